@@ -19,7 +19,7 @@ from assaymark.portfolio.broker import RELIABILITY
 from assaymark.records import Measurement, measurement_id, parse
 from assaymark.workflow.run_folder import RunFolder, read_text
 from assaymark.workflow.tables import EVIDENCE, MEASUREMENTS, Store
-from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
+from assaymark.workflow.tracks.season_facts import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_publish import gates_of
 from assaymark.workflow.tracks.season_records import GRADES, REPLACED, SeasonGrade, SeasonReplaced
 from assaymark.workflow.verdict_file import VerdictFile

@@ -22,8 +22,7 @@ from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season  # noqa:
 from assaymark.claims.season_claims import Season  # noqa: E402
 from assaymark.metrology import cluster_t, holm  # noqa: E402
 from assaymark.records import AGGREGATE, Measurement  # noqa: E402
-from assaymark.workflow.tracks.season_measure import SeasonScores  # noqa: E402
-from assaymark.workflow.tracks.season_measures import kappa_measurement  # noqa: E402
+from assaymark.workflow.tracks import SeasonScores, kappa_measurement  # noqa: E402
 
 PAGE = DOCS / "decisions" / "0004-orders-of-a-season.md"
 ALPHA = 0.05

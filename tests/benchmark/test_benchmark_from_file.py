@@ -1,10 +1,11 @@
 """Prices of real dates: a file in the layout of PortBench's market table, with holidays and an index in it."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import ModuleType
@@ -14,23 +15,14 @@ import pytest
 from pydantic import BaseModel
 
 from assaymark.benchmark import (
-    SEED_WINDOWS,
-    BenchMarket,
-    BenchPlan,
-    Market,
-    MarketWindow,
-    Pipeline,
-    Questions,
-    choose_universe,
-    parse_plan,
-    window_named,
-    windows_of,
-)
+    SEED_WINDOWS, BenchMarket, BenchPlan, Market, MarketWindow, Pipeline, Questions, choose_universe, parse_plan,
+    window_named, windows_of,
+)  # fmt: skip
 from assaymark.errors import InputError
 from assaymark.market import History, history_of, snapshot_from_file, weekdays
 from assaymark.plan import BiasRules, Missing, OrderRules
 from assaymark.protocol import EngineChoice
-from assaymark.workflow.tracks import Wanted, plan_text
+from assaymark.workflow.tracks import plan_text
 
 COLUMNS = {
     "equities": ("SPY", "QQQ", "^VIX"), "bonds": ("TLT", "IEF"), "commodities": ("GLD", "USO"),
@@ -56,30 +48,24 @@ def store(tmp_path_factory) -> History:
     return history_of(snapshot_from_file(path, now=datetime(2026, 1, 1, tzinfo=UTC)))
 
 
-def test_the_window_of_the_seed_runs_on_it_and_decides_on_trading_days(store):
+@pytest.fixture(scope="module")
+def market(store) -> BenchMarket:
+    return BenchMarket(store, choose_universe(store, 12))
+
+
+def test_the_window_of_the_seed_runs_on_it_and_decides_on_trading_days(store, market):
     assert windows_of(store) == SEED_WINDOWS
-    market = BenchMarket(store, choose_universe(store, 12))
     assert "^VIX" not in market.universe.ids
     one = MarketWindow(market, window_named("china-2015", SEED_WINDOWS), "monthly")
-    assert [str(day) for day in one.decisions] == [
-        "2015-08-03",
-        "2015-09-01",
-        "2015-10-01",
-        "2015-11-02",
-        "2015-12-01",
-        "2016-01-04",
-        "2016-02-02",
-    ]
-    for day in one.decisions:
-        found = one.known(day)
+    months = "2015-08-03 2015-09-01 2015-10-01 2015-11-02 2015-12-01 2016-01-04 2016-02-02"
+    assert " ".join(map(str, one.decisions)) == months
+    for found in map(one.known, one.decisions):
         assert len(found.lines) == 12
         assert [line.members for line in found.lines_by_class] == [2] * 6
-        assert found.macro == ()
-        assert {line.duration for line in found.lines} == {None}
+        assert (found.macro, {line.duration for line in found.lines}) == ((), {None})
 
 
-def test_a_holiday_has_no_return_and_its_move_is_in_the_day_after(store):
-    market = BenchMarket(store, choose_universe(store, 12))
+def test_a_holiday_has_no_return_and_its_move_is_in_the_day_after(market):
     row, at = market.row_of(date(2015, 12, 25)), market.universe.ids.index("SPY")
     assert not market.open_days[row]
     assert market.returns[row, at] == 0.0
@@ -87,22 +73,16 @@ def test_a_holiday_has_no_return_and_its_move_is_in_the_day_after(store):
     assert market.returns[row, market.universe.ids.index("BTC")] != 0.0
 
 
-def test_the_other_windows_are_refused_with_what_the_file_has(store):
-    market = BenchMarket(store, choose_universe(store, 12))
-    with pytest.raises(
-        InputError, match=r"needs trading days from 2020-02-01 .* \(the store has 2015-02-02 to 2016-04-29"
-    ):
+def test_other_windows_and_a_named_index_are_refused(store, market):
+    what = r"needs trading days from 2020-02-01 .* \(the store has 2015-02-02 to 2016-04-29"
+    with pytest.raises(InputError, match=what):
         MarketWindow(market, window_named("covid-2020", SEED_WINDOWS), "monthly")
-
-
-def test_an_index_that_is_named_is_refused(store):
     with pytest.raises(InputError, match=r"an index cannot be held \(\^VIX\)"):
         choose_universe(store, [one.id for one in store.listings])
 
 
-def test_crypto_is_shown_at_the_close_of_the_day_before(store):
+def test_crypto_is_shown_at_the_close_of_the_day_before(market):
     """A bar of crypto is known at the end of its day, after the decision, and so is not in the snapshot of that day."""
-    market = BenchMarket(store, choose_universe(store, 12))
     row = market.row_of(date(2015, 9, 1))
     closes = {line.ticker: line.close for line in market.known(row).lines}
     for ticker, known in (("BTC", row - 1), ("SPY", row)):
@@ -121,32 +101,18 @@ TABLES: dict[str, type[BaseModel]] = {
 
 
 def test_the_shipped_plan_is_what_the_commands_run_when_nothing_is_said():
-    assert parse_plan(PLAN) == parse_plan(plan_text(None, Wanted())[0])
+    assert parse_plan(PLAN) == parse_plan(plan_text(None, {})[0])
+    assert [line for line in PLAN.splitlines() if len(line) > 120] == []
 
 
-def fields() -> Iterator[tuple[str, str]]:
-    for table, kind in TABLES.items():
-        for name in kind.model_fields:
-            if name not in (*TABLES, "version", "models"):
-                yield table, name
-
-
-def lines_of(table: str) -> list[str]:
-    """The lines of one table, comments included."""
+def test_every_field_stands_in_the_plan_with_a_comment():
     parts = re.split(r"^\[(\w+)\]$", PLAN, flags=re.M)
     tables = {"": parts[0]} | dict(zip(parts[1::2], parts[2::2], strict=True))
-    return tables[table].splitlines()
-
-
-@pytest.mark.parametrize(("table", "name"), list(fields()))
-def test_every_field_stands_in_the_plan_with_a_comment(table, name):
-    found = [line for line in lines_of(table) if re.match(rf"(?:# )?{name} = ", line)]
-    assert len(found) == 1
-    assert re.search(r" +# \S.{10,}$", found[0])
-
-
-def test_lines_of_the_plan_are_short():
-    assert [line for line in PLAN.splitlines() if len(line) > 120] == []
+    fields = [(table, name) for table, kind in TABLES.items() for name in kind.model_fields]
+    for table, name in (one for one in fields if one[1] not in (*TABLES, "version", "models")):
+        found = [line for line in tables[table].splitlines() if re.match(rf"(?:# )?{name} = ", line)]
+        assert len(found) == 1, name
+        assert re.search(r" +# \S.{10,}$", found[0]), name
 
 
 def beside_the_page(name: str) -> ModuleType:
@@ -159,14 +125,11 @@ def beside_the_page(name: str) -> ModuleType:
     return module
 
 
-def test_the_worked_conventions_on_the_page_are_what_the_code_computes():
+def test_the_worked_conventions_on_the_page_are_what_the_code_computes_and_differ():
     begin, end = beside_the_page("portbench_table").marks("conventions")
-    page = (ROOT / "docs" / "portbench.md").read_text(encoding="utf-8")
+    page, worked = (ROOT / "docs" / "portbench.md").read_text(encoding="utf-8"), beside_the_page("portbench_examples")
     shown = page.partition(begin)[2].partition(end)[0]
-    assert shown.strip() == beside_the_page("portbench_examples").conventions_table().strip()
-
-
-def test_every_worked_difference_differs():
-    rows = list(beside_the_page("portbench_examples").rows())
+    assert shown.strip() == worked.conventions_table().strip()
+    rows = list(worked.rows())
     assert len(rows) >= 12
     assert [what for what, _, paper, reference in rows if paper == reference] == []

@@ -1,5 +1,7 @@
 """Agents of one's own, asked the questions and taken through the stages as a Python callable."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import json
@@ -15,15 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from assaymark.benchmark import (
-    ANSWER_SCHEMA,
-    BALANCED,
-    Position,
-    equal_start,
-    hold,
-    outside_call,
-    trade,
-    turnover_between,
-)
+    ANSWER_SCHEMA, BALANCED, Position, equal_start, hold, outside_call, trade, turnover_between,
+)  # fmt: skip
 from assaymark.benchmark.questions import generate_questions, solve, write_questions
 from assaymark.engine import Ledger, load_prices
 from assaymark.engine.providers.http_agent import MarketContext, PythonAgent, QuestionContext
@@ -138,11 +133,8 @@ def test_an_agent_gets_the_numbers_as_numbers(tmp_path):
     assert limits["max_weight", "equity and crypto"] == BALANCED.equity_cap
     assert limits["fee", "order"] == 15
     first = next(one for one in SEEN if one.stage == "S1")
-    assert (first.portfolio, first.views, first.constraints) == (
-        None,
-        {},
-        (),
-    )  # as the prompts: S1 is for all investors
+    # as the prompts: S1 is for all investors
+    assert (first.portfolio, first.views, first.constraints) == (None, {}, ())
     assert first.horizon_days == 63
     with Ledger.open(tmp_path / "run" / "ledger.db") as ledger:
         calls = ledger.load([one.key for one in ledger.answered()], {})
@@ -247,55 +239,34 @@ def test_the_reference_convention_loses_the_return_of_each_rebalance_day(book):
 
 
 @given(books())
-def test_permuting_the_assets_changes_no_nav(book):
+def test_the_laws_of_a_path(book):
+    """Drawdown is that of the path, assets have no order, and holding or trading to what is held costs nothing."""
     targets, lengths, returns = book
-    order = np.array([2, 0, 3, 1])
-    assert sandbox_run(targets[:, order], lengths, returns[:, order])[0] == pytest.approx(
-        sandbox_run(targets, lengths, returns)[0]
-    )
-
-
-@given(books())
-def test_drawdown_is_that_of_the_path(book):
     nav, _, position = sandbox_run(*book)
+    order = np.array([2, 0, 3, 1])
+    assert sandbox_run(targets[:, order], lengths, returns[:, order])[0] == pytest.approx(nav)
     assert -1.0 <= position.drawdown <= 0.0
-    assert position.nav == pytest.approx(nav[-1])
-    assert position.peak == pytest.approx(nav.max())
+    assert (position.nav, position.peak) == pytest.approx((nav[-1], nav.max()))
     assert position.drawdown >= max_drawdown(nav).depth - 1e-12
-
-
-@given(books())
-def test_holding_costs_nothing_and_trading_to_what_is_held_costs_nothing(book):
-    _, _, position = sandbox_run(*book)
     assert trade(position, None).after is position
     again = trade(position, position.weights)
     assert (again.turnover, again.cost, again.after.nav) == (0.0, 0.0, position.nav)
 
 
-def test_a_constant_portfolio_that_equals_the_start_never_trades():
+def test_paths_by_hand():
     returns = np.full((6, ASSETS), 0.01)
-    nav, turnovers, _ = sandbox_run(np.full((3, ASSETS), 0.25), [2, 2, 2], returns)
+    nav, turnovers, _ = sandbox_run(
+        np.full((3, ASSETS), 0.25), [2, 2, 2], returns
+    )  # what equals the start never trades
     assert turnovers == pytest.approx(np.zeros(3), abs=1e-12)
     assert nav == pytest.approx(1.01 ** np.arange(7))
-
-
-def test_what_was_lost_wholly_does_not_come_back():
-    start = trade(equal_start(np.arange(2), 2), np.array([1.0, 0.0]), cost_bps=0.0).after
-    position, nav = hold(start, np.array([[-1.0, 0.0], [5.0, 0.0]]), to_decision=False)
-    assert nav.tolist() == [0.0, 0.0]
-    assert position.drawdown == -1.0
-    assert trade(position, np.array([0.0, 1.0])).turnover == 0.0
-
-
-def test_money_earns_nothing_and_is_kept():
-    start = trade(equal_start(np.arange(2), 2), np.array([0.5, 0.0]), cost_bps=0.0).after
-    position, nav = hold(start, np.array([[1.0, 9.0]]), to_decision=False)
-    assert nav.tolist() == [1.5]
-    assert position.weights.round(6).tolist() == [0.666667, 0.0]
-
-
-def test_no_day_leaves_a_portfolio_as_it_was():
     start = equal_start(np.arange(2), 2)
+    whole, half = (trade(start, np.array([share, 0.0]), cost_bps=0.0).after for share in (1.0, 0.5))
+    position, nav = hold(whole, np.array([[-1.0, 0.0], [5.0, 0.0]]), to_decision=False)
+    assert (nav.tolist(), position.drawdown) == ([0.0, 0.0], -1.0)  # what was lost wholly does not come back
+    assert trade(position, np.array([0.0, 1.0])).turnover == 0.0
+    position, nav = hold(half, np.array([[1.0, 9.0]]), to_decision=False)  # money earns nothing and is kept
+    assert (nav.tolist(), position.weights.round(6).tolist()) == ([1.5], [0.666667, 0.0])
     position, nav = hold(start, np.empty((0, 2)), to_decision=False)
     assert position is start
     assert nav.size == 0
@@ -313,10 +284,7 @@ def test_what_cannot_be_held_is_refused(target, what):
         trade(Position(1.0, np.array([0.5, 0.5]), 1.0), target)
 
 
-def test_a_target_in_six_decimals_is_brought_to_1():
+def test_a_target_in_six_decimals_is_brought_to_1_and_turnover_is_two_sided():
     done = trade(Position(1.0, np.array([1.0, 0.0, 0.0]), 1.0), np.array([0.333334] * 3), cost_bps=0)
     assert done.after.weights.tolist() == pytest.approx([1 / 3] * 3, abs=1e-12)
-
-
-def test_turnover_is_two_sided():
     assert turnover_between([0.5, 0.5, 0.0], [0.0, 0.5, 0.5]) == 1.0

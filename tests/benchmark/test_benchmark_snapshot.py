@@ -1,52 +1,36 @@
 """What a model is shown: made of nothing that became known later, and each field by its slow definition."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import dataclasses
 from datetime import UTC, date, datetime, timedelta
-from functools import cache
 
 import numpy as np
 import pytest
+from bench_worlds import bench_market, world
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assaymark.benchmark import (
-    BenchMarket,
-    Known,
-    MarketWindow,
-    choose_universe,
-    class_means,
-    market_numbers,
-    own_regimes,
-    window_named,
-    windows_of,
-)
+    BenchMarket, Known, MarketWindow, choose_universe, class_means, market_numbers, own_regimes,
+)  # fmt: skip
 from assaymark.errors import InputError
 from assaymark.market import (
-    CLASS_NAMES,
-    CLASSES,
-    History,
-    Listing,
-    class_correlations,
-    pairwise_correlation,
-    regimes,
-    synthetic_history,
-)
+    CLASS_NAMES, CLASSES, History, class_correlations, pairwise_correlation, regimes, synthetic_history,
+)  # fmt: skip
 from assaymark.portfolio import max_drawdown
 
 YEAR = 252
 
 
-@cache
 def market(size: int = 81) -> BenchMarket:
-    history = synthetic_history(0)
-    return BenchMarket(history, choose_universe(history, size))
+    return bench_market(size)
 
 
-@cache
 def window(name: str) -> MarketWindow:
-    return MarketWindow(market(), window_named(name, windows_of(synthetic_history(0))), "monthly")
+    return world(name, "monthly", 81)
 
 
 def later_replaced(history: History, t: datetime) -> History:
@@ -98,11 +82,16 @@ def test_the_day_itself_is_in_its_snapshot():
     known = market(24).known(row)
     assert known.lines[0].close == history.bars["close"][row, 0]
     assert shown(BenchMarket(changed, universe).known(row)) != shown(known)
+    found = market().known(row)  # of the whole market
+    assert (found.day, len(found.macro), found.part.size) == (date(2024, 3, 1), 12, len(found.lines))
+    assert found.between.shape == (6, 6)
 
 
-def test_a_date_without_a_lookback_is_refused():
+def test_days_that_are_none_are_refused():
     with pytest.raises(InputError, match="no instrument has 61 closes up to 2015-02-12"):
         market().known(30)
+    with pytest.raises(InputError, match="2024-03-02 is no weekday from 2015-01-01 to 2025-12-31"):
+        market().row_of(date(2024, 3, 2))
 
 
 @pytest.mark.parametrize("name", ["normal", "china-2015", "covid-2020", "crypto-2022"])
@@ -144,14 +133,6 @@ def test_the_duration_of_a_bond_is_the_slope_on_the_yields_that_are_out():
     slope = np.polyfit(np.diff(path), known.returns[:-1, at], 1)[0]
     assert known.lines[at].duration == pytest.approx(-100 * slope)
     assert known.lines[at].duration > 2
-
-
-def test_without_a_yield_there_is_no_duration():
-    history = dataclasses.replace(synthetic_history(0), macro=())
-    bench = BenchMarket(history, choose_universe(history, 12))
-    known = bench.known(2000)
-    assert all(one.duration is None for one in known.lines)
-    assert known.macro == ()
 
 
 @pytest.mark.parametrize("name", ["normal", "covid-2020"])
@@ -200,17 +181,16 @@ def test_a_regime_needs_history_unless_it_is_a_crisis():
 
 def test_before_a_yield_is_out_there_is_no_duration_and_before_60_days_no_return_over_them():
     history = synthetic_history(0)
-    late = [
-        dataclasses.replace(one, periods=one.periods[35:], values=one.values[35:], released=one.released[35:])
-        for one in history.macro
-        if one.id == "yield_10y"
-    ]
-    store = dataclasses.replace(history, macro=tuple(late))
+    (full,) = [one for one in history.macro if one.id == "yield_10y"]
+    late = dataclasses.replace(full, periods=full.periods[35:], values=full.values[35:], released=full.released[35:])
+    store = dataclasses.replace(history, macro=(late,))
     known = BenchMarket(store, choose_universe(store, 12), lookback=20).known(32)
-    assert {one.duration for one in known.lines} == {None}
-    assert {one.return_60 for one in known.lines} == {None}
+    assert {(one.duration, one.return_60) for one in known.lines} == {(None, None)}
     assert all(one.return_20 is not None for one in known.lines)
     assert known.macro[0][1].value is None
+    without = dataclasses.replace(history, macro=())
+    known = BenchMarket(without, choose_universe(without, 12)).known(2000)
+    assert ({one.duration for one in known.lines}, known.macro) == ({None}, ())
 
 
 def test_an_asset_that_does_not_move_has_no_sharpe_ratio_and_no_correlation():
@@ -243,14 +223,6 @@ def test_one_that_lists_late_has_a_gap_or_is_gone_takes_no_part():
     assert bench.closes[-1, at] == bench.closes[last, at]
 
 
-def test_what_is_known_is_of_the_whole_market():
-    found = market().known(market().row_of(date(2024, 3, 1)))
-    assert found.day == date(2024, 3, 1)
-    assert len(found.macro) == 12
-    assert found.part.size == len(found.lines)
-    assert found.between.shape == (6, 6)
-
-
 def test_news_is_of_the_month_before_and_about_what_is_shown():
     for day in window("normal").decisions[:4]:
         known = window("normal").known(day)
@@ -262,23 +234,14 @@ def test_news_is_of_the_month_before_and_about_what_is_shown():
 
 
 def test_returns_of_the_panel_are_of_the_closes_that_were():
-    bench = market()
-    raw = synthetic_history(0).bars["close"][:, [bench.history.listings.index(one) for one in _listings()]]
+    bench, history = market(), synthetic_history(0)
+    ids = [one.id for one in history.listings]
+    raw = history.bars["close"][:, [ids.index(one) for one in bench.universe.ids]]
     there = np.isfinite(raw[1:]) & np.isfinite(raw[:-1])
     assert bench.returns[1:][there] == pytest.approx((raw[1:] / raw[:-1] - 1)[there])
     assert np.isfinite(bench.returns).all()
     total = np.prod(1 + bench.returns[:, 0])
     assert total == pytest.approx(raw[-1, 0] / raw[np.isfinite(raw[:, 0])][0, 0])
-
-
-def _listings() -> list[Listing]:
-    by_id = {one.id: one for one in synthetic_history(0).listings}
-    return [by_id[one] for one in market().universe.ids]
-
-
-def test_a_day_that_is_none_is_refused():
-    with pytest.raises(InputError, match="2024-03-02 is no weekday from 2015-01-01 to 2025-12-31"):
-        market().row_of(date(2024, 3, 2))
 
 
 def test_a_frozen_correlation_is_that_of_the_training_years_on_every_date():

@@ -1,37 +1,22 @@
 """Truths of both conventions: by their definitions, against other solvers, and by their laws."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import dataclasses
-from functools import cache
 
 import numpy as np
 import pytest
+from bench_worlds import world
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from assaymark.benchmark import (
-    AGGRESSIVE,
-    BALANCED,
-    CONSERVATIVE,
-    PROFILES,
-    BenchMarket,
-    MarketWindow,
-    ahead_of,
-    choose_universe,
-    oracle_weights,
-    risk_of,
-    s1_score,
-    s2_score,
-    s4_score,
-    s5_score,
-    signals_of,
-    views_of,
-    weight_accuracy,
-    window_named,
-    windows_of,
-)
+    AGGRESSIVE, BALANCED, CONSERVATIVE, PROFILES, BenchMarket, MarketWindow, ahead_of, choose_universe, oracle_weights,
+    risk_of, s1_score, s2_score, s4_score, s5_score, signals_of, views_of, weight_accuracy, windows_of,
+)  # fmt: skip
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.market import synthetic_history
 from assaymark.portfolio import RISK_FREE, max_drawdown, max_sharpe, value_at_risk
@@ -39,11 +24,8 @@ from assaymark.portfolio import RISK_FREE, max_drawdown, max_sharpe, value_at_ri
 NAMES = ("normal", "china-2015", "covid-2020", "crypto-2022")
 
 
-@cache
 def window(name: str = "normal", pace: str = "monthly") -> MarketWindow:
-    history = synthetic_history(0)
-    market = BenchMarket(history, choose_universe(history, 40))
-    return MarketWindow(market, window_named(name, windows_of(history)), pace)
+    return world(name, pace, 40)
 
 
 def truths(name="normal", at=0, *, buys=None, profile=BALANCED, convention="paper", **changes):
@@ -94,12 +76,13 @@ def test_the_horizon_is_after_the_decision_and_for_the_reference_begins_on_it(pa
     assert np.prod(1 + paper[1], axis=0) - 1 == pytest.approx(paper[0])
 
 
-def test_a_horizon_behind_the_end_is_refused():
+def test_a_horizon_behind_the_end_and_a_day_without_a_decision_are_refused():
     one = window()
-    with pytest.raises(
-        InputError, match=r"a horizon of 21 days is needed \(the store ends on 2025-12-31, 10 days after"
-    ):
+    ends = r"a horizon of 21 days is needed \(the store ends on 2025-12-31, 10 days after"
+    with pytest.raises(InputError, match=ends):
         ahead_of(one.market, one.market.days.size - 11, 21)
+    with pytest.raises(InputError, match="window normal: 2024-01-02 is no decision date of it"):
+        one.known(one.decisions[0].replace(day=2))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -130,14 +113,12 @@ def test_the_oracle_is_the_maximum_over_what_the_model_buys(name):
             assert ratio((1 - share) * w + share * spread) <= best + 1e-9
 
 
-def test_no_buys_means_equal_weight_over_all_that_takes_part():
+def test_no_buys_or_no_answer_of_a_solver_mean_equal_weights(monkeypatch):
     found = truths(buys=np.zeros(40, dtype=bool))
     part = window().known(window().decisions[0]).part
     assert found.weights_status == "empty"
     assert found.weights[part] == pytest.approx(1 / part.size)
 
-
-def test_a_solver_without_an_answer_is_replaced_by_equal_weight_over_the_buys(monkeypatch):
     def none(*args, **kwargs):
         raise NotMeasurableError("no answer")
 
@@ -176,9 +157,7 @@ def portfolios(draw):
 @given(portfolios(), st.sampled_from(sorted(PROFILES)))
 def test_risk_by_its_definitions(book, name):
     weights, returns = book
-    profile = PROFILES[name]
-    found = risk_of(weights, returns, profile)
-    daily = returns @ weights
+    found, daily = risk_of(weights, returns, PROFILES[name]), returns @ weights
     assert found.var == pytest.approx(-value_at_risk(daily), abs=1e-12)
     nav = np.concatenate([[1.0], np.cumprod(1 + daily)])
     assert found.drawdown == pytest.approx(max_drawdown(nav).depth, abs=1e-12)
@@ -186,40 +165,30 @@ def test_risk_by_its_definitions(book, name):
     for day in returns:
         units = units * (1 + day)
     assert found.drift == pytest.approx(np.abs(units / units.sum() - weights).max(), abs=1e-9)
-    assert found.rebalance == (found.drift > 0.05 or found.var < profile.var_limit)
+    assert found.rebalance == (found.drift > 0.05 or found.var < PROFILES[name].var_limit)
+    other = risk_of(weights, returns, BALANCED, convention="reference")  # concentration
+    assert other.drift == pytest.approx(np.abs(weights - 0.2).max())
+    assert other.rebalance == (other.drift > 0.05 or -other.drawdown > 0.20)
 
 
-@given(portfolios())
-def test_risk_of_the_reference_is_concentration(book):
-    weights, returns = book
-    found = risk_of(weights, returns, BALANCED, convention="reference")
-    assert found.drift == pytest.approx(np.abs(weights - 0.2).max())
-    assert found.rebalance == (found.drift > 0.05 or -found.drawdown > 0.20)
-
-
-def test_drift_of_figure_28():
+def test_drift_of_figure_28_and_what_raises_the_flag():
     """Figure 28 prints a drift of 33.2 % for a largest weight of .344 over 81 assets: .344 - 1/81, concentration."""
     weights = np.zeros(81)
     weights[:3] = 0.344, 0.175, 0.129
     weights[3:16] = (1 - weights.sum()) / 13
-    found = risk_of(weights, np.zeros((60, 81)), BALANCED, convention="reference")
-    assert found.drift == pytest.approx(0.332, abs=5e-4)
-    assert risk_of(weights, np.zeros((60, 81)), BALANCED).drift == 0.0
-
-
-def test_value_at_risk_alone_raises_the_flag_and_in_the_reference_does_not():
-    returns = np.zeros((60, 2))
+    still = np.zeros((60, 81))
+    assert risk_of(weights, still, BALANCED, convention="reference").drift == pytest.approx(0.332, abs=5e-4)
+    assert risk_of(weights, still, BALANCED).drift == 0.0
+    # value at risk alone raises the flag, and in the reference does not
+    returns, even = np.zeros((60, 2)), np.array([0.5, 0.5])
     returns[::10] = -0.03
-    weights = np.array([0.5, 0.5])
-    assert risk_of(weights, returns, CONSERVATIVE).rebalance
-    assert not risk_of(weights, returns, AGGRESSIVE).rebalance
-    assert not risk_of(weights, returns, BALANCED, convention="reference").rebalance
-
-
-def test_money_takes_part_in_the_drift():
-    returns = np.zeros((60, 1))
-    returns[0] = 1.0
-    assert risk_of(np.array([0.5]), returns, BALANCED).drift == pytest.approx(1 / 1.5 - 0.5)
+    assert risk_of(even, returns, CONSERVATIVE).rebalance
+    assert not risk_of(even, returns, AGGRESSIVE).rebalance
+    assert not risk_of(even, returns, BALANCED, convention="reference").rebalance
+    # money takes part in the drift
+    once = np.zeros((60, 1))
+    once[0] = 1.0
+    assert risk_of(np.array([0.5]), once, BALANCED).drift == pytest.approx(1 / 1.5 - 0.5)
 
 
 @pytest.mark.parametrize("convention", ["paper", "reference"])
@@ -268,9 +237,3 @@ def test_the_order_of_the_store_changes_no_truth(order):
 def test_views_are_clipped_and_the_threshold_itself_holds():
     assert views_of(np.array([0.02, 0.2, -0.2])).tolist() == pytest.approx([0.2, 1.0, -1.0])
     assert signals_of(np.array([0.2, -0.2, 0.2001, -0.2001])) == ("hold", "hold", "buy", "sell")
-
-
-def test_a_day_without_a_decision_is_refused():
-    one = window()
-    with pytest.raises(InputError, match="window normal: 2024-01-02 is no decision date of it"):
-        one.known(one.decisions[0].replace(day=2))

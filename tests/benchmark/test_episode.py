@@ -1,5 +1,7 @@
 """Episodes: the oracle scores 1, nonsense is held and recorded, and the same replies lead to the same calls."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import asyncio
@@ -11,28 +13,12 @@ import pytest
 from bench_worlds import AGENT, world
 
 from assaymark.benchmark import (
-    BALANCED,
-    BASELINES,
-    CONSERVATIVE,
-    CONVENTIONS,
-    PROFILES,
-    STAGES,
-    BenchMarket,
-    EpisodeResult,
-    EpisodeRules,
-    EpisodeState,
-    MarketWindow,
-    baseline_weights,
-    choose_universe,
-    reference_benchmark_models,
-    reply_text,
+    BALANCED, BASELINES, CONSERVATIVE, CONVENTIONS, PROFILES, STAGES, EpisodeResult, EpisodeRules,
+    EpisodeState, MarketWindow, baseline_weights, reference_benchmark_models, reply_text,
     run_baselines,
-    window_named,
-    windows_of,
-)
+)  # fmt: skip
 from assaymark.engine import Finish, Ledger, Reply, run_calls
 from assaymark.errors import NotMeasurableError, UnknownNameError
-from assaymark.market import synthetic_history
 from assaymark.portfolio import Strategy, backtest, performance, risk_shares
 
 
@@ -127,9 +113,9 @@ def test_replies_of_a_ledger_lead_an_episode_to_where_it_stood():
     last = EpisodeState(AGENT, BALANCED, world())
     assert advance(last, replies) is None
     assert last.result().nav.tolist() == first.result().nav.tolist()
-    assert [one.key for one in last.asked] == list(replies)
+    assert [key for _, _, key in last.asked] == list(replies)
     assert len(last.asked) == last.calls == 3 * len(last.result().dates)
-    assert [one.stage for one in last.asked[:4]] == ["S1", "S2", "S3", "S1"]
+    assert [stage for _, stage, _ in last.asked[:4]] == ["S1", "S2", "S3", "S1"]
 
 
 def test_one_market_view_serves_all_profiles():
@@ -137,27 +123,22 @@ def test_one_market_view_serves_all_profiles():
     for profile in PROFILES.values():
         episode = EpisodeState(AGENT, profile, world())
         run(episode, oracle)
-        keys.append([one.key for one in episode.asked])
+        keys.append([key for _, _, key in episode.asked])
     assert len({tuple(one[:2]) for one in keys}) == 1
     assert len({one[2] for one in keys}) == 3
 
 
-def test_the_pending_call_does_not_change_until_it_is_answered():
+def test_the_pending_call_does_not_change_and_what_is_asked_for_too_much_is_refused():
     episode = EpisodeState(AGENT, CONSERVATIVE, world())
+    with pytest.raises(ValueError, match="one/conservative/normal waits for no reply"):
+        episode.take(Reply(text="", model="m"))
     assert episode.next_call() is episode.next_call()
-    assert len(episode.asked) == 1
-    assert not episode.over
+    assert (len(episode.asked), episode.over) == (1, False)
     with pytest.raises(ValueError, match="is not over: 0 of 4 decisions"):
         episode.result()
-
-
-def test_what_is_asked_for_too_much_is_refused():
-    fresh = EpisodeState(AGENT, CONSERVATIVE, world())
-    with pytest.raises(ValueError, match="one/conservative/normal waits for no reply"):
-        fresh.take(Reply(text="", model="m"))
-    run(fresh, oracle)
-    assert fresh.next_call() is None
-    for act in (fresh.true_reply, lambda: fresh.take(Reply(text="", model="m"))):
+    run(episode, oracle)
+    assert episode.next_call() is None
+    for act in (episode.true_reply, lambda: episode.take(Reply(text="", model="m"))):
         with pytest.raises(ValueError, match=r"is over|waits for no reply"):
             act()
 
@@ -168,8 +149,8 @@ def test_scores_are_shares_and_paths_have_their_days(window):
     rng = np.random.default_rng(5)
 
     def drawn(episode: EpisodeState) -> str:
-        known = place.known(episode.asked[-1].day)
-        stage, n = episode.asked[-1].stage, len(known.tickers)
+        known = place.known(episode.asked[-1][0])
+        stage, n = episode.asked[-1][1], len(known.tickers)
         if stage == "S2":
             return reply_text(stage, dict(zip(known.tickers, rng.choice(["buy", "hold", "sell"], n), strict=True)))
         drawn = rng.dirichlet(np.ones(n)) if stage == "S3" else rng.uniform(-1, 1, n)
@@ -223,12 +204,8 @@ def test_an_episode_through_a_ledger_goes_on_where_it_was_stopped(tmp_path):
 # The five baselines: their rules on the lookback, their path through the sandbox, cash in and out
 
 
-@cache
 def window(name: str) -> MarketWindow:
-    history = synthetic_history(0)
-    return MarketWindow(
-        BenchMarket(history, choose_universe(history, 40)), window_named(name, windows_of(history)), "monthly"
-    )
+    return world(name, "monthly", 40)
 
 
 @cache
@@ -273,19 +250,13 @@ def test_weights_by_the_rules_of_the_seed(cash):
     assert found["60/40"][classes == "bond"].sum() == pytest.approx(0.4)
 
 
-def test_with_cash_minimum_variance_is_cash():
+def test_with_cash_minimum_variance_is_cash_and_the_first_trade_is_from_equal_weights():
     """The spec: with cash its volatility collapses to about 0.2 %."""
-    with_cash = performance(results(cash=True)["MinVar", "normal"].nav).volatility
-    without = performance(results()["MinVar", "normal"].nav).volatility
-    assert with_cash < 0.005
-    assert without > 0.02
-
-
-def test_the_first_trade_is_from_equal_weights():
-    one = results(cash=True)["EqW", "normal"]
-    assert one.turnover[0] == pytest.approx(0.0, abs=1e-12)
-    without = results()["EqW", "normal"]
-    assert without.turnover[0] == pytest.approx(2 * window("normal").classes.count("cash") / 40, rel=0.05)
+    assert performance(results(cash=True)["MinVar", "normal"].nav).volatility < 0.005
+    assert performance(results()["MinVar", "normal"].nav).volatility > 0.02
+    assert results(cash=True)["EqW", "normal"].turnover[0] == pytest.approx(0.0, abs=1e-12)
+    cash = window("normal").classes.count("cash")
+    assert results()["EqW", "normal"].turnover[0] == pytest.approx(2 * cash / 40, rel=0.05)
 
 
 def test_the_path_of_equal_weights_by_hand():
@@ -306,27 +277,23 @@ def test_the_path_of_equal_weights_by_hand():
     assert one.nav == pytest.approx(np.array(path))
 
 
-def test_costs_cost_and_the_reference_convention_is_another_path():
+def test_costs_cost_and_the_reference_convention_is_another_path(monkeypatch):
     year = [window("normal")]
-    plain = run_baselines(year, names=["MinVar"])[0]
-    free = run_baselines(year, names=["MinVar"], cost_bps=0.0)[0]
-    other = run_baselines(year, names=["MinVar"], convention="reference")[0]
+    plain, free, other = (
+        run_baselines(year, names=["MinVar"], **more)[0]
+        for more in ({}, {"cost_bps": 0.0}, {"convention": "reference"})
+    )
     assert free.nav[-1] > plain.nav[-1]
     at = int(np.searchsorted(other.days, np.datetime64(other.dates[1])))
     assert other.nav[at] == other.nav[at - 1]
     assert plain.nav[at] != plain.nav[at - 1]
+    with pytest.raises(UnknownNameError, match="unknown baseline 'MaxSharpe'"):
+        run_baselines(year, names=["MaxSharpe"])
 
-
-def test_a_baseline_without_an_answer_holds_what_there_is(monkeypatch):
     def none(*args, **kwargs):
         raise NotMeasurableError("the risk shares did not settle")
 
-    monkeypatch.setattr(Strategy, "choose", none)
+    monkeypatch.setattr(Strategy, "choose", none)  # one without an answer holds what there is
     found = run_baselines([window("covid-2020")], names=["CRP"])[0]
     assert set(found.statuses) == {"held: the risk shares did not settle"}
     assert not found.turnover.any()
-
-
-def test_an_unknown_baseline_is_named_with_the_known_ones():
-    with pytest.raises(UnknownNameError, match="unknown baseline 'MaxSharpe'"):
-        run_baselines([window("normal")], names=["MaxSharpe"])

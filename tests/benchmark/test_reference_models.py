@@ -1,5 +1,7 @@
 """The reference models: what is planted in them is what is measured, and the prompt is all that they know."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import asyncio
@@ -15,24 +17,13 @@ from hypothesis import strategies as st
 
 import assaymark.benchmark.reference
 from assaymark.benchmark import (
-    BALANCED,
-    CONSERVATIVE,
-    PROFILES,
-    EpisodeResult,
-    EpisodeRules,
-    EpisodeState,
-    ReferenceBenchmarkModel,
-    market_text,
-    parse_signals,
-    parse_views,
-    parse_weights,
-    rationale_of,
-    reference_benchmark_models,
-)
+    BALANCED, CONSERVATIVE, PROFILES, EpisodeResult, EpisodeRules, EpisodeState, ReferenceBenchmarkModel, market_text,
+    parse_signals, parse_views, parse_weights, rationale_of, reference_benchmark_models,
+)  # fmt: skip
 from assaymark.benchmark.questions import guess, solve
-from assaymark.benchmark.reference import FAULTS, PREFIX, RULES, SKILLS, Limits, Sheet, faulty, sheet_of, within
+from assaymark.benchmark.reference import FAULTS, PREFIX, RULES, Sheet, faulty, sheet_of, within
 from assaymark.engine import CallSpec, Message, Model, Reply, Text
-from assaymark.errors import InputError, ModelError
+from assaymark.errors import ModelError
 from assaymark.metrology import wilson
 
 
@@ -52,15 +43,10 @@ def asked(text: str, **more) -> CallSpec:
     return CallSpec(model="m", messages=(Message("user", (Text.of(text),)),), template="", **more)
 
 
-def test_ten_models_and_what_each_is():
-    models = reference_benchmark_models()
-    assert len(models) == 10
-    assert list(SKILLS) == list(RULES)
-    assert set(models) == {PREFIX + word for word in RULES}
-
-
-def test_they_can_reach_nothing_but_the_prompt():
+def test_ten_models_can_reach_nothing_but_the_prompt():
     """What came next is known by the market, the oracle and episodes; none of these may be imported here."""
+    assert len(reference_benchmark_models()) == 10
+    assert set(reference_benchmark_models()) == {PREFIX + word for word in RULES}
     text = Path(assaymark.benchmark.reference.__file__).read_text(encoding="utf-8")
     assert not re.search(r"assaymark\.market|benchmark\.(market|oracle|episode)|questions\.generate", text)
 
@@ -86,7 +72,7 @@ def question(number: int) -> str:
     return lines + "Question: what is the 1-day value at risk (VaR) of SPY at 95% confidence?"
 
 
-@pytest.mark.parametrize("word", SKILLS)
+@pytest.mark.parametrize("word", RULES)
 def test_the_planted_skill_is_the_share_that_is_solved(word):
     prompts = [question(number) for number in range(300)]
     replies = [ReferenceBenchmarkModel(word).answer((prompt,), 0)[0] for prompt in prompts]
@@ -94,7 +80,7 @@ def test_the_planted_skill_is_the_share_that_is_solved(word):
     guessed = sum(reply == guess(prompt) for reply, prompt in zip(replies, prompts, strict=True))
     assert solved + guessed == 300
     low, high = wilson(solved, 300, level=0.999)
-    assert low <= SKILLS[word] <= high
+    assert low <= RULES[word].skill <= high
 
 
 def test_the_same_prompt_and_seed_are_answered_alike():
@@ -106,16 +92,21 @@ def test_the_same_prompt_and_seed_are_answered_alike():
     assert len(others) == 2
 
 
-def test_what_is_none_of_the_pipeline_but_looks_like_it_is_a_failed_attempt():
-    with pytest.raises(ModelError, match="portbench-bold cannot read the prompt: prompt: it shows no table of assets"):
-        answered(ReferenceBenchmarkModel("bold"), asked("TASK S1, views."))
-    with pytest.raises(ModelError, match="argument style is unknown"):
-        answered(ReferenceBenchmarkModel("bold"), asked("TASK S1, views.", args={"style": "oak"}))
-    with pytest.raises(InputError, match="no table of assets"):
-        sheet_of(())
+@pytest.mark.parametrize(
+    ("word", "task", "args", "reason"),
+    [
+        ("bold", "TASK S1, views.", {}, "portbench-bold cannot read the prompt: prompt: it shows no table of assets"),
+        ("bold", "TASK S1, views.", {"style": "oak"}, "argument style is unknown"),
+        ("steady", "TASK S2, signals.", {}, "names no threshold"),
+        ("steady", "TASK S2, signals. above 0.2, below", {}, "no table of views"),
+    ],
+)
+def test_a_prompt_that_lacks_something_is_a_failed_attempt_that_says_what(word, task, args, reason):
+    with pytest.raises(ModelError, match=reason):
+        answered(ReferenceBenchmarkModel(word), asked(task, args=args))
 
 
-@pytest.mark.parametrize("word", [word for word in SKILLS if word != "garbled"])
+@pytest.mark.parametrize("word", [word for word in RULES if word != "garbled"])
 def test_every_model_but_one_keeps_to_the_form(word):
     found = run(word)
     for day in found.dates:
@@ -123,15 +114,12 @@ def test_every_model_but_one_keeps_to_the_form(word):
         assert all(0 <= score <= 1 for score in (*day.scores.values(), day.ceps, day.pas))
 
 
-def test_momentum_has_the_views_that_the_authors_take_for_true():
-    found = run("momentum", rules=EpisodeRules(convention="reference"))
+def test_momentum_has_the_views_that_the_authors_take_for_true_and_contrarian_is_its_opposite():
+    found, plain = run("momentum", rules=EpisodeRules(convention="reference")), run("momentum").dates
     # The trailing return is printed to a hundredth of a percent, a view to a thousandth.
     assert [day.scores["S1"] for day in found.dates] == pytest.approx([1.0] * 4, abs=1e-3)
-    assert all(day.scores["S1"] < 0.9 for day in run("momentum").dates)
-
-
-def test_contrarian_is_its_opposite():
-    for one, other in zip(run("momentum").dates, run("contrarian").dates, strict=True):
+    assert all(day.scores["S1"] < 0.9 for day in plain)
+    for one, other in zip(plain, run("contrarian").dates, strict=True):
         assert other.answers.views == pytest.approx(-one.answers.views)
 
 
@@ -232,7 +220,7 @@ CLASSES = ("equity", "crypto", "bond", "cash", "commodity", "real_estate")
 def test_weights_are_brought_within_any_limits(parts, limits):
     sheet = Sheet(tuple("ABCDEF"), CLASSES, {}, np.eye(6))
     weights = np.array(parts) / sum(parts)
-    found = within(weights, sheet, Limits(*limits))
+    found = within(weights, sheet, limits)
     assert found.min() >= 0
     assert found.sum() == pytest.approx(1)
     assert found[:2].sum() <= limits[0] + 1e-9
@@ -241,29 +229,11 @@ def test_weights_are_brought_within_any_limits(parts, limits):
         assert found == pytest.approx(weights)
 
 
-def test_true_answers_earn_the_full_score():
-    episode = EpisodeState(AGENT, BALANCED, world("covid-2020"))
-    while episode.next_call() is not None:
-        episode.take(Reply(text=episode.true_reply(), model="answers"))
-    assert all(day.scores["S4"] == pytest.approx(1) for day in episode.result().dates)
-
-
 def test_correlations_that_make_no_covariance_leave_inverse_volatility():
     correlation = np.array([[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]])
     sheet = Sheet(("A", "B", "C"), ("bond", "bond", "cash"), {"vol_pct": np.array([0.1, 0.2, 0.4])}, correlation)
-    found = RULES["literal"].book(sheet, np.array([0.5, 0.5, 0.5]), np.ones(3, dtype=bool), Limits(0.5, 0.1))
+    found = RULES["literal"].book(sheet, np.array([0.5, 0.5, 0.5]), np.ones(3, dtype=bool), (0.5, 0.1))
     assert found == pytest.approx([4 / 7, 2 / 7, 1 / 7])
-
-
-def test_limits_that_nothing_can_keep_change_nothing():
+    # limits that nothing can keep change nothing
     sheet = Sheet(("A", "B"), ("equity", "crypto"), {}, np.eye(2))
-    assert within(np.array([0.7, 0.3]), sheet, Limits(0.4, 0.4)).tolist() == [0.7, 0.3]
-
-
-@pytest.mark.parametrize(
-    ("task", "reason"),
-    [("TASK S2, signals.", "names no threshold"), ("TASK S2, signals. above 0.2, below", "no table of views")],
-)
-def test_a_prompt_that_lacks_something_says_what(task, reason):
-    with pytest.raises(ModelError, match=reason):
-        answered(ReferenceBenchmarkModel("steady"), asked(task))
+    assert within(np.array([0.7, 0.3]), sheet, (0.4, 0.4)).tolist() == [0.7, 0.3]

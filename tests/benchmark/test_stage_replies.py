@@ -1,5 +1,7 @@
 """Replies to the stages: what is read, what is not, and what state is recorded for it."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import dataclasses
@@ -15,22 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.benchmark import (
-    ASKED,
-    COLUMNS,
-    MOST_CHARACTERS,
-    PROFILES,
-    BenchMarket,
-    EpisodeRules,
-    EpisodeState,
-    MarketWindow,
-    parse_signals,
-    parse_views,
-    parse_weights,
-    rationale_of,
-    reply_schema,
-    stage_template,
-    stage_texts,
-)
+    ASKED, COLUMNS, MOST_CHARACTERS, PROFILES, BenchMarket, EpisodeRules, EpisodeState, MarketWindow, parse_signals,
+    parse_views, parse_weights, rationale_of, reply_schema, stage_template, stage_texts,
+)  # fmt: skip
 from assaymark.engine import CallSpec, Finish, Reply, Text
 from assaymark.prompting import cells, sections
 
@@ -71,11 +60,7 @@ LINES = "SPY: +0.4\nBTC-USD: -1\n^VIX: 0.05\nBIL: 0"
         "<think>SPY: 0.9 or so {maybe}\nBIL: 1</think>\n" + LINES,
         '<think>{"views": {"SPY": 1}}</think>' + json.dumps({"views": VIEWS}),
         'First {"views": {"SPY": 0.1}} and then, finally: ' + rows("views", "view", VIEWS),
-        "```\n"
-        + rows("views", "view", {"SPY": 0.9})
-        + "\n```\nNo:\n```json\n"
-        + rows("views", "view", VIEWS)
-        + "\n```",
+        f"```\n{rows('views', 'view', {'SPY': 0.9})}\n```\nNo:\n```json\n{rows('views', 'view', VIEWS)}\n```",
         rows("views", "view", {name: str(value) for name, value in VIEWS.items()}),
     ],
 )
@@ -100,33 +85,22 @@ def test_a_view_that_does_not_say_one_thing_is_neutral_and_recorded(value, reaso
     assert reason in state.reason
 
 
-def test_missing_and_unknown_assets_are_named():
-    views, state = parse_views(reply("SPY: 0.4\nGOLD: 0.9"), TICKERS)
-    assert views.tolist() == [0.4, 0.0, 0.0, 0.0]
-    assert state.state == "partial"
-    assert "3 of 4 assets are missing, read as 0: BTC-USD, ^VIX and 1 more" not in state.reason
-    assert "3 of 4 assets are missing, read as 0: BTC-USD, ^VIX, BIL" in state.reason
-    assert "left out: GOLD" in state.reason
-
-
-def test_two_values_for_one_asset_count_for_none_unless_they_agree():
-    assert parse_views(reply(LINES + "\nSPY: 0.4"), TICKERS)[1].state == "ok"
-    views, state = parse_views(reply(LINES + "\nSPY: 0.5"), TICKERS)
-    assert views[0] == 0
-    assert "given 2 times, not alike" in state.reason
-
-
-def test_a_remark_about_an_asset_does_not_count_against_its_value():
-    views, state = parse_views(reply("SPY: momentum looks good here\n" + LINES), TICKERS)
-    assert (views[0], state.state) == (0.4, "ok")
-
-
-def test_one_nan_in_json_costs_its_row_and_is_recorded():
-    text = rows("views", "view", VIEWS).replace("0.05", "NaN")
-    views, state = parse_views(reply(text), TICKERS)
-    assert views.tolist() == [0.4, -1.0, 0.0, 0.0]
-    assert "NaN is not JSON" in state.reason
-    assert "^VIX" in state.reason
+@pytest.mark.parametrize(
+    ("text", "values", "state", "reasons"),
+    [
+        ("SPY: 0.4\nGOLD: 0.9", [0.4, 0.0, 0.0, 0.0], "partial",
+         ["3 of 4 assets are missing, read as 0: BTC-USD, ^VIX, BIL", "left out: GOLD"]),
+        (LINES + "\nSPY: 0.4", [0.4, -1.0, 0.05, 0.0], "ok", []),  # two values for one asset count if they agree
+        (LINES + "\nSPY: 0.5", [0.0, -1.0, 0.05, 0.0], "partial", ["given 2 times, not alike"]),
+        ("SPY: momentum looks good here\n" + LINES, [0.4, -1.0, 0.05, 0.0], "ok", []),  # a remark does not count
+        (rows("views", "view", VIEWS).replace("0.05", "NaN"), [0.4, -1.0, 0.0, 0.0], "partial",
+         ["NaN is not JSON", "^VIX"]),  # costs its row
+    ],
+)  # fmt: skip
+def test_what_a_reply_lacks_or_says_twice_is_named(text, values, state, reasons):
+    views, found = parse_views(reply(text), TICKERS)
+    assert (views.tolist(), found.state) == (values, state)
+    assert [one for one in reasons if one not in found.reason] == []
 
 
 @pytest.mark.parametrize("whole", [LINES, rows("views", "view", VIEWS)])
@@ -286,12 +260,10 @@ def test_no_text_makes_a_parser_raise_or_leave_its_range(text):
 
 @given(st.lists(st.floats(0, 1), min_size=4, max_size=4).filter(lambda parts: sum(parts) > 0.01))
 def test_every_book_comes_back(parts):
-    book = np.array(parts) / sum(parts)
-    given_back, state = parse_weights(
-        reply(rows("weights", "weight", dict(zip(TICKERS, book.tolist(), strict=True)))), TICKERS
-    )
+    book = dict(zip(TICKERS, (np.array(parts) / sum(parts)).tolist(), strict=True))
+    given_back, state = parse_weights(reply(rows("weights", "weight", book)), TICKERS)
     assert state.state == "ok"
-    assert given_back == pytest.approx(book, abs=1e-12)
+    assert given_back == pytest.approx([*book.values()], abs=1e-12)
 
 
 def test_what_is_said_beside_the_weights():
@@ -322,33 +294,27 @@ def tables(text: str) -> dict[str, list[list[str]]]:
     return {one.label: [cells(line) for line in one.content.split("\n")] for one in sections(text)}
 
 
-def test_the_table_of_assets_is_complete():
+def test_the_tables_of_assets_series_and_correlations_are_complete():
     place = world("normal", "monthly", 81)
+    known = place.known(place.decisions[0])
     first, _, third = calls_of(EpisodeState(AGENT, PROFILES["balanced"], place))
     for call in (first, third):
         rows = tables(user(call))["assets"]
         assert tuple(rows[0]) == COLUMNS
-        assert [row[0] for row in rows[1:]] == list(place.known(place.decisions[0]).tickers)
-        assert len(rows) == 82
-        assert all(len(row) == len(COLUMNS) for row in rows)
+        assert [row[0] for row in rows[1:]] == list(known.tickers)
+        assert ({len(row) for row in rows}, len(rows)) == ({len(COLUMNS)}, 82)
         assert "nan" not in user(call).lower().split()
-    lines = {one.ticker: one for one in place.known(place.decisions[0]).lines}
-    for row in tables(user(first))["assets"][1:]:
+    lines, found = {one.ticker: one for one in known.lines}, tables(user(first))
+    for row in found["assets"][1:]:
         line = lines[row[0]]
         assert float(row[2]) == pytest.approx(line.close, rel=1e-5)
         assert float(row[5]) == pytest.approx(100 * line.volatility, abs=0.006)
-        assert row[-1] == line.regime
-        assert (row[8] == "n/a") == (line.beta is None)
-
-
-def test_the_twelve_series_and_the_correlations_are_in_it():
-    place = world("normal", "monthly", 81)
-    found = tables(user(calls_of(EpisodeState(AGENT, PROFILES["balanced"], place), 1)[0]))
+        assert (row[-1], row[8] == "n/a") == (line.regime, line.beta is None)
     assert len(found["macro"]) == 13
-    assert [row[0] for row in found["correlations"][1:]] == found["correlations"][0][5:]
-    matrix = np.array([[float(cell) for cell in row[5:]] for row in found["correlations"][1:]])
-    assert matrix == pytest.approx(place.known(place.decisions[0]).between, abs=0.006)
-    assert [row[4] for row in found["correlations"][2:]] == [row[5] for row in found["correlations"][2:]]
+    head, *rows = found["correlations"]
+    assert [row[0] for row in rows] == head[5:]
+    assert np.array([[float(cell) for cell in row[5:]] for row in rows]) == pytest.approx(known.between, abs=0.006)
+    assert [row[4] for row in rows[1:]] == [row[5] for row in rows[1:]]
 
 
 def test_only_the_stage_that_must_obey_a_profile_is_told_it():
@@ -393,20 +359,16 @@ def test_earlier_answers_stand_in_the_next_prompt():
     assert rows[:3] == [[tickers[0], "0.2004", "buy"], [tickers[1], "-0.7", "hold"], [tickers[2], "0", "hold"]]
 
 
-def test_nothing_of_a_prompt_is_unfilled_and_its_parts_are_named():
+def test_nothing_of_a_prompt_is_unfilled_its_parts_are_named_and_schemas_are_strict():
     for call in calls_of(EpisodeState(AGENT, PROFILES["balanced"], world()), 12):
         assert not re.search(r"\$\{?[a-z]", call.messages[0].text + user(call))
         assert call.template == stage_template().sha256 == Text.of(stage_template().text).sha256
         assert (call.seed, call.temperature) == (3, 0.0)
         assert call.schema is not None
         assert user(call).count("TASK S") == 1
-
-
-def test_schemas_are_strict_and_hashed():
     for stage in ASKED:
         schema = reply_schema(stage)
-        assert schema["additionalProperties"] is False
-        assert schema["required"] == list(schema["properties"])
+        assert (schema["additionalProperties"], schema["required"]) == (False, list(schema["properties"]))
         assert json.loads(stage_texts()[f"schema of {stage}"]) == schema
 
 

@@ -203,8 +203,8 @@ def claim(leases, worker, n, lease_s=60.0, **more):
 
 def test_a_call_has_one_holder(leases):
     one, two, three = (claim(leases, worker, 4) for worker in "abc")
-    assert [c.key for c in one + two + three] == KEYS
-    assert {c.fence for c in one + two + three} == {1}
+    assert [key for key, _ in one + two + three] == KEYS
+    assert {fence for _, fence in one + two + three} == {1}
     assert claim(leases, "d", 4) == []
 
 
@@ -215,7 +215,7 @@ def test_many_at_once_never_hold_the_same_call(shared, database):
     def take(worker):
         with Ledger.open(database) as ledger:
             while found := claim(ledger.leases, worker, 7):
-                held.extend(c.key for c in found)
+                held.extend(key for key, _ in found)
 
     threads = [threading.Thread(target=take, args=(f"w{n}",)) for n in range(4)]
     for thread in threads:
@@ -227,7 +227,7 @@ def test_many_at_once_never_hold_the_same_call(shared, database):
 
 def test_claims_can_be_limited_to_calls_or_to_a_model(shared, leases):
     shared.plan(calls(3, model="other/x"))
-    assert [c.key for c in claim(leases, "a", 9, keys=KEYS[3:5])] == KEYS[3:5]
+    assert [key for key, _ in claim(leases, "a", 9, keys=KEYS[3:5])] == KEYS[3:5]
     assert len(claim(leases, "a", 99, model="other/x")) == 3
     assert len(claim(leases, "a", 99)) == 8
 
@@ -235,7 +235,7 @@ def test_claims_can_be_limited_to_calls_or_to_a_model(shared, leases):
 def test_a_lease_ends_and_the_next_claim_has_a_higher_fence(leases):
     (first,) = claim(leases, "a", 1, 0.0)
     (second,) = claim(leases, "b", 1)
-    assert (second.key, second.fence) == (first.key, first.fence + 1)
+    assert second == (first[0], first[1] + 1)
 
 
 def test_a_renewed_lease_does_not_end(leases):
@@ -244,7 +244,7 @@ def test_a_renewed_lease_does_not_end(leases):
     time.sleep(0.25)
     assert claim(leases, "b", 10) == []
     assert leases.release("a", KEYS[:2]) == 2
-    assert [c.key for c in claim(leases, "b", 10)] == KEYS[:2]
+    assert [key for key, _ in claim(leases, "b", 10)] == KEYS[:2]
     assert leases.release("a") == 8
 
 
@@ -257,64 +257,64 @@ def test_a_moved_clock_steals_no_lease(leases, monkeypatch):
 
 def test_a_late_reply_is_refused_and_on_record(shared, leases):
     (old,) = claim(leases, "a", 1, 0.0)
-    (late,) = leases.commit([old], []).begun
+    (late,) = leases.commit([old], [])[0]
     claims, lost = leases.claim("b", 1, 60.0)
     assert lost == 1
-    (attempt,) = leases.commit(claims, []).begun
+    (attempt,) = leases.commit(claims, [])[0]
     assert (late.number, attempt.number) == (1, 2)
-    assert leases.commit([], [reply(late, "late")]).answered == 0
-    assert shared.pending([old.key]) == [old.key]
-    assert leases.commit([], [reply(attempt, "in time")]).answered == 1
-    assert shared.reply(old.key).text == "in time"
+    assert leases.commit([], [reply(late, "late")])[1] == 0
+    assert shared.pending([old[0]]) == [old[0]]
+    assert leases.commit([], [reply(attempt, "in time")])[1] == 1
+    assert shared.reply(old[0]).text == "in time"
     assert shared.orphaned() == []
 
 
 def test_a_late_reply_after_the_answer_is_refused_too(shared, leases):
     (old,) = claim(leases, "a", 1, 0.0)
-    (late,) = leases.commit([old], []).begun
-    (attempt,) = leases.commit(claim(leases, "b", 1), []).begun
+    (late,) = leases.commit([old], [])[0]
+    (attempt,) = leases.commit(claim(leases, "b", 1), [])[0]
     leases.commit([], [reply(attempt, "in time")])
-    assert leases.commit([], [reply(late, "late")]).answered == 0
-    assert shared.reply(old.key).text == "in time"
-    assert shared.attempt_counts([old.key]) == {old.key: 2}
+    assert leases.commit([], [reply(late, "late")])[1] == 0
+    assert shared.reply(old[0]).text == "in time"
+    assert shared.attempt_counts([old[0]]) == {old[0]: 2}
 
 
 def test_nothing_begins_under_a_claim_that_is_lost(shared, leases):
     (old,) = claim(leases, "a", 1, 0.0)
     (new,) = claim(leases, "b", 1)
-    assert leases.commit([old], []).begun == [None]
-    (attempt,) = leases.commit([new], []).begun
+    assert leases.commit([old], [])[0] == [None]
+    (attempt,) = leases.commit([new], [])[0]
     leases.commit([], [reply(attempt)])
-    assert leases.commit([new], []).begun == [None]
-    assert shared.attempt_counts([old.key]) == {old.key: 1}
+    assert leases.commit([new], [])[0] == [None]
+    assert shared.attempt_counts([old[0]]) == {old[0]: 1}
 
 
 def test_an_answered_call_is_never_claimed_again(shared, leases):
     claims = claim(leases, "a", 10, 0.0)
-    begun = leases.commit(claims, []).begun
-    assert leases.commit([], [reply(attempt) for attempt in begun[:6]]).answered == 6
+    begun = leases.commit(claims, [])[0]
+    assert leases.commit([], [reply(attempt) for attempt in begun[:6]])[1] == 6
     shared.plan(calls(10))  # planning again does not open it again
-    assert [c.key for c in claim(leases, "b", 10)] == KEYS[6:]
+    assert [key for key, _ in claim(leases, "b", 10)] == KEYS[6:]
 
 
 def test_what_was_given_up_is_left_alone_by_those_who_were_there(leases):
     since = leases.now()
     (held,) = claim(leases, "a", 1)
-    (attempt,) = leases.commit([held], []).begun
+    (attempt,) = leases.commit([held], [])[0]
     leases.commit([], [End(attempt, "failed", "bad request", final=True)])
-    assert KEYS[0] not in [c.key for c in claim(leases, "b", 10, 0.0, since=since)]
+    assert KEYS[0] not in [key for key, _ in claim(leases, "b", 10, 0.0, since=since)]
     assert leases.open_keys(KEYS, since) == set(KEYS[1:])
     assert leases.any_left("reference/echo", since)
     assert not leases.any_left("reference/other", since)
-    assert claim(leases, "c", 10, since=leases.now())[0].key == KEYS[0]
+    assert claim(leases, "c", 10, since=leases.now())[0][0] == KEYS[0]
 
 
 def test_a_failure_that_is_not_final_keeps_the_claim(leases):
     (held,) = claim(leases, "a", 1)
-    (attempt,) = leases.commit([held], []).begun
-    (again,) = leases.commit([held], [End(attempt, "failed", "busy")]).begun
+    (attempt,) = leases.commit([held], [])[0]
+    (again,) = leases.commit([held], [End(attempt, "failed", "busy")])[0]
     assert again.number == 2
-    assert held.key not in [c.key for c in claim(leases, "b", 10)]
+    assert held[0] not in [key for key, _ in claim(leases, "b", 10)]
 
 
 def test_a_ledger_in_a_file_has_no_leases(tmp_path):
@@ -523,7 +523,7 @@ def test_what_others_hold_is_not_in_a_batch(shared, house):
     claims, _ = shared.leases.claim("somebody", 2, 60.0)
     done = run(shared, house)
     assert (done.made, done.left, sum(house.sizes())) == (4, 2, 4)
-    assert not {claim.key for claim in claims} & set(house.bills())
+    assert not {key for key, _ in claims} & set(house.bills())
 
 
 def test_one_run_of_batches_at_a_time(shared, database, house):

@@ -26,13 +26,9 @@ from assaymark.records import (
 from assaymark.report import AssayRun, PlantedView, RubricView
 
 PLAN = "9f41c7d20b6e88a35d13f0c7aa39c2e4417b62d09ce85f10b7d44e6a2c9835fe"
-DIMENSIONS = (
-    ("risk_fit", "Risk fit"),
-    ("sizing", "Sizing"),
-    ("use_of_facts", "Use of facts"),
-    ("limits", "Limits"),
-    ("doubt", "Doubt"),
-    ("coherence", "Coherence"),
+DIMENSIONS = tuple(
+    (name, name.replace("_", " ").capitalize())
+    for name in ("risk_fit", "sizing", "use_of_facts", "limits", "doubt", "coherence")
 )
 LEVELS = {"Marten": 4.313, "Otter": 4.067, "Badger": 4.031, "Weasel": 3.977, "Stoat": 3.716}
 KAPPAS = {AGGREGATE: 0.64, "risk_fit": 0.74, "sizing": 0.57, "use_of_facts": 0.43, "limits": 0.23, "doubt": 0.66}
@@ -40,9 +36,10 @@ STATES = ("supported", "not_found", "derivable", "in_context", "rule", "own_acti
 RULES = ("lower bound of kappa", "kappa cut-offs 0.5 and 0.25", "own variance of each pair")
 
 
-def study(
-    judges: Sequence[tuple[str, str]] = (("north-1", "north"), ("strand-1", "strand"), ("quay-1", "quay")),
-) -> Study:
+THREE = (("north-1", "north"), ("strand-1", "strand"), ("quay-1", "quay"))
+
+
+def study(judges: Sequence[tuple[str, str]] = THREE) -> Study:
     specs = tuple(JudgeSpec(name=name, model=f"reference/{name}", family=family) for name, family in judges)
     return Study(name="mustelids", title="Allocation round seven", seed=7, judges=specs)
 
@@ -71,13 +68,9 @@ def kappas(run_study: Study, values: Mapping[str, float | None], clusters: int =
         tables = {f"{a}|{b}": _table(x, y) for (x, a), (y, b) in combinations(enumerate(names), 2)}
         bootstrap = {"low": value - 0.04, "high": value + 0.035, "method": "cluster bootstrap"}
         detail = {"clusters": clusters, "bootstrap": bootstrap, "pairs": pairs, "tables": tables}
-        found.append(
-            measured(
-                "kappa.mean_pairwise", labels, value, low=value - 0.08, high=value + 0.07, level=0.95, detail=detail
-            )
-        )
-        found.append(measured("kappa.fleiss", labels, value - 0.2))
-        found.append(measured("redundancy", labels, value + 0.05))
+        ends = {"low": value - 0.08, "high": value + 0.07, "level": 0.95}
+        found.append(measured("kappa.mean_pairwise", labels, value, **ends, detail=detail))
+        found += [measured("kappa.fleiss", labels, value - 0.2), measured("redundancy", labels, value + 0.05)]
     return found
 
 
@@ -86,13 +79,11 @@ def agents_measured(run_study: Study, levels: Mapping[str, float], dimension: st
     found = []
     order = sorted(levels, key=lambda agent: (-levels[agent], agent))
     for agent, level in levels.items():
-        found.append(
-            measured(
-                "score.effect", {"dimension": dimension, "agent": agent}, level,
-                n=250, n_of="decisions", low=level - 0.071, high=level + 0.069, level=0.95,
-                method="least-squares agent effect beside cycle effects; jackknife over clusters",
-            )
-        )  # fmt: skip
+        found.append(measured(
+            "score.effect", {"dimension": dimension, "agent": agent}, level,
+            n=250, n_of="decisions", low=level - 0.071, high=level + 0.069, level=0.95,
+            method="least-squares agent effect beside cycle effects; jackknife over clusters",
+        ))  # fmt: skip
     for at, family in enumerate(run_study.families):
         last = at == len(run_study.families) - 1
         after = [order[0], moved, *(a for a in order[1:] if a != moved)] if last and moved in order[1:] else order
@@ -231,39 +222,31 @@ def verdicts(
             leads = agent == order[0] and levels[order[0]] - levels[order[1]] > gap
             level = "no-claim" if agreement == "halt" or not leads else best
             standing = "stable" if leads else "tie-class"
-            found.append(
-                verdict(
-                    first(agent, dimension, len(order)), level, agreement, standing, controls, rules=rules,
-                    p=0.00004 if leads else 1.0, p_adjusted=0.0004 if leads else 1.0, other_judges="no",
-                    stability=StabilityFinding(state="stable") if leads else None, own_family="clear", length="clear",
-                )
-            )  # fmt: skip
+            found.append(verdict(
+                first(agent, dimension, len(order)), level, agreement, standing, controls, rules=rules,
+                p=0.00004 if leads else 1.0, p_adjusted=0.0004 if leads else 1.0, other_judges="no",
+                stability=StabilityFinding(state="stable") if leads else None, own_family="clear", length="clear",
+            ))  # fmt: skip
         for high, low in combinations(order, 2):
             clear = levels[high] - levels[low] > gap
             shaky = clear and bent in (high, low) and high != order[0]
             standing = "judge-dependent" if shaky else "stable" if clear else "tie-class"
             level = best if standing == "stable" and agreement != "halt" else "no-claim"
             state = StabilityFinding(state="reversed-without", families=("quay",)) if shaky else None
-            found.append(
-                verdict(
-                    above(high, low, dimension), level, agreement, standing, controls, rules=rules,
-                    p=0.00004 if clear else 0.041, p_adjusted=0.0004 if clear else 0.41, p_adjusted_headline=0.012,
-                    stability=state or (StabilityFinding(state="stable") if clear else None), own_family="clear",
-                    pair_state="ordered" if standing == "stable" else "not-resolved", length="clear",
-                    distinct="not-applicable" if dimension == AGGREGATE else "passed", other_judges="no",
-                )
-            )  # fmt: skip
-        if dimension == AGGREGATE:
-            for high, low in combinations(order, 2):
-                close = (high, low) == tuple(order[1:3])
-                level = best if close and agreement != "halt" else "no-claim"
-                standing = "stable" if close else "tie-class"
-                found.append(
-                    verdict(
-                        within(high, low), level, agreement, standing, controls, p=0.002 if close else 0.6,
-                        p_adjusted=0.02 if close else 1.0, own_family="clear", length="clear",
-                    )
-                )  # fmt: skip
+            found.append(verdict(
+                above(high, low, dimension), level, agreement, standing, controls, rules=rules,
+                p=0.00004 if clear else 0.041, p_adjusted=0.0004 if clear else 0.41, p_adjusted_headline=0.012,
+                stability=state or (StabilityFinding(state="stable") if clear else None), own_family="clear",
+                pair_state="ordered" if standing == "stable" else "not-resolved", length="clear",
+                distinct="not-applicable" if dimension == AGGREGATE else "passed", other_judges="no",
+            ))  # fmt: skip
+        for high, low in combinations(order, 2) if dimension == AGGREGATE else ():
+            close = (high, low) == tuple(order[1:3])
+            level = best if close and agreement != "halt" else "no-claim"
+            found.append(verdict(
+                within(high, low), level, agreement, "stable" if close else "tie-class", controls,
+                p=0.002 if close else 0.6, p_adjusted=0.02 if close else 1.0, own_family="clear", length="clear",
+            ))  # fmt: skip
     return found
 
 
@@ -295,15 +278,9 @@ def evidence(
     ]  # fmt: skip
 
 
-PANEL = tuple(
-    PlantedView(
-        name=f"{f}-1",
-        family=f,
-        question=f"A grader of the {f} school.",
-        planted=("adds 0.3 to long texts", "noise of 0.4"),
-    )
-    for f in ("north", "strand", "quay")
-)
+FLAWS = ("adds 0.3 to long texts", "noise of 0.4")
+PANEL = tuple(PlantedView(name=f"{f}-1", family=f, question=f"A grader of the {f} school.", planted=FLAWS)
+              for f in ("north", "strand", "quay"))  # fmt: skip
 
 
 def formats() -> list[Measurement]:
@@ -340,18 +317,8 @@ def realistic(**more) -> AssayRun:
 def large(agents: int = 10, dimensions: int = 6, numbers: int = 14_500) -> AssayRun:
     """Ten agents, 430 verdicts and 14,500 numbers: what the page budgets are for."""
     plan = study()
-    names = (
-        "Kingfisher",
-        "Sandpiper",
-        "Oystercatcher",
-        "Wren",
-        "Dunlin",
-        "Heron",
-        "Lapwing",
-        "Teal",
-        "Osprey",
-        "Curlew",
-    )
+    names = ("Kingfisher", "Sandpiper", "Oystercatcher", "Wren", "Dunlin", "Heron", "Lapwing", "Teal", "Osprey",
+             "Curlew")  # fmt: skip
     levels = {name: 4.4 - 0.083 * at for at, name in enumerate(names[:agents])}
     dims = DIMENSIONS[:dimensions]
     values: dict[str, float | None] = {AGGREGATE: 0.62, **{d: 0.75 - 0.1 * at for at, (d, _) in enumerate(dims)}}

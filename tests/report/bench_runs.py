@@ -33,6 +33,7 @@ from assaymark.report.portbench import (
     MarketView,
     SnapshotView,
     StageTrace,
+    render_benchmark,
 )
 
 PLAN = "a41f7c029b6e11d45a83f0c7e0d39c2e" * 2
@@ -148,10 +149,9 @@ def asked(names: Sequence[str], rng: np.random.Generator) -> list[Measurement]:
     found += board_measurements({"questions": items(names, rng, 0.5, 0.1)}, RULES)
     more = {"n": 50, "n_of": "questions", "method": "Wilson"}
     by = (
-        ("template", [f"T{at}" for at in range(1, 8)]),
-        ("kind", ["formula", "judgment"]),
+        ("template", [f"T{at}" for at in range(1, 8)]), ("kind", ["formula", "judgment"]),
         ("regime", ["bull", "bear", "sideways", "crisis"]),
-    )
+    )  # fmt: skip
     for name in names:
         full = {"model": name, "condition": "full"}
         found.append(measured("bench.question", full, 0.61, 0.04, n=350, n_of="questions"))
@@ -259,7 +259,7 @@ def pool() -> tuple[Question, ...]:
 def plan_of(names: Sequence[str], model: str = "maker/{0}", **more) -> BenchPlan:
     """A plan, whatever its names are: those of a file are checked when it is read."""
     models = BenchPlan(models=[{"name": "x", "model": "maker/x", "family": "maker"}]).models
-    made = tuple(models[0].model_copy(update={"name": name, "model": model.format(name)}) for name in names)
+    made = tuple(models[0].model_copy(update={"name": name, "model": model.replace("{0}", name)}) for name in names)
     plan = BenchPlan(name="portbench-2024", title="PortBench, 2024", models=models)
     return plan.model_copy(update={"models": made, **more})
 
@@ -331,3 +331,9 @@ def hostile() -> BenchRun:
 def empty() -> BenchRun:
     """A run in which nothing was measured."""
     return made(("only",), stages=False, static=False)
+
+
+@cache
+def rendered(name: str) -> dict[str, str]:
+    """The pages of a run that many tests read, made once."""
+    return dict(render_benchmark(globals()[name]()))

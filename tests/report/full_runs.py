@@ -26,14 +26,12 @@ measured = runs.measured
 def full(**more) -> AssayRun:
     """The realistic run with an outside judge, controls, probes, single judges, and claims of every kind."""
     base = runs.realistic()
-    study = base.study.model_copy(
-        update={
-            "stability": Stability(probe=JudgeSpec(name="tarn-1", model="reference/tarn-1", family="tarn")),
-            "records": Records(derivations=("honest", "cell_a", "cell_b", "paraphrase", "fact_flip", "ladder")),
-            "contamination": Contamination(post_cutoff=("regime 4",)),
-            "anchor_probe": AnchorProbe(judge="quay-1"),
-        }
-    )
+    study = base.study.model_copy(update={
+        "stability": Stability(probe=JudgeSpec(name="tarn-1", model="reference/tarn-1", family="tarn")),
+        "records": Records(derivations=("honest", "cell_a", "cell_b", "paraphrase", "fact_flip", "ladder")),
+        "contamination": Contamination(post_cutoff=("regime 4",)),
+        "anchor_probe": AnchorProbe(judge="quay-1"),
+    })  # fmt: skip
     found = list(base.measurements)
     found += [*ranks(runs.LEVELS), *singles(study, runs.LEVELS), *outside(), *cells(), *style(), *probes(), *repeats()]
     labels = {"dimension": "limits", "format": "prose"}
@@ -48,21 +46,15 @@ def halted() -> AssayRun:
     values = dict.fromkeys(VALUES, 0.11)
     claims = [*runs.verdicts(runs.LEVELS, values, rules=RULES), *others(level="no-claim")]
     kept = [m for m in run.measurements if not m.name.startswith(("kappa", "redundancy"))]
-    return replace(
-        run,
-        verdicts=tuple(rested(v, run.measurements) for v in claims),
-        measurements=tuple(kept + runs.kappas(run.study, values)),
-    )
+    found = tuple(kept + runs.kappas(run.study, values))
+    return replace(run, verdicts=tuple(rested(v, run.measurements) for v in claims), measurements=found)
 
 
 def long() -> AssayRun:
     """Ten agents and 400 claims with every experiment: what the budgets of the pages are for."""
     base, extra = runs.large(), full()
-    levels = {
-        m.labels["agent"]: m.value
-        for m in base.measurements
-        if m.name == "score.effect" and m.labels["dimension"] == AGGREGATE
-    }
+    levels = {m.labels["agent"]: m.value for m in base.measurements
+              if m.name == "score.effect" and m.labels["dimension"] == AGGREGATE}  # fmt: skip
     shared = [m for m in extra.measurements if m.name.startswith(("cell.", "style.", "contamination.", "anchor."))]
     found = [*base.measurements, *shared, *ranks(levels), *singles(extra.study, levels)]
     claims = [rested(v, found) for v in (*base.verdicts, *others())]

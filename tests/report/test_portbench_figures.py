@@ -85,15 +85,9 @@ def test_a_strip_has_a_point_only_if_it_is_given_one():
 # --- the scatter ------------------------------------------------------------------------------------------------------
 
 points = st.builds(
-    StressPoint,
-    name=st.text("abcdefgh", min_size=1, max_size=12),
-    sharpe=st.floats(-2, 3),
-    low=st.none(),
-    high=st.none(),
-    fall=st.floats(0, 0.6),
-    passes=st.sampled_from([True, False, None]),
-    baseline=st.booleans(),
-)
+    StressPoint, name=st.text("abcdefgh", min_size=1, max_size=12), sharpe=st.floats(-2, 3), low=st.none(),
+    high=st.none(), fall=st.floats(0, 0.6), passes=st.sampled_from([True, False, None]), baseline=st.booleans(),
+)  # fmt: skip
 
 
 @given(st.lists(points, min_size=1, max_size=10), st.floats(0.05, 0.4))

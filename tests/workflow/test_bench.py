@@ -1,5 +1,7 @@
 """`assaymark bench`: whole runs with reference models, stopped and gone on with, and what a plan can get wrong."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import csv
@@ -16,24 +18,17 @@ from small_benchmarks import small_plan
 
 from assaymark.benchmark import reference_benchmark_models
 from assaymark.benchmark.questions import REGIME_NAMES, generate_questions, read_questions, write_questions
-from assaymark.benchmark.reference import SKILLS
+from assaymark.benchmark.reference import RULES
 from assaymark.cli import main, models
 from assaymark.engine import Ledger, Reply
 from assaymark.engine.providers.http_agent import failure
-from assaymark.errors import AssayError, InputError, LedgerError, ModelError, PlanError
+from assaymark.errors import AssayError, LedgerError, ModelError, PlanError
 from assaymark.judging import reference_judges
 from assaymark.market import fill_gaps, synthetic_history
 from assaymark.workflow import DECISIONS, MEASUREMENTS, SCORES, VERDICTS, RunFolder, Store, export_arrow, verify_run
 from assaymark.workflow.tracks import (
-    Wanted,
-    bench_pipeline,
-    bench_qa,
-    bench_report,
-    bench_shown,
-    is_benchmark,
-    plan_text,
-    resolved,
-)
+    bench_pipeline, bench_qa, bench_report, bench_shown, is_benchmark, plan_text, resolved,
+)  # fmt: skip
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 MODELS = reference_benchmark_models()
@@ -110,6 +105,21 @@ def test_a_run_leaves_scores_measurements_verdicts_and_pages(benched):
     assert re.search(
         r"Hatched: no score. </b>On most dates [^.]*\bstubborn\b[^.]* at most one instrument to buy", index
     )
+    states = {one.state for one in scores if one.agent == "garbled" and one.name in ("S1", "S2", "S3")}
+    assert states > {"ok", "partial"}  # faulty replies are scored by rule, recorded and shown
+    assert states & {"invalid", "refused", "truncated"}
+    pages = "".join(path.read_text() for path in (folder.report / "episodes").glob("garbled*.html"))
+    assert any(words in pages for words in ("prose", "names no", "refus"))
+    # floor and ceiling: the solver makes every question that states what it needs
+    stated = [one for one in scores if one.name == "QA" and one.agent == "literal"]
+    full = [one.value for one in stated if one.labels["template"] in ("T2", "T3", "T4", "T5", "T6")
+            and (one.labels["condition"], one.convention) == ("full", "paper")]  # fmt: skip
+    assert full == pytest.approx([1.0] * 20, abs=1e-6)
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        asked = {one.key for one in ledger.answered()}
+    shown = [page.read_text(encoding="utf-8") for page in folder.report.glob("calls/page-*.html")]
+    named = Counter(key for page in shown for key in re.findall(r"<dt>Key</dt><dd><code>(\w+)</code>", page))
+    assert named == Counter(asked)  # every call stands once on the pages
 
 
 def test_gates_and_texts_are_held_against_the_boards(benched, tmp_path, capsys):
@@ -313,17 +323,6 @@ def test_of_a_model_without_replies_nothing_is_claimed_or_shown_in_either_order(
     assert {result.model for result in bench_shown(one).results} == {"literal", "momentum"}
 
 
-def test_faulty_replies_are_scored_by_rule_recorded_and_shown(benched):
-    folder, _ = benched
-    states = {
-        one.state for one in Store(folder).read(SCORES) if one.agent == "garbled" and one.name in ("S1", "S2", "S3")
-    }
-    assert states > {"ok", "partial"}
-    assert states & {"invalid", "refused", "truncated"}
-    pages = "".join(path.read_text() for path in (folder.report / "episodes").glob("garbled*.html"))
-    assert "prose" in pages or "names no" in pages or "refus" in pages
-
-
 def test_the_same_run_again_asks_nothing_and_writes_the_same(benched):
     folder, text = benched
     before = files(folder)
@@ -375,7 +374,7 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_verdicts(benched, tmp_path):
 def test_planted_skill_on_questions_orders_the_models(tmp_path, questions):
     """Ten models that solve a planted share of the questions: their mean scores stand in that order, but for noise."""
     folder = RunFolder(tmp_path / "run")
-    text = plan(questions, *SKILLS).replace("per_template = 4", 'per_template = 25\nsplit = "train"')
+    text = plan(questions, *RULES).replace("per_template = 4", 'per_template = 25\nsplit = "train"')
     bench_qa(folder, text, "plan", MODELS, now=NOW)
     found = {
         one.labels["model"]: one.value
@@ -386,18 +385,8 @@ def test_planted_skill_on_questions_orders_the_models(tmp_path, questions):
     assert min(found.values()) > floor - 0.1
     assert max(found.values()) == ceiling
     recovered = {name: (value - floor) / (ceiling - floor) for name, value in found.items()}
-    assert recovered == pytest.approx(dict(SKILLS), abs=0.2)
-    assert np.corrcoef(list(recovered.values()), [SKILLS[name] for name in recovered])[0, 1] > 0.95
-
-
-def test_the_solver_makes_every_question_that_states_what_it_needs(benched):
-    """Floor and ceiling: the literal solver scores 1 on T2 to T6 under full information."""
-    folder, _ = benched
-    scores = [one for one in Store(folder).read(SCORES) if one.name == "QA" and one.agent == "literal"]
-    stated = [one for one in scores if one.labels["template"] in ("T2", "T3", "T4", "T5", "T6")]
-    full = [one.value for one in stated if one.labels["condition"] == "full" and one.convention == "paper"]
-    assert len(full) == 20
-    assert full == pytest.approx([1.0] * 20, abs=1e-6)
+    assert recovered == pytest.approx({name: rule.skill for name, rule in RULES.items()}, abs=0.2)
+    assert np.corrcoef(list(recovered.values()), [RULES[name].skill for name in recovered])[0, 1] > 0.95
 
 
 def test_judges_grade_the_rationales_in_a_run_of_their_own(tmp_path, questions):
@@ -452,36 +441,15 @@ def test_a_dry_run_says_what_would_be_asked_and_writes_nothing(tmp_path, capsys,
     assert not (tmp_path / "run").exists()
 
 
-def test_names_of_reference_models():
-    assert resolved("reference/momentum") == "reference/portbench-momentum"
-    assert resolved("reference/equal-weight") == "reference/portbench-stubborn"
-    assert resolved("reference/nobody") == "reference/nobody"
-
-
-def test_models_of_one_name_are_told_apart():
-    text, _ = plan_text(None, Wanted(models=["openai/one", "google/one"], temperature=-1, max_tokens=100))
-    assert 'name = "one"' in text
-    assert 'name = "one-2"' in text
-    assert "temperature" not in text
-
-
-def test_another_plan_is_refused_in_a_locked_folder(benched, questions):
+def test_a_folder_holds_one_plan_as_it_was_locked_and_no_study(benched, demo, questions, tmp_path, capsys):
     folder, text = benched
-    with pytest.raises(PlanError, match="differs from the plan locked"):
-        bench_qa(folder, text.replace("per_template = 4", "per_template = 5"), "other", MODELS, now=NOW)
-    with pytest.raises(PlanError, match="differs from the plan locked"):
-        bench_qa(folder, text.replace("instruments = 12", "instruments = 13"), "other", MODELS, now=NOW)
-
-
-def test_an_edited_plan_is_refused(benched, tmp_path):
-    folder = RunFolder(Path(shutil.copytree(benched[0].path, tmp_path / "run")))
-    folder.plan.write_text(benched[1].replace("per_template = 4", "per_template = 3"))
+    for changed in ("per_template = 4", "per_template = 5"), ("instruments = 12", "instruments = 13"):
+        with pytest.raises(PlanError, match="differs from the plan locked"):
+            bench_qa(folder, text.replace(*changed), "other", MODELS, now=NOW)
+    copied = RunFolder(Path(shutil.copytree(folder.path, tmp_path / "run")))
+    copied.plan.write_text(text.replace("per_template = 4", "per_template = 3"))
     with pytest.raises(PlanError, match="edited after the lock"):
-        bench_report(folder)
-
-
-def test_a_study_and_a_benchmark_do_not_share_a_folder(benched, demo, questions, capsys):
-    folder, _ = benched
+        bench_report(copied)
     with pytest.raises(PlanError, match="holds a study"):
         bench_qa(RunFolder(demo), plan(questions, "literal"), "plan", MODELS, now=NOW)
     assert main(["judge", str(folder.path)]) == 1
@@ -489,39 +457,37 @@ def test_a_study_and_a_benchmark_do_not_share_a_folder(benched, demo, questions,
 
 
 @pytest.mark.parametrize(
-    ("wrong", "right", "told"),
+    ("part", "wrong", "right", "told"),
     [
-        ('"covid-2020"', '"tulips-1637"', "tulips-1637"), ("instruments = 12", "instruments = 3", "6 or more"),
-        ("instruments = 12", 'instruments = ["A", "B", "C", "D", "E", "F"]', "A"),
-        ("instruments = 12", 'source = "/nowhere"', "/nowhere"),
-        ("per_template = 4", "per_template = 0", "per_template"),
-        ('"balanced", "conservative"', '"reckless"', "balanced"), ("[market]", "[markt]", "markt"),
-        ("portbench-literal", "portbench-nobody", "nobody"),
+        (bench_pipeline, '"covid-2020"', '"tulips-1637"', "tulips-1637"),
+        (bench_pipeline, "instruments = 12", "instruments = 3", "6 or more"),
+        (bench_pipeline, "instruments = 12", 'instruments = ["A", "B", "C", "D", "E", "F"]', "A"),
+        (bench_pipeline, "instruments = 12", 'source = "/nowhere"', "/nowhere"),
+        (bench_pipeline, "per_template = 4", "per_template = 0", "per_template"),
+        (bench_pipeline, '"balanced", "conservative"', '"reckless"', "balanced"),
+        (bench_pipeline, "[market]", "[markt]", "markt"),
+        (bench_pipeline, "portbench-literal", "portbench-nobody", "nobody"),
+        (bench_qa, "set.jsonl", "none.jsonl", r"none\.jsonl"),
+        # On the command line reference/momentum is the benchmark's; in a file it would be the agent of that name.
+        *((bench_qa, "portbench-literal", named,
+           f"reference/{named} answers nothing .*; did you mean reference/portbench-{meant}")
+          for named, meant in (("momentum", "momentum"), ("solver", "literal"))),
     ],
 )  # fmt: skip
-def test_a_plan_that_cannot_be_run_says_why(tmp_path, questions, wrong, right, told):
+def test_a_plan_that_cannot_be_run_says_why_and_locks_nothing(tmp_path, questions, part, wrong, right, told):
     text = plan(questions, "literal").replace(wrong, right)
     with pytest.raises(AssayError, match=told):
-        bench_pipeline(RunFolder(tmp_path / "run"), text, "plan", MODELS, now=NOW)
+        part(RunFolder(tmp_path / "run"), text, "plan", models(), now=NOW)
     assert not (tmp_path / "run" / "study.lock").exists()
 
 
-def test_a_missing_file_of_questions_is_named(tmp_path, questions):
-    text = plan(questions, "literal").replace(str(questions), str(tmp_path / "none.jsonl"))
-    with pytest.raises(InputError, match=r"none\.jsonl"):
-        bench_qa(RunFolder(tmp_path / "run"), text, "plan", MODELS, now=NOW)
-
-
-@pytest.mark.parametrize(("named", "meant"), [("momentum", "portbench-momentum"), ("solver", "portbench-literal")])
-def test_an_agent_of_studies_is_refused_by_name_before_anything_is_locked(tmp_path, questions, named, meant):
-    """On the command line ``reference/momentum`` is the benchmark's; in a file it would be the agent of that name."""
-    text = plan(questions, "literal").replace("portbench-literal", named)
-    with pytest.raises(InputError, match=f"reference/{named} answers nothing .*; did you mean reference/{meant}"):
-        bench_qa(RunFolder(tmp_path / "run"), text, "plan", models(), now=NOW)
-    assert not (tmp_path / "run" / "study.lock").exists()
-
-
-def test_a_model_without_its_key_leaves_no_folder_behind(tmp_path, monkeypatch, capsys, questions):
+def test_words_of_the_command_line_become_models_of_a_plan(tmp_path, monkeypatch, capsys, questions):
+    words = ("momentum", "equal-weight", "nobody")
+    assert [resolved(f"reference/{word}") for word in words] == [
+        "reference/portbench-momentum", "reference/portbench-stubborn", "reference/nobody",
+    ]  # fmt: skip
+    text, _ = plan_text(None, {"model": ["openai/one", "google/one"], "temperature": -1, "max_tokens": 100})
+    assert ('name = "one"' in text, 'name = "one-2"' in text, "temperature" in text) == (True, True, False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     out = tmp_path / "run"
     assert main(["bench", "qa", "--model", "openai/any", "--questions", str(questions), "--out", str(out)]) == 1
@@ -538,12 +504,3 @@ def test_the_embedded_market_as_a_snapshot_has_the_same_windows(tmp_path, questi
     bench_pipeline(stored, text, "plan", MODELS, now=NOW)
     bench_pipeline(embedded, plan(questions, "stubborn"), "plan", MODELS, now=NOW)
     assert Store(stored).read(SCORES) == Store(embedded).read(SCORES)
-
-
-def test_every_call_of_a_benchmark_stands_once_on_its_pages(benched):
-    folder, _ = benched
-    with Ledger.open(folder.ledger, create=False) as ledger:
-        asked = {one.key for one in ledger.answered()}
-    pages = [page.read_text(encoding="utf-8") for page in folder.report.glob("calls/page-*.html")]
-    named = Counter(key for page in pages for key in re.findall(r"<dt>Key</dt><dd><code>(\w+)</code>", page))
-    assert named == Counter(asked)

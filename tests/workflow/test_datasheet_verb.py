@@ -1,5 +1,7 @@
 """`assaymark datasheet`: reference judges whose flaws are known, and everything wrong."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import io
@@ -14,20 +16,8 @@ from xml.etree import ElementTree
 
 import pytest
 from datasheet_runs import (
-    CLEAN,
-    JUDGES,
-    SIMPLE,
-    THREE,
-    attempts,
-    chips,
-    datasheet,
-    drift,
-    measured,
-    said,
-    sheet_of,
-    two_tasks,
-    write_log,
-)
+    CLEAN, JUDGES, SIMPLE, THREE, attempts, chips, datasheet, drift, measured, said, sheet_of, two_tasks, write_log,
+)  # fmt: skip
 from repetitions import over_seeds
 from scipy.stats import binom
 from sklearn.metrics import cohen_kappa_score
@@ -81,7 +71,7 @@ def test_three_judges_tell_the_three_stories_that_were_planted(three):
     assert {words[3] for words in found.values()} == {"strict prompt: moves the criterion"}
 
 
-def test_the_datasheet_says_what_was_run(three):
+def test_the_datasheet_says_what_was_run_and_all_of_it_is_written(three):
     sheet = sheet_of(three, "slot-biased")
     manifest = json.loads((three / "stimuli.json").read_text())["manifest"]
     assert (sheet.model, sheet.source, sheet.tasks, sheet.arms) == (
@@ -91,31 +81,18 @@ def test_the_datasheet_says_what_was_run(three):
     assert sheet.manifest == manifest["sha256"]
     assert sheet.fingerprint
     assert set(sheet.prompts) == set(sheet.arms)
-
-
-def test_pages_figures_and_records_are_written(three):
     comparison = (three / "report" / "datasheets.html").read_text(encoding="utf-8")
+    calls = Store(RunFolder(three)).read(PAIRS)
+    assert Counter(call.judge for call in calls) == {judge: sheet_of(three, judge).calls["all"] for judge in JUDGES}
     for judge in JUDGES:
         assert f'href="datasheet/{judge}.html"' in comparison
         assert judge in (three / "report" / "datasheet" / f"{judge}.html").read_text(encoding="utf-8")
-        figure = ElementTree.parse(three / "report" / "datasheet" / f"{judge}.svg")
-        assert figure.getroot().tag.endswith("svg")
-
-
-@pytest.mark.parametrize("judge", JUDGES)
-def test_the_record_comes_back_from_its_file(three, judge):
-    text = (three / "datasheets" / f"{judge}.json").read_text(encoding="utf-8")
-    sheet = sheet_of(three, judge)
-    assert canonical_json(sheet) + "\n" == text
-    assert sheet.judge == judge
-
-
-def test_every_answer_is_in_the_table_of_pairs(three):
-    calls = Store(RunFolder(three)).read(PAIRS)
-    assert Counter(call.judge for call in calls) == {judge: sheet_of(three, judge).calls["all"] for judge in JUDGES}
-    anchors = sheet_of(three, "checklist").anchors
-    found = {f"{c.pair}|{c.order}|{c.prompt}|{c.trial}": c.verdict for c in calls if c.judge == "checklist"}
-    assert found == anchors
+        assert ElementTree.parse(three / "report" / "datasheet" / f"{judge}.svg").getroot().tag.endswith("svg")
+        sheet = sheet_of(three, judge)
+        assert sheet.judge == judge
+        assert canonical_json(sheet) + "\n" == (three / "datasheets" / f"{judge}.json").read_text(encoding="utf-8")
+        found = {f"{c.pair}|{c.order}|{c.prompt}|{c.trial}": c.verdict for c in calls if c.judge == judge}
+        assert found == sheet.anchors  # every answer is in the table of pairs
 
 
 def test_agreement_of_judges_is_that_of_scikit_learn(three):
@@ -183,8 +160,6 @@ def test_planted_values_lie_in_their_intervals_at_about_the_stated_rate(tmp_path
                 item = known[name]
                 # A share planted at 0 or 1 is measured exactly and says nothing about the width.
                 if item.name in FIXED_BY_THE_PLANT and "variant" not in item.labels and 0 < value != 1:
-                    assert item.low is not None
-                    assert item.high is not None
                     held.append(item.low - 1e-9 <= value <= item.high + 1e-9)
     low, high = binom.interval(0.999, len(held), 0.95)
     assert len(held) > 120
@@ -224,21 +199,28 @@ def test_a_judge_that_changed_has_shifted_where_it_changed(tmp_path):
     assert moved.value == pytest.approx(-float(moved.detail["old"]))  # type: ignore[arg-type]
 
 
-def test_a_single_judge_is_compared_under_whatever_name_it_had(three, tmp_path):
-    old = three / "datasheets" / "slot-biased.json"
-    assert datasheet(tmp_path / "run", *CLEAN, "--compare", old) == 0
-    verdict = drift(sheet_of(tmp_path / "run", "checklist"))
-    assert verdict.detail["verdict"] == "shifted"
-    assert {"dark_current", "delta0.positional[condition=same_subset]"} <= set(verdict.detail["shifted"])  # type: ignore[arg-type]
-
-
-def test_other_stimuli_are_not_comparable(three, tmp_path, capsys):
-    old = three / "datasheets" / "checklist.json"
-    assert datasheet(tmp_path / "run", *CLEAN, "--seed", "8", "--compare", old) == 0
-    verdict = drift(sheet_of(tmp_path / "run", "checklist"))
+def test_what_cannot_be_compared_is_said_or_refused(three, tmp_path, capsys):
+    """A single judge is compared under whatever name it had; other stimuli, or a datasheet of nobody here, are not."""
+    old = {judge: three / "datasheets" / f"{judge}.json" for judge in JUDGES}
+    assert datasheet(tmp_path / "one", *CLEAN, "--compare", old["slot-biased"]) == 0
+    verdict = drift(sheet_of(tmp_path / "one", "checklist")).detail
+    assert verdict["verdict"] == "shifted"
+    assert {"dark_current", "delta0.positional[condition=same_subset]"} <= set(verdict["shifted"])
+    assert datasheet(tmp_path / "other", *CLEAN, "--seed", "8", "--compare", old["checklist"]) == 0
+    verdict = drift(sheet_of(tmp_path / "other", "checklist"))
     assert (verdict.value, verdict.detail["verdict"]) == (None, "not comparable")
     assert "another manifest" in verdict.state
     assert "drift not comparable" in said(capsys.readouterr().out)
+    (tmp_path / "bare.json").write_text('{"judge": "checklist"}')
+    swayed = old["surface-swayed"]
+    for words, told in (
+        ([*THREE[:4], *2 * ["--compare", swayed]], f"{swayed}: is of 'surface-swayed'; measured here: checklist, slot"),
+        ([*CLEAN, *2 * ["--compare", old["checklist"]]], "is a second datasheet of 'checklist'"),
+        ([*CLEAN, "--compare", tmp_path / "bare.json"], "measurements: is missing"),
+    ):
+        assert datasheet(tmp_path / "run", *words) == 1
+        assert told in capsys.readouterr().err
+        assert not (tmp_path / "run").exists()
 
 
 def test_each_judge_is_compared_with_its_own_earlier_datasheet(three, tmp_path, capsys):
@@ -254,16 +236,6 @@ def test_each_judge_is_compared_with_its_own_earlier_datasheet(three, tmp_path, 
     assert (verdict.value, verdict.detail["shifted"]) == (0.0, [])
     assert "checklist: same instrument (nothing shifted" in said(capsys.readouterr().out)
     assert "same instrument" in (tmp_path / "run" / "report" / "datasheet" / "checklist.html").read_text()
-
-
-def test_an_earlier_datasheet_of_nobody_here_is_not_passed_over(three, tmp_path, capsys):
-    old = three / "datasheets" / "surface-swayed.json"
-    assert datasheet(tmp_path / "run", *THREE[:4], "--compare", old, "--compare", old) == 1
-    assert f"{old}: is of 'surface-swayed'; measured here: checklist, slot-biased" in capsys.readouterr().err
-    mine = three / "datasheets" / "checklist.json"
-    assert datasheet(tmp_path / "run", *CLEAN, "--compare", mine, "--compare", mine) == 1
-    assert "is a second datasheet of 'checklist'" in capsys.readouterr().err
-    assert not (tmp_path / "run").exists()
 
 
 def test_wrong_tasks_are_named_and_nothing_is_asked(tmp_path, capsys):
@@ -315,13 +287,6 @@ def test_what_is_refused_leaves_nothing_behind(tmp_path, capsys, monkeypatch, wo
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_is_no_datasheet(tmp_path, capsys):
-    (tmp_path / "old.json").write_text('{"judge": "checklist"}')
-    assert datasheet(tmp_path / "run", *CLEAN, "--compare", tmp_path / "old.json") == 1
-    assert "measurements: is missing" in capsys.readouterr().err
-    assert not (tmp_path / "run").exists()
-
-
 @pytest.mark.parametrize("words", [CLEAN, ["--from", "log.csv"]], ids=["judge", "log"])
 def test_the_folder_of_a_study_keeps_its_pages(tmp_path, capsys, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
@@ -360,9 +325,6 @@ def test_replies_that_were_paid_for_survive_a_failure_in_a_new_folder(small, tmp
     rest = Refusing(healthy[judge.model], 80)
     made = measure_judges(out, [judge], {**healthy, judge.model: rest}, tasks=tasks, strict=False)
     assert (rest.left, made.calls) == (0, 180)
-
-
-def test_wrong_arguments_of_a_judge(tmp_path):
-    judge = JudgeSpec(name="x", model="reference/checklist", family="reference", args={"slot_bias": 2})
+    wrong = JudgeSpec(name="x", model="reference/checklist", family="reference", args={"slot_bias": 2})
     with pytest.raises(InputError, match="slot_bias must be a number from 0 to 1"):
-        measure_judges(RunFolder(tmp_path / "run"), [judge], models())
+        measure_judges(RunFolder(tmp_path / "wrong"), [wrong], healthy)

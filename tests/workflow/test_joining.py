@@ -41,7 +41,7 @@ def joined(own_run, sheets, own_copy) -> Path:
     return own_copy("joined", build) / "site"
 
 
-def test_every_run_has_its_pages_below_its_name_with_the_menu_of_all(joined):
+def test_every_run_has_its_pages_below_its_name_with_the_menu_of_all(joined, sheets):
     first = read((joined / "index.html").read_text(encoding="utf-8"))
     assert {"run/index.html", "our-judges/datasheets.html"} <= set(first.links)
     for path in joined.rglob("*.html"):
@@ -49,12 +49,9 @@ def test_every_run_has_its_pages_below_its_name_with_the_menu_of_all(joined):
         up = "../" * (len(path.relative_to(joined).parts) - 1)
         assert f"{up}run/index.html" in links or path.parent.name == "run", path
         assert f"{up}index.html" in links or path == joined / "index.html", path
-
-
-def test_the_agreement_of_judges_is_on_the_page_of_the_site_as_on_their_own(joined, sheets):
     own = read((sheets / "report" / "datasheets.html").read_text(encoding="utf-8"))
     there = read((joined / "our-judges" / "datasheets.html").read_text(encoding="utf-8"))
-    assert "kappa" in own.ids
+    assert "kappa" in own.ids  # the agreement of judges
     assert there.ids == own.ids
 
 
@@ -71,36 +68,24 @@ def test_one_command_makes_the_same_bytes_again_and_with_fewer_runs_the_others_g
     assert (site / "our-judges" / "datasheets.html").is_file()
 
 
-def test_all_that_is_no_run_is_said_at_once(own_run, tmp_path):
+def test_all_that_is_no_run_is_said_at_once_and_nothing_is_written(own_run, sheets, tmp_path, capsys):
     (tmp_path / "empty").mkdir()
+    site, locked = tmp_path / "site", tmp_path / "locked"
     with pytest.raises(InputError) as caught:
-        join_runs(
-            [RunFolder(path) for path in (own_run, own_run, tmp_path / "empty", tmp_path / "gone")], tmp_path / "site"
-        )
-    words = str(caught.value)
+        join_runs([RunFolder(path) for path in (own_run, own_run, tmp_path / "empty", tmp_path / "gone")], site)
     for what in ("is named twice", "is no run folder", "does not exist"):
-        assert what in words
-    assert not (tmp_path / "site").exists()
-
-
-def test_a_folder_that_holds_something_else_is_left_alone(own_run, tmp_path):
-    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(InputError, match="new or an empty folder"):
-        join_runs([RunFolder(own_run)], tmp_path)
-    assert files(tmp_path) == {"notes.txt": b"mine"}
-
-
-def test_a_run_that_is_not_finished_says_what_is_missing(own_run, tmp_path):
-    locked = tmp_path / "locked"
+        assert what in str(caught.value)
     locked.mkdir()
     for name in ("plan.toml", "study.lock"):
         (locked / name).write_bytes((own_run / name).read_bytes())
     with pytest.raises(AssayError, match="no records here"):
-        join_runs([RunFolder(locked)], tmp_path / "site")
-    assert not (tmp_path / "site").exists()
-
-
-def test_several_runs_without_a_place_for_their_site_are_refused(own_run, sheets, capsys):
+        join_runs([RunFolder(locked)], site)
+    assert not site.exists()
+    site.mkdir()
+    (site / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match="new or an empty folder"):
+        join_runs([RunFolder(own_run)], site)
+    assert files(site) == {"notes.txt": b"mine"}
     assert main(["report", str(own_run), str(sheets)]) == 2
     assert "--out SITE" in capsys.readouterr().err
 

@@ -1,5 +1,7 @@
 """Judging a season: what is asked, what is recorded, and that it goes on where it was."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import json
@@ -24,22 +26,9 @@ from assaymark.workflow import EVIDENCE, JUDGMENTS, RunFolder, Store, import_gra
 from assaymark.workflow.forecast import paid_models
 from assaymark.workflow.labelling import frame_of
 from assaymark.workflow.tracks import (
-    GRADES,
-    GUESSES,
-    REPLACED,
-    SeasonGrade,
-    alone,
-    expect_season_judging,
-    judge_season,
-    not_stepping,
-    period_of,
-    run_season,
-    season_material,
-    season_parts,
-    season_probes,
-    step_season,
-    stored_season,
-)
+    GRADES, GUESSES, REPLACED, alone, expect_season_judging, judge_season, not_stepping, period_of,
+    run_season, season_material, season_parts, season_probes, step_season, stored_season,
+)  # fmt: skip
 
 JUDGES = ("auditor", "reader", "allocator")
 TABLES = (GRADES, GUESSES, REPLACED, EVIDENCE, JUDGMENTS)
@@ -114,7 +103,9 @@ def kind(call: CallSpec) -> str:
 
 
 def test_whole_records_and_periods_are_graded_by_every_judge(judged):
-    grades = Store(judged).read(GRADES)
+    store = Store(judged)
+    grades = store.read(GRADES)
+    assert GRADES.from_arrow(GRADES.to_arrow(grades)) == grades
     assert {(one.scope, one.period) for one in grades} == {
         ("whole", ""), ("period", "2024-W09"), ("period", "2024-W10"), ("period", "2024-W11")
     }  # fmt: skip
@@ -125,26 +116,15 @@ def test_whole_records_and_periods_are_graded_by_every_judge(judged):
     assert {one.steps for one in grades if one.period == "2024-W10"} == {5}
     assert all(one.score.outcome is not None and one.score.outcome.state == "ok" for one in whole)
     assert all(one.score.outcome is None for one in grades if one.scope == "period")
-
-
-def test_tables_beside_the_grades(judged):
-    store = Store(judged)
-    guesses = store.read(GUESSES)
-    assert Counter((one.period, one.state) for one in guesses) == dict.fromkeys(
-        [("", "ok"), ("2024-W09", "ok"), ("2024-W10", "ok"), ("2024-W11", "ok")], 6
-    )
+    guesses = Counter((one.period, one.state) for one in store.read(GUESSES))
+    assert guesses == dict.fromkeys([(period, "ok") for period in ("", "2024-W09", "2024-W10", "2024-W11")], 6)
     judgments = {(one.trajectory, one.judge): one for one in store.read(JUDGMENTS)}
-    for one in store.read(GRADES):
+    for one in grades:
         found = judgments[f"{one.agent}/{one.period}" if one.period else one.agent, one.judge]
         assert found.scores["composite"] == one.score.score.composite
-    counted = sum(len(ones) for ones in judgments)
-    assert counted
+    days = [f"2024-03-{day:02d}" for day in (1, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15)]
     decisions = {one.decision for one in store.read(EVIDENCE)}
-    assert decisions <= {f"spring-{day}-{agent}" for day in days() for agent in ("one", "two")}
-
-
-def days() -> list[str]:
-    return [f"2024-03-{day:02d}" for day in (1, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15)]
+    assert decisions <= {f"spring-{day}-{agent}" for day in days for agent in ("one", "two")}
 
 
 def test_outcomes_are_shown_after_the_grades_and_nowhere_else(unjudged, tmp_path):
@@ -196,12 +176,17 @@ def test_whose_record_it_is_is_asked_where_all_agents_decided(unjudged):
     assert {one.options for one, _ in probes} == {("one", "two")}
 
 
-def test_a_season_of_one_week_is_asked_about_once(tmp_path):
+def test_a_season_of_one_week_is_asked_about_once_and_an_agent_alone_is_not_guessed(tmp_path):
     folder = played(tmp_path, judges=panel("reader"), first="2024-03-04", last="2024-03-07")
     done = judge_season(folder, WHO)
     assert done.made == 2 + 2 + 2  # the week is the whole record: the same calls for both
     assert Counter(one.scope for one in Store(folder).read(GRADES)) == {"whole": 2, "period": 2}
     assert {one.period for one in Store(folder).read(GUESSES)} == {""}
+    text = season_text(head="universe = 6", last="2024-03-05").split('[[agents]]\nname = "two"')[0] + panel("reader")
+    single = begun(tmp_path / "alone", f'{text}\n[market]\nsource = "{tmp_path / "market"}"\n', WHO)
+    run_season(single, WHO, now=NOW)
+    judge_season(single, WHO)
+    assert (Store(single).rows(GRADES), Store(single).read(GUESSES)) == (3, [])
 
 
 @given(st.dates(date(1990, 1, 1), date(2100, 1, 1)))
@@ -210,16 +195,6 @@ def test_days_of_a_week_and_of_a_month_lie_together(day):
     assert period_of(str(monday), "week") == period_of(str(day), "week") == period_of(f"{day} 10:30", "week")
     assert period_of(str(day), "week") < period_of(str(day + timedelta(days=7)), "week")
     assert period_of(str(day), "month") == period_of(str(day.replace(day=1)), "month")
-
-
-def test_an_agent_alone_is_graded_and_nobody_guesses(tmp_path):
-    text = season_text(head="universe = 6", last="2024-03-05").split('[[agents]]\nname = "two"')[0] + panel("reader")
-    source = stored(tmp_path / "market", market())
-    folder = begun(tmp_path / "run", f'{text}\n[market]\nsource = "{source}"\n', WHO)
-    run_season(folder, WHO, now=NOW)
-    judge_season(folder, WHO)
-    assert Store(folder).rows(GRADES) == 3
-    assert Store(folder).read(GUESSES) == []
 
 
 def test_judged_again_nothing_is_asked_and_the_bytes_are_the_same(judged, tmp_path):
@@ -357,16 +332,13 @@ def test_where_nobody_answers_nothing_is_written(tmp_path):
     assert Store(folder).rows(GRADES) == 0
 
 
-def test_two_at_once_do_not_meet(unjudged, tmp_path):
+def test_a_season_that_nobody_can_grade_or_somebody_is_grading_is_refused(unjudged, tmp_path, capsys):
     folder = copied(unjudged, tmp_path)
     with alone(folder.path / "season" / "judging.lock", "busy"), pytest.raises(LedgerError, match="being judged by an"):
         judge_season(folder, WHO)
     with not_stepping(folder), pytest.raises(LedgerError, match="another step of this season is at work"):
         judge_season(folder, WHO)
     assert Store(folder).rows(GRADES) == 0
-
-
-def test_a_season_that_nobody_can_grade_is_refused(tmp_path, capsys):
     bare = played(tmp_path / "bare", judges="", last="2024-03-05")
     with pytest.raises(InputError, match="no panel of models"):
         judge_season(bare, WHO)
@@ -438,12 +410,6 @@ def test_the_command_says_what_was_graded(unjudged, tmp_path, capsys):
     ]
 
 
-def test_a_grade_is_read_back_as_it_was_written(judged):
-    grades = Store(judged).read(GRADES)
-    assert all(isinstance(one, SeasonGrade) for one in grades)
-    assert GRADES.from_arrow(GRADES.to_arrow(grades)) == grades
-
-
 PERSON = '\n[[panel]]\nname = "{}"\nfamily = "human"\nmodel = "human/table"\n'
 
 
@@ -481,15 +447,11 @@ def test_grades_of_people_are_read_and_count_like_those_of_any_judge(with_people
     assert "no grades of people yet: cd;" in said
     mine = [one for one in Store(folder).read(GRADES) if one.judge == "ab"]
     assert {(one.agent, one.scope, one.period, one.family) for one in mine} == {
-        ("one", "whole", "", "human"),
-        ("two", "whole", "", "human"),
-        ("one", "period", "2024-W10", "human"),
-    }
+        ("one", "whole", "", "human"), ("two", "whole", "", "human"), ("one", "period", "2024-W10", "human"),
+    }  # fmt: skip
     scores = {(one.agent, one.period): one.score.score for one in mine}
-    assert scores["two", ""].reasoning == 40
-    assert scores["two", ""].outcome == 40
-    assert scores["one", "2024-W10"].process == 66.5
-    assert scores["one", "2024-W10"].outcome is None
+    assert (scores["two", ""].reasoning, scores["two", ""].outcome) == (40, 40)
+    assert (scores["one", "2024-W10"].process, scores["one", "2024-W10"].outcome) == (66.5, None)
     # Arithmetic caps what a person says of the numbers, too.
     assert all(one.score.score.evidence <= one.score.score.reasoning for one in mine)
     assert main(["season", "judge", str(folder.path)]) == 0

@@ -1,5 +1,7 @@
 """A live season at the command line, day by day: corporate actions, a halt, late data, and agents that fail."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import html
@@ -14,29 +16,9 @@ from threading import Thread
 
 import pytest
 from live_seasons import (
-    COST,
-    DAYS,
-    DIVIDEND_DAY,
-    HALT,
-    LATE,
-    NAMES,
-    NEXT,
-    SEASON,
-    SPLIT_DAY,
-    START,
-    Row,
-    arrive,
-    as_they_are,
-    bar_of,
-    by_action,
-    by_close,
-    by_factor,
-    evening,
-    file_of,
-    scripted,
-    stepped,
-    traded,
-)
+    COST, DAYS, DIVIDEND_DAY, HALT, LATE, NAMES, NEXT, SEASON, SPLIT_DAY, START, Row, arrive, as_they_are, bar_of,
+    by_action, by_close, by_factor, evening, file_of, scripted, stepped, traded,
+)  # fmt: skip
 from season_runs import Scripted, begun, orders
 
 from assaymark.cli import main, models
@@ -45,18 +27,9 @@ from assaymark.importers import EQUAL_WEIGHT
 from assaymark.records import Context
 from assaymark.workflow import DECISIONS, MEASUREMENTS, RunFolder, Store
 from assaymark.workflow.tracks import (
-    CHECKS,
-    FILLS,
-    GRADES,
-    NAVS,
-    REJECTIONS,
-    judge_season,
-    lock_season,
-    publish_season,
-    run_season,
-    season_material,
+    CHECKS, FILLS, GRADES, NAVS, REJECTIONS, judge_season, lock_season, publish_season, run_season, season_material,
     step_season,
-)
+)  # fmt: skip
 
 BUYS = {"DIVI": 200.0, "HALT": 300.0, "PLAIN": 100.0, "SPLIT": 20.0}
 
@@ -133,15 +106,12 @@ def test_total_returns_are_those_by_hand(played):
                 if one.name == "season.return" and one.labels == {"agent": "buyer"}]  # fmt: skip
     assert found.value == pytest.approx(by_hand()[-1] / START - 1, rel=1e-9)
     assert navs[7].positions["SPLIT"] == 230.0
-
-
-def test_the_baseline_earns_the_same_actions(played):
-    navs = season_material(played.folder).baselines[EQUAL_WEIGHT]
+    # the baseline earns the same actions
     units = {name: START / 4 / (1 + COST) / bar_of(name, SEASON[1]).open for name in NAMES}
-    paid = units["DIVI"] * 1.25
-    last = {name: traded()[name][max(day for day in traded()[name])].close for name in NAMES}
-    worth = paid + sum(units[name] * (10.0 if name == "SPLIT" else 1.0) * last[name] for name in NAMES)
-    assert navs[-1].nav == pytest.approx(worth, rel=1e-9)
+    last = {name: traded()[name][max(traded()[name])].close for name in NAMES}
+    worth = sum(units[name] * (10.0 if name == "SPLIT" else 1.0) * last[name] for name in NAMES)
+    held = season_material(played.folder).baselines[EQUAL_WEIGHT]
+    assert held[-1].nav == pytest.approx(units["DIVI"] * 1.25 + worth, rel=1e-9)
 
 
 def test_actions_are_rows_of_their_own_kind_that_add_up(played):
@@ -157,32 +127,27 @@ def test_actions_are_rows_of_their_own_kind_that_add_up(played):
     assert cash == pytest.approx([one.cash for one in Store(played.folder).read(NAVS) if one.agent == "buyer"][-1])
     waited = [one for one in fills if (one.kind, one.day) == ("order", str(SPLIT_DAY))]
     assert [(one.quantity, one.record_id) for one in waited] == [(30.0, f"live-{SEASON[6]}-buyer")]
-
-
-def test_every_check_says_what_it_found(played):
-    checks = Store(played.folder).read(CHECKS)
+    store = Store(played.folder)
+    checks = store.read(CHECKS)
     assert {one.kind for one in checks if one.agent == "buyer"} == {"fill", "cash", "position"}
     assert all(one.passed == one.checks and not one.mismatches for one in checks)
-    rejected = [one for one in Store(played.folder).read(REJECTIONS) if one.agent == "buyer"]
+    rejected = [one for one in store.read(REJECTIONS) if one.agent == "buyer"]
     assert [(one.symbol, one.reason, one.day) for one in rejected] == [("HALT", "stale-price", str(HALT[1]))]
-    assert [one.stale for one in Store(played.folder).read(NAVS) if one.agent == "buyer"].count(("HALT",)) == 3
-    flags = {one.flags for one in Store(played.folder).read(DECISIONS) if one.agent.id == "babbler"}
+    assert [one.stale for one in store.read(NAVS) if one.agent == "buyer"].count(("HALT",)) == 3
+    flags = {one.flags for one in store.read(DECISIONS) if one.agent.id == "babbler"}
     assert flags == {("invalid-reply",)}
 
 
 def test_a_late_day_is_waited_for_and_taken_in_order(played):
-    status, out, err = played.said[LATE]
     until = f"waiting for the data of {LATE} until {LATE + timedelta(days=2)} 21:30 UTC"
-    assert (status, err) == (0, "")
-    assert until in out
-    assert "nothing is due" not in out
-    status, out, err = played.said[NEXT]
-    assert (status, err) == (0, "")
-    assert f"{until}; the days after it are there and follow in order" in out
-    status, out, _ = played.said["then"]
-    assert status == 0
-    assert "live: 2 days done" in out
-    assert all(state == "ok" for state in {one.state for one in Store(played.folder).read(NAVS)})
+    said = [played.said[when] for when in (LATE, NEXT, "then")]
+    assert [(status, err) for status, _, err in said[:2]] == [(0, "")] * 2
+    assert until in said[0][1]
+    assert "nothing is due" not in said[0][1]
+    assert f"{until}; the days after it are there and follow in order" in said[1][1]
+    assert said[2][0] == 0
+    assert "live: 2 days done" in said[2][1]
+    assert {one.state for one in Store(played.folder).read(NAVS)} == {"ok"}
 
 
 def shown(played: Played, day: date) -> Context:
@@ -297,7 +262,7 @@ def test_a_replay_of_the_whole_market_has_the_books_of_the_live_season(played, t
     assert [one.nav for one in Store(folder).read(NAVS)] == pytest.approx([one.nav for one in live], rel=1e-9)
 
 
-def test_a_day_whose_data_do_not_come_in_time_is_lost_loudly(tmp_path):
+def test_a_day_whose_data_do_not_come_in_time_is_lost_loudly_and_overdue_data_are_an_error(tmp_path):
     folder, who = small(tmp_path, by_factor, SEASON[3], without=SEASON[2])
     late = datetime.combine(SEASON[2], time(21, 30), UTC) + timedelta(hours=48)
     waiting = step_season(folder, who, now=late - timedelta(minutes=1))
@@ -310,24 +275,18 @@ def test_a_day_whose_data_do_not_come_in_time_is_lost_loudly(tmp_path):
         f"{SEASON[2]}: its data did not come in time; the day is recorded without, nobody was asked, and orders waited",
     )
     assert [one.state for one in Store(folder).read(NAVS)] == ["ok", "ok", "no data", "ok"]
-
-
-def test_overdue_data_are_an_error_and_a_line(tmp_path):
     for day in SEASON[:3]:
-        arrive(tmp_path / "market", day)
-    (tmp_path / "season.toml").write_text(file_of(tmp_path / "market", {"holder": "reference/equal-weight"}))
-    folder = tmp_path / "run"
-    assert main(["season", "init", str(tmp_path / "season.toml"), "--out", str(folder)]) == 0
-    # however long ago they were, days whose data are there are done
-    status, out, err = stepped(folder, evening(SEASON[10]))
-    assert (status, "3 days done" in out) == (1, True)
-    assert f"{SEASON[3]}: its data are overdue since {SEASON[3] + timedelta(days=2)} 21:30 UTC" in err
-    assert f"the data end on {SEASON[2]}" in err
-    status, out, err = stepped(folder, evening(SEASON[10]))
-    assert (status, "nothing is due" in out, "are overdue" in err) == (1, False, True)
-    quick = (tmp_path / "season.toml").read_text().replace("[calendar]", "[calendar]\nlate_after_h = 700")
-    (tmp_path / "season.toml").write_text(quick)
-    assert main(["season", "init", str(tmp_path / "season.toml"), "--out", str(tmp_path / "slow")]) == 0
+        arrive(tmp_path / "later", day)
+    file, over = tmp_path / "season.toml", tmp_path / "over"
+    file.write_text(file_of(tmp_path / "later", {"holder": "reference/equal-weight"}))
+    assert main(["season", "init", str(file), "--out", str(over)]) == 0
+    for done in (True, False):  # however long ago they were, days whose data are there are done
+        status, out, err = stepped(over, evening(SEASON[10]))
+        assert (status, "3 days done" in out, "nothing is due" in out) == (1, done, False)
+        assert f"{SEASON[3]}: its data are overdue since {SEASON[3] + timedelta(days=2)} 21:30 UTC" in err
+        assert f"the data end on {SEASON[2]}" in err
+    file.write_text(file.read_text().replace("[calendar]", "[calendar]\nlate_after_h = 700"))
+    assert main(["season", "init", str(file), "--out", str(tmp_path / "slow")]) == 0
     assert stepped(tmp_path / "slow", evening(SEASON[10]))[0] == 0
 
 

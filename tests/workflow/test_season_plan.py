@@ -26,20 +26,20 @@ def test_a_lock_covers_file_texts_and_market(tmp_path):
     assert is_season(RunFolder(tmp_path / "one"))
     assert locked(tmp_path / "one").plan_hash == one.plan_hash
     assert open_season(RunFolder(tmp_path / "one")).data.universe == one.data.universe
-    for number, changed in enumerate(
-        (
-            season_text(prompt="Something else."),
-            season_text(seed=5),
-            season_text(head="capital = 50000.0"),
-            season_text(head='scoring = "v0.3"'),
-            season_text(rules="cost_bps = 11.0"),
-        )
-    ):
+    others: tuple[dict, ...] = (
+        {"prompt": "Something else."}, {"seed": 5}, {"head": "capital = 50000.0"}, {"head": 'scoring = "v0.3"'},
+        {"rules": "cost_bps = 11.0"},
+    )  # fmt: skip
+    for number, changed in enumerate(season_text(**changes) for changes in others):
         assert locked(tmp_path / f"other-{number}", changed).plan_hash != one.plan_hash
         with pytest.raises(PlanError, match="differs from the season locked"):
             locked(tmp_path / "one", changed)
+    plan = tmp_path / "one" / "plan.toml"
     manner = season_text() + "\n[engine]\nconcurrency = 2\n"
     assert locked(tmp_path / "manner", manner).plan_hash == one.plan_hash
+    plan.write_text(plan.read_text().replace("Grow", "Shrink"))
+    with pytest.raises(PlanError, match="was edited after the lock"):
+        open_season(RunFolder(tmp_path / "one"))
 
 
 def test_a_ledger_that_cannot_be_named_locks_nothing(tmp_path, capsys):
@@ -50,19 +50,6 @@ def test_a_ledger_that_cannot_be_named_locks_nothing(tmp_path, capsys):
         assert main(["season", "init", str(path), "--out", str(folder), "--ledger", url]) == 1
         assert "hunter2" not in capsys.readouterr().err
         assert not folder.exists()
-
-
-def test_no_agent_is_called_like_the_judges_together(tmp_path):
-    with pytest.raises(InputError, match="choose another name"):
-        locked(tmp_path / "run", season_text().replace('name = "one"', 'name = "panel"'))
-
-
-def test_an_edited_file_is_refused(tmp_path):
-    locked(tmp_path / "run")
-    plan = tmp_path / "run" / "plan.toml"
-    plan.write_text(plan.read_text().replace("Grow", "Shrink"))
-    with pytest.raises(PlanError, match="was edited after the lock"):
-        open_season(RunFolder(tmp_path / "run"))
 
 
 def test_all_problems_of_a_file_are_named_at_once_and_nothing_is_left(tmp_path):
@@ -161,11 +148,13 @@ def test_the_texts_of_judges_and_how_they_judge_are_in_the_plan_hash(tmp_path, m
     assert stored_season(RunFolder(tmp_path / "plain")).plan_hash == plain
 
 
-def test_an_agent_twice_or_with_a_slash_is_refused():
-    with pytest.raises(InputError, match="each is named once"):
-        parse_season(season_text().replace('name = "two"', 'name = "one"'))
-    with pytest.raises(InputError, match="holds no slash"):
-        parse_season(season_text().replace('name = "two"', 'name = "../two"'))
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [("two", "one", "each is named once"), ("two", "../two", "no slash"), ("one", "panel", "choose another name")],
+)
+def test_an_agent_twice_with_a_slash_or_called_like_the_judges_together_is_refused(old, new, words):
+    with pytest.raises(InputError, match=words):
+        parse_season(season_text().replace(f'name = "{old}"', f'name = "{new}"'))
 
 
 def test_judges_that_are_asked_the_very_same_call_are_refused():

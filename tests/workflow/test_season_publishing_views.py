@@ -1,5 +1,7 @@
 """What the site of a season shows of its tables: who, what happened, what was said and graded."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import re
@@ -13,30 +15,15 @@ from hypothesis import strategies as st
 from season_runs import IDS, NOW, Scripted, begun, market, orders, season_text, stored
 
 from assaymark.judging import (
-    GradedPart,
-    Horizon,
-    HorizonGrades,
-    HorizonScore,
-    OutcomeGrade,
-    horizon_ledgers,
-    horizon_of,
-    judge_score,
+    GradedPart, Horizon, HorizonGrades, HorizonScore, OutcomeGrade, horizon_ledgers, horizon_of, judge_score,
     load_scoring,
-)
+)  # fmt: skip
 from assaymark.judging.season import NO_MARKET, CappedPart, HorizonClaim, HorizonStep
 from assaymark.records import Context, Evidence, EvidenceState, Fact, Portfolio, Rationale, Series
 from assaymark.workflow.tracks import (
-    MISQUOTED,
-    SeasonCheck,
-    SeasonGrade,
-    SeasonMaterial,
-    claims_by_judge,
-    grade_views,
-    ledger_view,
-    run_season,
-    season_material,
-    season_steps,
-)
+    MISQUOTED, SeasonCheck, SeasonGrade, SeasonMaterial, claims_by_judge, grade_views, ledger_view, run_season,
+    season_material, season_steps,
+)  # fmt: skip
 
 A, B = IDS[0], IDS[1]
 PLAN = load_scoring("v0.4")
@@ -63,36 +50,25 @@ def test_steps_show_what_was_ordered_and_what_came_of_it(played):
     steps = season_steps(played)["one"]
     assert [one.day for one in steps][:3] == ["2024-03-01", "2024-03-04", "2024-03-05"]
     bought, sold, nonsense, after = steps[:4]
-    assert bought.orders == (f"buy {A}, quantity 10",)
-    assert [(one.symbol, one.quantity) for one in bought.fills] == [(A, 10.0)]
-    assert bought.positions == {A: 10.0}
     navs = {one.day: one for one in played.navs["one"]}
-    assert bought.nav == navs["2024-03-04"].nav
-    assert bought.cash == navs["2024-03-04"].cash
-    assert sold.fills == ()
-    assert [one.symbol for one in sold.refusals] == [B]
+    assert (bought.orders, bought.positions) == ((f"buy {A}, quantity 10",), {A: 10.0})
+    assert [(one.symbol, one.quantity) for one in bought.fills] == [(A, 10.0)]
+    assert (bought.nav, bought.cash) == (navs["2024-03-04"].nav, navs["2024-03-04"].cash)
+    assert (sold.fills, [one.symbol for one in sold.refusals]) == ((), [B])
     assert B in sold.refusals[0].text
-    assert nonsense.flags == ("invalid-reply",)
+    assert (nonsense.flags, nonsense.orders, after.problem) == (("invalid-reply",), (), "")
     assert nonsense.problem
-    assert nonsense.orders == ()
-    assert after.problem == ""
-    assert steps[-1].nav is None
-    assert steps[-1].positions == {}
-
-
-def test_statements_that_do_not_follow_stand_at_their_step(played):
-    record = season_steps(played)["one"][1].record_id
-    checks = (SeasonCheck(agent="one", kind="cash", checks=5, passed=4, mismatches=(f"{record}\t3.00 are missing",)),)
+    assert (steps[-1].nav, steps[-1].positions) == (None, {})
+    # statements that do not follow stand at their step
+    wrong = (f"{sold.record_id}\t3.00 are missing",)
+    checks = (SeasonCheck(agent="one", kind="cash", checks=5, passed=4, mismatches=wrong),)
     steps = season_steps(replace(played, checks=checks))["one"]
     assert [one.mismatches for one in steps[:3]] == [(), ("3.00 are missing",), ()]
-
-
-def test_records_show_the_book_of_the_day_itself(played):
+    # records show the book of the day itself
     market_of = played.season.market.model_copy(update={"source": "records"})
     season = played.season.model_copy(update={"market": market_of})
     steps = season_steps(replace(played, season=season))["one"]
-    navs = {one.day: one.nav for one in played.navs["one"]}
-    assert [one.nav for one in steps] == [navs[one.day] for one in steps]
+    assert [one.nav for one in steps] == [navs[one.day].nav for one in steps]
 
 
 TEXT = "Gold rose 3.1% in a week. Cash is 500, so 20 units fit. No number here."
@@ -114,10 +90,7 @@ def number(quote: str, state: EvidenceState, *facts: str, text: str = TEXT) -> E
 
 
 CONTEXT = Context(
-    completeness="complete",
-    cutoff=datetime(2024, 3, 1, tzinfo=UTC),
-    cutoff_source="test",
-    prompt="",
+    completeness="complete", cutoff=datetime(2024, 3, 1, tzinfo=UTC), cutoff_source="test", prompt="",
     facts=(
         Fact(id="f1", instrument="GLD", field="return_5d", value=0.0312, unit="ratio",
              available_at=datetime(2024, 3, 1, tzinfo=UTC)),
@@ -197,11 +170,9 @@ def test_sentences_around_numbers_are_those_of_a_plain_search(words):
     wanted = []
     for one in found:
         start, stop = one.start, one.start + len(one.quote)
-        while (
-            start > 0
-            and text[start - 1] != "\n"
-            and not (text[start - 1].isspace() and text[start - 2 : start - 1] in ".!?;")
-        ):
+        while start and text[start - 1] != "\n":
+            if text[start - 1].isspace() and text[start - 2 : start - 1] in ".!?;":
+                break
             start -= 1
         while stop < len(text) and text[stop] != "\n" and not (text[stop].isspace() and text[stop - 1] in ".!?;"):
             stop += 1
@@ -281,8 +252,5 @@ def test_without_a_usable_reply_there_are_no_points_but_a_reason():
     assert (found.state, found.reason, found.composite, found.parts) == ("refused", "is no JSON", None, 1)
     assert not found.reasoning
     assert claims_by_judge([grade(0.0, state="refused")], "one") == {}
-
-
-def test_an_outcome_call_that_failed_is_named():
     (found,) = grade_views([grade(60.0, outcome=OutcomeGrade(state="invalid", reason="is no JSON"))])
     assert (found.outcome, found.outcome_state) == (None, "invalid")

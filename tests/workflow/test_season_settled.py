@@ -1,5 +1,7 @@
 """What follows from a season: baselines, checks and outcomes, each against the market it was made from."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import math
@@ -15,23 +17,14 @@ from assaymark.market import History
 from assaymark.portfolio import Book
 from assaymark.workflow import OUTCOMES, RunFolder, Store
 from assaymark.workflow.tracks import (
-    BASELINES,
-    CHECKS,
-    NAVS,
-    SIXTY_FORTY,
-    Account,
-    checked,
-    open_season,
-    run_season,
-    season_material,
-    settle_account,
-)
+    BASELINES, CHECKS, NAVS, SIXTY_FORTY, Account, checked, open_season, run_season, season_material, settle_account,
+)  # fmt: skip
 
 COST = 0.001
 
 
-def played(path, history: History | None = None, **changes) -> RunFolder:
-    text = season_text(head="universe = 6", **changes)
+def played(path, history: History | None = None, universe: object = 6, **changes) -> RunFolder:
+    text = season_text(head=f"universe = {universe}", **changes)
     source = stored(path / "market", history or market())
     folder = begun(path / "run", f'{text}\n[market]\nsource = "{source}"\n', models())
     run_season(folder, models(), now=NOW)
@@ -58,7 +51,7 @@ def by_hand(shares: dict[str, float], days: list[str]) -> list[float]:
     return [100_000.0, *worth]
 
 
-def test_baselines_buy_once_and_hold(season):
+def test_baselines_buy_once_and_hold_and_there_is_no_60_40_without_both_classes(season, tmp_path):
     found: dict[str, list[float]] = {}
     days = sorted({one.day for one in Store(season).read(NAVS)})
     for one in sorted(Store(season).read(BASELINES), key=lambda one: one.day):
@@ -70,14 +63,8 @@ def test_baselines_buy_once_and_hold(season):
     assert found[CASH] == [100_000.0] * 11
     assert found[EQUAL_WEIGHT] == pytest.approx(by_hand(dict.fromkeys(IDS, 1 / 6), days), rel=1e-9)
     assert found[SIXTY_FORTY] == pytest.approx(by_hand(sixty, days), rel=1e-9)
-
-
-def test_there_is_no_60_40_without_both_classes(tmp_path):
     only = next(one.id for one in market().listings if one.asset_class == "EQ")
-    source = stored(tmp_path / "market", market())
-    text = season_text(head=f'universe = ["{only}"]', last="2024-03-05") + f'\n[market]\nsource = "{source}"\n'
-    folder = begun(tmp_path / "run", text, models())
-    run_season(folder, models(), now=NOW)
+    folder = played(tmp_path, last="2024-03-05", universe=[only])
     assert {one.agent for one in Store(folder).read(BASELINES)} == {EQUAL_WEIGHT, CASH}
 
 

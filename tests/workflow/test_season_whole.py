@@ -1,5 +1,7 @@
 """A season from its file to its site, at the command line: what a reader is shown follows from what was recorded."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import json
@@ -21,16 +23,8 @@ from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import canonical_json
 from assaymark.workflow import DECISIONS, EVIDENCE, MEASUREMENTS, OUTCOMES, VERDICTS, RunFolder, Store, verify_run
 from assaymark.workflow.tracks import (
-    BASELINES,
-    CHECKS,
-    GRADES,
-    GUESSES,
-    REPLACED,
-    TIMES,
-    SeasonTime,
-    read_journal,
-    times_of,
-)
+    BASELINES, CHECKS, GRADES, GUESSES, REPLACED, TIMES, SeasonTime, read_journal, times_of,
+)  # fmt: skip
 
 JUDGES = ("auditor", "reader", "allocator")
 MODELS = {"one": "momentum", "two": "equal-weight", "three": "contrarian"}
@@ -182,28 +176,17 @@ def test_what_was_decided_is_what_the_file_the_tables_and_the_terminal_say(seaso
     document = json.loads(capsys.readouterr().out)
     assert document["verdicts"] == file
     assert document["page"] == str(tmp_path / "again" / "index.html")
-
-
-def test_a_gate_passes_no_order_of_a_season_that_its_claims_do_not_support(season, capsys):
-    folder = str(season[0])
     for claim in ("one > two", "two > one", "three first", "one ~ three", "season.band[agents=one]"):
-        assert main(["gate", folder, "--claim", claim, "--at-least", "qualified"]) == 1
+        assert main(["gate", str(folder), "--claim", claim, "--at-least", "qualified"]) == 1
         assert "[-] no-claim; qualified needed" in capsys.readouterr().out
-    assert main(["gate", folder, "--claim", "one > two on clarity"]) == 2
+    assert main(["gate", str(folder), "--claim", "one > two on clarity"]) == 2
 
 
-def test_published_twice_everything_is_the_same_bytes(season, tmp_path):
+def test_a_season_published_or_played_again_is_the_same_bytes(season, source, tmp_path):
     folder, site = season
-    copy = tmp_path / "site"
-    shutil.copytree(site, copy)
-    before = held(folder)
+    copy, before = Path(shutil.copytree(site, tmp_path / "copy")), held(folder)
     assert main(["season", "publish", str(folder), "--out", str(copy)]) == 0
-    assert held(copy) == held(site)
-    assert held(folder) == before
-
-
-def test_a_season_replayed_judged_and_published_again_is_the_same_bytes(season, source, tmp_path):
-    folder, site = season
+    assert (held(copy), held(folder)) == (held(site), before)
     again = played(tmp_path, file_of(source))
     site_again = published(again, tmp_path / "site")
     one, other = Store(RunFolder(folder)), Store(RunFolder(again))
@@ -270,30 +253,26 @@ def sheet(name: str) -> Datasheet:
     )  # fmt: skip
 
 
-def test_datasheets_of_the_judges_come_with_the_site_and_are_linked(season, tmp_path):
-    folder = tmp_path / "run"
-    shutil.copytree(season[0], folder)
+def test_datasheets_of_the_judges_are_linked_and_a_language_of_ones_own_is_a_file(season, tmp_path):
+    folder, site = Path(shutil.copytree(season[0], tmp_path / "run")), tmp_path / "site"
     (folder / "datasheets").mkdir()
     (folder / "datasheets" / "reader.json").write_text(canonical_json(sheet("reader")))
-    assert main(["season", "publish", str(folder), "--out", str(tmp_path / "site")]) == 0
-    assert (tmp_path / "site" / "datasheet" / "reader.html").is_file()
-    assert 'href="datasheet/reader.html"' in (tmp_path / "site" / "panel.html").read_text()
-    assert 'href="../datasheet/reader.html"' in (tmp_path / "site" / "de" / "panel.html").read_text()
-    assert "datasheet/auditor" not in (tmp_path / "site" / "panel.html").read_text()
-
-
-def test_a_language_of_ones_own_is_a_file(season, tmp_path):
     words = english()
     own = {"language": "Frenglish", "decimal": ",", "list_and": "et", "minus": "−"}
     lines = [f"{json.dumps(key)} = {json.dumps(text)}" for key, text in {**own, **words.texts}.items()]
     file = tmp_path / "fr.toml"
     file.write_text("\n".join(lines))
     languages = ["--language", "de", "--language", str(file)]
-    assert main(["season", "publish", str(season[0]), "--out", str(tmp_path / "site"), *languages]) == 0
-    assert 'lang="de"' in (tmp_path / "site" / "index.html").read_text()
-    assert "Frenglish" in (tmp_path / "site" / "index.html").read_text()
-    assert 'lang="fr"' in (tmp_path / "site" / "fr" / "index.html").read_text()
-    assert not (tmp_path / "site" / "en").exists()
+    assert main(["season", "publish", str(folder), "--out", str(site), *languages]) == 0
+    first = (site / "index.html").read_text()
+    assert 'lang="de"' in first
+    assert "Frenglish" in first
+    assert 'lang="fr"' in (site / "fr" / "index.html").read_text()
+    assert not (site / "en").exists()
+    assert (site / "datasheet" / "reader.html").is_file()
+    assert 'href="datasheet/reader.html"' in (site / "panel.html").read_text()
+    assert 'href="../datasheet/reader.html"' in (site / "fr" / "panel.html").read_text()
+    assert "datasheet/auditor" not in (site / "panel.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,16 @@ def test_nothing_is_lost(season):
     assert {state for judge, state in states if judge == "reader"} == {"ok"}
 
 
+def test_a_hostile_text_stays_a_text_and_no_claim_rests_on_a_judge_that_gave_nothing(season):
+    folder, site = season
+    for page in site.rglob("*.html"):
+        assert "<script>document.title" not in page.read_text(encoding="utf-8")
+    assert HOSTILE in pages_of(site, "greedy")
+    file = json.loads(folder.verdicts.read_text())
+    assert not [name for name in file["measurements"] if "composite" in name and "strict" in name]
+    assert all(one["publication_level"] != "headline" for one in file["verdicts"])
+
+
 def test_orders_that_broke_a_rule_stand_with_their_reason_on_the_page_of_their_agent(season):
     folder, site = season
     rejected = Store(folder).read(REJECTIONS)
@@ -159,19 +169,6 @@ def test_a_day_without_data_and_an_old_price_are_named(season):
     assert "On 1 day some book held an instrument whose last price was older." in first
     navs = {one.day: one for one in Store(folder).read(NAVS) if one.agent == "holder"}
     assert (navs["2024-03-06"].state, navs["2024-03-05"].stale) == ("no data", (A,))
-
-
-def test_a_hostile_text_stays_a_text(season):
-    _, site = season
-    for page in site.rglob("*.html"):
-        assert "<script>document.title" not in page.read_text(encoding="utf-8")
-    assert HOSTILE in pages_of(site, "greedy")
-
-
-def test_no_claim_rests_on_a_judge_that_gave_nothing(season):
-    file = json.loads(season[0].verdicts.read_text())
-    assert not [name for name in file["measurements"] if "composite" in name and "strict" in name]
-    assert all(one["publication_level"] != "headline" for one in file["verdicts"])
 
 
 def refused(capsys, *words: str | Path) -> str:

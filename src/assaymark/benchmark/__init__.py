@@ -1,5 +1,7 @@
 """PortBench: questions with exact answers, five pipeline stages, the oracle, scores, profiles, stress windows."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -8,102 +10,28 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.benchmark.episode import (
-        BASELINES,
-        EpisodeRules,
-        EpisodeState,
-        MarketWindow,
-        Scene,
-        ahead_of,
-        baseline_weights,
-        equal_start,
-        hold,
-        oracle_weights,
-        risk_of,
-        run_baselines,
-        scene_on,
-        signals_of,
-        trade,
-        truths_of,
-        turnover_between,
-        views_of,
-    )
+        BASELINES, EpisodeRules, EpisodeState, MarketWindow, Scene, ahead_of, baseline_weights, equal_start, hold,
+        oracle_weights, risk_of, run_baselines, scene_on, signals_of, trade, truths_of, turnover_between, views_of,
+    )  # fmt: skip
     from assaymark.benchmark.market import (
-        HORIZONS,
-        SEED_WINDOWS,
-        BenchMarket,
-        Known,
-        Pace,
-        Window,
-        choose_universe,
-        class_means,
-        decision_rows,
-        is_index,
-        own_regimes,
-        window_named,
-        windows_of,
-    )
+        HORIZONS, SEED_WINDOWS, BenchMarket, Known, Pace, Window, choose_universe, class_means, decision_rows, is_index,
+        own_regimes, window_named, windows_of,
+    )  # fmt: skip
     from assaymark.benchmark.plan import BenchPlan, Market, Pipeline, Questions, parse_plan
     from assaymark.benchmark.profiles import (
-        AGGRESSIVE,
-        BALANCED,
-        CLASS_NAMES,
-        CONSERVATIVE,
-        PROFILES,
-        RISK_SAFE,
-        STRESS_SCENARIOS,
-        ClassName,
-        Profile,
-        adaptation_score,
-        exposures,
-        profile_alignment,
-        profile_named,
-        risk_safe,
-        stress_gate,
-        stress_score,
-    )
+        AGGRESSIVE, BALANCED, CLASS_NAMES, CONSERVATIVE, PROFILES, RISK_SAFE, STRESS_SCENARIOS, ClassName, Profile,
+        adaptation_score, exposures, profile_alignment, profile_named, risk_safe, stress_gate, stress_score,
+    )  # fmt: skip
     from assaymark.benchmark.reference import ReferenceBenchmarkModel, reference_benchmark_models
     from assaymark.benchmark.replies import (
-        ANSWER_SCHEMA,
-        ASKED,
-        COLUMNS,
-        MOST_CHARACTERS,
-        THRESHOLD,
-        market_numbers,
-        market_text,
-        outside_call,
-        parse_signals,
-        parse_views,
-        parse_weights,
-        rationale_of,
-        reply_schema,
-        reply_text,
-        stage_template,
-        stage_texts,
-    )
+        ANSWER_SCHEMA, ASKED, COLUMNS, MOST_CHARACTERS, THRESHOLD, market_numbers, market_text, outside_call,
+        parse_signals, parse_views, parse_weights, rationale_of, reply_schema, reply_text, stage_template, stage_texts,
+    )  # fmt: skip
     from assaymark.benchmark.scores import (
-        CONVENTIONS,
-        SIGNALS,
-        STAGES,
-        Answers,
-        Convention,
-        DateResult,
-        EpisodeResult,
-        Position,
-        Risk,
-        Signal,
-        Stage,
-        StageState,
-        Truths,
-        ceps,
-        inter_class_score,
-        intra_class_score,
-        s1_score,
-        s2_score,
-        s3_score,
-        s4_score,
-        s5_score,
-        weight_accuracy,
-    )
+        CONVENTIONS, SIGNALS, STAGES, Answers, Convention, DateResult, EpisodeResult, Position, Risk, Signal, Stage,
+        StageState, Truths, ceps, inter_class_score, intra_class_score, s1_score, s2_score, s3_score, s4_score,
+        s5_score, weight_accuracy,
+    )  # fmt: skip
 
 __all__ = [
     "AGGRESSIVE", "ANSWER_SCHEMA", "ASKED", "BALANCED", "BASELINES", "CLASS_NAMES", "COLUMNS", "CONSERVATIVE",

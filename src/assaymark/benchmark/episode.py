@@ -22,9 +22,7 @@ from assaymark.benchmark.replies import (
     parse_views,
     parse_weights,
     reply_text,
-    signals_call,
-    views_call,
-    weights_call,
+    stage_call,
 )
 from assaymark.benchmark.scores import (
     Answers,
@@ -44,7 +42,7 @@ from assaymark.benchmark.scores import (
     s4_score,
     s5_score,
 )
-from assaymark.engine.calls import CallSpec, Reply, Text
+from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.portfolio import STRATEGIES, max_sharpe
@@ -164,10 +162,7 @@ def signals_of(views: Floats) -> tuple[Signal, ...]:
 def oracle_weights(
     mean: Floats, covariance: Floats, allowed: Bools, convention: Convention = "paper"
 ) -> tuple[Floats, str]:
-    """The oracle's weights (equation 7) and how they were found.
-
-    Equal weights over all where nothing is allowed, and over what is allowed where the solver has no answer.
-    """
+    """The weights of the oracle (equation 7; equal if nothing is allowed or solved), and how they were found."""
     if not allowed.any():
         return spread(mean.size, np.arange(mean.size)), "empty"
     if convention == "reference":
@@ -205,11 +200,7 @@ def risk_of(
     weights: Floats, returns: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT,
     convention: Convention = "paper",
 ) -> Risk:  # fmt: skip
-    """Value at risk, drawdown, drift and flag of weights over the lookback.
-
-    VaR is the 5 % quantile of the daily returns of the weights; it and the drawdown are signed as in Table 7: a loss
-    is negative.
-    """
+    """Value at risk, drawdown (a loss is negative, as in Table 7), drift and flag of weights over the lookback."""
     daily = returns @ weights
     var = float(np.quantile(daily, 1.0 - VAR_LEVEL))
     worth = np.concatenate([[1.0], np.cumprod(1.0 + daily)])
@@ -227,11 +218,7 @@ def risk_of(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """The part of a date's truths that is the same for every model and profile; arrays are of what takes part.
-
-    ``mean`` and ``covariance`` are what the oracle is given; ``fixed`` is its answer where that does not depend on
-    what the model says to buy.
-    """
+    """What is true of a date for all models and profiles; ``fixed`` is the oracle's answer if no model changes it."""
 
     known: Known
     size: int
@@ -292,8 +279,9 @@ class MarketWindow:
         self.days: np.ndarray = market.days[self.rows[0] : self._end + 1]
         # the same for every model, and under `reference` slow to solve
         self._scene = lru_cache(maxsize=KEPT)(partial(scene_on, market))
-        self._text = lru_cache(maxsize=KEPT)(lambda day: market_text(self.known(day)))
-        self._numbers = lru_cache(maxsize=KEPT)(
+        # the market of a date as prompts show it and as numbers, for all models, profiles and stages
+        self.market_text = lru_cache(maxsize=KEPT)(lambda day: market_text(self.known(day)))
+        self.market_numbers = lru_cache(maxsize=KEPT)(
             lambda day: market_numbers(self.known(day), market.view(self._row(day)).instruments)
         )
         self._place = {day: at for at, day in enumerate(self.decisions)}
@@ -305,14 +293,6 @@ class MarketWindow:
     def known(self, day: date) -> Known:
         """What could be known at the close of a decision date; ``part`` is what takes part."""
         return self.market.known(self._row(day))
-
-    def market_text(self, day: date) -> Text:
-        """The market of a decision date as prompts show it, written once for all models, profiles and stages."""
-        return self._text(day)
-
-    def market_numbers(self, day: date) -> Text:
-        """The market of a decision date as numbers, written once for all agents of one's own, profiles and stages."""
-        return self._numbers(day)
 
     def truths(
         self, day: date, buys: Bools, held: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT,
@@ -354,13 +334,8 @@ class EpisodeRules:
     drift_limit: float = DRIFT_LIMIT
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One call of an episode: on which day, for which stage, and under which key the ledger has its reply."""
-
-    day: date
-    stage: Stage
-    key: str
+Asked = tuple[date, Stage, str]
+"""One call of an episode: on which day, for which stage, and under which key the ledger has its reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,19 +395,11 @@ class EpisodeState:
         if self._pending is None:
             day = self._known.day
             numbers = world.market_numbers(day) if is_outside(self.agent.model) else None
-            if self._stage == "S1":
-                self._pending = views_call(
-                    self.agent, world.market_text(day), self._known,
-                    world.horizon, rules.convention, numbers,
-                )  # fmt: skip
-            elif self._stage == "S2":
-                self._pending = signals_call(self.agent, self._known, self._views, rules.convention, numbers)
-            else:
-                self._pending = weights_call(
-                    self.agent, world.market_text(day), self._known, self._position, world.tickers, self.profile,
-                    self._views, self._signals(), horizon=world.horizon, cost_bps=rules.cost_bps, numbers=numbers,
-                )  # fmt: skip
-            self._asked.append(Asked(day, self._stage, self._pending.key))
+            self._pending = stage_call(
+                self.agent, self._stage, self._known, world.market_text(day), numbers, rules.convention, world.horizon,
+                self._views, self._signals(), self._position, world.tickers, self.profile, rules.cost_bps,
+            )  # fmt: skip
+            self._asked.append((day, self._stage, self._pending.key))
         return self._pending
 
     def take(self, reply: Reply) -> None:

@@ -139,7 +139,6 @@ class Universe:
 
     ids: tuple[str, ...]
     classes: tuple[str, ...]
-    codes: np.ndarray
 
     @property
     def size(self) -> int:
@@ -185,9 +184,7 @@ def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT
     wanted = {one.id for one in chosen}
     kept = [listing for listing in listings if listing.id in wanted]
     names = tuple(CLASS_NAMES[one.asset_class] for one in kept)
-    codes = np.array([CLASSES.index(name) for name in names])
-    codes.setflags(write=False)
-    return Universe(tuple(one.id for one in kept), names, codes)
+    return Universe(tuple(one.id for one in kept), names)
 
 
 def is_index(listing: Listing) -> bool:
@@ -231,11 +228,7 @@ class ClassLine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """What could be known at the close of one date about the instruments that take part, which are at ``part``.
-
-    ``macro`` has each series with its title. ``returns`` has shape (lookback, n_part); ``scored_by`` are the
-    correlations that S3 is scored by.
-    """
+    """What could be known at the close of one date of what takes part (``part``); S3 goes by ``scored_by``."""
 
     row: int
     day: date

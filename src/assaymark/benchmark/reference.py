@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -24,131 +24,12 @@ from assaymark.portfolio import max_sharpe
 from assaymark.portfolio.optimisers import Bools, Floats
 from assaymark.prompting import cells, sections
 
-# A solver that reads a prompt and does what it says: the ceiling of the questions that state all they need
-
 _VALUE = r"(-?\d+(?:\.\d+)?)"
 _TREND = 0.05  # a move over the window that is taken for a trend
-
-
-def solve(prompt: str) -> str:
-    """The reply to a prompt."""
-    for words, solver in _SOLVERS.items():
-        if words in prompt:
-            return "\nANSWER: ".join(solver(prompt))
-    return "This is none of the questions that can be solved here."
-
-
-def _solve_returns(prompt: str) -> list[float]:
-    block = re.search(r"oldest first:\n((?:[-0-9. ]+\n)+)", prompt)
-    return sorted(float(one) for one in block[1].split()) if block else []
-
-
-def _quantile(ordered: Sequence[float], share: float) -> float:
-    place = (len(ordered) - 1) * share
-    low = math.floor(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
-
-
-def _number_in(pattern: str, prompt: str) -> float | None:
-    found = re.search(pattern.replace("#", _VALUE), prompt)
-    return float(found[1]) if found else None
-
-
-def _risk(prompt: str) -> tuple[str, str]:
-    confidence = _number_in(r"at #% confidence", prompt) or 95.0
-    return ("By historical simulation.", f"{_quantile(_solve_returns(prompt), 1 - confidence / 100):.12g}")
-
-
-def _size(prompt: str) -> tuple[str, str]:
-    allowed = _number_in(r"d = #", prompt) or 0.0
-    tail = abs(_quantile(_solve_returns(prompt), 0.01))
-    return ("By the fixed-fractional rule.", f"{min(1.0, allowed / tail):.12g}")
-
-
-def _solve_weights(names: Iterable[str], values: Iterable[float]) -> str:
-    return ", ".join(f"{name}={value:.12f}" for name, value in zip(names, values, strict=True))
-
-
-def _solve_pair(prompt: str) -> tuple[str, str]:
-    rows = re.findall(rf"^(\S+): annual volatility {_VALUE}, annual mean return {_VALUE}$", prompt, re.MULTILINE)
-    (one, s1, m1), (other, s2, m2) = ((name, float(size), float(mean)) for name, size, mean in rows)
-    # Without a covariance the two are taken to be unrelated.
-    both = _number_in(r"Annual covariance of [^\n]*: #", prompt) or 0.0
-    floor = _number_in(r"Required annual return: at least #", prompt) or 0.0
-    first = (s2 * s2 - both) / (s1 * s1 + s2 * s2 - 2 * both)
-    first = min(max(first, 0.0), 1.0)
-    if first * m1 + (1 - first) * m2 < floor:
-        first = (floor - m2) / (m1 - m2)
-    return ("By the weights of least variance that earn enough.", _solve_weights((one, other), (first, 1 - first)))
-
-
-def _sharpe(prompt: str) -> tuple[str, str]:
-    block = re.search(r"Annual mean returns:\n((?:\S+: \S+\n)+)", prompt)
-    rows = [line.split(": ") for line in block[1].splitlines()] if block else []
-    means = np.array([float(value) for _, value in rows])
-    matrix = [
-        [float(one) for one in row.split(", ")] for row in re.findall(r"^\[(-?\d[^\]]*)\]$", prompt, re.MULTILINE)
-    ]
-    excess = means - (_number_in(r"Riskless rate: #", prompt) or 0.0)
-    # Without a covariance matrix the instruments are taken to be alike and unrelated.
-    covariance = np.array(matrix) if matrix else np.eye(len(rows))
-    best, found = -math.inf, np.full(excess.size, 1.0 / excess.size)
-    for count in range(1, excess.size + 1):  # every support is tried: on the best one the ratio needs no bound
-        for chosen in combinations(range(excess.size), count):
-            at = list(chosen)
-            try:
-                raw = np.linalg.solve(covariance[np.ix_(at, at)], excess[at])
-            except np.linalg.LinAlgError:
-                continue
-            if not (raw.sum() > 0 and (raw >= 0).all()):
-                continue
-            weights = np.zeros(excess.size)
-            weights[at] = raw / raw.sum()
-            ratio = float(weights @ excess) / math.sqrt(float(weights @ covariance @ weights))
-            if ratio > best:
-                best, found = ratio, weights
-    return "By every set of instruments in turn.", _solve_weights((name for name, _ in rows), found)
-
-
-def _trade(prompt: str) -> tuple[str, str]:
-    rows = re.findall(rf"^(\S+): {_VALUE}, {_VALUE}$", prompt, re.MULTILINE)
-    limit = _number_in(r"more than # away", prompt) or 0.05
-    off = {name: float(now) - float(aim) for name, now, aim in rows}
-    name = max(off, key=lambda one: abs(off[one]))
-    if abs(off[name]) <= limit:
-        return ("No weight is too far off.", "no")
-    side = "sell" if off[name] > 0 else "buy"
-    return (f"{name} is furthest off.", f"yes; {side} {abs(off[name]):.4f} of {name}")
-
-
-def _direction(prompt: str) -> tuple[str, str]:
-    change = _number_in(r", return \+?#", prompt) or 0.0
-    way = "positive" if change > 0.01 else "negative" if change < -0.01 else "flat"
-    return ("What has moved is taken to move on.", way)
-
-
-def _regime(prompt: str) -> tuple[str, str]:
-    end = _number_in(r"from 100\.00 to #", prompt) or 100.0
-    moves = {name: float(change) for name, change in re.findall(rf"^(\w+): \+?{_VALUE}, [\d.]+$", prompt, re.MULTILINE)}
-    change = end / 100.0 - 1.0
-    regime = "crisis" if change < -0.15 else "bear" if change < -_TREND else "bull" if change > _TREND else "sideways"
-    todo = {name: (value > _TREND) - (value < -_TREND) for name, value in moves.items()}
-    changes = ", ".join(f"{name}={('hold', 'increase', 'decrease')[way]}" for name, way in todo.items())
-    return ("By the trend of each class.", f"regime={regime}; {changes}")
-
-
-_SOLVERS: Mapping[str, Callable[[str], tuple[str, str]]] = {
-    "value at risk (VaR) of": _risk,
-    "fixed-fractional rule": _size,
-    "have the least variance?": _solve_pair,
-    "have the largest Sharpe ratio?": _sharpe,
-    "the portfolio is rebalanced if": _trade,
-    "trading days from now, against today?": _direction,
-    "Which regime is": _regime,
-}
-
-
+_FORM = re.compile(r"(\S+)=<weight>")
+_PAIR = re.compile(rf"^(\S+): annual volatility {_VALUE}, annual mean return {_VALUE}$", re.MULTILINE)
+_WEIGHTS = re.compile(rf"^(\S+): {_VALUE}, {_VALUE}$", re.MULTILINE)
+_MOVES = re.compile(rf"^(\w+): \+?{_VALUE}, [\d.]+$", re.MULTILINE)
 GUESSES: Final[Mapping[str, str]] = {
     "value at risk (VaR) of": "-0.012",
     "fixed-fractional rule": "0.5",
@@ -157,20 +38,97 @@ GUESSES: Final[Mapping[str, str]] = {
     "Which regime is": "regime=sideways; equity=hold, bond=hold, commodity=hold, real_estate=hold, crypto=decrease, "
     "cash=increase",
 }
-"""What is said to each kind of question; weights are equal."""
-
-_FORM = re.compile(r"(\S+)=<weight>")
+"""What is said to each kind of question, by words of its prompt; weights are equal."""
 
 
 def guess(prompt: str) -> str:
     """The reply to a prompt."""
-    names = _FORM.findall(prompt)
-    if names:
+    if names := _FORM.findall(prompt):
         return "ANSWER: " + ", ".join(f"{name}={1.0 / len(names):.6f}" for name in names)
     for words, answer in GUESSES.items():
         if words in prompt:
             return f"ANSWER: {answer}"
     return "This is none of the questions that can be guessed here."
+
+
+def solve(prompt: str) -> str:
+    """The reply of who reads a prompt and does what it says: the ceiling of questions that state all they need."""
+
+    def stated(pattern: str) -> float:
+        found = re.search(pattern.replace("#", _VALUE), prompt)
+        return float(found[1]) if found else 0.0
+
+    def tail(share: float) -> float:  # of the returns, linear between order statistics
+        block = re.search(r"oldest first:\n((?:[-0-9. ]+\n)+)", prompt)
+        ordered = sorted(float(one) for one in block[1].split()) if block else []
+        place = (len(ordered) - 1) * share
+        low = math.floor(place)
+        return ordered[low] + (place - low) * (ordered[min(low + 1, len(ordered) - 1)] - ordered[low])
+
+    if "value at risk (VaR) of" in prompt:
+        said, answer = "By historical simulation.", f"{tail(1 - (stated(r'at #% confidence') or 95.0) / 100):.12g}"
+    elif "fixed-fractional rule" in prompt:
+        said, answer = "By the fixed-fractional rule.", f"{min(1.0, stated(r'd = #') / abs(tail(0.01))):.12g}"
+    elif "have the least variance?" in prompt:
+        (one, s1, m1), (other, s2, m2) = (
+            (name, float(size), float(mean)) for name, size, mean in _PAIR.findall(prompt)
+        )
+        # Without a covariance the two are taken to be unrelated.
+        both, floor = (stated(r"Annual covariance of [^\n]*: #"), stated(r"Required annual return: at least #"))
+        first = min(max((s2 * s2 - both) / (s1 * s1 + s2 * s2 - 2 * both), 0.0), 1.0)
+        if first * m1 + (1 - first) * m2 < floor:
+            first = (floor - m2) / (m1 - m2)
+        said = "By the weights of least variance that earn enough."
+        answer = f"{one}={first:.12f}, {other}={1 - first:.12f}"
+    elif "have the largest Sharpe ratio?" in prompt:
+        block = re.search(r"Annual mean returns:\n((?:\S+: \S+\n)+)", prompt)
+        means = [line.split(": ") for line in block[1].splitlines()] if block else []
+        matrix = [[float(one) for one in row.split(", ")] for row in re.findall(r"(?m)^\[(-?\d[^\]]*)\]$", prompt)]
+        # Without a covariance matrix the instruments are taken to be alike and unrelated.
+        excess = np.array([float(value) for _, value in means]) - stated(r"Riskless rate: #")
+        weights = _largest_ratio(excess, np.array(matrix) if matrix else np.eye(len(means)))
+        said = "By every set of instruments in turn."
+        answer = ", ".join(f"{name}={value:.12f}" for (name, _), value in zip(means, weights, strict=True))
+    elif "the portfolio is rebalanced if" in prompt:
+        off = {name: float(now) - float(aim) for name, now, aim in _WEIGHTS.findall(prompt)}
+        name = max(off, key=lambda one: abs(off[one]))
+        said, answer = "No weight is too far off.", "no"
+        if abs(off[name]) > (stated(r"more than # away") or 0.05):
+            side = "sell" if off[name] > 0 else "buy"
+            said, answer = f"{name} is furthest off.", f"yes; {side} {abs(off[name]):.4f} of {name}"
+    elif "trading days from now, against today?" in prompt:
+        change = stated(r", return \+?#")
+        way = "positive" if change > 0.01 else "negative" if change < -0.01 else "flat"
+        said, answer = "What has moved is taken to move on.", way
+    elif "Which regime is" in prompt:
+        change = (stated(r"from 100\.00 to #") or 100.0) / 100.0 - 1.0
+        calm = "bear" if change < -_TREND else "bull" if change > _TREND else "sideways"
+        moves = {name: float(moved) for name, moved in _MOVES.findall(prompt)}
+        todo = {name: (value > _TREND) - (value < -_TREND) for name, value in moves.items()}
+        changes = ", ".join(f"{name}={('hold', 'increase', 'decrease')[way]}" for name, way in todo.items())
+        said, answer = "By the trend of each class.", f"regime={'crisis' if change < -0.15 else calm}; {changes}"
+    else:
+        return "This is none of the questions that can be solved here."
+    return f"{said}\nANSWER: {answer}"
+
+
+def _largest_ratio(excess: Floats, covariance: Floats) -> Floats:
+    """Weights of the largest Sharpe ratio: every support is tried, as on the best one the ratio needs no bound."""
+    best, found = -math.inf, np.full(excess.size, 1.0 / excess.size)
+    for chosen in (one for count in range(1, excess.size + 1) for one in combinations(range(excess.size), count)):
+        at = list(chosen)
+        try:
+            raw = np.linalg.solve(covariance[np.ix_(at, at)], excess[at])
+        except np.linalg.LinAlgError:
+            continue
+        if not (raw.sum() > 0 and (raw >= 0).all()):
+            continue
+        weights = np.zeros(excess.size)
+        weights[at] = raw / raw.sum()
+        ratio = float(weights @ excess) / math.sqrt(float(weights @ covariance @ weights))
+        if ratio > best:
+            best, found = ratio, weights
+    return found
 
 
 Values = Mapping[str, float | str]
@@ -179,7 +137,10 @@ Values = Mapping[str, float | str]
 ViewRule = Callable[["Sheet", int], Floats]
 """Views in [-1, 1] of what is on the sheet, over so many days."""
 
-BookRule = Callable[["Sheet", Floats, Bools, "Limits"], Floats]
+Limits = tuple[float, float]
+"""What the investor allows, as shares: most of equities and crypto, least of bonds and cash."""
+
+BookRule = Callable[["Sheet", Floats, Bools, Limits], Floats]
 """Weights from views, from what has a buy signal (all, if nothing has), and from the limits."""
 
 VERSION: Final = "2"
@@ -251,14 +212,6 @@ class Sheet:
     correlation: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What the investor allows, as shares: most of equities and crypto, least of bonds and cash."""
-
-    risky: float
-    safe: float
-
-
 def sheet_of(parts: Sequence[str]) -> Sheet:
     """The market of a prompt, out of whichever part of it shows it."""
     for part in parts:
@@ -306,13 +259,13 @@ def _sheet(part: str) -> Sheet:
 
 def within(weights: Floats, sheet: Sheet, limits: Limits) -> Floats:
     """Weights brought within the limits: risky ones shrunk to the cap, safe ones raised to the floor."""
-    risky, safe = (np.isin(sheet.classes, names) for names in (_RISKY, _SAFE))
+    (most, least), (risky, safe) = limits, (np.isin(sheet.classes, names) for names in (_RISKY, _SAFE))
     if not safe.any():
         return weights
     found = weights.copy()
-    if (held := float(found[risky].sum())) > limits.risky:
-        found[risky] *= limits.risky / held
-    short = max(limits.safe - float(found[safe].sum()), 0.0)
+    if (held := float(found[risky].sum())) > most:
+        found[risky] *= most / held
+    short = max(least - float(found[safe].sum()), 0.0)
     rest = ~safe
     others = float(found[rest].sum())
     if others > 0 and (spare := 1.0 - float(found.sum())) < short:
@@ -414,7 +367,7 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
         "cautious": Rule(
             _extrapolated,
             lambda sheet, _, buys, limits: within(
-                _normal(buys / _vol(sheet, 0.01)), sheet, Limits(0.8 * limits.risky, min(1.2 * limits.safe, 1.0))
+                _normal(buys / _vol(sheet, 0.01)), sheet, (0.8 * limits[0], min(1.2 * limits[1], 1.0))
             ),
             0.7, "weights by inverse volatility, well within the profile",
         ),
@@ -426,9 +379,6 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
     }
 )  # fmt: skip
 """The rules of all reference models."""
-
-SKILLS: Final[Mapping[str, float]] = MappingProxyType({word: one.skill for word, one in RULES.items()})
-"""The share of questions that each model solves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,7 +431,7 @@ class ReferenceBenchmarkModel:
                 told = {name: (float(view), signal) for name, view, signal in _rows(task, "signals")}
                 views = np.array([told[name][0] for name in sheet.tickers])
                 buys = np.array([told[name][1] == "buy" for name in sheet.tickers])
-                limits = Limits(_number(_MOST, task, "cap") / 100, _number(_LEAST, task, "floor") / 100)
+                limits = _number(_MOST, task, "cap") / 100, _number(_LEAST, task, "floor") / 100
                 meant = rule.book(sheet, views, buys if buys.any() else np.ones_like(buys), limits)
             rounded = dict(zip(sheet.tickers, np.round(meant, _DECIMALS).tolist(), strict=True))
             largest = sorted(rounded, key=lambda name: (-rounded[name], name))[:3]

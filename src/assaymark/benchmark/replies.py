@@ -6,10 +6,9 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from functools import cache, lru_cache
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -50,40 +49,18 @@ _NOT_TICKERS = frozenset({"TOTAL", "SUM", "DATE", "NAV", "NOTE"})
 _NOT_VALUES = frozenset({"rationale", "reasoning", "reasons", "regime", "notes", "date"})
 
 
-@dataclass(slots=True)
-class Found:
-    """What a reply names."""
-
-    values: dict[str, list[JSON]] = field(default_factory=dict)
-    unknown: dict[str, JSON] = field(default_factory=dict)
-    json_reason: str = ""
-
-    def add(self, ticker: str, value: JSON, known: Mapping[str, str]) -> None:
-        """Keep a value under the ticker as it was asked for."""
-        name = known.get(ticker.strip().upper())
-        if name is None:
-            self.unknown[ticker] = value
-        else:
-            self.values.setdefault(name, []).append(value)
-
-    def add_rows(self, rows: Iterable[JSON], column: str, known: Mapping[str, str]) -> None:
-        """Keep the values of rows such as ``{"ticker": ..., "view": ...}``; other rows are passed over."""
-        for given in rows:
-            if isinstance(given, dict) and isinstance(given.get(TICKER), str) and column in given:
-                self.add(given[TICKER], given[column], known)
-
-    def __bool__(self) -> bool:
-        return bool(self.values or self.unknown)
+Found = tuple[dict[str, list[JSON]], dict[str, JSON], str]
+"""What a reply names: values by ticker, what was not asked about, and why its JSON could not be read."""
 
 
-def _json_in(candidates: Iterable[str], found: Found | None = None) -> Iterator[JSON]:
+def _json_in(candidates: Iterable[str], reasons: list[str] | None = None) -> Iterator[JSON]:
     """The candidates that are JSON; why another is not is noted."""
     for candidate in candidates:
         try:
             yield strict_json(candidate)
         except Rejected as exc:
-            if found is not None:
-                found.json_reason = str(exc)
+            if reasons is not None:
+                reasons.append(str(exc))
 
 
 def find_values(
@@ -91,36 +68,47 @@ def find_values(
 ) -> Found:
     """Every value that a reply names for a ticker: in its JSON, else in whole rows of it, else line by line."""
     known, pattern, comma = _patterns(tickers)
-    found = Found()
+    values, unknown, reasons = dict[str, list[JSON]](), dict[str, JSON](), list[str]()
+
+    def add(ticker: str, value: JSON) -> None:  # under the ticker as it was asked for
+        if (name := known.get(ticker.strip().upper())) is None:
+            unknown[ticker] = value
+        else:
+            values.setdefault(name, []).append(value)
+
+    def add_rows(rows: Iterable[JSON]) -> None:  # such as ``{"ticker": ..., "view": ...}``; others are passed over
+        for given in rows:
+            if isinstance(given, dict) and isinstance(given.get(TICKER), str) and column in given:
+                add(given[TICKER], given[column])
+
     text = spoken(text)
-    for raw in _json_in(objects_in(text, key), found):
+    for raw in _json_in(objects_in(text, key), reasons):
         rows = raw[key] if isinstance(raw, dict) and key in raw else raw
         if isinstance(rows, dict) and any(name.strip().upper() in known for name in rows):
             for name, value in rows.items():
                 if name.lower() not in _NOT_VALUES:
-                    found.add(name, value, known)
-            taken = True
-        elif taken := isinstance(rows, list):
-            found.add_rows(rows, column, known)
-            taken = bool(found)
-        if taken:
-            found.json_reason = ""
-            return found
+                    add(name, value)
+            return values, unknown, ""
+        if isinstance(rows, list):
+            add_rows(rows)
+            if values or unknown:
+                return values, unknown, ""
     if salvage:
-        found.add_rows(_json_in(match.group() for match in _ROW.finditer(text)), column, known)
-        if found:
-            return found
-    if cut:
-        text = text[: text.rfind("\n") + 1]
-    for line in comma.sub("\n", text).splitlines():
-        bare = line.lstrip(_DECORATION)  # without bullets, numbering, table borders and emphasis before its first word
-        if numbered := _NUMBERED.match(bare):
-            bare = bare[numbered.end() :].lstrip(_DECORATION)
-        if match := pattern.match(bare):
-            found.add(match.group(1), match.group(2).strip(), known)
-        elif (stranger := _STRANGER.match(bare)) and stranger.group(1) not in _NOT_TICKERS:
-            found.unknown[stranger.group(1)] = bare[stranger.end(1) :]
-    return found
+        add_rows(_json_in((match.group() for match in _ROW.finditer(text)), reasons=None))
+    if not values and not unknown:
+        if cut:
+            text = text[: text.rfind("\n") + 1]
+        for line in comma.sub("\n", text).splitlines():
+            bare = line.lstrip(
+                _DECORATION
+            )  # without bullets, numbering, table borders and emphasis before its first word
+            if numbered := _NUMBERED.match(bare):
+                bare = bare[numbered.end() :].lstrip(_DECORATION)
+            if match := pattern.match(bare):
+                add(match.group(1), match.group(2).strip())
+            elif (stranger := _STRANGER.match(bare)) and stranger.group(1) not in _NOT_TICKERS:
+                unknown[stranger.group(1)] = bare[stranger.end(1) :]
+    return values, unknown, reasons[-1] if reasons else ""
 
 
 def spoken(text: str) -> str:
@@ -200,34 +188,46 @@ class _Unreadable(ValueError):
 
 def parse_views(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats, StageState]:
     """S1: views in [-1, 1], 0 where nothing usable was said."""
-    read, state = _read(reply, tickers, _view, key="views", column="view", neutral="0")
+    read, state = _read(reply, tickers, _view, "S1", "0")
     return np.array([read.get(ticker, 0.0) for ticker in tickers], dtype=float), state
 
 
 def parse_signals(reply: Reply, tickers: tuple[str, ...]) -> tuple[tuple[Signal, ...] | None, StageState]:
     """S2: a signal for each asset, hold where nothing usable was said of it; None where none was said of any."""
-    read, state = _read(reply, tickers, _signal, key="signals", column="signal", neutral="hold")
+    read, state = _read(reply, tickers, _signal, "S2", "hold")
     return tuple(read.get(ticker, "hold") for ticker in tickers) if read else None, state
 
 
+@lru_cache(maxsize=_KEPT)
 def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None, StageState]:
     """S3: a book at least 0 that sums to 1, or None, which holds what is held."""
-    return _weights(reply, tickers)
-
-
-@lru_cache(maxsize=_KEPT)
-def _weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None, StageState]:
     if (failed := _unusable(reply)) is not None:
         return None, failed
     if reply.finish == "length":
         return None, StageState("truncated", "the reply was cut, and half a book is none")
-    found = find_values(reply.text, tickers, key="weights", column="weight")
-    if not found:
-        return None, _nothing(reply.text, found)
-    try:
-        weights, reasons = _book(found, tickers)
-    except _Unreadable as exc:
-        return None, StageState("invalid", str(exc))
+    values, unknown, reason = find_values(reply.text, tickers, *FORMS["S3"])
+    if not values and not unknown:
+        return None, _nothing(reply.text, reason)
+    signed: dict[str, tuple[float, bool]] = {}
+    for ticker, given in values.items():
+        try:
+            signed[ticker] = _one(given, _number)
+        except _Unreadable as exc:
+            return None, StageState("invalid", f"the weight of {ticker} is not usable: {exc}")
+    book = {ticker: number / 100 if percent else number for ticker, (number, percent) in signed.items()}
+    wrong = [f"a weight below 0: {name} ({weight:g})" for name, weight in book.items() if weight < -_TINY]
+    total, reasons = math.fsum(book.values()), _not_asked(unknown)
+    if abs(total - 100) <= 100 * ROUNDING and not any(percent for _, percent in signed.values()):
+        book, total = {ticker: weight / 100 for ticker, weight in book.items()}, total / 100
+    wrong += [f"a weight above 1: {name} ({weight:g})" for name, weight in book.items() if weight > 1 + _TINY]
+    if not abs(total - 1) <= MOST_OFF:
+        wrong.append(f"weights must sum to 1 (got {total:.4g})")
+    if wrong:
+        return None, StageState("invalid", wrong[0])
+    if abs(total - 1) > ROUNDING:
+        reasons.append(f"weights sum to {total:.4g}, brought to 1")
+    weights = np.array([max(book.get(ticker, 0.0), 0.0) for ticker in tickers])
+    weights = weights / weights.sum()
     weights.setflags(write=False)
     return weights, StageState("partial" if reasons else "ok", "; ".join(reasons))
 
@@ -251,40 +251,40 @@ def _unusable(reply: Reply) -> StageState | None:
     return None
 
 
-def _nothing(text: str, found: Found) -> StageState:
+def _nothing(text: str, json_reason: str) -> StageState:
     if not text.strip():
         return StageState("invalid", "an empty reply")
     if _REFUSAL.match(text):
         return StageState("refused", f"says that it will not answer: {shown(text.strip()[:50])}")
     reason = "neither the JSON that was asked for nor a line 'TICKER: value'"
-    return StageState("invalid", f"{reason} ({found.json_reason})" if found.json_reason else reason)
+    return StageState("invalid", f"{reason} ({json_reason})" if json_reason else reason)
 
 
 @lru_cache(maxsize=_KEPT)
 def _read(
-    reply: Reply, tickers: tuple[str, ...], value_of: Callable[[JSON], Any], *, key: str, column: str, neutral: str
+    reply: Reply, tickers: tuple[str, ...], value_of: Callable[[JSON], Any], stage: Stage, neutral: str
 ) -> tuple[Mapping[str, Any], StageState]:
     if (failed := _unusable(reply)) is not None:
         return {}, failed
     cut = reply.finish == "length"
-    found = find_values(reply.text, tickers, key, column, cut, salvage=True)
-    if not found:
-        return {}, StageState("truncated", "cut before the first value") if cut else _nothing(reply.text, found)
+    values, unknown, json_reason = find_values(reply.text, tickers, *FORMS[stage], cut, salvage=True)
+    if not values and not unknown:
+        return {}, StageState("truncated", "cut before the first value") if cut else _nothing(reply.text, json_reason)
     read: dict[str, Any] = {}
     unreadable: list[str] = []
-    for ticker, values in found.values.items():
+    for ticker, given in values.items():
         try:
-            read[ticker] = _one(values, value_of)
+            read[ticker] = _one(given, value_of)
         except _Unreadable as exc:
             unreadable.append(f"{ticker} ({exc})")
-    missing = [ticker for ticker in tickers if ticker not in found.values]
-    reasons = [f"JSON that cannot be read as a whole: {found.json_reason}"] if found.json_reason else []
+    missing = [ticker for ticker in tickers if ticker not in values]
+    reasons = [f"JSON that cannot be read as a whole: {json_reason}"] if json_reason else []
     if missing:
         reasons.append(f"{len(missing)} of {len(tickers)} assets are missing, read as {neutral}: {named(missing)}")
     if unreadable:
         more = f" and {len(unreadable) - 2} more" if len(unreadable) > 2 else ""
         reasons.append(f"not usable, read as {neutral}: {', '.join(unreadable[:2])}{more}")
-    reasons += _not_asked(found)
+    reasons += _not_asked(unknown)
     if not read:
         return {}, StageState("invalid", "; ".join(["no usable value", *reasons]))
     if cut:
@@ -292,8 +292,8 @@ def _read(
     return read, StageState("partial" if reasons else "ok", "; ".join(reasons))
 
 
-def _not_asked(found: Found) -> list[str]:
-    return [f"not asked about, left out: {named(sorted(found.unknown))}"] if found.unknown else []
+def _not_asked(unknown: Mapping[str, JSON]) -> list[str]:
+    return [f"not asked about, left out: {named(sorted(unknown))}"] if unknown else []
 
 
 def _one(values: list[JSON], value_of: Callable[[JSON], Any]) -> Any:
@@ -341,30 +341,6 @@ def _signal(value: JSON) -> Signal:
     raise _Unreadable(f"{shown(value)} is none of {', '.join(SIGNALS)}")
 
 
-def _book(found: Found, tickers: tuple[str, ...]) -> tuple[Floats, list[str]]:
-    signed: dict[str, tuple[float, bool]] = {}
-    for ticker, values in found.values.items():
-        try:
-            signed[ticker] = _one(values, _number)
-        except _Unreadable as exc:
-            raise _Unreadable(f"the weight of {ticker} is not usable: {exc}") from None
-    book = {ticker: number / 100 if percent else number for ticker, (number, percent) in signed.items()}
-    if below := [ticker for ticker, weight in book.items() if weight < -_TINY]:
-        raise _Unreadable(f"a weight below 0: {below[0]} ({book[below[0]]:g})")
-    reasons = _not_asked(found)
-    total = math.fsum(book.values())
-    if abs(total - 100) <= 100 * ROUNDING and not any(percent for _, percent in signed.values()):
-        book, total = {ticker: weight / 100 for ticker, weight in book.items()}, total / 100
-    if above := [ticker for ticker, weight in book.items() if weight > 1 + _TINY]:
-        raise _Unreadable(f"a weight above 1: {above[0]} ({book[above[0]]:g})")
-    if not abs(total - 1) <= MOST_OFF:
-        raise _Unreadable(f"weights must sum to 1 (got {total:.4g})")
-    if abs(total - 1) > ROUNDING:
-        reasons.append(f"weights sum to {total:.4g}, brought to 1")
-    weights = np.array([max(book.get(ticker, 0.0), 0.0) for ticker in tickers])
-    return weights / weights.sum(), reasons
-
-
 NEUTRAL_DAY: Final = date(2000, 1, 3)
 """The day of a request whose prompt states none."""
 
@@ -383,25 +359,10 @@ _DAY_S: Final = 86_400
 _SOURCE: Final = "the close of the decision day"
 
 
-def own_numbers(
-    stage: Stage, horizon: int | None = None, views: Mapping[str, float] = MappingProxyType({}),
-    signals: Mapping[str, Signal] = MappingProxyType({}), **held: Any,
-) -> dict[str, Any]:  # fmt: skip
-    """The members of a `MarketContext` that are of one call and not of the market; those ``held`` are of S3 alone."""
-    found = {"stage": stage, "horizon_days": horizon, "views": views, "signals": signals}
-    return {**found, "weights": {}, "portfolio": None, "constraints": (), "profile": None, **held}
-
-
 def outside_call(
-    agent: AgentSpec,
-    prompt: str,
-    reply_schema: Mapping[str, JSON],
-    template: str,
-    day: date = NEUTRAL_DAY,
-    market: tuple[Mapping[str, Any], Text] | None = None,
-    *,
-    asked: tuple[str, Mapping[str, JSON]] | None = None,
-) -> CallSpec:
+    agent: AgentSpec, prompt: str, reply_schema: Mapping[str, JSON], template: str, day: date = NEUTRAL_DAY,
+    market: tuple[Mapping[str, Any], Text] | None = None, *, asked: tuple[str, Mapping[str, JSON]] | None = None,
+) -> CallSpec:  # fmt: skip
     """The call that puts a prompt to an agent of its own."""
     cutoff = datetime.combine(day, _OUTSIDE_CLOSE)
     about: dict[str, Any] = {
@@ -504,15 +465,16 @@ def stage_texts() -> dict[str, str]:
 
 def reply_schema(stage: Stage) -> dict[str, JSON]:
     """The JSON schema of a reply, in the subset that providers with structured output accept."""
+
+    def holding(properties: dict[str, JSON]) -> dict[str, JSON]:
+        required: list[JSON] = [*properties]
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
     word: dict[str, JSON] = {"type": "string"}
     value: dict[str, JSON] = {"type": "string", "enum": list(SIGNALS)} if stage == "S2" else {"type": "number"}
     key, column = FORMS[stage]
-    rows: dict[str, JSON] = {"type": "array", "items": _object({TICKER: word, column: value})}
-    return _object({key: rows, "rationale": word})
-
-
-def _object(properties: dict[str, JSON]) -> dict[str, JSON]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    rows: dict[str, JSON] = {"type": "array", "items": holding({TICKER: word, column: value})}
+    return holding({key: rows, "rationale": word})
 
 
 @cache
@@ -564,81 +526,67 @@ def layers(known: Known) -> dict[str, Layer]:
     }
 
 
-def views_call(
-    agent: AgentSpec, market: Text, known: Known, horizon: int, convention: Convention = "paper",
-    numbers: Text | None = None,
+def stage_call(
+    agent: AgentSpec, stage: Stage, known: Known, market: Text, numbers: Text | None, convention: Convention,
+    horizon: int, views: Floats, signals: Sequence[Signal], position: Position, tickers: Sequence[str],
+    profile: Profile, cost_bps: float,
 ) -> CallSpec:  # fmt: skip
-    """S1: the call that asks for a view of every asset."""
-    scale = stage_template().filled("scale", horizon=horizon) if convention == "paper" else ""
-    own = own_numbers("S1", horizon if convention == "paper" else None)
-    asked = Text.of(stage_template().filled("S1", count=len(known.tickers), scale=scale))
-    return _call(agent, "S1", known.day, market, asked, numbers=numbers, own=own)
-
-
-def signals_call(
-    agent: AgentSpec, known: Known, views: Floats, convention: Convention = "paper", numbers: Text | None = None
-) -> CallSpec:
-    """S2: the call that asks for a signal for every asset."""
-    said = dict(zip(known.tickers, views[known.part].tolist(), strict=True))
-    table = _table(("ticker", "view"), ((ticker, f"{view:.6g}") for ticker, view in said.items()))
-    filled = stage_template().filled(
-        "S2", count=len(said), day=known.day.isoformat(), views=fence("views", table),
-        threshold=THRESHOLD[convention],
-    )  # fmt: skip
-    return _call(agent, "S2", known.day, Text.of(filled), numbers=numbers, own=own_numbers("S2", views=said))
-
-
-def weights_call(
-    agent: AgentSpec, market: Text, known: Known, position: Position, tickers: Sequence[str], profile: Profile,
-    views: Floats, signals: Sequence[Signal], *, horizon: int, cost_bps: float, numbers: Text | None = None,
-) -> CallSpec:  # fmt: skip
-    """S3: the call that asks for the weights of the portfolio."""
-    places = dict(zip(known.tickers, known.part.tolist(), strict=True))
-    rows = ((ticker, f"{views[at]:.6g}", signals[at]) for ticker, at in places.items())
-    held = position.weights
-    owned = [(tickers[at], f"{held[at]:.4f}") for at in np.flatnonzero(held > 0).tolist()]
-    money = 1.0 - float(held.sum())
-    portfolio = [
-        ("net_asset_value", f"{position.nav * FIRST_NAV:.0f}"),
-        ("net_asset_value_at_the_start", str(FIRST_NAV)),
-        ("drawdown_from_peak_pct", f"{100 * position.drawdown:.2f}"),
-        *owned,
-        *([(MONEY, f"{money:.4f}")] if money > 5e-5 else []),
-    ]
-    shares = {name: weight for name, weight in zip(tickers, held.tolist(), strict=True) if weight > 0}
-    nav, closes = position.nav * FIRST_NAV, {line.ticker: line.close for line in known.lines}
-    # in units at the last close; what has no close on the day is in the weights alone
-    units = {name: weight * nav / closes[name] for name, weight in shares.items() if name in closes}
-    cash = nav * max(1.0 - sum(shares.values()), 0.0)
-    limits = (
-        Constraint(kind="max_weight", limit=profile.equity_cap, unit="nav", scope="equity and crypto"),
-        Constraint(kind="min_weight", limit=profile.bond_floor, unit="nav", scope="bond and cash"),
-        Constraint(kind="max_drawdown", limit=profile.drawdown_tolerance, unit="ratio"),
-        Constraint(kind="value_at_risk_95", limit=profile.var_limit, unit="ratio"),
-        Constraint(kind="fee", limit=cost_bps, unit="bps", scope="order"),
-    )
-    own = own_numbers(
-        "S3", horizon, {ticker: float(views[at]) for ticker, at in places.items()},
-        {ticker: signals[at] for ticker, at in places.items()}, weights=shares, constraints=limits,
-        portfolio=Portfolio(currency="USD", cash=cash, nav=nav, positions=units), profile=profile.text,
-    )  # fmt: skip
-    filled = stage_template().filled(
-        "S3", day=known.day.isoformat(), portfolio=fence("portfolio", _table(("what", "value"), portfolio)),
-        profile=profile.text, signals=fence("signals", _table(("ticker", "view", "signal"), rows)), horizon=horizon,
-        cost=f"{cost_bps:g}",
-    )  # fmt: skip
-    return _call(agent, "S3", known.day, market, Text.of(filled), numbers=numbers, own=own)
-
-
-def _call(
-    agent: AgentSpec, stage: Stage, day: date, *parts: Text, numbers: Text | None = None, own: Mapping[str, Any]
-) -> CallSpec:
+    """The call for views (S1), signals (S2) or weights (S3); ``numbers`` is the market as own agents are sent it."""
+    places, day = dict(zip(known.tickers, known.part.tolist(), strict=True)), known.day.isoformat()
+    said = {ticker: float(views[at]) for ticker, at in places.items()}
+    # the members of a `MarketContext` that are of one call and not of the market
+    own: dict[str, Any] = {"stage": stage, "horizon_days": None, "views": {}, "signals": {}, "weights": {}}
+    own |= {"portfolio": None, "constraints": (), "profile": None}
+    more: dict[str, Any] = {}
+    if stage == "S1":
+        paper = convention == "paper"
+        more = {"count": len(places), "scale": stage_template().filled("scale", horizon=horizon) if paper else ""}
+        own["horizon_days"] = horizon if paper else None
+    elif stage == "S2":
+        table = _table(("ticker", "view"), ((ticker, f"{view:.6g}") for ticker, view in said.items()))
+        more = {"count": len(said), "day": day, "views": fence("views", table), "threshold": THRESHOLD[convention]}
+        own["views"] = said
+    else:
+        rows = ((ticker, f"{views[at]:.6g}", signals[at]) for ticker, at in places.items())
+        held = position.weights
+        money = 1.0 - float(held.sum())
+        portfolio = [
+            ("net_asset_value", f"{position.nav * FIRST_NAV:.0f}"),
+            ("net_asset_value_at_the_start", str(FIRST_NAV)),
+            ("drawdown_from_peak_pct", f"{100 * position.drawdown:.2f}"),
+            *((tickers[at], f"{held[at]:.4f}") for at in np.flatnonzero(held > 0).tolist()),
+            *([(MONEY, f"{money:.4f}")] if money > 5e-5 else []),
+        ]
+        shares = {name: weight for name, weight in zip(tickers, held.tolist(), strict=True) if weight > 0}
+        nav, closes = position.nav * FIRST_NAV, {line.ticker: line.close for line in known.lines}
+        # in units at the last close; what has no close on the day is in the weights alone
+        units = {name: weight * nav / closes[name] for name, weight in shares.items() if name in closes}
+        cash = nav * max(1.0 - sum(shares.values()), 0.0)
+        limits = (
+            ("max_weight", profile.equity_cap, "nav", "equity and crypto"),
+            ("min_weight", profile.bond_floor, "nav", "bond and cash"),
+            ("max_drawdown", profile.drawdown_tolerance, "ratio", "portfolio"),
+            ("value_at_risk_95", profile.var_limit, "ratio", "portfolio"),
+            ("fee", cost_bps, "bps", "order"),
+        )
+        own |= {
+            "horizon_days": horizon, "views": said, "signals": {ticker: signals[at] for ticker, at in places.items()},
+            "weights": shares, "portfolio": Portfolio(currency="USD", cash=cash, nav=nav, positions=units),
+            "constraints": tuple(Constraint(kind=k, limit=x, unit=unit, scope=scope) for k, x, unit, scope in limits),
+            "profile": profile.text,
+        }  # fmt: skip
+        more = {
+            "day": day, "portfolio": fence("portfolio", _table(("what", "value"), portfolio)), "profile": profile.text,
+            "signals": fence("signals", _table(("ticker", "view", "signal"), rows)), "horizon": horizon,
+            "cost": f"{cost_bps:g}",
+        }  # fmt: skip
+    asked = Text.of(stage_template().filled(stage, **more))
+    parts = (asked,) if stage == "S2" else (market, asked)
     if is_outside(agent.model):
         prompt = "\n\n".join([_system().text, *(part.text for part in parts)])
-        market = None if numbers is None else (own, numbers)
-        return outside_call(agent, prompt, reply_schema(stage), stage_template().sha256, day, market)
-    messages = (_system(), Message("user", parts))
-    return model_call(agent, messages, stage_template().sha256, _schema(stage))
+        given = None if numbers is None else (own, numbers)
+        return outside_call(agent, prompt, reply_schema(stage), stage_template().sha256, known.day, given)
+    return model_call(agent, (_system(), Message("user", parts)), stage_template().sha256, _schema(stage))
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

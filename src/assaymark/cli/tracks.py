@@ -168,13 +168,9 @@ QuestionFile = Annotated[Path | None, option("Question set (JSONL), not the buil
 BenchSeed = Annotated[Number, option("Seed of the built-in market; default: 0.", "N", "--seed")]
 Temperature = Annotated[float | None, option("Default: 0 if supported. Below 0: not sent.", "T", "--temperature")]
 MaxTokens = Annotated[int, option("Maximum reply length.", "N", "--max-tokens", min=1, show_default=True)]
-_WANTED = {
-    "model": "models", "judge": "judges", "seed": "market_seed", "profile": "profiles", "window": "windows",
-    "questions": "question_file",
-}  # fmt: skip
 _ASKED = (
-    *_WANTED, "convention", "market", "instruments", "pace", "per_template", "split", "temperature", "max_tokens",
-    "base_url", "key_env",
+    "model", "judge", "seed", "profile", "window", "questions", "convention", "market", "instruments", "pace",
+    "per_template", "split", "temperature", "max_tokens", "base_url", "key_env",
 )  # fmt: skip
 
 
@@ -198,7 +194,7 @@ def _asking(name: str, verb: str, short: str, help: str) -> None:
         strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
     ) -> None:  # fmt: skip
         tools, given = tools_of(ctx), ctx.params
-        wanted = workflow.Wanted(**{_WANTED.get(name, name): given[name] for name in _ASKED if given[name] is not None})
+        wanted = {name: given[name] for name in _ASKED}
         who = payer(ctx)
         folder = RunFolder(out or workflow.default_folder(wanted))
         text, source = workflow.plan_text(plan, wanted)

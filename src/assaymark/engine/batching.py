@@ -332,7 +332,7 @@ class BatchRun:
         begins: list[tuple[str, int | None]] = [(key, None) for key in keys]
         if self._leases is not None:
             claims, _ = self._leases.claim(label, len(keys), _SUBMIT_LEASE_S, keys=keys, since=self._since)
-            begins = [(claim.key, claim.fence) for claim in claims]
+            begins = list(claims)
         begun = [attempt for attempt in self._book.begin(label, lane, begins) if attempt] if begins else []
         for key in keys:  # those that others hold are theirs to answer
             del self._waiting[key]

@@ -568,7 +568,7 @@ def commit(store: Store, begins: Sequence[Begin], ends: Sequence[End]) -> Commit
         fences = locked(connection, begins, ends) if store.shared else None
         now = store.now(connection)
         answered = _end(connection, store, ends, packed, fences, now) if ends else 0
-        return Committed(begin(connection, begins, fences, now) if begins else [], answered)
+        return begin(connection, begins, fences, now) if begins else [], answered
 
 
 def mark_lost(connection: sa.Connection, lost: Iterable[Attempt]) -> None:

@@ -310,11 +310,14 @@ class Ledger:
     def pending(self, keys: Iterable[str]) -> list[str]:
         """Those of ``keys`` that have no reply yet, in the order given."""
         asked = list(keys)
-        if len(asked) > _KEYS_WORTH_A_SCAN:
-            held = self._replied(frozenset(asked))
-            return [key for key in asked if key not in held]
-        few = {row["key"] for row in self._store.rows_among(database.HELD, asked)}
-        return [key for key in asked if key not in few]
+        if len(asked) <= _KEYS_WORTH_A_SCAN:
+            held = {row["key"] for row in self._store.rows_among(database.HELD, asked)}
+        else:  # all replies are gone over once
+            wanted = frozenset(asked)
+            with self._store.reading() as connection:
+                found = connection.execution_options(yield_per=10_000).scalars(sa.select(schema.replies.c.key))
+                held = {key for key in found if key in wanted}
+        return [key for key in asked if key not in held]
 
     def pending_models(self) -> dict[str, int]:
         """How many planned calls of each model have no reply yet."""
@@ -347,8 +350,8 @@ class Ledger:
 
     def commit(self, begin: Sequence[str] = (), ends: Sequence[End] = ()) -> list[Attempt]:
         """Write down, all or nothing, how some attempts ended and that others are about to be sent."""
-        committed = database.commit(self._store, [(key, None) for key in begin], ends)
-        return [attempt for attempt in committed.begun if attempt is not None]
+        begun, _ = database.commit(self._store, [(key, None) for key in begin], ends)
+        return [attempt for attempt in begun if attempt is not None]
 
     def begin(self, keys: Sequence[str]) -> list[Attempt]:
         """Write down that these calls are about to be sent."""
@@ -447,12 +450,6 @@ class Ledger:
         found = self._store.rows(sa.select(schema.sources).order_by(schema.sources.c.id))
         return [schema.source_of(row) for row in found]
 
-    def _replied(self, keys: Collection[str]) -> set[str]:
-        """Those of many keys that have a reply, found by going over all replies once."""
-        with self._store.reading() as connection:
-            rows_ = connection.execution_options(yield_per=10_000).scalars(sa.select(schema.replies.c.key))
-            return {key for key in rows_ if key in keys}
-
     def _objects(self, digests: Collection[str]) -> dict[str, bytes]:
         """The bytes of each of these objects."""
         there = self._store.rows_among(_OBJECTS, sorted(digests))
@@ -524,7 +521,7 @@ class Journal:
         dues = [due for due, _ in begins]
         loop = asyncio.get_running_loop()
         committed = await loop.run_in_executor(self._thread, self._work.commit, dues, ends)
-        for (_, begun), attempt in zip(begins, committed.begun, strict=True):
+        for (_, begun), attempt in zip(begins, committed[0], strict=True):
             if not begun.cancelled():
                 begun.set_result(attempt)
         self._committed(committed, ends)

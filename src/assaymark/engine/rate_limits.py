@@ -18,8 +18,8 @@ import sqlalchemy as sa
 
 from assaymark.engine import database, schema
 from assaymark.engine.calls import CallSpec, Reply, Text
-from assaymark.engine.database import KEYS_A_QUERY, Store, groups
-from assaymark.engine.schema import Attempt, Claim, Committed, End, plain, windows
+from assaymark.engine.database import KEYS_A_QUERY, Begin, Store, groups
+from assaymark.engine.schema import Attempt, Committed, End, plain, windows
 from assaymark.errors import ModelError
 
 if TYPE_CHECKING:
@@ -77,13 +77,8 @@ class Limits:
         at_least(self, requests_per_minute=1, tokens_per_minute=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """The first ``granted`` of those that asked may be sent, booked in ``bucket``; the rest ask again in ``wait_s``."""
-
-    granted: int
-    bucket: int
-    wait_s: float
+Grant = tuple[int, int, float]
+"""How many of those that asked may be sent, the bucket they are booked in, and when the rest ask again (seconds)."""
 
 
 def tokens_expected(call: CallSpec) -> int:
@@ -122,7 +117,7 @@ def reserve(
         new = {"requests": booked["more_requests"], "tokens": booked["more_tokens"]}
         connection.execute(sa.insert(windows), {"provider": at["at"], "bucket": now, **new})
     oldest = used[0]["bucket"] if used else now
-    return Grant(granted, now, max(0.0, (oldest + behind) * _BUCKET_S - clock) + _BUCKET_S / 10)
+    return granted, now, max(0.0, (oldest + behind) * _BUCKET_S - clock) + _BUCKET_S / 10
 
 
 KEPT = "stopped asking it; every reply so far is kept, run the same command to go on"
@@ -340,10 +335,10 @@ class Gate:
             while self._waiting and not self.shut and self._reserve is not None:
                 corrections, self._corrections = self._corrections, {}
                 asked = [tokens for tokens, _ in self._waiting]
-                grant = await self._reserve(asked, corrections)
-                tell(grant.bucket, grant.granted)
-                if grant.granted < len(asked):  # those that came meanwhile have not been refused
-                    await self.pause(min(grant.wait_s, _LOOK_AGAIN_S))
+                granted, bucket, wait_s = await self._reserve(asked, corrections)
+                tell(bucket, granted)
+                if granted < len(asked):  # those that came meanwhile have not been refused
+                    await self.pause(min(wait_s, _LOOK_AGAIN_S))
             tell(None, len(self._waiting))
         except Exception as exc:
             while self._waiting:
@@ -412,7 +407,7 @@ class Leases:
     def claim(
         self, worker: str, n: int, lease_s: float, *, keys: Sequence[str] | None = None, model: str | None = None,
         since: float = math.inf,
-    ) -> tuple[list[Claim], int]:  # fmt: skip
+    ) -> tuple[list[tuple[str, int]], int]:  # fmt: skip
         """Take up to ``n`` calls that nobody holds. An attempt that its last holder left open is marked ``lost``."""
         which: dict[str, Any] = {} if model is None else {"model": schema.plain(model)}
         statement = _CLAIM_ANY if model is None else _CLAIM_OF_MODEL
@@ -422,16 +417,16 @@ class Leases:
             found = connection.execute(
                 statement, {"worker": worker, "n": n, "lease_s": lease_s, "since": since, **which}
             ).all()
-            claims = sorted([Claim(row.key, row.fence) for row in found], key=lambda claim: claim.key)
+            claims = sorted((row.key, row.fence) for row in found)
             lost: list[Attempt] = []
-            for group in groups([claim.key for claim in claims if claim.fence > 1], KEYS_A_QUERY):
+            for group in groups([key for key, fence in claims if fence > 1], KEYS_A_QUERY):
                 lost += map(schema.attempt_of, connection.execute(_OPEN_ATTEMPTS, {"keys": group}).mappings())
             database.mark_lost(connection, lost)
         return claims, len(lost)
 
-    def commit(self, begins: Sequence[Claim], ends: Sequence[End]) -> Committed:
-        """`Ledger.commit` for attempts that are made under claims."""
-        return database.commit(self._store, [(claim.key, claim.fence) for claim in begins], ends)
+    def commit(self, begins: Sequence[Begin], ends: Sequence[End]) -> Committed:
+        """`Ledger.commit` for attempts that are made under claims: keys, each with its fence."""
+        return database.commit(self._store, begins, ends)
 
     def renew(self, worker: str, lease_s: float) -> int:
         """Let every lease of this worker run for ``lease_s`` seconds from now. Returns how many it has."""
@@ -510,7 +505,7 @@ class Work:
     def more(self, lane: str, n: int) -> list[PendingCall] | None:
         """Some more calls of a lane, about ``n``. Empty: others hold them, look again; None: nothing is left."""
         if self.leases is None:
-            claims = [Claim(key, 0) for key in islice(self._planned.get(lane, ()), n)]
+            claims = [(key, 0) for key in islice(self._planned.get(lane, ()), n)]
             return self._dues(claims) if claims else None
         if self._calls is None:
             if claims := self._claim(n, model=lane):
@@ -519,7 +514,7 @@ class Work:
         todo, later = self._todo.get(lane, []), self._later.setdefault(lane, [])
         while todo:
             keys = [todo.pop() for _ in range(min(len(todo), max(n, 1), _KEYS_A_CLAIM))]
-            taken = {claim.key: claim.fence for claim in self._claim(len(keys), keys=keys)}
+            taken = dict(self._claim(len(keys), keys=keys))
             later += [key for key in keys if key not in taken]
             if taken:
                 return [PendingCall(key, self._calls[key], taken[key]) for key in keys if key in taken]
@@ -531,9 +526,9 @@ class Work:
     def commit(self, begins: Sequence[PendingCall], ends: Sequence[End]) -> Committed:
         """Write down how attempts ended and which begin."""
         if self.leases is not None:
-            return self.leases.commit([Claim(due.key, due.fence or 0) for due in begins], ends)
+            return self.leases.commit([(due.key, due.fence or 0) for due in begins], ends)
         begun = self._ledger.commit([due.key for due in begins], ends)
-        return Committed(list(begun), sum(end.reply is not None for end in ends))
+        return list(begun), sum(end.reply is not None for end in ends)
 
     def renew(self) -> None:
         """Keep what is held."""
@@ -545,17 +540,17 @@ class Work:
         if self.leases is not None:
             self.leases.release(self.worker, None if dues is None else [due.key for due in dues])
 
-    def _dues(self, claims: Sequence[Claim]) -> list[PendingCall]:
+    def _dues(self, claims: Sequence[tuple[str, int]]) -> list[PendingCall]:
         """Planned calls; the texts that many of them show are remembered."""
         if len(self._texts) > _KNOWN_TEXTS:
             self._texts.clear()
-        calls = self._ledger.load([claim.key for claim in claims], self._texts)
+        calls = self._ledger.load([key for key, _ in claims], self._texts)
         held = self.leases is not None
         return [
-            PendingCall(one.key, call, one.fence if held else None) for one, call in zip(claims, calls, strict=True)
+            PendingCall(key, call, fence if held else None) for (key, fence), call in zip(claims, calls, strict=True)
         ]
 
-    def _claim(self, n: int, *, keys: Sequence[str] | None = None, model: str | None = None) -> list[Claim]:
+    def _claim(self, n: int, *, keys: Sequence[str] | None = None, model: str | None = None) -> list[tuple[str, int]]:
         if self.leases is None:
             return []
         claims, lost = self.leases.claim(self.worker, n, self._lease_s, keys=keys, model=model, since=self.since)

@@ -176,8 +176,8 @@ class Run:
     ) -> None:  # fmt: skip
         self.watch = watch
         self._told, self._under_way = told, 0
-        self._ledger, self.work, self._manner, self._progress = ledger, work, manner, progress
-        self._purse = purse
+        self.ledger, self.work, self._manner, self._progress = ledger, work, manner, progress
+        self.purse = purse
         self._planned, self._already = planned, already
         self._attempts, self._room = Attempts(manner.deadline_s), asyncio.Semaphore(PLACES)
         self._gates: dict[Endpoint, Gate] = {}
@@ -193,17 +193,17 @@ class Run:
     def stopped(self) -> tuple[str, ...]:
         """One line for each provider or model that was not asked to the end, and one for a budget that is used up."""
         lines = [*(gate.stopped for gate in self._gates.values()), *(self.watch.lines if self.watch else ())]
-        if self._purse is not None:
-            lines.append(self._purse.stopped)
+        if self.purse is not None:
+            lines.append(self.purse.stopped)
         return tuple(line for line in lines if line is not None)
 
     def through(self, models: Mapping[str, Model], priced: Iterable[CallSpec]) -> None:
         """Ask every call there is, if the prices of these are known where there is a budget."""
         if not self.work.sizes:
             return
-        if self._purse is not None:
-            self._purse.check(priced)
-            self._purse.begin(self._ledger)
+        if self.purse is not None:
+            self.purse.check(priced)
+            self.purse.begin(self.ledger)
         on_own_loop(self.ask(models), self.interrupt)
         self.take_as_refusals()
 
@@ -271,7 +271,15 @@ class Run:
             again = result.error.retryable and patient
             self._journal.end(End(attempt, result.outcome, str(result.error), final=not again))
             if not again:
-                self._give_up(due, attempt, sent, result)
+                _LOG.info("%s: a call is given up after %d attempts (%s)", due.call.model, sent, result.error)
+                turned_off = result.error.refused is not None
+                if turned_off:
+                    self.rate_limited[due.key] = attempt, result.error
+                self.failed.append(Failure(due.key, due.call.model, sent, str(result.error), turned_off))
+                if self.watch is not None:
+                    self.watch.failed(due.call, result.error)
+                if result.defect is not None:
+                    self._halt(result.defect)
                 return
             self.put_off += asked_to_wait
             pause_s = max(asked_wait_s(result.error), self._manner.pause(due.key, sent))
@@ -287,10 +295,10 @@ class Run:
     ) -> Callable[[Attempt | None, Reply | Trouble | None], None] | None:
         """Wait until an attempt may be paid and sent. None: it may not, now or later in this run."""
         hold: Reservation | None = None
-        if self._purse is not None:
-            hold = await self._purse.take(due.call, lambda: gate.shut)
+        if self.purse is not None:
+            hold = await self.purse.take(due.call, lambda: gate.shut)
             if hold is None:
-                if self._purse.stopped is not None:
+                if self.purse.stopped is not None:
                     self._stop()
                 return None
         permit = await gate.enter(due.call)
@@ -306,28 +314,12 @@ class Run:
 
         return done
 
-    async def look(self, thread: Executor) -> None:
-        """Where others pay too, see what they have paid."""
-        if self._purse is not None and self.work.renew_every_s is not None:
-            self._purse.load_spend(await _in(thread, self._purse.read, self._ledger))
-
-    def _give_up(self, due: PendingCall, attempt: Attempt, sent: int, trouble: Trouble) -> None:
-        _LOG.info("%s: a call is given up after %d attempts (%s)", due.call.model, sent, trouble.error)
-        turned_away = trouble.error.refused is not None
-        if turned_away:
-            self.rate_limited[due.key] = attempt, trouble.error
-        self.failed.append(Failure(due.key, due.call.model, sent, str(trouble.error), turned_away))
-        if self.watch is not None:
-            self.watch.failed(due.call, trouble.error)
-        if trouble.defect is not None:
-            self._halt(trouble.defect)
-
     def gate(self, thread: Executor, call: CallSpec) -> Gate:
         """What every attempt at a call passes first."""
         door = endpoint_of(call)
         if door not in self._gates:
             limits = self._manner.limits.get(door.provider)
-            reserve = None if limits is None else partial(_in, thread, self._ledger.reserve, door.provider, limits)
+            reserve = None if limits is None else partial(_in, thread, self.ledger.reserve, door.provider, limits)
             self._gates[door] = Gate(str(door), self._manner.patience, reserve)
             if self.over.is_set():
                 self._gates[door].close()
@@ -345,7 +337,7 @@ class Run:
                 return
 
     def _committed(self, committed: Committed, ends: list[End]) -> None:
-        self.made += committed.answered
+        self.made += committed[1]
         if self._progress is not None and ends:
             try:
                 self._progress(self._already + self.made, self._planned)
@@ -360,7 +352,7 @@ class Run:
     def take_as_refusals(self) -> None:
         """Record as refused what a model that answers nearly all calls turned away for good."""
         count = Counter(one.model for one in self.failed if one.key in self.rate_limited)
-        answered = self._ledger.standing() if count else {}
+        answered = self.ledger.standing() if count else {}
         few = {model for model, n in count.items() if answered[model][1] >= _ANSWERS * n}
         refused = {one.key: one.model for one in self.failed if one.key in self.rate_limited and one.model in few}
         ends = []
@@ -368,7 +360,7 @@ class Run:
             attempt, error = self.rate_limited[key]
             ends.append(End(attempt, "replied", str(error), refusal_of(error, model)))
         if ends:
-            self._ledger.commit(ends=ends)
+            self.ledger.commit(ends=ends)
         self.made += len(ends)
         self.failed = [one for one in self.failed if one.key not in refused]
 
@@ -402,8 +394,8 @@ class Run:
         self.over.set()
         for gate in self._gates.values():
             gate.close()
-        if self._purse is not None:
-            self._purse.wake()
+        if self.purse is not None:
+            self.purse.wake()
 
 
 class _Feed:
@@ -462,7 +454,9 @@ class _Feed:
             self._empty = found is None
             self._dues.extend(found or ())
             if found:
-                await self._run.look(self._thread)
+                run = self._run
+                if run.purse is not None and run.work.renew_every_s is not None:  # see what others have paid
+                    run.purse.load_spend(await _in(self._thread, run.purse.read, run.ledger))
                 return True
             if found is not None:
                 with suppress(TimeoutError):

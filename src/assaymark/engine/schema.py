@@ -197,20 +197,8 @@ class End:
     final: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """The right to ask one call until its lease ends. Each claim of a call has a higher ``fence`` than the last."""
-
-    key: str
-    fence: int
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """What a commit brought: the attempts begun, None where the claim is lost, and how many replies were new."""
-
-    begun: list[Attempt | None]
-    answered: int
+Committed = tuple[list[Attempt | None], int]
+"""What a commit brought: the attempts begun, None where the claim is lost, and how many replies were new."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,22 +11,8 @@ from typing import TYPE_CHECKING, Final
 from assaymark.claims.messages import english
 from assaymark.judging.evidence.ledger import BEFORE
 from assaymark.records import Evidence, EvidenceState
-from assaymark.report.blocks import (
-    Block,
-    Figure,
-    Inline,
-    Items,
-    Linked,
-    Mark,
-    Page,
-    Row,
-    Section,
-    Table,
-    bold,
-    notes,
-    row_bytes,
-    row_filters,
-)
+from assaymark.report import blocks as b
+from assaymark.report.blocks import Block, Inline
 from assaymark.report.charts.grids import BarCell, BarRow, bar_table
 from assaymark.report.page import beside, paged
 from assaymark.report.text import counted, excerpt, real, signed, state_words
@@ -61,7 +47,7 @@ _UNITS: Final = {
 }  # fmt: skip
 
 
-def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[Row, ...]:
+def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[b.Row, ...]:
     """All numbers of all rationales, by time of decision, then agent, record and place in the text."""
     decisions = {d.record_id: d for d in book.run.decisions}
 
@@ -70,7 +56,7 @@ def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})
         when = made.decided_at.timestamp() if made else float("inf")
         return when, made.agent.id if made else "", one.decision, one.part, one.start
 
-    rows: list[Row] = []
+    rows: list[b.Row] = []
     for item in sorted(book.run.evidence, key=order):
         decision, place = decisions.get(item.decision), places.get(item.decision, "")
         facts = [_PROMPT.sub(r"line \1 of the prompt", clean(fact, 48)) for fact in item.facts[:2]]
@@ -83,10 +69,10 @@ def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})
         against = f"{clean(rule, 60)}{': ' if facts else ''}{', '.join(facts)}{more}"
         texts = (agent, record, item.kind, before, quote, after, number, subject, against, place)
         cells: tuple[Inline, ...] = (
-            agent, Linked(record, place) if place else record, (f"“{before}", bold(quote), f"{after}”"), number,
-            f"{subject} · {against}" if subject else against, (Mark(item.state), STATE_WORDS[item.state]),
+            agent, b.Linked(record, place) if place else record, (f"“{before}", b.bold(quote), f"{after}”"), number,
+            f"{subject} · {against}" if subject else against, (b.Mark(item.state), STATE_WORDS[item.state]),
         )  # fmt: skip
-        rows.append(Row(cells, key=item.state, size=row_bytes(_ROW_BYTES, texts)))
+        rows.append(b.Row(cells, key=item.state, size=b.row_bytes(_ROW_BYTES, texts)))
     return tuple(rows)
 
 
@@ -96,7 +82,7 @@ def written_number(value: float, unit: str) -> str:
     return text.replace("-", "−") + _UNITS.get(unit, f" {clean(unit, 20)}")
 
 
-def evidence_section(book: RunIndex) -> Section:
+def evidence_section(book: RunIndex) -> b.Section:
     """Where the numbers in the rationales come from, overall and by agent."""
     evidence, agents = book.run.evidence, {d.record_id: clean(d.agent.id, 80) for d in book.run.decisions}
     by_agent: dict[str, Counter[EvidenceState]] = {}
@@ -122,7 +108,7 @@ def evidence_section(book: RunIndex) -> Section:
         for state in states:
             known = book.value("evidence.share", state=state) is not None
             parts: tuple[Inline, ...] = (", ", overall[state][1]) if known else ()
-            meanings.append((Mark(state), " ", bold(STATE_WORDS[state]), *parts, f": {STATE_MEANINGS[state]}"))
+            meanings.append((b.Mark(state), " ", b.bold(STATE_WORDS[state]), *parts, f": {STATE_MEANINGS[state]}"))
         groups = [("All agents", everything, overall)]
         groups += [(agent, by_agent[agent], shares(agent, by_agent[agent])) for agent in sorted(by_agent)]
         columns, said, rows = [STATE_WORDS[state].capitalize() for state in states], [], []
@@ -136,9 +122,9 @@ def evidence_section(book: RunIndex) -> Section:
         title = "Share of numbers in each state, overall and by agent"
         wide, narrow = bar_table("states", columns, bars, title, "; ".join(said))
         caption = "Share of an agent’s numbers in each state; agents in alphabetical order. A full column is 100 %."
-        table = Table(("Agent", *columns, "Numbers"), tuple(rows), frozenset(range(1, len(columns) + 2)))
-        figure = Figure("Where do the numbers come from?", caption, wide, narrow, table)
-        blocks = [figure, Items(tuple(meanings), "defs")]
+        table = b.Table(("Agent", *columns, "Numbers"), tuple(rows), frozenset(range(1, len(columns) + 2)))
+        figure = b.Figure("Where do the numbers come from?", caption, wide, narrow, table)
+        blocks = [figure, b.Items(tuple(meanings), "defs")]
         share = {state: value for state, (value, _) in overall.items()}
         traced = sum(value for state, value in share.items() if state not in _LOOSE)
         loose = f"{percent(share['in_context'])} are printed there without an established subject, "
@@ -152,10 +138,10 @@ def evidence_section(book: RunIndex) -> Section:
         "Where the stored context is partial, a number that is not found may have stood in the part that is missing. "
         "It then counts as not found and never as contradicted, so few contradictions are no praise there."
     )
-    way = Linked(f"The whole fact-check table: {counted(len(evidence), 'number')}", "ledger/page-001.html")
-    return Section(
+    way = b.Linked(f"The whole fact-check table: {counted(len(evidence), 'number')}", "ledger/page-001.html")
+    return b.Section(
         "evidence", "Do the numbers in the rationales hold?", answer,
-        (*blocks, *notes([*_side_measures(book), partial, way if evidence else ""])),
+        (*blocks, *b.notes([*_side_measures(book), partial, way if evidence else ""])),
     )  # fmt: skip
 
 
@@ -188,7 +174,7 @@ def _side_measures(book: RunIndex) -> Iterator[str]:
             yield f"{said} {counted(item.n, 'stated portfolio forecast')} {differ} own parts."
 
 
-def ledger_pages(rows: Sequence[Row]) -> Iterator[Page]:
+def ledger_pages(rows: Sequence[b.Row]) -> Iterator[b.Page]:
     """The pages of the fact-check table, one at a time."""
     done, pages = 0, [(f"ledger/page-{at:03d}.html", part) for at, part in enumerate(paged(rows), 1)]
     heads = ("Agent", "Record", "The text says", "Number", "Read against", "State")
@@ -196,8 +182,8 @@ def ledger_pages(rows: Sequence[Row]) -> Iterator[Page]:
     for path, part, links in beside(pages):
         here = f"Rows {count(done + 1)} to {count(done + len(part))} of {count(len(rows))}." if part else "It is empty."
         done += len(part)
-        table = Table(heads, part, frozenset({3}), "", stacked=True, id="ledger-rows", what="this page",
-                      filters=row_filters([row.key for row in part], titles))  # fmt: skip
+        table = b.Table(heads, part, frozenset({3}), "", stacked=True, id="ledger-rows", what="this page",
+                      filters=b.row_filters([row.key for row in part], titles))  # fmt: skip
         lead = f"Every number in the rationales against what its author could see. {here}"
-        yield Page(path, "Fact-check table", lead, (), (table,), links, here="facts",
-                   up=Linked("Fact check", "fact-check.html"))  # fmt: skip
+        yield b.Page(path, "Fact-check table", lead, (), (table,), links, here="facts",
+                   up=b.Linked("Fact check", "fact-check.html"))  # fmt: skip

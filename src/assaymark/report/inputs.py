@@ -93,12 +93,6 @@ class RubricView:
     dimensions: tuple[tuple[str, str], ...]
     texts: tuple[tuple[str, str, str], ...] = ()
 
-    def dimension_title(self, dimension: str) -> str:
-        """How a dimension is called in a table or figure; an unknown one keeps its id without underscores."""
-        if dimension == AGGREGATE:
-            return "Overall score"
-        return dict(self.dimensions).get(dimension) or dimension.replace("_", " ").capitalize()
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlantedView:
@@ -303,8 +297,10 @@ class RunIndex:
         return clean(self.families.get(agent, ""), 60)
 
     def title(self, dimension: str) -> str:
-        """A dimension's title."""
-        return clean(self.run.rubric.dimension_title(dimension), 60)
+        """A dimension's title; an unknown one keeps its id without underscores."""
+        if dimension == AGGREGATE:
+            return "Overall score"
+        return clean(dict(self.run.rubric.dimensions).get(dimension) or dimension.replace("_", " ").capitalize(), 60)
 
     def status(self, dimension: str) -> AgreementStatus | None:
         """What the judges' agreement on a dimension permits: as its verdicts say, else by the plan's gates."""

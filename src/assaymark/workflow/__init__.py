@@ -123,7 +123,6 @@ if TYPE_CHECKING:
     )
     from assaymark.workflow.track import Within, bench_text, read_study, study_text
     from assaymark.workflow.tracks.benchmark import (
-        Wanted,
         bench_pipeline,
         bench_qa,
         bench_report,
@@ -163,7 +162,7 @@ __all__ = [
     "HUMAN", "JUDGMENTS", "MANIFEST", "MEASUREMENTS", "OUTCOMES", "PAIRS", "POINTS", "PRICES", "PROBE", "SCORES",
     "STUDY", "VERDICTS", "Checked", "Computing", "Draw", "Forecast", "HumanGrade", "JudgeResult", "JudgingSession",
     "LabelDesk", "Labelling", "Locked", "MadeSheets", "MeasuredTable", "Piece", "Progress", "Reported", "RunFolder",
-    "Served", "Shown", "Store", "Table", "VerdictFile", "VerifiedRun", "Wanted", "Within", "adopt_rules", "amend_study",
+    "Served", "Shown", "Store", "Table", "VerdictFile", "VerifiedRun", "Within", "adopt_rules", "amend_study",
     "amendment_lines", "bars", "bench_pipeline", "bench_qa", "bench_report", "bench_text", "changed_fields",
     "check_ledger_name", "check_market", "check_real", "check_table", "chosen_languages", "claim_study", "computing_of",
     "conduct_of", "content_digest", "datasheet_report", "decide", "default_folder", "default_study", "demo",

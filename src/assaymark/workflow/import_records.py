@@ -24,7 +24,7 @@ from assaymark.workflow.lock import FORMAT as STUDY_LOCK
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_lock, read_text, require_version_2
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
-from assaymark.workflow.tracks.season_context import material_of
+from assaymark.workflow.tracks.season_facts import season_material
 from assaymark.workflow.tracks.season_lock import is_season, stored_season
 from assaymark.workflow.tracks.season_records import TIMES
 
@@ -81,7 +81,7 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
             then = "to hold the judges against people, first draw what these grade (assaymark draw)"
             raise InputError(str(path), [Problem("judge", f"{what}, so these grades would count nowhere; {then}")])
         rows = [(row["agent"], row["day"]) for row in store.columns(TIMES, "agent", "day")] if store.rows(TIMES) else []
-        plan = played.scoring_plan if not rows else material_of(store, stored).scoring
+        plan = played.scoring_plan if not rows else season_material(folder, stored).scoring
         periods = {f"{agent}/{period_of(day, played.judging.period)}" for agent, day in rows}
         grades = import_human(
             path.name, data, records={agent for agent, _ in rows} | periods, rubric=plan.grader, scale=(0, HIGHEST),

@@ -1,5 +1,7 @@
 """Replies are read strictly by meaning and leniently by form, and scored by rule whatever they hold."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import hashlib
@@ -14,33 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.benchmark.questions import (
-    CHANGES,
-    TEMPLATES,
-    Context,
-    Direction,
-    Number,
-    PairAllocation,
-    PositionSize,
-    Printed,
-    Question,
-    Rebalancing,
-    RegimeCall,
-    RegimeView,
-    ReturnDirection,
-    SharpeAllocation,
-    TailRisk,
-    Trade,
-    Weights,
-    answer_text,
-    dataset_card,
-    manifest,
-    question_line,
-    questions_digest,
-    read_answer,
-    read_questions,
-    score_answer,
-    write_questions,
-)
+    CHANGES, TEMPLATES, Context, Direction, Number, PairAllocation, PositionSize, Printed, Question, Rebalancing,
+    RegimeCall, RegimeView, ReturnDirection, SharpeAllocation, TailRisk, Trade, Weights, answer_text, dataset_card,
+    manifest, question_line, questions_digest, read_answer, read_questions, score_answer, write_questions,
+)  # fmt: skip
 from assaymark.errors import InputError
 
 RETURNS = (-0.02, 0.01, 0.03)
@@ -217,19 +196,15 @@ def test_a_trade_is_credited_only_after_a_right_yes(reply, score):
     assert score_answer(question("T6"), f"ANSWER: {reply}").score == pytest.approx(score)
 
 
-def test_a_right_no_is_all():
+def test_a_right_no_is_all_and_a_regime_is_half():
     one = question("T6", Trade(False))
-    assert score_answer(one, "No.").score == 1.0
-    assert score_answer(one, "Yes; buy 0.065 of IVV").score == 0.0
-
-
-def test_half_for_the_regime_and_half_for_the_classes():
-    assert score_answer(question("T7"), "regime=sideways").score == 0.5
+    assert [score_answer(one, said).score for said in ("No.", "Yes; buy 0.065 of IVV")] == [1.0, 0.0]
     told = ", ".join(f"{name}={change}" for name, change in CHANGES["sideways"].items())
-    assert score_answer(question("T7"), f"regime=bull; {told}").score == 0.5
-    assert score_answer(question("T7"), f"regime=sideways; {told}").score == 1.0
-    neutral = told.replace("hold", "neutral")
-    assert score_answer(question("T7"), f"regime=sideways; {neutral}").score == 1.0
+    scores = {
+        "regime=sideways": 0.5, f"regime=bull; {told}": 0.5, f"regime=sideways; {told}": 1.0,
+        f"regime=sideways; {told.replace('hold', 'neutral')}": 1.0,
+    }  # fmt: skip
+    assert {said: score_answer(question("T7"), said).score for said in scores} == scores
 
 
 FRAGMENTS = st.sampled_from(
@@ -286,10 +261,14 @@ def some(whole):
     return tuple(whole.questions[::37])
 
 
-def test_what_is_written_is_read_back(some, tmp_path):
+def test_what_is_written_is_read_back_with_both_prompts_for_whoever_only_asks(some, tmp_path):
     digest = write_questions(tmp_path / "q.jsonl", some)
     assert read_questions(tmp_path / "q.jsonl") == some
     assert digest == hashlib.sha256((tmp_path / "q.jsonl").read_bytes()).hexdigest() == questions_digest(some)
+    for one in some:
+        line = json.loads(question_line(one))
+        assert line["prompt"] == one.prompt("full")
+        assert ("restricted" in line) == (one.template in ("T4", "T5"))
 
 
 def test_the_answer_as_text_is_the_answer(whole):
@@ -299,38 +278,28 @@ def test_the_answer_as_text_is_the_answer(whole):
         assert found.score == pytest.approx(1.0, abs=1e-6)
 
 
-def test_both_prompts_are_in_the_file_for_whoever_only_asks(some):
-    for one in some:
-        line = json.loads(question_line(one))
-        assert line["prompt"] == one.prompt("full")
-        assert ("restricted" in line) == (one.template in ("T4", "T5"))
+def read(folder, *items):
+    """The questions of a file of these items, each a question, a mapping or a line."""
+    lines = [one if isinstance(one, str) else json.dumps(one) for one in items]
+    (folder / "q.jsonl").write_text("\n".join(lines))
+    return read_questions(folder / "q.jsonl")
 
 
-def test_another_prompt_than_the_payload_gives_is_refused(some, tmp_path):
+def test_what_is_no_question_is_named_line_by_line(some, tmp_path):
     fields = json.loads(question_line(some[0]))
-    (tmp_path / "q.jsonl").write_text(json.dumps(fields | {"prompt": fields["prompt"] + "The answer is 1."}))
     with pytest.raises(InputError, match="line 1, prompt: is not the one that its payload gives"):
-        read_questions(tmp_path / "q.jsonl")
-
-
-def test_every_line_that_is_no_question_is_named(some, tmp_path):
-    fields = json.loads(question_line(some[0]))
-    lines = [
-        "no json", "[]", json.dumps(fields | {"template": "T9", "split": "all", "regime": "calm", "day": "tomorrow"}),
-        json.dumps(fields | {"truth": {"value": "much"}}),
-        json.dumps(fields | {"payload": fields["payload"] | {"extra": 1}}),
-    ]  # fmt: skip
-    (tmp_path / "q.jsonl").write_text("\n".join(lines))
+        read(tmp_path, fields | {"prompt": fields["prompt"] + "The answer is 1."})
     with pytest.raises(InputError) as caught:
-        read_questions(tmp_path / "q.jsonl")
+        read(
+            tmp_path, "no json", "[]", fields | {"template": "T9", "split": "all", "regime": "calm", "day": "tomorrow"},
+            fields | {"truth": {"value": "much"}}, fields | {"payload": fields["payload"] | {"extra": 1}},
+        )  # fmt: skip
     places = [str(one.where) for one in caught.value.problems]
-    assert [place for place in places if place.startswith("line 3")] == [
-        "line 3, template",
-        "line 3, split",
-        "line 3, regime",
-        "line 3, day",
-    ]
+    third = ["line 3, template", "line 3, split", "line 3, regime", "line 3, day"]
+    assert [place for place in places if place.startswith("line 3")] == third
     assert {place.split(",")[0] for place in places} == {f"line {n}" for n in range(1, 6)}
+    with pytest.raises(InputError, match="id: comes more than once"):
+        read(tmp_path, fields, fields)
 
 
 @pytest.mark.parametrize(
@@ -340,12 +309,6 @@ def test_files_that_are_none(content, message, tmp_path):
     if content is not None:
         (tmp_path / "q.jsonl").write_bytes(content)
     with pytest.raises(InputError, match=message):
-        read_questions(tmp_path / "q.jsonl")
-
-
-def test_one_id_twice_is_refused(some, tmp_path):
-    write_questions(tmp_path / "q.jsonl", [some[0], some[0]])
-    with pytest.raises(InputError, match="id: comes more than once"):
         read_questions(tmp_path / "q.jsonl")
 
 
@@ -379,8 +342,7 @@ def published(template, answer, question="Covariance(XLY,STIP) = 0.000100, Corre
     ],
 )
 def test_the_published_layout_is_read(template, answer, more, expected, tmp_path):
-    (tmp_path / "q.jsonl").write_text(json.dumps(published(template, answer, **more)))
-    (one,) = read_questions(tmp_path / "q.jsonl")
+    (one,) = read(tmp_path, published(template, answer, **more))
     assert one.answer == (pytest.approx(expected) if isinstance(expected, float) else expected)
     assert isinstance(one.payload, Printed)
     assert one.level == {"T1": 1, "T2": 1, "T3": 1, "T4": 2, "T6": 3, "T7": 4}[template]
@@ -389,16 +351,15 @@ def test_the_published_layout_is_read(template, answer, more, expected, tmp_path
 
 
 def test_a_published_yes_without_a_trade_is_scored_by_the_decision(tmp_path):
-    (tmp_path / "q.jsonl").write_text(json.dumps(published("T6", "yes")))
-    (one,) = read_questions(tmp_path / "q.jsonl")
-    assert score_answer(one, "yes; sell 0.1 of STIP").score == 1.0
-    assert score_answer(one, "no").score == 0.0
+    (one,) = read(tmp_path, published("T6", "yes"))
+    assert [score_answer(one, said).score for said in ("yes; sell 0.1 of STIP", "no")] == [1.0, 0.0]
+    with pytest.raises(InputError, match="answer: no weights"):
+        read(tmp_path, published("T4", "balanced"))
 
 
 def test_a_published_prompt_loses_its_covariances_when_restricted(tmp_path):
     text = "Assets: XLY, STIP\nCovariance matrix (annualized):\n[[0.1, 0.0],\n [0.0, 0.1]]\nRisk-free rate: 4.00%"
-    (tmp_path / "q.jsonl").write_text(json.dumps(published("T5", "w_XLY=0.5, w_STIP=0.5", text)))
-    (one,) = read_questions(tmp_path / "q.jsonl")
+    (one,) = read(tmp_path, published("T5", "w_XLY=0.5, w_STIP=0.5", text))
     assert "0.1" in one.prompt("full")
     assert "0.1" not in one.prompt("restricted")
     assert "Risk-free rate: 4.00%" in one.prompt("restricted")
@@ -406,23 +367,12 @@ def test_a_published_prompt_loses_its_covariances_when_restricted(tmp_path):
     assert read_questions(tmp_path / "again.jsonl") == (one,)
 
 
-def test_a_published_answer_that_says_nothing_is_refused(tmp_path):
-    (tmp_path / "q.jsonl").write_text(json.dumps(published("T4", "balanced")))
-    with pytest.raises(InputError, match="answer: no weights"):
-        read_questions(tmp_path / "q.jsonl")
-
-
-def test_the_manifest_names_a_set_and_changes_with_it(whole):
+def test_the_manifest_names_a_set_and_the_card_counts_what_is_there(whole):
     small = replace(whole, questions=whole.questions[:50])
     assert manifest(small) == manifest(small)
     assert manifest(small)["sha256"] != manifest(replace(small, questions=whole.questions[1:51]))["sha256"]
     assert manifest(small)["items"] == 50
-
-
-def test_the_card_counts_what_is_there(whole):
     card = dataset_card(whole)
-    assert "6,269 items" in card
-    assert "T6 that need a trade: 389 of 778" in card
-    for name in TEMPLATES:
-        assert f"| {name} | " in card
+    wanted = "6,269 items", "T6 that need a trade: 389 of 778", *(f"| {name} | " for name in TEMPLATES)
+    assert [one for one in wanted if one not in card] == []
     assert "nan" not in card

@@ -1,5 +1,7 @@
 """A generated set: its composition (D.2), that prompts hold what is needed and nothing of the answer, no look-ahead."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import re
@@ -14,30 +16,9 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from assaymark.benchmark.questions import (
-    CHANGES,
-    COUNTS,
-    TEMPLATES,
-    Context,
-    Direction,
-    Number,
-    Printed,
-    QAScore,
-    Question,
-    RegimeView,
-    Scored,
-    Trade,
-    Weights,
-    answer_of,
-    binds,
-    day_of,
-    generate_questions,
-    guess,
-    score_answer,
-    shared_out,
-    solve,
-    split_of,
-    tabulate,
-)
+    CHANGES, COUNTS, TEMPLATES, Context, Direction, Number, Printed, QAScore, Question, RegimeView, Scored, Trade,
+    Weights, answer_of, binds, day_of, generate_questions, guess, score_answer, shared_out, solve, split_of, tabulate,
+)  # fmt: skip
 from assaymark.benchmark.questions import templates as draws
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import CLASS_NAMES, History
@@ -50,53 +31,27 @@ def of(questions, template):
     return [one for one in questions if one.template == template]
 
 
-def test_there_are_as_many_as_the_paper_has(whole):
-    assert Counter(one.template for one in whole.questions) == dict(COUNTS)
-    assert len(whole.questions) == 6269
-    assert len({one.id for one in whole.questions}) == 6269
-
-
-def test_no_question_is_asked_twice(whole):
-    assert len({(one.day, one.payload) for one in whole.questions}) == 6269
-
-
-def test_splits_go_by_year_end(whole):
-    for one in whole.questions:
-        assert one.split == split_of(one.day.year)
-        assert {"train": one.day.year <= 2022, "val": one.day.year in (2023, 2024), "test": one.day.year >= 2025}[
-            one.split
-        ]
-
-
-def test_every_template_has_enough_in_the_test_split(whole):
-    found = Counter(one.template for one in whole.questions if one.split == "test")
-    assert all(found[name] >= 50 for name in TEMPLATES)
-
-
-def test_rebalancing_is_balanced_exactly_in_every_split(whole):
+def test_the_composition_of_the_set_is_that_of_the_paper(whole):
+    asked = whole.questions
+    assert Counter(one.template for one in asked) == dict(COUNTS)
+    assert len(asked) == len({one.id for one in asked}) == len({(one.day, one.payload) for one in asked}) == 6269
+    for one in asked:
+        year = one.day.year
+        assert one.split == split_of(year) == ("train" if year <= 2022 else "val" if year in (2023, 2024) else "test")
+    tested = Counter(one.template for one in asked if one.split == "test")
+    assert all(tested[name] >= 50 for name in TEMPLATES)
     for split in ("train", "val", "test"):
-        labels = [one.answer.rebalance for one in of(whole.questions, "T6") if one.split == split]
+        labels = [one.answer.rebalance for one in of(asked, "T6") if one.split == split]
         assert sum(labels) * 2 == len(labels) > 0
-
-
-def test_about_half_of_the_required_returns_bind(whole):
-    for split in ("train", "val", "test"):
-        found = [binds(one.payload) for one in of(whole.questions, "T4") if one.split == split]
+        found = [binds(one.payload) for one in of(asked, "T4") if one.split == split]
         assert abs(sum(found) - len(found) / 2) <= 1
-
-
-def test_no_required_return_is_out_of_reach(whole):
-    for one in of(whole.questions, "T4"):
+    for one in of(asked, "T4"):
         assert one.payload.floor <= max(one.payload.means)
         assert all(0 <= weight <= 1 for weight in one.answer.weights.values())
+    assert 0.05 < np.mean([one.answer.value == 1.0 for one in of(asked, "T3")]) < 0.25  # at the cap
 
 
-def test_most_position_sizes_are_not_the_cap(whole):
-    capped = [one.answer.value == 1.0 for one in of(whole.questions, "T3")]
-    assert 0.05 < np.mean(capped) < 0.25
-
-
-def test_regimes_are_ensured_where_there_are_any(whole):
+def test_regimes_are_ensured_and_a_regime_question_does_not_name_its_regime(whole):
     regimes = {}
     for one in of(whole.questions, "T7"):
         regimes.setdefault(one.split, Counter())[one.regime] += 1
@@ -104,12 +59,8 @@ def test_regimes_are_ensured_where_there_are_any(whole):
     assert all(min(found.values()) >= 0.08 * found.total() for found in regimes.values())
     # Equities of this market are only ever sideways in 2025; other classes stand in.
     assert len(regimes["test"]) >= 3
-
-
-def test_context_is_there_and_a_regime_question_does_not_name_its_regime(whole):
-    share = np.mean([bool(one.context.news or one.context.filings) for one in whole.questions])
-    assert share > 0.7
-    assert all(one.context.regime == "" for one in of(whole.questions, "T7"))
+    assert np.mean([bool(one.context.news or one.context.filings) for one in whole.questions]) > 0.7
+    assert {one.context.regime for one in of(whole.questions, "T7")} == {""}
     assert all(one.context.regime == one.regime for one in whole.questions if one.template != "T7")
 
 
@@ -276,16 +227,17 @@ def cut(history, last):
     return History(history.listings, history.days[kept], bars, history.known_at[kept], source="short")
 
 
-def test_a_market_that_is_too_short_is_refused_with_what_is_needed(market):
+def test_a_market_that_is_too_short_or_has_too_few_classes_is_refused_with_what_is_needed(market):
     with pytest.raises(InputError, match="split val: needs 43 days in 2023 and 2024 with 252 days before") as caught:
         generate_questions(cut(market, "2016-06-01"), counts={"T1": 100, "T7": 100})
     assert len(caught.value.problems) == 2
-
-
-def test_too_few_classes_are_refused(market):
     equities = [one.id for one in market.listings if one.asset_class == "EQ"]
     with pytest.raises(InputError, match="could not make 3 of 3 T4 in train"):
         generate_questions(market, counts={"T4": 10}, instruments=equities)
+    at = [place for place, one in enumerate(market.listings) if one.asset_class != "EQ"]
+    listings, close = tuple(market.listings[place] for place in at), market.bars["close"][:, at]
+    with pytest.raises(InputError, match="need the class equity"):
+        generate_questions(History(listings, market.days, {"close": close}, market.known_at[:, at]), counts=SMALL)
 
 
 def test_counts_and_lengths_that_cannot_be_are_refused_together(market):
@@ -320,23 +272,19 @@ TABLE_D_1 = {
 
 
 def test_changes_are_those_of_the_table_in_d_1():
+    names = ("equity", "bond", "commodity", "real_estate", "crypto", "cash")
     for regime, changes in TABLE_D_1.items():
-        names = ("equity", "bond", "commodity", "real_estate", "crypto", "cash")
         assert dict(CHANGES[regime]) == dict(zip(names, changes.split(), strict=True))
 
 
 def test_the_regime_is_that_of_the_class_asked_about_on_its_day(whole, market):
-    names = {name: kind for kind, name in CLASS_NAMES.items()}
-    for one in of(whole.questions, "T7")[::9]:
+    names, asked = {name: kind for kind, name in CLASS_NAMES.items()}, of(whole.questions, "T7")
+    for one in asked[::9]:
         view = market.as_of(datetime.combine(one.day, time(21), UTC))
         assert view.regimes()[names[one.payload.asset_class]] == one.answer.regime == one.regime
-
-
-def test_other_classes_stand_in_only_for_regimes_that_equities_lack(whole):
-    for split in ("train", "val", "test"):
-        found = [one for one in of(whole.questions, "T7") if one.split == split]
-        others = {one.regime for one in found if one.payload.asset_class != "equity"}
-        assert "sideways" not in others
+    for split in ("train", "val", "test"):  # other classes stand in only for regimes that equities lack
+        found = [one for one in asked if one.split == split]
+        assert "sideways" not in {one.regime for one in found if one.payload.asset_class != "equity"}
         assert sum(one.payload.asset_class == "equity" for one in found) > len(found) / 2
 
 
@@ -345,13 +293,6 @@ def test_a_market_of_closes_alone_is_enough(market):
     made = generate_questions(bare, counts=SMALL)
     assert len(made.questions) == sum(SMALL.values())
     assert all(one.context == Context(one.context.regime) for one in made.questions)
-
-
-def test_a_market_without_equities_is_refused(market):
-    at = [place for place, one in enumerate(market.listings) if one.asset_class != "EQ"]
-    listings, close = tuple(market.listings[place] for place in at), market.bars["close"][:, at]
-    with pytest.raises(InputError, match="need the class equity"):
-        generate_questions(History(listings, market.days, {"close": close}, market.known_at[:, at]), counts=SMALL)
 
 
 def test_what_is_no_question_of_ours_is_answered_with_no_answer(whole):
@@ -396,16 +337,12 @@ def test_the_columns_mean_f_and_j_of_table_8_follow_from_its_templates(model):
     assert found.judgment.value == pytest.approx(judgment, abs=1e-3)
 
 
-def test_shares_have_wilson_intervals():
+def test_shares_have_wilson_intervals_and_a_perfect_score_one_of_sensible_width():
     found = table([scored("T1", n, float(n < 26)) for n in range(50)]).templates["T1"]
     assert (found.value, found.n, found.method) == (0.52, 50, "wilson")
     assert (found.low, found.high) == pytest.approx(proportion_confint(26, 50, method="wilson"))
-
-
-def test_a_perfect_score_has_an_interval_of_sensible_width():
     found = table([scored("T4", n, 1.0) for n in range(50)]).templates["T4"]
-    assert found.low == pytest.approx(0.929, abs=1e-3)
-    assert found.high == 1.0
+    assert (found.low, found.high) == (pytest.approx(0.929, abs=1e-3), 1.0)
 
 
 def test_other_scores_are_resampled_and_cover_as_often_as_they_say():
@@ -427,29 +364,20 @@ def test_the_ablation_pairs_questions():
     assert (found.low, found.high) == pytest.approx((0.2, 0.2))
 
 
-def test_regimes_are_means_over_templates():
+def test_regimes_are_means_over_templates_and_states_are_counted():
     rows = [scored("T2", n, 0.2) for n in range(9)] + [scored("T3", 0, 0.8), scored("T3", 1, 0.5, regime="bear")]
     found = table(rows).regimes
-    assert found["bull"].value == pytest.approx(0.5)
-    assert found["bull"].n == 10
-    assert found["bear"].value == 0.5
-    assert "crisis" not in found
-
-
-def test_what_was_not_asked_has_no_number():
-    found = table([scored("T4", 0, 0.5)])
-    assert found.mean is found.formula is found.judgment is None
-    assert set(found.templates) == {"T4"}
-    assert found.restricted == found.ablation == {}
-    assert found.templates["T4"].low is None
-
-
-def test_states_are_counted():
+    assert {name: (one.value, one.n) for name, one in found.items()} == {
+        "bull": (pytest.approx(0.5), 10), "bear": (0.5, 1),
+    }  # fmt: skip
     rows = [scored("T2", 0, 0.5), scored("T2", 1, 0.0, state="refused"), scored("T2", 2, 0.0, state="invalid")]
     assert table(rows).states == {"invalid": 1, "ok": 1, "refused": 1}
 
 
-def test_nothing_and_twice_are_refused():
+def test_what_was_not_asked_has_no_number_and_nothing_or_twice_is_refused():
+    found = table([scored("T4", 0, 0.5)])
+    assert found.mean is found.formula is found.judgment is found.templates["T4"].low is None
+    assert (set(found.templates), found.restricted, found.ablation) == ({"T4"}, {}, {})
     with pytest.raises(InputError, match="there are none"):
         table([])
     with pytest.raises(InputError, match=r"1 questions were scored twice: T2-0 \(full\)"):
@@ -458,11 +386,8 @@ def test_nothing_and_twice_are_refused():
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=12), st.integers(0, 9))
 def test_every_cell_lies_within_its_interval_and_0_and_1(values, seed):
-    found = table([scored("T2", n, value) for n, value in enumerate(values)], seed=seed, resamples=300).templates["T2"]
+    rows = [scored("T2", n, value) for n, value in enumerate(values)]
+    found = table(rows, seed=seed, resamples=300).templates["T2"]
+    assert found == table(rows, seed=seed, resamples=300).templates["T2"]
     assert -1e-12 <= found.low <= found.value + 1e-6
     assert found.value - 1e-6 <= found.high <= 1 + 1e-12
-
-
-def test_the_same_generator_gives_the_same_table():
-    rows = [scored(name, n, n / 30) for name in TEMPLATES for n in range(30)]
-    assert table(rows, seed=3) == table(rows, seed=3)

@@ -25,18 +25,9 @@ HOSTILE = "</style><script>document.title='pwned'</script><img src=x onerror=ale
 def number(name, value, n, n_of="calls", ends=None, state="ok", detail=None, **labels):
     low, high = ends or (None, None)
     return Measurement(
-        name=name,
-        labels=labels,
-        value=value,
-        n=n,
-        n_of=n_of,
-        method="made by hand" if value is not None else "none",
-        state=state,
-        low=low,
-        high=high,
-        level=0.95 if ends else None,
-        detail=detail or {},
-    )
+        name=name, labels=labels, value=value, n=n, n_of=n_of, method="made by hand" if value is not None else "none",
+        state=state, low=low, high=high, level=0.95 if ends else None, detail=detail or {},
+    )  # fmt: skip
 
 
 def share(name, count, n, n_of="calls", detail=None, **labels):
@@ -56,17 +47,12 @@ def decomposition(judge, pairs, prompt=BASE, condition="same_subset"):
     at = {"judge": judge, "prompt": prompt, "condition": condition}
     named = 2 * stable + 2 * positional + one_sided + other
     found = [
-        share("delta0.raw", named, 2 * n, **at),
-        share("delta0.tie_rate", 2 * n - named - other, 2 * n, **at),
+        share("delta0.raw", named, 2 * n, **at), share("delta0.tie_rate", 2 * n - named - other, 2 * n, **at),
         number("delta0.other", other / 2 / n, n, "pairs", (0.0, 0.1), **at),
-    ]
+    ]  # fmt: skip
     parts = {
-        "stable": stable,
-        "positional": positional,
-        "one_sided": one_sided,
-        "other_pairs": other,
-        "no_preference": none,
-    }
+        "stable": stable, "positional": positional, "one_sided": one_sided, "other_pairs": other, "no_preference": none,
+    }  # fmt: skip
     found += [share(f"delta0.{name}", count, n, "pairs", {"pairs": count}, **at) for name, count in parts.items()]
     detail = {"pairs": positional, "one_sided_pairs": one_sided}
     if stable + positional:
@@ -90,12 +76,10 @@ def ladder(judge, correct, prompt=BASE, wrong=0.05):
         bad = round((n - count) * wrong)
         at = {"judge": judge, "prompt": prompt, "delta": f"{delta:g}"}
         found += [
-            share("sensitivity", count, n, **at),
-            share("tie_rate", n - count - bad, n, **at),
-            share("wrong_rate", bad, n, **at),
-            share("miss_by_tie", n - count - bad, n, **at),
+            share("sensitivity", count, n, **at), share("tie_rate", n - count - bad, n, **at),
+            share("wrong_rate", bad, n, **at), share("miss_by_tie", n - count - bad, n, **at),
             number("d_prime", 1.2 + delta / 2, n, ends=(0.9 + delta / 2, 1.6 + delta / 2), **at),
-        ]
+        ]  # fmt: skip
         if count + bad:
             found.append(share("conditional_accuracy", count, count + bad, **at))
         else:
@@ -106,12 +90,8 @@ def ladder(judge, correct, prompt=BASE, wrong=0.05):
 def threshold(judge, value, censored=None, ends=None, prompt=BASE, words=(None, None)):
     sign = {"left": "<= ", "right": "> ", None: ""}[censored]
     detail = {
-        "censored": censored,
-        "text": f"{sign}{value:.3g}",
-        "low_text": words[0],
-        "high_text": words[1],
-        "knots": [],
-    }
+        "censored": censored, "text": f"{sign}{value:.3g}", "low_text": words[0], "high_text": words[1], "knots": [],
+    }  # fmt: skip
     return number("threshold", value, 360, ends=ends, detail=detail, judge=judge, prompt=prompt)
 
 
@@ -214,18 +194,11 @@ CHIPS = (
 
 def sheet(judge, measurements, **more):
     base = {
-        "judge": judge,
-        "measurements": tuple(measurements),
-        "sketch": CHIPS,
-        "calls": {"all": 860, "ok": 858, "invalid": 2},
-        "tasks": 10,
-        "source": "run",
-        "model": f"reference/{judge}"[:60],
-        "family": "reference",
-        "arms": (BASE, STRICT),
-        "manifest": MANIFEST,
+        "judge": judge, "measurements": tuple(measurements), "sketch": CHIPS,
+        "calls": {"all": 860, "ok": 858, "invalid": 2}, "tasks": 10, "source": "run",
+        "model": f"reference/{judge}"[:60], "family": "reference", "arms": (BASE, STRICT), "manifest": MANIFEST,
         "prompts": PROMPTS,
-    }
+    }  # fmt: skip
     return Datasheet(**{**base, **more})
 
 
@@ -251,12 +224,8 @@ def quay(judge="quay-j", *, planted=True):
         *drift(judge),
     ]
     true = {
-        "dark_current": 0.06,
-        "delta0.positional": 0.25,
-        "delta0.stable": 0.08,
-        "sensitivity": 0.82,
-        "threshold": 0.9,
-    }
+        "dark_current": 0.06, "delta0.positional": 0.25, "delta0.stable": 0.08, "sensitivity": 0.82, "threshold": 0.9,
+    }  # fmt: skip
     ids = {m.id: true[m.name] for m in found if m.name in true and is_main(m.labels)}
     return sheet(judge, found, planted={**ids, "made.up[judge=x]": 0.5} if planted else None, fingerprint="f" * 40)
 
@@ -270,40 +239,34 @@ def is_main(labels):
 def north(judge="north-j"):
     correct = {0.5: 43, 1.0: 93, 2.0: 79, 3.0: 60, 4.0: 40, 5.0: 20}
     found = [
-        *vacuum(judge, (0, 1, 1), (1, 0, 2), (48, 10)),
-        *decomposition(judge, (18, 3, 6, 0, 33)),
-        *ladder(judge, correct),
-        threshold(judge, 0.5, "left", (0.5, 0.61), words=("<= 0.5", "0.61")),
+        *vacuum(judge, (0, 1, 1), (1, 0, 2), (48, 10)), *decomposition(judge, (18, 3, 6, 0, 33)),
+        *ladder(judge, correct), threshold(judge, 0.5, "left", (0.5, 0.61), words=("<= 0.5", "0.61")),
         share("pair.invalid_share", 0, 620, judge=judge, prompt=BASE),
         missing("criterion.shift", "not measured: strict arm was not run", judge=judge, condition="same_subset"),
         missing("repeat.stability", "undefined: one trial, needs two", "questions", judge=judge),
-    ]
+    ]  # fmt: skip
     return sheet(judge, found, arms=(BASE,), prompts={BASE: PROMPTS[BASE]})
 
 
 def strand(judge="strand-j"):
     correct = {0.5: 19, 1.0: 44, 2.0: 46, 3.0: 42, 4.0: 29, 5.0: 14}
     found = [
-        *vacuum(judge, (12, 13, 16), (20, 18, 22), (60, 30)),
-        *decomposition(judge, (3, 42, 5, 3, 7)),
-        *ladder(judge, correct, wrong=0.9),
-        threshold(judge, 5.0, "right", (3.5, 5.0), words=("3.5", "> 5")),
+        *vacuum(judge, (12, 13, 16), (20, 18, 22), (60, 30)), *decomposition(judge, (3, 42, 5, 3, 7)),
+        *ladder(judge, correct, wrong=0.9), threshold(judge, 5.0, "right", (3.5, 5.0), words=("3.5", "> 5")),
         share("pair.invalid_share", 3, 620, judge=judge, prompt=BASE),
         *strict_arm(judge, (2, 38, 4, 0, 16), {1.0: 40, 5.0: 14}, 44),
         missing("repeat.stability", "undefined: one trial, needs two", "questions", judge=judge),
-    ]
+    ]  # fmt: skip
     return sheet(judge, found)
 
 
 def clean(judge="still-j"):
     """Nothing in the vacuum, nothing between equal texts, every difference seen: all values at their edges."""
     found = [
-        *vacuum(judge, (0, 0, 0), (0, 0, 0), (0, 0)),
-        *decomposition(judge, (0, 0, 0, 0, 60)),
-        *ladder(judge, LADDER, wrong=0.0),
-        threshold(judge, 0.5, "left"),
+        *vacuum(judge, (0, 0, 0), (0, 0, 0), (0, 0)), *decomposition(judge, (0, 0, 0, 0, 60)),
+        *ladder(judge, LADDER, wrong=0.0), threshold(judge, 0.5, "left"),
         *strict_arm(judge, (0, 0, 0, 0, 60), {1.0: 0, 5.0: 20}, 100),
-    ]
+    ]  # fmt: skip
     return sheet(judge, found)
 
 
@@ -346,19 +309,14 @@ def empty(judge="empty-j"):
 def hostile():
     found = replace(quay(HOSTILE), sketch=(f"{HOSTILE}: {HOSTILE} ({HOSTILE})",), non_claims=(HOSTILE,))
     measured = [
-        *found.measurements,
-        missing(HOSTILE, HOSTILE, HOSTILE, judge=HOSTILE, prompt=HOSTILE, odd=HOSTILE),
+        *found.measurements, missing(HOSTILE, HOSTILE, HOSTILE, judge=HOSTILE, prompt=HOSTILE, odd=HOSTILE),
         share("dark_current", 3, 40, judge=HOSTILE, prompt=BASE, variant=HOSTILE),
         number("point.slope", 0.2, 4, HOSTILE, judge=HOSTILE, dimension=HOSTILE),
         number("drift", 0.2, 4, HOSTILE, (0.1, 0.3), judge=HOSTILE, of=f"{HOSTILE}[a={HOSTILE}]"),
-    ]
+    ]  # fmt: skip
     more = {
-        "model": HOSTILE,
-        "family": HOSTILE,
-        "fingerprint": HOSTILE,
-        "manifest": HOSTILE,
-        "prompts": {HOSTILE: HOSTILE},
-    }
+        "model": HOSTILE, "family": HOSTILE, "fingerprint": HOSTILE, "manifest": HOSTILE, "prompts": {HOSTILE: HOSTILE},
+    }  # fmt: skip
     return replace(found, measurements=tuple(measured), arms=(BASE, HOSTILE), **more)
 
 

@@ -14,13 +14,16 @@ from itertools import pairwise
 from xml.etree import ElementTree
 
 import judged_sheets as sheets
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judged_sheets import prose, words
+from numbers_of_pages import cells, first_number, links_to
 
 from assaymark.errors import InputError
-from assaymark.metrology.datasheet import NON_CLAIMS
+from assaymark.metrology.datasheet import NON_CLAIMS, datasheet_of
+from assaymark.records import PairCall
 from assaymark.report import SCRIPTS, content_security_policy, render_comparison, render_datasheet
 from assaymark.report.datasheet import COMPARISON, datasheet_path
 
@@ -31,15 +34,15 @@ KB = 1000
 @cache
 def made(name: str) -> dict[str, str]:
     """One judge's page and figure; runs have the other runs as peers."""
-    one = getattr(sheets, name)()
-    peers = (sheets.quay(), sheets.north(), sheets.strand()) if name in ("quay", "north", "strand", "clean") else ()
-    return dict(render_datasheet(one, peers))
+    peers = (sheets.quay(), sheets.north(), sheets.strand())
+    return dict(
+        render_datasheet(getattr(sheets, name)(), peers if name in ("quay", "north", "strand", "clean") else ())
+    )
 
 
 @cache
 def compared() -> dict[str, str]:
-    judges = sheets.strand(), sheets.quay(), sheets.north(), sheets.clean()
-    return dict(render_comparison(judges, agreement=agreement()))
+    return dict(render_comparison((sheets.strand(), sheets.quay(), sheets.north(), sheets.clean()), agreement()))
 
 
 def agreement():
@@ -54,70 +57,54 @@ def figure(name: str) -> str:
     return next(text for path, text in made(name).items() if path.endswith(".svg"))
 
 
-def html_pages() -> list[str]:
-    mixed = render_comparison((sheets.log(), sheets.empty(), sheets.hostile()))
-    return [*(page(name) for name in ALL), compared()[COMPARISON], mixed[COMPARISON]]
+def first(one, peers=()) -> str:
+    """The page of a datasheet."""
+    return next(iter(render_datasheet(one, peers).values()))
 
 
 # --- the frame ------------------------------------------------------------------------------------------------------
 
 
-def test_every_page_is_within_its_budget():
-    for text in html_pages():
-        assert len(text.encode()) <= 200 * KB
-        assert len(gzip.compress(text.encode())) <= 45 * KB
-        (style,) = re.findall(r"<style>(.*?)</style>", text, flags=re.S)
-        assert len(style.encode()) <= 20 * KB
-
-
-def test_the_policy_allows_our_script_and_nothing_else():
-    for text in html_pages():
-        (script,) = re.findall(r"<script>(.*?)</script>", text, flags=re.S)
-        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-        policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)
-        assert policy is not None
-        wanted = content_security_policy(SCRIPTS[0] + "+figure.js" * ("data-png" in text))
-        assert html.unescape(policy[1]) == wanted
-        assert f"'sha256-{digest}'" in wanted
-
-
-def test_one_h1_a_skip_link_unique_ids_and_no_other_host():
-    for text in html_pages():
-        assert len(re.findall("<h1", text)) == 1
-        assert '<a class="skip" href="#main">' in text
-        ids = re.findall(r'\bid="([^"]+)"', text)
-        assert len(ids) == len(set(ids))
-        for attribute in ("aria-labelledby", "aria-describedby"):
-            for names in re.findall(rf'{attribute}="([^"]+)"', text):
-                assert set(names.split()) <= set(ids)
-        assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', text)) <= set(ids)
-        assert not re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?\s*(?:https?:)?//""", text)
-
-
-def test_headings_go_down_by_one_level():
-    for text in html_pages():
-        levels = [int(n) for n in re.findall(r"<h([1-6])", text.split("<main")[1])]
-        assert all(after <= before + 1 for before, after in pairwise(levels))
-
-
-def test_every_table_has_scopes_and_every_figure_its_words_and_its_table():
-    for text in html_pages():
-        for table in re.findall(r"<table.*?</table>", text, flags=re.S):
-            head, body = table.split("<tbody>")
-            assert len(re.findall(r'<th scope="col"', head)) == len(re.findall("<th", head)) - len(
-                re.findall("<thead", head)
-            )
-            assert (
-                len(re.findall(r'<th scope="row"', body))
-                == len(re.findall("<th", body))
-                == len(re.findall("<tr", body))
-            )
-        for plot in re.findall(r'<div class="plot">(.*?)</details>', text, flags=re.S):
-            drawn = re.findall(r'<svg[^>]*class="fig (wide|narrow)"', plot)
-            if drawn:
-                assert drawn == ["wide", "narrow"]
-                assert len(re.findall(r"<title id=[^>]+>[^<]+</title><desc id=[^>]+>[^<]+</desc>", plot)) == 2
-                assert "<table" in plot
+@pytest.mark.parametrize("name", [*ALL, "compared", "mixed"])
+def test_a_page_is_small_closed_and_in_order(name):
+    if name == "mixed":
+        text = render_comparison((sheets.log(), sheets.empty(), sheets.hostile()))[COMPARISON]
+    else:
+        text = compared()[COMPARISON] if name == "compared" else page(name)
+    assert len(text.encode()) <= 200 * KB
+    assert len(gzip.compress(text.encode())) <= 45 * KB
+    (style,) = re.findall(r"<style>(.*?)</style>", text, flags=re.S)
+    assert len(style.encode()) <= 20 * KB
+    # The policy allows our script and nothing else.
+    (script,) = re.findall(r"<script>(.*?)</script>", text, flags=re.S)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)
+    wanted = content_security_policy(SCRIPTS[0] + "+figure.js" * ("data-png" in text))
+    assert html.unescape(policy[1]) == wanted
+    assert f"'sha256-{digest}'" in wanted
+    # One h1, a skip link, unique ids, no other host, and headings that go down by one level.
+    assert len(re.findall("<h1", text)) == 1
+    assert '<a class="skip" href="#main">' in text
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    for names in re.findall(r'(?:aria-labelledby|aria-describedby)="([^"]+)"', text):
+        assert set(names.split()) <= set(ids)
+    assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', text)) <= set(ids)
+    assert not re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?\s*(?:https?:)?//""", text)
+    levels = [int(n) for n in re.findall(r"<h([1-6])", text.split("<main")[1])]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    # Every table has scopes, and every figure its words and its table.
+    for table in re.findall(r"<table.*?</table>", text, flags=re.S):
+        top, body = table.split("<tbody>")
+        columns = len(re.findall("<th", top)) - len(re.findall("<thead", top))
+        assert len(re.findall(r'<th scope="col"', top)) == columns
+        rows = [len(re.findall(one, body)) for one in (r'<th scope="row"', "<th", "<tr")]
+        assert len(set(rows)) == 1
+    for plot in re.findall(r'<div class="plot">(.*?)</details>', text, flags=re.S):
+        if drawn := re.findall(r'<svg[^>]*class="fig (wide|narrow)"', plot):
+            assert drawn == ["wide", "narrow"]
+            assert len(re.findall(r"<title id=[^>]+>[^<]+</title><desc id=[^>]+>[^<]+</desc>", plot)) == 2
+            assert "<table" in plot
 
 
 def test_the_pages_of_a_comparison_are_where_it_says():
@@ -172,9 +159,8 @@ def test_a_comparison_needs_judges_and_each_once():
 # --- what is said ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
+SAYS = {
+    "quay": (
         "Given nothing to choose between, it still chose in 7 of 120 calls.",
         "Between equal texts it preferred one in 51 of 120 calls, mostly for where it stood, not for how it was worded",
         "(pairs: 14 by place, 6 by text, 10 in one order only)",
@@ -199,16 +185,47 @@ def test_a_comparison_needs_judges_and_each_once():
         "5 of 5 passed",
         "2 without a usable reply",
         "manifest c03f6e18…9d0041bd",
-    ],
-)
-def test_the_page_of_a_reference_judge_says(said):
-    assert said in prose(page("quay"))
+    ),
+    "clean": (
+        "it chose in none of 120 calls",
+        "it preferred one in none of 120 calls.",
+        "At the smallest difference shown, half a requirement, three calls of four are right already.",
+        "is not defined: no pair was decided in both orders; it would hide pairs",
+    ),
+    "strand": ("At no difference shown, up to five requirements",),
+    "north": (
+        "The criterion shift is not measured: strict arm was not run.",
+        "Repeat stability is not defined: one trial, needs two.",
+    ),
+    "empty": (
+        "Dark current is not measured.", "Nothing of this was measured.", "No measurement is in this datasheet.",
+    ),
+    "log": (
+        "Of the pairs in the log it preferred one in 1,075 of 1,600 calls",
+        "not for where it stood (pairs: 96 by place, 412 by text, 52 in one order only)",
+        "is 96 of 508 (0.19); it hides the 52 pairs",
+        "the upper left is then what a steady judge looks like",
+        "Gates not applied",
+    ),
+    "one_order_log": (
+        "it preferred one in 350 of 400 calls.",
+        "every pair was shown in one order only, needs both",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_the_page_of_a_judge_says(name):
+    text = prose(page(name))
+    assert [said for said in SAYS[name] if said not in text] == []
+    assert len(re.findall(r'<p class="gone">', page("empty"))) == 6
+    assert len(re.findall(r"<svg[^>]*fig", page("one_order_log"))) == 0
 
 
 def test_a_sheet_from_before_length_was_asked_about_says_nothing_of_it():
     one = sheets.quay()
     kept = tuple(m for m in one.measurements if m.name != "point.verbosity")
-    text = words(next(iter(render_datasheet(replace(one, measurements=kept)).values())))
+    text = words(first(replace(one, measurements=kept)))
     assert "What is a requirement worth?" in text
     assert "length alone" not in text.lower()
     assert "comparisons, over all dimensions" not in text
@@ -221,7 +238,7 @@ def test_a_length_that_was_not_measured_is_named_with_its_reason():
         replace(m, value=None, low=None, high=None, level=None, state=state) if m.name == "point.verbosity" else m
         for m in one.measurements
     ]
-    text = words(next(iter(render_datasheet(replace(one, measurements=tuple(missing))).values())))
+    text = words(first(replace(one, measurements=tuple(missing))))
     assert "no text with filler has a score without it" in text
     assert "100 words that say nothing" not in text
 
@@ -241,7 +258,7 @@ def test_all_measurements_and_non_claims_are_there_and_undefined_ones_named():
 def test_a_planted_value_outside_its_interval_is_marked_and_listed():
     one = sheets.quay()
     key = "dark_current[judge=quay-j,prompt=tie-allowed]"
-    text = words(next(iter(render_datasheet(replace(one, planted={key: 0.5})).values())))
+    text = words(first(replace(one, planted={key: 0.5})))
     assert "0 of 1 planted values lie inside" in text
     assert "0.500 (outside)" in text
     assert "Dark current, ties allowed 0.500 0.058 0.029 to 0.116 no" in text
@@ -258,78 +275,45 @@ def test_a_planted_value_outside_its_interval_is_marked_and_listed():
 )
 def test_the_mechanism_follows_the_pairs(pairs, said):
     one = sheets.sheet("j", sheets.decomposition("j", pairs))
-    assert said in prose(next(iter(render_datasheet(one).values())))
-
-
-def test_a_judge_at_every_edge_reads_well():
-    text = prose(page("clean"))
-    assert "it chose in none of 120 calls" in text
-    assert "it preferred one in none of 120 calls." in text
-    assert "At the smallest difference shown, half a requirement, three calls of four are right already." in text
-    assert "is not defined: no pair was decided in both orders; it would hide pairs" in text
-    assert "At no difference shown, up to five requirements" in prose(page("strand"))
-
-
-def test_what_was_not_run_is_said_in_the_place_of_its_figure():
-    assert "The criterion shift is not measured: strict arm was not run." in prose(page("north"))
-    assert "Repeat stability is not defined: one trial, needs two." in prose(page("north"))
-    text = prose(page("empty"))
-    for said in (
-        "Dark current is not measured.",
-        "Nothing of this was measured.",
-        "No measurement is in this datasheet.",
-    ):
-        assert said in text
-    assert len(re.findall(r'<p class="gone">', page("empty"))) == 6
+    assert said in prose(first(one))
 
 
 def test_drift_without_comparability_says_why():
     state = "not measured: not comparable, the texts differ (another manifest)"
     verdict = sheets.missing("drift.verdict", state, detail={"verdict": "not comparable"}, judge="j")
-    text = prose(next(iter(render_datasheet(sheets.sheet("j", [verdict])).values())))
+    text = prose(first(sheets.sheet("j", [verdict])))
     assert "The two datasheets cannot be compared: the texts differ (another manifest)." in text
-    assert '<a href="#drift">' in next(iter(render_datasheet(sheets.sheet("j", [verdict])).values()))
+    assert '<a href="#drift">' in first(sheets.sheet("j", [verdict]))
 
 
 def test_peers_on_other_texts_are_named_and_not_drawn():
     other = replace(sheets.north(), manifest="0" * 64)
-    text = next(iter(render_datasheet(sheets.quay(), (other, sheets.strand())).values()))
+    text = first(sheets.quay(), (other, sheets.strand()))
     assert "so not drawn here: north-j." in prose(text)
     assert "north-j" not in "".join(re.findall(r"<svg.*?</svg>", text, flags=re.S))
 
 
 def test_more_peers_than_the_figures_hold_are_named():
     peers = [sheets.north(f"peer-{k}") for k in range(6)]
-    text = next(iter(render_datasheet(sheets.quay(), peers).values()))
+    text = first(sheets.quay(), peers)
     assert "not drawn: peer-4 and peer-5." in prose(text)
 
 
 # --- logs -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_log_gives_what_it_can_and_says_what_it_cannot():
-    text = prose(page("log"))
-    assert "Of the pairs in the log it preferred one in 1,075 of 1,600 calls" in text
-    assert "not for where it stood (pairs: 96 by place, 412 by text, 52 in one order only)" in text
-    assert "is 96 of 508 (0.19); it hides the 52 pairs" in text
-    absent = ("Preference between identical texts", "Sensitivity and detection threshold", "Filler preference")
-    for what in (*absent, "The effect of a strict"):
-        assert re.search(rf"{what}[a-z ]*: not measured, ", text)
-    assert "the upper left is then what a steady judge looks like" in text
-    assert "Gates not applied" in text
+def test_a_log_says_what_it_cannot_give():
+    for what in (
+        "Preference between identical texts", "Sensitivity and detection threshold", "Filler preference",
+        "The effect of a strict",
+    ):  # fmt: skip
+        assert re.search(rf"{what}[a-z ]*: not measured, ", prose(page("log")))
 
 
 def test_a_log_never_speaks_of_equal_texts_or_false_preference():
     measured = words(page("log").split('id="non-claims"')[0]).lower()
     for word in ("equal texts", "false preference", "planted", "position-led", "ties allowed"):
         assert word not in measured
-
-
-def test_a_log_with_one_order_keeps_the_rest():
-    text = prose(page("one_order_log"))
-    assert "it preferred one in 350 of 400 calls." in text
-    assert "every pair was shown in one order only, needs both" in text
-    assert len(re.findall(r"<svg[^>]*fig", page("one_order_log"))) == 0
 
 
 # --- comparison -----------------------------------------------------------------------------------------------------
@@ -450,10 +434,8 @@ TEXT = st.text(max_size=40)
 def test_no_text_breaks_out_of_its_place(name, note):
     one = replace(
         sheets.sheet(name, [*sheets.vacuum(name, (1, 1, 1)), *sheets.decomposition(name, (3, 3, 3, 1, 50))]),
-        model=note,
-        sketch=(note,),
-        non_claims=(note,),
-    )
+        model=note, sketch=(note,), non_claims=(note,),
+    )  # fmt: skip
     measured = (*one.measurements, sheets.missing("own", note or "undefined", note, judge=name, odd=note))
     one = replace(one, measurements=measured)
     for path, text in {**render_datasheet(one, (sheets.north(),)), **render_comparison((one,))}.items():
@@ -462,3 +444,88 @@ def test_no_text_breaks_out_of_its_place(name, note):
             ElementTree.fromstring(text)
         elif path.endswith(".html"):
             assert len(re.findall("<script", text)) == 1
+
+
+# --- from calls through their measurements to the page, and from its numbers to their rows ---------------------------
+
+
+def answered(conditions):
+    """Calls in both orders from (condition, delta, verdicts in uv and vu, how many pairs)."""
+    for kind, (condition, delta, verdicts, pairs) in enumerate(conditions):
+        for k in range(pairs):
+            for order, verdict in zip(("uv", "vu"), verdicts, strict=True):
+                yield PairCall(
+                    pair=f"{kind}-{k}", condition=condition, task=f"t{k % 6}", order=order, verdict=verdict,
+                    judge="made", delta=delta, better="u" if delta else None,
+                    variant="empty" if condition == "vacuum" else "",
+                )  # fmt: skip
+
+
+def test_measured_calls_reach_the_page_under_the_names_it_reads():
+    calls = list(
+        answered(
+            [
+                ("vacuum", 0.0, ("1", "tie"), 5),
+                ("vacuum", 0.0, ("tie", "tie"), 25),
+                ("same_subset", 0.0, ("1", "1"), 12),
+                ("same_subset", 0.0, ("1", "2"), 3),
+                ("same_subset", 0.0, ("tie", "2"), 6),
+                ("same_subset", 0.0, ("tie", "tie"), 9),
+                ("ladder", 1.0, ("1", "tie"), 6),
+                ("ladder", 2.0, ("1", "2"), 12),
+                ("ladder", 3.0, ("1", "2"), 12),
+            ]
+        )
+    )
+    sheet = datasheet_of(calls, rng=np.random.default_rng(1))
+    text = prose(render_datasheet(sheet)["datasheet/made.html"])
+    for said in (
+        "it still chose in 5 of 60 calls.",
+        "Between equal texts it preferred one in 36 of 60 calls, mostly for where it stood",
+        "(pairs: 12 by place, 3 by text, 6 in one order only)",
+        "It noticed one missing requirement in 6 of 12 calls.",
+        "In calls: 6 + 24 + 6 + 0 = 36 of 60.",
+        "is 12 of 15 (0.80); it hides the 6 pairs",
+        "Where one slot won in both orders, it was slot 1 in 12 of 12 pairs.",
+        "at a difference of 1.50 requirements",
+        "The criterion shift is not measured: strict arm was not run.",
+        "vacuum: nearly clean",
+    ):
+        assert said in text
+
+
+@pytest.mark.parametrize("name", [COMPARISON, "datasheet/quay-j.html", "datasheet/strand-j.html"])
+def test_a_number_leads_to_the_row_that_has_it(name):
+    pages = compared() | made("quay") | made("north") | made("strand") | made("clean")
+    found = links_to(pages[name], r"(?:\.\./)?datasheet/[a-z-]+\.html")
+    assert len(found) > 40
+    counts = 0
+    for path, anchor, text in found:
+        row = cells(pages[path.removeprefix("../")])[anchor]
+        shown, digits = first_number(text)
+        value, _ = first_number(row[1])
+        if "." not in text and value <= 1:  # a count of pairs or calls, whose share the row has
+            n, _ = first_number(row[4] if len(row) == 6 else row[3])
+            assert round(shown / n, 3) == pytest.approx(value, abs=0.0011), (text, row)
+            counts += 1
+        else:
+            assert abs(shown - value) <= 0.51 * 10**-digits + 0.00051, (text, row)
+    assert counts < len(found) / 2
+
+
+def test_numbers_of_a_long_datasheet_lead_to_the_page_that_has_its_rows():
+    one = sheets.quay()
+    more = [sheets.share("own.share", k % 40, 40, judge="quay-j", variant=f"kind {k}") for k in range(230)]
+    found = render_datasheet(replace(one, measurements=(*one.measurements, *more)))
+    apart = cells(found["datasheet/quay-j-measurements.html"])
+    led = links_to(found["datasheet/quay-j.html"], r"[^\"#]+")
+    assert {path for path, _, _ in led} == {"../datasheet/quay-j-measurements.html"}
+    assert {anchor for _, anchor, _ in led} <= apart.keys()
+
+
+def test_in_a_table_of_many_judges_their_names_lead_on():
+    judges = [sheets.quay(f"judge-{k:02d}", planted=False) for k in range(13)]
+    text = render_comparison(judges)[COMPARISON]
+    table = text[text.index('id="table"') : text.index('id="non-claims"')]
+    assert not links_to(table, r"datasheet/[^\"#]+")
+    assert all(f'href="datasheet/judge-{k:02d}.html#every"' in table for k in range(13))

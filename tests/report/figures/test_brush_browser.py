@@ -7,13 +7,13 @@ from pathlib import Path
 
 import bench_runs
 import pytest
+from bench_runs import rendered
 from browsing import write_pages
-from made_season import made_catalogue, made_season
+from made_season import made_season, pages
 
 from assaymark.report.charts import falls
-from assaymark.report.portbench import BenchmarkIndex, render_benchmark
+from assaymark.report.portbench import BenchmarkIndex
 from assaymark.report.portbench.book import EQUAL_WEIGHT
-from assaymark.report.season import site_pages
 from assaymark.report.season.decisions import on_days
 
 pytestmark = pytest.mark.browser
@@ -29,8 +29,8 @@ SHARE = re.compile(r"([+−]?\d+[.,]\d)\u00a0%")
 @pytest.fixture(scope="module")
 def folder(once) -> Path:
     def build(root: Path) -> None:
-        write_pages(root, dict(site_pages(SEASON, [made_catalogue("en"), made_catalogue("de")])))
-        write_pages(root / "bench", render_benchmark(bench_runs.two()))
+        write_pages(root, pages(SEASON))
+        write_pages(root / "bench", rendered("two"))
 
     return once("pages-to-brush", build)
 
@@ -79,7 +79,7 @@ def agrees(page, first: int, last: int) -> None:
         assert seen == pytest.approx(told(nav, first, last), abs=0.0501)
 
 
-def drag(page, start: float, end: float, up: bool = True) -> None:
+def drag(page, start: float, end: float) -> None:
     """From a share of the figure's width to another."""
     figure = page.locator(FIGURE).first
     figure.scroll_into_view_if_needed()
@@ -87,12 +87,10 @@ def drag(page, start: float, end: float, up: bool = True) -> None:
     page.mouse.move(box["x"] + start * box["width"], box["y"] + 60)
     page.mouse.down()
     page.mouse.move(box["x"] + end * box["width"], box["y"] + 90, steps=4)
-    if up:
-        page.mouse.up()
+    page.mouse.up()
 
 
-@pytest.mark.parametrize("path", [AGENT, f"de/{AGENT}"])
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize(("path", "width"), [(AGENT, 1440), (f"de/{AGENT}", 390)])
 def test_a_drag_reads_returns_and_falls_of_its_days(visit, path, width):
     page = visit(path, width)
     assert said_days(page) == (0, 61)
@@ -106,39 +104,20 @@ def test_a_drag_reads_returns_and_falls_of_its_days(visit, path, width):
     assert page.noise == []
 
 
-def test_a_drag_to_the_left_is_the_same_stretch(visit):
-    page = visit(AGENT)
-    drag(page, 0.3, 0.5)
-    forth = said_days(page), shown(page)
-    drag(page, 0.5, 0.3)
-    assert (said_days(page), shown(page)) == forth
-
-
-def test_a_drag_beyond_the_figure_ends_with_its_days(visit):
-    page = visit(AGENT)
-    drag(page, 0.5, 1.3)
-    first, last = said_days(page)
-    assert (0 < first < 61, last) == (True, 61)
-
-
-def test_after_the_button_is_up_the_pointer_chooses_nothing_more(visit):
-    page = visit(AGENT)
-    drag(page, 0.3, 0.5)
-    before = said_days(page)
-    page.mouse.move(400, 300)
-    page.locator(FIGURE).first.hover()
-    assert said_days(page) == before
-
-
-def test_a_click_chooses_nothing(visit):
+def test_the_pointer_chooses_while_its_button_is_down_either_way_and_escape_takes_all_days(visit):
     page = visit(AGENT)
     page.locator(FIGURE).first.click(position={"x": 300, "y": 60})
-    assert said_days(page) == (0, 61)
-
-
-def test_escape_takes_all_days(visit):
-    page = visit(AGENT)
+    assert said_days(page) == (0, 61), "a click chooses nothing"
     drag(page, 0.3, 0.5)
+    forth = said_days(page), shown(page)
+    page.mouse.move(400, 300)
+    page.locator(FIGURE).first.hover()
+    assert said_days(page) == forth[0], "after the button is up the pointer chooses nothing more"
+    drag(page, 0.5, 0.3)
+    assert (said_days(page), shown(page)) == forth
+    drag(page, 0.5, 1.3)
+    first, last = said_days(page)
+    assert (0 < first < 61, last) == (True, 61), "beyond the figure it ends with its days"
     page.keyboard.press("Escape")
     assert said_days(page) == (0, 61)
     assert all(size == 0 for _, size in page.locator("[data-brush]").evaluate(CHOSEN))

@@ -7,17 +7,15 @@ from functools import cache
 from html.parser import HTMLParser
 
 import assay_runs
-import bench_runs
 import full_runs
 import judged_sheets
 import pytest
-from made_season import made_catalogue, made_season
+from bench_runs import rendered
+from made_season import site
 from outline import html_of
 
 from assaymark.report import asset, render_comparison, render_datasheet, render_pages
 from assaymark.report.charts import POINTED, JudgeWords, csv_text, judge_marks, label
-from assaymark.report.portbench import render_benchmark
-from assaymark.report.season import site_pages
 
 BLOCKS = {"section", "main"}
 """Where the numbers behind a figure have to stand: in the innermost of these that holds it."""
@@ -62,27 +60,21 @@ class Figures(HTMLParser):
 def pages() -> dict[str, dict[str, str]]:
     """Pages of every track."""
     sheets = [judged_sheets.quay(), judged_sheets.north(), judged_sheets.log()]
-    season = made_season(2, 5)
     return {
-        "study": html_of(render_pages(assay_runs.realistic())),
-        "whole study": html_of(render_pages(full_runs.full())),
+        "study": html_of(render_pages(assay_runs.realistic())), "whole study": html_of(render_pages(full_runs.full())),
         "datasheet": html_of({**render_datasheet(sheets[0], sheets[1:]), **render_comparison(sheets)}),
-        "benchmark": html_of(render_benchmark(bench_runs.two())),
-        "season": html_of(dict(site_pages(season, [made_catalogue("en"), made_catalogue("de")]))),
-    }
-
-
-def figures(html: str) -> list[dict]:
-    read = Figures()
-    read.feed(html)
-    return read.found
+        "benchmark": html_of(rendered("two")),
+        "season": html_of(site("short")),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("track", ["study", "whole study", "datasheet", "benchmark", "season"])
 def test_every_figure_is_described_and_has_its_numbers_beside_it(track):
     seen = 0
     for path, html in pages()[track].items():
-        for one in figures(html):
+        read = Figures()
+        read.feed(html)
+        for one in read.found:
             seen += 1
             title, desc = (one["texts"].get(key, "") for key in one["by"].split())
             assert len(title) > 5, (path, one["id"])
@@ -100,13 +92,10 @@ def test_the_table_behind_a_figure_has_the_numbers_of_every_cell():
     assert "withheld" not in row
 
 
-def test_a_file_of_data_gives_a_spreadsheet_nothing_to_run():
+def test_a_file_of_data_gives_a_spreadsheet_nothing_to_run_and_can_always_be_written():
     names = ("=1+1", 1.0), ("\t@x", -2.5), ("-y", 0.1), ('a "b", c', 1e-9)
     text = csv_text(("agent", "value"), names)
     assert text == 'agent,value\n\'=1+1,1.0\n\'@x,-2.5\n\'-y,0.1\n"a ""b"", c",1e-09\n'
-
-
-def test_a_file_of_data_can_always_be_written():
     csv_text(("agent",), [("a\ud800b\x00\n\u202e",)]).encode("utf-8")
 
 

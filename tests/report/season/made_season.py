@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
+from functools import cache
 from typing import TypeVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from assaymark.report.season import (
     SeasonRun,
     SeasonStep,
     SeasonTrade,
+    site_pages,
 )
 from assaymark.workflow.tracks import Season
 
@@ -37,19 +39,13 @@ CAST = ("Alder", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Gorse", "Hazel")
 FAMILIES = ("North", "Strand", "Quay", "Ferro", "Moor", "North", "Strand", "Quay")
 # Points of each judge: the first alone, five that cannot be ranked, the last alone.
 SCORES: Mapping[str, tuple[float, ...]] = {
-    "Alder": (70, 74, 79),
-    "Birch": (58, 66, 71),
-    "Cedar": (56, 60, 79),
-    "Dogwood": (61, 64, 66),
-    "Elm": (40, 55, 65),
-    "Fir": (33, 38, 44),
-    "Gorse": (60, 63),
-    "Hazel": (),
-}
+    "Alder": (70, 74, 79), "Birch": (58, 66, 71), "Cedar": (56, 60, 79), "Dogwood": (61, 64, 66), "Elm": (40, 55, 65),
+    "Fir": (33, 38, 44), "Gorse": (60, 63), "Hazel": (),
+}  # fmt: skip
 SECONDS = {"Alder": 4.2, "Birch": 4.9, "Cedar": None, "Dogwood": 2.9, "Elm": 5.5, "Fir": 8.0, "Gorse": 3.0}
 UNRESOLVED = "Fir"
 
-__all__ = ["HOSTILE", "hostile_season", "made_catalogue", "made_season", "planned", "specs"]
+__all__ = ["HOSTILE", "hostile_season", "made_catalogue", "made_season", "pages", "planned", "site", "specs"]
 STATES: tuple[tuple[EvidenceState, str, str], ...] = (
     ("supported", "up 6.2 % over five sessions", "NVX 5-day return +6.18 %"),
     ("contradicted", "analysts' mean target is 240", "target mean 214.50"),
@@ -112,6 +108,21 @@ def made_season(
         sheets={panel[0].name: "judges/north-j.html"} if panel else {},
     )
     return planned(run, prompt=f"Trade the universe.\n{HOSTILE}") if hostile else run
+
+
+def pages(run: SeasonRun, *languages: str) -> dict[str, str]:
+    """Every page and file of a season in some languages; in both without any."""
+    made = list(site_pages(run, [made_catalogue(code) for code in languages or ("en", "de")]))
+    assert len({path for path, _ in made}) == len(made)
+    return dict(made)
+
+
+@cache
+def site(name: str) -> dict[str, str]:
+    """The pages of a season that many tests read, made once."""
+    seasons = {"eight": (8, 61), "one": (1, 1), "single": (5, 9, 1), "many": (12, 6, 6), "short": (8, 6),
+               "year": (1, 250)}  # fmt: skip
+    return pages(hostile_season() if name == "hostile" else made_season(*seasons[name]))
 
 
 def hostile_season() -> SeasonRun:
@@ -182,23 +193,15 @@ def _grade(
     score = judge_score(judge.name, reasoning, evidence, outcome, plan=plan)
     words = HOSTILE if hostile and agent.name == "Birch" else "Theses are kept and sizes follow them."
     return SeasonGradeView(
-        agent=agent.name,
-        judge=judge.name,
-        state="ok",
-        composite=score.composite,
-        axes={"reasoning": score.reasoning, "evidence": score.evidence, "process": score.process},
-        reasoning=reasoning,
+        agent=agent.name, judge=judge.name, state="ok", composite=score.composite,
+        axes={"reasoning": score.reasoning, "evidence": score.evidence, "process": score.process}, reasoning=reasoning,
         evidence=evidence,
         capped={"claim_support": min(evidence["claim_support"] + 12, 100.0)} if agent.name == "Birch" else {},
-        outcome=outcome,
-        outcome_state="unresolved" if outcome is None else "ok",
-        data_reliability=98.0,
+        outcome=outcome, outcome_state="unresolved" if outcome is None else "ok", data_reliability=98.0,
         lookahead="fail" if agent.name == "Elm" and at == 0 else "pass",
         lookahead_reason="Day 3 speaks of the close of day 4." if agent.name == "Elm" and at == 0 else "",
-        verdict="The process is steady.",
-        summary=words,
-        parts=1,
-    )
+        verdict="The process is steady.", summary=words, parts=1,
+    )  # fmt: skip
 
 
 def _table(agents: Sequence[AgentSpec], grades: Sequence[SeasonGradeView], plan: ScoringPlan) -> SeasonTable:
@@ -288,13 +291,9 @@ def _ledger(
 # --- rules and names -------------------------------------------------------------------------------------------------
 def _rules() -> tuple[SeasonRule, ...]:
     lines = (
-        ("season", "name", "season-3"),
-        ("season", "capital", "100000 USD"),
-        ("fills", "when", "next open"),
-        ("fills", "cost_bps", "10"),
-        ("judging", "period", "week"),
-        ("judging", "publish", "0.4"),
-    )
+        ("season", "name", "season-3"), ("season", "capital", "100000 USD"), ("fills", "when", "next open"),
+        ("fills", "cost_bps", "10"), ("judging", "period", "week"), ("judging", "publish", "0.4"),
+    )  # fmt: skip
     return tuple(
         SeasonRule(group=group, name=name, value=value, meaning=said("made.meaning", field=name))
         for group, name, value in lines
@@ -314,13 +313,11 @@ def _renamed(run: SeasonRun, names: Mapping[str, str]) -> SeasonRun:
     agents = tuple(one.model_copy(update={"name": call(one.name)}) for one in run.plan.agents)
     table = replace(run.table, rows=rows)
     return replace(
-        planned(run, agents=agents),
-        paths=tuple(replace(path, name=call(path.name)) for path in run.paths),
+        planned(run, agents=agents), paths=tuple(replace(path, name=call(path.name)) for path in run.paths),
         steps={call(name): steps for name, steps in run.steps.items()},
         ledger={call(name): lines for name, lines in run.ledger.items()},
-        grades=tuple(replace(grade, agent=call(grade.agent)) for grade in run.grades),
-        table=table,
+        grades=tuple(replace(grade, agent=call(grade.agent)) for grade in run.grades), table=table,
         decided=decided(agents, table, len(run.plan.panel), run.days),
         measurements=tuple(replace(m, labels=labels(m.labels)) for m in run.measurements),
         blinding={call(name): lines for name, lines in run.blinding.items()},
-    )
+    )  # fmt: skip

@@ -72,36 +72,21 @@ def made_catalogue(language: str = ENGLISH) -> Catalogue:
 
 
 def _verdict(
-    kind: str,
-    subjects: tuple[str, ...],
-    level: Level,
-    statement: Said,
-    *,
-    reasons: tuple[Said, ...] = (),
-    condition: tuple[Said, ...] = (),
-    withheld: Said | None = None,
-) -> SeasonVerdict:
+    kind: str, subjects: tuple[str, ...], level: Level, statement: Said, *, reasons: tuple[Said, ...] = (),
+    condition: tuple[Said, ...] = (), withheld: Said | None = None,
+) -> SeasonVerdict:  # fmt: skip
     text = made_catalogue()
     claim = Claim(
-        id=f"season.{kind}[{'|'.join(subjects)}]",
-        scope="aggregate-ranking",
-        statement=text.render(statement),
-        subjects=subjects,
-        dimension=AGGREGATE,
-        asserts_order=kind in ("first", "above"),
-    )
+        id=f"season.{kind}[{'|'.join(subjects)}]", scope="aggregate-ranking", statement=text.render(statement),
+        subjects=subjects, dimension=AGGREGATE, asserts_order=kind in ("first", "above"),
+    )  # fmt: skip
     verdict = Verdict(
-        claim=claim,
-        agreement_status="methodology" if level != "headline" else "publish",
-        stability_status="tie-class" if level == "no-claim" else "stable",
-        adversarial_status="not tested",
-        publication_level=level,
-        reasons=tuple(text.render(one) for one in reasons),
-        binding=("agreement",),
-        measurements=tuple(measurement_id("season.total", {"agent": name}) for name in subjects),
-        plan_hash=PLAN,
+        claim=claim, agreement_status="methodology" if level != "headline" else "publish",
+        stability_status="tie-class" if level == "no-claim" else "stable", adversarial_status="not tested",
+        publication_level=level, reasons=tuple(text.render(one) for one in reasons), binding=("agreement",),
+        measurements=tuple(measurement_id("season.total", {"agent": name}) for name in subjects), plan_hash=PLAN,
         condition=text.join(condition) or None,
-    )
+    )  # fmt: skip
     return SeasonVerdict(kind, verdict, statement, reasons, condition, withheld)  # type: ignore[arg-type]
 
 

@@ -21,13 +21,9 @@ def _one(
 
 
 def measurements(
-    agents: Sequence[AgentSpec],
-    panel: Sequence[JudgeSpec],
-    grades: Sequence[SeasonGradeView],
-    table: SeasonTable,
-    paths: Sequence[SeasonPath],
-    rng: np.random.Generator,
-) -> tuple[Measurement, ...]:
+    agents: Sequence[AgentSpec], panel: Sequence[JudgeSpec], grades: Sequence[SeasonGradeView], table: SeasonTable,
+    paths: Sequence[SeasonPath], rng: np.random.Generator,
+) -> tuple[Measurement, ...]:  # fmt: skip
     found = [m for one in agents for m in _of_agent(one, panel, grades, table, rng)]
     for path in paths:
         key = "baseline" if path.baseline else "agent"
@@ -45,12 +41,9 @@ def measurements(
 
 
 def _of_agent(
-    one: AgentSpec,
-    panel: Sequence[JudgeSpec],
-    grades: Sequence[SeasonGradeView],
-    table: SeasonTable,
+    one: AgentSpec, panel: Sequence[JudgeSpec], grades: Sequence[SeasonGradeView], table: SeasonTable,
     rng: np.random.Generator,
-) -> list[Measurement]:
+) -> list[Measurement]:  # fmt: skip
     mine = [g for g in grades if g.agent == one.name and g.state == "ok"]
     row = next(row for row in table.rows if row.contestant == one.name)
     label = {"agent": one.name}
@@ -77,13 +70,8 @@ def _of_agent(
         found.append(_one("season.without", value, len(left), "judges", {**label, "judge": judge.name}))
     counts = {"supported": 71, "contradicted": 3, "derivable": 12, "not_verifiable": 9, "rule": 4, "own_action": 11}
     evidence: dict[str, object] = {
-        "counts": counts,
-        "observed": 0.93,
-        "chance": 0.08,
-        "corrected": 0.924,
-        "silent": 2,
-        "claims": 110,
-    }
+        "counts": counts, "observed": 0.93, "chance": 0.08, "corrected": 0.924, "silent": 2, "claims": 110,
+    }  # fmt: skip
     found.append(
         _one(
             "season.ledger",
@@ -112,12 +100,8 @@ def _total(row: object) -> dict[str, object]:
 
 
 def _of_judge(
-    judge: JudgeSpec,
-    at: int,
-    agents: Sequence[AgentSpec],
-    panel: Sequence[JudgeSpec],
-    table: SeasonTable,
-) -> list[Measurement]:
+    judge: JudgeSpec, at: int, agents: Sequence[AgentSpec], panel: Sequence[JudgeSpec], table: SeasonTable,
+) -> list[Measurement]:  # fmt: skip
     label = {"judge": judge.name}
     own = sum(one.family == judge.family for one in agents)
     others = len(agents) - own

@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from html import unescape
 
-import made_season as made
 import pytest
+from made_season import made_season, pages, site
 from numbers_of_pages import cells, first_number, links_to
 from outline import read, words
 
 from assaymark.records import Measurement
-from assaymark.report.season import SeasonRun, site_pages
 from assaymark.report.season.index import ROWS, measured_pages
 
-LANGUAGES = ("en", "de")
-
-
-def pages(run: SeasonRun) -> Mapping[str, str]:
-    return dict(site_pages(run, [made.made_catalogue(code) for code in LANGUAGES]))
-
-
-@cache
-def site() -> Mapping[str, str]:
-    return pages(made.made_season())
-
-
-@cache
-def hostile() -> Mapping[str, str]:
-    return pages(made.hostile_season())
+ITEM = Measurement(
+    name="contrast", labels={"dimension": "aggregate", "high": "Fir", "low": "Alder"}, value=8.25, low=-1.5, high=18.0,
+    level=0.95, n=8, n_of="common periods", method="paired", unit="points",
+)  # fmt: skip
 
 
 def shown(html: str) -> dict[str, str]:
@@ -41,99 +27,71 @@ def shown(html: str) -> dict[str, str]:
     return {anchor: words(f"<table><tr>{cells}</tr></table>").replace("\u00a0", " ") for anchor, cells in found}
 
 
-def contrast(high: str, low: str) -> Measurement:
-    return Measurement(
-        name="contrast", labels={"dimension": "aggregate", "high": high, "low": low}, value=8.25, low=-1.5, high=18.0,
-        level=0.95, n=8, n_of="common periods", method="paired", unit="points",
-    )  # fmt: skip
-
-
-def with_order(run, high: str, low: str, level: str = "qualified"):
-    """A season in which one pair is decided."""
-    one = next(one for one in made.made_season().decided.verdicts if one.kind == "above")
-    claim = replace(one.verdict.claim, subjects=(high, low))
-    verdict = replace(one, verdict=replace(one.verdict, claim=claim, publication_level=level))
-    return replace(run, decided=replace(run.decided, verdicts=(verdict,)))
+def with_order(claimed: str = "qualified", **fields) -> dict[str, str]:
+    """The pages of a season in which one pair is decided."""
+    one = next(one for one in made_season().decided.verdicts if one.kind == "above")
+    claim = replace(one.verdict.claim, subjects=("Fir", "Alder"))
+    verdict = replace(one, verdict=replace(one.verdict, claim=claim, publication_level=claimed))
+    run = made_season(2, 3)
+    measured = (replace(ITEM, **fields),)
+    return pages(replace(run, measurements=measured, decided=replace(run.decided, verdicts=(verdict,))))
 
 
 @pytest.mark.parametrize("folder", ["", "de/"])
-def test_every_measurement_has_one_row(folder):
-    run = made.made_season()
-    rows = shown(site()[f"{folder}measurements.html"])
+def test_every_measurement_has_one_row_and_numbers_of_claims_and_the_panel_lead_to_theirs(folder):
+    run, rows = made_season(), shown(site("eight")[f"{folder}measurements.html"])
     assert len(rows) == len(run.measurements)
     for row in measured_pages(run.measurements)["measurements.html"]:
         item = next(one for one in run.measurements if one.id == row.id)
         for label in set(item.labels.values()) & {one.name for one in (*run.plan.agents, *run.plan.panel)}:
             assert label in rows[row.anchor]
+    for page in ("claims.html", "panel.html", "index.html"):
+        links = set(re.findall(r'href="measurements\.html#([^"]+)"', site("eight")[f"{folder}{page}"]))
+        assert links, page
+        assert links <= set(rows), page
+    panel = set(re.findall(r"measurements\.html#([^\"]+)", site("eight")[f"{folder}panel.html"]))
+    for name in ("kappa", "noise", "invalid", "alone", "self_preference"):
+        mine = [one for one in run.measurements if one.name == f"season.{name}"]
+        assert {row.anchor for row in measured_pages(mine)["measurements.html"]} & panel, name
 
 
 def test_a_row_reads_in_its_language():
-    item = contrast("Fir", "Alder")
-    run = with_order(replace(made.made_season(2, 3), measurements=(item,)), "Fir", "Alder")
-    made_site = pages(run)
-    ((_, english),), ((_, german),) = (shown(made_site[f"{folder}measurements.html"]).items() for folder in ("", "de/"))
+    made = with_order()
+    ((_, english),), ((_, german),) = (shown(made[f"{folder}measurements.html"]).items() for folder in ("", "de/"))
     assert "higher Fir; lower Alder +8.2 points −1.5 to +18.0, 95 % 8 common periods paired" in english
     assert "höher Fir; niedriger Alder +8,2 Punkte −1,5 bis +18,0, 95 % 8 gemeinsame Zeiträume paired" in german
-    assert "supports no claim by itself" in words(made_site["measurements.html"])
-    assert '<span lang="en">paired</span>' in made_site["de/measurements.html"]
+    assert "supports no claim by itself" in words(made["measurements.html"])
+    assert '<span lang="en">paired</span>' in made["de/measurements.html"]
 
 
 def test_the_numbers_of_an_unsupported_pair_and_of_a_shared_rank_are_not_shown():
-    item = contrast("Fir", "Alder")
-    run = with_order(replace(made.made_season(2, 3), measurements=(item,)), "Fir", "Alder", "no-claim")
-    ((_, english),) = shown(pages(run)["measurements.html"]).items()
-    ((_, german),) = shown(pages(run)["de/measurements.html"]).items()
+    made, season, rows = with_order("no-claim"), made_season(), shown(site("eight")["measurements.html"])
+    ((_, english),), ((_, german),) = (shown(made[f"{folder}measurements.html"]).items() for folder in ("", "de/"))
     assert english == "Difference over periods Alder and Fir not shown: no supported order 8 common periods paired"
     assert "Alder und Fir nicht gezeigt: keine belegte Rangfolge" in german
-    season = made.made_season()
-    rows = shown(site()["measurements.html"])
     links = {row.id: row.anchor for row in measured_pages(season.measurements)["measurements.html"]}
     for place in season.decided.places:
         item = next(one for one in season.measurements if one.id == f"season.total[agent={place.agent}]")
         ranged = "range of the judges; it shares its tier" in rows[links[item.id]]
         assert ranged == (not place.shown and item.value is not None)
+    # Neither place nor link tells who leads.
+    turned = replace(ITEM, labels={**ITEM.labels, "high": "Alder", "low": "Fir"})
+    first, second = (measured_pages((one,))["measurements.html"] for one in (ITEM, turned))
+    assert [row.anchor for row in first] == [row.anchor for row in second]
 
 
 def test_what_has_no_value_says_why():
-    item = replace(
-        contrast("Fir", "Alder"),
-        value=None,
-        low=None,
-        high=None,
-        level=None,
-        state="cannot be tested (3 common clusters that follow each other in time; 12 are needed)",
-    )
-    run = with_order(replace(made.made_season(2, 3), measurements=(item,)), "Fir", "Alder")
-    made_site = pages(run)
-    assert "cannot be tested: too few common periods no interval" in words(made_site["measurements.html"])
-    assert "nicht prüfbar: zu wenige gemeinsame Zeiträume" in words(made_site["de/measurements.html"])
-
-
-def test_neither_place_nor_link_tells_who_leads():
-    first, second = (measured_pages((contrast(*pair),)) for pair in (("Fir", "Alder"), ("Alder", "Fir")))
-    assert [row.anchor for row in first["measurements.html"]] == [row.anchor for row in second["measurements.html"]]
-
-
-@pytest.mark.parametrize("folder", ["", "de/"])
-def test_numbers_of_claims_and_the_panel_lead_to_their_rows(folder):
-    rows = shown(site()[f"{folder}measurements.html"])
-    for page in ("claims.html", "panel.html", "index.html"):
-        links = re.findall(r'href="measurements\.html#([^"]+)"', site()[f"{folder}{page}"])
-        assert links, page
-        assert set(links) <= set(rows), page
-    panel = site()[f"{folder}panel.html"]
-    for name in ("kappa", "noise", "invalid", "alone", "self_preference"):
-        mine = [one for one in made.made_season().measurements if one.name == f"season.{name}"]
-        anchors = {row.anchor for row in measured_pages(mine)["measurements.html"]}
-        assert anchors & set(re.findall(r"measurements\.html#([^\"]+)", panel)), name
+    state = "cannot be tested (3 common clusters that follow each other in time; 12 are needed)"
+    made = with_order(value=None, low=None, high=None, level=None, state=state)
+    assert "cannot be tested: too few common periods no interval" in words(made["measurements.html"])
+    assert "nicht prüfbar: zu wenige gemeinsame Zeiträume" in words(made["de/measurements.html"])
 
 
 def test_a_card_names_at_most_six_measurements_and_counts_the_others():
-    run = made.made_season()
-    one = run.decided.verdicts[0]
-    ids = tuple(item.id for item in run.measurements[:9])
+    run = made_season()
+    one, ids = run.decided.verdicts[0], tuple(item.id for item in run.measurements[:9])
     decided = replace(run.decided, verdicts=(replace(one, verdict=replace(one.verdict, measurements=ids)),))
-    page = pages(replace(run, decided=decided))["claims.html"]
+    page = pages(replace(run, decided=decided), "en")["claims.html"]
     assert page.count('href="measurements.html#') == 6
     assert "Rests on 9 measurements" in words(page)
     assert "and 3 more" in words(page)
@@ -144,48 +102,50 @@ def test_a_long_season_has_parts_that_are_the_same_in_every_language():
         Measurement(name="season.total", labels={"agent": f"a{at:04d}"}, value=1.0, n=1, n_of="judges", method="m")
         for at in range(ROWS + 1)
     )
-    made_site = pages(replace(made.made_season(2, 3), measurements=many))
-    assert len(shown(made_site["measurements-002.html"])) == 1
-    assert list(shown(made_site["de/measurements-002.html"])) == list(shown(made_site["measurements-002.html"]))
-    assert max(len(html.encode()) for html in made_site.values()) < 1_000_000
+    made = pages(replace(made_season(2, 3), measurements=many))
+    rows = shown(made["measurements-002.html"])
+    assert len(rows) == 1
+    assert list(shown(made["de/measurements-002.html"])) == list(rows)
+    assert max(len(html.encode()) for html in made.values()) < 1_000_000
 
 
-def test_where_records_have_pages_a_measurement_leads_to_them():
-    run = made.made_season(2, 3)
+def test_where_records_have_pages_measurements_and_grades_lead_to_them():
+    run = made_season(2, 3)
     judge, agent = run.plan.panel[0].name, run.plan.agents[0].name
     records = {
         ("grades", judge, agent): "records/grades.html#r1",
         ("guesses", judge, ""): "records/guesses.html#r2",
         ("decisions", agent, ""): "records/decisions.html#r3",
     }
-    made_site = pages(replace(run, records=records))
+    made = pages(replace(run, records=records))
     for folder, up in (("", ""), ("de/", "../")):
-        html = made_site[f"{folder}measurements.html"]
-        for place in records.values():
-            assert f'href="{up}{place}"' in html
-    total = next(
-        row for row in shown(made_site["measurements.html"]).values() if row.startswith(f"Total agent {agent}")
-    )
+        assert all(f'href="{up}{place}"' in made[f"{folder}measurements.html"] for place in records.values())
+        assert made[f"{folder}agents/{agent}.html"].count(f'<a href="../{up}records/grades.html#r1">') > 5
+    rows = shown(made["measurements.html"]).values()
+    total = next(row for row in rows if row.startswith(f"Total agent {agent}"))
     assert total.endswith(f"grades by {judge}")
-    returned = [row for row in shown(made_site["measurements.html"]).values() if row.startswith("Return")]
+    returned = [row for row in rows if row.startswith("Return")]
     assert returned
     assert not any("grades by" in row for row in returned)
-    assert "Rests on</th>" not in site()["measurements.html"]
+    assert "Rests on</th>" not in site("eight")["measurements.html"]
+    assert "records/" not in site("eight")[f"agents/{agent}.html"]
 
 
 def test_labels_of_records_become_no_markup():
-    outline = read(hostile()["measurements.html"])
+    html = site("hostile")["measurements.html"]
+    outline = read(html)
     assert "img" not in outline.tags
     assert outline.tags.count("script") == 1
-    assert '<script>alert("x")' not in hostile()["measurements.html"]
-    assert '<script>alert("x")</script>' in unescape(hostile()["measurements.html"])
+    assert '<script>alert("x")' not in html
+    assert '<script>alert("x")</script>' in unescape(html)
 
 
 def test_equal_seasons_give_equal_bytes_whatever_the_order_of_their_measurements():
-    run = made.made_season(4, 6)
-    turned = replace(run, measurements=tuple(reversed(run.measurements)))
+    run = made_season(4, 6)
+    one, two = pages(run), pages(replace(run, measurements=tuple(reversed(run.measurements))))
+    assert pages(made_season(4, 6)) == one
     for path in ("measurements.html", "de/measurements.html"):
-        assert pages(run)[path] == pages(turned)[path]
+        assert one[path] == two[path]
 
 
 # --- what leads here --------------------------------------------------------------------------------------------------
@@ -193,41 +153,28 @@ def test_equal_seasons_give_equal_bytes_whatever_the_order_of_their_measurements
 
 @pytest.mark.parametrize("folder", ["", "de/"])
 @pytest.mark.parametrize(
-    ("page", "least"),
-    [("index.html", 20), ("panel.html", 18), ("agents/Alder.html", 8), ("agents/Birch.html", 8)],
+    ("page", "least"), [("index.html", 20), ("panel.html", 18), ("agents/Alder.html", 8), ("agents/Birch.html", 8)]
 )
 def test_a_number_leads_to_the_row_that_has_it(folder, page, least):
     """A row has a decimal of what the board rounds to whole points.
 
     What a total changes by without a judge leads to the total without that judge, and is left out here.
     """
-    rows = cells(site()[f"{folder}measurements.html"])
-    text = re.sub(r'<section class="sec" id="without".*?</section>', "", site()[f"{folder}{page}"], flags=re.DOTALL)
-    found = links_to(text, r"(?:\.\./)?measurements\.html")
+    rows = cells(site("eight")[f"{folder}measurements.html"])
+    html = re.sub(r'<section class="sec" id="without".*?</section>', "", site("eight")[folder + page], flags=re.DOTALL)
+    found = links_to(html, r"(?:\.\./)?measurements\.html")
     numbers = [(rows[anchor], text) for _, anchor, text in found if re.search(r"\d", text)]
     assert len(numbers) >= least
     for row, text in numbers:
-        shown, digits = first_number(text.replace(",", ".") if folder else text)
+        value_shown, digits = first_number(text.replace(",", ".") if folder else text)
         value, places = first_number(row[2].replace(",", ".") if folder else row[2])
         if text.endswith("of 40") or "von" in text or " of " in text:  # a count, whose share the row has
             continue
-        assert abs(shown - value) <= 0.51 * (10**-digits + 10**-places), (text, row)
+        assert abs(value_shown - value) <= 0.51 * (10**-digits + 10**-places), (text, row)
 
 
 def test_a_range_of_judges_leads_to_what_each_of_them_gave():
-    board = site()["index.html"]
-    ranges = re.findall(r'<a href="(agents/[^"#]+)#graded">(\d+)(?:–(\d+))?</a>', board)
+    ranges = re.findall(r'<a href="(agents/[^"#]+)#graded">(\d+)(?:–(\d+))?</a>', site("eight")["index.html"])
     assert len(ranges) > 5
     for path, *_ in ranges:
-        assert '<section class="sec" id="graded"' in site()[path]
-
-
-def test_what_a_judge_gave_leads_to_its_record_where_records_lie_beside_the_pages():
-    run = made.made_season()
-    agent, judge = run.plan.agents[0].name, run.plan.panel[0].name
-    run = replace(run, records={("grades", judge, agent): "records/grades.html#r1"})
-    found = pages(run)
-    [path] = [path for path in found if path.startswith("agents/") and path.endswith(f"{agent}.html")]
-    assert found[path].count('<a href="../records/grades.html#r1">') > 5
-    assert found[f"de/{path}"].count('<a href="../../records/grades.html#r1">') > 5
-    assert "records/" not in site()[path]
+        assert '<section class="sec" id="graded"' in site("eight")[path]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from html import unescape
@@ -15,6 +14,7 @@ import made_season as made
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_season import pages, site
 from outline import html_of, read, words
 
 import assaymark.workflow
@@ -33,26 +33,13 @@ TOP = ("index.html", "claims.html", "panel.html", "measurements.html", "rules.ht
        "archive.html")  # fmt: skip
 MEASURES = Path(assaymark.workflow.__file__).parent
 MEASURED = r"season\.[a-z_]+"
-SEASONS = {
-    "eight": lambda: made.made_season(),
-    "one": lambda: made.made_season(1, 1),
-    "single": lambda: made.made_season(5, 9, 1),
-    "hostile": lambda: made.hostile_season(),
-    "many": lambda: made.made_season(12, 6, 6),
-}
+SIZES = {"eight": made.made_season, "single": lambda: made.made_season(5, 9, 1),
+         "many": lambda: made.made_season(12, 6, 6)}  # fmt: skip
+SEASONS = ("eight", "one", "single", "hostile", "many")
 
 
-def pages(run: SeasonRun, languages=LANGUAGES) -> Mapping[str, str]:
-    return html_of(dict(site_pages(run, [made.made_catalogue(code) for code in languages])))
-
-
-@cache
-def site(name: str) -> Mapping[str, str]:
-    return pages(SEASONS[name]())
-
-
-def top(name: str) -> Mapping[str, str]:
-    return {path: html for path, html in site(name).items() if path.removeprefix("de/") in TOP}
+def top(name: str) -> dict[str, str]:
+    return {path: html for path, html in html_of(site(name)).items() if path.removeprefix("de/") in TOP}
 
 
 def rows_of(html: str) -> list[str]:
@@ -65,20 +52,27 @@ def rows_of(html: str) -> list[str]:
 # --- every page -------------------------------------------------------------------------------------------------------
 
 
-def test_the_range_of_one_judge_is_called_that_of_the_tier():
-    single = site("single")
-    assert "Agents that cannot be ranked have the range of their tier" in words(single["index.html"])
-    assert "range of its tier" in words(single["measurements.html"])
-    assert "range of the judges" not in "".join(words(html) for html in single.values())
-    assert "range of the judges" in words(site("eight")["measurements.html"])
-
-
 @pytest.mark.parametrize("name", SEASONS)
-def test_every_page_is_well_formed_and_links_lead_to_pages(name):
-    made_site = site(name)
-    ids = {path: set(read(html).ids) for path, html in made_site.items()}
-    for path, html in top(name).items():
-        outline = read(html)
+def test_every_page_is_well_formed_small_closed_in_both_languages_and_leads_somewhere(name):
+    made_site = html_of(site(name))
+    outlines = {path: read(html) for path, html in made_site.items()}
+    english = {path for path in made_site if not path.startswith("de/")}
+    assert {path.removeprefix("de/") for path in made_site if path.startswith("de/")} == english
+    for path, html in made_site.items():
+        outline = outlines[path]
+        assert outline.lang == ("de" if path.startswith("de/") else "en"), path
+        other = path.removeprefix("de/") if path.startswith("de/") else f"de/{path}"
+        (link,) = re.findall(r'<a href="([^"]+)" hreflang', html)
+        assert normpath(f"{path.rpartition('/')[0]}/{link}").lstrip("/") == other, path
+        assert "default-src &#39;none&#39;" in html
+        assert not re.search(r'(?:src|href|action)="(?:[a-z]+:|//|/)', html), path
+        assert len(html.encode()) < 1_000_000
+        assert not re.search(r"\b(?:nan|NaN|None)\b", " ".join(outline.text)), path
+        (style,) = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
+        assert len(style.encode()) <= 20_480, path
+        assert sum(len(script.encode()) for script in re.findall(r"<script>(.*?)</script>", html, re.DOTALL)) <= 9_000
+        if path.removeprefix("de/") not in TOP:
+            continue
         assert len(outline.ids) == len(set(outline.ids)), path
         assert outline.tags.count("h1") == 1, path
         assert outline.tags.count("script") == (2 if "data-brush" in html else 1), path
@@ -87,32 +81,7 @@ def test_every_page_is_well_formed_and_links_lead_to_pages(name):
             found = normpath(f"{path.rpartition('/')[0]}/{target}").lstrip("/") if target else path
             if found not in ("judges/north-j.html", "../sheet.html", "sheet.html") and found.endswith(".html"):
                 assert found in made_site, (path, link)
-                assert not anchor or anchor in ids[found], (path, link)
-
-
-@pytest.mark.parametrize("name", SEASONS)
-def test_every_page_is_there_in_both_languages_and_leads_to_itself_in_the_other(name):
-    made_site = site(name)
-    english = {path for path in made_site if not path.startswith("de/")}
-    assert {path.removeprefix("de/") for path in made_site if path.startswith("de/")} == english
-    for path, html in made_site.items():
-        outline = read(html)
-        assert outline.lang == ("de" if path.startswith("de/") else "en"), path
-        other = path.removeprefix("de/") if path.startswith("de/") else f"de/{path}"
-        (link,) = re.findall(r'<a href="([^"]+)" hreflang', html)
-        assert normpath(f"{path.rpartition('/')[0]}/{link}").lstrip("/") == other, path
-
-
-@pytest.mark.parametrize("name", SEASONS)
-def test_pages_ask_nothing_of_the_network_and_stay_small(name):
-    for path, html in site(name).items():
-        assert "default-src &#39;none&#39;" in html
-        assert not re.search(r'(?:src|href|action)="(?:[a-z]+:|//|/)', html), path
-        assert len(html.encode()) < 1_000_000
-        assert not re.search(r"\b(?:nan|NaN|None)\b", words(html)), path
-        (style,) = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
-        assert len(style.encode()) <= 20_480, path
-        assert sum(len(script.encode()) for script in re.findall(r"<script>(.*?)</script>", html, re.DOTALL)) <= 9_000
+                assert not anchor or anchor in outlines[found].ids, (path, link)
 
 
 def test_a_german_page_holds_no_english_sentence():
@@ -128,16 +97,12 @@ def test_a_german_page_holds_no_english_sentence():
             assert not [sentence for sentence in telling if re.search(rf"\b{re.escape(sentence)}", text)], path
 
 
-def test_equal_seasons_give_equal_bytes():
-    assert pages(made.made_season(4, 6)) == pages(made.made_season(4, 6))
-
-
 # --- what is withheld -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["eight", "single", "many"])
+@pytest.mark.parametrize("name", SIZES)
 def test_a_total_is_printed_only_for_a_single_rank(name):
-    run = SEASONS[name]()
+    run = SIZES[name]()
     totals = {row.contestant: row.total for row in run.table.rows}
     found = dict(zip([place.agent for place in in_order(run)], rows_of(site(name)["index.html"]), strict=False))
     for place in run.decided.places:
@@ -170,7 +135,7 @@ def test_agents_of_a_tier_are_sorted_by_name_whatever_their_totals_are():
     other = replace(run, table=replace(run.table, rows=tuple(swapped)), decided=replace(run.decided, places=places))
     order = ["Alder", "Birch", "Cedar", "Dogwood", "Elm", "Gorse", "Fir", "Hazel", "Equal weight", "60/40", "Cash"]
     for season in (run, other):
-        table = pages(season, ["en"])["index.html"].partition('class="bl board season"')[2].partition("</table>")[0]
+        table = pages(season, "en")["index.html"].partition('class="bl board season"')[2].partition("</table>")[0]
         assert re.findall(r'<th scope="row">(?:<a [^>]*>)?([^<]+)', table) == order
 
 
@@ -202,14 +167,14 @@ def test_what_built_in_judges_graded_is_never_copied_without_saying_so():
         (made.planned(run, panel=judges[:1] + run.plan.panel[1:]), "Graded in part by rule-based stand-ins (North-J)."),
         (made.planned(run, panel=judges, agents=agents), "Made and graded by rule-based stand-ins."),
     ):
-        found = pages(season, ["en"])
+        found = pages(season, "en")
         for path in ("index.html", "claims.html", "agents/Alder.html"):
             copies = [unescape(text) for text in re.findall(r'data-copy="(“[^"]*)"', found[path])]
             assert copies
             assert all(f"” {says} " in text for text in copies), path
             assert all("(assaymark: Season 3, days 1 to 3, 2 January 2026, plan " in text for text in copies)
             assert f"Say also: {says}" in words(found[path])
-    assert "stand-ins" not in "".join(pages(run, ["en"]).values())
+    assert "stand-ins" not in "".join(html_of(pages(run, "en")).values())
 
 
 def test_an_unsupported_pair_is_listed_without_its_direction():
@@ -217,15 +182,12 @@ def test_an_unsupported_pair_is_listed_without_its_direction():
     pair = replace(run.decided.verdicts[-1], kind="above", withheld=said("made.any_order", agents=("Alder", "Fir")))
     claim = replace(pair.verdict.claim, subjects=("Fir", "Alder"), asserts_order=True)
     contrast = replace(
-        run.measurements[0],
-        name="contrast",
-        labels={"dimension": "aggregate", "high": "Fir", "low": "Alder"},
-        value=8.25,
-        low=None,
-    )
+        run.measurements[0], name="contrast", labels={"dimension": "aggregate", "high": "Fir", "low": "Alder"},
+        value=8.25, low=None,
+    )  # fmt: skip
     verdict = replace(pair.verdict, claim=claim, measurements=(contrast.id,), publication_level="no-claim")
     decided = replace(run.decided, verdicts=(replace(pair, verdict=verdict),))
-    made_pages = pages(replace(run, decided=decided, measurements=(*run.measurements, contrast)), ["en"])
+    made_pages = pages(replace(run, decided=decided, measurements=(*run.measurements, contrast)), "en")
     page = words(made_pages["claims.html"])
     assert "Any ranking of Alder and Fir." in page
     assert "Fir scores" not in page
@@ -239,37 +201,34 @@ def test_an_unsupported_pair_is_listed_without_its_direction():
 def test_every_claim_is_counted_once_on_the_first_page():
     run = made.made_season(6, 6)
     band = next(one for one in run.decided.verdicts if one.kind == "first" and one.withheld)
-    many = tuple(
-        replace(band, kind="band", withheld=said("made.any_place", agent=f"Agent {at}")) for at in range(60)
-    )  # fmt: skip
+    many = (replace(band, kind="band", withheld=said("made.any_place", agent=f"Agent {at}")) for at in range(60))
     decided = replace(run.decided, verdicts=(*run.decided.verdicts, *many))
-    changed = replace(run, decided=decided)
-    for level in said_levels(SeasonIndex.of(changed, Words(made.made_catalogue()))):
+    for level in said_levels(SeasonIndex.of(replace(run, decided=decided), Words(made.made_catalogue()))):
         shown = len(level.shown) + len(level.more) + sum(g.covers for g in level.groups)
         every = sum(one.verdict.publication_level == level.level for one in decided.verdicts)
         assert shown + level.rest == every, level.level
 
 
-def test_one_tier_of_all_agents_leaves_every_rank_open():
-    run = SEASONS["single"]()
+def test_a_single_judge_leaves_every_rank_open_has_the_range_of_the_tier_and_a_plan_without_efficiency():
+    run, single, eight = made.made_season(5, 9, 1), html_of(site("single")), site("eight")
     graded = sum(one.first is not None for one in run.decided.places)
-    text = rows_of(site("single")["index.html"])[0]
+    text = rows_of(single["index.html"])[0]
     assert f" 1 to {graded} " in text
     assert "cannot be ranked" in text
+    assert "Agents that cannot be ranked have the range of their tier" in words(single["index.html"])
+    assert "range of its tier" in words(single["measurements.html"])
+    assert "range of the judges" not in "".join(words(html) for html in single.values())
+    assert "range of the judges" in words(eight["measurements.html"])
+    assert "Efficiency" in words(eight["index.html"])
+    assert "Efficiency" not in words(single["index.html"])
 
 
 def test_every_state_has_its_word():
-    text = words(site("eight")["index.html"])
-    for word in (
-        "no timing",
-        "unresolved",
-        "not graded",
-        "mixed or strong",
-        "not judged",
-    ):
-        assert word in text, word
+    english, german = (words(site("eight")[f"{folder}index.html"]) for folder in ("", "de/"))
+    for word in ("no timing", "unresolved", "not graded", "mixed or strong", "not judged"):
+        assert word in english, word
     assert "single observation" in words(site("eight")["panel.html"])
-    german = words(site("eight")["de/index.html"]) + words(site("eight")["de/panel.html"])
+    german += words(site("eight")["de/panel.html"])
     for word in ("keine Zeit", "ungeklärt", "nicht bewertet", "gemischt oder stark", "Einzelbeobachtung"):
         assert word in german, word
 
@@ -280,11 +239,6 @@ def test_returns_of_agents_and_baselines_are_always_shown():
     for path in run.paths:
         share = 100 * (path.nav[-1] / path.start - 1)
         assert f"{share:+.1f} %".replace("-", "−") in text
-
-
-def test_a_plan_without_efficiency_has_no_column_of_it():
-    assert "Efficiency" in words(site("eight")["index.html"])
-    assert "Efficiency" not in words(site("single")["index.html"])
 
 
 # --- panel, rules and versions ----------------------------------------------------------------------------------------
@@ -308,7 +262,7 @@ def test_the_panel_page_names_every_judge_its_datasheet_and_how_far_the_judges_a
 @pytest.mark.parametrize("link", ["https://evil.example/x", "//evil.example", "javascript:alert(1)", "/etc/passwd"])
 def test_a_datasheet_is_linked_only_beside_the_site(link):
     run = made.made_season(2, 3)
-    page = pages(replace(run, sheets={one.name: link for one in run.plan.panel}), ["en"])["panel.html"]
+    page = pages(replace(run, sheets={one.name: link for one in run.plan.panel}), "en")["panel.html"]
     assert "evil" not in page
     assert "passwd" not in page
 
@@ -341,7 +295,7 @@ def own_plan() -> str:
 
 def test_another_plan_is_told_in_its_own_numbers_and_against_the_version_before():
     plan = parse_scoring(own_plan())
-    made_site = pages(replace(made.made_season(2, 3), scoring=plan), ["en"])
+    made_site = pages(replace(made.made_season(2, 3), scoring=plan), "en")
     rules = words(made_site["rules.html"]).replace("\u00a0", " ")
     assert "50 % reasoning, 30 % evidence, 10 % process and 10 % outcome" in rules
     assert "Total = 0.8 × median of the judges + 0.2 × efficiency" in rules
@@ -379,17 +333,12 @@ def test_the_first_language_lies_at_the_root_and_one_of_ones_own_beside_it():
     assert not any(path.startswith(("en/", "de/")) for path in made_site)
 
 
-def test_one_language_needs_no_switch():
-    assert "hreflang" not in "".join(pages(made.made_season(1, 1), ["en"]).values())
-
-
 def test_a_site_is_written_to_a_folder_of_its_own(tmp_path):
     run, languages = made.made_season(2, 3), [made.made_catalogue(code) for code in LANGUAGES]
     found = write_site(run, tmp_path / "site", languages)
     texts = [path for path in found if path.suffix != ".png"]
     written = {str(path.relative_to(tmp_path / "site")): path.read_text(encoding="utf-8") for path in texts}
-    assert html_of(written) == pages(run)
-    assert written == dict(site_pages(run, languages))
+    assert written == pages(run)
     with pytest.raises(InputError, match="holds something already"):
         write_site(run, tmp_path / "site", languages)
     with pytest.raises(InputError, match="each of one or more is named once"):
@@ -451,7 +400,7 @@ def usual_tags() -> frozenset[str]:
 
 
 def test_nothing_from_a_record_becomes_markup():
-    for path, html in site("hostile").items():
+    for path, html in html_of(site("hostile")).items():
         outline = read(html)
         assert outline.tags.count("script") == (2 if "data-brush" in html else 1), path
         assert "img" not in outline.tags
@@ -497,5 +446,6 @@ def test_agents_and_judges_that_are_ours_are_said_to_be():
         (made.planned(run, panel=judges), "Reference judges."),
         (made.planned(run, agents=agents, panel=judges), "Reference season."),
     ):
-        assert start in words(pages(changed, ["en"])["index.html"])
-    assert "Reference" not in words(pages(run, ["en"])["index.html"])
+        assert start in words(pages(changed, "en")["index.html"])
+    assert "Reference" not in words(pages(run, "en")["index.html"])
+    assert "hreflang" not in "".join(html_of(pages(run, "en")).values()), "one language needs no switch"

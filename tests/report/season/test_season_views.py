@@ -31,11 +31,13 @@ from assaymark.report.season.panel import blinding_blocks, preference_table
 
 ENGLISH, GERMAN = Words(made.made_catalogue("en")), Words(made.made_catalogue("de"))
 BANDS = load_scoring().bands
+RUN = made.made_season(2, 3)
 POINTS = st.lists(st.floats(0, 100), min_size=1, max_size=9)
 
 
 def measurement(name: str, value: float | None, **more) -> Measurement:
-    return Measurement(name=name, labels={"judge": "North-J"}, value=value, n=5, n_of="agents", method="", **more)
+    given = {"n": 5, "n_of": "agents", "method": ""} | more
+    return Measurement(name=name, labels={"judge": "North-J"}, value=value, **given)
 
 
 @given(POINTS)
@@ -86,6 +88,11 @@ def test_a_count_and_a_share_are_set_as_each_language_does():
     assert GERMAN.quoted("x") == "„x“"
 
 
+def preferences(value, **more):
+    item = measurement("season.self_preference", value, **more)
+    return preference_table(SeasonIndex.of(replace(RUN, measurements=(item,))))
+
+
 @pytest.mark.parametrize(
     ("value", "low", "high", "reading"),
     [
@@ -98,35 +105,24 @@ def test_a_count_and_a_share_are_set_as_each_language_does():
     ],
 )  # fmt: skip
 def test_a_gap_is_read_with_its_interval_and_a_large_one_is_called_large(value, low, high, reading):
-    run = made.made_season(2, 3)
     detail = {"own": 1.0, "others": 0.0, "n_own": 1, "n_others": 1}
-    item = measurement("season.self_preference", value, low=low, high=high, detail=detail)
-    [row] = preference_table(SeasonIndex.of(replace(run, measurements=(item,)))).rows
+    [row] = preferences(value, low=low, high=high, detail=detail).rows
     assert row[5] == reading
     assert (getattr(row[4], "style", "") == "b") == (low is None)
 
 
-def test_an_interval_over_periods_says_so_and_that_one_agent_is_one_agent():
-    run = made.made_season(2, 3)
+def test_an_interval_over_periods_says_so_and_that_one_agent_is_one_agent_and_without_any_gap_there_is_no_table():
     detail = {"own": 20.0, "others": 0.0, "n_own": 14, "n_others": 28, "agents": 1}
-    item = measurement("season.self_preference", 20.0, low=15.0, high=25.0, detail=detail)
-    found = (replace(item, n=14, n_of="periods"),)
-    [row] = preference_table(SeasonIndex.of(replace(run, measurements=found))).rows
-    said = "It favours its family, by 15.0 points or more. Its family has one agent here"
-    assert row[5].startswith(said)
+    [row] = preferences(20.0, low=15.0, high=25.0, detail=detail, n=14, n_of="periods").rows
+    assert row[5].startswith("It favours its family, by 15.0 points or more. Its family has one agent here")
     assert row[4].endswith("(14 periods)")
-
-
-def test_without_any_gap_there_is_no_table():
-    run = made.made_season(2, 3)
-    item = measurement("season.self_preference", None, state="no agent of its family")
-    assert preference_table(SeasonIndex.of(replace(run, measurements=(item,)))) is None
+    assert preferences(None, state="no agent of its family") is None
 
 
 @pytest.mark.parametrize(("low", "said"), [(0.11, "no more than chance"), (0.6, "more than chance")])
 def test_a_probe_is_held_against_chance(low, said):
     item = measurement("season.author_probe", 0.8, low=low, high=0.9, detail={"chance": 0.5, "hits": 4})
-    sentences, _ = blinding_blocks(SeasonIndex.of(replace(made.made_season(2, 3), measurements=(item,))))
+    sentences, _ = blinding_blocks(SeasonIndex.of(replace(RUN, measurements=(item,))))
     assert "4 of 5 guesses" in sentences.items[1]
     assert said in sentences.items[1]
 

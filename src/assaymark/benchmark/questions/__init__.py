@@ -1,61 +1,21 @@
 """The questions of PortBench: seven templates with exact answers, made from a market, asked, read and scored."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 from assaymark.benchmark.questions.answers import (
-    FORMULA,
-    JUDGMENT,
-    Cell,
-    QAScore,
-    QATable,
-    Read,
-    Scored,
-    read_answer,
-    score_answer,
-    tabulate,
-)
+    FORMULA, JUDGMENT, Cell, QAScore, QATable, Read, Scored, read_answer, score_answer, tabulate,
+)  # fmt: skip
 from assaymark.benchmark.questions.payloads import (
-    ABLATED,
-    CONDITIONS,
-    LEVELS,
-    REGIME_NAMES,
-    SPLITS,
-    TEMPLATES,
-    Answer,
-    Condition,
-    Context,
-    Direction,
-    Number,
-    PairAllocation,
-    Payload,
-    PositionSize,
-    Printed,
-    Rebalancing,
-    Regime,
-    RegimeCall,
-    RegimeView,
-    ReturnDirection,
-    SharpeAllocation,
-    Split,
-    TailRisk,
-    Template,
-    Trade,
-    Weights,
-)
+    ABLATED, CONDITIONS, LEVELS, REGIME_NAMES, SPLITS, TEMPLATES, Answer, Condition, Context, Direction, Number,
+    PairAllocation, Payload, PositionSize, Printed, Rebalancing, Regime, RegimeCall, RegimeView, ReturnDirection,
+    SharpeAllocation, Split, TailRisk, Template, Trade, Weights,
+)  # fmt: skip
 from assaymark.benchmark.questions.published import (
-    COUNTS,
-    QuestionSet,
-    answer_text,
-    dataset_card,
-    generate_questions,
-    manifest,
-    question_line,
-    questions_digest,
-    read_questions,
-    shared_out,
-    split_of,
-    write_questions,
-)
+    COUNTS, QuestionSet, answer_text, dataset_card, generate_questions, manifest, question_line, questions_digest,
+    read_questions, shared_out, split_of, write_questions,
+)  # fmt: skip
 from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
 from assaymark.benchmark.questions.templates import CHANGES, Question, answer_of, binds, day_of
 from assaymark.benchmark.reference import guess, solve

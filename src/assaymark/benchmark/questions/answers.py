@@ -373,10 +373,7 @@ EXCERPT: Final = 1500
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One reply that was scored, by the convention of a plan and by the ``other`` one.
-
-    ``reply`` is the start of its text, ``key`` that of its call; ``missing`` says that none came.
-    """
+    """One reply (its start, and the key of its call) as the convention of a plan and the ``other`` one score it."""
 
     question: Question
     condition: Condition

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cache, lru_cache
@@ -67,19 +67,17 @@ from assaymark.records import JSON, canonical_json, problems_of, to_json
 LARGEST_FILE: Final = 1 << 30
 """Bytes of the largest file of questions that is read."""
 
-_KINDS: Mapping[Template, tuple[type[Payload], type[Answer]]] = {
-    "T1": (ReturnDirection, Direction),
-    "T2": (TailRisk, Number),
-    "T3": (PositionSize, Number),
-    "T4": (PairAllocation, Weights),
-    "T5": (SharpeAllocation, Weights),
-    "T6": (Rebalancing, Trade),
-    "T7": (RegimeCall, RegimeView),
+_KINDS: Mapping[Template, tuple[type[Payload], Answer, str]] = {
+    "T1": (ReturnDirection, Direction("flat"), "return direction of one instrument"),
+    "T2": (TailRisk, Number(0.0), "value at risk of one instrument"),
+    "T3": (PositionSize, Number(0.0), "position size of one instrument"),
+    "T4": (PairAllocation, Weights({}), "least variance of two instruments, with a required return"),
+    "T5": (SharpeAllocation, Weights({}), "largest Sharpe ratio of three to six instruments"),
+    "T6": (Rebalancing, Trade(False), "whether to rebalance, and by which trade"),
+    "T7": (RegimeCall, RegimeView(None), "regime, and what to do with each class"),
 }
-_BLANK: Mapping[Template, Answer] = {
-    "T1": Direction("flat"), "T2": Number(0.0), "T3": Number(0.0), "T4": Weights({}), "T5": Weights({}),
-    "T6": Trade(False), "T7": RegimeView(None),
-}  # fmt: skip
+"""What a question of each template is made of, an answer that stands in for one not read yet, and what it asks."""
+
 _MOST_PROBLEMS = 20
 
 
@@ -103,20 +101,12 @@ def answer_text(answer: Answer) -> str:
 
 def question_line(question: Question) -> str:
     """One question as one line of JSON: what it is made of, and both of its prompts for whoever only asks."""
-    fields = {
-        "id": question.id,
-        "template": question.template,
-        "level": question.level,
-        "split": question.split,
-        "regime": question.regime,
-        "day": question.day.isoformat(),
-        "instruments": list(question.instruments),
-        "prompt": question.prompt("full"),
-        "answer": answer_text(question.answer),
-        "truth": to_json(question.answer),
-        "payload": to_json(question.payload),
-        "context": to_json(question.context),
-    }
+    fields = {name: getattr(question, name) for name in ("id", "template", "level", "split", "regime")}
+    fields |= {
+        "day": question.day.isoformat(), "instruments": list(question.instruments), "prompt": question.prompt("full"),
+        "answer": answer_text(question.answer), "truth": to_json(question.answer),
+        "payload": to_json(question.payload), "context": to_json(question.context),
+    }  # fmt: skip
     if question.template in ABLATED:
         fields["restricted"] = question.prompt("restricted")
     return canonical_json(fields)
@@ -176,11 +166,11 @@ def read_questions(path: Path) -> tuple[Question, ...]:
 
 def _ours(fields: Mapping[str, JSON]) -> Question:
     template, split, regime, day = _place(fields, "template", "split", "regime", "day")
-    payload, answer = _KINDS[template]
+    payload, blank, _ = _KINDS[template]
     kinds: Any = payload if "text" not in (fields.get("payload") or {}) else Printed
     found = Question(
         _text(fields, "id"), template, split, regime, day, _record(kinds, fields, "payload"),
-        _record(Context, fields, "context"), _record(answer, fields, "truth"),
+        _record(Context, fields, "context"), _record(type(blank), fields, "truth"),
     )  # fmt: skip
     if fields.get("prompt") != found.prompt("full"):
         raise InputError("", [Problem("prompt", "is not the one that its payload gives in this version of assaymark")])
@@ -195,14 +185,14 @@ def _theirs(fields: Mapping[str, JSON]) -> Question:
         raise InputError("", [Problem("assets", f"must be a list of names (got {shown(assets)})")])
     mark = _text(fields, "qa_id" if "qa_id" in fields else "id")
     payload = Printed(tuple(assets), _text(fields, "question"))
-    blank = Question(mark, template, split, regime, day, payload, Context(), _BLANK[template])
+    blank = Question(mark, template, split, regime, day, payload, Context(), _KINDS[template][1])
     said, number = fields.get("answer"), fields.get("answer_numeric")
     if template in ("T2", "T3") and isinstance(number, int | float):
-        return Question(mark, template, split, regime, day, payload, Context(), Number(float(number)))
+        return replace(blank, answer=Number(float(number)))
     read = read_answer(blank, f"ANSWER: {said}" if isinstance(said, str | int | float) else "")
     if read.answer is None:
         raise InputError("", [Problem("answer", f"{read.reason} (got {shown(said)})")])
-    return Question(mark, template, split, regime, day, payload, Context(), read.answer)
+    return replace(blank, answer=read.answer)
 
 
 def _place(
@@ -229,18 +219,15 @@ def _text(fields: Mapping[str, JSON], name: str) -> str:
     return value
 
 
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+_adapter = cache(TypeAdapter[Any])
 
 
 def _record(kind: Any, fields: Mapping[str, JSON], name: str) -> Any:
     try:
         return _adapter(kind).validate_python(fields.get(name))
     except ValidationError as exc:
-        raise InputError(
-            "", [Problem(f"{name}.{one.where}".rstrip("."), one.what) for one in problems_of(exc)]
-        ) from None
+        problems = [Problem(f"{name}.{one.where}".rstrip("."), one.what) for one in problems_of(exc)]
+        raise InputError("", problems) from None
 
 
 _STATED = re.compile(r"\d+(?:\.\d+)?(?: ?%)?")
@@ -302,20 +289,6 @@ def _numbers(answer: Answer) -> np.ndarray:
     return np.array([abs(one) for one in found if min(abs(one), abs(1.0 - abs(one))) > _FOUR])
 
 
-TASKS: Final[Mapping[Template, str]] = MappingProxyType(
-    {
-        "T1": "return direction of one instrument",
-        "T2": "value at risk of one instrument",
-        "T3": "position size of one instrument",
-        "T4": "least variance of two instruments, with a required return",
-        "T5": "largest Sharpe ratio of three to six instruments",
-        "T6": "whether to rebalance, and by which trade",
-        "T7": "regime, and what to do with each class",
-    }
-)
-"""What each template asks."""
-
-
 def manifest(made: QuestionSet) -> dict[str, JSON]:
     """What names a set: its digest, where it is from, how it was made, and how many items it has."""
     counted = Counter((question.template, question.split) for question in made.questions)
@@ -339,7 +312,7 @@ def dataset_card(made: QuestionSet) -> str:
     rows, regimes, texts = [], [], []
     for name, some in mine.items():
         splits, labels = Counter(one.split for one in some), Counter(one.regime for one in some)
-        rows.append([name, TASKS[name], LEVELS[name], *(splits[split] for split in SPLITS), len(some)])
+        rows.append([name, _KINDS[name][2], LEVELS[name], *(splits[split] for split in SPLITS), len(some)])
         regimes.append([name, *(labels[regime] for regime in REGIME_NAMES)])
         if some:
             with_text = float(np.mean([bool(one.context.news or one.context.filings) for one in some]))
@@ -604,7 +577,7 @@ class _Maker:
             if len(seen) == count:
                 return
             try:
-                payload, answer = self.draw(rng, name, day, row, kind, odd=(before + len(seen)) % 2 == 1)
+                payload, answer = self.draw(rng, name, day, row, kind, (before + len(seen)) % 2 == 1)
             except (Unsuitable, NotMeasurableError, InputError):
                 continue
             if payload not in seen:
@@ -612,36 +585,29 @@ class _Maker:
                 yield payload, answer
 
     def draw(
-        self, rng: np.random.Generator, name: Template, day: Day, row: int, kind: AssetClass, *, odd: bool
+        self, rng: np.random.Generator, name: Template, day: Day, row: int, kind: AssetClass, odd: bool
     ) -> tuple[Payload, Answer]:
-        """One payload with its answer. Every other T4 binds and every other T6 needs a trade."""
+        """One payload with its answer."""
         if name == "T1":
-            column = draws.one_instrument(rng, day)
-            payload = draws.direction(day, column, self.horizon, self.lookback)
-            at = self.columns[day.ids[column]]
+            column, back = draws.one_instrument(rng, day), self.lookback
+            closes, at = day.closes[-back - 1 :, column], self.columns[day.ids[column]]
+            start, end = round(float(closes[0]), 2), round(float(closes[-1]), 2)
+            moved, spread = float(closes[-1] / closes[0]) - 1.0, draws.volatility(day.returns[-back:, column])
+            given = self.horizon, back, start, end, round(moved, 4), round(spread, 4)
             forward = float(self.closes[row + self.horizon, at] / self.closes[row, at] - 1.0)
             if not np.isfinite(forward):
                 raise Unsuitable("it stopped trading, or has a gap, where its answer lies")
-            return payload, Direction(way_of(forward))
+            return ReturnDirection(day.ids[column], *given), Direction(way_of(forward))
         if name == "T7":
-            regime = day.regime(kind)
-            call = draws.regime_call(day, kind, self.lookback)
-            return call, RegimeView(
-                regime, {move.asset_class: CHANGES[regime][move.asset_class] for move in call.moves}
-            )
-        make: Mapping[Template, Callable[[], Payload]] = {
-            "T2": lambda: draws.tail_risk(rng, day, self.window),
-            "T3": lambda: draws.position_size(rng, day, self.window),
-            "T4": lambda: draws.pair(rng, day, self.window, binding=odd),
-            "T5": lambda: draws.sharpe(rng, day, self.window),
-            "T6": lambda: draws.rebalancing(rng, day, odd, self.lookback),
-        }
-        drawn = make[name]()
-        answer = answer_of(drawn)  # to ten decimals: machines that differ in the last bit make the same set
+            regime, call = day.regime(kind), draws.regime_call(day, kind, self.lookback)
+            todo = {move.asset_class: CHANGES[regime][move.asset_class] for move in call.moves}
+            return call, RegimeView(regime, todo)
+        payload = draws.drawn(rng, name, day, self.window, self.lookback, odd)
+        answer = answer_of(payload)  # to ten decimals: machines that differ in the last bit make the same set
         if isinstance(answer, Number):
             answer = Number(round(answer.value, 10))
         elif isinstance(answer, Weights):
             answer = Weights({name: round(value, 10) for name, value in answer.weights.items()})
-        if payload_states(drawn, answer):
+        if payload_states(payload, answer):
             raise Unsuitable("its prompt would state its answer")
-        return drawn, answer
+        return payload, answer

@@ -25,7 +25,6 @@ from assaymark.benchmark.questions.payloads import (
     Rebalancing,
     Regime,
     RegimeCall,
-    ReturnDirection,
     SharpeAllocation,
     Split,
     TailRisk,
@@ -42,7 +41,6 @@ from assaymark.market import (
     AsOf,
     AssetClass,
     History,
-    News,
     class_index,
     class_members,
     regimes,
@@ -93,21 +91,16 @@ FLAT = 0.01
 """A forward return of at most this size is flat (T1)."""
 
 _CLASSES = ("equity", "bond", "commodity", "real_estate", "crypto", "cash")
-_UP: Final = "increase"
-_DOWN: Final = "decrease"
-_HOLD: Final = "hold"
-
-
-def _row(*changes: Change) -> Mapping[str, Change]:
-    return MappingProxyType(dict(zip(_CLASSES, changes, strict=True)))
-
-
+_TODO: Mapping[Regime, str] = {
+    "bull": "increase decrease hold increase increase decrease",
+    "bear": "decrease increase hold decrease decrease increase",
+    "sideways": "hold hold hold hold decrease increase",
+    "crisis": "decrease increase increase decrease decrease increase",
+}
 CHANGES: Mapping[Regime, Mapping[str, Change]] = MappingProxyType(
     {
-        "bull": _row(_UP, _DOWN, _HOLD, _UP, _UP, _DOWN),
-        "bear": _row(_DOWN, _UP, _HOLD, _DOWN, _DOWN, _UP),
-        "sideways": _row(_HOLD, _HOLD, _HOLD, _HOLD, _DOWN, _UP),
-        "crisis": _row(_DOWN, _UP, _UP, _DOWN, _DOWN, _UP),
+        regime: MappingProxyType(dict(zip(_CLASSES, cast("list[Change]", words.split()), strict=True)))
+        for regime, words in _TODO.items()
     }
 )
 """What a regime asks of each class: the table of D.1."""
@@ -193,8 +186,8 @@ class Unsuitable(Exception):
 
 def one_instrument(rng: np.random.Generator, day: Day) -> int:
     """A column: first a class, then one of its instruments."""
-    kinds = list(day.members)
-    return _one_of(rng, day.members[kinds[int(rng.integers(len(kinds)))]])
+    columns = list(day.members.values())
+    return _one_of(rng, columns[int(rng.integers(len(columns)))])
 
 
 def _one_of(rng: np.random.Generator, columns: np.ndarray) -> int:
@@ -203,44 +196,43 @@ def _one_of(rng: np.random.Generator, columns: np.ndarray) -> int:
 
 def several(rng: np.random.Generator, day: Day, count: int) -> list[int]:
     """Columns of so many different classes."""
-    kinds = list(day.members)
-    if len(kinds) < count:
+    columns = list(day.members.values())
+    if len(columns) < count:
         raise Unsuitable(f"{count} classes are needed")
-    chosen = rng.permutation(len(kinds))[:count]
-    return [_one_of(rng, day.members[kinds[int(one)]]) for one in chosen]
+    chosen = rng.permutation(len(columns))[:count]
+    return [_one_of(rng, columns[int(one)]) for one in chosen]
 
 
-def direction(day: Day, column: int, horizon: int, lookback: int) -> ReturnDirection:
-    """T1."""
-    closes = day.closes[-lookback - 1 :, column]
-    start, end = round(float(closes[0]), 2), round(float(closes[-1]), 2)
-    change = round(float(closes[-1] / closes[0]) - 1.0, 4)
-    spread = round(volatility(day.returns[-lookback:, column]), 4)
-    return ReturnDirection(day.ids[column], horizon, lookback, start, end, change, spread)
-
-
-def tail_risk(rng: np.random.Generator, day: Day, window: int) -> TailRisk:
-    """T2."""
+def drawn(rng: np.random.Generator, name: Template, day: Day, window: int, lookback: int, odd: bool) -> Payload:
+    """A payload of T2 to T6. Every other T4 binds and every other T6 needs a trade."""
+    if name == "T4":
+        return pair(rng, day, window, odd)
+    if name == "T6":
+        return rebalancing(rng, day, odd, lookback)
+    if name == "T5":  # three to six instruments of different classes
+        columns = several(rng, day, int(rng.integers(3, 7)))
+        found = day.returns[-window:, columns]
+        means = tuple(round(float(one) * YEAR, 6) for one in found.mean(axis=0))
+        if max(means) <= RISK_FREE + 0.001:
+            raise Unsuitable("none earns more than the riskless rate")
+        covariance = tuple(tuple(round(one, 10) for one in row) for row in _covariance(found))
+        return SharpeAllocation(tuple(day.ids[column] for column in columns), means, covariance, RISK_FREE)
     column = one_instrument(rng, day)
-    level = CONFIDENCES[int(rng.integers(len(CONFIDENCES)))]
+    level = CONFIDENCES[int(rng.integers(len(CONFIDENCES)))] if name == "T2" else 0.99
     returns = day.returns[-window:, column]
-    if _tail(returns, 1.0 - level) > -_LEAST_RISK:
-        raise Unsuitable("its tail is no loss")
-    return TailRisk(day.ids[column], level, tuple(returns.tolist()))
-
-
-def position_size(rng: np.random.Generator, day: Day, window: int) -> PositionSize:
-    """T3: the allowed loss is drawn as a share of the tail, so that most answers are below the cap."""
-    column = one_instrument(rng, day)
-    returns = day.returns[-window:, column]
-    tail = -_tail(returns, 0.01)
-    share = float(rng.uniform(1.1, 2.0) if rng.random() < CAPPED else rng.uniform(0.05, 0.95))
+    # the return at this share of the ordered ones, or the next lower: near enough to choose questions by
+    at = int((returns.size - 1) * (1.0 - level if name == "T2" else 0.01))
+    tail, share = -float(np.partition(returns, at)[at]), 1.0
+    if name == "T3":  # the allowed loss is drawn as a share of the tail, so that most answers are below the cap
+        share = float(rng.uniform(1.1, 2.0) if rng.random() < CAPPED else rng.uniform(0.05, 0.95))
     if tail < _LEAST_RISK:
         raise Unsuitable("its tail is no loss")
+    if name == "T2":
+        return TailRisk(day.ids[column], level, tuple(returns.tolist()))
     return PositionSize(day.ids[column], max(round(share * tail, 5), 1e-5), tuple(returns.tolist()))
 
 
-def pair(rng: np.random.Generator, day: Day, window: int, *, binding: bool) -> PairAllocation:
+def pair(rng: np.random.Generator, day: Day, window: int, binding: bool) -> PairAllocation:
     """T4: the required return is drawn above or below what the weights of least variance earn."""
     columns = several(rng, day, 2)
     returns = day.returns[-window:, columns]
@@ -265,24 +257,12 @@ def pair(rng: np.random.Generator, day: Day, window: int, *, binding: bool) -> P
     return PairAllocation(free.instruments, free.volatilities, free.means, both, free.correlation, floor)
 
 
-def sharpe(rng: np.random.Generator, day: Day, window: int) -> SharpeAllocation:
-    """T5: three to six instruments of different classes."""
-    columns = several(rng, day, int(rng.integers(3, 7)))
-    returns = day.returns[-window:, columns]
-    means = tuple(round(float(one) * YEAR, 6) for one in returns.mean(axis=0))
-    if max(means) <= RISK_FREE + 0.001:
-        raise Unsuitable("none earns more than the riskless rate")
-    covariance = tuple(tuple(round(one, 10) for one in row) for row in _covariance(returns))
-    return SharpeAllocation(tuple(day.ids[column] for column in columns), means, covariance, RISK_FREE)
-
-
 def rebalancing(rng: np.random.Generator, day: Day, due: bool, lookback: int) -> Rebalancing:
     """T6: targets that drifted with the returns of the lookback, scaled so that the largest distance is as wanted."""
     columns = several(rng, day, 4)
     shares = rng.dirichlet(np.full(len(columns), 5.0))
-    found = np.floor(shares * _UNITS).astype(int)
-    found[int(shares.argmax())] += _UNITS - found.sum()
-    target = found
+    target = np.floor(shares * _UNITS).astype(int)
+    target[int(shares.argmax())] += _UNITS - target.sum()
     grown = target * (day.closes[-1, columns] / day.closes[-1 - lookback, columns])
     drift = grown / grown.sum() - target / _UNITS
     size = float(rng.uniform(THRESHOLD + 0.002, 0.15) if due else rng.uniform(0.005, THRESHOLD - 0.002))
@@ -308,10 +288,10 @@ def regime_call(day: Day, asked: AssetClass, lookback: int) -> RegimeCall:
         if kind in day.index:
             path = day.index[kind][-lookback - 1 :]
             moved = volatility(path[1:] / path[:-1] - 1.0)
-            moves.append(ClassMove(class_name(kind), round(float(path[-1] / path[0]) - 1.0, 4), round(moved, 4)))
+            moves.append(ClassMove(CLASS_NAMES[kind], round(float(path[-1] / path[0]) - 1.0, 4), round(moved, 4)))
     path = day.index[asked][-lookback - 1 :]
     end = round(100.0 * float(path[-1] / path[0]), 2)
-    return RegimeCall(class_name(asked), lookback, end, tuple(moves))
+    return RegimeCall(CLASS_NAMES[asked], lookback, end, tuple(moves))
 
 
 def _covariance(returns: Floats) -> list[list[float]]:
@@ -322,12 +302,6 @@ def _covariance(returns: Floats) -> list[list[float]]:
     return [[float((column * other).sum()) * scale for other in columns] for column in columns]
 
 
-def _tail(returns: Floats, share: float) -> float:
-    """The return at this share of the ordered ones, or the next lower: near enough to choose questions by."""
-    at = int((returns.size - 1) * share)
-    return float(np.partition(returns, at)[at])
-
-
 NEWS_DAYS: Final = 30
 """How far back news and filings go."""
 
@@ -335,7 +309,6 @@ LONGEST_ITEM: Final = 1000
 """Characters of one item of news that are shown."""
 
 _MOST_FILINGS = 3
-_YEAR = 252
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -359,28 +332,21 @@ class Day:
 
     def context(self, ids: Sequence[str], *, regime: str, most: int) -> Context:
         """What surrounds a question about these instruments; without ``ids``, about the whole market."""
-        about = set(ids)
+        about, filings = set(ids), list[str]()
         news = [line for subjects, line in self.news if not about or not subjects or not about.isdisjoint(subjects)]
-        filings = tuple(line for name in ids if name in self.companies for line in self._filings(name))
-        return Context(regime, self.macro, tuple(news[-most:]), filings)
-
-    def _filings(self, name: str) -> list[str]:
-        found = sorted(self.view.fundamentals(name), key=lambda fundamental: fundamental.filed_at)[-_MOST_FILINGS:]
-        return [
-            f"[filing, {_ago(self.day, one.filed_at.date())}] {name}: "
-            f"{_line(one.field.replace('_', ' '))} {one.value:g} {_line(one.unit)}"
-            for one in found
-        ]
+        for name in (name for name in ids if name in self.companies):
+            filed = sorted(self.view.fundamentals(name), key=lambda fundamental: fundamental.filed_at)[-_MOST_FILINGS:]
+            filings += [
+                f"[filing, {_ago(self.day, one.filed_at.date())}] {name}: "
+                f"{_line(one.field.replace('_', ' '))} {one.value:g} {_line(one.unit)}"
+                for one in filed
+            ]
+        return Context(regime, self.macro, tuple(news[-most:]), tuple(filings))
 
 
 def _ago(today: date, day: date) -> str:
     days = (today - day).days
     return "today" if days == 0 else f"{days} day{'s' * (days > 1)} before"
-
-
-def _told(today: date, one: News) -> tuple[frozenset[str], str]:
-    line = f"[{_line(one.source)}, {_ago(today, one.published_at.date())}] {_line(one.text)}"
-    return frozenset(one.instruments), line
 
 
 def _line(text: str) -> str:
@@ -392,24 +358,21 @@ def _line(text: str) -> str:
 def day_of(history: History, row: int, *, window: int, instruments: frozenset[str] | None) -> Day:
     """The view of one row of the store, at the close of its day."""
     view, today = day_end(history, row), history.days[row].astype(object)
-    prices = view.prices(window + 1)
-    listings = view.instruments
-    held = {
-        listing.id
-        for listing in listings
-        if listing.trades_on(today) and (instruments is None or listing.id in instruments)
-    }
+    prices, listings = view.prices(window + 1), view.instruments
+    held = {one.id for one in listings if one.trades_on(today) and (instruments is None or one.id in instruments)}
     returns = np.round(simple_returns(prices.values), 6)
     usable = np.isfinite(prices.values).all(axis=0) & np.array([name in held for name in prices.ids], dtype=bool)
     usable &= np.where(usable, np.ptp(np.nan_to_num(returns), axis=0) > 0, False)
-    index = class_index(prices.values[1:], listings)
+    news = []
+    for one in view.news(NEWS_DAYS):
+        line = f"[{_line(one.source)}, {_ago(today, one.published_at.date())}] {_line(one.text)}"
+        news.append((frozenset(one.instruments), line))
     return Day(
         today, prices.values, returns, prices.ids,
         {name: kept for name, at in class_members(listings).items() if (kept := at[usable[at]]).size},
-        index,
+        class_index(prices.values[1:], listings),
         tuple(f"{one.id}: {one.value:.2f} {one.unit}" for one in view.all_macro() if one.value is not None),
-        frozenset(listing.id for listing in listings if listing.asset_class in ("EQ", "RE")), view,
-        news=tuple(_told(today, one) for one in view.news(NEWS_DAYS)),
+        frozenset(one.id for one in listings if one.asset_class in ("EQ", "RE")), view, tuple(news),
     )  # fmt: skip
 
 
@@ -420,9 +383,4 @@ def day_end(history: History, row: int) -> AsOf:
 
 def volatility(returns: Floats) -> float:
     """Annual volatility of daily returns."""
-    return float(returns.std(ddof=1) * np.sqrt(_YEAR))
-
-
-def class_name(kind: AssetClass) -> str:
-    """The name that questions use for a class."""
-    return CLASS_NAMES[kind]
+    return float(returns.std(ddof=1) * np.sqrt(YEAR))

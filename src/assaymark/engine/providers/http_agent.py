@@ -67,7 +67,13 @@ OUTSIDE: Final = tuple(f"{provider}/" for provider in _ARGUMENTS)
 
 @record
 class MarketContext(Context):
-    """A context of the benchmark's pipeline: what its prompt says in words and tables, as numbers."""
+    """A context of the benchmark's pipeline: what its prompt says in words and tables, as numbers.
+
+    ``instruments`` give the order of everything that comes as rows and columns. ``returns`` are daily simple returns, a
+    row a day, oldest first, the last one of the decision day; ``correlations`` are those of these returns.
+    ``horizon_days`` is how many trading days ahead views look. ``views`` and ``signals`` are the agent's own answers to
+    the stages before, as they were read; ``weights`` the shares of net asset value that are held before the trade.
+    """
 
     stage: Literal["S1", "S2", "S3"]
     returns: tuple[tuple[float, ...], ...]
@@ -80,7 +86,11 @@ class MarketContext(Context):
 
 @record
 class QuestionContext(Context):
-    """A context of a question of the benchmark."""
+    """A context of a question of the benchmark.
+
+    ``given`` are the numbers that the prompt states, by name and with the digits that it prints; of a question whose
+    text is somebody else's there are none. What is left out of a restricted prompt is left out of them too.
+    """
 
     template: str
     given: Mapping[str, JSON] = field(default_factory=dict)
@@ -88,7 +98,10 @@ class QuestionContext(Context):
 
 @record
 class AgentRequest:
-    """What an external agent is sent: all that it may use, and the JSON Schema of the answer."""
+    """What an external agent is sent: all that it may use, and the JSON Schema of the answer.
+
+    As JSON it is the user message of the call, and the body of the POST.
+    """
 
     context: Context | MarketContext | QuestionContext
     reply_schema: Mapping[str, JSON]
@@ -532,42 +545,34 @@ async def _awaited(result: Awaitable[object]) -> object:
 
 
 def _text(result: object) -> str | AgentFailure:
-    """What was returned as the text of a reply."""
+    """What was returned as the text of a reply; a decision in the reply format, as far as it is of its own form."""
     if isinstance(result, str):
         return result
-    if isinstance(result, Decision | Mapping):
-        try:
-            raw = to_json(result)
-            return canonical_json(_orders(raw) if "actions" in raw and "orders" not in raw else raw)
-        except (TypeError, ValueError, RecursionError) as exc:
-            return failure("wrong type", f"what was returned has no JSON form: {_named(exc)}")
-    seen = type(result).__name__
-    return failure("wrong type", f"must return a mapping, a JSON text or a Decision (got {seen})")
-
-
-def _orders(decision: dict[str, JSON]) -> dict[str, JSON]:
-    """A decision in the reply format. What is not of a decision's form stays as it is, for the reader to refuse."""
-    actions: JSON = decision["actions"]
-    rationales: JSON = decision.get("rationales")
-    found = {"orders": actions, "rationale": decision.get("rationale")}
-    if _is_list_of_objects(actions):
-        found["orders"] = [
-            {"instrument": action.get("instrument"), "side": action.get("kind")}
-            | ({} if action.get("quantity") is None else {"quantity": action["quantity"]})
-            for action in actions
-            if action.get("kind") not in _NOT_TRADED
-        ]
-    if _is_list_of_objects(rationales):
-        judged = [
-            str(rationale.get("text", ""))
-            for rationale in rationales
-            if rationale.get("kind", "summary") in JUDGED_KINDS
-        ]
-        found["rationale"] = "\n\n".join(judged)
-    agent = decision.get("agent")
-    said = agent if isinstance(agent, dict) else {}
-    optional = {"confidence": decision.get("confidence"), **{name: said.get(name) for name in ("model", "fingerprint")}}
-    return found | {name: value for name, value in optional.items() if value is not None and value != ""}
+    if not isinstance(result, Decision | Mapping):
+        seen = type(result).__name__
+        return failure("wrong type", f"must return a mapping, a JSON text or a Decision (got {seen})")
+    try:
+        raw = to_json(result)
+        if "actions" not in raw or "orders" in raw:
+            return canonical_json(raw)
+        # what is not of a decision's form stays as it is, for the reader to refuse
+        found: dict[str, JSON] = {"orders": raw["actions"], "rationale": raw.get("rationale")}
+        if _is_list_of_objects(actions := raw["actions"]):
+            found["orders"] = [
+                {"instrument": one.get("instrument"), "side": one.get("kind")}
+                | ({} if one.get("quantity") is None else {"quantity": one["quantity"]})
+                for one in actions
+                if one.get("kind") not in _NOT_TRADED
+            ]
+        if _is_list_of_objects(texts := raw.get("rationales")):
+            judged = [str(one.get("text", "")) for one in texts if one.get("kind", "summary") in JUDGED_KINDS]
+            found["rationale"] = "\n\n".join(judged)
+        agent = raw.get("agent")
+        said = agent if isinstance(agent, dict) else {}
+        optional = {"confidence": raw.get("confidence"), **{name: said.get(name) for name in ("model", "fingerprint")}}
+        return canonical_json(found | {name: one for name, one in optional.items() if one is not None and one != ""})
+    except (TypeError, ValueError, RecursionError) as exc:
+        return failure("wrong type", f"what was returned has no JSON form: {_named(exc)}")
 
 
 def _is_list_of_objects(raw: JSON) -> bool:

@@ -84,12 +84,9 @@ def frame(
 
 
 def both(
-    name: str,
-    title: str,
-    desc: str,
-    draw: Callable[[str, float], tuple[Sequence[svg.Element], float]],
+    name: str, title: str, desc: str, draw: Callable[[str, float], tuple[Sequence[svg.Element], float]],
     wide: float = WIDE,
-) -> tuple[str, str]:
+) -> tuple[str, str]:  # fmt: skip
     """A figure for a screen, or half of one, and for a phone; ``draw`` gives its marks and how high it is."""
     made = []
     for kind, width in (("wide", wide), ("narrow", NARROW)):

@@ -24,12 +24,9 @@ _SHAPES: Final[tuple[Shape, ...]] = ("circle", "square", "triangle", "diamond", 
 _HUES: Final = ("k2", "k3", "k4")
 
 PARTS: Final = (
-    ("stable", "stable", "grey"),
-    ("positional", "positional", "solid"),
-    ("one_sided", "one-sided", "lines"),
-    ("other_pairs", "other", "cross"),
-    ("no_preference", "no preference", "empty"),
-)
+    ("stable", "stable", "grey"), ("positional", "positional", "solid"), ("one_sided", "one-sided", "lines"),
+    ("other_pairs", "other", "cross"), ("no_preference", "no preference", "empty"),
+)  # fmt: skip
 """The classes of pairs: name of the measurement, word, and fill."""
 
 

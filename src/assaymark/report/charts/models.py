@@ -52,11 +52,8 @@ def tier_chart(
     if roomy:
         left, right = min(max(160.0, longest), 270.0), width - min(max(190.0, beside), 270.0)
     scale, parts, y, ticks = (
-        Scale(*axis, left, right),
-        list[svg.Element]([hatch(f"{name}-h")]),
-        6.0,
-        c.scale_ticks(*axis),
-    )
+        Scale(*axis, left, right), list[svg.Element]([hatch(f"{name}-h")]), 6.0, c.scale_ticks(*axis),
+    )  # fmt: skip
     for level in dict.fromkeys(row.level for row in rows):
         parts.append(hatch(f"{name}-{KINDS[level]}", f"{KINDS[level]}l"))
     why = [part for one in why for part in wrap(one, int((right - left - 20) / 7.4))]
@@ -306,13 +303,11 @@ def stress_scatter(
                 if abs(down(tick) - edge) > 13:
                     parts.append(label(left - 6, down(tick) + 4, number(-tick, 0), "tk", "end"))
         parts += [
-            line(left, edge, right, edge, "gs"),
-            label(left - 6, edge + 4, number(-100 * tolerance, 0), "tb tk", "end"),
+            line(left, edge, right, edge, "gs"), label(left - 6, edge + 4, number(-100 * tolerance, 0), "tb tk", "end"),
             label(width - 8, edge - 8, "passes", "tk halo", "end"),
-            label(width - 8, edge + 16, "fails", "tb tk halo", "end"),
-            line(left, floor, right, floor, "axis"),
+            label(width - 8, edge + 16, "fails", "tb tk halo", "end"), line(left, floor, right, floor, "axis"),
             label(right, height - 6, f"{fit(f'Sharpe ratio, {window}', width - 60, 12)} →", "tk", "end"),
-        ]
+        ]  # fmt: skip
         taken = [Box(width - 54, edge - 18, right, edge - 2), Box(width - 54, edge + 4, right, edge + 20)]
         for tick in _multiples(low, high, step):
             parts.append(label(across(tick), floor + 18, number(tick, 0 if step >= 1 else 1), "tk", "middle"))

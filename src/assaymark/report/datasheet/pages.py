@@ -338,21 +338,16 @@ _CELL: Final = (150.0, 28.0)  # height of a small multiple, and of its head
 _BASES: Final = {"between.kappa_content": "the text, orders averaged", "between.kappa": "the slot, call by call"}
 _PAIRS: Final = ("raw", "stable", "positional", "one_sided", "other_pairs", "flip_rate")
 _ARMED: Final[tuple[tuple[str, dict[str, str]], ...]] = (
-    ("dark_current", {}),
-    *((f"delta0.{name}", {"condition": r.SAME}) for name in _PAIRS),
+    ("dark_current", {}), *((f"delta0.{name}", {"condition": r.SAME}) for name in _PAIRS),
     ("delta0.raw", {"condition": "different_subset"}),
     *((f"truth.{name}", {}) for name in ("accuracy", "both", "one", "none")),
-    *(("sensitivity", {"delta": delta}) for delta in ("0.5", "1", "5")),
-    ("threshold", {}),
-    ("d_prime", {"delta": "1"}),
-    ("filler.preference", {}),
-    ("pair.invalid_share", {}),
-)
+    *(("sensitivity", {"delta": delta}) for delta in ("0.5", "1", "5")), ("threshold", {}), ("d_prime", {"delta": "1"}),
+    ("filler.preference", {}), ("pair.invalid_share", {}),
+)  # fmt: skip
 _UNARMED: Final[tuple[tuple[str, dict[str, str]], ...]] = (
-    ("criterion.shift", {"condition": r.SAME}),
-    ("criterion.shift", {"condition": "ladder", "delta": "1"}),
+    ("criterion.shift", {"condition": r.SAME}), ("criterion.shift", {"condition": "ladder", "delta": "1"}),
     ("repeat.stability", {}),
-)
+)  # fmt: skip
 
 
 def comparison_lead(sheets: Sequence[r.DatasheetIndex]) -> str:
@@ -531,11 +526,8 @@ def judges_frame(first: str = COMPARISON, site: Site = ALONE) -> Frame:
 
 
 def render_datasheet(
-    sheet: Datasheet,
-    peers: Sequence[Datasheet] = (),
-    frame: Frame | None = None,
-    rests: Rests = lambda _: (),
-) -> Mapping[str, str]:
+    sheet: Datasheet, peers: Sequence[Datasheet] = (), frame: Frame | None = None, rests: Rests = lambda _: (),
+) -> Mapping[str, str]:  # fmt: skip
     """The page of one judge and its summary figure, as relative path -> text. Equal datasheets give equal bytes.
 
     >>> sheet = Datasheet(judge="quay-j", measurements=(), sketch=(), calls={"all": 0}, tasks=0, source="run")

@@ -27,32 +27,21 @@ _HASHED: Final = re.compile(r".*-[0-9a-f]{8}")
 
 
 _TITLES: Final[Mapping[str, tuple[str, str]]] = {
-    "dark_current": ("vacuum", "Dark current"),
-    "graded_vacuum": ("vacuum", "Preference, nearly identical texts"),
-    "delta0.raw": ("equal", "False preference"),
-    "delta0.tie_rate": ("equal", "Tie rate"),
+    "dark_current": ("vacuum", "Dark current"), "graded_vacuum": ("vacuum", "Preference, nearly identical texts"),
+    "delta0.raw": ("equal", "False preference"), "delta0.tie_rate": ("equal", "Tie rate"),
     "delta0.stable": ("equal", "Stable cross-sensitivity"),
-    "delta0.positional": ("equal", "Positional false preference"),
-    "delta0.one_sided": ("equal", "One-sided commit"),
-    "delta0.other": ("equal", "Other, in the sum"),
-    "delta0.no_preference": ("equal", "No preference in either order"),
+    "delta0.positional": ("equal", "Positional false preference"), "delta0.one_sided": ("equal", "One-sided commit"),
+    "delta0.other": ("equal", "Other, in the sum"), "delta0.no_preference": ("equal", "No preference in either order"),
     "delta0.other_pairs": ("equal", "Pairs with an unusable reply"),
     "delta0.flip_rate": ("equal", "Flip rate among decided pairs"),
-    "delta0.slot_1_share": ("equal", "Slot 1 among positional pairs"),
-    "truth.accuracy": ("truth", "Right calls"),
-    "truth.both": ("truth", "Right in both orders"),
-    "truth.one": ("truth", "Right in one order only"),
-    "truth.none": ("truth", "Right in neither order"),
-    "sensitivity": ("ladder", "Sensitivity"),
-    "tie_rate": ("ladder", "Tie rate"),
-    "wrong_rate": ("ladder", "Wrong choice"),
-    "conditional_accuracy": ("ladder", "Accuracy of decided calls"),
-    "miss_by_tie": ("ladder", "Miss by tie"),
-    "d_prime": ("ladder", "d′"),
-    "threshold": ("ladder", "Detection threshold, 75 %"),
+    "delta0.slot_1_share": ("equal", "Slot 1 among positional pairs"), "truth.accuracy": ("truth", "Right calls"),
+    "truth.both": ("truth", "Right in both orders"), "truth.one": ("truth", "Right in one order only"),
+    "truth.none": ("truth", "Right in neither order"), "sensitivity": ("ladder", "Sensitivity"),
+    "tie_rate": ("ladder", "Tie rate"), "wrong_rate": ("ladder", "Wrong choice"),
+    "conditional_accuracy": ("ladder", "Accuracy of decided calls"), "miss_by_tie": ("ladder", "Miss by tie"),
+    "d_prime": ("ladder", "d′"), "threshold": ("ladder", "Detection threshold, 75 %"),
     "criterion.shift": ("strict", "Criterion shift, strict minus tie allowed"),
-    "filler.preference": ("other", "Filler preferred"),
-    "pair.invalid_share": ("other", "Unusable replies"),
+    "filler.preference": ("other", "Filler preferred"), "pair.invalid_share": ("other", "Unusable replies"),
     "repeat.stability": ("other", "Repeat stability"),
     "between.kappa_content": ("other", "Agreement with another judge by content, κ"),
     "between.kappa": ("other", "Agreement with another judge by position, κ"),
@@ -60,30 +49,19 @@ _TITLES: Final[Mapping[str, tuple[str, str]]] = {
     "point.slope": ("point", "Points per requirement"),
     "point.order": ("point", "Neighbouring steps in the right order"),
     "point.verbosity": ("point", "Points per 100 words of filler"),
-    "human.kappa": ("people", "Agreement with people, κ"),
-    "human.ceiling": ("people", "Agreement of two people, κ"),
-    "human.icc": ("people", "Agreement with people, ICC"),
-    "human.bias": ("people", "Judge minus people"),
-    "human.tpr": ("people", "Passes of people found"),
-    "human.tnr": ("people", "Failures of people found"),
-    "drift": ("drift", "Drift, new minus old"),
-    "drift.verdict": ("drift", "Drift verdict"),
-}
+    "human.kappa": ("people", "Agreement with people, κ"), "human.ceiling": ("people", "Agreement of two people, κ"),
+    "human.icc": ("people", "Agreement with people, ICC"), "human.bias": ("people", "Judge minus people"),
+    "human.tpr": ("people", "Passes of people found"), "human.tnr": ("people", "Failures of people found"),
+    "drift": ("drift", "Drift, new minus old"), "drift.verdict": ("drift", "Drift verdict"),
+}  # fmt: skip
 _LOG_TITLES: Final = {"delta0.raw": "Preference", "delta0.stable": "Same text in both orders",
                       "delta0.positional": "Same slot in both orders",
                       "dark_current": "Preference, one text in both slots"}  # fmt: skip
 GROUPS: Final[Mapping[str, str]] = {
-    "vacuum": "Vacuum",
-    "equal": "Equal texts",
-    "truth": "Truth",
-    "ladder": "Ladder",
-    "strict": "Strict prompt",
-    "other": "Filler, replies, repeats",
-    "point": "One text at a time",
-    "people": "People",
-    "drift": "Drift",
+    "vacuum": "Vacuum", "equal": "Equal texts", "truth": "Truth", "ladder": "Ladder", "strict": "Strict prompt",
+    "other": "Filler, replies, repeats", "point": "One text at a time", "people": "People", "drift": "Drift",
     "more": "Further",
-}
+}  # fmt: skip
 """The groups of the table of every measurement, in its order."""
 
 
@@ -274,15 +252,10 @@ class Plot:
         """The figure for half a screen and for a phone."""
         wide, narrow = f"{self.name}-w", f"{self.name}-n"
         return Figure(
-            self.title,
-            self.caption,
-            self.draw(wide, HALF).framed(wide, self.title, self.described, "wide"),
-            self.draw(narrow, NARROW).framed(narrow, self.title, self.described, "narrow"),
-            self.table,
-            None,
-            self.judges,
-            self.note,
-        )
+            self.title, self.caption, self.draw(wide, HALF).framed(wide, self.title, self.described, "wide"),
+            self.draw(narrow, NARROW).framed(narrow, self.title, self.described, "narrow"), self.table, None,
+            self.judges, self.note,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,21 +278,14 @@ def plot_blocks(plots: Sequence[Plot | Missing]) -> Beside:
 
 ARMS: Final[Mapping[str, str]] = {BASE: "ties allowed", STRICT: "strict about ties"}
 _CONDITIONS: Final = {
-    "same_subset": "equal texts",
-    "different_subset": "equally many requirements, other ones",
-    "graded_vacuum": "nearly identical texts",
-    "vacuum": "nothing to choose between",
-    "ladder": "ladder",
+    "same_subset": "equal texts", "different_subset": "equally many requirements, other ones",
+    "graded_vacuum": "nearly identical texts", "vacuum": "nothing to choose between", "ladder": "ladder",
     "filler": "filler",
-}
+}  # fmt: skip
 _VARIANTS: Final = {
-    "empty": "empty texts",
-    "whitespace": "white space only",
-    "identical": "identical texts",
-    "typo": "one typing error",
-    "unit": "one unit written otherwise",
-    "synonym": "one synonym",
-}
+    "empty": "empty texts", "whitespace": "white space only", "identical": "identical texts",
+    "typo": "one typing error", "unit": "one unit written otherwise", "synonym": "one synonym",
+}  # fmt: skip
 _SIGNED: Final = ("criterion.shift", "drift")
 _TWO: Final = ("d_prime", "threshold", "point.vacuum_score", "point.slope", "point.verbosity")
 

@@ -203,12 +203,9 @@ def quiet_answer(sheet: r.DatasheetIndex) -> str:
 
 ONE = 1.0
 _RATES = (
-    ("sensitivity", "Picks the better"),
-    ("tie_rate", "Ties"),
-    ("wrong_rate", "Picks the worse"),
-    ("conditional_accuracy", "Right when decided"),
-    ("d_prime", "d′"),
-)
+    ("sensitivity", "Picks the better"), ("tie_rate", "Ties"), ("wrong_rate", "Picks the worse"),
+    ("conditional_accuracy", "Right when decided"), ("d_prime", "d′"),
+)  # fmt: skip
 
 
 def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot | r.Missing:
@@ -455,13 +452,8 @@ def _row_order(measurement: Measurement) -> tuple[object, ...]:
     step = float(delta) if delta.replace(".", "", 1).isdigit() else 0.0
     other = labels.get("condition", "") != r.SAME
     return (
-        labels.get("prompt") == STRICT,
-        r.rank_of(measurement.name),
-        other,
-        "variant" in labels,
-        step,
-        measurement.id,
-    )
+        labels.get("prompt") == STRICT, r.rank_of(measurement.name), other, "variant" in labels, step, measurement.id,
+    )  # fmt: skip
 
 
 def _inside(measurement: Measurement, value: float) -> bool:
@@ -476,10 +468,9 @@ _OF: Final = re.compile(r"([^\[]+)(?:\[(.*)\])?", re.DOTALL)
 _ROWS: Final = 12
 _LESS: Final = ("different_subset", "delta=2", "delta=3", "delta=4")
 _VERDICTS: Final = {
-    "same instrument": "No shift was found",
-    "shifted": "The judge has shifted",
+    "same instrument": "No shift was found", "shifted": "The judge has shifted",
     "not comparable": "The two datasheets cannot be compared",
-}
+}  # fmt: skip
 _POINTS: Final = (
     ("vacuum_score", "What does it give for nothing?", "Mean score of texts without content",
      "a text without content gets {} points"),

@@ -151,12 +151,9 @@ EQUAL_WEIGHT: Final = ("EqW", "equal weight", "equal-weight", "equal_weight")
 """How equal weight may be called among the baselines."""
 
 STAGES: Final[Mapping[str, tuple[str, str]]] = {
-    "S1": ("outlook", "Market interpretation"),
-    "S2": ("signals", "Signal generation"),
-    "S3": ("weights", "Weight optimisation"),
-    "S4": ("trading", "Execution"),
-    "S5": ("risk", "Risk monitoring"),
-}
+    "S1": ("outlook", "Market interpretation"), "S2": ("signals", "Signal generation"),
+    "S3": ("weights", "Weight optimisation"), "S4": ("trading", "Execution"), "S5": ("risk", "Risk monitoring"),
+}  # fmt: skip
 
 
 def kind_of(verdict: Verdict) -> Kind:

@@ -32,15 +32,10 @@ SHOWN: Final = 4
 """How many sentences of a level a reader meets first."""
 
 _SCOPES: Final = {
-    "first": "a first rank",
-    "within": "a pair within the margin",
-    "gates": "drawdown limit, counted",
-    "gate": "drawdown limit",
-    "beats": "against equal weight",
-    "dissociation": "questions and pipeline",
-    "above": "a pair of models",
-    "other": "benchmark",
-}
+    "first": "a first rank", "within": "a pair within the margin", "gates": "drawdown limit, counted",
+    "gate": "drawdown limit", "beats": "against equal weight", "dissociation": "questions and pipeline",
+    "above": "a pair of models", "other": "benchmark",
+}  # fmt: skip
 
 
 def said_levels(book: BenchmarkIndex) -> Iterator[SaidLevel]:
@@ -211,12 +206,10 @@ def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
         axis, profile, rows = score_axis(ends), board.board.name, list[b.Row]()
         over_all = profile == bench.ALL
         heads: tuple[b.Inline, ...] = (
-            "Model",
-            *((f"{name} ", b.small(words)) for name, (words, _) in bench.STAGES.items()),
-            ("CEPS", Markup(score_head(axis))),
-            f"CEPS, {percent(book.run.plan.level)} interval",
+            "Model", *((f"{name} ", b.small(words)) for name, (words, _) in bench.STAGES.items()),
+            ("CEPS", Markup(score_head(axis))), f"CEPS, {percent(book.run.plan.level)} interval",
             "Stress limits" if over_all else "Stress limit",
-        )
+        )  # fmt: skip
         for head in (*group_heads(book, board), *unscored_heads(book, board)):
             rows.append(b.Row((head.shown,)))
             for model in head.members:

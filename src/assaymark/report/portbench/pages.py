@@ -24,17 +24,12 @@ from assaymark.text import clean, count
 _HISTORIES, _EPISODES, _QUESTIONS, _SCORES = "histories.html", "episodes.html", "questions.html", "scores.html"
 _PROFILES: Final = "profiles.html"
 _NAV: Final = (
-    p.Link("results", "index.html", "Board"),
-    p.Link("scores", _SCORES, "Scores"),
-    p.Link("profiles", _PROFILES, "Profiles"),
-    p.Link("histories", _HISTORIES, "Histories"),
-    p.Link("episodes", _EPISODES, "Decisions"),
-    p.Link("questions", _QUESTIONS, "Questions"),
-    p.Link("claims", "claims.html", "Sentences"),
-    p.Link("data", "data.html", "Data"),
-    p.Link("snapshots", "snapshots.html", "Snapshots"),
-    p.Link("measurements", "measurements.html", "Measurements"),
-)
+    p.Link("results", "index.html", "Board"), p.Link("scores", _SCORES, "Scores"),
+    p.Link("profiles", _PROFILES, "Profiles"), p.Link("histories", _HISTORIES, "Histories"),
+    p.Link("episodes", _EPISODES, "Decisions"), p.Link("questions", _QUESTIONS, "Questions"),
+    p.Link("claims", "claims.html", "Sentences"), p.Link("data", "data.html", "Data"),
+    p.Link("snapshots", "snapshots.html", "Snapshots"), p.Link("measurements", "measurements.html", "Measurements"),
+)  # fmt: skip
 _PAGE_OF_HISTORIES: Final = 850_000
 """Bytes of histories on one page: their drawings are counted as they are, so that little is left for surprises."""
 

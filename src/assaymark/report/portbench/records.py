@@ -157,12 +157,8 @@ def _talk(asked: str, said: str) -> b.Beside:
 
 
 _STATES: Final[Mapping[str, str]] = {
-    "ok": "",
-    "partial": "read in part",
-    "invalid": "could not be read",
-    "refused": "refused",
-    "truncated": "cut off",
-}
+    "ok": "", "partial": "read in part", "invalid": "could not be read", "refused": "refused", "truncated": "cut off",
+}  # fmt: skip
 _TEXT, _ROWS, _CELL, _LINES, _COLUMNS, _QUESTION = 4_000, 400, 120, 40, 12, 6_000
 
 
@@ -240,14 +236,9 @@ def episodes_table(book: BenchmarkIndex, paths: Sequence[str]) -> b.Table:
 
 
 TEMPLATES: Final = {
-    "T1": "direction",
-    "T2": "value at risk",
-    "T3": "position size",
-    "T4": "two assets",
-    "T5": "best mix",
-    "T6": "rebalance",
-    "T7": "regime",
-}
+    "T1": "direction", "T2": "value at risk", "T3": "position size", "T4": "two assets", "T5": "best mix",
+    "T6": "rebalance", "T7": "regime",
+}  # fmt: skip
 DIFFERENCE: Final = "full less restricted"
 """The condition under which the cost of taking context out is measured."""
 

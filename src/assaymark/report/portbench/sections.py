@@ -32,23 +32,14 @@ _BRUSHED, _FIRST_PAGE = 14_000, 3_000
 """How many values of a day the page of histories and the first page hold for brushes; files of data have them all."""
 
 _BASELINES: Final = {
-    "EqW": "Equal weight",
-    "RP": "Inverse volatility",
-    "CRP": "Equal risk",
-    "MinVar": "Minimum variance",
-}
+    "EqW": "Equal weight", "RP": "Inverse volatility", "CRP": "Equal risk", "MinVar": "Minimum variance",
+}  # fmt: skip
 _FIGURES: Final = (
-    ("total_return", "Return, %", "signed"),
-    ("volatility", "Volatility, %", "percent"),
-    ("sharpe", "Sharpe", "ratio"),
-    ("sortino", "Sortino", "number"),
-    ("calmar", "Calmar", "number"),
-    ("drawdown", "Maximum drawdown, %", "fall"),
-    ("turnover", "Turnover, %", "percent"),
-    ("holdings", "Holdings", "count"),
-    ("largest_weight", "Largest weight, %", "percent"),
-    ("buys", "Buy signals, %", "percent"),
-)
+    ("total_return", "Return, %", "signed"), ("volatility", "Volatility, %", "percent"), ("sharpe", "Sharpe", "ratio"),
+    ("sortino", "Sortino", "number"), ("calmar", "Calmar", "number"), ("drawdown", "Maximum drawdown, %", "fall"),
+    ("turnover", "Turnover, %", "percent"), ("holdings", "Holdings", "count"),
+    ("largest_weight", "Largest weight, %", "percent"), ("buys", "Buy signals, %", "percent"),
+)  # fmt: skip
 
 
 # --- histories --------------------------------------------------------------------------------------------------------
@@ -402,23 +393,16 @@ def stress_answer(book: BenchmarkIndex) -> str:
 
 
 _TITLES: Final = {
-    "bench.level": "Level on a leaderboard",
-    "contrast": "Paired difference of two models",
+    "bench.level": "Level on a leaderboard", "contrast": "Paired difference of two models",
     "order.autocorrelation": "Autocorrelation of clusters in time, lag 1",
-    "order.detectable": "Smallest detectable difference, for a leader",
-    "bench.stage": "Mean score of a stage",
-    "bench.ceiling": "Mean score of true answers",
-    "bench.adaptation": "Adaptation to the profile",
-    "bench.drawdown": "Maximum drawdown",
-    "bench.sharpe": "Sharpe ratio",
-    "bench.sharpe.contrast": "Sharpe ratio against equal weight",
-    "bench.performance": "Performance",
-    "bench.baseline": "Performance of a baseline",
-    "bench.stress": "Stress score",
-    "bench.risk_safe": "CEPS of a stress window",
-    "bench.question": "Mean score on questions",
+    "order.detectable": "Smallest detectable difference, for a leader", "bench.stage": "Mean score of a stage",
+    "bench.ceiling": "Mean score of true answers", "bench.adaptation": "Adaptation to the profile",
+    "bench.drawdown": "Maximum drawdown", "bench.sharpe": "Sharpe ratio",
+    "bench.sharpe.contrast": "Sharpe ratio against equal weight", "bench.performance": "Performance",
+    "bench.baseline": "Performance of a baseline", "bench.stress": "Stress score",
+    "bench.risk_safe": "CEPS of a stress window", "bench.question": "Mean score on questions",
     "bench.dissociation": "Questions and pipeline, rank correlation",
-}
+}  # fmt: skip
 
 
 def every_measurement(book: BenchmarkIndex, rests: Rests = lambda _: ()) -> tuple[MeasuredRow, ...]:

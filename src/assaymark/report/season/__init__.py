@@ -15,15 +15,6 @@ from assaymark.report.season.index import (
 from assaymark.report.season.pages import season_frame, site_pages, write_site
 
 __all__ = [
-    "SeasonClaimLine",
-    "SeasonGradeView",
-    "SeasonPath",
-    "SeasonRefusal",
-    "SeasonRule",
-    "SeasonRun",
-    "SeasonStep",
-    "SeasonTrade",
-    "season_frame",
-    "site_pages",
-    "write_site",
-]
+    "SeasonClaimLine", "SeasonGradeView", "SeasonPath", "SeasonRefusal", "SeasonRule", "SeasonRun", "SeasonStep",
+    "SeasonTrade", "season_frame", "site_pages", "write_site",
+]  # fmt: skip

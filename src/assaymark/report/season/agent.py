@@ -171,12 +171,8 @@ def _lookahead(book: AgentIndex, usable: Sequence[SeasonGradeView]) -> Iterator[
         )
         said_why = b.written(f" {words.quoted(why)}") if why else ""
         yield (
-            mark,
-            b.bold(clean(one.judge, 60)),
-            f": {words.word('lookahead_word', one.lookahead or '')}",
-            said_why,
-            ".",
-        )
+            mark, b.bold(clean(one.judge, 60)), f": {words.word('lookahead_word', one.lookahead or '')}", said_why, ".",
+        )  # fmt: skip
 
 
 def _reliability(book: AgentIndex, found: int) -> b.Inline:

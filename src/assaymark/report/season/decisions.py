@@ -55,9 +55,8 @@ def decision_keys(step: SeasonStep) -> tuple[str, ...]:
     """What a decision is looked for by: traded, rejected, no answer, nothing of it, a mismatch."""
     came = {
         TRADED: any(fill.kind == "order" for fill in step.fills),
-        REFUSED: bool(step.refusals) or REJECTED in step.flags,
-        SILENT: unanswered(step),
-    }
+        REFUSED: bool(step.refusals) or REJECTED in step.flags, SILENT: unanswered(step),
+    }  # fmt: skip
     came |= {QUIET: not any(came.values()), WRONG: bool(step.mismatches)}
     return tuple(key for key in FILTERS if came[key])
 

@@ -67,11 +67,9 @@ def band_strip(bands: Bands, scale: Scale, level: Level, points: Sequence[Judged
         return row_mark([rect(1, 5, WIDTH - 2, 18, "void", f"url(#{_HATCH})")], WIDTH, 28)
     parts: list[svg.Element] = [
         rect(scale.left, 6, mixed - scale.left, 16, "novoid", f"url(#{_HATCH})"),
-        rect(mixed, 6, strong - mixed, 16, "panel"),
-        line(scale.left, 14, scale.right, 14, "hair"),
-        line(mixed, 4, mixed, 24, "axis"),
-        line(strong, 4, strong, 24, "axis"),
-    ]
+        rect(mixed, 6, strong - mixed, 16, "panel"), line(scale.left, 14, scale.right, 14, "hair"),
+        line(mixed, 4, mixed, 24, "axis"), line(strong, 4, strong, 24, "axis"),
+    ]  # fmt: skip
     kind, values = _KIND[level], [value for value, _ in points]
     if max(values) > min(values):
         parts.append(line(scale(min(values)), 14, scale(max(values)), 14, f"{kind}s"))
@@ -99,12 +97,10 @@ def part_figure(
         above, scale, bottom = left < 228, Scale(0.0, 100.0, left, width - 14), _TOP + height * len(rows)
         mixed, strong = scale(bands.mixed), scale(bands.strong)
         parts: list[svg.Element] = [
-            hatch(f"{key}-h"),
-            rect(scale.left, _TOP, mixed - scale.left, bottom - _TOP, "novoid", f"url(#{key}-h)"),
-            rect(mixed, _TOP, strong - mixed, bottom - _TOP, "panel"),
-            line(mixed, _TOP, mixed, bottom, "axis"),
+            hatch(f"{key}-h"), rect(scale.left, _TOP, mixed - scale.left, bottom - _TOP, "novoid", f"url(#{key}-h)"),
+            rect(mixed, _TOP, strong - mixed, bottom - _TOP, "panel"), line(mixed, _TOP, mixed, bottom, "axis"),
             line(strong, _TOP, strong, bottom, "axis"),
-        ]
+        ]  # fmt: skip
         room = (mixed - scale.left, strong - mixed, scale.right - strong)
         if all(text_width(text, 12) <= size + 10 for text, size in zip(names, room, strict=True)):
             parts += _names(bands, scale, names, _TOP - 10)
@@ -125,9 +121,8 @@ def _part(row: PartRow, scale: Scale, top: float, middle: float | None) -> list[
         text = y + 4.5
     found: list[svg.Element] = [
         label(start, text, fit(title, right - start - text_width(weight, 12) - 10, 13), halo.strip()),
-        label(right, text, weight, f"tk{halo}", "end"),
-        line(scale.left, y, scale.right, y, "hair"),
-    ]
+        label(right, text, weight, f"tk{halo}", "end"), line(scale.left, y, scale.right, y, "hair"),
+    ]  # fmt: skip
     if not points:
         return [*found, rect(scale.left + 1, y - 7, scale.right - scale.left - 2, 14, "void")]
     for given, counted in lowered:

@@ -161,11 +161,9 @@ def _index(book: SeasonIndex, folder: str, accounts: b.Section | None, data: str
         now = words.say("accounts.now_lede", day=words.day(run.last))
         sections.append(b.Section("now", words.say("accounts.now"), now, (b.Beside(columns),)))
     files = {
-        "verdicts": feeds.VERDICTS,
-        "standings": feeds.STANDINGS,
-        "decisions": feeds.DECISIONS,
+        "verdicts": feeds.VERDICTS, "standings": feeds.STANDINGS, "decisions": feeds.DECISIONS,
         **({"accounts": DATA} if data else {}),
-    }
+    }  # fmt: skip
     links = b.spaced((b.Linked(words(f"index.{key}"), file) for key, file in files.items()), ", ")
     downloads: b.Inline = (b.bold(words("index.download")), ": ", links)
     deeper = (b.Items((*go_deeper(words), downloads), "defs"),)
@@ -249,12 +247,11 @@ def _rules(book: SeasonIndex) -> b.Page:
         groups.setdefault(rule.group, []).append((code(clean(rule.name, 80)), value, words.text(rule.meaning)))
     heads = words("rules.field"), words("rules.value"), words("rules.meaning")
     facts = (
-        (words("rules.season"), clean(run.plan.name, 80)),
-        (words("rules.locked"), words.day(run.locked_at)),
+        (words("rules.season"), clean(run.plan.name, 80)), (words("rules.locked"), words.day(run.locked_at)),
         (words("rules.scoring"), words("rules.plan", version=plan.version, grader=clean(plan.grader, 80))),
         (words("rules.software"), f"assaymark {clean(run.software, 40)}"),
         (words("rules.hash"), code(clean(run.plan_hash, 80))),
-    )
+    )  # fmt: skip
     ends = (("strong", plan.bands.strong, 100), ("mixed", plan.bands.mixed, plan.bands.strong - 1),
             ("weak", 0, plan.bands.mixed - 1))  # fmt: skip
     band_rows = tuple(
@@ -345,10 +342,9 @@ def _changelog(book: SeasonIndex) -> b.Page:
     for at, plan in enumerate(plans):
         key, version = f"scoring.{plan.version}", clean(plan.version, 40)
         facts = (
-            (words("changelog.grader"), clean(plan.grader, 80)),
-            (words("changelog.total"), formula(plan, words)),
+            (words("changelog.grader"), clean(plan.grader, 80)), (words("changelog.total"), formula(plan, words)),
             (words("changelog.digest"), code(plan.digest)),
-        )
+        )  # fmt: skip
         blocks: list[b.Block] = [b.Facts(facts)]
         if not at:
             blocks.append(b.Text(words("changelog.first")))

@@ -22,10 +22,9 @@ LARGE: Final = 10.0
 
 _LINES: Final = 40
 REASONS: Final = {
-    "names an agent, a model or its maker": "author",
-    "identifiers of records and episodes": "identifier",
+    "names an agent, a model or its maker": "author", "identifiers of records and episodes": "identifier",
     "a listed name stands in it, and it is in the universe": "universe",
-}
+}  # fmt: skip
 """The key of the words for each reason of an audit line."""
 
 
@@ -92,12 +91,10 @@ def _judges(book: SeasonIndex) -> b.Table:
         sheet = "" if ":" in sheet or sheet.startswith(("/", "\\")) else clean(sheet, 300)
         cells: list[b.Inline] = [
             (clean(judge.name, 60), b.small(words("panel.family", family=clean(judge.family, 60)))),
-            (clean(judge.model, 80), b.small(words(f"panel.kind.{kind}"))),
-            words.amount(judge.trials),
+            (clean(judge.model, 80), b.small(words(f"panel.kind.{kind}"))), words.amount(judge.trials),
             b.Linked(words("panel.open"), book.up + sheet) if sheet else b.Styled(words("panel.no_datasheet"), "un"),
-            b.Linked(bad, book.link(invalid)),
-            value(alone),
-        ]
+            b.Linked(bad, book.link(invalid)), value(alone),
+        ]  # fmt: skip
         rows.append((*cells, *([value(verbosity, "")] if verbose else [])))
     names = ["preference.judge", "panel.model", "panel.trials", "panel.datasheet", "panel.replies", "panel.alone"]
     heads = tuple(map(words, [*names, *(["panel.verbosity"] if verbose else [])]))

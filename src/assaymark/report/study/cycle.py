@@ -12,13 +12,13 @@ from typing import Final
 from assaymark.errors import InputError
 from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, prices_of, settle
 from assaymark.prompting import judged_rationales
-from assaymark.records import Action, Constraint, Context, Decision, Measurement, Portfolio
+from assaymark.records import Constraint, Context, Decision, Measurement, Portfolio
 from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline
 from assaymark.report.charts.canvas import csv_text
 from assaymark.report.charts.paths import price_chart
-from assaymark.report.inputs import DateProbeView, RunIndex
+from assaymark.report.inputs import RunIndex
 from assaymark.report.study.plan import planted_group
 from assaymark.text import NBSP, clean, count, number, percent, span
 
@@ -88,9 +88,14 @@ def agents_section(book: RunIndex) -> b.Section | None:
         shown_rows.append((clean(regime.name, 60), of, first if first == last else f"{first} and {last}", gone))
     heads = ("Regime", "Cycles", "Cut between", "Instruments left out")
     regimes = b.Table(heads, tuple(shown_rows), frozenset({1}), "", stacked=True)
-    probes: list[Inline] = [
-        (b.Mark("supported" if p.passed else "contradicted"), " ", probe_words(p)) for p in found.probes
-    ]
+    probes: list[Inline] = []
+    for probe in found.probes:
+        asked, dated = count(probe.asked), f"{count(probe.control_hits)} of {count(probe.control_asked)}"
+        probes.append((b.Mark("supported" if probe.passed else "contradicted"), " ", (
+            f"{_PROBES.get(probe.probe, clean(probe.probe, 40))}: {'PASS' if probe.passed else 'FAIL'}. It "
+            f"dated {count(probe.hits)} of {asked} sanitised cycles (chance {percent(probe.chance, 2)}, "
+            f"{t.p_value(probe.p)}) and {dated} with dates and names left in."
+        )))  # fmt: skip
     substrate = book.study.substrate
     if not probes:
         probes.append(
@@ -140,8 +145,13 @@ def agents_section(book: RunIndex) -> b.Section | None:
         b.Group("What did they do?", (b.Text(CAUTION, "cap"), conduct, *b.notes([method]))),
     ]
     if planted:
-        ours = b.notes([b.bold(reference_agents_words(book))])
-        blocks.append(b.Group("", (*ours, b.Beside(planted, "tri")), "agents-planted"))
+        built_in = {view.name for view in book.run.reference_agents}
+        names = [clean(name, 60) for name in sorted(agent.name for agent in book.study.agents) if name in built_in]
+        are = "is a built-in rule" if len(built_in) == 1 else "are built-in rules"
+        said = f"{t.listing(names)} {are} with planted properties, no language model."
+        if built_in.issuperset(agent.name for agent in book.study.agents):
+            said = "Every agent is a built-in rule with planted properties; none is a language model."
+        blocks.append(b.Group("", (*b.notes([b.bold(said)]), b.Beside(planted, "tri")), "agents-planted"))
     cycles = t.counted(sum(regime.cycles for regime in found.regimes), "cycle")
     market = "the built-in invented market" if found.source == "synthetic" else f"the file {clean(found.source, 80)}"
     answer = (
@@ -150,29 +160,6 @@ def agents_section(book: RunIndex) -> b.Section | None:
     )
     example: Inline = (" ", b.Linked("One whole cycle as an example", EXAMPLE)) if found.example is not None else ""
     return b.Section("agents", "What the agents were shown and did", (answer, example), tuple(blocks))
-
-
-def reference_agents_words(book: RunIndex) -> str:
-    """Which agents are built in; empty where none is."""
-    built_in = {view.name for view in book.run.reference_agents}
-    if not built_in:
-        return ""
-    names = sorted(agent.name for agent in book.study.agents)
-    if built_in.issuperset(names):
-        return "Every agent is a built-in rule with planted properties; none is a language model."
-    named = t.listing([clean(name, 60) for name in names if name in built_in])
-    are = "is a built-in rule" if len(built_in) == 1 else "are built-in rules"
-    return f"{named} {are} with planted properties, no language model."
-
-
-def probe_words(found: DateProbeView) -> str:
-    """What a date probe found, in a sentence."""
-    verdict = "PASS" if found.passed else "FAIL"
-    return (
-        f"{_PROBES.get(found.probe, clean(found.probe, 40))}: {verdict}. It dated {count(found.hits)} of "
-        f"{count(found.asked)} sanitised cycles (chance {percent(found.chance, 2)}, {t.p_value(found.p)}) and "
-        f"{count(found.control_hits)} of {count(found.control_asked)} with dates and names left in."
-    )
 
 
 def _share(book: RunIndex, item: Measurement | None) -> Inline:
@@ -357,7 +344,15 @@ def _agent(decision: Decision, context: Context, room: int) -> b.Group:
         said.append("The text goes on in the records.")
         break
     after, problem = _after(decision, context)
-    orders = [order_words(action, context) for action in decision.actions[:_ORDERS]]
+    orders = []
+    for order in decision.actions[:_ORDERS]:  # with what each is worth at the last price
+        did, name = _DONE[order.kind], clean(order.instrument, 40)
+        if order.quantity is None:
+            orders.append(f"{did} {name}".strip())
+            continue
+        price = prices_of(context).get(order.instrument)
+        worth = "" if price is None else f" at {number(price, 4)}, worth {_amount(order.quantity * price)}"
+        orders.append(f"{did} {_amount(order.quantity, 4)} of {name}{worth}")
     if len(decision.actions) > _ORDERS:
         orders.append(f"and {t.counted(len(decision.actions) - _ORDERS, 'more order')}")
     said += [] if decision.confidence is None else [f"Confidence that it gave: {number(decision.confidence)}."]
@@ -406,16 +401,6 @@ def _after(decision: Decision, context: Context) -> tuple[Settlement | None, str
     if after is None or not math.isfinite(after.equity + after.exposure):
         return None, "The orders cannot be settled: their amounts are beyond any number."
     return after, ""
-
-
-def order_words(order: Action, context: Context) -> str:
-    """An order with what it is worth at the last price."""
-    did, name = _DONE[order.kind], clean(order.instrument, 40)
-    if order.quantity is None:
-        return f"{did} {name}".strip()
-    price = prices_of(context).get(order.instrument)
-    worth = "" if price is None else f" at {number(price, 4)}, worth {_amount(order.quantity * price)}"
-    return f"{did} {_amount(order.quantity, 4)} of {name}{worth}"
 
 
 def _amount(value: float, digits: int = 2) -> str:

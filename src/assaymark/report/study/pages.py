@@ -105,7 +105,8 @@ def each_page(
     measured = in_parts("measurements", parts)
     # Claims link to measurements, and pages to both.
     book = replace(book, links=measured_links(measured), made={})
-    made = in_parts("claims", paged_by(cards(book), lambda one: card_bytes(one[1]), _CARDS))
+    sized = paged_by(cards(book), lambda one: len(str(one[1]).encode(errors="surrogatepass")) + _CARD_BYTES, _CARDS)
+    made = in_parts("claims", sized)
     places = {claim: f"{name}#{card.id}" for name, found in made.items() for claim, card in found}
     book = replace(book, claims=places)
     if trail is not None:
@@ -255,11 +256,6 @@ def cards(book: RunIndex) -> tuple[tuple[str, b.Card], ...]:
         card = b.Card(level, TAGS[level], about, tuple(blocks), (*facts, ("Certificate", file)), anchor)
         made.append((claim.id, card))
     return tuple(made)
-
-
-def card_bytes(card: b.Card) -> int:
-    """About how many bytes a card will take on a page."""
-    return len(str(card).encode(errors="surrogatepass")) + _CARD_BYTES
 
 
 def _about(book: RunIndex, item: Measurement, dimension: str) -> str:

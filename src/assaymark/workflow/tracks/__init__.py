@@ -10,7 +10,7 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.workflow.tracks.benchmark import (
-        Wanted, bench_pipeline, bench_qa, bench_report, bench_shown, plan_text, resolved,
+        bench_pipeline, bench_qa, bench_report, bench_shown, plan_text, resolved,
     )  # fmt: skip
     from assaymark.workflow.tracks.benchmark_measure import study_text
     from assaymark.workflow.tracks.benchmark_plan import expected, is_benchmark, open_bench, texts_of_stages
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.workflow.tracks.season_books import SIXTY_FORTY, Account, checked, settle_account
     from assaymark.workflow.tracks.season_context import (
-        SeasonMaterial, agent_context, agent_sections, context_json, day_material, season_material, told,
+        agent_context, agent_sections, context_json, day_material, told,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_day import (
         Journal, alone, journal_path, not_stepping, read_journal, run_season, step_season, times_of,
@@ -28,23 +28,21 @@ if TYPE_CHECKING:
         SeasonJudged, expect_season_judging, judge_season, season_horizons, season_parts, season_probes,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_lock import LockedSeason, is_season, lock_season, open_season, stored_season
-    from assaymark.workflow.tracks.season_measure import (
-        SeasonScores, SeasonTotals, agent_measurements, judge_noise, mean_composites, season_totals,
-        table_measurements,
+    from assaymark.workflow.tracks.season_facts import (
+        SeasonMaterial, agent_measurements, record_notes, season_material, season_notes,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_measures import (
-        judge_measurements, kappa_measurement, probe_measurements, season_findings, season_orders, season_people,
-        written,
+        SeasonScores, SeasonTotals, judge_measurements, judge_noise, kappa_measurement, mean_composites,
+        probe_measurements, season_findings, season_orders, season_people, season_totals, table_measurements, written,
     )  # fmt: skip
     from assaymark.claims.season_plan import Season, is_recorded, parse_season, period_of, read_recorded
-    from assaymark.workflow.tracks.season_publish import decide_judged_season, gates_of, publish_season
+    from assaymark.workflow.tracks.season_publish import (
+        MISQUOTED, OWN, claims_by_judge, decide_judged_season, gates_of, grade_views, ledger_view, publish_season,
+        season_rules, season_run, season_steps,
+    )  # fmt: skip
     from assaymark.workflow.tracks.season_records import (
         BASELINES, CHECKS, DELISTED, FILLS, GRADES, GUESSES, NAVS, REJECTIONS, REPLACED, TIMES, SeasonCheck,
         SeasonGrade, SeasonGuess, SeasonJudgments, SeasonNav, SeasonReplaced, SeasonTime, stated_book,
-    )  # fmt: skip
-    from assaymark.workflow.tracks.season_view import (
-        MISQUOTED, OWN, claims_by_judge, grade_views, ledger_view, record_notes, season_notes, season_rules,
-        season_run, season_steps,
     )  # fmt: skip
 
 __getattr__ = exported(__name__)

@@ -10,20 +10,15 @@ from datetime import UTC, date, datetime, time
 from functools import partial
 from itertools import product
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from assaymark import records
+from assaymark.benchmark import profiles
 from assaymark.benchmark.episode import BaselineResult
 from assaymark.benchmark.plan import BenchPlan
-from assaymark.benchmark.profiles import (
-    RISK_SAFE,
-    STRESS_SCENARIOS,
-    adaptation_score,
-    profile_named,
-    risk_safe,
-    stress_score,
-)
+from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.questions.answers import Cell, tabulate
 from assaymark.benchmark.questions.payloads import Condition
 from assaymark.benchmark.replies import rationale_of
@@ -32,35 +27,16 @@ from assaymark.claims.boards import DISSOCIATION, DRAWDOWN, MISSING, PIPELINE, S
 from assaymark.encoding import content_id
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, LedgerError, NotMeasurableError, Problem
+from assaymark.metrology import measure_orders as orders
 from assaymark.metrology.bootstrap import OverTime, sharpe_ratios
 from assaymark.metrology.checks import Floats
 from assaymark.metrology.estimates import number
-from assaymark.metrology.measure_orders import (
-    RESAMPLES,
-    ScoredItems,
-    board_measurements,
-    level_measurements,
-    rank_agreement,
-)
+from assaymark.metrology.measure_orders import ScoredItems
 from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.scores import excess_replies
 from assaymark.plan import toml_text
 from assaymark.portfolio import max_drawdown, performance
-from assaymark.records import (
-    JSON,
-    Action,
-    Agent,
-    CallFacts,
-    Constraint,
-    Context,
-    Decision,
-    Fact,
-    Instrument,
-    Measurement,
-    Provenance,
-    Rationale,
-    Score,
-)
+from assaymark.records import JSON, Measurement, Score
 from assaymark.report.portbench.book import ALL, QUESTIONS
 from assaymark.workflow.import_records import store_records
 from assaymark.workflow.lock import lock
@@ -86,16 +62,87 @@ _CLOSE: Final = time(21, 0, tzinfo=UTC)
 
 
 def grade_rationales(
-    folder: RunFolder,
-    locked: LockedBench,
-    episodes: Sequence[Episode],
-    models: Mapping[str, Model],
-    now: datetime,
+    folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode], models: Mapping[str, Model], now: datetime,
     progress: Progress = silent,
-) -> RunFolder:
+) -> RunFolder:  # fmt: skip
     """Have the plan's judges grade every rationale: a whole assay with its own lock, verdicts and pages."""
-    within = folder.rationales
-    decisions, contexts = _records(folder, locked, episodes)
+    within, market = folder.rationales, locked.market
+    known = {one.day: one for window in locked.windows for one in map(market.known, window.rows.tolist())}
+    decisions: list[records.Decision] = []
+    contexts: dict[str, records.Context] = {}
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        for episode in episodes:
+            agent, where = episode.agent, f"{episode.result.profile}/{episode.result.window}"
+            keys: defaultdict[date, dict[str, str]] = defaultdict(dict)
+            for day, stage, key in episode.state.asked:
+                keys[day][stage] = key
+            for step, dated in enumerate(episode.result.dates):
+                replies = {stage: ledger.reply(key) for stage, key in keys[dated.day].items()}
+                said = {stage: text for stage, reply in replies.items() if (text := rationale_of(reply.text))}
+                if not said:
+                    continue
+                # what the model could see at S3: the prompt, its numbers, and its limits
+                seen, moment = known[dated.day], datetime.combine(dated.day, _CLOSE)
+                asked = ledger.call(keys[dated.day]["S3"]).messages
+                facts = [
+                    records.Fact(
+                        id=f"{line.ticker}/{name}", instrument=line.ticker, field=name, value=float(value), unit=unit,
+                        available_at=moment,
+                    )
+                    for line in seen.lines
+                    for name, unit in _COLUMNS.items()
+                    if (value := getattr(line, name)) is not None
+                ]  # fmt: skip
+                profile = profile_named(episode.result.profile)
+                limits = [
+                    ("max_weight", profile.equity_cap, "equity and crypto"),
+                    ("min_weight", profile.bond_floor, "bond and cash"),
+                    ("max_drawdown", profile.drawdown_tolerance, "portfolio"),
+                ]
+                context = records.Context(
+                    completeness="complete", cutoff=moment, cutoff_source="the close of the decision date",
+                    prompt="\n\n".join(part.text for message in asked for part in message.parts), facts=tuple(facts),
+                    instruments=tuple(
+                        records.Instrument(id=name, symbol=name, asset_class=kind)
+                        for name, kind in zip(seen.tickers, seen.classes, strict=True)
+                    ),
+                    constraints=tuple(
+                        records.Constraint(kind=kind, limit=limit, unit="nav", scope=scope)
+                        for kind, limit, scope in limits
+                    ),
+                    profile=profile.text,
+                )  # fmt: skip
+                context_id = content_id(context)
+                contexts[context_id] = context
+                sums: list[Any] = []
+                for field in ("seconds", "input_tokens", "output_tokens"):
+                    values = [getattr(one, field) for one in replies.values()]
+                    sums.append(None if None in values else sum(values))
+                name = f"{agent.name}/{where}/{dated.day}"
+                decisions.append(
+                    records.Decision(
+                        record_id=hashlib.sha256(name.encode()).hexdigest(), episode_id=where, step=step,
+                        cluster=f"{episode.result.window}/{dated.day}", decided_at=moment,
+                        agent=records.Agent(id=agent.name, family=agent.family, model=agent.model),
+                        context_id=context_id, format="assaymark benchmark",
+                        actions=tuple(
+                            records.Action(
+                                instrument=market.universe.ids[at], kind="target_weight",
+                                weight=float(dated.executed[at]),
+                            )
+                            for at in np.flatnonzero(dated.executed > _HELD).tolist()
+                        ),
+                        rationales=tuple(
+                            records.Rationale(text=f"{_STAGES[stage]}: {text}", kind="stage")
+                            for stage, text in said.items()
+                        ),
+                        provenance=records.Provenance(source=f"{locked.plan.name}, {where}"),
+                        call=records.CallFacts(
+                            seconds=sums[0], timing_source="absent" if sums[0] is None else "measured",
+                            input_tokens=sums[1], output_tokens=sums[2],
+                        ),
+                    )
+                )  # fmt: skip
     if not decisions:
         raise InputError("--judge", [Problem("", "no reply holds a rationale that could be graded")])
     within.path.mkdir(parents=True, exist_ok=True)
@@ -118,92 +165,6 @@ def study_text(plan: BenchPlan) -> str:
         "inference": {**inference, "allow_hopeless": True},
     }
     return toml_text(head | given)
-
-
-def _records(
-    folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode]
-) -> tuple[list[Decision], dict[str, Context]]:
-    """The decisions with a rationale, and what the model could see at S3: the prompt, its numbers, and its limits."""
-    market, tickers = locked.market, locked.market.universe.ids
-    known = {one.day: one for window in locked.windows for one in map(market.known, window.rows.tolist())}
-    decisions: list[Decision] = []
-    contexts: dict[str, Context] = {}
-    with Ledger.open(folder.ledger, create=False) as ledger:
-        for episode in episodes:
-            where = f"{episode.result.profile}/{episode.result.window}"
-            profile = profile_named(episode.result.profile)
-            keys: defaultdict[date, dict[str, str]] = defaultdict(dict)
-            for one in episode.state.asked:
-                keys[one.day][one.stage] = one.key
-            for step, dated in enumerate(episode.result.dates):
-                replies = {stage: ledger.reply(key) for stage, key in keys[dated.day].items()}
-                said = {stage: text for stage, reply in replies.items() if (text := rationale_of(reply.text))}
-                if not said:
-                    continue
-                day, moment = known[dated.day], datetime.combine(dated.day, _CLOSE)
-                asked = ledger.call(keys[dated.day]["S3"]).messages
-                facts = [
-                    Fact(
-                        id=f"{line.ticker}/{name}", instrument=line.ticker, field=name, value=float(value), unit=unit,
-                        available_at=moment,
-                    )
-                    for line in day.lines
-                    for name, unit in _COLUMNS.items()
-                    if (value := getattr(line, name)) is not None
-                ]  # fmt: skip
-                context = Context(
-                    completeness="complete",
-                    cutoff=moment,
-                    cutoff_source="the close of the decision date",
-                    prompt="\n\n".join(part.text for message in asked for part in message.parts),
-                    facts=tuple(facts),
-                    instruments=tuple(
-                        Instrument(id=name, symbol=name, asset_class=kind)
-                        for name, kind in zip(day.tickers, day.classes, strict=True)
-                    ),
-                    constraints=(
-                        Constraint(kind="max_weight", limit=profile.equity_cap, unit="nav", scope="equity and crypto"),
-                        Constraint(kind="min_weight", limit=profile.bond_floor, unit="nav", scope="bond and cash"),
-                        Constraint(kind="max_drawdown", limit=profile.drawdown_tolerance, unit="nav"),
-                    ),
-                    profile=profile.text,
-                )
-                context_id = content_id(context)
-                contexts[context_id] = context
-                seconds, told, wrote = (
-                    None if None in values else sum(one for one in values if one is not None)
-                    for values in (
-                        [getattr(one, name) for one in replies.values()]
-                        for name in ("seconds", "input_tokens", "output_tokens")
-                    )
-                )
-                held = np.flatnonzero(dated.executed > _HELD).tolist()
-                name = f"{episode.agent.name}/{where}/{dated.day}"
-                decisions.append(
-                    Decision(
-                        record_id=hashlib.sha256(name.encode()).hexdigest(),
-                        episode_id=where,
-                        step=step,
-                        cluster=f"{episode.result.window}/{dated.day}",
-                        decided_at=moment,
-                        agent=Agent(id=episode.agent.name, family=episode.agent.family, model=episode.agent.model),
-                        context_id=context_id,
-                        actions=tuple(
-                            Action(instrument=tickers[at], kind="target_weight", weight=float(dated.executed[at]))
-                            for at in held
-                        ),
-                        rationales=tuple(
-                            Rationale(text=f"{_STAGES[stage]}: {text}", kind="stage") for stage, text in said.items()
-                        ),
-                        format="assaymark benchmark",
-                        provenance=Provenance(source=f"{locked.plan.name}, {where}"),
-                        call=CallFacts(
-                            seconds=seconds, timing_source="absent" if seconds is None else "measured",
-                            input_tokens=told, output_tokens=wrote,
-                        ),
-                    )
-                )  # fmt: skip
-    return decisions, contexts
 
 
 EQUAL_WEIGHT: Final = "EqW"
@@ -229,11 +190,12 @@ def pipeline_measurements(
     rng = np.random.default_rng([locked.plan.seed, 1])
     replies, unscored = pipeline_replies(episodes), unscored_models(locked, episodes)
     gone = left_out(locked, replies)
-    mine = {
-        name: [episode for episode in episodes if name in (ALL, episode.result.profile)] for name in boards_of(locked)
-    }
     boards, others = (
-        {name: ceps_items(some, unscored_models(locked, episodes, other), other) for name, some in mine.items()}
+        {
+            name: ceps_items(some, unscored_models(locked, episodes, other), other)
+            for name in boards_of(locked)
+            for some in [[episode for episode in episodes if name in (ALL, episode.result.profile)]]
+        }
         for other in (False, True)
     )
     found = [
@@ -241,8 +203,18 @@ def pipeline_measurements(
         *_stage_means(locked, [episode.result for episode in episodes], unscored),
         *_by_history(locked, episodes, unscored),
         *_ratios(locked, episodes, baselines, rng),
-        *_baseline_figures(locked, baselines, rng),
     ]
+    calm = {one.window for one in locked.windows if one.spec.kind == "normal"}
+    for baseline in baselines:
+        name, labels, nav = "bench.baseline", {"baseline": baseline.name, "window": baseline.window}, baseline.nav
+        found += _figures(name, labels, nav, baseline.weights, baseline.turnover)
+        found.append(_figure(name, labels, "drawdown", _depth(nav), nav, {}))
+        if baseline.window in calm and _moves(nav):
+            ((ratio,), _) = sharpe_ratios([_returns(nav)], rng=rng, level=locked.plan.level)
+            found.append(_ratio(name, {**labels, "figure": "sharpe"}, ratio, locked.plan.level, {}))
+        else:
+            whole = performance(nav)
+            found.append(_figure(name, labels, "sharpe", whole.sharpe, nav, whole.undefined))
     return [*missing_measurements(PIPELINE, replies, gone), *without_numbers(found, gone)]
 
 
@@ -270,8 +242,8 @@ def missing_measurements(part: str, replies: Lacking, gone: Mapping[str, str]) -
     for model, (lost, asked) in replies.items():
         if lost:
             labels, detail = {"model": model, "part": part}, {"missing": lost, "left_out": gone.get(model, "")}
-            method = "share without a reply"
-            yield measured(MISSING, labels, lost / asked, (asked, "replies asked for"), method, detail=detail)
+            count, method = (asked, "replies asked for"), "share without a reply"
+            yield measured(MISSING, labels, lost / asked, count, method, detail=detail)
 
 
 def without_numbers(measurements: Iterable[Measurement], gone: Mapping[str, str]) -> Iterator[Measurement]:
@@ -326,13 +298,13 @@ def family_measurements(
     rules = locked.plan.inference
     shared = rules.model_copy(update={"alpha": rules.alpha / locked.families})
     plan = OrderPlan(shared, level=locked.plan.level, span=1.0, unit="", cycle="item")
-    yield from board_measurements(boards, plan, others, order=rules.cluster_order or "exchangeable")
+    yield from orders.board_measurements(boards, plan, others, order=rules.cluster_order or "exchangeable")
 
 
 def boards_of(locked: LockedBench) -> tuple[str, ...]:
     """The leaderboards of the pipeline: all profiles together where there are several, then each."""
-    profiles = locked.plan.pipeline.profiles
-    return (ALL, *profiles) if len(profiles) > 1 else tuple(profiles)
+    names = locked.plan.pipeline.profiles
+    return (ALL, *names) if len(names) > 1 else tuple(names)
 
 
 def _stage_means(
@@ -358,7 +330,7 @@ def _stage_means(
             rows = [[read(date) for one in mine if one.model == name for date in one.dates] for name in models]
             items = ScoredItems(models, np.array(rows), clusters, parts, unscored if stage in _CHOSEN else {})
             labels = {"profile": profile, "stage": stage, "windows": kind}
-            yield from level_measurements("bench.stage", items, labels, locked.plan.level)
+            yield from orders.level_measurements("bench.stage", items, labels, locked.plan.level)
 
 
 def ceiling_measurements(locked: LockedBench, results: Sequence[EpisodeResult]) -> list[Measurement]:
@@ -372,74 +344,64 @@ def ceiling_measurements(locked: LockedBench, results: Sequence[EpisodeResult]) 
 
 def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapping[str, str]) -> Iterator[Measurement]:
     """What one history shows: adaptation, drawdown, stress, performance, and the threshold of its scenario."""
-    specs, profiles = {one.window: one.spec for one in locked.windows}, locked.plan.pipeline.profiles
+    specs, names = {one.window: one.spec for one in locked.windows}, locked.plan.pipeline.profiles
     for agent in locked.plan.models:  # how far the mean alignments of a model's profiles lie apart (eq. 8)
-        seen = {profile: list[float]() for profile in profiles}
+        seen = {str(profile): list[float]() for profile in names}
         for result in (episode.result for episode in episodes if episode.agent.name == agent.name):
-            seen[result.profile] += [date.pas for date in result.dates]  # type: ignore[index]
-        means = {str(profile): float(np.mean(values)) for profile, values in seen.items()}
+            seen[result.profile] += [date.pas for date in result.dates]
+        means = {profile: float(np.mean(values)) for profile, values in seen.items()}
+        score, dates = profiles.adaptation_score(means) if len(names) > 1 else None, sum(map(len, seen.values()))
         yield measured(
-            "bench.adaptation", {"model": agent.name}, adaptation_score(means) if len(profiles) > 1 else None,
-            (sum(map(len, seen.values())), "dates"),
+            "bench.adaptation", {"model": agent.name}, score, (dates, "dates"),
             "population standard deviation of the mean alignment of each profile",
-            state="not defined: one profile, needs two", detail={"profiles": means},
+            "not defined: one profile, needs two", {"profiles": means},
         )  # fmt: skip
     scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    wanted = list(profiles.STRESS_SCENARIOS)
     for one in episodes:
         result, tolerance = one.result, profile_named(one.result.profile).drawdown_tolerance
         stress, depth = specs[result.window].kind == "stress", _depth(result.nav)
-        yield measured(
-            DRAWDOWN, _labels(result), depth, (result.nav.size, "days"), f"maximum drawdown, {ONE_HISTORY}",
-            detail={
-                "tolerance": tolerance, "stress": stress, "other": _depth(one.other.nav),
-                "wanted": list(STRESS_SCENARIOS),
-            },
-        )  # fmt: skip
+        drawn: dict[str, JSON] = {"tolerance": tolerance, "stress": stress, "other": _depth(one.other.nav)}
+        count, method = (result.nav.size, "days"), f"maximum drawdown, {ONE_HISTORY}"
+        yield measured(DRAWDOWN, _labels(result), depth, count, method, detail=drawn | {"wanted": wanted})
         if stress:
-            scores[result.model, result.profile].append(stress_score(depth, tolerance))
+            scores[result.model, result.profile].append(profiles.stress_score(depth, tolerance))
     for (model, profile), found in scores.items():
         method = f"mean of 1 - drawdown / tolerance, at least 0, {ONE_HISTORY}"
-        count, mean = (len(found), "windows"), float(np.mean(found))
-        yield measured("bench.stress", {"model": model, "profile": profile}, mean, count, method)
+        labels, mean = {"model": model, "profile": profile}, float(np.mean(found))
+        yield measured("bench.stress", labels, mean, (len(found), "windows"), method)
     for result in (episode.result for episode in episodes):
-        name, labels, dates = "bench.performance", _labels(result), result.dates
-        turnover = np.array([date.turnover for date in dates])
-        yield from _figures(name, labels, result.nav, np.stack([date.executed for date in dates]), turnover)
-        bought = [date.answers.signals.count("buy") / len(date.answers.signals) for date in dates]
+        name, labels, days = "bench.performance", _labels(result), result.dates
+        turnover = np.array([date.turnover for date in days])
+        yield from _figures(name, labels, result.nav, np.stack([date.executed for date in days]), turnover)
+        bought = [date.answers.signals.count("buy") / len(date.answers.signals) for date in days]
         method = "mean share of instruments with the signal buy, of which alone the oracle may hold"
-        yield measured(name, {**labels, "figure": "buys"}, float(np.mean(bought)), (len(dates), "dates"), method)
-        if specs[result.window].kind != "stress" or result.window not in RISK_SAFE:
+        yield measured(name, {**labels, "figure": "buys"}, float(np.mean(bought)), (len(days), "dates"), method)
+        if specs[result.window].kind != "stress" or result.window not in profiles.RISK_SAFE:
             continue
-        why, mean = unscored.get(result.model), float(np.mean([date.ceps for date in dates]))
-        detail: dict[str, JSON] = {"threshold": RISK_SAFE[result.window]}
-        detail |= {"safe": risk_safe(result.window, mean)} if why is None else {}
+        why, mean = unscored.get(result.model), float(np.mean([date.ceps for date in days]))
+        detail: dict[str, JSON] = {"threshold": profiles.RISK_SAFE[result.window]}
+        detail |= {"safe": profiles.risk_safe(result.window, mean)} if why is None else {}
         yield measured(
             "bench.risk_safe", {"model": result.model, "profile": result.profile, "scenario": result.window},
-            mean if why is None else None, (len(dates), "dates"), "mean CEPS of the decisions of one window",
-            state=f"no score: {why}", detail=detail,
+            mean if why is None else None, (len(days), "dates"), "mean CEPS of the decisions of one window",
+            f"no score: {why}", detail,
         )  # fmt: skip
-
-
-def _depth(nav: Floats) -> float:
-    return abs(max_drawdown(nav).depth)
 
 
 def _ratios(
     locked: LockedBench, episodes: Sequence[Episode], baselines: Sequence[BaselineResult], rng: np.random.Generator
 ) -> Iterator[Measurement]:
-    """Sharpe ratios in the calm windows, and their differences from equal weight.
-
-    A history that cannot be resampled has a state in words.
-    """
-    level, specs = locked.plan.level, {one.window: one.spec for one in locked.windows}
+    """Sharpe ratios in the calm windows and their differences from equal weight, or a state in words."""
+    level = locked.plan.level
 
     def no_ratio(name: str, result: EpisodeResult, state: str) -> Measurement:
-        return measured(name, _labels(result), None, (result.nav.size, "days"), "Sharpe ratio", state=state)
+        return measured(name, _labels(result), None, (result.nav.size, "days"), "Sharpe ratio", state)
 
     evens = {baseline.window: baseline for baseline in baselines if baseline.name == EQUAL_WEIGHT}
-    calm = [name for name, one in specs.items() if one.kind == "normal"]
+    calm = [one.window for one in locked.windows if one.spec.kind == "normal"]
     for window, profile in product(calm, locked.plan.pipeline.profiles):
-        mine = [episode for episode in episodes if (episode.result.window, episode.result.profile) == (window, profile)]
+        mine = [one for one in episodes if (one.result.window, one.result.profile) == (window, profile)]
         even, moving = evens.get(window), [one for one in mine if _moves(one.result.nav)]
         for one in mine:
             if one not in moving:
@@ -462,6 +424,10 @@ def _ratios(
                 yield _ratio(SHARPE_CONTRAST, _labels(one.result), gaps[at], level, {"p": gaps[at].p, **known})
 
 
+def _depth(nav: Floats) -> float:
+    return abs(max_drawdown(nav).depth)
+
+
 def _moves(nav: Floats) -> bool:
     return nav.size > 10 and performance(nav).sharpe is not None
 
@@ -475,28 +441,10 @@ def _labels(result: EpisodeResult) -> dict[str, str]:
 
 
 def _ratio(
-    name: str, labels: Mapping[str, str], found: OverTime, level: float, detail: Mapping[str, float]
+    name: str, labels: Mapping[str, str], found: OverTime, level: float, more: Mapping[str, float]
 ) -> Measurement:
-    return measured(
-        name, dict(labels), found.value, (found.n, "days"), found.method, ends=(found.low, found.high), level=level,
-        detail={"block": found.block, **detail},
-    )  # fmt: skip
-
-
-def _baseline_figures(
-    locked: LockedBench, baselines: Sequence[BaselineResult], rng: np.random.Generator
-) -> Iterator[Measurement]:
-    specs = {one.window: one.spec for one in locked.windows}
-    for baseline in baselines:
-        name, labels = "bench.baseline", {"baseline": baseline.name, "window": baseline.window}
-        yield from _figures(name, labels, baseline.nav, baseline.weights, baseline.turnover)
-        yield _figure(name, labels, "drawdown", _depth(baseline.nav), baseline.nav, {})
-        if specs[baseline.window].kind == "normal" and _moves(baseline.nav):
-            ((ratio,), _) = sharpe_ratios([_returns(baseline.nav)], rng=rng, level=locked.plan.level)
-            yield _ratio(name, {**labels, "figure": "sharpe"}, ratio, locked.plan.level, {})
-        else:
-            found = performance(baseline.nav)
-            yield _figure(name, labels, "sharpe", found.sharpe, baseline.nav, found.undefined)
+    ends, detail = (found.low, found.high), {"block": found.block, **more}
+    return measured(name, labels, found.value, (found.n, "days"), found.method, "ok", detail, ends, level)
 
 
 def _figures(
@@ -506,13 +454,10 @@ def _figures(
     found = performance(nav)
     for figure in FIGURES:
         yield _figure(name, labels, figure, getattr(found, figure), nav, found.undefined)
-    figures = {
-        "turnover": float(turnover.mean()), "holdings": float((weights > _HELD).sum(axis=1).mean()),
-        "largest_weight": float(weights.max(axis=1).mean()),
-    }  # fmt: skip
-    method = "mean over the decisions of one history"
-    for figure, value in figures.items():
-        yield measured(name, {**labels, "figure": figure}, value, (turnover.size, "dates"), method)
+    means = {"turnover": turnover, "holdings": (weights > _HELD).sum(axis=1), "largest_weight": weights.max(axis=1)}
+    for figure, each in means.items():
+        method, count = "mean over the decisions of one history", (turnover.size, "dates")
+        yield measured(name, {**labels, "figure": figure}, float(each.mean()), count, method)
 
 
 def _figure(
@@ -520,7 +465,7 @@ def _figure(
 ) -> Measurement:
     state = f"not defined: {undefined.get(figure, 'too few days')}"
     method = f"{figure.replace('_', ' ')} of daily values, {ONE_HISTORY}"
-    return measured(name, {**labels, "figure": figure}, value, (nav.size, "days"), method, state=state)
+    return measured(name, {**labels, "figure": figure}, value, (nav.size, "days"), method, state)
 
 
 def question_scores(locked: LockedBench, answers: Answers) -> Iterator[Score]:
@@ -543,10 +488,8 @@ def question_items(
     rows = [[item for item in items if item.condition == condition] for items in answers.values()]
     values = np.array([[(one.other if other else one.score).score for one in row] for row in rows])
     values[[name in unscored for name in answers]] = np.nan
-    return ScoredItems(
-        tuple(answers), values, tuple(str(one.question.day) for one in rows[0]),
-        tuple(one.question.template for one in rows[0]), unscored,
-    )  # fmt: skip
+    days, templates = zip(*((str(one.question.day), one.question.template) for one in rows[0]), strict=True)
+    return ScoredItems(tuple(answers), values, days, templates, unscored)
 
 
 def question_replies(answers: Answers) -> Lacking:
@@ -556,8 +499,7 @@ def question_replies(answers: Answers) -> Lacking:
 
 def question_measurements(locked: LockedBench, answers: Answers) -> list[Measurement]:
     """The leaderboard of questions, and means by template, kind and regime under each condition."""
-    level = locked.plan.level
-    first = locked.plan.questions.conditions[0]
+    level, first = locked.plan.level, locked.plan.questions.conditions[0]
     replies = question_replies(answers)
     gone = left_out(locked, replies)
     boards, others = ({QUESTIONS: question_items(answers, first, gone, other)} for other in (False, True))
@@ -565,15 +507,15 @@ def question_measurements(locked: LockedBench, answers: Answers) -> list[Measure
     for at, (model, items) in enumerate(answers.items()):
         table = tabulate(items, np.random.default_rng([locked.plan.seed, 3, at]), level)
         cells: list[tuple[Cell | None, str, dict[str, str]]] = []
-        for condition, of in ((first, table.templates), ("restricted", table.restricted)):
-            cells += [(cell, condition, {"template": template}) for template, cell in of.items()]
-        cells += [(cell, "full less restricted", {"template": template}) for template, cell in table.ablation.items()]
+        cells += [(cell, first, {"template": name}) for name, cell in table.templates.items()]
+        cells += [(cell, "restricted", {"template": name}) for name, cell in table.restricted.items()]
+        cells += [(cell, "full less restricted", {"template": name}) for name, cell in table.ablation.items()]
         cells += [(cell, first, {"regime": regime}) for regime, cell in table.regimes.items()]
         cells += [(table.formula, first, {"kind": "formula"}), (table.judgment, first, {"kind": "judgment"})]
         rows = [
             measured(
                 "bench.question", {"model": model, "condition": asked, **labels}, cell.value, (cell.n, "questions"),
-                cell.method, ends=(cell.low, cell.high), level=level,
+                cell.method, "ok", None, (cell.low, cell.high), level,
             )
             for cell, asked, labels in (*cells, (table.mean, first, {}))
             if cell is not None
@@ -586,20 +528,15 @@ def rank_measurements(locked: LockedBench, episodes: Sequence[Episode], answers:
     """Whether models rank alike on questions and in the pipeline; nothing for fewer than three models."""
     if len(locked.plan.models) < 3:
         return []
-    board = boards_of(locked)[0]
+    board, first, level = boards_of(locked)[0], locked.plan.questions.conditions[0], locked.plan.level
     mine = [episode for episode in episodes if board in (ALL, episode.result.profile)]
-    first = locked.plan.questions.conditions[0]
-
     unscored, gone = unscored_models(locked, episodes), left_out(locked, question_replies(answers))
-
-    def measured(resamples: int, *, other: bool) -> Measurement:
+    found = []
+    for resamples, other in ((orders.RESAMPLES, False), (2, True)):
         rest = unscored_models(locked, episodes, other=True) if other else {}
         two = question_items(answers, first, gone, other), ceps_items(mine, unscored | rest, other)
         rng = np.random.default_rng([locked.plan.seed, 2])
-        return rank_agreement(
-            DISSOCIATION, *two, {"board": board}, rng=rng, level=locked.plan.level, resamples=resamples
-        )
-
-    found, turned = measured(RESAMPLES, other=False), measured(2, other=True).value
-    detail = found.detail if turned is None else {**found.detail, "other": turned}
-    return [replace(found, detail=detail)]
+        labels = {"board": board}
+        found.append(orders.rank_agreement(DISSOCIATION, *two, labels, rng=rng, level=level, resamples=resamples))
+    turned = found[1].value
+    return [replace(found[0], detail=found[0].detail if turned is None else {**found[0].detail, "other": turned})]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
@@ -31,24 +31,15 @@ from assaymark.market import open_history, synthetic_history
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, content_id, sha256_text, to_json
 from assaymark.report.portbench.book import QUESTIONS
+from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import check_plan_hash, require_all, run_all
 from assaymark.workflow.forecast import Forecast, forecast
 from assaymark.workflow.forecast import Stage as Asking
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.run_folder import (
-    Amendment,
-    RunFolder,
-    Track,
-    new_folder,
-    read_amendments,
-    read_text,
-    require_version_2,
-    write_lock,
-    write_sums,
-)
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.track import Within
 
-BENCHMARK: Final = Track(
+BENCHMARK: Final = runs.Track(
     format="assaymark benchmark lock 2",
     absent="{0} holds no benchmark; run: assaymark bench qa or assaymark bench pipeline",
     others={"": "{0} holds a study, not a benchmark; use another --out"},
@@ -71,7 +62,7 @@ class LockedBench:
     locked_at: str
     market: BenchMarket
     windows: tuple[MarketWindow, ...]
-    amendments: tuple[Amendment, ...] = ()
+    amendments: tuple[runs.Amendment, ...] = ()
     preregistered: bool = True
 
     @property
@@ -108,7 +99,7 @@ def lock_bench(
     data = open_data(plan)
     made = fingerprint(plan, data)
     if folder.lock.is_file():
-        before = parse_plan(read_text(folder.plan, "plan"), source=str(folder.plan))
+        before = parse_plan(runs.read_text(folder.plan, "plan"), source=str(folder.plan))
         ours, theirs = before.pipeline, plan.pipeline
         same = before.market == plan.market and all(
             getattr(ours, name) == getattr(theirs, name) for name in ("windows", "lookback", "frequency", "correlation")
@@ -122,9 +113,9 @@ def lock_bench(
         return locked
     if first is not None:
         first(LockedBench(plan, made, "", *data))
-    with new_folder(folder.path):
+    with runs.new_folder(folder.path):
         write_atomic(folder.plan, text)
-        write_lock(folder, bench_lock(made, to_json(now), inputs_of(data)))
+        runs.write_lock(folder, bench_lock(made, to_json(now), inputs_of(data)))
     return open_bench(folder)
 
 
@@ -136,7 +127,7 @@ def bench_lock(made: str, locked_at: JSON, inputs: Mapping[str, str]) -> dict[st
 def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
     """The locked plan of a run folder, with its data."""
     stored = BENCHMARK.stored(folder)
-    plan = parse_plan(read_text(folder.plan, "plan"), source=str(folder.plan))
+    plan = parse_plan(runs.read_text(folder.plan, "plan"), source=str(folder.plan))
     found = data or open_data(plan)
     if (inputs := inputs_of(found)) != stored.get("inputs"):
         raise PlanError(
@@ -144,7 +135,7 @@ def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
         )
     made = fingerprint(plan, found)
     BENCHMARK.require_unedited(folder, made, stored)
-    amendments = read_amendments(folder, stored.get("amendments", ()))
+    amendments = runs.read_amendments(folder, stored.get("amendments", ()))
     return LockedBench(
         plan, made, str(stored["locked_at"]), *found, amendments, bool(stored.get("preregistered", True))
     )
@@ -181,23 +172,14 @@ def inputs_of(data: BenchData) -> dict[str, str]:
 
 def expected(folder: RunFolder, text: str, source: str, questions: bool, prices: Prices) -> Forecast:
     """What the questions, or the pipeline, of a plan would ask and cost. Nothing is sent or written."""
-    require_version_2(folder)
+    runs.require_version_2(folder)
     plan = parse_plan(text, source)
     data = open_data(plan)
     locked = LockedBench(plan, fingerprint(plan, data), "", *data)
     if questions:
-        stage = Asking("questions", [call for *_, call in planned_questions(locked)])
-        return forecast([stage], folder, None, prices)
-    found = forecast([Asking("pipeline", list(_pipeline(locked)))], folder, None, prices)
-    return found.noting(
-        "calls after the first of a window show what was answered before: reference replies stand in for that"
-    )
-
-
-def _pipeline(locked: LockedBench) -> Iterator[CallSpec]:
-    """The calls of every model, as one reference model would bring them about: it reads prompts, not numbers."""
-    plan = locked.plan
-    stand_in = ReferenceBenchmarkModel("stubborn")
+        return forecast([Asking("questions", [call for *_, call in planned_questions(locked)])], folder, None, prices)
+    # the calls of every model, as one reference model would bring them about: it reads prompts, not numbers
+    stand_in, calls = ReferenceBenchmarkModel("stubborn"), list[CallSpec]()
     reader = AgentSpec(name="stand-in", family="stand-in", model=stand_in.name)
     own = [agent for agent in plan.models if is_outside(agent.model)]
     for name, window in product(plan.pipeline.profiles, locked.windows):
@@ -206,13 +188,16 @@ def _pipeline(locked: LockedBench) -> Iterator[CallSpec]:
             numbers = states[-1].next_call()
             for agent in plan.models:
                 if is_outside(agent.model) and numbers is not None:
-                    yield replace(numbers, model=agent.model, seed=agent.seed, args=agent.args)
+                    calls.append(replace(numbers, model=agent.model, seed=agent.seed, args=agent.args))
                 else:
-                    yield model_call(agent, call.messages, call.template, call.schema)
+                    calls.append(model_call(agent, call.messages, call.template, call.schema))
             parts = tuple(part.text for message in call.messages if message.role == "user" for part in message.parts)
             reply = Reply(text=stand_in.answer(parts)[0], model="stand-in")
             for state in states:
                 state.take(reply)
+    return forecast([Asking("pipeline", calls)], folder, None, prices).noting(
+        "calls after the first of a window show what was answered before: reference replies stand in for that"
+    )
 
 
 ANSWER_KEY: Final = "reference/portbench-answer-key"
@@ -243,32 +228,23 @@ def rules_of(plan: BenchPlan) -> EpisodeRules:
     return EpisodeRules(plan.convention, one.alpha, one.penalty, one.cost_bps, one.drift_limit)
 
 
-def pipeline_calls(locked: LockedBench) -> int:
-    """How many calls the pipeline makes: three a decision date."""
-    plan = locked.plan
-    dates = sum(len(window.decisions) for window in locked.windows)
-    return 3 * dates * len(plan.models) * len(plan.pipeline.profiles)
-
-
 def run_episodes(
     folder: RunFolder, locked: LockedBench, models: Mapping[str, Model], progress: Progress = silent
 ) -> tuple[Episode, ...]:
     """Take every episode of a plan to its end; what the ledger has is not asked again."""
     engine = locked.plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
-    total = pipeline_calls(locked)
     with Ledger.open(folder.ledger) as ledger:
         check_plan_hash(folder, ledger, locked)
 
-        def answered(calls: Sequence[CallSpec], done: int) -> dict[str, Reply]:
+        def answered(calls: Sequence[CallSpec], done: int, total: int) -> dict[str, Reply]:
             keys = [call.key for call in calls]
             if ledger.pending(keys):
                 ledger.plan(calls)
                 told = Within(progress, lambda now, _of: progress("pipeline", done + now, total))
-                summary = run_all(ledger, calls, models, engine, what="pipeline", progress=told)
-                require_all(summary, "the pipeline", folder)
+                require_all(run_all(ledger, calls, models, engine, "pipeline", told), "the pipeline", folder)
             return dict(ledger.replies(keys))
 
-        found = _each_episode(locked, answered, lambda done: progress("pipeline", done, total))
+        found = _each_episode(locked, answered, progress, "pipeline")
     assert found is not None
     return found
 
@@ -277,20 +253,15 @@ def stored_episodes(folder: RunFolder, locked: LockedBench, progress: Progress =
     """The episodes of a plan from the replies in its ledger; None if some are missing."""
     if not folder.has_ledger:
         return None
-    total = pipeline_calls(locked)
     with Ledger.open(folder.ledger, create=False) as ledger:
-        return _each_episode(
-            locked,
-            lambda calls, _done: dict(ledger.replies({call.key for call in calls})),
-            lambda done: progress("reading the pipeline", done, total),
-        )
+        held = lambda calls, *_: dict(ledger.replies({call.key for call in calls}))  # noqa: E731
+        return _each_episode(locked, held, progress, "reading the pipeline")
 
 
 def _each_episode(
-    locked: LockedBench,
-    replies_to: Callable[[Sequence[CallSpec], int], Mapping[str, Reply]],
-    progress: Callable[[int], None],
-) -> tuple[Episode, ...] | None:
+    locked: LockedBench, replies_to: Callable[[Sequence[CallSpec], int, int], Mapping[str, Reply]], progress: Progress,
+    what: str,
+) -> tuple[Episode, ...] | None:  # fmt: skip
     """Every episode under both conventions, wave by wave; None where a reply is missing.
 
     The replies are those to the plan's convention. By the other one a prompt might differ, with its portfolio: what
@@ -302,21 +273,21 @@ def _each_episode(
     episodes: list[tuple[EpisodeState, EpisodeState, dict[tuple[date, Stage], Heard]]] = [
         (EpisodeState(*one, rules), EpisodeState(*one, turned), {}) for one in played
     ]
-    done = 0
+    total, done = sum(first.calls for first, _, _ in episodes), 0
     while wave := [(episode, call) for episode in episodes if (call := episode[0].next_call()) is not None]:
-        replies = replies_to(list({call.key: call for _, call in wave}.values()), done)
+        replies = replies_to(list({call.key: call for _, call in wave}.values()), done, total)
         if any(call.key not in replies for _, call in wave):
             return None
         for (first, second, heard), call in wave:
-            reply, asked = replies[call.key], first.asked[-1]
+            reply, (day, stage, _) = replies[call.key], first.asked[-1]
             prompt, half = "".join(part.text for part in call.messages[-1].parts), SHOWN // 2
             cut = len(prompt) > SHOWN or len(reply.text) > SHOWN
             shown = prompt if len(prompt) <= SHOWN else f"{prompt[:half]}\n[...]\n{prompt[-half:]}"
-            heard[asked.day, asked.stage] = Heard(shown, reply.text[:SHOWN], cut, call.key, no_reply(reply))
+            heard[day, stage] = Heard(shown, reply.text[:SHOWN], cut, call.key, no_reply(reply))
             first.take(reply)
             second.follow(reply)
         done += len(wave)
-        progress(done)
+        progress(what, done, total)
     return tuple(
         Episode(first.agent, first, first.result(), second.result(), heard) for first, second, heard in episodes
     )
@@ -347,13 +318,12 @@ def ask_questions(
     """Put every question to every model; what the ledger has is not asked again."""
     asked = planned_questions(locked)
     write_questions(folder.path / FILE, list({one.id: one for _, one, _, _ in asked}.values()))
-    write_sums(folder)
+    runs.write_sums(folder)
     calls = list({call.key: call for *_, call in asked}.values())
     with Ledger.open(folder.ledger) as ledger:
         check_plan_hash(folder, ledger, locked)
         ledger.plan(calls)
-        summary = run_all(ledger, calls, models, locked.plan.engine, QUESTIONS, progress)
-        require_all(summary, "the questions", folder)
+        require_all(run_all(ledger, calls, models, locked.plan.engine, QUESTIONS, progress), "the questions", folder)
         return _answered(locked, asked, dict(ledger.replies([call.key for call in calls])))
 
 

@@ -18,42 +18,11 @@ from assaymark.engine.providers.registry import provider_argument_problems
 from assaymark.errors import InputError, Problem
 from assaymark.importers.verdicts import VerdictMap, parse_verdict_map, read_verdicts, verdict_map
 from assaymark.judging import PLANTED, PlannedCall, Rubric, judgment, load_rubric, plan_calls, rubric_of
-from assaymark.judging.pairs import (
-    PLANTED_PAIRS,
-    STRICT,
-    TIE_ALLOWED,
-    Pair,
-    PointStimulus,
-    Task,
-    build_stimuli,
-    check,
-    finance_tasks,
-    load_tasks,
-    manifest_of,
-    pair_argument_problems,
-    pair_call,
-    pair_prompt_hashes,
-    plan_pair_calls,
-    planted_values,
-    point_records,
-    point_stimuli,
-    stimuli_json,
-)
+from assaymark.judging import pairs as texts
+from assaymark.judging.pairs import PLANTED_PAIRS, STRICT, TIE_ALLOWED, PointStimulus, finance_tasks, pair_call
 from assaymark.judging.reference.judges import dimension_problem
-from assaymark.metrology.datasheet import (
-    BASE,
-    CallTable,
-    Datasheet,
-    TaskBootstrap,
-    agreement_arrays,
-    between_kappa,
-    compare,
-    datasheet_of,
-    kappa_measurement,
-    pointwise_measurements,
-    sketch,
-    table_measurements,
-)
+from assaymark.metrology import datasheet as sheets_of
+from assaymark.metrology.datasheet import BASE, Datasheet
 from assaymark.metrology.measure_people import beside_people
 from assaymark.notebook import Note, Part, Result
 from assaymark.protocol import SCALE, JudgeSpec, Records, Scale, Study
@@ -64,28 +33,12 @@ from assaymark.report.records.answers import Answers, Booklet, answer_pages
 from assaymark.report.records.calls import ReadCalls
 from assaymark.report.records.judgments import Calls
 from assaymark.report.translation import in_language
+from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Canaries, ask, calls_of, stored_answers, unusable_of
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_text, replace_files, write_sums
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import MEASUREMENTS, PAIRS, POINTS, Store
 from assaymark.workflow.track import unknown_model
-
-
-def measure_pointwise(
-    folder: RunFolder, judge: JudgeSpec, models: Mapping[str, Model], tasks: Sequence[Task], rubric: Rubric,
-    seed: int, *, progress: Progress,
-) -> tuple[tuple[Measurement, ...], list[Judgment]]:  # fmt: skip
-    """What a rubric judge gives to nothing, for each requirement met and for length, by dimension and on their mean."""
-    stimuli = point_stimuli(tasks, seed)
-    planned = point_calls(stimuli, judge, rubric)
-    unusable = unusable_of(planned, lambda one, reply: judgment(one, reply, rubric).reason)
-    replies = ask(
-        folder, [item.call for item in planned], models, judge=judge.name, what="asking for grades by",
-        progress=progress, unusable=unusable,
-    )  # fmt: skip
-    graded = [judgment(item, replies[item.call.key], rubric) for item in planned]
-    found = point_measurements(stimuli, graded, rubric.names, judge.name, seed, rubric.scale)
-    return found, graded
 
 
 def tested_by(study: Study | None) -> Rubric:
@@ -95,20 +48,16 @@ def tested_by(study: Study | None) -> Rubric:
 
 def point_calls(stimuli: Sequence[PointStimulus], judge: JudgeSpec, rubric: Rubric) -> list[PlannedCall]:
     """Every call of a judge on single texts, through the ordinary judge prompt; calls are seeded by the judge."""
-    decisions, contexts = point_records(stimuli)
+    decisions, contexts = texts.point_records(stimuli)
     records = Records(derivations=("honest", "vacuum", "ladder", "length_matched"), exclude_flags=())
     study = Study(name="datasheet", seed=0, judges=(judge,), records=records)
     return plan_calls(decisions, contexts, study, rubric)
 
 
 def point_measurements(
-    stimuli: Sequence[PointStimulus],
-    graded: Sequence[Judgment],
-    dimensions: Sequence[str],
-    judge: str,
-    seed: int,
+    stimuli: Sequence[PointStimulus], graded: Sequence[Judgment], dimensions: Sequence[str], judge: str, seed: int,
     scale: Scale = SCALE,
-) -> tuple[Measurement, ...]:
+) -> tuple[Measurement, ...]:  # fmt: skip
     """The grades of single texts as measurements: of the mean of all dimensions, then of each."""
     scores: defaultdict[str, list[Mapping[str, float]]] = defaultdict(list)
     for one in graded:
@@ -123,7 +72,7 @@ def point_measurements(
     rng = np.random.default_rng([seed, 9])
     found: list[Measurement] = []
     for name in (AGGREGATE, *dimensions):
-        found += pointwise_measurements(
+        found += sheets_of.pointwise_measurements(
             [each[name] for _, each in ladder], [one.task for one, _ in ladder],
             [float(one.level) for one, _ in ladder], judge, dimension=name,
             vacuum_scores=[each[name] for _, each in vacuum], vacuum_tasks=[one.task for one, _ in vacuum],
@@ -169,48 +118,58 @@ def measure_judges(
 ) -> Made:  # fmt: skip
     """Show each judge texts with known differences, and write its datasheet, with ``pages`` unless they follow."""
     wanted = tested_by(None) if rubric is None else rubric
-    unknown = [(one.name, dimension_problem(one.model, wanted.names)) for one in judges]
-    if problems := [Problem(name, what) for name, what in unknown if what is not None]:
-        raise InputError(f"rubric {wanted.version}", problems)
-    if not study:
-        _require_own_folder(folder)
-    _require_seed(seed)
-    given = finance_tasks() if tasks is None else load_tasks(read_text(tasks, "task file"), str(tasks))
-    pairs = build_stimuli(given, seed)
-    check(pairs)
-    manifest = manifest_of(pairs, seed)
-    _require_judges(judges, models)
+    _require_judges(judges, models, wanted)
+    _require_own_folder(folder, seed, study)
+    given = finance_tasks() if tasks is None else texts.load_tasks(runs.read_text(tasks, "task file"), str(tasks))
+    pairs = texts.build_stimuli(given, seed)
+    texts.check(pairs)
+    manifest = texts.manifest_of(pairs, seed)
     earlier = _earlier(old, [judge.name for judge in judges])
     variants = (TIE_ALLOWED, STRICT) if strict else (TIE_ALLOWED,)
+
+    def first(
+        some: Sequence[texts.Pair],
+    ) -> list[CallSpec]:  # to each judge over a wire; some of our own read texts alone
+        asked = [
+            texts.plan_pair_calls(some, judge, (TIE_ALLOWED,))[:1] for judge in judges if judge.model not in PLANTED
+        ]
+        return [one.call for calls in asked for one in calls]
+
     canaries = Canaries(models, progress=progress)
     if not folder.has_ledger:  # else whoever has not answered yet is asked one call by the run
-        canaries.ask(_first_calls(judges, pairs[:1]), further=lambda: _first_calls(judges, pairs[1:2]))
+        canaries.ask(first(pairs[:1]), further=lambda: first(pairs[1:2]))
         canaries.require()
-    with new_folder(folder.path), Ledger.open(folder.ledger):
+    with runs.new_folder(folder.path), Ledger.open(folder.ledger):
         pass  # from here on the folder stays, whatever happens: it holds replies that were paid for
     canaries.keep(folder)
-    calls: dict[str, list[PairCall]] = {}
-    points: list[Judgment] = []
-    sheets = []
+    calls, points, sheets = dict[str, list[PairCall]](), list[Judgment](), list[Datasheet]()
     for at, judge in enumerate(judges):
         sheet = Datasheet(
             judge=judge.name, measurements=(), sketch=(), calls={"all": 0, "ok": 0, "invalid": 0}, tasks=0,
             source="run", model=judge.model, family=judge.family, manifest=manifest.sha256,
         )  # fmt: skip
-        if judge.model not in PLANTED:
-            calls[judge.name], prints = _ask(folder, judge, pairs, variants, models, progress)
-            sheet = datasheet_of(
+        if judge.model not in PLANTED:  # its answers, and what it calls itself
+            planned = texts.plan_pair_calls(pairs, judge, variants)
+            unusable = unusable_of(planned, lambda one, reply: pair_call(one, reply).reason)
+            asked = [item.call for item in planned]
+            replies = ask(folder, asked, models, judge.name, "asking", progress, unusable=unusable)
+            prints = {reply.fingerprint for reply in replies.values() if reply.fingerprint}
+            calls[judge.name] = [pair_call(item, replies[item.call.key]) for item in planned]
+            sheet = sheets_of.datasheet_of(
                 calls[judge.name], rng=np.random.default_rng([seed, at]), model=judge.model, family=judge.family,
-                fingerprint=prints, manifest=manifest.sha256, prompts=pair_prompt_hashes(variants),
-                planted=planted_values(judge, variants) if judge.model in PLANTED_PAIRS else None,
+                fingerprint=", ".join(sorted(prints)) or None, manifest=manifest.sha256,
+                prompts=texts.pair_prompt_hashes(variants),
+                planted=texts.planted_values(judge, variants) if judge.model in PLANTED_PAIRS else None,
             )  # fmt: skip
         if judge.model in PLANTED or (pointwise and judge.model not in PLANTED_PAIRS):
-            # What single texts under a rubric show, beside the pairs if there are any.
-            found, graded = measure_pointwise(folder, judge, models, given, wanted, seed, progress=progress)
-            ok = sum(one.status == "ok" for one in graded)
-            counts = {"all": len(graded), "ok": ok, "invalid": len(graded) - ok}
+            # what single texts under a rubric show, beside the pairs if there are any
+            graded, more = _measure_pointwise(
+                folder, judge, models, texts.point_stimuli(given, seed), wanted, seed, progress
+            )
+            ok = [one.status == "ok" for one in graded]
+            counts = {"all": len(ok), "ok": sum(ok), "invalid": len(ok) - sum(ok)}
             sheet = replace(
-                sheet, measurements=(*sheet.measurements, *found),
+                sheet, measurements=(*sheet.measurements, *more),
                 calls={name: sheet.calls[name] + count for name, count in counts.items()},
                 tasks=sheet.tasks or len({one.trajectory.partition(".point.")[0] for one in graded}),
             )  # fmt: skip
@@ -219,22 +178,50 @@ def measure_judges(
             beside = beside_people(Store(folder).read(MEASUREMENTS), judge.name)
             sheet = replace(sheet, measurements=(*sheet.measurements, *beside))
         if comparator is not None:
-            said = f"That {comparator} is right: it stands beside the others as a ceiling, not as the truth."
-            sheet = replace(sheet, non_claims=(*sheet.non_claims, said))
+            ceiling = f"That {comparator} is right: it stands beside the others as a ceiling, not as the truth."
+            sheet = replace(sheet, non_claims=(*sheet.non_claims, ceiling))
         sheets.append(sheet)
     basis: dict[str, str | None] = {"stimuli": manifest.sha256, "judges": sha256_text(canonical_json(list(calls)))}
     if calls:
         Store(folder).write(PAIRS, [one for each in calls.values() for one in each], basis)
     if points:
         Store(folder).write(POINTS, points, basis)
-    write_atomic(folder.path / "stimuli.json", stimuli_json(pairs, manifest))
+    write_atomic(folder.path / "stimuli.json", texts.stimuli_json(pairs, manifest))
     rng = np.random.default_rng([seed, len(sheets)])
     agreement = [
-        between_kappa(calls[a], calls[b], rng=rng, content=content)
+        sheets_of.between_kappa(calls[a], calls[b], rng=rng, content=content)
         for a, b in combinations(sorted(calls), 2)
         for content in (True, False)
     ]
-    return _written(folder, _against(sheets, earlier), agreement, pages)
+    return _written(folder, sheets, earlier, agreement, pages)
+
+
+def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model], wanted: Rubric) -> None:
+    unknown = [(one.name, dimension_problem(one.model, wanted.names)) for one in judges]
+    if problems := [Problem(name, what) for name, what in unknown if what is not None]:
+        raise InputError(f"rubric {wanted.version}", problems)
+    problems = [] if judges else [Problem("", "no judge is named")]
+    for judge in judges:
+        named = (unknown_model(judge.model, models), *texts.pair_argument_problems(judge.model, judge.args))
+        found = (*named, *provider_argument_problems(judge.model, judge.args))
+        problems += [Problem(judge.name, what) for what in found if what is not None]
+    names = Counter(judge.name for judge in judges)
+    problems += [Problem(name, "is named twice") for name in sorted(names) if names[name] > 1]
+    if problems:
+        raise InputError("--judge", problems)
+
+
+def _measure_pointwise(
+    folder: RunFolder, judge: JudgeSpec, models: Mapping[str, Model], stimuli: Sequence[PointStimulus], rubric: Rubric,
+    seed: int, progress: Progress,
+) -> tuple[list[Judgment], tuple[Measurement, ...]]:  # fmt: skip
+    """What a rubric judge gives to nothing, for each requirement met and for length, by dimension and on their mean."""
+    planned = point_calls(stimuli, judge, rubric)
+    unusable = unusable_of(planned, lambda one, reply: judgment(one, reply, rubric).reason)
+    asked = [item.call for item in planned], models, judge.name, "asking for grades by", progress
+    replies = ask(folder, *asked, unusable=unusable)
+    graded = [judgment(item, replies[item.call.key], rubric) for item in planned]
+    return graded, point_measurements(stimuli, graded, rubric.names, judge.name, seed, rubric.scale)
 
 
 def judges_of(models: Sequence[str], trials: int, args: Mapping[str, JSON] | None = None) -> list[JudgeSpec]:
@@ -252,50 +239,14 @@ def judges_of(models: Sequence[str], trials: int, args: Mapping[str, JSON] | Non
     return found
 
 
-def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model]) -> None:
-    problems = [] if judges else [Problem("", "no judge is named")]
-    for judge in judges:
-        if (problem := unknown_model(judge.model, models)) is not None:
-            problems.append(Problem(judge.name, problem))
-        found = (*pair_argument_problems(judge.model, judge.args), *provider_argument_problems(judge.model, judge.args))
-        problems += [Problem(judge.name, what) for what in found]
-    names = Counter(judge.name for judge in judges)
-    problems += [Problem(name, "is named twice") for name in sorted(names) if names[name] > 1]
-    if problems:
-        raise InputError("--judge", problems)
-
-
-def _first_calls(judges: Sequence[JudgeSpec], pairs: Sequence[Pair]) -> Iterator[CallSpec]:
-    """The first call of each judge that is asked over a wire: of our own, some read single texts alone."""
-    for judge in judges:
-        if judge.model not in PLANTED:
-            yield from (one.call for one in plan_pair_calls(pairs, judge, (TIE_ALLOWED,))[:1])
-
-
-def _ask(
-    folder: RunFolder, judge: JudgeSpec, pairs: Sequence[Pair], variants: Sequence[str], models: Mapping[str, Model],
-    progress: Progress,
-) -> tuple[list[PairCall], str | None]:  # fmt: skip
-    """One judge's answers, and what it calls itself."""
-    planned = plan_pair_calls(pairs, judge, variants)
-    unusable = unusable_of(planned, lambda one, reply: pair_call(one, reply).reason)
-    replies = ask(
-        folder, [item.call for item in planned], models, judge=judge.name, what="asking", progress=progress,
-        unusable=unusable,
-    )  # fmt: skip
-    prints = {reply.fingerprint for reply in replies.values() if reply.fingerprint}
-    return [pair_call(item, replies[item.call.key]) for item in planned], ", ".join(sorted(prints)) or None
-
-
 def measure_log(
     folder: RunFolder, log: Path, mapping: VerdictMap | None = None, *, seed: int = 7, old: Sequence[Path] = (),
     keep_going: bool = False,
 ) -> Made:  # fmt: skip
     """Datasheets of the judges in a log of pairwise verdicts that assaymark did not make."""
-    _require_own_folder(folder)
-    _require_seed(seed)
+    _require_own_folder(folder, seed)
     if not log.exists():
-        raise missing(log, "log of verdicts")
+        raise runs.missing(log, "log of verdicts")
     found = read_verdicts(log.name, log, mapping, keep_going)
     earlier = _earlier(old, found.judges)
     rng = np.random.default_rng([seed, 0])
@@ -310,7 +261,7 @@ def measure_log(
         truth, order = found.pair_truth[found.pair[rows]], found.order[rows]
         none, own = np.zeros(m, dtype=np.int64), np.arange(m) + len(found.pair_question)
         better = np.where((truth == 0) | (truth == 1), truth ^ order, truth)
-        table = CallTable(
+        table = sheets_of.CallTable(
             judge, tasks=tuple(found.questions[one] for one in tasks.tolist()), task=task.astype(np.int64),
             pair=np.concatenate([found.pair[rows], own]), order=np.concatenate([order, none]),
             trial=np.concatenate([found.trial[rows], none]), verdict=np.concatenate([found.verdict[rows], nulls[:, 2]]),
@@ -318,24 +269,25 @@ def measure_log(
             condition=np.repeat(["different_subset", "vacuum"], [n, m]), variant=np.repeat(["", "identical"], [n, m]),
             prompt=np.full(n + m, BASE), digest=found.digest[:16],
         )  # fmt: skip
-        measurements = table_measurements(table, rng=rng)
+        measurements = sheets_of.table_measurements(table, rng=rng)
         size, invalid = table.verdict.size, int(np.count_nonzero(table.verdict == 4))
         sheet = Datasheet(
-            judge=judge, measurements=measurements, sketch=tuple(chip.text for chip in sketch(measurements)),
+            judge=judge, measurements=measurements, sketch=tuple(chip.text for chip in sheets_of.sketch(measurements)),
             calls={"all": size, "ok": size - invalid, "invalid": invalid}, tasks=len(table.tasks), source="log",
             arms=(BASE,), non_claims=claims, log=found.provenance,
         )  # fmt: skip
         sheets.append(sheet)
     agreement = []
     if len(found.judges) > 1:  # by content after averaging orders, then call by call, clustered by question
-        bootstrap, inputs = TaskBootstrap(rng), found.digest[:16]
+        bootstrap, inputs = sheets_of.TaskBootstrap(rng), found.digest[:16]
         columns = (found.judge, found.call, found.verdict, found.question)
-        for both in zip(agreement_arrays(*columns, content=True), agreement_arrays(*columns), strict=True):
+        arrays = sheets_of.agreement_arrays
+        for both in zip(arrays(*columns, content=True), arrays(*columns), strict=True):
             for content, one in zip((True, False), both, strict=True):
-                labels = {"a": found.judges[one.first], "b": found.judges[one.second]}
-                agreement.append(kappa_measurement(one.tables, labels, bootstrap, inputs=inputs, content=content))
-    with new_folder(folder.path):
-        return _written(folder, _against(sheets, earlier), agreement)
+                labels, more = {"a": found.judges[one.first], "b": found.judges[one.second]}, {"inputs": inputs}
+                agreement.append(sheets_of.kappa_measurement(one.tables, labels, bootstrap, content=content, **more))
+    with runs.new_folder(folder.path):
+        return _written(folder, sheets, earlier, agreement)
 
 
 def log_map(maps: Sequence[str], only: Sequence[str]) -> VerdictMap | None:
@@ -347,7 +299,7 @@ def log_map(maps: Sequence[str], only: Sequence[str]) -> VerdictMap | None:
     for word in maps:
         if "=" not in word or Path(word).is_file():
             path = Path(word)
-            fields |= parse_verdict_map(read_text(path, "column map"), source=word).model_dump(exclude_unset=True)
+            fields |= parse_verdict_map(runs.read_text(path, "column map"), source=word).model_dump(exclude_unset=True)
         elif word.startswith("labels."):
             label, _, verdict = word.removeprefix("labels.").rpartition("=")
             fields["labels"] = {**fields.get("labels", {}), label: verdict}
@@ -361,7 +313,7 @@ def log_map(maps: Sequence[str], only: Sequence[str]) -> VerdictMap | None:
 
 def read_datasheet(path: Path) -> Datasheet:
     """A datasheet from its JSON file."""
-    return parse(Datasheet, read_text(path, "datasheet"), source=str(path))
+    return parse(Datasheet, runs.read_text(path, "datasheet"), source=str(path))
 
 
 def _earlier(old: Sequence[Path], judges: Sequence[str]) -> dict[str, Datasheet]:
@@ -382,21 +334,12 @@ def _earlier(old: Sequence[Path], judges: Sequence[str]) -> dict[str, Datasheet]
     return found
 
 
-def _against(sheets: Sequence[Datasheet], earlier: Mapping[str, Datasheet]) -> list[Datasheet]:
-    """The sheets, each with the drift since the earlier one of its judge, where there is one."""
-    drift = [compare(earlier[sheet.judge], sheet) if sheet.judge in earlier else () for sheet in sheets]
-    return [replace(one, measurements=(*one.measurements, *found)) for one, found in zip(sheets, drift, strict=True)]
-
-
-def _require_own_folder(folder: RunFolder) -> None:
-    """Refuse the folder of a study: the pages of datasheets would take the place of its own."""
-    for path in (folder.plan, folder.lock, folder.verdicts):
+def _require_own_folder(folder: RunFolder, seed: int, study: bool = False) -> None:
+    """Refuse the folder of a study, unless it is meant: the pages of datasheets would take the place of its own."""
+    for path in () if study else (folder.plan, folder.lock, folder.verdicts):
         if path.exists():
             problem = Problem(path.name, "is there, so this is the folder of a study; datasheets need one of their own")
             raise InputError(f"--out {folder.path}", [problem])
-
-
-def _require_seed(seed: int) -> None:
     if seed < 0:
         raise InputError("--seed", [f"must be 0 or more (got {seed})"])
 
@@ -434,31 +377,32 @@ def datasheet_name(judge: str) -> str:
 
 
 def _written(
-    folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement], pages: bool = True
-) -> Made:
-    """Write every datasheet as JSON and as a page, and the page that holds them side by side."""
+    folder: RunFolder, sheets: Sequence[Datasheet], earlier: Mapping[str, Datasheet],
+    agreement: Sequence[Measurement], pages: bool = True,
+) -> Made:  # fmt: skip
+    """Write every datasheet, with the drift since an earlier one, as JSON and as a page, and the page of them all."""
+    drift = [sheets_of.compare(earlier[one.judge], one) if one.judge in earlier else () for one in sheets]
+    sheets = [replace(one, measurements=(*one.measurements, *more)) for one, more in zip(sheets, drift, strict=True)]
     for sheet in sheets:
         write_atomic(folder.datasheets / f"{datasheet_name(sheet.judge)}.json", canonical_json(sheet) + "\n")
     if not folder.lock.is_file():  # a run has measurements of its own there
         Store(folder).write(MEASUREMENTS, agreement, {})
-    write_sums(folder)
-    for name, text in _pages(folder, sheets, agreement) if pages else ():
-        write_atomic(folder.report / name, text)
+    runs.write_sums(folder)
+    if pages:
+        made = datasheet_pages(sheets, agreement, answers=stored_answers(folder), read=calls_of(folder))
+        for name, text in made:
+            write_atomic(folder.report / name, text)
     return _made(folder, sheets, agreement)
 
 
 def datasheet_report(folder: RunFolder, calls: Calls = "all", language: str = "") -> Made:
     """Write the pages of judges that were measured by themselves again, from what lies in their folder."""
-    sheets, agreement = stored_datasheets(folder), stored_agreement(folder)
-    replace_files(folder.report, in_language(_pages(folder, sheets, agreement, calls), language))
+    sheets, agreement, read = stored_datasheets(folder), stored_agreement(folder), None
+    if calls != "none":
+        read = calls_of(folder)
+    pages = datasheet_pages(sheets, agreement, answers=stored_answers(folder), read=read)
+    runs.replace_files(folder.report, in_language(pages, language))
     return _made(folder, sheets, agreement)
-
-
-def _pages(
-    folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement], calls: Calls = "all"
-) -> Iterator[tuple[str, str]]:
-    read = None if calls == "none" else calls_of(folder)
-    return datasheet_pages(sheets, agreement, answers=stored_answers(folder), read=read)
 
 
 def _made(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> Made:

@@ -1,45 +1,37 @@
-"""What an agent of a season is shown and asked on one day, and what a season left in its tables."""
+"""What an agent of a season is shown and asked on one day; whatever came back, or did not, is a decision."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Final
 
 import numpy as np
 
-from assaymark.agents.llm import ABSENT, LLMAgent, Place, fenced, season_call, season_message
+from assaymark.agents import llm
 from assaymark.claims.season_plan import FEWEST_BARS, Season
-from assaymark.engine import CallSpec, Ledger, Model, Reply
-from assaymark.engine.calls import Text
+from assaymark.engine import CallSpec, Ledger, Model, Reply, Text
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside, patience
 from assaymark.engine.providers.registry import check_ready
 from assaymark.engine.rate_limits import provider_of
 from assaymark.errors import ModelError, StoppedError
-from assaymark.judging.season.plans import (
-    ScoringPlan,
-    applicable,
-)
-from assaymark.judging.season.record import ACTION, StepRecord
-from assaymark.market import Filing, Listing
+from assaymark.judging.season.record import ACTION
+from assaymark.market import Filing
 from assaymark.market.history import FIELDS, Day, shown_prices
 from assaymark.portfolio.broker import Book
 from assaymark.prompting import material_blocks, moment, row
 from assaymark.protocol import AgentSpec
 from assaymark.records import (
-    Agent,
     Constraint,
     Context,
     Decision,
     Fact,
     Instrument,
-    Outcome,
     Portfolio,
     Provenance,
     Series,
@@ -48,24 +40,6 @@ from assaymark.records import (
 from assaymark.workflow.ask import purse_of, run_all
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import DECISIONS, OUTCOMES, Store
-from assaymark.workflow.tracks.season_lock import stored_season
-from assaymark.workflow.tracks.season_records import (
-    BASELINES,
-    CHECKS,
-    FILLS,
-    NAVS,
-    REJECTIONS,
-    TIMES,
-    SeasonCheck,
-    SeasonNav,
-    SeasonRejection,
-    stated_book,
-)
-
-if TYPE_CHECKING:
-    from assaymark.workflow.tables import Table
-    from assaymark.workflow.tracks.season_lock import StoredSeason
 
 INTERVAL_S: Final = 86_400
 _CLOSE: Final = timedelta(hours=21)
@@ -75,11 +49,14 @@ _PERIODS: Final = 4
 """Periods of each filed field that are shown: the newest ones, a year of quarters."""
 
 _PERIOD: Final = re.compile(r"(?P<year>\d{4})(?:-Q(?P<quarter>[1-4])|-(?P<month>\d\d)(?:-(?P<day>\d\d))?)?")
+_MARGIN_S: Final = 10.0
+_ADDRESSES: Final = ("http/", "https/")
+_LANE: Final = 8  # few at once, so that the seconds of a decision are its own and not those of a queue
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DayMaterial:
-    """What all agents are shown on a day. ``held`` are instruments that are only shown because somebody holds them."""
+    """What all agents are shown on a day, with its large parts as JSON and as sections of a prompt."""
 
     context: Context
     facts: str
@@ -89,63 +66,77 @@ class DayMaterial:
 
 
 def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial:
-    """The shared material of a day: instruments that can be traded or are held, with their bars, splits, dividends,
+    """The shared material of a day: instruments that can be traded or are ``held``, with their bars, splits, dividends,
     sector and filings, the economy and news.
     """
-    lines = _bars(season, day, held)
-    series = tuple(lines.values())
-    known = {instrument.id: instrument for instrument in day.view.instruments}
-    macro, at = day.view.all_macro(), day.moment
+    series = _bars(season, day, held)
+    known, at, macro = {one.id: one for one in day.view.instruments}, day.moment, day.view.all_macro()
     prices = tuple(
         Fact(id=f"{one.instrument}.price", instrument=one.instrument, field="price", value=one.close[-1], unit="price",
              available_at=at, as_of=one.times[-1], source="close")
         for one in series
     )  # fmt: skip
-    others = [fact for one in series for fact in _about(day, known[one.instrument], one)]
+    others: list[Fact] = []
+
+    def add(
+        name: str, instrument: str, field: str, value: float | str, unit: str, since: datetime, of: datetime | None,
+        source: str, note: str = "",
+    ) -> None:  # fmt: skip
+        about = {"id": name, "instrument": instrument, "field": field, "unit": unit, "source": source, "note": note}
+        others.append(Fact(value=value, available_at=since, as_of=of, **about))
+
+    # of one instrument beside its bars: its sector, splits and dividends within them, and filings
+    for one in series:
+        name = one.instrument
+        if sector := known[name].sector:
+            add(f"{name}.sector", name, "sector", sector, "text", at, None, "listing")
+        for action in day.actions.get(name, ()):
+            closed = datetime(action.ex_date.year, action.ex_date.month, action.ex_date.day, tzinfo=UTC) + _CLOSE
+            if closed < one.times[0]:
+                continue
+            changes = [("split", action.split, "multiple")] if action.split != 1.0 else []
+            changes += [("dividend", action.dividend, "price")] if action.dividend else []
+            for field, value, unit in changes:
+                stated = f"{name}.{field}.{action.ex_date}"
+                add(stated, name, field, value, unit, min(closed, at), closed - _CLOSE, ACTION)
+        filed: dict[str, list[Filing]] = {}
+        for filing in day.view.fundamentals(name):  # by period
+            filed.setdefault(filing.field, []).append(filing)
+        for filing in (filing for ones in filed.values() for filing in ones[-_PERIODS:]):
+            stated, ends = f"{name}.{filing.field}.{filing.period}", _end_of(filing.period)
+            note, value = "" if ends else f"period {filing.period}", float(filing.value)
+            add(stated, name, filing.field, value, filing.unit, filing.filed_at, ends, "filing", note)
     for reading in macro:  # as it reads now; a series that is stale or not out yet is among what is missing
         if reading.value is not None and reading.period is not None and reading.released is not None:
             period = reading.period.astype("datetime64[D]").astype(object)
-            others.append(
-                Fact(
-                    id=f"macro.{reading.id}", instrument="", field=reading.id, value=float(reading.value),
-                    unit=reading.unit, available_at=datetime.fromtimestamp(reading.released, UTC),
-                    as_of=datetime(period.year, period.month, period.day, tzinfo=UTC), source="macro",
-                )
-            )  # fmt: skip
+            of, out = datetime(period.year, period.month, period.day, tzinfo=UTC), reading.released
+            since = datetime.fromtimestamp(out, UTC)
+            add(f"macro.{reading.id}", "", reading.id, float(reading.value), reading.unit, since, of, "macro")
     if season.news_days:  # the last news about the universe or about nobody in particular, oldest first
         universe = frozenset(day.universe)
         news = [one for one in day.view.news(season.news_days) if not one.instruments or universe & {*one.instruments}]
         for number, item in enumerate(news[-_MOST_NEWS:], start=1):
-            named = item.instruments
-            others.append(
-                Fact(
-                    id=f"news.{number}", instrument=named[0] if len(named) == 1 and named[0] in universe else "",
-                    field="news", value=item.text, unit="text", available_at=item.published_at,
-                    as_of=item.published_at, source=item.source,
-                )
-            )  # fmt: skip
+            alone = len(item.instruments) == 1 and item.instruments[0] in universe
+            name, since = item.instruments[0] if alone else "", item.published_at
+            add(f"news.{number}", name, "news", item.text, "text", since, since, item.source)
     context = Context(
         completeness="complete", cutoff=at, cutoff_source="the season's clock", prompt="", facts=(*prices, *others),
-        series=series, instruments=tuple(known[name].as_record() for name in lines), constraints=limits_of(season),
-        missing=tuple(f"{one.id}: {one.state}" for one in macro if one.state != "ok"),
+        series=series, instruments=tuple(known[one.instrument].as_record() for one in series),
+        constraints=limits_of(season), missing=tuple(f"{one.id}: {one.state}" for one in macro if one.state != "ok"),
     )  # fmt: skip
     offered, listed = _offered(context.instruments)
-    sections = {
-        label: fenced((label, text)) for label, text in material_blocks(replace(context, series=(), instruments=()))
-    }
-    sections |= listed
+    blocks = material_blocks(replace(context, series=(), instruments=()))
+    sections = {label: llm.fenced((label, text)) for label, text in blocks} | listed
     written = [*map(_series_written, series)]
     if series:
-        sections["series"] = fenced(("series", "\n".join(text for _, text in written)))
+        sections["series"] = llm.fenced(("series", "\n".join(text for _, text in written)))
     facts = [
         f'{{"as_of":{_json(price.as_of)},"available_at":{_json(at)},"field":"price","id":{_json(price.id)},"instrument":'
         f'{_json(price.instrument)},"note":"","source":"close","unit":"price","value":{price.value!r}}}'
         for price in prices
     ]
-    return DayMaterial(
-        context, "[" + ",".join(filter(None, [*facts, canonical_json(others)[1:-1]])) + "]",
-        "[" + ",".join(raw for raw, _ in written) + "]", offered, sections,
-    )  # fmt: skip
+    all_facts = ",".join(filter(None, [*facts, canonical_json(others)[1:-1]]))
+    return DayMaterial(context, f"[{all_facts}]", f"[{','.join(raw for raw, _ in written)}]", offered, sections)
 
 
 def agent_context(shared: DayMaterial, book: Book, nav: float, currency: str, prompt: str) -> Context:
@@ -166,11 +157,10 @@ def context_json(context: Context, facts: str, series: str, instruments: str) ->
 def agent_sections(shared: DayMaterial, context: Context) -> list[Text]:
     """The sections of an agent's prompt, in the order of `material_blocks`; the shared ones are not made again."""
     own = dict(material_blocks(replace(context, facts=(), series=(), instruments=(), constraints=())))
-    order = ("situation", "constraints", "instruments", "holdings", "facts", "series", "prompt")
     found: list[Text] = []
-    for label in order:
+    for label in ("situation", "constraints", "instruments", "holdings", "facts", "series", "prompt"):
         if label in own:
-            found.append(fenced((label, own[label])))
+            found.append(llm.fenced((label, own[label])))
         elif label in shared.sections and label not in ("situation", "prompt"):
             found.append(shared.sections[label])
     return found
@@ -178,19 +168,18 @@ def agent_sections(shared: DayMaterial, context: Context) -> list[Text]:
 
 def told(season: Season, agent: str, notes: Sequence[str], actions: Sequence[str] = ()) -> str:
     """The text that an agent is given on a day: what it was told, how orders fill, and what became of its last ones."""
-    rules = season.rules
-    at = "open" if rules.fill == "next_open" else "close"
-    beyond = "rejected" if rules.excess == "reject" else "cut to what is allowed"
+    at = "open" if season.rules.fill == "next_open" else "close"
+    beyond = "rejected" if season.rules.excess == "reject" else "cut to what is allowed"
     lines = [
         season.told(agent).strip(),
         f"Orders fill at the {at} of the next trading day; one beyond cash, holding or limits is {beyond}.",
     ]
-    if notes:
-        lines.append("\n".join(["Of your last orders, these were not carried out:", *(f"- {note}" for note in notes)]))
-    if actions:
-        lines.append(
-            "\n".join(["Splits and dividends of what you hold, since the last day:", *map("- {}".format, actions)])
-        )
+    for title, rows in (
+        ("Of your last orders, these were not carried out:", notes),
+        ("Splits and dividends of what you hold, since the last day:", actions),
+    ):
+        if rows:
+            lines.append("\n".join([title, *map("- {}".format, rows)]))
     return "\n\n".join(lines)
 
 
@@ -199,11 +188,11 @@ def _offered(instruments: tuple[Instrument, ...]) -> tuple[str, dict[str, Text]]
     """The instruments of a day as JSON and as a prompt section: hardly ever others than on the day before."""
     alone = Context(completeness="complete", cutoff=_ANY_TIME, cutoff_source="", prompt="", instruments=instruments)
     blocks = {label: text for label, text in material_blocks(alone) if label == "instruments"}
-    return canonical_json(instruments), {label: fenced((label, text)) for label, text in blocks.items()}
+    return canonical_json(instruments), {label: llm.fenced((label, text)) for label, text in blocks.items()}
 
 
-def _bars(season: Season, day: Day, held: Collection[str]) -> dict[str, Series]:
-    """The last bars of the instruments that are shown, by name; a field that some bar lacks is left out."""
+def _bars(season: Season, day: Day, held: Collection[str]) -> tuple[Series, ...]:
+    """The last bars of the instruments that are shown; a field that some bar lacks is left out."""
     fields = {name: shown_prices(values) for name, values in day.bars.items()}
     shown = fields.pop("close")
     there = np.isfinite(shown)
@@ -212,7 +201,7 @@ def _bars(season: Season, day: Day, held: Collection[str]) -> dict[str, Series]:
     last = shown[-season.bars :].T.tolist()
     others = {name: values[-season.bars :].T.tolist() for name, values in fields.items()}
     times = _closes_of(day.days[-season.bars :].tobytes(), min(season.bars, day.days.size))
-    found = {}
+    found = []
     for at, name in enumerate(day.universe):
         if whole[at]:
             own, close = times, tuple(last[at])
@@ -224,8 +213,8 @@ def _bars(season: Season, day: Day, held: Collection[str]) -> dict[str, Series]:
         offered = name in day.quotes and len(close) >= FEWEST_BARS
         if close and (offered or name in held):
             kept = {field: tuple(values) for field, values in more.items() if all(map(math.isfinite, values))}
-            found[name] = Series(instrument=name, interval_s=INTERVAL_S, times=own, close=close, **kept)
-    return found
+            found.append(Series(instrument=name, interval_s=INTERVAL_S, times=own, close=close, **kept))
+    return tuple(found)
 
 
 @lru_cache(maxsize=64)
@@ -235,37 +224,6 @@ def _closes_of(raw: bytes, count: int) -> tuple[datetime, ...]:
     return tuple(datetime(one.year, one.month, one.day, tzinfo=UTC) + _CLOSE for one in days)
 
 
-def _about(day: Day, listing: Listing, series: Series) -> Iterator[Fact]:
-    """What is known of one instrument beside its bars: its sector, splits and dividends within them, and filings."""
-    name = listing.id
-    if listing.sector:
-        yield Fact(
-            id=f"{name}.sector", instrument=name, field="sector", value=listing.sector, unit="text",
-            available_at=day.moment, source="listing",
-        )  # fmt: skip
-    for one in day.actions.get(name, ()):
-        closed = datetime(one.ex_date.year, one.ex_date.month, one.ex_date.day, tzinfo=UTC) + _CLOSE
-        if closed < series.times[0]:
-            continue
-        said = (("split", one.split, "multiple"),) if one.split != 1.0 else ()
-        paid = (("dividend", one.dividend, "price"),) if one.dividend else ()
-        for field, value, unit in (*said, *paid):
-            yield Fact(
-                id=f"{name}.{field}.{one.ex_date}", instrument=name, field=field, value=value, unit=unit,
-                available_at=min(closed, day.moment), as_of=closed - _CLOSE, source=ACTION,
-            )  # fmt: skip
-    filed: dict[str, list[Filing]] = {}
-    for filing in day.view.fundamentals(name):  # by period
-        filed.setdefault(filing.field, []).append(filing)
-    for filing in (filing for ones in filed.values() for filing in ones[-_PERIODS:]):
-        ends = _end_of(filing.period)
-        yield Fact(
-            id=f"{name}.{filing.field}.{filing.period}", instrument=name, field=filing.field,
-            value=float(filing.value), unit=filing.unit, available_at=filing.filed_at, as_of=ends, source="filing",
-            note="" if ends else f"period {filing.period}",
-        )  # fmt: skip
-
-
 @lru_cache(maxsize=1024)
 def _end_of(period: str) -> datetime | None:
     """The last day of a period such as 2024, 2024-Q1 or 2024-03, or the day that it names; None for other words."""
@@ -273,29 +231,29 @@ def _end_of(period: str) -> datetime | None:
     if found is None:
         return None
     year, month = int(found["year"]), 3 * int(found["quarter"]) if found["quarter"] else int(found["month"] or 12)
-    if not 1 <= month <= 12:
+    try:
+        first = datetime(year, month, int(found["day"] or 1), tzinfo=UTC)
+    except ValueError:
         return None
-    if found["day"]:
-        try:
-            return datetime(year, month, int(found["day"]), tzinfo=UTC)
-        except ValueError:
-            return None
-    return datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC) - timedelta(days=1)
+    return first if found["day"] else datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC) - timedelta(days=1)
 
 
 def limits_of(season: Season) -> tuple[Constraint, ...]:
     """The rules of the season as limits of the book."""
     rules = season.rules
-    cap = [] if rules.max_weight is None else [Constraint(kind="max_weight", limit=rules.max_weight, unit="nav",
-                                                          scope="holding")]  # fmt: skip
-    return (
-        *cap,
-        Constraint(kind="min_cash", limit=0.0, unit="nav"),
-        Constraint(kind="max_leverage", limit=rules.max_exposure, unit="multiple"),
-        Constraint(kind="max_orders", limit=float(rules.max_orders), unit="count"),
-        Constraint(kind="allow_short", limit=float(rules.short), unit="count"),
-        *(() if rules.fractional else (Constraint(kind="whole_units", limit=rules.lot, unit="units"),)),
-        Constraint(kind="fee", limit=rules.cost_bps, unit="bps", scope="order"),
+    limits: list[tuple[str, float | None, str, str]] = [
+        ("max_weight", rules.max_weight, "nav", "holding"),
+        ("min_cash", 0.0, "nav", "portfolio"),
+        ("max_leverage", rules.max_exposure, "multiple", "portfolio"),
+        ("max_orders", float(rules.max_orders), "count", "portfolio"),
+        ("allow_short", float(rules.short), "count", "portfolio"),
+        ("whole_units", None if rules.fractional else rules.lot, "units", "portfolio"),
+        ("fee", rules.cost_bps, "bps", "order"),
+    ]
+    return tuple(
+        Constraint(kind=kind, limit=limit, unit=unit, scope=scope)
+        for kind, limit, unit, scope in limits
+        if limit is not None
     )
 
 
@@ -325,166 +283,48 @@ def _series_written(series: Series) -> tuple[str, str]:
     return raw, f"{head}\n{row(('time', *filled))}\n" + "\n".join(rows)
 
 
-# --- What a season left behind, read from the tables of its run folder alone: what is judged, measured and shown ------
-
-
-T = TypeVar("T")
-
-_LARGE: Final = ("facts", "series", "instruments")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SeasonMaterial:
-    """A season as its tables hold it."""
-
-    season: Season
-    plan_hash: str
-    universe: tuple[str, ...]
-    agents: tuple[Agent, ...]
-    contexts: Mapping[str, Context]
-    steps: Mapping[str, tuple[StepRecord, ...]]
-    replicates: Mapping[tuple[str, int], tuple[StepRecord, ...]]
-    outcomes: tuple[Outcome, ...]
-    navs: Mapping[str, tuple[SeasonNav, ...]]
-    baselines: Mapping[str, tuple[SeasonNav, ...]]
-    checks: tuple[SeasonCheck, ...]
-    seconds: Mapping[str, float | None]
-    rejections: Mapping[str, tuple[SeasonRejection, ...]]
-    partial: bool
-
-    @property
-    def scoring(self) -> ScoringPlan:
-        """The scoring plan of the season, without the parts for which its contexts have no field."""
-        return applicable(self.season.scoring_plan, self.contexts.values())
-
-
-def season_material(folder: RunFolder) -> SeasonMaterial:
-    """Everything that a season left in its tables."""
-    return material_of(Store(folder), stored_season(folder))
-
-
-def material_of(store: Store, stored: StoredSeason) -> SeasonMaterial:
-    """As `season_material`, for a season whose lock was read."""
-    season = stored.season
-    navs, times = _by_agent(store.read(NAVS)), {time.record_id: time for time in store.read(TIMES)}
-    rejections = store.read(REJECTIONS)
-    fills, refused = (  # by the decision that they are due to, in their order
-        _grouped(sorted(rows, key=lambda row: (row.day, row.number)), "record_id")
-        for rows in (store.read(FILLS), rejections)
-    )
-
-    def kept(table: Table[T]) -> list[T]:
-        return [] if store.digest(table) is None else store.read(table)
-
-    order = {one.name: at for at, one in enumerate(season.agents)}
-    found: dict[tuple[str, int], list[Decision]] = defaultdict(list)
-    for one in sorted(store.read(DECISIONS), key=lambda one: (one.decided_at, one.record_id)):
-        if one.record_id in times and one.agent.id in order and one.derivation.kind == "honest":
-            found[one.agent.id, one.replicate].append(one)
-    decided = dict(sorted(found.items(), key=lambda item: (order[item[0][0]], item[0][1])))
-    names = list(dict.fromkeys(agent for agent, _ in decided))
-
-    def step(decision: Decision) -> StepRecord:
-        """A decision with what the broker made of it. What was paid out on that day stands among the fills."""
-        name, day = decision.record_id, times[decision.record_id].day
-        if season.recorded:
-            book, paid = stated_book(decision), []
-        else:
-            later = (one for one in navs.get(decision.agent.id, ()) if one.state == "ok" and one.day > day)
-            nav = next(later, None)
-            paid = [one for one in fills.get("", ()) if nav and (one.agent, one.day) == (nav.agent, nav.day)]
-            book = None if nav is None else Book(nav.cash, nav.positions)
-        made, rejected = (*paid, *fills.get(name, ())), tuple(refused.get(name, ()))
-        return StepRecord(day=day, decision=decision, fills=made, rejections=rejected, book=book)
-
-    shown = {one.context_id for ones in decided.values() for one in ones}
-    contexts: dict[str, Context] = {}
-    last: Context | None = None
-    for name, context in store.each_context():
-        if name in shown:  # what agents of one day share is in memory once
-            same = {} if last is None else {part: getattr(last, part) for part in _LARGE}
-            same = {part: value for part, value in same.items() if value == getattr(context, part)}
-            contexts[name] = last = replace(context, **same) if same else context
-    families = {one.name: one.family for one in season.agents}  # of records, the file's word counts for more
-    replicates = {
-        key: tuple(StepRecord(day=times[one.record_id].day, decision=one) for one in ones)
-        for key, ones in decided.items()
-    }
-    return SeasonMaterial(
-        season, stored.plan_hash, stored.universe,
-        tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names), contexts,
-        steps={name: tuple(map(step, decided[name, 1])) for name in names},
-        replicates=replicates if season.replicates > 1 else {},
-        outcomes=tuple(one for one in kept(OUTCOMES) if one.record_id in times),
-        navs={name: navs.get(name, ()) for name in names}, baselines=_by_agent(kept(BASELINES)),
-        checks=tuple(kept(CHECKS)), seconds={name: one.seconds for name, one in times.items()},
-        rejections={name: tuple(rejection for rejection in rejections if rejection.agent == name) for name in names},
-        partial=any(one.completeness != "complete" for one in contexts.values()),
-    )  # fmt: skip
-
-
-def _grouped(rows: Iterable[Any], name: str) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = defaultdict(list)
-    for item in rows:
-        found[getattr(item, name)].append(item)
-    return found
-
-
-def _by_agent(rows: Iterable[SeasonNav]) -> dict[str, tuple[SeasonNav, ...]]:
-    ordered = sorted(rows, key=lambda row: row.day)
-    return {name: tuple(ones) for name, ones in _grouped(ordered, "agent").items()}
-
-
-# --- The agents of a season on one day: each is asked once, and whatever came back, or did not, is a decision ---------
-
-
-_MARGIN_S: Final = 10.0
-_ADDRESSES: Final = ("http/", "https/")
-_LANE: Final = 8  # few at once, so that the seconds of a decision are its own and not those of a queue
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One agent before one day, with the id of its context."""
-
-    spec: AgentSpec
-    context: Context
-    context_id: str
-
+Asked = tuple[AgentSpec, Context, str]
+"""One agent before one day, with the id of its context."""
 
 Call = tuple[Asked, int, CallSpec]
 """Whom, in which trial, and what."""
+
+
+def calls_of(season: Season, asked: Asked, shared: DayMaterial) -> list[Call]:
+    """What an agent is asked about one day, once for each replicate."""
+    spec, context, _ = asked
+    message = llm.season_message(agent_sections(shared, context))
+    return [
+        (asked, trial, llm.season_call(spec, context, message, trial)) for trial in range(1, season.replicates + 1)
+    ]  # fmt: skip
 
 
 def ask_agents(
     folder: RunFolder, ledger: Ledger, season: Season, day: date, asked: Sequence[Asked], shared: DayMaterial,
     models: Mapping[str, Model], prices: Prices, progress: Progress = silent,
 ) -> list[tuple[Decision, float | None]]:  # fmt: skip
-    """Ask every agent about one day, in as many replicates as the season has: the decisions, and their seconds.
-
-    The seconds are measured, and so no part of a decision.
-    """
+    """Ask every agent about one day in all replicates: the decisions, and beside them the seconds they took."""
     calls, live = [one for each in asked for one in calls_of(season, each, shared)], season.market.live
     kept = f"every day and reply so far is kept in {folder.path}, and the same command goes on"
     # An agent outside has its own patience; cut off before it, it would be asked again.
-    outside = [patience(one.spec.args) + _MARGIN_S for one in asked if is_outside(one.spec.model)]
+    outside = [patience(spec.args) + _MARGIN_S for spec, _, _ in asked if is_outside(spec.model)]
     lane = {
         "concurrency": min(season.engine.concurrency, _LANE),
         "deadline_s": max([season.engine.deadline_s, *outside]),
     }
     # Why agents cannot be asked, by their names; those that have answered already need not be there.
     absent: dict[str, str] = {}
-    looked_at = [one for one in calls if live or one[2].model.startswith(_ADDRESSES)]
-    pending = {*ledger.pending([call.key for _, _, call in looked_at])}
-    for one, _, call in looked_at:
-        if call.key in pending and one.spec.name not in absent and call.model in models:
+    looked_at = [(spec.name, call) for (spec, _, _), _, call in calls if live or call.model.startswith(_ADDRESSES)]
+    pending = {*ledger.pending([call.key for _, call in looked_at])}
+    for name, call in looked_at:
+        if call.key in pending and name not in absent and call.model in models:
             try:
                 check_ready(models[call.model], call.args)
             except ModelError as exc:
-                absent[one.spec.name] = str(exc).partition("; ")[0]
-    specs = [call for one, _, call in calls if one.spec.name not in absent]
+                absent[name] = str(exc).partition("; ")[0]
+    specs = [call for (spec, _, _), _, call in calls if spec.name not in absent]
     engine = season.engine.model_copy(update=lane)
-    summary = run_all(ledger, specs, models, engine, what=f"asking on {day}", progress=progress, first=False)
+    summary = run_all(ledger, specs, models, engine, f"asking on {day}", progress, first=False)
     if summary.interrupted:
         raise StoppedError(f"stopped: {kept}")
     failed = {one.key: one.reason for one in summary.failed}
@@ -496,47 +336,31 @@ def ask_agents(
     elif summary.stopped or summary.left:
         why = "; ".join(summary.stopped) or f"{summary.left} calls were given up elsewhere"
         raise ModelError(f"{why}; {kept}", retryable=True)
-    for one, _, call in calls:
+    for (spec, _, _), _, call in calls:
         why = stopped.get(provider_of(call.model), "")
         if why and call.key not in replies:
-            absent[one.spec.name] = why
+            absent[spec.name] = why
     if len(absent) == len(asked):
         why = "; ".join(dict.fromkeys(absent.values()))
         raise ModelError(f"no agent could be asked on {day} ({why}); {kept}", retryable=True)
-    batched = ledger.batches.answered_in_batches(replies)
+    batched, week = ledger.batches.answered_in_batches(replies), day.isocalendar()
     found = []
-    for one, trial, call in calls:
-        name, reply = one.spec.name, replies.get(call.key)
-        lost = reply is None and name in absent
+    for (spec, context, context_id), trial, call in calls:
+        reply = replies.get(call.key)
+        lost = reply is None and spec.name in absent
         if reply is None:
-            reply = Reply(text=absent.get(name) or failed.get(call.key, "no reply"), model=call.model, finish="failed")
-        batch = call.key in batched
-        cost = prices.cost_of(call.model, reply.input_tokens, reply.output_tokens, reply.cached_tokens, batch)
-        found.append(_decided(season, day, (one, trial, call), reply, cost, absent=lost))
+            why = absent.get(spec.name) or failed.get(call.key, "no reply")
+            reply = Reply(text=why, model=call.model, finish="failed")
+        usage = reply.input_tokens, reply.output_tokens, reply.cached_tokens
+        cost = prices.cost_of(call.model, *usage, call.key in batched)
+        place = llm.Place(season.name, f"{week.year}-W{week.week:02d}", trial, context_id)
+        made = llm.LLMAgent(spec).decide(context, place, reply, key=call.key, cost_usd=cost)
+        raw = None if lost else made.call.raw_object  # no such call was made
+        decision = replace(
+            made, record_id=f"{season.name}-{day}-{spec.name}{'' if trial == 1 else f'-r{trial}'}",
+            episode_id=f"{season.name}-{day}", replicate=trial, flags=(*made.flags, llm.ABSENT) if lost else made.flags,
+            call=replace(made.call, seconds=None, timing_source="absent", raw_object=raw),
+            provenance=Provenance(source="assaymark season"),
+        )  # fmt: skip
+        found.append((decision, made.call.seconds))
     return found
-
-
-def calls_of(season: Season, asked: Asked, shared: DayMaterial) -> list[Call]:
-    """What an agent is asked about one day, once for each replicate."""
-    message = season_message(agent_sections(shared, asked.context))
-    return [
-        (asked, trial, season_call(asked.spec, asked.context, message, trial))
-        for trial in range(1, season.replicates + 1)
-    ]
-
-
-def _decided(
-    season: Season, day: date, asked: Call, reply: Reply, cost: float | None, *, absent: bool
-) -> tuple[Decision, float | None]:
-    one, trial, call = asked
-    week = day.isocalendar()
-    place = Place(season.name, f"{week.year}-W{week.week:02d}", trial, one.context_id)
-    found = LLMAgent(one.spec).decide(one.context, place, reply, key=call.key, cost_usd=cost)
-    raw = None if absent else found.call.raw_object  # no such call was made
-    decision = replace(
-        found, record_id=f"{season.name}-{day}-{one.spec.name}{'' if trial == 1 else f'-r{trial}'}",
-        episode_id=f"{season.name}-{day}", replicate=trial, flags=(*found.flags, ABSENT) if absent else found.flags,
-        call=replace(found.call, seconds=None, timing_source="absent", raw_object=raw),
-        provenance=Provenance(source="assaymark season"),
-    )  # fmt: skip
-    return decision, found.call.seconds

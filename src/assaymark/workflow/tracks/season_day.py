@@ -9,12 +9,12 @@ import json
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
@@ -34,22 +34,9 @@ from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, texts_array
 from assaymark.workflow.track import Within
-from assaymark.workflow.tracks.season_books import (
-    Account,
-    Baseline,
-    Settlement,
-    arrivals,
-    begun,
-    checked,
-    due_actions,
-    marks_after,
-    new_baselines,
-    outcomes_of,
-    read_decision,
-    settle_account,
-    settle_baseline,
-    valued,
-)
+from assaymark.workflow.tracks import season_books as books
+from assaymark.workflow.tracks import season_records as rows
+from assaymark.workflow.tracks.season_books import Account, Arrivals, Settlement
 from assaymark.workflow.tracks.season_context import (
     Asked,
     DayMaterial,
@@ -61,25 +48,9 @@ from assaymark.workflow.tracks.season_context import (
     limits_of,
     told,
 )
-from assaymark.workflow.tracks.season_lock import lock_season, open_season
-from assaymark.workflow.tracks.season_records import (
-    BASELINES,
-    CHECKS,
-    FILLS,
-    NAVS,
-    REJECTIONS,
-    TIMES,
-    SeasonCheck,
-    SeasonFill,
-    SeasonNav,
-    SeasonRejection,
-    SeasonTime,
-)
+from assaymark.workflow.tracks.season_lock import LockedSeason, SeasonData, lock_season, open_season
 
-if TYPE_CHECKING:
-    from assaymark.workflow.tracks.season_books import Arrivals, Marks
-    from assaymark.workflow.tracks.season_lock import LockedSeason, SeasonData
-
+T = TypeVar("T")
 
 _SYNC_S: Final = 1.0
 _START: Final = "0" * 64
@@ -110,9 +81,8 @@ class Entry:
 class Journal:
     """The journal of a run folder. Open it with `Journal.open`, which lets only one work on it."""
 
-    def __init__(self, path: Path, entries: list[Entry], digest: str, size: int) -> None:
-        self.entries = entries
-        self.digest = digest
+    def __init__(self, path: Path) -> None:
+        self.entries, self.digest, size = _read(path)
         self._path = path
         self._file = path.open("ab")
         self._file.truncate(size)
@@ -125,7 +95,7 @@ class Journal:
         path = journal_path(folder)
         path.parent.mkdir(parents=True, exist_ok=True)
         with not_stepping(folder):
-            journal = cls(path, *_read(path))
+            journal = cls(path)
             try:
                 yield journal
             finally:
@@ -174,8 +144,7 @@ def journal_path(folder: RunFolder) -> Path:
 
 def read_journal(folder: RunFolder) -> tuple[list[Entry], str]:
     """The days that are done and the digest of them all, for who only looks."""
-    entries, digest, _ = _read(journal_path(folder))
-    return entries, digest
+    return _read(journal_path(folder))[:2]
 
 
 def _read(path: Path) -> tuple[list[Entry], str, int]:
@@ -205,9 +174,7 @@ def _read(path: Path) -> tuple[list[Entry], str, int]:
 
 
 def _chained(before: str, body: str) -> str:
-    whole = hashlib.sha256(before.encode())
-    whole.update(body.encode("utf-8", "surrogatepass"))
-    return whole.hexdigest()
+    return hashlib.sha256(before.encode() + body.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def not_stepping(folder: RunFolder) -> AbstractContextManager[None]:
@@ -271,9 +238,8 @@ def start_season(
 def opening_calls(season: Season, day: Day, agents: Sequence[AgentSpec]) -> list[CallSpec]:
     """What each agent is asked on a day on which all books are as at the start, replicates included."""
     start = Account(Book(season.capital))
-    shared, asked = _shown(
-        season, day, agents, {agent.name: settle_account(season, agent.name, start, day, {}) for agent in agents}
-    )
+    settled = {agent.name: books.settle_account(season, agent.name, start, day, {}) for agent in agents}
+    shared, asked = _shown(season, day, agents, settled)
     return [call for each in asked for _, _, call in calls_of(season, each, shared)]
 
 
@@ -315,7 +281,7 @@ def step_season(
     def chosen(locked: LockedSeason, clock: Clock, done: date | None, found: Arrivals) -> Arrivals:
         live = locked.season.market.live
         if day is None:
-            return found if live else found.first
+            return found if live else Arrivals(found.days[:1], found.reached)
         problem = ""
         if not clock.first <= day <= clock.last:
             problem = f"lies outside of the season ({clock.first} to {clock.last})"
@@ -330,7 +296,8 @@ def step_season(
             problem = f"is not reached: {found.announced}"
         if problem:
             raise InputError("--day", [Problem("", f"{day} {problem}")])
-        return found.until(day)
+        days, lost = (one for one in found.days if one[0] <= day), (one for one in found.lost if one <= day)
+        return Arrivals(tuple(days), found.reached, tuple(lost))
 
     return _run(folder, models, now, progress, chosen)
 
@@ -343,13 +310,14 @@ def _run(
     locked = open_run(folder)
     with Journal.open(folder) as journal:
         clock = locked.data.clock(locked.season)
-        found = choose(locked, clock, journal.last, arrivals(locked, journal.last, now))
+        found = choose(locked, clock, journal.last, books.arrivals(locked, journal.last, now))
         due = tuple(day for day, _ in found.days)
+        before = gc.get_threshold()
         try:
-            with _seldom_collected(), Ledger.open(folder.ledger) as ledger:
+            gc.set_threshold(_YOUNG, 50, 50)  # seldom: a replay keeps what every day made, and it would go over all
+            with Ledger.open(folder.ledger) as ledger:
                 check_plan_hash(folder, ledger, locked)
-                calls = Within(progress, lambda _done, _total: None)
-                desk = Desk(folder, locked, journal, ledger, models, calls)
+                desk = Desk(folder, locked, journal, ledger, models, Within(progress, lambda _done, _total: None))
                 for number, (day, data) in enumerate(found.days):
                     progress("days", number, len(due))
                     desk.digest = data.digest
@@ -357,22 +325,37 @@ def _run(
                     desk.do(own.day(day, after=journal.last))
                 progress("days", len(due), len(due))
         finally:
+            gc.set_threshold(*before)
             say_raised(models, progress)
             journal.sync()
             write_tables(folder, locked, journal.entries, journal.digest)
-        absent = {name: len(days) for name, days in _unanswered(journal, due, absent=True).items()}
-        return Stepped(due, _lines(locked, clock, journal, found), journal.navs, found.warnings, absent)
-
-
-@contextmanager
-def _seldom_collected() -> Iterator[None]:
-    """Let the collector of garbage look seldom: a replay keeps what every day made, and it would go over all of it."""
-    before = gc.get_threshold()
-    gc.set_threshold(_YOUNG, 50, 50)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
+        # why agents gave no usable reply, by name and day: those that could not be asked, and those that could
+        absent, silent = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+        entries = journal.entries[-len(due) :] if due else []
+        for one in (one for entry in entries for one in entry.record["decisions"] if one["replicate"] == 1):
+            if {*one["flags"]} & {*NOT_USABLE}:
+                (absent if ABSENT in one["flags"] else silent)[one["agent"]["id"]].append("; ".join(one["missing"]))
+        waiting = [found.announced] if found.announced else []
+        begins = f"nothing is due: the season begins on {clock.first}, and the market has nothing of it yet"
+        lines = waiting or ([] if found.overdue else [begins])
+        if journal.entries:
+            last = journal.entries[-1].day
+            state = f"{last}: " + "; ".join(f"{name} {nav:,.2f}" for name, nav in journal.navs.items())
+            lines = [*(waiting or ([] if found.overdue else [f"nothing is due after {last}"])), state]
+        if due:
+            empty = [entry.day for entry in entries if entry.record["state"] != "ok"]
+            done = f"{len(due)} days done" if len(due) > 1 else f"{due[0]} done"
+            without = f"; without data: {', '.join(empty[:5])}" if empty else ""
+            lines, of = [f"{locked.season.name}: {done}{without}", state], f"of {len(due)} days, and held"
+            for name, days in sorted(silent.items()):
+                lines.append(f"{name} gave no usable reply on {len(days)} {of}")
+            for name, days in sorted(absent.items()):
+                lines.append(f"{name} was absent on {len(days)} {of} (last: {days[-1]})")
+            lines += waiting
+        late = "its data did not come in time; the day is recorded without, nobody was asked, and orders waited"
+        warnings = (*(f"{day}: {late}" for day in found.lost), *([found.overdue] if found.overdue else []))
+        missed = {name: len(days) for name, days in sorted(absent.items())}
+        return Stepped(due, tuple(lines), journal.navs, warnings, missed)
 
 
 class Desk:
@@ -384,15 +367,12 @@ class Desk:
     ) -> None:  # fmt: skip
         self.folder, self.journal, self.ledger, self.models, self.calls = folder, journal, ledger, models, calls
         self.season, self.prices, self.digest = locked.season, prices_of(models), locked.data.digest
-        start = Account(Book(self.season.capital))
+        start, universe = Account(Book(self.season.capital)), set(locked.data.universe)
         self.accounts = {agent.name: start for agent in self.season.agents}
-        universe = set(locked.data.universe)
-        self.classes = {
-            listing.id: listing.asset_class for listing in locked.data.history.listings if listing.id in universe
-        }
-        self.baselines = new_baselines(self.season, self.classes)
+        self.classes = {one.id: one.asset_class for one in locked.data.history.listings if one.id in universe}
+        self.baselines = books.new_baselines(self.season, self.classes)
         self.traded = any(entry.record["state"] == "ok" for entry in journal.entries)
-        self.marks: Marks = {}
+        self.marks: books.Marks = {}
         self.acted: frozenset[str] = frozenset()
         if not journal.entries:
             return
@@ -407,10 +387,9 @@ class Desk:
             held = {symbol: float(units) for symbol, units in one["account"]["positions"].items()}
             raw = decisions[one["pending"]]
             book = Book(float(one["account"]["cash"]), held)
-            self.accounts[name] = Account(book, None if raw is None else read_decision(raw))
+            self.accounts[name] = Account(book, None if raw is None else _from_journal(Decision, raw))
         for name, one in last["baselines"].items():
-            book = Book(float(one["nav"]["cash"]), dict(one["nav"]["positions"]))
-            self.baselines[name] = Baseline(book, dict(one["wanted"]))
+            self.baselines[name] = Book(float(one["nav"]["cash"]), dict(one["nav"]["positions"])), dict(one["wanted"])
         self.marks = {name: (float(price), str(of)) for name, (price, of) in last["marks"].items()}
         self.acted = frozenset(map(str, last.get("acted", ())))
 
@@ -421,34 +400,31 @@ class Desk:
         """
         day, season = self._new_actions(day), self.season
         before, marks, now = self.accounts, self.marks, str(day.date)
-        baselines = {}
-        if day.has_data:
-            settled = {name: settle_account(season, name, one, day, marks) for name, one in before.items()}
-        else:
-            settled = {
-                name: Settlement(one.book, valued(name, now, "no data", one.book, marks, 0.0))
-                for name, one in before.items()
-            }
-        for name, held in self.baselines.items():
+        settled, baselines = dict[str, Settlement](), dict[str, Any]()
+        for name, account in before.items():
             if day.has_data:
-                after, nav = settle_baseline(season, name, held, day, marks)
-                self.baselines[name] = after if self.traded else begun(name, after, self.classes, day)
+                settled[name] = books.settle_account(season, name, account, day, marks)
             else:
-                nav = valued(name, now, "no data", held.book, marks, 0.0)
-            baselines[name] = {"wanted": dict(self.baselines[name].wanted), "nav": to_json(nav)}
+                settled[name] = Settlement(account.book, books.valued(name, now, "no data", account.book, marks))
+        for name, held in self.baselines.items():
+            if not day.has_data:
+                nav = books.valued(name, now, "no data", held[0], marks)
+            else:
+                held, nav = books.settle_baseline(season, name, held, day, marks, self.classes, not self.traded)
+                self.baselines[name] = held
+            baselines[name] = {"wanted": dict(held[1]), "nav": to_json(nav)}
         shown: dict[str, Asked] = {}
         decided: list[tuple[Decision, float | None]] = []
         missing: tuple[str, ...] = ()
         large = ("[]", "[]", "[]")
         if day.has_data:
-            self.traded, self.marks = True, marks_after(marks, day)
+            self.traded, self.marks = True, books.marks_after(marks, day)
             shared, asked = _shown(season, day, season.agents, settled)
-            decided = ask_agents(
-                self.folder, self.ledger, season, day.date, asked, shared, self.models, self.prices, self.calls
-            )
+            given = asked, shared, self.models, self.prices, self.calls
+            decided = ask_agents(self.folder, self.ledger, season, day.date, *given)
             first = {one.agent.id: one for one, _ in decided if one.replicate == 1}
             self.accounts = {name: Account(one.book, first[name]) for name, one in settled.items()}
-            shown, missing = {one.spec.name: one for one in asked}, shared.context.missing
+            shown, missing = {one[0].name: one for one in asked}, shared.context.missing
             large = (shared.facts, shared.instruments, shared.series)
         agents = {}
         for name, one in settled.items():
@@ -460,9 +436,9 @@ class Desk:
                 "nav": to_json(one.nav),
                 "fills": to_json(one.fills),
                 "rejections": to_json(one.rejections),
-                "prompt": shown[name].context.prompt if name in shown else None,
-                "context_id": shown[name].context_id if name in shown else None,
-                "checks": checked(season, before[name].book, one, day, source, marks) if day.has_data else None,
+                "prompt": shown[name][1].prompt if name in shown else None,
+                "context_id": shown[name][2] if name in shown else None,
+                "checks": books.checked(season, before[name].book, one, day, source, marks) if day.has_data else None,
             }
         record = {
             "day": now,
@@ -492,7 +468,7 @@ class Desk:
                 name: tuple(one for one in ones if one not in done.get(name, ())) for name, ones in day.actions.items()
             }
             day = replace(day, actions=kept)
-        acted = {name for name in day.actions if due_actions(name, day, self.marks)}
+        acted = {name for name in day.actions if books.due_actions(name, day, self.marks)}
         self.acted = frozenset(acted | (self.acted - day.quotes.keys()))
         return day
 
@@ -508,63 +484,22 @@ def _shown(
         prompt = told(season, spec.name, own.notes, own.actions)
         context = agent_context(shared, own.book, own.nav.nav, season.currency, prompt)
         raw = context_json(context, shared.facts, shared.series, shared.instruments)
-        asked.append(Asked(spec, context, sha256_text(raw)))
+        asked.append((spec, context, sha256_text(raw)))
     return shared, asked
 
 
-def _lines(locked: LockedSeason, clock: Clock, journal: Journal, found: Arrivals) -> tuple[str, ...]:
-    due = tuple(day for day, _ in found.days)
-    waiting = [found.announced] if found.announced else []
-    if not journal.entries:
-        begins = f"the season begins on {clock.first}, and the market has nothing of it yet"
-        return tuple(waiting) or (() if found.overdue else (f"nothing is due: {begins}",))
-    last = journal.entries[-1].day
-    state = f"{last}: " + "; ".join(f"{name} {nav:,.2f}" for name, nav in journal.navs.items())
-    if not due:
-        idle = [] if found.overdue else [f"nothing is due after {last}"]
-        return (*(waiting or idle), state)
-    empty = [entry.day for entry in journal.entries[-len(due) :] if entry.record["state"] != "ok"]
-    done = f"{len(due)} days done" if len(due) > 1 else f"{due[0]} done"
-    without = f"; without data: {', '.join(empty[:5])}" if empty else ""
-    of = f"of {len(due)} days, and held"
-    return (
-        f"{locked.season.name}: {done}{without}",
-        state,
-        *(
-            f"{name} gave no usable reply on {len(days)} {of}"
-            for name, days in _unanswered(journal, due, absent=False).items()
-        ),
-        *(
-            f"{name} was absent on {len(days)} {of} (last: {days[-1]})"
-            for name, days in _unanswered(journal, due, absent=True).items()
-        ),
-        *waiting,
-    )
-
-
-def _unanswered(journal: Journal, due: tuple[date, ...], *, absent: bool) -> dict[str, list[str]]:
-    """Why agents gave no usable reply, by name and day: those that could not be asked, or those that could."""
-    found: dict[str, list[str]] = {}
-    for entry in journal.entries[-len(due) :] if due else ():
-        for one in entry.record["decisions"]:
-            flags = set(one["flags"])
-            if flags & {*NOT_USABLE} and one["replicate"] == 1 and (ABSENT in flags) == absent:
-                found.setdefault(one["agent"]["id"], []).append("; ".join(one["missing"]))
-    return dict(sorted(found.items()))
+def _from_journal(kind: type[T], raw: Any) -> T:
+    return parse(kind, canonical_json(raw), source="journal of the season")
 
 
 def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entry], digest: str) -> None:
     """Write what the journal holds as tables; equal journals make equal bytes, `TIMES` apart."""
-    store = Store(folder)
+    store, season = Store(folder), locked.season
     basis: dict[str, str | None] = {"plan": locked.plan_hash, "journal": digest}
-    if store.done(NAVS, basis):
+    if store.done(rows.NAVS, basis):
         return
     agents = [one for entry in entries for one in entry.record["agents"].values()]
     baselines = [one for entry in entries for one in entry.record["baselines"].values()]
-    navs, held = (
-        [parse(SeasonNav, canonical_json(one["nav"]), source="journal of the season") for one in ones]
-        for ones in (agents, baselines)
-    )
     counts: dict[tuple[str, str], list[int]] = {}  # by agent and kind
     said: dict[tuple[str, str], list[str]] = defaultdict(list)
     for name, one in (pair for entry in entries for pair in entry.record["agents"].items()):
@@ -574,29 +509,7 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entr
             row[0], row[1] = row[0] + asked, row[1] + passed
         for kind, sentence in made["mismatches"]:
             said[name, kind].append(f"{made['record_id']}\t{sentence}")
-    checks = [SeasonCheck(key[0], key[1], row[0], row[1], tuple(said.get(key, ()))) for key, row in counts.items()]
-    store.write_arrow(CONTEXTS, _contexts(locked.season, entries), basis)
-    store.write(DECISIONS, (read_decision(one) for entry in entries for one in entry.record["decisions"]), basis)
-    store.write(FILLS, (SeasonFill(**one) for agent in agents for one in agent["fills"]), basis)
-    store.write(REJECTIONS, (SeasonRejection(**one) for agent in agents for one in agent["rejections"]), basis)
-    store.write(TIMES, times_of(entries), basis)
-    store.write(OUTCOMES, outcomes_of(locked.season, entries), basis)
-    store.write(BASELINES, held, basis)
-    store.write(CHECKS, checks, basis)
-    store.write(NAVS, navs, basis)  # last: whoever finds it done finds the others done
-
-
-def times_of(entries: Sequence[Entry]) -> Iterator[SeasonTime]:
-    """The measured seconds of each decision."""
-    for entry in entries:
-        times = entry.times or {}
-        for one in entry.record["decisions"]:
-            name = one["record_id"]
-            yield SeasonTime(name, entry.day, one["agent"]["id"], one["replicate"], times.get(name))
-
-
-def _contexts(season: Season, entries: Iterable[Entry]) -> pa.Table:
-    """The contexts as `CONTEXTS.to_arrow` would write them, from JSON that is there already."""
+    # the contexts as `CONTEXTS.to_arrow` would write them, from JSON that is there already
     limits, found = limits_of(season), {}
     for entry in entries:
         cutoff, missing = entry.moment, entry.record["missing"]
@@ -611,8 +524,33 @@ def _contexts(season: Season, entries: Iterable[Entry]) -> pa.Table:
             )  # fmt: skip
             raw = context_json(context, entry.facts, entry.series, entry.instruments)
             found[raw.encode("utf-8", "surrogatepass")] = (agent["context_id"], "complete", cutoff, facts, missing)
-    rows = sorted(found)
+    texts = sorted(found)
     names = ("context_id", "completeness", "cutoff", "facts", "missing")
-    columns = {name: [found[raw][at] for raw in rows] for at, name in enumerate(names)}
+    columns = {name: [found[raw][at] for raw in texts] for at, name in enumerate(names)}
     arrays = [pa.array(columns[name], type=kind) for name, (kind, _) in CONTEXTS.columns.items()]
-    return pa.Table.from_arrays([*arrays, texts_array(rows)], schema=CONTEXTS.schema)
+    contexts = pa.Table.from_arrays([*arrays, texts_array(texts)], schema=CONTEXTS.schema)
+    decisions = (one for entry in entries for one in entry.record["decisions"])
+    checks = [
+        rows.SeasonCheck(name, kind, asked, passed, tuple(said.get((name, kind), ())))
+        for (name, kind), (asked, passed) in counts.items()
+    ]
+    store.write_arrow(CONTEXTS, contexts, basis)
+    store.write(DECISIONS, (_from_journal(Decision, one) for one in decisions), basis)
+    store.write(rows.FILLS, (rows.SeasonFill(**one) for agent in agents for one in agent["fills"]), basis)
+    refused = (rows.SeasonRejection(**one) for agent in agents for one in agent["rejections"])
+    store.write(rows.REJECTIONS, refused, basis)
+    store.write(rows.TIMES, times_of(entries), basis)
+    store.write(OUTCOMES, books.outcomes_of(season, entries), basis)
+    store.write(rows.BASELINES, [_from_journal(rows.SeasonNav, one["nav"]) for one in baselines], basis)
+    store.write(rows.CHECKS, checks, basis)
+    # last: whoever finds it done finds the others done
+    store.write(rows.NAVS, [_from_journal(rows.SeasonNav, one["nav"]) for one in agents], basis)
+
+
+def times_of(entries: Sequence[Entry]) -> Iterator[rows.SeasonTime]:
+    """The measured seconds of each decision."""
+    for entry in entries:
+        times = entry.times or {}
+        for one in entry.record["decisions"]:
+            name = one["record_id"]
+            yield rows.SeasonTime(name, entry.day, one["agent"]["id"], one["replicate"], times.get(name))

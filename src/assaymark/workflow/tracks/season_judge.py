@@ -7,35 +7,18 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assaymark.claims.season_plan import Season, period_of
 from assaymark.engine import CallSpec, Ledger, Model, Reply, Unusable
 from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.judging import asks_again, second_call
-from assaymark.judging.prompts import Read, Reasoned, ReplyState
-from assaymark.judging.season.calls import (
-    HorizonLedger,
-    HorizonTask,
-    PlannedHorizonCall,
-    SeasonCall,
-    grader_version,
-    horizon_ledgers,
-    horizon_tasks,
-    next_call,
-    outcome_calls,
-    probe_calls,
-    read_guess,
-)
-from assaymark.judging.season.plans import (
-    MOST_CHARACTERS,
-    MOST_NOTE_TOKENS,
-    HorizonAnswer,
-    ScoringPlan,
-    read_horizon_reply,
-    read_outcome_reply,
-)
+from assaymark.judging.prompts import Read, ReplyState
+from assaymark.judging.season import calls as asking
+from assaymark.judging.season import plans
+from assaymark.judging.season.calls import HorizonLedger, HorizonTask, SeasonCall
+from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
 from assaymark.judging.season.scoring import (
     HIGHEST,
@@ -58,27 +41,11 @@ from assaymark.workflow.import_records import import_named_grades
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, OUTCOMES, Store
-from assaymark.workflow.tracks.season_context import material_of
+from assaymark.workflow.tracks import season_records as rows
 from assaymark.workflow.tracks.season_day import alone, due_days, not_stepping, open_run, opening_calls
-from assaymark.workflow.tracks.season_lock import stored_season
-from assaymark.workflow.tracks.season_records import (
-    FILLS,
-    GRADES,
-    GUESSES,
-    NAVS,
-    REJECTIONS,
-    REPLACED,
-    TIMES,
-    GradeScope,
-    SeasonGrade,
-    SeasonGuess,
-    SeasonReplaced,
-)
-
-if TYPE_CHECKING:
-    from assaymark.workflow.tracks.season_context import SeasonMaterial
-    from assaymark.workflow.tracks.season_lock import StoredSeason
-
+from assaymark.workflow.tracks.season_facts import SeasonMaterial, season_material
+from assaymark.workflow.tracks.season_lock import StoredSeason, stored_season
+from assaymark.workflow.tracks.season_records import GRADES, GUESSES, GradeScope, SeasonGrade, SeasonGuess
 
 Probe = tuple[SeasonCall, str]
 """A probe of the blinding, and the period that it shows; empty for a whole record."""
@@ -108,7 +75,7 @@ class SeasonAsker:
         again = {
             key: second_call(call)
             for key, call in asked.items()
-            if key not in self.seconds and asks_again(self.replies[key], most=MOST_CHARACTERS)
+            if key not in self.seconds and asks_again(self.replies[key], most=plans.MOST_CHARACTERS)
         }
         self._ask({call.key: call for call in again.values()}, what)
         for key, call in again.items():
@@ -148,41 +115,40 @@ class SeasonAsker:
         for key, reason in reasons.items():
             self.replies[key] = Reply(text=reason, model=calls[key].model, finish="failed")
 
-    def grades(self, tasks: Sequence[HorizonTask]) -> tuple[HorizonGrades, ...]:
+    def grades(self, tasks: Sequence[HorizonTask]) -> list[HorizonGrades]:
         """The grades of all tasks, asked for part by part; `HorizonGrades` also where a judge gave none."""
         found: dict[int, HorizonGrades] = {}
         while len(found) < len(tasks):
-            due: list[PlannedHorizonCall] = []
+            due: list[asking.PlannedHorizonCall] = []
             for at, task in enumerate(tasks):
                 if at not in found:  # what is graded is not read again in every round
                     asked, graded = horizon_round([task], self.replies.get)
                     due += asked
                     if graded:
                         found[at] = graded[0]
-            unusable = unusable_of(due, lambda one, reply: read_horizon_reply(reply, one.asked).reason)
+            unusable = unusable_of(due, lambda one, reply: plans.read_horizon_reply(reply, one.asked).reason)
             self.ask([one.call for one in due], unusable=unusable)
-        return tuple(  # a part has the key of its second call, where that is the one that counts
-            replace(
-                found[at],
-                parts=tuple(
-                    replace(part, call_key=self.seconds[part.call_key], first_key=part.call_key)
-                    if part.call_key in self.seconds
-                    else part
-                    for part in found[at].parts
-                ),
+        again = self.seconds  # a part has the key of its second call, where that is the one that counts
+        for at, one in found.items():
+            parts = (
+                replace(part, call_key=again[part.call_key], first_key=part.call_key)
+                if part.call_key in again
+                else part
+                for part in one.parts
             )
-            for at in range(len(tasks))
-        )
+            found[at] = replace(one, parts=tuple(parts))
+        return [found[at] for at in range(len(tasks))]
 
-    def guesses(self, probes: Sequence[Probe]) -> list[tuple[Probe, Read[Reasoned[str]]]]:
+    def guesses(self, probes: Sequence[Probe]) -> list[SeasonGuess]:
         """What the probes of the blinding brought."""
         self.ask([planned.call for planned, _ in probes])
         found = []
         for planned, period in probes:
             call = planned.call
-            read = read_guess(self.replies[call.key], planned)
-            second = replace(planned, call=second_call(call)) if call.key in self.seconds else planned
-            found.append(((second, period), read))
+            read = asking.read_guess(self.replies[call.key], planned)
+            key, guess = self.seconds.get(call.key, call.key), None if read.answer is None else read.answer.value
+            of = planned.agent, planned.judge.name, call.trial
+            found.append(SeasonGuess(*of, period, len(planned.options), read.state, guess, key))
         return found
 
     def outcomes(self, planned: Sequence[Sequence[SeasonCall]]) -> list[OutcomeGrade | None]:
@@ -190,7 +156,7 @@ class SeasonAsker:
         self.ask([one.call for calls in planned for one in calls])
         found: list[OutcomeGrade | None] = []
         for calls in planned:
-            reads = [read_outcome_reply(self.replies[one.call.key]) for one in calls]
+            reads = [plans.read_outcome_reply(self.replies[one.call.key]) for one in calls]
             found.append(outcome_grade([call.part for call in calls], reads) if calls else None)
         return found
 
@@ -225,23 +191,21 @@ def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
     shown |= material.replicates
     horizons = {key: _horizon(material, key[0], steps) for key, steps in shown.items()}
     decisions = [step.decision for steps in shown.values() for step in steps]
-    ledgers = horizon_ledgers(list(horizons.values()), decisions, material.contexts)
-    whole: list[SeasonPart] = []
-    periods: list[SeasonPart] = []
-    replicates: list[SeasonPart] = []
+    ledgers = asking.horizon_ledgers(list(horizons.values()), decisions, material.contexts)
+    found: dict[GradeScope, list[SeasonPart]] = {"whole": [], "period": [], "replicate": []}
     for ((agent, replicate), horizon), ledger in zip(horizons.items(), ledgers, strict=True):
         days = [step.day for step in shown[agent, replicate]]
+        scope: GradeScope = "replicate" if replicate else "whole"
+        found[scope].append(SeasonPart(agent, scope, "", replicate or 1, days[0], days[-1], horizon, ledger))
         if replicate:
-            replicates.append(SeasonPart(agent, "replicate", "", replicate, days[0], days[-1], horizon, ledger))
             continue
-        whole.append(SeasonPart(agent, "whole", "", 1, days[0], days[-1], horizon, ledger))
         length = material.season.judging.period
         for period, steps in groupby(enumerate(days, start=1), key=lambda one: period_of(one[1], length)):
             (first, begin), *rest = steps
             last, end = rest[-1] if rest else (first, begin)
             cut = horizon.between(first, last), ledger.between(first, last)
-            periods.append(SeasonPart(agent, "period", period, 1, begin, end, *cut))
-    return [*whole, *sorted(periods, key=lambda one: one.period), *replicates]
+            found["period"].append(SeasonPart(agent, "period", period, 1, begin, end, *cut))
+    return [*found["whole"], *sorted(found["period"], key=lambda one: one.period), *found["replicate"]]
 
 
 def season_tasks(
@@ -250,11 +214,11 @@ def season_tasks(
     """Every part before every judge: whole records in as many trials as the judge has, all else in one."""
     judges, budget = season.model_judges, season.judging.token_budget
     once = [judge.model_copy(update={"trials": 1}) for judge in judges]
-    return [
-        (part, task)
-        for part in parts
-        for task in horizon_tasks({part.agent: part.horizon}, judges if part.scope == "whole" else once, plan, budget)
-    ]
+    found = []
+    for part in parts:
+        asked = judges if part.scope == "whole" else once
+        found += [(part, task) for task in asking.horizon_tasks({part.agent: part.horizon}, asked, plan, budget)]
+    return found
 
 
 def season_probes(parts: Sequence[SeasonPart], season: Season) -> list[Probe]:
@@ -269,7 +233,7 @@ def season_probes(parts: Sequence[SeasonPart], season: Season) -> list[Probe]:
             by_period.setdefault(one.period, {})[one.agent] = one.horizon
     for period, horizons in by_period.items():
         if set(horizons) == agents and len(agents) > 1:
-            for probe in probe_calls(horizons, once if period else judges, budget):
+            for probe in asking.probe_calls(horizons, once if period else judges, budget):
                 found.setdefault((probe.agent, probe.call.key), (probe, period))
     return list(found.values())
 
@@ -306,20 +270,15 @@ def human_rows(
         graded = judgment.status == "ok" and not lacking
         state: ReplyState = "ok" if graded else "invalid"
         given, steps = judgment.scores if graded else {}, len(part.horizon.steps)
+        held = GradedPart(first=1, last=steps, tokens=0, over=False, call_key=judgment.call_key, state=state)
         grades = HorizonGrades(
-            agent=part.agent,
-            judge=judgment.judge,
-            family=judgment.family,
-            trial=judgment.trial,
-            horizon=part.horizon.id,
-            grader=grader_version(plan),
-            state=state,
-            parts=(GradedPart(first=1, last=steps, tokens=0, over=False, call_key=judgment.call_key, state=state),),
+            agent=part.agent, judge=judgment.judge, family=judgment.family, trial=judgment.trial,
+            horizon=part.horizon.id, grader=asking.grader_version(plan), state=state, parts=(held,),
             reason=None if graded else judgment.reason or f"not graded: {', '.join(lacking)}",
             reasoning={each.name: given[each.name] for each in plan.reasoning if graded},
             evidence={each.name: given[each.name] for each in plan.evidence if graded},
             data_reliability=judgment.scores.get("data_reliability"),
-        )
+        )  # fmt: skip
         points = judgment.scores.get("outcome")
         outcome = None if points is None or part.period else OutcomeGrade(state="ok", outcome=points)
         yield grade_row(part, grades, plan, outcome)
@@ -408,7 +367,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], progress: Progr
     with alone(folder.path / "season" / "judging.lock", f"{folder.path}: this season is being judged by another run"):
         with not_stepping(folder):
             basis = judging_basis(store, stored)
-            material = None if is_judged(store, stored) else material_of(store, stored)
+            material = None if is_judged(store, stored) else season_material(folder, stored)
         season = stored.season
         if material is None:
             return SeasonJudged(0, tuple(judged_lines(folder, season, store.read(GRADES), store.read(GUESSES))))
@@ -420,38 +379,30 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], progress: Progr
             asker = SeasonAsker(folder, ledger, models, season.engine, progress)
             planned = season_tasks(parts, season, plan)
             given = asker.grades([task for _, task in planned])
-            outcomes = asker.outcomes(
-                [
-                    outcome_calls(grades, part.horizon, material.outcomes, task.judge, plan, budget)
-                    if part.scope == "whole" and grades.state == "ok"
-                    else []
-                    for (part, task), grades in zip(planned, given, strict=True)
-                ]
-            )
-            grades = [
-                grade_row(part, grades, plan, outcome)
-                for (part, _), grades, outcome in zip(planned, given, outcomes, strict=True)
+            asked = [
+                asking.outcome_calls(one, part.horizon, material.outcomes, task.judge, plan, budget)
+                if part.scope == "whole" and one.state == "ok"
+                else []
+                for (part, task), one in zip(planned, given, strict=True)
             ]
-            guesses = []
-            for (probe, period), read in asker.guesses(season_probes(parts, season)):
-                guess = None if read.answer is None else read.answer.value
-                of, key = (probe.judge.name, probe.call.trial, period, len(probe.options)), probe.call.key
-                guesses.append(SeasonGuess(probe.agent, *of, read.state, guess, key))
+            whole = zip(planned, given, asker.outcomes(asked), strict=True)
+            grades = [grade_row(part, one, plan, outcome) for (part, _), one, outcome in whole]
+            guesses = asker.guesses(season_probes(parts, season))
         people = {one.name for one in season.panel if one.human}
         grades += human_rows(_given(store), parts, plan, people)
         if all(grade.score.grades.state == "failed" for grade in grades):
             first = grades[0].score.grades
             what = f"no judge answered anything (first: {first.judge}, {first.reason}); nothing was written"
             raise ModelError(f"{folder.path}: {what}, and the same command asks again", retryable=True)
-        whole = [part for part in parts if part.scope == "whole"]
+        records = [part for part in parts if part.scope == "whole"]
         replaced = [
-            SeasonReplaced(part.agent, line.name, line.state, line.count, line.why)
-            for part in whole
+            rows.SeasonReplaced(part.agent, line.name, line.state, line.count, line.why)
+            for part in records
             for line in part.horizon.audit
         ]
-        store.write(REPLACED, replaced, basis)
+        store.write(rows.REPLACED, replaced, basis)
         # every number in the reasons of the whole records; its place is in the blinded texts
-        store.write(EVIDENCE, (one for part in whole for found in part.ledger.steps.values() for one in found), basis)
+        store.write(EVIDENCE, (one for part in records for found in part.ledger.steps.values() for one in found), basis)
         store.write(JUDGMENTS, map(judgment_row, grades), basis)
         store.write(GUESSES, guesses, basis)
         store.write(GRADES, grades, basis)
@@ -460,7 +411,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], progress: Progr
 
 def judging_basis(store: Store, stored: StoredSeason) -> dict[str, str | None]:
     """What the grades of a season are made from: its plan, the tables that judges are shown, and people's grades."""
-    tables = (CONTEXTS, DECISIONS, FILLS, REJECTIONS, NAVS, OUTCOMES)
+    tables = (CONTEXTS, DECISIONS, rows.FILLS, rows.REJECTIONS, rows.NAVS, OUTCOMES)
     given = store.content(HUMAN)
     people = {} if given is None else {HUMAN.name: given}
     return {"plan": stored.plan_hash, **{table.name: store.content(table) for table in tables}, **people}
@@ -469,7 +420,7 @@ def judging_basis(store: Store, stored: StoredSeason) -> dict[str, str | None]:
 def is_judged(store: Store, stored: StoredSeason) -> bool:
     """Whether the grades are whole, of the season as it is now, and no call is left that never brought a reply."""
     basis = judging_basis(store, stored)
-    if not all(store.done(table, basis) for table in (GRADES, GUESSES, REPLACED, EVIDENCE, JUDGMENTS)):
+    if not all(store.done(table, basis) for table in (GRADES, GUESSES, rows.REPLACED, EVIDENCE, JUDGMENTS)):
         return False
     grades = store.read(GRADES)
     states = {guess.state for guess in store.read(GUESSES)} | {grade.score.grades.state for grade in grades}
@@ -524,7 +475,7 @@ def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
         if people:
             then = f"read what people graded with: assaymark import human FILE --out {folder.path}"
         raise InputError(str(folder.path), [Problem("", f"{what}; {then}")])
-    if not store.rows(TIMES):  # an import leaves decisions before a season of them is locked
+    if not store.rows(rows.TIMES):  # an import leaves decisions before a season of them is locked
         verb = "init FILE --out" if season.recorded else "run"
         what = f"no decision was made yet; run: assaymark season {verb} {folder.path}"
         raise InputError(str(folder.path), [Problem("", what)])
@@ -534,9 +485,9 @@ def _given(store: Store) -> Sequence[Judgment]:
     return store.read(HUMAN) if store.digest(HUMAN) is not None else ()
 
 
-_ANSWER: Final = HorizonAnswer(
+_ANSWER: Final = plans.HorizonAnswer(
     reasoning={}, evidence={}, data_reliability=0, claims=(), lookahead_check="pass", lookahead_reason="", verdict="",
-    summary="", notes="word " * MOST_NOTE_TOKENS,
+    summary="", notes="word " * plans.MOST_NOTE_TOKENS,
 )  # fmt: skip
 """Stands in for an answer on a part that is not asked about yet: with notes of the most that is allowed."""
 
@@ -558,27 +509,27 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
     """What `assaymark season judge` would ask and cost. Nothing is sent, and nothing is written."""
     stored, store = stored_season(folder), Store(folder)
     refuse_unjudgeable(folder, stored.season, store)
-    material = material_of(store, stored)
+    material = season_material(folder, stored)
     season, parts = stored.season, season_parts(material)
     plan, budget = material.scoring, season.judging.token_budget
     tasks = season_tasks(parts, season, plan)
     graded, outcomes = [], []
     with Ledger.open(folder.ledger, create=False) if folder.has_ledger else nullcontext() as ledger:
         for part, task in tasks:
-            reads: list[Read[HorizonAnswer]] = []
-            while (planned := next_call(task, reads)) is not None:
+            reads: list[Read[plans.HorizonAnswer]] = []
+            while (planned := asking.next_call(task, reads)) is not None:
                 graded.append(planned.call)
                 # A record in one part needs no answer to say what comes next.
                 keys = [planned.call.key] if ledger is not None and len(task.parts) > 1 else []
                 reply = next((one for _, one in ledger.replies(keys)), None) if ledger is not None and keys else None
-                reads.append(Read("ok", _ANSWER) if reply is None else read_horizon_reply(reply, planned.asked))
+                reads.append(Read("ok", _ANSWER) if reply is None else plans.read_horizon_reply(reply, planned.asked))
             if part.scope == "whole":
                 judge = task.judge
                 grades = HorizonGrades(
                     agent=task.agent, judge=judge.name, family=judge.family, trial=task.trial, horizon=task.horizon,
-                    grader=grader_version(task.plan), state="ok", parts=(),
+                    grader=asking.grader_version(task.plan), state="ok", parts=(),
                 )  # fmt: skip
-                asked = outcome_calls(grades, part.horizon, material.outcomes, judge, plan, budget)
+                asked = asking.outcome_calls(grades, part.horizon, material.outcomes, judge, plan, budget)
                 outcomes += [one.call for one in asked]
     probes = season_probes(parts, season)
     stages = [Stage("grades", graded), Stage("outcomes", outcomes)]
@@ -586,6 +537,6 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
     found = forecast(stages, folder, None, prices, season.engine.batch)
     if any(len(task.parts) > 1 for _, task in tasks):
         found = found.noting(
-            f"of long records later parts show a judge's notes: {MOST_NOTE_TOKENS:,} words stand in for those"
+            f"of long records later parts show a judge's notes: {plans.MOST_NOTE_TOKENS:,} words stand in for those"
         )
     return found

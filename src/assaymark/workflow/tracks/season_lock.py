@@ -8,23 +8,14 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from assaymark import __version__
 from assaymark.agents.llm import season_texts
-from assaymark.claims.season_plan import (
-    Follows,
-    Season,
-    SeasonMarket,
-    is_recorded,
-    parse_season,
-    period_preflight,
-    read_recorded,
-    recorded_season,
-    season_hash,
-)
+from assaymark.claims import season_plan as plans
+from assaymark.claims.season_plan import Season, SeasonMarket, parse_season
 from assaymark.encoding import write_atomic
 from assaymark.engine import Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
@@ -35,24 +26,12 @@ from assaymark.market.instruments import weekdays
 from assaymark.plan import read_toml
 from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import JSON, canonical_json, content_id, parse, sha256_text, to_json
-from assaymark.workflow.run_folder import (
-    Amendment,
-    RunFolder,
-    Track,
-    new_folder,
-    read_amendments,
-    read_text,
-    require_version_2,
-    write_lock,
-)
+from assaymark.workflow import run_folder as runs
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.track import absent_problems, agent_problems, season_judge_problems
-from assaymark.workflow.tracks.season_records import find_season, records_digest, write_season
+from assaymark.workflow.tracks.season_records import FoundSeason, find_season, records_digest, write_season
 
-if TYPE_CHECKING:
-    from assaymark.workflow.tracks.season_records import FoundSeason
-
-
-SEASON: Final = Track(
+SEASON: Final = runs.Track(
     format="assaymark season lock 2",
     absent="{0} holds no season; make one with: assaymark season init FILE --out {0}",
     others={"": "{0} holds no season but a study or a benchmark; use another folder"},
@@ -103,7 +82,7 @@ class StoredSeason:
     plan_hash: str
     locked_at: str
     universe: tuple[str, ...]
-    amendments: tuple[Amendment, ...]
+    amendments: tuple[runs.Amendment, ...]
     preregistered: bool
 
 
@@ -125,20 +104,19 @@ def lock_season(
     allow_absent: Collection[str] = (), first: Callable[[Season, SeasonData], object] | None = None,
 ) -> LockedSeason:  # fmt: skip
     """Lock a season in a run folder; the same season again changes nothing, and a failure leaves nothing behind."""
-    require_version_2(folder)
+    runs.require_version_2(folder)
     found: FoundSeason | None = None
     absent: tuple[str, ...] = ()
-    if is_recorded(text, source):
-        file = read_recorded(text, source)
-        unknown = () if file.panel is None else _panel_problems(file.panel, models)
-        found = find_season(folder, file, unknown, source=source)
-        season = recorded_season(file, found.follows, source)
+    if plans.is_recorded(text, source):
+        file = plans.read_recorded(text, source)
+        found = find_season(folder, file, _panel_problems(file.panel or (), models), source=source)
+        season = plans.recorded_season(file, found.follows, source)
         data = SeasonData(None, found.digest, found.follows.universe)
     else:
         # Agents that were there when the season was locked may be gone when it is locked again.
         there = None if folder.lock.is_file() else models
         season, data, absent = _checked(text, source, models, there, allow_absent)
-    made = fingerprint(season, data)
+    made = plans.season_hash(season, texts_of(season), _inputs(season, data))
     if folder.lock.is_file():
         locked = open_season(folder)
         if locked.plan_hash != made:
@@ -148,62 +126,59 @@ def lock_season(
             )
     elif first is not None:
         first(season, data)
-    with new_folder(folder.path):
+    with runs.new_folder(folder.path):
         if found is not None:
             write_season(folder, found, made)
         if not folder.lock.is_file():
             write_atomic(folder.plan, text)
             inputs = _inputs(season, data)
-            write_lock(folder, season_lock(season, made, to_json(now), inputs, data.universe, found, absent))
+            runs.write_lock(folder, season_lock(season, made, to_json(now), inputs, data.universe, found, absent))
     return open_season(folder, data)
 
 
 def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeason:
     """The locked season of a run folder, with its market as it is now."""
-    stored = _stored(folder)
-    season, chosen = season_of(read_text(folder.plan, "season"), stored, source=str(folder.plan)), _universe_of(stored)
-    if data is not None:
-        found = data
-    elif season.recorded:
-        found = SeasonData(None, records_digest(folder), chosen)
-    else:
-        found = open_market(season, str(folder.plan), chosen)
-    if _inputs(season, found) != stored["inputs"]:
+    stored, season = _read(folder)
+    chosen = tuple(map(str, stored["universe"]))
+    if data is None and season.recorded:
+        data = SeasonData(None, records_digest(folder), chosen)
+    elif data is None:
+        data = open_market(season, str(folder.plan), chosen)
+    inputs = _inputs(season, data)
+    if inputs != stored["inputs"]:
         what = "records" if season.recorded else "market"
         instead = "use a new run folder" if season.recorded else "lock a season with market.live"
         raise PlanError(
-            f"{folder.path}: the {what} changed after the lock (now {found.digest[:24]}..., locked "
+            f"{folder.path}: the {what} changed after the lock (now {data.digest[:24]}..., locked "
             f"{str(stored['inputs'].get('market'))[:24]}...); put them back, or {instead}"
         )
-    preflight = tuple(str(one) for one in stored.get("preflight", ()))
-    return LockedSeason(*_unedited(folder, stored, season, fingerprint(season, found)), found, preflight)
+    return LockedSeason(*_unedited(folder, stored, season, inputs), data, tuple(map(str, stored.get("preflight", ()))))
 
 
 def stored_season(folder: RunFolder) -> StoredSeason:
     """The locked season of a run folder, for those who read its tables and need no market."""
-    stored = _stored(folder)
-    season = season_of(read_text(folder.plan, "season"), stored, source=str(folder.plan))
-    made = season_hash(season, texts_of(season), {str(key): str(value) for key, value in stored["inputs"].items()})
-    return StoredSeason(*_unedited(folder, stored, season, made))
+    stored, season = _read(folder)
+    inputs = {str(key): str(value) for key, value in stored["inputs"].items()}
+    return StoredSeason(*_unedited(folder, stored, season, inputs))
 
 
-def _universe_of(stored: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(str(one) for one in stored["universe"])
+def _read(folder: RunFolder) -> tuple[dict[str, Any], Season]:
+    stored = SEASON.stored(folder)
+    whole = isinstance(stored.get("universe"), list) and isinstance(stored.get("inputs"), dict)
+    if not whole or not isinstance(stored.get("plan_hash"), str):
+        raise LedgerError(f"{folder.lock} is damaged; lock the season again in a new folder")
+    return stored, season_of(runs.read_text(folder.plan, "season"), stored, source=str(folder.plan))
 
 
 def _unedited(
-    folder: RunFolder, stored: Mapping[str, Any], season: Season, made: str
-) -> tuple[Season, str, str, tuple[str, ...], tuple[Amendment, ...], bool]:
+    folder: RunFolder, stored: Mapping[str, Any], season: Season, inputs: Mapping[str, str]
+) -> tuple[Season, str, str, tuple[str, ...], tuple[runs.Amendment, ...], bool]:
     """What a lock says, once the plan hash is seen to be that of the lock: how it was amended as well."""
+    made = plans.season_hash(season, texts_of(season), dict(inputs))
     SEASON.require_unedited(folder, made, stored)
-    amendments = read_amendments(folder, stored.get("amendments", ()))
-    preregistered = bool(stored.get("preregistered", True))
-    return season, made, str(stored["locked_at"]), _universe_of(stored), amendments, preregistered
-
-
-def fingerprint(season: Season, data: SeasonData) -> str:
-    """The plan hash: the season, every text that makes a prompt, the scoring plan, and the data."""
-    return season_hash(season, texts_of(season), _inputs(season, data))
+    amendments = runs.read_amendments(folder, stored.get("amendments", ()))
+    universe, preregistered = tuple(map(str, stored["universe"])), bool(stored.get("preregistered", True))
+    return season, made, str(stored["locked_at"]), universe, amendments, preregistered
 
 
 def texts_of(season: Season) -> dict[str, str]:
@@ -217,8 +192,8 @@ def season_of(text: str, stored: Mapping[str, Any], source: str) -> Season:
     """The season of a file, beside what its lock says of the records of somebody else's."""
     if "follows" not in stored:
         return parse_season(text, source)
-    follows = parse(Follows, canonical_json(stored["follows"]), source="the lock")
-    return recorded_season(read_recorded(text, source), follows, source)
+    follows = parse(plans.Follows, canonical_json(stored["follows"]), source="the lock")
+    return plans.recorded_season(plans.read_recorded(text, source), follows, source)
 
 
 def season_lock(
@@ -229,7 +204,7 @@ def season_lock(
     # the days on which anybody decides: of records those that they are of, else every weekday
     every = weekdays(season.calendar.first, season.calendar.last)
     days = sorted(set(found.days.values())) if found is not None else [str(day) for day in every]
-    preflight = [*period_preflight(days, season.judging.period, season.cluster_order)]
+    preflight = [*plans.period_preflight(days, season.judging.period, season.cluster_order)]
     if absent:
         preflight.append(f"when this season was locked, no answer came from: {', '.join(absent)}")
     of_records: dict[str, JSON] = {}
@@ -252,12 +227,12 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
     if market.source == "synthetic":
         history, digest = synthetic_history(market.seed), synthetic_digest(market)
     else:
-        folder, *others = snapshots_in(Path(market.source)) if market.live else [Path(market.source)]
+        folder, *others = _snapshots_in(Path(market.source)) if market.live else [Path(market.source)]
         history, digest, earlier = open_history(folder), read_manifest(folder).digest, tuple(others)
     if chosen:
         _check_chosen(season, history, chosen, source)
         return SeasonData(history, digest, tuple(chosen), earlier)
-    listings, wanted, days, problems = history.listings, season.universe, season.calendar, []
+    listings, wanted, days, problems = history.listings, season.universe, season.calendar, list[Problem]()
     ids = [listing.id for listing in listings]
     if not isinstance(wanted, int):
         universe = tuple(name for name in ids if name in wanted)
@@ -268,9 +243,8 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
         problems.append(Problem("universe", f"{what}; allowed: 1 to {len(there)}"))
     else:  # the classes in turn, so that a small universe is not all of one class
         hands = [[one.id for one in there if one.asset_class == name] for name in CLASSES]
-        dealt = [one for row in zip_longest(*hands) for one in row if one is not None]
-        chosen_ids = set(dealt[:wanted])
-        universe = tuple(one.id for one in there if one.id in chosen_ids)
+        dealt = [one for row in zip_longest(*hands) for one in row if one is not None][:wanted]
+        universe = tuple(one.id for one in there if one.id in dealt)
     if not history.days.size:
         problems.append(Problem("market", "holds no day"))
     else:
@@ -298,7 +272,7 @@ def synthetic_digest(market: SeasonMarket) -> str:
     return f"synthetic-{market.seed} of assaymark {__version__}"
 
 
-def snapshots_in(folder: Path) -> list[Path]:
+def _snapshots_in(folder: Path) -> list[Path]:
     """The snapshots of a growing source: the folder itself, or the folders in it, the one retrieved last first."""
     if (folder / "snapshot.json").is_file():
         return [folder]
@@ -373,11 +347,3 @@ def _each(kind: type[M], given: object) -> list[M]:
 
 def _panel_problems(panel: Sequence[JudgeSpec], models: Mapping[str, Model] | None) -> list[Problem]:
     return [one for judge in panel for one in season_judge_problems(f"panel.{judge.name}", judge, models)]
-
-
-def _stored(folder: RunFolder) -> dict[str, Any]:
-    stored = SEASON.stored(folder)
-    whole = isinstance(stored.get("universe"), list) and isinstance(stored.get("inputs"), dict)
-    if not whole or not isinstance(stored.get("plan_hash"), str):
-        raise LedgerError(f"{folder.lock} is damaged; lock the season again in a new folder")
-    return stored

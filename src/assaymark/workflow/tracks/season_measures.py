@@ -2,72 +2,80 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial
-from itertools import combinations
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import combinations, product
 from statistics import fmean, median
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 
+from assaymark import metrology
 from assaymark.agents.llm import NOT_USABLE
 from assaymark.claims.evidence import SPAN, SeasonGates
 from assaymark.claims.season_claims import CONSTANT, MISSING, SINGLE
 from assaymark.claims.season_plan import period_of
-from assaymark.errors import NotMeasurableError
+from assaymark.errors import LedgerError, NotMeasurableError
 from assaymark.judging import token_count
+from assaymark.judging.prompts import ReplyState
 from assaymark.judging.season.plans import ScoringPlan
-from assaymark.judging.season.scoring import band, decision_time
-from assaymark.judging.season.table import SeasonTable, gap_floor
-from assaymark.metrology import (
-    SelfPreference,
-    bootstrap_kappa,
-    cluster_t,
-    jackknife_kappa,
-    kappa_of_table,
-    mean_pairwise_kappa,
-    self_preference,
-    wilson,
+from assaymark.judging.season.scoring import DecisionTime, JudgeScore, band, decision_time
+from assaymark.judging.season.table import (
+    Contestant,
+    NoiseFloor,
+    SeasonRow,
+    SeasonTable,
+    gap_floor,
+    noise_floor,
+    season_table,
 )
+from assaymark.metrology import measure_orders, measure_panel, measure_people
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.datasheet import Datasheet, limit_measurements
 from assaymark.metrology.kappa import spearman_columns
 from assaymark.metrology.length import season_verbosity
-from assaymark.metrology.measure_orders import order_measurements
-from assaymark.metrology.measure_panel import alpha_measurements, flagged_measurements, variance_measurements
-from assaymark.metrology.measure_people import Labels, people_measurements
 from assaymark.metrology.orders import OrderPlan
-from assaymark.plan import BiasRules, ClusterOrder, OrderRules
+from assaymark.metrology.scores import excess_replies, missing_shares
+from assaymark.plan import BiasRules, ClusterOrder, Missing, OrderRules
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.records import AGGREGATE, JSON, CallFacts, Measurement
-from assaymark.workflow.tracks.season_context import SeasonMaterial
-from assaymark.workflow.tracks.season_measure import (
-    POINTS,
-    SeasonScores,
-    SeasonTotals,
+from assaymark.workflow.tracks.season_facts import (
+    SeasonMaterial,
     agent_measurements,
-    judge_noise,
     ledger_measurements,
     measured,
-    replies_lacking,
     return_measurements,
-    season_scores,
-    season_totals,
-    table_measurements,
-)
-from assaymark.workflow.tracks.season_records import SeasonGuess, SeasonJudgments
+)  # fmt: skip
+from assaymark.workflow.tracks.season_records import SeasonGrade, SeasonGuess, SeasonJudgments
 
-BASELINE: Final = SeasonGates().baseline
+V = TypeVar("V")
+Composites = Mapping[str, Mapping[str, float]]
+"""By agent and then judge; a judge without a usable grade is left out."""
+
+Tokens = Mapping[tuple[str, str], float]
+"""How many words an agent wrote for each decision of a period: by agent and period."""
+
 LEVEL: Final = 0.95
 """Coverage of the intervals. Tests of claims go by the plan's alpha."""
+
+PANEL: Final = "panel"
+AXES: Final = ("reasoning", "evidence", "process")
+POINTS: Final = "points"
+_CODES: Final = {"weak": 1, "mixed": 2, "strong": 3}
+_ZERO: Final = 1e-9  # points; sums of floats
+_EFFICIENCY: Final = {
+    "absolute": "panel median, reduced in proportion where the median seconds of a decision exceed {reference:g}",
+    "relative": "panel median over the median seconds of a decision, the best of the season being 100",
+}
 
 
 def season_findings(
     material: SeasonMaterial, judged: SeasonJudgments, sheets: Sequence[Datasheet] = (), *, rng: np.random.Generator,
-    people: Labels | None = None,
+    people: measure_people.Labels | None = None,
 ) -> tuple[list[Measurement], SeasonTable]:  # fmt: skip
     """The measurements of a judged season, with ``people`` also of its judges beside them, and its table."""
     season, plan, order = material.season, material.scoring, material.season.cluster_order
@@ -76,8 +84,7 @@ def season_findings(
     lacking, left_out = replies_lacking(judged.grades, names, season.missing)
     grades = [grade for grade in judged.grades if grade.judge not in left_out]
     scores = season_scores(judged.grades, names, left_out)
-    times, flagged = {}, []
-    silent = set()
+    times, flagged, silent = {}, [], set()
     for agent in scores.agents:
         steps = material.steps.get(agent, ())
         usable = [one.decision for one in steps if not {*NOT_USABLE} & {*one.decision.flags}]
@@ -92,12 +99,13 @@ def season_findings(
             flagged.append((agent, period, INSTRUCTION_LIKE in step.decision.flags))
     totals = season_totals(scores, times, plan, silent)
     families, tokens = {one.name: one.family for one in season.agents}, written(material)
-    earned = [*return_measurements(material, level=LEVEL, rng=returns)]
+    earned = [*return_measurements(material, returns)]
     compared = len([row for row in totals.table.rows if row.total is not None]) > 1
     # As in `decide_season`: orders share the error rate with the comparisons with a baseline.
-    shared = compared and any(one.name == "season.excess" and one.labels["baseline"] == BASELINE for one in earned)
+    baseline = SeasonGates().baseline
+    shared = compared and any(one.name == "season.excess" and one.labels["baseline"] == baseline for one in earned)
     inference = season.inference.model_copy(update={"alpha": season.inference.alpha / (1 + shared)})
-    orders = [*season_orders(totals, families, tokens, inference, season.claims, order, level=LEVEL)]
+    orders = [*season_orders(totals, families, tokens, inference, season.claims, order)]
     found = [
         *table_measurements(totals),
         *orders,
@@ -105,12 +113,21 @@ def season_findings(
         *judge_measurements(totals, families, tokens, LEVEL, order),
         *judge_noise(totals.heard),
         *probe_measurements(judged.guesses, level=LEVEL),
-        *_invalid(judged, lacking),
-        *agent_measurements(material, grades),
-        *earned,
-        *ledger_measurements(material, judged.evidence, grades, rng=rows),
-        *flagged_measurements(flagged, level=LEVEL),
     ]
+    states: dict[str, Counter[str]] = defaultdict(Counter)  # of a judge's replies
+    for grade in judged.grades:
+        outcome = grade.score.outcome
+        states[grade.judge].update([grade.score.grades.state, *([] if outcome is None else [outcome.state])])
+    for guess in judged.guesses:
+        states[guess.judge].update([guess.state])
+    for judge, counts in sorted(states.items()):
+        kinds = {kind: counts[kind] for kind in ("invalid", "refused", "truncated", "failed")}
+        share, method = sum(kinds.values()) / counts.total(), "share of replies that are no answer in the form that was"
+        count, detail = (counts.total(), "replies"), kinds | dict(lacking.get(judge, {}))
+        found.append(measured("season.invalid", {"judge": judge}, share, count, f"{method} asked for", detail=detail))
+    found += [*agent_measurements(material, grades), *earned]
+    found += ledger_measurements(material, judged.evidence, grades, rows)
+    found += measure_panel.flagged_measurements(flagged, level=LEVEL)
     if people is not None:
         pass_mark = season.human.passed_from(0.0, SPAN)
         found += season_people(totals, families, orders, people, plan, inference, order, pass_mark=pass_mark)
@@ -119,18 +136,91 @@ def season_findings(
     return found, totals.table
 
 
-def season_people(
-    totals: SeasonTotals, families: Mapping[str, str], orders: Iterable[Measurement], people: Labels,
-    plan: ScoringPlan, inference: OrderRules, order: ClusterOrder = "consecutive", *, pass_mark: float = 0.625 * SPAN,
-) -> Iterator[Measurement]:  # fmt: skip
-    """What people's grades say of judges, bands and orders (`people_measurements`), on the periods that could be
-    drawn."""
-    found = season_comparisons(totals, families, {}, order, within=() if people.refused else people.pi)
-    contrasts = [one for one in orders if one.name == "contrast"]
-    yield from people_measurements(
-        found, people, contrasts, Measurement, weights=np.array([]), scale=(0.0, SPAN), pass_mark=pass_mark,
-        alpha=inference.alpha, level=LEVEL, unit=POINTS, cuts=(plan.bands.mixed, plan.bands.strong),
+def replies_lacking(
+    grades: Iterable[SeasonGrade], agents: Sequence[str], missing: Missing
+) -> tuple[dict[str, dict[str, JSON]], dict[str, str]]:
+    """What each judge lacks of whom, if it lacks anything, and the judges that lack too much, each with the reason."""
+    usable: dict[tuple[str, str, str, str, int], bool] = {}
+    for grade in grades:
+        if grade.agent in agents:
+            key = (grade.judge, grade.agent, grade.scope, grade.period, grade.replicate)
+            usable[key] = usable.get(key, False) or grade.score.score is not None
+    judges = tuple(sorted({key[0] for key in usable}))
+    replies = np.zeros((len(judges), len(agents), 2), dtype=np.int64)
+    for (judge, agent, *_), ok in usable.items():
+        replies[judges.index(judge), agents.index(agent), int(not ok)] += 1
+    shares = missing_shares(judges, agents, replies)
+    left_out = excess_replies(*shares, per_judge=missing.per_judge, per_agent=missing.per_agent)
+    if left_out and missing.on_excess == "stop":
+        words = "; ".join(f"judge {judge}: {why}" for judge, why in left_out.items())
+        raise LedgerError(f"too many replies are missing: {words}")
+    if len(left_out) == len(judges):  # all lack too much of some agent: it has no number
+        left_out = {}
+    lacking: dict[str, dict[str, JSON]] = {
+        judge: {**measure_panel.lacking_records(tuple(agents), replies, at), "left_out": left_out.get(judge, "")}
+        for at, judge in enumerate(judges)
+        if replies[at, :, 1].any()
+    }
+    return lacking, left_out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeasonScores:
+    """What the judges of a season gave, by agent, then by judge, trial, period or replicate."""
+
+    agents: tuple[str, ...]
+    families: Mapping[str, str]
+    whole: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]
+    composites: Composites
+    periods: Mapping[str, Composites]
+    replicates: Mapping[str, Mapping[int, Mapping[str, float]]]
+    states: Mapping[tuple[str, str], ReplyState | Literal["left out"]]
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(self.families)
+
+
+def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out: Collection[str] = ()) -> SeasonScores:
+    """The grades of a season without those of agents that are not among ``agents``, and of the judges ``left_out``."""
+    mine = (grade for grade in grades if grade.agent in agents)
+    rows = sorted(mine, key=lambda grade: (grade.judge, grade.trial, grade.period, grade.agent))
+    whole: dict[str, dict[str, dict[int, JudgeScore]]] = {agent: defaultdict(dict) for agent in agents}
+    parts: dict[str, dict[tuple[Any, Any], dict[str, list[float]]]] = {
+        scope: defaultdict(lambda: defaultdict(list)) for scope in ("period", "replicate")
+    }
+    states: dict[tuple[str, str], ReplyState | Literal["left out"]] = {}
+    for one in rows:
+        score, out = one.score.score, one.judge in left_out
+        if one.scope == "whole":
+            state = one.score.grades.state
+            states.setdefault((one.agent, one.judge), "left out" if out and state == "ok" else state)
+        if score is None or out:
+            continue
+        if one.scope == "whole":
+            whole[one.agent][one.judge][one.trial] = score
+        else:
+            key = (one.period, one.agent) if one.scope == "period" else (one.agent, one.replicate)
+            parts[one.scope][key][one.judge].append(score.composite)
+    means: dict[str, dict[Any, dict[Any, dict[str, float]]]] = {"period": {}, "replicate": {}}
+    for scope, of in parts.items():
+        for (outer, inner), row in of.items():
+            means[scope].setdefault(outer, {})[inner] = {judge: fmean(points) for judge, points in row.items()}
+    periods = dict(sorted(means["period"].items()))
+    states = {key: state for key, state in states.items() if key[1] not in whole[key[0]]}
+    families = {one.judge: one.family for one in rows}
+    return SeasonScores(
+        tuple(agents), families, whole, mean_composites(whole), periods, means["replicate"], states
     )  # fmt: skip
+
+
+def mean_composites(whole: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]) -> Composites:
+    """The composite of every agent by every judge, the mean over trials."""
+    return {
+        agent: {judge: fmean(trial.composite for trial in trials.values()) for judge, trials in row.items()}
+        for agent, row in whole.items()
+    }
 
 
 def written(material: SeasonMaterial) -> Tokens:
@@ -143,29 +233,182 @@ def written(material: SeasonMaterial) -> Tokens:
     return {key: fmean(counts) for key, counts in found.items()}
 
 
-Tokens = Mapping[tuple[str, str], float]
-"""How many words an agent wrote for each decision of a period: by agent and period."""
+# --- The table of a season and what stands behind each of its rows: totals, composites, axes, and noise floors --------
 
-_CODES = {"weak": 1, "mixed": 2, "strong": 3}
-_ZERO = 1e-9  # points; sums of floats
+
+@dataclass(frozen=True, eq=False)
+class SeasonTotals:
+    """The totals of a season with the noise that they are told apart by."""
+
+    scores: SeasonScores
+    plan: ScoringPlan
+    times: Mapping[str, DecisionTime]
+    agents: Mapping[str, NoiseFloor]
+    silent: Collection[str]
+    heard: SeasonScores
+    panel: NoiseFloor
+    single: NoiseFloor
+    trials: int
+
+    def table_without(self, gone: Collection[str] = ()) -> SeasonTable:
+        """The table that the other judges make."""
+        rows = [
+            Contestant(
+                agent, {judge: points for judge, points in row.items() if judge not in gone}, self.times[agent].seconds,
+                self.agents[agent], agent not in self.silent,
+            )
+            for agent, row in self.scores.composites.items()
+        ]  # fmt: skip
+        return season_table(rows, self.panel, self.plan)
+
+    @cached_property
+    def table(self) -> SeasonTable:
+        """The table of the season."""
+        return self.table_without()
+
+    def row(self, agent: str) -> SeasonRow:
+        """The row of an agent."""
+        return next(row for row in self.table.rows if row.contestant == agent)
+
+    def without(self, judges: Collection[str]) -> dict[str, float]:
+        """The totals that the other judges make; agents without one of them are left out."""
+        return {row.contestant: row.total for row in self.table_without(judges).rows if row.total is not None}
+
+
+def season_totals(
+    scores: SeasonScores, times: Mapping[str, DecisionTime], plan: ScoringPlan, silent: Collection[str] = ()
+) -> SeasonTotals:
+    """The totals of a season, with noise floors from replicate decisions and repeated gradings."""
+    floors = {}
+    for agent in scores.agents:  # the panel's median of each replicate that all judges of the agent's have graded
+        mine = scores.replicates.get(agent, {})
+        panel = {judge for row in mine.values() for judge in row}
+        floors[agent] = noise_floor([[median(row.values()) for _, row in sorted(mine.items()) if set(row) == panel]])
+
+    def heard_of(rows: Mapping[str, V]) -> dict[str, V]:
+        return {agent: row for agent, row in rows.items() if agent not in silent}
+
+    # judges agree on an empty record, and that says nothing about them
+    heard = scores if not silent else replace(
+        scores, agents=tuple(one for one in scores.agents if one not in silent), whole=heard_of(scores.whole),
+        composites=heard_of(scores.composites), replicates=heard_of(scores.replicates),
+        periods={name: heard_of(row) for name, row in scores.periods.items()},
+    )  # fmt: skip
+    graded = [trials for row in heard.whole.values() for trials in row.values()]
+    least = min(map(len, graded), default=1)
+    gradings = []  # the panel's median of one agent's whole record in each trial that all its judges have
+    for agent in heard.agents:
+        every = heard.whole[agent].values()
+        common = set.intersection(*(set(trials) for trials in every)) if every else set()
+        gradings.append([median(trials[at].composite for trials in every) for at in sorted(common)])
+    singles = [[trial.composite for trial in trials.values()] for trials in graded]
+    together, single = (
+        floor if floor.value is None else replace(floor, value=floor.value / math.sqrt(least))
+        for floor in map(noise_floor, (gradings, singles))
+    )
+    return SeasonTotals(scores, plan, times, floors, silent, heard, together, single, least)
+
+
+def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
+    """``season.total``, ``.composite``, ``.axis``, ``.outcome``, ``.efficiency``, ``.without`` and ``.noise``."""
+    scores, plan = totals.scores, totals.plan
+    for agent in scores.agents:
+        row, labels, whole, detail = totals.row(agent), {"agent": agent}, scores.whole[agent], dict[str, Any]()
+        if row.total is not None:
+            agreement, standing, bands = row.agreement, row.standing, plan.bands
+            assert agreement is not None
+            assert standing is not None
+            points = (agreement.low, agreement.high, row.total)
+            # how far noise alone moves one judge's composite past a boundary, which does not move
+            still = NoiseFloor(None, 1, 2, 1, "identical repetitions")
+            detail = {
+                **{name: getattr(agreement, name) for name in ("low", "median", "high", "judges")},
+                "absent": [judge for judge in scores.judges if judge not in whole],
+                "efficiency": row.efficiency,
+                **{name: getattr(standing, name) for name in ("band", "lowest", "highest", "state")},
+                "graded": [agreement.standing.lowest, agreement.standing.highest],
+                "margin": min(abs(point - (bound - 0.5)) for point in points for bound in (bands.strong, bands.mixed)),
+                "reach": gap_floor(totals.agents[agent], totals.single, still, plan.ties.level),
+                "first": row.first,
+                "last": row.last,
+            }
+        yield measured(
+            "season.total", labels, row.total, (len(whole), "judges"),
+            f"scoring plan {plan.version}: median of the judges' composites, and efficiency", row.state, detail,
+            unit=POINTS, inputs=totals.table.plan,
+        )  # fmt: skip
+        for judge in scores.judges:
+            trials, composite = whole.get(judge, {}), scores.composites[agent].get(judge)
+            each: dict[str, Any] = {}
+            if composite is not None:
+                each = {"band": band(composite, plan=plan), "trials": [trial.composite for trial in trials.values()]}
+            yield measured(
+                "season.composite", {**labels, "judge": judge}, composite, (len(trials), "gradings"),
+                "mean over trials of the judge's composite", scores.states.get((agent, judge), "not asked"), each,
+                unit=POINTS,
+            )  # fmt: skip
+        for name in (*AXES, "outcome"):  # the panel's median, with its lowest and highest judge
+            given = ([getattr(trial, name) for trial in trials.values()] for trials in whole.values())
+            means = [fmean(some) for some in ([one for one in each if one is not None] for each in given) if some]
+            axis = {} if name == "outcome" else {"axis": name}
+            yield measured(
+                "season.axis" if axis else "season.outcome", labels | axis, median(means) if means else None,
+                (len(means), "judges"), "median over judges of the mean over trials",
+                "not graded" if axis or not whole else "unresolved",
+                {"low": min(means), "high": max(means)} if means else {}, unit=POINTS,
+            )  # fmt: skip
+        time = totals.times[agent]
+        untimed = "no timing" if time.seconds is None else "not in this plan"
+        yield measured(
+            "season.efficiency", labels, row.efficiency, (time.measured, "decisions"),
+            _EFFICIENCY[plan.efficiency.scale].format(reference=plan.efficiency.reference_s),
+            row.state if row.total is None else untimed, {"seconds": time.seconds, "left_out": time.left_out},
+            unit=POINTS,
+        )  # fmt: skip
+        of = {"of": agent, "kind": "agent"} if agent == PANEL else {"of": agent}
+        yield _noise("season.noise", of, totals.agents[agent], "replicates")
+    left = {judge: totals.without([judge]) for judge in scores.judges}
+    for agent, judge in product(scores.agents, scores.judges):
+        graded, others = totals.row(agent).state, [one for one in scores.whole[agent] if one != judge]
+        state = "no other judge" if graded in ("graded", "graded by part of the panel") else graded
+        labels, count = {"agent": agent, "judge": judge}, (len(others), "judges")
+        yield measured(
+            "season.without", labels, left[judge].get(agent), count, "total without one judge", state, unit=POINTS
+        )
+    once = None if totals.panel.value is None else totals.panel.value * math.sqrt(totals.trials)
+    more = {"trials": totals.trials, "one_grading": once}
+    yield _noise("season.noise", {"of": PANEL}, totals.panel, "gradings", more)
+
+
+def _noise(
+    name: str, labels: Mapping[str, str], floor: NoiseFloor, what: str, more: Mapping[str, Any] | None = None
+) -> Measurement:
+    method = "pooled standard deviation of totals between repetitions"
+    detail = {"freedom": floor.freedom, "groups": floor.groups, **(more or {})}
+    return measured(name, labels, floor.value, (floor.replicates, what), method, floor.state, detail, unit=POINTS)
+
+
+def judge_noise(scores: SeasonScores) -> Iterator[Measurement]:
+    """``season.judge_noise``: how far one judge's composites of the same record lie apart."""
+    for judge in scores.judges:
+        rows = [scores.whole[agent].get(judge, {}).values() for agent in scores.agents]
+        floor = noise_floor([[one.composite for one in row] for row in rows])
+        yield _noise("season.judge_noise", {"judge": judge}, floor, "gradings")
+
+
+# --- Orders of agents, and what judges are like -----------------------------------------------------------------------
 
 
 def season_orders(
-    totals: SeasonTotals,
-    families: Mapping[str, str],
-    tokens: Tokens,
-    inference: OrderRules,
-    claims: BiasRules | None = None,
-    order: ClusterOrder = "consecutive",
-    *,
-    level: float = 0.95,
-) -> Iterator[Measurement]:
+    totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, inference: OrderRules,
+    claims: BiasRules | None = None, order: ClusterOrder = "consecutive",
+) -> Iterator[Measurement]:  # fmt: skip
     """Differences of graded agents over periods and all that orders rest on, as in a study (`order_measurements`)."""
     given = BiasRules() if claims is None else claims
     # Of the properties of texts only their length is known by period.
     known = "log2" in given.covariates
     rules = given.model_copy(update={"length": "log2" if known else "off"})
-    plan = OrderPlan(inference, rules, level, span=SPAN, unit=POINTS, dimensions=False, cycle="period")
+    plan = OrderPlan(inference, rules, LEVEL, span=SPAN, unit=POINTS, dimensions=False, cycle="period")
     found = season_comparisons(totals, families, tokens if known else {}, order)
 
     def make(**parts: Any) -> Measurement:
@@ -186,9 +429,23 @@ def season_orders(
             state = "opposite-totals"
         return replace(made, detail={**made.detail, "totals_gap": gap, "noise_floor": floor, "unresolved": state})
 
-    yield from order_measurements(found, plan, make)
-    yield from alpha_measurements(found, level, make)
-    yield from variance_measurements(found, make)
+    yield from measure_orders.order_measurements(found, plan, make)
+    yield from measure_panel.alpha_measurements(found, LEVEL, make)
+    yield from measure_panel.variance_measurements(found, make)
+
+
+def season_people(
+    totals: SeasonTotals, families: Mapping[str, str], orders: Iterable[Measurement], people: measure_people.Labels,
+    plan: ScoringPlan, inference: OrderRules, order: ClusterOrder = "consecutive", *, pass_mark: float = 0.625 * SPAN,
+) -> Iterator[Measurement]:  # fmt: skip
+    """What people's grades say of judges, bands and orders (`people_measurements`), on the periods that could be
+    drawn."""
+    found = season_comparisons(totals, families, {}, order, within=() if people.refused else people.pi)
+    contrasts = [one for one in orders if one.name == "contrast"]
+    yield from measure_people.people_measurements(
+        found, people, contrasts, Measurement, weights=np.array([]), scale=(0.0, SPAN), pass_mark=pass_mark,
+        alpha=inference.alpha, level=LEVEL, unit=POINTS, cuts=(plan.bands.mixed, plan.bands.strong),
+    )  # fmt: skip
 
 
 def season_comparisons(
@@ -244,16 +501,16 @@ def kappa_measurement(
         pair = f"{judges[one]}|{judges[other]}"
         detail["tables"][pair], detail["pairs"][pair] = cells.tolist(), None
         with suppress(NotMeasurableError):
-            detail["pairs"][pair] = kappa_of_table(cells)
+            detail["pairs"][pair] = metrology.kappa_of_table(cells)
     try:
-        value = mean_pairwise_kappa(ratings, categories=size)
+        value = metrology.mean_pairwise_kappa(ratings, categories=size)
     except NotMeasurableError:
         return kappa(None, method=method, state=CONSTANT)
     with suppress(NotMeasurableError):
-        boot = bootstrap_kappa(ratings, periods, categories=size, level=level, rng=rng)
+        boot = metrology.bootstrap_kappa(ratings, periods, categories=size, level=level, rng=rng)
         detail["bootstrap"] = {"low": boot.low, "high": boot.high, "method": boot.method}
     try:
-        ends = jackknife_kappa(ratings, periods, size, level, consecutive=order == "consecutive")
+        ends = metrology.jackknife_kappa(ratings, periods, size, level, consecutive=order == "consecutive")
     except NotMeasurableError as exc:
         return kappa(value, method=f"{method}; {exc}")
     return kappa(value, method=f"{method}; {ends.method}", ends=(ends.low, ends.high), level=level)
@@ -265,32 +522,28 @@ def judge_measurements(
 ) -> Iterator[Measurement]:  # fmt: skip
     """``season.self_preference``, ``.alone`` and ``.verbosity`` of every judge.
 
-    Self-preference is over the periods of agents that every judge has graded; over whole records where there are too
-    few periods.
+    Self-preference is over the periods that every judge has graded, and over whole records where those are too few.
     """
-    scores = totals.heard
-    alone_state = "one judge" if len(scores.judges) < 2 else "no agent graded by all judges"
+    scores, one_judge = totals.heard, len(totals.heard.judges) < 2
 
     def preferred(
         rows: Sequence[tuple[str, str, Mapping[str, float]]], consecutive: bool
-    ) -> tuple[dict[str, SelfPreference], int]:
+    ) -> tuple[dict[str, metrology.SelfPreference], int]:
         """What a judge gives its own family, over how many periods; rows are (period, agent, composites)."""
         judges = [judge for judge in scores.judges if any(judge in row for _, _, row in rows)]
         complete = [one for one in rows if set(judges) <= set(one[2])]
         if len(judges) < 2 or not complete:
             return {}, 0
         periods = [period for period, _, _ in complete]
-        found = self_preference(
+        found = metrology.self_preference(
             [[row[judge] for judge in judges] for _, _, row in complete], [families[who] for _, who, _ in complete],
             [scores.families[judge] for judge in judges], judges=judges, level=level,
             clusters=periods if any(periods) else None, consecutive=consecutive,
         )  # fmt: skip
         return {one.judge: one for one in found}, len(set(periods))
 
-    over, count = preferred(
-        [(name, who, row) for name, agents in scores.periods.items() for who, row in agents.items()],
-        order == "consecutive",
-    )
+    by_period = [(name, who, row) for name, agents in scores.periods.items() for who, row in agents.items()]
+    over, count = preferred(by_period, order == "consecutive")
     whole, _ = preferred([("", who, row) for who, row in scores.composites.items()], False)
     for judge in scores.judges:
         one, once, n = over.get(judge), whole.get(judge), count
@@ -298,61 +551,51 @@ def judge_measurements(
             one, n = once, 0
         preference = partial(measured, "season.self_preference", {"judge": judge})
         if one is None:
-            yield preference(None, (0, "agents of its family"), "", state=alone_state)
+            state = "one judge" if one_judge else "no agent graded by all judges"
+            yield preference(None, (0, "agents of its family"), "", state)
             continue
         detail: dict[str, JSON] = {name: getattr(one, name) for name in ("own", "others", "n_own", "n_others", "state")}
         if n:
             detail["agents"] = sum(families[agent] == scores.families[judge] for agent in scores.agents)
             detail |= {} if once is None else {"whole": once.gap}
         yield preference(
-            one.gap, (n or one.n_own, "periods" if n else "agents of its family"), one.method, state=one.state,
-            ends=(one.low, one.high), level=one.level, unit=POINTS, detail=detail,
+            one.gap, (n or one.n_own, "periods" if n else "agents of its family"), one.method, one.state, detail,
+            (one.low, one.high), one.level, POINTS,
         )  # fmt: skip
     for judge in totals.scores.judges:
         # how the ranking that one judge would make goes with that of the panel, over the agents that it graded
         others = [one for one in totals.scores.judges if one != judge]
         alone = totals.without(others) if others else {}
-        agents = sorted(alone)
+        agents, rho, method = sorted(alone), None, ""
         ranked = {name: at for at, name in enumerate(sorted(agents, key=lambda name: (-alone[name], name)), start=1)}
-        rho, method, state = None, "", "one judge" if not others else "fewer than two agents"
+        state = "one judge" if not others else "fewer than two agents"
         if len(agents) > 1:
             panel = [totals.row(agent).total or 0.0 for agent in agents]
             (rho,) = spearman_columns(np.array([[alone[agent]] for agent in agents]), np.array(panel)[:, None])
-            state = "all totals are equal"
-            method = (
-                "Spearman's rank correlation of the totals that this judge alone would make with those of the panel"
-            )
-        detail = {"places": ranked} if others else {}
-        yield measured(
-            "season.alone", {"judge": judge}, rho, (len(agents), "agents"), method, state=state, detail=detail
-        )
-        yield _verbosity(scores, judge, tokens, level)
-
-
-def _verbosity(scores: SeasonScores, judge: str, tokens: Tokens, level: float) -> Measurement:
-    items = [
-        (agent, period, row[judge], median(points for name, points in row.items() if name != judge))
-        for period, agents in scores.periods.items()
-        for agent, row in agents.items()
-        if judge in row and len(row) > 1
-    ]
-    verbosity = partial(measured, "season.verbosity", {"judge": judge})
-    if not items:
-        state = "one judge" if len(scores.judges) < 2 else "not graded"
-        return verbosity(None, (0, "agents' periods"), "", state=state)
-    spoken = [item for item in items if tokens.get(item[:2], 0) >= 1]
-    count, alike = (len(spoken) or len(items), "agents' periods"), "lengths do not differ"
-    if not spoken:
-        return verbosity(None, count, "", state=alike)
-    agents, periods, own, others = zip(*spoken, strict=True)
-    try:
-        found = season_verbosity(own, others, [tokens[one[:2]] for one in spoken], agents, periods, level)
-    except NotMeasurableError:
-        return verbosity(None, count, "", state=alike)
-    return verbosity(
-        found.slope, (found.items, "agents' periods"), found.method, ends=(found.low, found.high), level=level,
-        unit="points per doubling", detail={"periods": found.periods},
-    )  # fmt: skip
+            state, method = "all totals are equal", "Spearman's rank correlation of the totals that this judge alone"
+            method += " would make with those of the panel"
+        places: dict[str, JSON] = {"places": ranked} if others else {}
+        yield measured("season.alone", {"judge": judge}, rho, (len(agents), "agents"), method, state, places)
+        items = [
+            (agent, period, row[judge], median(points for name, points in row.items() if name != judge))
+            for period, agent, row in by_period
+            if judge in row and len(row) > 1
+        ]
+        verbosity = partial(measured, "season.verbosity", {"judge": judge})
+        if not items:
+            yield verbosity(None, (0, "agents' periods"), "", "one judge" if one_judge else "not graded")
+            continue
+        spoken = [item for item in items if tokens.get(item[:2], 0) >= 1]
+        with suppress(NotMeasurableError):
+            if spoken:
+                who, periods, own, rest = zip(*spoken, strict=True)
+                found = season_verbosity(own, rest, [tokens[one[:2]] for one in spoken], who, periods, level)
+                yield verbosity(
+                    found.slope, (found.items, "agents' periods"), found.method, ends=(found.low, found.high),
+                    level=level, unit="points per doubling", detail={"periods": found.periods},
+                )  # fmt: skip
+                continue
+        yield verbosity(None, (len(spoken) or len(items), "agents' periods"), "", "lengths do not differ")
 
 
 def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Iterator[Measurement]:
@@ -367,10 +610,10 @@ def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Itera
         detail: dict[str, JSON] = {"asked": len(asked), "guesses": len(usable), "hits": sum(right), "chance": chance}
         probe = partial(measured, "season.author_probe", {"judge": judge})
         if not usable:
-            yield probe(None, (0, "guesses"), "", state="no guess", detail={**detail, "state": "no guess"})
+            yield probe(None, (0, "guesses"), "", "no guess", {**detail, "state": "no guess"})
             continue
-        low, high = wilson(sum(right), len(right), level=level)
-        over = cluster_t(np.array(right, dtype=float), [one.author for one in usable], level)
+        low, high = metrology.wilson(sum(right), len(right), level=level)
+        over = metrology.cluster_t(np.array(right, dtype=float), [one.author for one in usable], level)
         if over.low is not None and over.high is not None:
             low, high = max(0.0, min(low, over.low)), min(1.0, max(high, over.high))
         counts = Counter(one.author for one in usable)
@@ -381,22 +624,4 @@ def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Itera
             sum(right) / len(right), (len(right), "guesses"),
             "share of right guesses; the wider of Wilson's interval and of cluster-t over authors", ends=(low, high),
             level=level, detail=detail,
-        )  # fmt: skip
-
-
-def _invalid(judged: SeasonJudgments, lacking: Mapping[str, Mapping[str, JSON]]) -> Iterator[Measurement]:
-    """``season.invalid``: the share of a judge's replies that are no answer, with the counts of each kind."""
-    states: dict[str, Counter[str]] = defaultdict(Counter)
-    for grade in judged.grades:
-        states[grade.judge].update([grade.score.grades.state])
-        if grade.score.outcome is not None:
-            states[grade.judge].update([grade.score.outcome.state])
-    for guess in judged.guesses:
-        states[guess.judge].update([guess.state])
-    for judge, counts in sorted(states.items()):
-        kinds = {kind: counts[kind] for kind in ("invalid", "refused", "truncated", "failed")}
-        yield measured(
-            "season.invalid", {"judge": judge}, sum(kinds.values()) / counts.total(), (counts.total(), "replies"),
-            "share of replies that are no answer in the form that was asked for",
-            detail=kinds | dict(lacking.get(judge, {})),
         )  # fmt: skip

@@ -4,50 +4,118 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, time
 from pathlib import Path
+from statistics import fmean
+from textwrap import shorten
+from typing import Any, Final
 
 import numpy as np
 
+from assaymark import __version__
+from assaymark.agents.llm import NOT_USABLE, REJECTED
 from assaymark.claims import SeasonGates, certificate_name, decide_season, season_certificates
 from assaymark.claims.evidence import SPAN
-from assaymark.claims.messages import Catalogue, catalogue, english, languages
+from assaymark.claims.messages import Catalogue, catalogue, english, languages, said
+from assaymark.claims.season_claims import SeasonVerdicts
+from assaymark.claims.season_plan import Season
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
+from assaymark.judging.season.calls import quoted_spans
+from assaymark.judging.season.plans import HorizonClaim
+from assaymark.judging.season.record import AuditLine, Horizon
+from assaymark.judging.season.table import SeasonTable
+from assaymark.market.instruments import weekdays
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import Note, Part, Result
+from assaymark.plan import Frozen
 from assaymark.protocol import HUMAN_FAMILY
-from assaymark.records import Decision, content_id
+from assaymark.records import Context, Decision, Evidence, Measurement, content_id, sha256_text
 from assaymark.report import ALONE, Site
-from assaymark.report.season import season_frame, write_site
+from assaymark.report.datasheet import datasheet_path
+from assaymark.report.season import index, season_frame, write_site
 from assaymark.report.season.feeds import verdicts_of
-from assaymark.report.season.index import SeasonIndex, SeasonRun
 from assaymark.report.season.records import SeasonRecord, SeasonTrail, record_places, season_record_pages
 from assaymark.text import clean
+from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import calls_of
 from assaymark.workflow.human_labels import labels_of, people_basis
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.run_folder import (
-    RunFolder,
-    json_text,
-    read_text,
-    replace_files,
-    replace_site,
-    site_files,
-    write_json,
-    write_sums,
-)
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.tracks.datasheet import datasheet_pages, stored_datasheets
-from assaymark.workflow.tracks.season_context import SeasonMaterial, material_of
-from assaymark.workflow.tracks.season_judge import judged_periods, judgment_row
-from assaymark.workflow.tracks.season_lock import stored_season
-from assaymark.workflow.tracks.season_measures import LEVEL, season_findings
-from assaymark.workflow.tracks.season_records import CHECKS, GRADES, GUESSES, NAVS, TIMES, SeasonJudgments
-from assaymark.workflow.tracks.season_view import behind, hindsight, judged_to, season_run
+from assaymark.workflow.tracks.season_facts import (
+    LEVEL,
+    SeasonMaterial,
+    behind,
+    hindsight,
+    season_material,
+    season_notes,
+)
+from assaymark.workflow.tracks.season_judge import judged_periods, judgment_row, season_horizons
+from assaymark.workflow.tracks.season_lock import StoredSeason, stored_season
+from assaymark.workflow.tracks.season_measures import AXES, season_findings
+from assaymark.workflow.tracks.season_records import CHECKS, GRADES, GUESSES, NAVS, TIMES, SeasonGrade, SeasonJudgments
 from assaymark.workflow.verdict_file import Panel, PlaceLine, VerdictFile, decided_file
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SeasonPublished(Result):
+    """What was published: the pages, ``verdicts.json``, lines for whoever called, and the season for a notebook."""
+
+    pages: tuple[Path, ...]
+    file: VerdictFile
+    lines: tuple[str, ...]
+    run: index.SeasonRun
+
+    def _parts(self) -> Iterator[Part]:
+        from assaymark.report.notebook import season_parts
+
+        yield from season_parts(self.run)
+        yield from (Note(line) for line in self.lines)
+
+
+def publish_season(
+    folder: RunFolder, site: Path, languages: Sequence[Catalogue] = (), calls: bool = False, url: str = "",
+    progress: Progress = silent,
+) -> SeasonPublished:  # fmt: skip
+    """Measure and decide a judged season, write its tables and ``verdicts.json``, and make its site."""
+    if url and not re.fullmatch(r"https?://[^\s<>\"]+", url):
+        raise InputError("--url", [Problem("", f"must begin with https:// or http:// (got {clean(url, 80)!r})")])
+    stored = stored_season(folder)
+    runs.site_files(site, stored.season.name, stored.plan_hash)
+    made = decide_judged_season(folder, progress)
+    run = replace(made.run, url=url)
+    records: Iterable[tuple[str, str]] = ()
+    if calls:
+        decisions = Store(folder).read(DECISIONS)
+        trail = SeasonTrail(season_records(made.judged, decisions, not stored.season.recorded), calls_of(folder))
+        run, records = replace(run, records=record_places(trail.records)), season_record_pages(trail, season_frame(run))
+
+    def write(out: Path) -> None:
+        write_season(out, run, languages or shipped_languages(), made.sheets)
+        for name, page in records:
+            write_atomic(out / name, page)
+
+    written = runs.replace_site(site, run.plan.name, run.plan_hash, write)
+    progress("writing pages", 3, 3)
+    file, html = made.file, [page for page in written if page.suffix == ".html"]
+    tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
+    lines = [f"{file.study}: {len(file.verdicts)} claims decided ({tally}); plan {file.plan_hash[:12]}..."]
+    if late := behind(made.material, made.judged.grades):
+        lines.append(f"{english().render(late)} Run: assaymark season judge {folder.path}")
+    size = max(page.stat().st_size for page in html) / 1024
+    parts = [page.relative_to(site).parts for page in html]
+    tops = sorted(part[0].removesuffix(".html") for part in parts if len(part) == 1)
+    below = Counter(part[0] for part in parts if len(part) > 1)
+    named = ", ".join([*tops, *(f"{name}/ ({count})" for name, count in sorted(below.items()))])
+    largest = f"{len(html)} pages written: {named}; the largest of {size:,.0f} kB"
+    lines.append(f"{largest}; begin at {site / 'index.html'}")
+    return SeasonPublished(written, file, tuple(lines), made.run)
 
 
 def season_records(
@@ -90,73 +158,15 @@ def season_records(
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class SeasonPublished(Result):
-    """What was published: the pages, ``verdicts.json``, lines for whoever called, and the season for a notebook."""
-
-    pages: tuple[Path, ...]
-    file: VerdictFile
-    lines: tuple[str, ...]
-    run: SeasonRun
-
-    def _parts(self) -> Iterator[Part]:
-        from assaymark.report.notebook import season_parts
-
-        yield from season_parts(self.run)
-        yield from (Note(line) for line in self.lines)
-
-
-def publish_season(
-    folder: RunFolder, site: Path, languages: Sequence[Catalogue] = (), calls: bool = False, url: str = "",
-    progress: Progress = silent,
-) -> SeasonPublished:  # fmt: skip
-    """Measure and decide a judged season, write its tables and ``verdicts.json``, and make its site."""
-    if url and not re.fullmatch(r"https?://[^\s<>\"]+", url):
-        raise InputError("--url", [Problem("", f"must begin with https:// or http:// (got {clean(url, 80)!r})")])
-    stored = stored_season(folder)
-    site_files(site, stored.season.name, stored.plan_hash)
-    made = decide_judged_season(folder, progress)
-    run = replace(made.run, url=url)
-    records: Iterable[tuple[str, str]] = ()
-    if calls:
-        here = not stored.season.recorded
-        trail = SeasonTrail(season_records(made.judged, Store(folder).read(DECISIONS), here), calls_of(folder))
-        run, records = replace(run, records=record_places(trail.records)), season_record_pages(trail, season_frame(run))
-
-    def write(out: Path) -> None:
-        write_season(out, run, languages or shipped_languages(), made.sheets)
-        for name, page in records:
-            write_atomic(out / name, page)
-
-    pages = replace_site(site, run.plan.name, run.plan_hash, write)
-    progress("writing pages", 3, 3)
-    file, html = made.file, [page for page in pages if page.suffix == ".html"]
-    tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
-    lines = [f"{file.study}: {len(file.verdicts)} claims decided ({tally}); plan {file.plan_hash[:12]}..."]
-    if late := behind(made.material, made.judged.grades):
-        lines.append(f"{english().render(late)} Run: assaymark season judge {folder.path}")
-    size = max(page.stat().st_size for page in html) / 1024
-    parts = [page.relative_to(site).parts for page in html]
-    tops = sorted(part[0].removesuffix(".html") for part in parts if len(part) == 1)
-    below = Counter(part[0] for part in parts if len(part) > 1)
-    named = ", ".join([*tops, *(f"{name}/ ({count})" for name, count in sorted(below.items()))])
-    written = f"{len(html)} pages written: {named}; the largest of {size:,.0f} kB"
-    lines.append(f"{written}; begin at {site / 'index.html'}")
-    return SeasonPublished(pages, file, tuple(lines), made.run)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class DecidedSeason:
     """A judged season, measured and decided: what its pages show, and what was written beside its tables."""
 
-    run: SeasonRun
+    run: index.SeasonRun
     sheets: tuple[Datasheet, ...]
     file: VerdictFile
     material: SeasonMaterial
     judged: SeasonJudgments
-
-
-_PLACE = ("agent", "first", "last", "shown", "level")
 
 
 def decide_judged_season(folder: RunFolder, progress: Progress = silent) -> DecidedSeason:
@@ -165,16 +175,15 @@ def decide_judged_season(folder: RunFolder, progress: Progress = silent) -> Deci
     if store.digest(GRADES) is None or not store.rows(GRADES):
         raise LedgerError(f"{folder.path} was not judged yet; run: assaymark season judge {folder.path}")
     progress("reading the records", 0, 3)
-    material, judged = material_of(store, stored), SeasonJudgments.read(store)
-    sheets = stored_datasheets(folder)
+    material, judged, sheets = season_material(folder, stored), SeasonJudgments.read(store), stored_datasheets(folder)
     progress("measuring", 1, 3)
     made_by = content_id({one.judge: one for one in sheets}) if sheets else None
     basis = {"plan": stored.plan_hash, "datasheets": made_by}
     basis |= {table.name: store.digest(table) for table in (GRADES, GUESSES, EVIDENCE, NAVS, TIMES, CHECKS)}
-    rng = np.random.default_rng([material.season.seed, 8])
     if (graded := people_basis(folder)) is not None:
         basis["people"] = graded
     people = labels_of(folder, *judged_periods(judged.grades))
+    rng = np.random.default_rng([material.season.seed, 8])
     measurements, table = season_findings(material, judged, sheets, rng=rng, people=people)
     store.write(MEASUREMENTS, measurements, basis)
     gates, season = gates_of(material, stored.preregistered), stored.season
@@ -183,13 +192,10 @@ def decide_judged_season(folder: RunFolder, progress: Progress = silent) -> Deci
     store.write(VERDICTS, verdicts, {**basis, "measurements": store.digest(MEASUREMENTS)})
     built_in = {one.name: one.model.startswith("reference/") for one in season.panel}
     families = {one.name: one.family for one in season.panel}
-    invalid = {
-        measurement.labels["judge"]: measurement.value
-        for measurement in measurements
-        if measurement.name == "season.invalid"
-    }
+    invalid = [one for one in measurements if one.name == "season.invalid"]
+    shown = ("agent", "first", "last", "shown", "level")
     places = [
-        PlaceLine(why=english().render(row.why), **{name: getattr(row, name) for name in _PLACE})
+        PlaceLine(why=english().render(row.why), **{name: getattr(row, name) for name in shown})
         for row in decided.places
     ]
     file = decided_file(
@@ -197,26 +203,39 @@ def decide_judged_season(folder: RunFolder, progress: Progress = silent) -> Deci
         title=season.title, plan_hash=stored.plan_hash, rubric=season.scoring, made_by=season.agents,
         panel=Panel(judges=families, reference=any(built_in.values()), built_in=built_in),
         amendments=stored.amendments, preregistered=stored.preregistered,
-        missing={judge: share for judge, share in invalid.items() if share}, judged_to=judged_to(judged.grades),
-        places=tuple(places),
+        missing={one.labels["judge"]: one.value for one in invalid if one.value},
+        judged_to=max(one.last for one in judged.grades), places=tuple(places),
     )  # fmt: skip
     made = season_certificates(decided.verdicts, measurements, gates, families, level=LEVEL)
-    replace_files(folder.certificates, dict(zip(map(certificate_name, verdicts), map(json_text, made), strict=True)))
-    write_json(folder.verdicts, file)
+    names = map(certificate_name, verdicts)
+    runs.replace_files(folder.certificates, dict(zip(names, map(runs.json_text, made), strict=True)))
+    runs.write_json(folder.verdicts, file)
     run = season_run(stored, material, judged, measurements, table, decided, [sheet.judge for sheet in sheets])
     kept = folder.publications / f"{run.last}.json"
     kept.parent.mkdir(exist_ok=True)
-    write_json(kept, verdicts_of(SeasonIndex.of(run)))
-    write_sums(folder)
+    runs.write_json(kept, verdicts_of(index.SeasonIndex.of(run)))
+    runs.write_sums(folder)
     progress("writing pages", 2, 3)
     earlier = (path for path in sorted(kept.parent.glob("*.json")) if path.stem <= kept.stem)
     run = replace(run, publications=tuple(json.loads(path.read_text(encoding="utf-8")) for path in earlier))
     return DecidedSeason(run, tuple(sheets), file, material, judged)
 
 
+def gates_of(material: SeasonMaterial, preregistered: bool = True) -> SeasonGates:
+    """The decision rules of a season, and whether its authors may have known what came next."""
+    season = material.season
+    limits = season.datasheets
+    return SeasonGates(
+        season.inference.alpha, season.judging.publish, season.judging.halt,
+        on_failure=None if limits is None else limits.on_failure, hindsight=tuple(hindsight(material)),
+        margin=season.inference.margin * SPAN, any_judges=season.claims.judges == "any", preregistered=preregistered,
+    )  # fmt: skip
+
+
 def write_season(
-    folder: Path, run: SeasonRun, languages: Sequence[Catalogue], sheets: Sequence[Datasheet] = (), site: Site = ALONE
-) -> None:
+    folder: Path, run: index.SeasonRun, languages: Sequence[Catalogue], sheets: Sequence[Datasheet] = (),
+    site: Site = ALONE,
+) -> None:  # fmt: skip
     """Write every page of a season, and the datasheets of its judges, to an empty folder."""
     write_site(run, folder, languages, site)
     for name, page in datasheet_pages(sheets, frame=season_frame(run, site)) if sheets else ():
@@ -234,7 +253,7 @@ def chosen_languages(wanted: Sequence[str]) -> tuple[Catalogue, ...]:
             if not one.endswith(".toml"):
                 made = catalogue(one)
             elif code.isalnum() and code.isascii():
-                made = Catalogue.of({path.name: read_text(path, "language file")}, code)
+                made = Catalogue.of({path.name: runs.read_text(path, "language file")}, code)
             else:
                 what = f"must begin with the code of a language, such as fr (got {code!r})"
                 problems.append(Problem(f"{one}, name", what))
@@ -258,12 +277,299 @@ def shipped_languages() -> tuple[Catalogue, ...]:
     return tuple(catalogue(code) for code in languages())
 
 
-def gates_of(material: SeasonMaterial, preregistered: bool = True) -> SeasonGates:
-    """The decision rules of a season, and whether its authors may have known what came next."""
-    season = material.season
-    judging, limits = season.judging, season.datasheets
-    return SeasonGates(
-        season.inference.alpha, judging.publish, judging.halt,
-        on_failure=None if limits is None else limits.on_failure, hindsight=tuple(hindsight(material)),
-        margin=season.inference.margin * SPAN, any_judges=season.claims.judges == "any", preregistered=preregistered,
+# --- A judged season as its site shows it -----------------------------------------------------------------------------
+
+
+def season_run(
+    stored: StoredSeason, material: SeasonMaterial, judged: SeasonJudgments, measurements: Sequence[Measurement],
+    table: SeasonTable, decided: SeasonVerdicts, sheets: Collection[str] = (),
+) -> index.SeasonRun:  # fmt: skip
+    """The season as its site shows it. ``sheets`` are the judges with a datasheet."""
+    season = stored.season
+    steps = [one for ones in material.steps.values() for one in ones]
+    days = sorted({step.day for step in steps})
+    decided_at = max(step.decision.decided_at for step in steps)
+    left = [] if season.recorded else [*map(str, weekdays(date.fromisoformat(days[-1]), season.calendar.last))]
+    ahead = [day for day in left if day > days[-1]]
+    next_at = f"{ahead[0]}T{season.calendar.decide_at.isoformat()}+00:00" if ahead and season.market.live else ""
+    sources = {step.decision.provenance.source for step in steps if step.decision.provenance}
+    books = [(name, False, rows) for name, rows in material.navs.items()]
+    books += [(name, True, rows) for name, rows in sorted(material.baselines.items())]
+    paths = tuple(
+        index.SeasonPath(name, baseline, season.capital, *zip(*((one.day, one.nav) for one in rows), strict=True))
+        for name, baseline, rows in books
+        if rows
+    )
+    numbers: dict[str, list[Evidence]] = defaultdict(list)
+    for row in judged.evidence:
+        numbers[row.decision].append(row)
+    blinding: dict[str, tuple[AuditLine, ...]] = {}
+    for one in sorted(judged.replaced, key=lambda one: (one.agent, one.state, -one.count, one.name)):
+        line = AuditLine(one.name, "replaced" if one.state == "replaced" else "kept", one.count, one.why)
+        blinding[one.agent] = (*blinding.get(one.agent, ()), line)
+    return index.SeasonRun(
+        season, stored.plan_hash, stored.locked_at, __version__, days[0], days[-1], len(days), stored.universe,
+        material.scoring, paths, season_steps(material),
+        {  # over the texts as the judges saw them
+            agent: ledger_view(horizon, numbers, claims_by_judge(judged.grades, agent), material.contexts)
+            for agent, horizon in season_horizons(material).items()
+        },
+        grade_views(judged.grades, {one.name for one in season.panel if one.built_in}), table, decided,
+        tuple(measurements), blinding, season_rules(season), ", ".join(sorted(sources)) if season.recorded else "",
+        material.partial, tuple(season_notes(material, judged.grades, measurements)), len(days) + len(ahead),
+        decided_at.isoformat(), next_at,
+        {one.name: datasheet_path(one.name) for one in season.panel if one.name in sheets},
     )  # fmt: skip
+
+
+_NUMBERS: Final = ("quantity", "weight", "price", "leverage", "stop", "target", "confidence", "expected_return")
+
+
+def season_steps(material: SeasonMaterial) -> dict[str, tuple[index.SeasonStep, ...]]:
+    """Every decision of the first replicate with what came of it, by agent.
+
+    The book after a decision is of its own day in records, and else of the first later day that settled anything.
+    """
+    wrong: dict[str, list[str]] = defaultdict(list)
+    for check in material.checks:
+        for line in check.mismatches:
+            record, _, text = line.partition("\t")
+            wrong[record].append(text)
+    found = {}
+    for name, steps in material.steps.items():
+        settled = [one for one in material.navs[name] if one.state == "ok"]
+        same_day, days = {one.day: one for one in settled}, [one.day for one in settled]
+        made = []
+        for number, one in enumerate(steps, start=1):
+            at = bisect_right(days, one.day)
+            later = settled[at] if at < len(settled) else None
+            nav = same_day.get(one.day) if material.season.recorded else later
+            decision, book, orders = one.decision, one.book, []
+            for action in decision.actions:  # as it was given: its kind, its instrument, and its numbers
+                stated = [f"{name} {value:.10g}" for name in _NUMBERS if (value := getattr(action, name)) is not None]
+                orders.append(", ".join([f"{action.kind} {action.instrument}".strip(), *stated]))
+            fills = [
+                index.SeasonTrade(fill.symbol, fill.quantity, fill.price, fill.cost, getattr(fill, "kind", "order"))
+                for fill in one.fills
+            ]
+            refusals = [
+                index.SeasonRefusal(order.symbol, order.reason, getattr(order, "text", order.reason))
+                for order in one.rejections
+            ]
+            unread, texts = {*NOT_USABLE, REJECTED} & {*decision.flags}, [(t.kind, t.text) for t in decision.rationales]
+            made.append(
+                index.SeasonStep(
+                    number, one.day, decision.record_id, tuple(orders), tuple(texts), tuple(fills), tuple(refusals),
+                    decision.flags, "; ".join(decision.missing) if unread else "",
+                    material.seconds.get(decision.record_id), None if nav is None else nav.nav,
+                    None if book is None else book.cash,
+                    {} if book is None else dict(sorted(book.positions.items())),
+                    tuple(wrong.get(decision.record_id, ())),
+                )
+            )  # fmt: skip
+        found[name] = tuple(made)
+    return found
+
+
+def grade_views(grades: Iterable[SeasonGrade], built_in: Collection[str] = ()) -> tuple[index.SeasonGradeView, ...]:
+    """The grades of whole records, by agent and then judge: means over trials, and the words of the first."""
+    found: dict[tuple[str, str], list[SeasonGrade]] = defaultdict(list)
+    for one in sorted(grades, key=lambda grade: (grade.agent, grade.judge, grade.trial)):
+        if one.scope == "whole":
+            found[one.agent, one.judge].append(one)
+
+    def means(points: Sequence[Mapping[str, float]]) -> dict[str, float]:
+        return {name: fmean(point[name] for point in points) for name in points[0]}
+
+    views = []
+    for (agent, judge), trials in found.items():
+        first, *_ = (trial.score.grades for trial in trials)
+        good = [trial.score for trial in trials if trial.score.score is not None]
+        if not good:
+            reason, parts = first.reason or "", len(first.parts)
+            views.append(index.SeasonGradeView(agent, judge, first.state, reason=reason, parts=parts))
+            continue
+        given, scores = [one.grades for one in good], [one.score for one in good if one.score is not None]
+        words = given[0]
+        looked = next((one for one in given if one.lookahead_check == "fail"), words)
+        outcomes = [score.outcome for score in scores if score.outcome is not None]
+        asked = [one.outcome.state for one in good if one.outcome is not None]
+        points = [one.data_reliability for one in given if one.data_reliability is not None]
+        counted = [{**one.grades.evidence, **{part.part: part.counted for part in one.capped}} for one in good]
+        lowered = sorted({part.part for one in good for part in one.capped if part.counted < part.given})
+        asks = judge not in built_in
+        views.append(
+            index.SeasonGradeView(
+                agent, judge, "ok", fmean(score.composite for score in scores),
+                {name: fmean(getattr(one, name) for one in scores) for name in AXES},
+                means([one.reasoning for one in given]), means(counted),
+                {name: fmean(one.evidence[name] for one in given) for name in lowered},
+                fmean(outcomes) if outcomes else None, "ok" if "ok" in asked else next(iter(asked), "unresolved"),
+                fmean(points) if points else None, looked.lookahead_check if asks else None,
+                looked.lookahead_reason if asks else "", words.verdict, words.summary, parts=len(words.parts),
+            )
+        )  # fmt: skip
+    return tuple(views)
+
+
+OWN: Final = "season"
+"""The group of fields that stand in no table of the file."""
+
+_NOT_RECORDED: Final = frozenset(
+    {(OWN, "bars"), (OWN, "news_days"), ("market", "seed"), ("market", "live"), ("calendar", "decide_at")}
+)
+"""Fields that say nothing of a season that somebody else ran; so does the table of the broker's rules."""
+
+_OF_BOOKS: Final = frozenset({(OWN, "capital"), (OWN, "currency")})
+
+
+def season_rules(season: Season) -> tuple[index.SeasonRule, ...]:
+    """The lines of the rules page, in the order of the file's fields; of records those that say something of them."""
+    silent = _NOT_RECORDED if season.has_books else _NOT_RECORDED | _OF_BOOKS
+    own: list[index.SeasonRule] = []
+    tables: list[index.SeasonRule] = []
+
+    def add(rows: list[index.SeasonRule], group: str, name: str, value: str, key: str) -> None:
+        if not season.recorded or (group != "rules" and (group, name) not in silent):
+            rows.append(index.SeasonRule(group, name, value, said(f"field.{key}")))
+
+    for name in type(season).model_fields:
+        value = getattr(season, name)
+        if isinstance(value, Frozen):
+            for inner, info in type(value).model_fields.items():
+                shown = info.alias or inner
+                add(tables, name, shown, _shown(inner, getattr(value, inner)), f"{name}.{shown}")
+        elif name == "strategies":
+            for agent, text in sorted(value.items()):
+                add(tables, name, agent, _shown("prompt", text), name)
+        elif name in ("agents", "panel"):
+            for spec in sorted(value, key=lambda one: one.name):
+                given = spec.model_dump(mode="json", exclude={"name"}, exclude_none=True)
+                given = {"model": given.pop("model"), "family": given.pop("family"), **given}
+                words = ", ".join(f"{key} = {_written(one)}" for key, one in given.items() if one != {})
+                add(tables, name, spec.name, words, name)
+        else:
+            add(own, OWN, name, _shown(name, value), f"{OWN}.{name}")
+    return (*own, *tables)
+
+
+def _shown(name: str, value: Any) -> str:
+    if value is None or (name == "prompt" and not value):
+        return ""
+    if name == "prompt":
+        return f"sha256 {sha256_text(value)[:12]}"
+    if isinstance(value, str):
+        return Path(value).name if name in ("source", "grades") else value
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return value.isoformat() if isinstance(value, (date, time)) else _written(value)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    if isinstance(value, Frozen):
+        value = value.model_dump(mode="json", exclude_none=True)
+    if isinstance(value, dict):
+        inner = ", ".join(f"{name} = {_written(one)}" for name, one in value.items())
+        return f"{{ {inner} }}" if inner else ""
+    return json.dumps(value, ensure_ascii=False)
+
+
+MISQUOTED: Final = "misquoted"
+"""The rule of a line whose quotation, by a judge, does not stand in the reasons of its step."""
+
+_MOST_FACTS: Final = 3
+_MOST_QUOTED: Final = 300
+_MOST_SHOWN: Final = 160
+_END = re.compile(r"(?<=[.!?;])\s+|\n+")
+
+
+@dataclass(slots=True)
+class _Line:
+    """A line in the making."""
+
+    quote: str
+    start: int = 0
+    numbers: list[Evidence] = field(default_factory=list)
+    judges: dict[str, str] = field(default_factory=dict)
+    rule: str = ""
+
+
+def claims_by_judge(grades: Iterable[SeasonGrade], agent: str) -> dict[str, tuple[HorizonClaim, ...]]:
+    """What each judge listed of an agent's whole record, in the first trial whose reply could be used."""
+    found: dict[str, tuple[HorizonClaim, ...]] = {}
+    for one in sorted(grades, key=lambda grade: (grade.judge, grade.trial)):
+        if one.agent == agent and one.scope == "whole" and one.score.grades.state == "ok":
+            found.setdefault(one.judge, one.score.grades.claims)
+    return found
+
+
+def ledger_view(
+    horizon: Horizon, evidence: Mapping[str, Sequence[Evidence]], claims: Mapping[str, Sequence[HorizonClaim]],
+    contexts: Mapping[str, Context],
+) -> tuple[index.SeasonClaimLine, ...]:  # fmt: skip
+    """Every statement of a record that somebody or something can check, by day and then by place."""
+    found: list[index.SeasonClaimLine] = []
+    for step in horizon.steps:
+        # quotations in the order of their places; those that were not found come last
+        placed: dict[tuple[int, int, int], _Line] = {}
+        lost: dict[str, _Line] = {}
+        for judge, claim in ((judge, one) for judge, ones in claims.items() for one in ones if one.step == step.number):
+            if spans := quoted_spans(claim.quote, step):
+                part, start, end = spans[0]
+                line = placed.setdefault(spans[0], _Line(step.texts[part].text[start:end], start))
+            else:
+                line = lost.setdefault(claim.quote, _Line(claim.quote, rule=MISQUOTED))
+            line.judges.setdefault(judge, claim.state)
+        quoted, ends = tuple(placed), [[gap.span() for gap in _END.finditer(one.text)] for one in step.texts]
+        for number in evidence.get(step.record_id, ()):
+            stop = number.start + len(number.quote)
+            around = [one for one in quoted if one[0] == number.part and one[1] <= number.start and stop <= one[2]]
+            if not around:  # the sentence in which the number stands; of an endless one, what is near
+                gaps, size = ends[number.part], len(step.texts[number.part].text)
+                after = bisect_right(gaps, number.start, key=lambda gap: gap[1])
+                start = gaps[after - 1][1] if after else 0
+                end = next((gap[0] for gap in gaps[after:] if gap[0] >= stop), size)
+                around = [(number.part, max(start, number.start - _MOST_QUOTED), min(end, stop + _MOST_QUOTED))]
+            for span in around:
+                part, start, end = span
+                placed.setdefault(span, _Line(step.texts[part].text[start:end], start)).numbers.append(number)
+        lines = [*(placed[span] for span in sorted(placed)), *lost.values()]
+        context = contexts.get(step.context_id)
+        facts = {} if context is None else _facts(context, lines)
+        for line in lines:
+            quote, judges = " ".join(line.quote.split()), dict(sorted(line.judges.items()))
+            if not line.numbers:
+                found.append(index.SeasonClaimLine(step.number, step.day, quote, "", None, line.rule, judges))
+            for one in line.numbers:  # the state of a row is its own number's: three numbers have three rows
+                names = tuple(dict.fromkeys(one.facts))
+                seen = [facts.get(name, name) for name in names[:_MOST_FACTS]]
+                seen += [f"+{len(names) - _MOST_FACTS}"] if len(names) > _MOST_FACTS else []
+                which, head = " ".join(one.quote.split()), line.quote[: one.start - line.start]
+                at, saw = len(" ".join(f"{head}x".split())) - 1, "; ".join(seen)
+                made = index.SeasonClaimLine(step.number, step.day, quote, saw, one.state, one.rule, judges, which, at)
+                found.append(made)
+    return tuple(found)
+
+
+def _facts(context: Context, lines: Iterable[_Line]) -> dict[str, str]:
+    wanted = {name for line in lines for one in line.numbers for name in one.facts}
+    if not wanted:
+        return {}
+    found = {}
+    for fact in context.facts:
+        if fact.id in wanted:
+            number = not isinstance(fact.value, str)
+            value = f"{fact.value:.10g}" if number else shorten(str(fact.value), _MOST_SHOWN, placeholder="…")
+            found[fact.id] = " ".join(word for word in (fact.instrument, fact.field, value) if word)
+    for one in context.series:
+        if one.close:
+            ends = (0, -1) if len(one.close) > 1 else (0,)
+            days = " … ".join(one.times[at].date().isoformat() for at in ends)
+            closes = " … ".join(f"{one.close[at]:.10g}" for at in ends)
+            found[f"series:{one.instrument}"] = f"{one.instrument} close {days}: {closes}"
+    if context.portfolio is not None:
+        book = {"cash": context.portfolio.cash, "nav": context.portfolio.nav, **context.portfolio.positions}
+        found |= {f"portfolio.{name}": f"{name} {value:.10g}" for name, value in book.items() if value is not None}
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Final, Literal
 
 import pyarrow as pa
@@ -47,11 +48,8 @@ class FoundSeason:
 
 def records_digest(folder: RunFolder) -> str:
     """sha256 over the records that an import left, whatever library version wrote their tables."""
-    return content_id(_digests(Store(folder)))
-
-
-def _digests(store: Store) -> dict[str, str | None]:
-    return {table.name: store.content(table) for table in IMPORTED}
+    store = Store(folder)
+    return content_id({table.name: store.content(table) for table in IMPORTED})
 
 
 def stated_book(decision: Decision) -> Book | None:
@@ -65,7 +63,8 @@ def stated_book(decision: Decision) -> Book | None:
 def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] = (), *, source: str) -> FoundSeason:
     """The season of a file in the records of a run folder. ``wrong`` is what is known to be wrong besides."""
     problems, store, market = [*file.problems, *wrong], Store(folder), file.market
-    if not (folder.path.is_dir() and folder.has_ledger and all(store.content(table) for table in IMPORTED)):
+    contents = {table.name: store.content(table) for table in IMPORTED} if folder.path.is_dir() else {}
+    if not (contents and folder.has_ledger and all(contents.values())):
         fmt = market.format if market is not None else "FORMAT"
         what = f"{folder.path} holds no imported records; put them there with: assaymark import {fmt} PATH --out"
         raise InputError(source, [*problems, Problem("market.source", f"{what} {folder.path}")])
@@ -119,7 +118,7 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
     )  # fmt: skip
     left = sum(one.agent.id in names and bool(out & {*one.flags}) for one in honest)
     told = f"{left} of {left + len(chosen)} records are left out for their flags (market.exclude_flags)"
-    return FoundSeason(follows, chosen, days, track, _digests(store), (told,) if left else ())
+    return FoundSeason(follows, chosen, days, track, contents, (told,) if left else ())
 
 
 def write_season(folder: RunFolder, found: FoundSeason, plan_hash: str) -> None:
@@ -134,17 +133,24 @@ def write_season(folder: RunFolder, found: FoundSeason, plan_hash: str) -> None:
         made[NAVS] = [book for row in track.books if (book := SeasonNav(*row)).agent in agents]
         made[BASELINES] = [SeasonNav(*row) for row in track.baselines]
         made[CHECKS] = [check for row in track.checks if (check := SeasonCheck(*row)).agent in agents]
-    # Seconds that were derived from stamps are not mixed with those that were measured.
-    made[TIMES] = [
-        SeasonTime(name, found.days[name], decision.agent.id, decision.replicate, seconds)
-        for decision in found.decisions
-        for name, seconds in [
-            (decision.record_id, decision.call.seconds if decision.call.timing_source == "measured" else None)
-        ]
-    ]
+    times = made[TIMES] = []
+    for one in found.decisions:  # seconds that were derived from stamps are not mixed with those that were measured
+        seconds = one.call.seconds if one.call.timing_source == "measured" else None
+        times.append(SeasonTime(one.record_id, found.days[one.record_id], one.agent.id, one.replicate, seconds))
     for table, rows in made.items():
         if not store.done(table, basis):
             store.write(table, rows, basis)
+
+
+def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
+    """Everything that agents were shown or acted on, where no price file says what there was."""
+    used = {decision.context_id for decision in decisions}
+    names = {action.instrument for decision in decisions for action in decision.actions if action.instrument}
+    for name, context in store.each_context():
+        if name in used:
+            shown = {instrument.id for instrument in context.instruments}
+            names |= shown or {fact.instrument for fact in context.facts if fact.instrument}
+    return tuple(sorted(names))
 
 
 def _files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> dict[str, bytes]:
@@ -163,18 +169,6 @@ def _files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> 
             return {}
         newest = {source.path.removesuffix(".gz"): source for source in sources if source.format == market.format}
         return {one.path: ledger.get_object(one.sha256) for one in newest.values()}
-
-
-def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
-    """Everything that agents were shown or acted on, where no price file says what there was."""
-    used = {decision.context_id for decision in decisions}
-    names = {action.instrument for decision in decisions for action in decision.actions if action.instrument}
-    for name, context in store.each_context():
-        if name in used:
-            names |= {instrument.id for instrument in context.instruments} or {
-                fact.instrument for fact in context.facts if fact.instrument
-            }
-    return tuple(sorted(names))
 
 
 # --- What a season writes down beside contexts and decisions: what was traded, what it was worth, how it was graded ---
@@ -325,55 +319,31 @@ def _columns(kind: type[Any], names: str = "") -> dict[str, tuple[pa.DataType, C
     return {name: (_TYPES.get(one, pa.string()), column(name, one)) for name, one in types.items()}
 
 
-FILLS: Final = Table(
-    "fills", SeasonFill, _columns(SeasonFill), sort=lambda row, _: (row.day, row.agent, row.kind, row.number), flat=True
-)
+def _table(name: str, kind: type[Any], order: str, columns: str = "", flat: bool = True, **more: Any) -> Table[Any]:
+    """A table of rows of some kind, sorted by the fields that ``order`` names."""
+    key = attrgetter(*order.split())
+    return Table(name, kind, _columns(kind, columns) | more, sort=lambda row, _: key(row), flat=flat)
 
-REJECTIONS: Final = Table(
-    "rejections",
-    SeasonRejection,
-    _columns(SeasonRejection),
-    sort=lambda row, _: (row.day, row.agent, row.number),
-    flat=True,
-)
 
-NAVS: Final = Table("navs", SeasonNav, _columns(SeasonNav), sort=lambda row, _: (row.day, row.agent))
-
-TIMES: Final = Table("times", SeasonTime, _columns(SeasonTime), sort=lambda row, _: row.record_id, flat=True)
+FILLS: Final[Table[SeasonFill]] = _table("fills", SeasonFill, "day agent kind number")
+REJECTIONS: Final[Table[SeasonRejection]] = _table("rejections", SeasonRejection, "day agent number")
+NAVS: Final[Table[SeasonNav]] = _table("navs", SeasonNav, "day agent", flat=False)
+TIMES: Final[Table[SeasonTime]] = _table("times", SeasonTime, "record_id")
 """The only table of a season that differs from one run to the next: it holds what was measured."""
 
 BASELINES: Final = replace(NAVS, name="baselines")
 """Books that nobody decided about (``agent`` is the baseline's name), day by day like those of the agents."""
 
-GRADES: Final = Table(
-    "grades",
-    SeasonGrade,
-    _columns(SeasonGrade, "agent judge family scope period first last trial replicate steps")
-    | {"composite": (pa.float64(), lambda row, _: row.score.score.composite if row.score.score else None)},
-    sort=lambda row, _: (row.scope, row.period, row.replicate, row.agent, row.judge, row.trial),
+GRADES: Final[Table[SeasonGrade]] = _table(
+    "grades", SeasonGrade, "scope period replicate agent judge trial",
+    "agent judge family scope period first last trial replicate steps", flat=False,
+    composite=(pa.float64(), lambda row, _: row.score.score.composite if row.score.score else None),
+)  # fmt: skip
+GUESSES: Final[Table[SeasonGuess]] = _table(
+    "guesses", SeasonGuess, "author judge period trial", "author judge period state guess call_key trial options"
 )
-
-GUESSES: Final = Table(
-    "guesses",
-    SeasonGuess,
-    _columns(SeasonGuess, "author judge period state guess call_key trial options"),
-    sort=lambda row, _: (row.author, row.judge, row.period, row.trial),
-    flat=True,
-)
-
-CHECKS: Final = Table(
-    "checks", SeasonCheck, _columns(SeasonCheck), sort=lambda row, _: (row.agent, row.kind), flat=True
-)
-
-REPLACED: Final = Table(
-    "replaced",
-    SeasonReplaced,
-    _columns(SeasonReplaced),
-    sort=lambda row, _: (row.agent, row.name, row.state),
-    flat=True,
-)
-
-SEASON_TABLES: Final[tuple[Table[Any], ...]] = (FILLS, REJECTIONS, NAVS, TIMES)
+CHECKS: Final[Table[SeasonCheck]] = _table("checks", SeasonCheck, "agent kind")
+REPLACED: Final[Table[SeasonReplaced]] = _table("replaced", SeasonReplaced, "agent name state")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,410 @@
+"""A season as its tables hold it, and its agents in facts: what they earned and stated, and how they traded."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from functools import partial
+from itertools import product
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from assaymark.agents.llm import ABSENT, NOT_USABLE
+from assaymark.claims.evidence import NOISE, TOTAL
+from assaymark.claims.messages import Said, said
+from assaymark.claims.season_plan import Season
+from assaymark.errors import InputError, NotMeasurableError
+from assaymark.importers.report import REPLAYED
+from assaymark.judging.evidence import BORNE_OUT, Material, chance_corrected
+from assaymark.judging.season.plans import ScoringPlan, applicable
+from assaymark.judging.season.record import StepRecord
+from assaymark.judging.season.table import thrashing
+from assaymark.market.instruments import weekdays
+from assaymark.metrology.bootstrap import daily_excess
+from assaymark.metrology.estimates import number
+from assaymark.portfolio import performance
+from assaymark.portfolio.broker import RELIABILITY, Book
+from assaymark.prompting import INSTRUCTION_LIKE
+from assaymark.records import IDENTICAL, JSON, Agent, Context, Decision, Evidence, Measurement, Outcome
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.tables import DECISIONS, OUTCOMES, Store, Table
+from assaymark.workflow.tracks import season_records as rows
+from assaymark.workflow.tracks.season_books import MOVE
+from assaymark.workflow.tracks.season_lock import StoredSeason, stored_season
+from assaymark.workflow.tracks.season_records import (
+    DELISTED,
+    DIVIDEND,
+    SPLIT,
+    SeasonCheck,
+    SeasonGrade,
+    SeasonNav,
+    SeasonRejection,
+)  # fmt: skip
+
+WITHIN: Final = 5
+"""Days within which a trade that takes back an earlier one is a round trip."""
+
+SAMPLED: Final = 60
+"""Decisions of one agent, at most, over which chance agreement is found: the material of each is read anew."""
+
+measured = partial(number, Measurement)
+LEVEL: Final = 0.95
+"""Coverage of the intervals. Tests of claims go by the plan's alpha."""
+
+V = TypeVar("V")
+
+_LARGE: Final = ("facts", "series", "instruments")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeasonMaterial:
+    """A season as its tables hold it."""
+
+    season: Season
+    plan_hash: str
+    universe: tuple[str, ...]
+    agents: tuple[Agent, ...]
+    contexts: Mapping[str, Context]
+    steps: Mapping[str, tuple[StepRecord, ...]]
+    replicates: Mapping[tuple[str, int], tuple[StepRecord, ...]]
+    outcomes: tuple[Outcome, ...]
+    navs: Mapping[str, tuple[SeasonNav, ...]]
+    baselines: Mapping[str, tuple[SeasonNav, ...]]
+    checks: tuple[SeasonCheck, ...]
+    seconds: Mapping[str, float | None]
+    rejections: Mapping[str, tuple[SeasonRejection, ...]]
+    partial: bool
+
+    @property
+    def scoring(self) -> ScoringPlan:
+        """The scoring plan of the season, without the parts for which its contexts have no field."""
+        return applicable(self.season.scoring_plan, self.contexts.values())
+
+
+def season_material(folder: RunFolder, stored: StoredSeason | None = None) -> SeasonMaterial:
+    """Everything that a season left in its tables."""
+    stored, store = stored or stored_season(folder), Store(folder)
+    season = stored.season
+
+    def by(name: str, found: Iterable[V]) -> dict[str, tuple[V, ...]]:
+        grouped: dict[str, list[V]] = defaultdict(list)
+        for item in found:
+            grouped[getattr(item, name)].append(item)
+        return {key: tuple(ones) for key, ones in grouped.items()}
+
+    def kept(table: Table[V]) -> list[V]:
+        return [] if store.digest(table) is None else store.read(table)
+
+    times, rejections = {time.record_id: time for time in store.read(rows.TIMES)}, store.read(rows.REJECTIONS)
+    navs, baselines = (
+        by("agent", sorted(found, key=lambda row: row.day)) for found in (store.read(rows.NAVS), kept(rows.BASELINES))
+    )
+    # by the decision that they are due to, in their order
+    fills = by("record_id", sorted(store.read(rows.FILLS), key=lambda row: (row.day, row.number)))
+    refused = by("record_id", sorted(rejections, key=lambda row: (row.day, row.number)))
+    order = {one.name: at for at, one in enumerate(season.agents)}
+    found: dict[tuple[str, int], list[Decision]] = defaultdict(list)
+    for one in sorted(store.read(DECISIONS), key=lambda one: (one.decided_at, one.record_id)):
+        if one.record_id in times and one.agent.id in order and one.derivation.kind == "honest":
+            found[one.agent.id, one.replicate].append(one)
+    decided = dict(sorted(found.items(), key=lambda item: (order[item[0][0]], item[0][1])))
+    names = list(dict.fromkeys(agent for agent, _ in decided))
+
+    def step(decision: Decision) -> StepRecord:
+        """A decision with what the broker made of it. What was paid out on that day stands among the fills."""
+        name, day = decision.record_id, times[decision.record_id].day
+        if season.recorded:
+            book, paid = rows.stated_book(decision), []
+        else:
+            later = (one for one in navs.get(decision.agent.id, ()) if one.state == "ok" and one.day > day)
+            nav = next(later, None)
+            paid = [one for one in fills.get("", ()) if nav and (one.agent, one.day) == (nav.agent, nav.day)]
+            book = None if nav is None else Book(nav.cash, nav.positions)
+        made = (*paid, *fills.get(name, ()))
+        return StepRecord(day=day, decision=decision, fills=made, rejections=refused.get(name, ()), book=book)
+
+    shown = {one.context_id for ones in decided.values() for one in ones}
+    contexts: dict[str, Context] = {}
+    last: Context | None = None
+    for name, context in store.each_context():
+        if name in shown:  # what agents of one day share is in memory once
+            same = {} if last is None else {part: getattr(last, part) for part in _LARGE}
+            same = {part: value for part, value in same.items() if value == getattr(context, part)}
+            contexts[name] = last = replace(context, **same) if same else context
+    families = {one.name: one.family for one in season.agents}  # of records, the file's word counts for more
+    replicates = {
+        key: tuple(StepRecord(day=times[one.record_id].day, decision=one) for one in ones)
+        for key, ones in decided.items()
+    }
+    return SeasonMaterial(
+        season, stored.plan_hash, stored.universe,
+        tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names), contexts,
+        steps={name: tuple(map(step, decided[name, 1])) for name in names},
+        replicates=replicates if season.replicates > 1 else {},
+        outcomes=tuple(one for one in kept(OUTCOMES) if one.record_id in times),
+        navs={name: navs.get(name, ()) for name in names}, baselines=baselines,
+        checks=tuple(kept(rows.CHECKS)), seconds={name: one.seconds for name, one in times.items()},
+        rejections={name: tuple(rejection for rejection in rejections if rejection.agent == name) for name in names},
+        partial=any(one.completeness != "complete" for one in contexts.values()),
+    )  # fmt: skip
+
+
+def agent_measurements(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Iterator[Measurement]:
+    """``season.reliability``, ``.lookahead``, ``.thrash`` and ``.decisions`` of every agent."""
+    days = sorted({one.day for steps in material.steps.values() for one in steps})
+    built_in = {one.name for one in material.season.panel if one.model.startswith("reference/")}
+    for agent, steps in material.steps.items():
+        labels = {"agent": agent}
+        checks = [check for check in material.checks if check.agent == agent]
+        counted = [check for check in checks if check.kind in RELIABILITY]
+        n, passed = sum(one.checks for one in counted), sum(one.passed for one in counted)
+        yield measured(
+            "season.reliability", labels, 100.0 * passed / n if n else None, (n, "checks"),
+            "100 times the share of fill, cash and position checks that reconcile", "nothing could be checked",
+            {check.kind: [check.passed, check.checks] for check in checks},
+        )  # fmt: skip
+        said: dict[str, list[str]] = defaultdict(list)  # a judge says that later data were used if it does in any trial
+        for grade in grades:
+            found = grade.score.grades.lookahead_check
+            if grade.agent == agent and grade.scope == "whole" and grade.judge not in built_in and found is not None:
+                said[grade.judge].append(found)  # built-in judges read no tenses
+        looked: dict[str, JSON] = {name: "fail" if "fail" in found else "pass" for name, found in sorted(said.items())}
+        yield measured(
+            "season.lookahead", labels, list(looked.values()).count("fail") if looked else None,
+            (len(looked), "judges"), "judges that say an earlier decision was graded on, or made with, later data",
+            "not graded", looked,
+        )  # fmt: skip
+        trips, across, detail = None, 0, {}
+        if material.season.has_books:  # on some days of the season a log may have several decisions, or none
+            fills: dict[str, list[tuple[str, float]]] = {day: [] for day in days}
+            for step in steps:
+                moved = (fill for fill in step.fills if fill.quantity and getattr(fill, "kind", "") != SPLIT)
+                fills[step.day] += [(fill.symbol, fill.quantity) for fill in moved]
+            turned, trades = thrashing(list(fills.values()), WITHIN)
+            trips, across = len(turned), len(days)
+            names = Counter(trip.symbol for trip in turned)
+            by_symbol = dict(sorted(names.items(), key=lambda item: (-item[1], item[0])))
+            detail = {"within": WITHIN, "trades": trades, "by_symbol": by_symbol}
+        yield measured(
+            "season.thrash", labels, trips, (across, "days"),
+            "trades that take back earlier ones of the same name within some days, the latest first",
+            "no fill is recorded", detail,
+        )  # fmt: skip
+        counts: dict[str, JSON] = {
+            "rejected": len(material.rejections.get(agent, ())),
+            "silent": sum(bool({*NOT_USABLE} & {*step.decision.flags}) for step in steps),
+            "absent": sum(ABSENT in step.decision.flags for step in steps),
+        }
+        yield measured("season.decisions", labels, len(steps), (len(steps), "decisions"), "counted", detail=counts)
+
+
+def return_measurements(material: SeasonMaterial, rng: np.random.Generator) -> Iterator[Measurement]:
+    """``season.return`` and ``season.drawdown`` of agents and baselines, and ``season.excess`` of every two of them."""
+    capital = material.season.capital
+    books = [({"agent": name}, navs) for name, navs in material.navs.items()]
+    books += [({"baseline": name}, navs) for name, navs in material.baselines.items()]
+    for labels, navs in books:
+        state, total, fall = "no days", None, None
+        if navs:
+            try:
+                found = performance([capital, *(row.nav for row in navs)])
+                state, total, fall = "ok", found.total_return, found.max_drawdown
+            except InputError:
+                state = "its value fell to zero"
+        for name, value, method in (
+            ("season.return", total, "last value over the capital, less 1"),
+            ("season.drawdown", fall, "deepest fall below an earlier high, the capital being the first"),
+        ):
+            yield measured(name, labels, value, (len(navs), "days"), method, state, unit="share")
+    for (agent, own), (baseline, other) in product(material.navs.items(), sorted(material.baselines.items())):
+        # the mean daily difference, over the days on which both were valued
+        base = {one.day: one.nav for one in other if one.state == "ok"}
+        days = [one for one in own if one.state == "ok" and one.day in base]
+        excess = partial(
+            measured, "season.excess", {"agent": agent, "baseline": baseline}, count=(len(days), "days")
+        )  # fmt: skip
+        paths = [np.array([capital, *(one.nav for one in days)]), np.array([capital, *(base[one.day] for one in days)])]
+        if not days or any((path <= 0).any() for path in paths):
+            yield excess(None, method="", state="its value fell to zero" if days else "no common days")
+            continue
+        mine, theirs = (path[1:] / path[:-1] - 1.0 for path in paths)
+        whole = float(paths[0][-1] / capital - paths[1][-1] / capital)
+        try:
+            gap = daily_excess(mine, theirs, rng, LEVEL)
+        except NotMeasurableError:
+            state = "too few days" if len(days) < 10 else "the difference does not vary"
+            yield excess(None, method="", state=state, detail={"whole": whole})
+            continue
+        yield excess(
+            gap.value, method=f"mean daily difference; {gap.method}", ends=(gap.low, gap.high), level=LEVEL,
+            unit="share a day", detail={"p": gap.p, "whole": whole, "block": gap.block},
+        )  # fmt: skip
+
+
+def ledger_measurements(
+    material: SeasonMaterial, evidence: Iterable[Evidence], grades: Iterable[SeasonGrade], rng: np.random.Generator
+) -> Iterator[Measurement]:
+    """``season.ledger`` of every agent: the share of its numbers that its own material bears out."""
+    of = {step.decision.record_id: agent for agent, steps in material.steps.items() for step in steps}
+    numbers: dict[str, list[Evidence]] = defaultdict(list)
+    for one in evidence:
+        if one.decision in of:
+            numbers[of[one.decision]].append(one)
+    whole = [grade for grade in grades if grade.scope == "whole"]
+    for agent, steps in material.steps.items():
+        rows = numbers[agent]
+        counts = Counter(row.state for row in rows)
+        n, spoken = len(rows) - counts["own_action"], {row.decision for row in rows}
+        given = [one.score.disagreement for one in whole if one.agent == agent]
+        compared = [one for one in given if one is not None]
+        detail: dict[str, Any] = {
+            "counts": dict(sorted(counts.items())),
+            "silent": sum(step.decision.record_id not in spoken for step in steps),
+            "steps": len(steps),
+            "claims": sum(one.claims for one in compared),
+            "disagreements": sum(one.overruled + one.strict for one in compared),
+            "misquoted": sum(one.misquoted for one in compared),
+        }
+        # what of the agreement with the right row is more than chance
+        chosen = steps[:: math.ceil(len(steps) / SAMPLED)] if steps else steps
+        contexts = {step.decision.record_id: step.decision.context_id for step in chosen}
+        wanted = {contexts[row.decision] for row in rows if row.decision in contexts}
+        known = {name: Material.of(material.contexts[name]) for name in sorted(wanted) if name in material.contexts}
+        with suppress(NotMeasurableError):
+            found = chance_corrected(rows, known, contexts, rng)
+            detail |= {name: getattr(found, name) for name in ("observed", "chance", "corrected")} | {"rows": found.n}
+        borne = sum(counts[state] for state in BORNE_OUT)
+        method = "share of numbers that the agent's own material bears out"
+        share = borne / n if n else None
+        yield measured("season.ledger", {"agent": agent}, share, (n, "numbers"), method, "no number", detail)
+
+
+# --- What a reader has to know of a season beside its claims ----------------------------------------------------------
+
+_OF_STEPS: Final = "aitrader"
+"""The format in which a step has a stamp, and only its messages say when they were written."""
+
+_MOST_DAYS: Final = 5
+
+
+def hindsight(material: SeasonMaterial) -> Iterator[Said]:
+    """Decisions that were written down late, and those of which a log of steps does not say when."""
+    if not material.season.recorded:
+        return
+    decisions = [one.decision for ones in material.steps.values() for one in ones]
+    if late := sum(REPLAYED in decision.flags for decision in decisions):
+        yield said("note.records.replayed", n=late, of=len(decisions))
+    undated = sum(decision.call.timing_source == "absent" and REPLAYED not in decision.flags for decision in decisions)
+    if undated and material.season.market.format == _OF_STEPS:
+        yield said("note.records.undated", n=undated, of=len(decisions))
+
+
+def record_notes(material: SeasonMaterial) -> Iterator[Said]:
+    """The notes of a season of records; none of a season that was run here."""
+    if not material.season.recorded:
+        return
+    yield said("note.records.not_ours")
+    yield from hindsight(material)
+    steps = [one for ones in material.steps.values() for one in ones]
+    bare = sum(step.book is None for step in steps)
+    yield said("note.records.valued" if any(material.navs.values()) else "note.records.no_books")
+    if bare and any(material.navs.values()):
+        yield said("note.records.not_stated", n=bare, of=len(steps))
+    checks, passed = (sum(getattr(check, name) for check in material.checks) for name in ("checks", "passed"))
+    if checks:
+        key = "mismatches" if passed < checks else "reconciled"
+        yield said(f"note.records.{key}", n=checks - passed, of=checks)
+    else:
+        yield said("note.records.unchecked")
+    ends = {name: (ones[0].day, ones[-1].day) for name, ones in material.steps.items() if ones}
+    if len(material.steps) > 1:
+        first, last = min(one for one, _ in ends.values()), max(one for _, one in ends.values())
+        if late := tuple(sorted(name for name, found in ends.items() if found != (first, last))):
+            yield said("note.records.part", n=len(late), agents=late, first=first, last=last)
+
+
+def behind(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Said | None:
+    """That the grades are of fewer days than the season has by now."""
+    judged, last = max(one.last for one in grades), max(steps[-1].day for steps in material.steps.values() if steps)
+    return said("note.judged_to", judged=judged, last=last) if judged < last else None
+
+
+def season_notes(
+    material: SeasonMaterial, grades: Sequence[SeasonGrade], measurements: Sequence[Measurement] = ()
+) -> Iterator[Said]:
+    """The notes of a season, the weightiest first: what is not there yet or not whole, then what agents did."""
+    yield from record_notes(material)
+    if earlier := behind(material, grades):
+        yield earlier
+    last, end = max(steps[-1].day for steps in material.steps.values() if steps), material.season.calendar.last
+    if weekdays(date.fromisoformat(last[:10]) + timedelta(days=1), end).size:
+        yield said("note.going_on", last=last, end=str(end))
+    if material.partial:
+        yield said("note.partial")
+    untimed = []
+    for name, steps in material.steps.items():
+        answered = [step.decision.record_id for step in steps if not {*NOT_USABLE} & {*step.decision.flags}]
+        if answered and all(material.seconds.get(one) is None for one in answered):
+            untimed.append(name)
+    if untimed:
+        yield said("note.untimed", n=len(untimed), agents=tuple(sorted(untimed)))
+    judges = sorted({grade.judge for grade in grades})
+    if nothing := sorted({one.name for one in material.season.panel} - {*judges}):
+        yield said("note.judge_awaited", n=len(nothing), judges=tuple(nothing))
+    mine = {judge: [grade.score.grades for grade in grades if grade.judge == judge] for judge in judges}
+    for judge, given in mine.items():
+        if bad := sum(one.state != "ok" for one in given):
+            yield said("note.judge_silent", judge=judge, n=bad, of=len(given))
+    for judge, given in mine.items():
+        firsts = [part.first_key for one in given for part in one.parts]
+        if n := sum(map(bool, firsts)):
+            yield said("note.judge_again", judge=judge, n=n, of=len(firsts))
+    for name in sorted(material.steps):
+        steps = material.steps[name]
+        absent = [step for step in steps if ABSENT in step.decision.flags]
+        bad = sum(bool({*NOT_USABLE} & {*step.decision.flags}) for step in steps) - len(absent)
+        if absent:
+            why = "; ".join(absent[-1].decision.missing)
+            yield said("note.agent_absent", agent=name, n=len(absent), of=len(steps), why=why)
+        if bad:
+            yield said("note.agent_silent", agent=name, n=bad, of=len(steps))
+    if refused := {name: len(ones) for name, ones in material.rejections.items() if ones}:
+        yield said("note.rejected", n=sum(refused.values()), agents=tuple(sorted(refused)))
+    same = {one.labels["of"] for one in measurements if one.name == NOISE and one.state == IDENTICAL}
+    totals = {one.labels["agent"] for one in measurements if one.name == TOTAL and one.value is not None}
+    if agents := sorted(same & totals):
+        yield said("note.identical", agents=tuple(agents))
+    for name in sorted(material.steps):
+        if n := sum(INSTRUCTION_LIKE in one.decision.flags for one in material.steps[name]):
+            yield said("note.instructing", agent=name, n=n, of=len(material.steps[name]))
+    yield from _market_notes(material, grades)
+
+
+def _market_notes(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Iterator[Said]:
+    """Days without data, what changed prices or units, and records that were graded in parts."""
+
+    def few(names: Sequence[str]) -> tuple[str, ...]:
+        more = len(names) - _MOST_DAYS
+        return (*names[:_MOST_DAYS], *([f"+{more}"] if more > 0 else []))
+
+    navs = [one for ones in material.navs.values() for one in ones]
+    fills = [fill for steps in material.steps.values() for one in steps for fill in one.fills]
+    if empty := sorted({row.day for row in navs if row.state == "no data"}):
+        yield said("note.no_data", n=len(empty), days=few(empty))
+    if stale := {row.day for row in navs if row.state == "ok" and row.stale}:
+        yield said("note.stale", n=len(stale))
+    for key, kinds in (("ended", (DELISTED,)), ("acted", (SPLIT, DIVIDEND))):
+        if names := tuple(sorted({fill.symbol for fill in fills if getattr(fill, "kind", "") in kinds})):
+            yield said(f"note.{key}", n=len(names), names=names)
+    lines = {line.partition("\t")[2] for check in material.checks for line in check.mismatches}
+    places = (line.removeprefix(MOVE).partition(":")[0].rpartition(" on ") for line in lines if line.startswith(MOVE))
+    if moves := sorted(f"{name} {day}" for name, _, day in places):
+        yield said("note.jumped", n=len(moves), moves=few(moves))
+    parts = {grade.agent: len(grade.score.grades.parts) for grade in grades if grade.scope == "whole"}
+    if split := sorted(name for name, n in parts.items() if n > 1):
+        yield said("note.split", n=len(split), agents=tuple(split), parts=max(parts.values()))

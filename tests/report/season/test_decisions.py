@@ -1,0 +1,266 @@
+"""Decisions of agents, the fact check of their sentences, and what does not reconcile, in the words of a page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_season import made_catalogue, made_season
+
+from assaymark.agents.llm import NOT_USABLE, REJECTED
+from assaymark.claims import languages
+from assaymark.portfolio import Mismatch
+from assaymark.portfolio.broker import MismatchKind, Reason, Where
+from assaymark.records import EvidenceState, RationaleKind
+from assaymark.report import Group, environment, inline, plain
+from assaymark.report.season import SeasonClaimLine, SeasonRefusal, SeasonStep, SeasonTrade
+from assaymark.report.season import decisions as shown
+from assaymark.report.season.decisions import DIFFER, FILTERS, NO_NUMBER, QUIET, REFUSED, SILENT, TRADED, WRONG
+from assaymark.report.season.index import AgentIndex, SeasonIndex, Words
+from assaymark.text import clean
+
+FILL = SeasonTrade(symbol="NVX", quantity=-4.0, price=101.5, cost=0.4)
+REFUSAL = SeasonRefusal(symbol="ORL", reason="beyond-cash", text="Buying 40 needs 9,000.")
+STEPS = st.builds(
+    SeasonStep,
+    number=st.just(1),
+    day=st.just("2026-01-05"),
+    record_id=st.just("r"),
+    orders=st.lists(st.text(max_size=12), max_size=4).map(tuple),
+    texts=st.lists(st.tuples(st.sampled_from(get_args(RationaleKind)), st.text(max_size=80)), max_size=3).map(tuple),
+    fills=st.sampled_from([(), (FILL,), (FILL, replace(FILL, kind="delisted", price=None))]),
+    refusals=st.sampled_from([(), (REFUSAL,)]),
+    flags=st.sets(st.sampled_from([*NOT_USABLE, REJECTED, "replayed"])).map(tuple),
+    problem=st.sampled_from(["", "timed out"]),
+    seconds=st.none() | st.floats(0, 900),
+    nav=st.none() | st.floats(-1e6, 1e9),
+    mismatches=st.sampled_from([(), ("Cash 1 is stated.",)]),
+)
+PANEL = ("North-J", "Strand-J", "Quay-J")
+STATES = (*get_args(EvidenceState), None)
+SAYS = st.sampled_from(["supported", "contradicted", "not_verifiable", "derivable"])
+LINES = st.builds(
+    SeasonClaimLine,
+    number=st.integers(1, 9),
+    day=st.just("2026-01-05"),
+    quote=st.text(max_size=30),
+    saw=st.text(max_size=9),
+    numbers=st.sampled_from(STATES),
+    rule=st.sampled_from(["", "row-labelled", "unheard of"]),
+    judges=st.dictionaries(st.sampled_from(PANEL), SAYS),
+)
+KINDS, PLACES = get_args(MismatchKind), get_args(Where)
+NUMBERS = st.floats(-1e9, 1e9).map(lambda value: round(value, 4) + 0.0)
+MISMATCHES = st.builds(
+    Mismatch,
+    step=st.just("day 2"),
+    kind=st.sampled_from(KINDS),
+    symbol=st.from_regex(r"[A-Z0-9.: -]{0,8}", fullmatch=True).map(str.strip),
+    stated=NUMBERS,
+    recomputed=NUMBERS,
+    where=st.sampled_from(PLACES),
+)
+ENGLISH, GERMAN = (Words(made_catalogue(language)) for language in ("en", "de"))
+RUN = made_season(1, 2)
+
+
+def book_of(*, steps=(), lines=()) -> AgentIndex:
+    run = replace(RUN, steps={"Alder": tuple(steps)}, ledger={"Alder": tuple(lines)})
+    return AgentIndex(SeasonIndex.of(run, ENGLISH), run.plan.agents[0])
+
+
+def html_of(group: Group) -> str:
+    """A decision as its page shows it."""
+    return str(environment().get_template("blocks.html").make_module({"root": ""}).group(group))
+
+
+def card(**values) -> str:
+    step = SeasonStep(**{"number": 3, "day": "2026-01-07", "record_id": "r"} | values)
+    return html_of(shown.decision_group(book_of(steps=(step,)), step))
+
+
+def row_of(**values):
+    line = SeasonClaimLine(**{"number": 1, "day": "d", "quote": "q", "saw": "s", "numbers": "supported"} | values)
+    return shown.ledger_row(book_of(lines=(line,)), line, {1: "agents/Alder/decisions.html#d1"})
+
+
+def one(**values) -> str:
+    return inline(row_of(**values).cells)
+
+
+def test_every_fixed_word_is_in_every_language():
+    known = {
+        "refusal": get_args(Reason), "text": get_args(RationaleKind), "flag": (*NOT_USABLE, REJECTED),
+        "filter": FILTERS, "claim_state": [state or NO_NUMBER for state in STATES], "mismatch": KINDS,
+        "mismatch.where": [where.replace(" ", "-") for where in PLACES if where],
+    }  # fmt: skip
+    for language in languages():
+        words = Words(made_catalogue(language))
+        for group, names in known.items():
+            assert all(words.has(f"model.{group}.{name.replace('-', '_')}") for name in names), (language, group)
+
+
+# --- decisions --------------------------------------------------------------------------------------------------------
+
+
+@given(STEPS)
+def test_a_decision_is_found_by_all_that_came_of_it_and_its_size_is_about_its_bytes(step):
+    keys = shown.decision_keys(step)
+    assert list(keys) == [key for key in FILTERS if key in keys]
+    assert (TRADED in keys) == bool(step.fills)
+    assert (REFUSED in keys) == (bool(step.refusals) or REJECTED in step.flags)
+    assert (WRONG in keys) == bool(step.mismatches)
+    assert (QUIET in keys) == (not {*keys} & {TRADED, REFUSED, SILENT})
+    assert SILENT in keys or not {*NOT_USABLE} & {*step.flags}
+    # Generous for empty cards, and never so small that a page of them could pass a megabyte.
+    html = html_of(shown.decision_group(book_of(steps=(step,)), step))
+    assert len(html.encode()) < 1.6 * shown.decision_bytes(step)
+
+
+@given(st.lists(STEPS, min_size=1, max_size=6))
+def test_buttons_count_the_cards_that_they_show(steps):
+    book = book_of(steps=steps)
+    found = [shown.decision_group(book, one) for one in steps]
+    buttons = {one.key: int(one.count) for one in shown.decision_filters(ENGLISH, steps)}
+    assert buttons.pop("") == len(steps)
+    keys = [{one.key, *one.also.split()} for one in found]
+    assert buttons == {key: n for key in FILTERS if (n := sum(key in one for one in keys))}
+
+
+def test_the_newest_decision_is_first_and_the_section_counts_days():
+    run = made_season(1, 61)
+    (newest,) = shown.decision_parts("agents/Alder.html", run.steps["Alder"][:9]).values()
+    assert [step.number for step in newest] == [9, 8, 7, 6, 5, 4, 3, 2, 1]
+    silent = sum(bool(step.problem) for step in run.steps["Alder"])
+    answer = shown.decisions_answer(AgentIndex(SeasonIndex.of(run), run.plan.agents[0]))
+    assert answer == f"61 decisions. With a trade: 61. Without a usable answer: {silent}."
+
+
+@pytest.mark.parametrize(
+    ("values", "says", "silent"),
+    [
+        ({"refusals": (REFUSAL,)}, ("<b>ORL</b>: more than the cash", "shown: “Buying 40 needs 9,000.”"), ()),
+        ({"fills": (FILL,)}, ("sold 4 NVX at 101.50, cost 0.40",), ()),
+        ({"fills": (replace(FILL, quantity=1234.5678, cost=0.0),)}, ("bought 1,234.57 NVX at 101.50<",), ()),
+        ({"fills": (replace(FILL, price=None),)}, ("sold 4 NVX, price not recorded",), ()),
+        ({"fills": (replace(FILL, kind="delisted", quantity=-2),)}, ("paid out 2 NVX, which ended at 101.50",), ()),
+        ({"flags": ("no-answer",), "problem": "the provider timed out"},
+         ("No usable answer. The agent holds.", "the provider timed out", 'data-k="no-answer"'), ()),
+        ({"texts": (("summary", "short"),)}, (), ("<details",)),
+        ({"texts": (("summary", "word " * 200),)}, ("<details",), ()),
+        ({"texts": (("summary", "x" * 7500),)}, ("1500 more characters are not shown.",), ()),
+        ({"texts": (("summary", "first\r\n\r\n  second"),)}, ("first\nsecond",), ()),
+        ({"texts": (("risk", "a"),)}, (), ("Risk",)),
+        ({"orders": ("no_trade",)}, ("No order",), ("no_trade",)),
+        ({"orders": ("hold NVX",)}, ("No order", "hold NVX"), ()),
+        ({"orders": ("hold NVX", "buy ORL")}, ("hold NVX",), ("No order",)),
+    ],
+)  # fmt: skip
+def test_a_card_says_what_was_decided_and_what_came_of_it(values, says, silent):
+    html = card(**values)
+    assert all(text in html for text in says)
+    assert not any(text in html for text in silent)
+
+
+def test_kinds_of_texts_are_named_where_there_are_several():
+    html = card(texts=(("risk", "a"), ("risk", "b"), ("summary", "c"), ("risk", "d")))
+    assert html.count('<p class="hd">Risk</p>') == 2
+    assert html.count('<p class="hd">Summary</p>') == 1
+
+
+# --- the fact check ---------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(LINES, min_size=1, max_size=12))
+def test_buttons_and_counts_are_those_of_the_rows(lines):
+    book = book_of(lines=lines)
+    rows = [shown.ledger_row(book, line, {}) for line in lines]
+    buttons = {one.key: int(one.count) for one in shown.ledger_filters(book.words, lines)}
+    assert buttons.pop("") == len(lines)
+    assert buttons == Counter(key for row in rows for key in (row.key, row.also) if key)
+    assert buttons.get(DIFFER, 0) == sum(line.disagree for line in lines)
+    assert [list(part) for part in shown.ledger_parts("agents/Alder.html", lines).values()] == [lines[::-1]]
+    table = shown.ledger_counts(book)
+    assert sum(int(row[1]) for row in table.rows) == len(lines)
+    for at, judge in enumerate(table.heads[2:], 2):
+        assert sum(int(row[at]) for row in table.rows) == sum(judge in line.judges for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "judges", "differs"),
+    [
+        ("supported", {"North-J": "contradicted"}, True),
+        ("supported", {"North-J": "supported", "Quay-J": "not_verifiable"}, True),
+        ("supported", dict.fromkeys(PANEL, "supported"), False),
+        ("derivable", {"North-J": "supported"}, False),
+        ("in_context", {"North-J": "not_verifiable"}, False),
+        ("not_found", {"North-J": "supported"}, True),
+    ],
+)
+def test_a_disagreement_is_underlined_and_nothing_else(numbers, judges, differs):
+    assert row_of(numbers=numbers, judges=judges).style == ("diff" if differs else "")
+
+
+def test_a_row_marks_its_number_names_who_says_so_and_leads_to_its_decision():
+    said = row_of(quote="Cash is 500, so 20 units fit.", which="20", start=16).cells[1]
+    assert [str(part) for part in said] == ["“Cash is 500, so ", "20", " units fit.”"]
+    assert "<b>20</b>" in inline(said)
+    assert "North-J" not in one(judges=dict.fromkeys(PANEL, "supported"))
+    assert "North-J" in one(judges={"North-J": "supported"})
+    split = one(judges={"North-J": "supported", "Strand-J": "contradicted", "Quay-J": "supported"})
+    assert "North-J, Quay-J" in split
+    assert split.count("#g-contradicted") == 1
+    assert "not looked at" in one()
+    assert "no field seen" in one(saw="")
+    bare = one(numbers=None, rule="misquoted")
+    assert row_of(numbers=None).key == NO_NUMBER
+    assert "no number" in bare
+    assert "quotation not found in the reasons" in bare
+    html = one(rule="own-labelled, return-1w, one-cell-differs", saw="own:quantity; NVX close 18.4; own:<b>")
+    assert "its own order, return over 1 week, one cell differs" in html
+    assert "its own figure: quantity; NVX close 18.4; its own figure: &lt;b&gt;" in html
+    assert 'href="agents/Alder/decisions.html#d1"' in one(number=1)
+    assert "<a " not in one(number=7)
+
+
+def test_the_notes_say_what_was_measured():
+    run = made_season(2, 20)
+    book = AgentIndex(SeasonIndex.of(run), run.plan.agents[0])
+    notes = " ".join(map(plain, shown.ledger_notes(book))).replace("\xa0", " ")
+    assert "The material bears out 93.0 % of 110 numbers. By chance alone 8.0 % would match" in notes
+    differ = sum(line.disagree for line in run.ledger["Alder"])
+    assert f"The layers disagree on {differ} of {len(run.ledger['Alder'])} claims" in notes
+
+
+# --- what does not reconcile ------------------------------------------------------------------------------------------
+
+
+@given(MISMATCHES)
+def test_every_sentence_of_a_reconciliation_is_understood(mismatch):
+    sentence = str(mismatch).removeprefix(f"{mismatch.step}: ")
+    english, german = (shown.mismatch_words(words, sentence) for words in (ENGLISH, GERMAN))
+    assert clean(sentence) not in (english, german)
+    assert "angegeben" in german
+    assert " ".join(mismatch.symbol.split()) in german
+    for value in (mismatch.stated, mismatch.recomputed):
+        written = f"{value:.10g}".replace("-", "\N{MINUS SIGN}")
+        assert written in english
+        assert written.replace(".", ",") in german
+
+
+@given(st.text(max_size=60))
+def test_any_other_text_is_shown_as_it_is_and_safe(text):
+    assert shown.mismatch_words(ENGLISH, f"odd: {text}") == clean(f"odd: {text}")
+
+
+def test_a_move_that_no_action_explains_is_said_in_every_language():
+    moved = "price of A on 2024-03-12: 101.5 after 1000 on 2024-03-11, "
+    said = "The price of A went from 1000 on 2024-03-11 to 101.5 on 2024-03-12, which no split or dividend"
+    assert shown.mismatch_words(ENGLISH, f"{moved}explained by no action").startswith(said)
+    assert "was kein Split" in shown.mismatch_words(GERMAN, f"{moved}explained by no action")
+    acted = shown.mismatch_words(ENGLISH, f"{moved}not explained by A: split of 10 for 1, ex-date 2024-03-12")
+    assert acted.endswith("does not explain (A: split of 10 for 1, ex-date 2024-03-12).")
