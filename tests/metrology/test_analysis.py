@@ -12,19 +12,11 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 from slow_orders import AGENTS, NAMES, changed, get, unusable
 
+# isort: off
 from assaymark.metrology import (
-    agent_effects,
-    analyse,
-    bootstrap_kappa,
-    categories_of,
-    fleiss_kappa,
-    gated,
-    jackknife_kappa,
-    mean_correlation,
-    repetition_stability,
-    round_half_up,
-    score_table,
-)
+    agent_effects, analyse, bootstrap_kappa, categories_of, fleiss_kappa, gated, jackknife_kappa, mean_correlation,
+    repetition_stability, round_half_up, score_table,
+)  # fmt: skip
 from assaymark.records import Measurement, canonical_json, parse
 
 FAMILIES = ("north", "south", "east")
@@ -129,7 +121,7 @@ def test_kappa_and_its_parts(plain, name):
     assert (m.n, m.n_of, m.level, m.detail["clusters"]) == (200, "trajectories", 0.95, 5)
 
 
-def test_the_other_rounding_rule_is_carried_along(make, study):
+def test_the_other_rounding_rule_is_carried_along(make, study, plain):
     table, found = run(make(dimensions=("risk", "sizing")), study())
     scores = np.round(table.stacked[:, :, 0], 9)
     assert (scores % 1 == 0.5).any()
@@ -141,23 +133,17 @@ def test_the_other_rounding_rule_is_carried_along(make, study):
     m = get(found, "kappa.mean_pairwise", dimension="aggregate")
     assert m.detail["half_even"] == pytest.approx(np.mean(oracle))
     assert m.detail["half_even"] != m.value
-
-
-def test_fleiss_and_redundancy(plain):
+    # Fleiss and redundancy.
     _, table, found = plain
     scores = table.stacked[:, :, 2]
     assert get(found, "kappa.fleiss", dimension="evidence").value == fleiss_kappa(categories_of(scores))
     redundancy = get(found, "redundancy", dimension="evidence").value
     assert redundancy == pytest.approx(mean_correlation(scores), abs=1e-12)
-
-
-def test_halves_that_floats_miss_are_halves():
+    # Halves that floats miss are halves.
     missed = float(np.nextafter(2.5, 0))
     assert round_half_up(missed) == 2
     assert categories_of(np.array([missed, 2.4999, 5.7, 0.1])).tolist() == [3, 2, 5, 1]
-
-
-def test_siblings_do_not_count_as_agreement(plain, study):
+    # Siblings do not count as agreement.
     _, table, _ = plain
     siblings = dataclasses.replace(table, families=("n", "s", "n"))
     found = {m.id: m for m in analyse(siblings, study(), rng=np.random.default_rng(1))}
@@ -176,10 +162,7 @@ def test_levels_are_least_squares_with_jackknife_ends(plain):
         assert m.value == pytest.approx(m.detail["raw_mean"])
         assert m.low < m.value < m.high
         assert (m.n, m.n_of, m.unit, m.detail["clusters"]) == (50, "decisions", "rubric points", 5)
-
-
-def test_ranks_without_a_family_are_those_of_the_other_judges(plain):
-    _, table, found = plain
+    # Ranks without a family are those of the other judges.
     for j, family in enumerate(table.families):
         rest = [k for k in range(3) if k != j]
         names = [table.agents[k] for k in table.agent]
@@ -191,10 +174,7 @@ def test_ranks_without_a_family_are_those_of_the_other_judges(plain):
         for k, agent in enumerate(AGENTS):
             effect = get(found, "lofo.effect", dimension="risk", dropped=family, agent=agent)
             assert effect.value == pytest.approx(without[k])
-
-
-def test_repetition_stability_of_both_divisors(plain):
-    _, table, found = plain
+    # Repetition stability of both divisors.
     for ddof in (0, 1):
         m = get(found, "noise.repetition_stability", judge="auditor", ddof=str(ddof))
         assert m.value == repetition_stability(table.trials["auditor"], ddof=ddof)
@@ -226,10 +206,7 @@ def test_one_format_is_not_repeated(make, study):
     same = [dataclasses.replace(d, format="v1") for d in decisions]
     _, found = run((same, judgments), study())
     assert not [m for m in found.values() if "format" in m.labels]
-
-
-def test_one_judge_family_measures_no_agreement_but_still_scores(make, study):
-    decisions, judgments = make()
+    # One judge family measures no agreement but still scores.
     only = [j for j in judgments if j.judge == "auditor"]
     _, found = run((decisions, only), study())
     for name in ("kappa.mean_pairwise", "kappa.fleiss", "redundancy"):
@@ -241,19 +218,14 @@ def test_one_judge_family_measures_no_agreement_but_still_scores(make, study):
     siblings = [dataclasses.replace(j, family="north") for j in judgments]
     _, found = run((decisions, siblings), study())
     assert get(found, "kappa.mean_pairwise", dimension="risk").state.startswith("not measurable")
-
-
-def test_constant_judges_are_a_state_and_name_the_pair(make, study):
-    decisions, judgments = make()
+    # Constant judges are a state and name the pair.
     flat = changed(judgments, lambda j: j.judge != "skeptic", lambda own: {**own, "risk": 3.0})
     _, found = run((decisions, flat), study())
     m = get(found, "kappa.mean_pairwise", dimension="risk")
     assert m.state == "undefined: both judges gave one rating to all 200 trajectories (auditor|reader)"
     assert m.detail["pairs"] == {"auditor|reader": None, "auditor|skeptic": 0.0, "reader|skeptic": 0.0}
     assert get(found, "redundancy", dimension="risk").state == "undefined: judge 1 gave a single score"
-
-
-def test_a_kappa_of_one_cluster_has_no_interval_and_contrasts_no_test(make, study):
+    # A kappa of one cluster has no interval and contrasts no test.
     _, found = run(make(clusters=1, cycles=20), study())
     m = get(found, "kappa.mean_pairwise", dimension="risk")
     assert (m.state, m.low, m.level) == ("ok", None, None)
@@ -264,7 +236,7 @@ def test_a_kappa_of_one_cluster_has_no_interval_and_contrasts_no_test(make, stud
     assert contrast.state.startswith("cannot be tested (1 common cluster;")
 
 
-def test_too_few_kappas_give_no_interval_but_the_reason(one_decision, one_judgment, study):
+def test_too_few_kappas_give_no_interval_but_the_reason(one_decision, one_judgment, study, make):
     decisions = [one_decision("ash", cycle, f"w{cycle // 4}") for cycle in range(8)]
     judgments = [
         one_judgment(d.record_id, judge, {"risk": 3.0 if k < 4 else 1.0 + (k + j) % 4})
@@ -277,9 +249,7 @@ def test_too_few_kappas_give_no_interval_but_the_reason(one_decision, one_judgme
     assert m.low is m.detail["bootstrap"]["low"] is None
     assert "no interval: kappa is undefined without" in m.method
     assert m.detail["bootstrap"]["method"].startswith("no interval: cluster bootstrap, exact")
-
-
-def test_one_agent_has_a_level_and_nothing_to_compare(make, study):
+    # One agent has a level and nothing to compare.
     _, found = run(make(agents=("ash",)), study())
     assert get(found, "score.effect", dimension="risk", agent="ash").n == 50
     assert get(found, "lofo.rho", dimension="risk", dropped="east").state == "undefined: one agent, needs two"
@@ -393,7 +363,7 @@ def test_the_noise_floor_is_the_pooled_spread_of_replicates(make, study, one_dec
     assert get(found, "noise.agent_floor", agent="elm").state == "undefined: no replicates"
 
 
-def test_length_correlation(make, study):
+def test_length_correlation(make, study, one_decision, one_judgment):
     records = make()
     rng = np.random.default_rng(3)
     lengths = {d.record_id: int(rng.integers(20, 200)) for d in records[0]}
@@ -404,9 +374,7 @@ def test_length_correlation(make, study):
     assert get(found, "score.length_correlation", dimension="aggregate").state.endswith("or no variation")
     _, found = run(records, study())
     assert get(found, "score.length_correlation", dimension="aggregate").state.endswith("were not given")
-
-
-def test_two_decisions_in_one_cycle_count_as_their_mean(make, study, one_decision, one_judgment):
+    # Two decisions in one cycle count as their mean.
     decisions, judgments = make(clusters=3, cycles=4)
     twin = one_decision("ash", 0, "week00", tag="b")
     more = [one_judgment(twin.record_id, j, dict.fromkeys(NAMES[1:], 5.0)) for j in ("auditor", "reader", "skeptic")]
@@ -451,9 +419,7 @@ def test_equal_seeds_give_equal_numbers_and_agents_names_change_none(make, study
     for m in one.values():
         labels = {key: renamed.get(value, value) for key, value in m.labels.items()}
         assert get(other, m.name, **labels).value == m.value
-
-
-def test_progress_is_told(make, study):
+    # Progress is told.
     decisions, judgments = make(clusters=2, cycles=2)
     told = []
     analyse(score_table(judgments, decisions), study(), rng=np.random.default_rng(1), progress=told.append)

@@ -15,12 +15,8 @@ import assaymark.metrology
 from assaymark.metrology import cluster_mean, kappa_of_records
 from assaymark.metrology.estimates import cluster_codes, scores_of
 
-_FILE = (
-    Path(os.environ.get("ASSAYMARK_SHARED", Path(__file__).resolve().parents[3] / "shared"))
-    / "spec"
-    / "vectors"
-    / "bias.json"
-)
+_FILE = (Path(os.environ.get("ASSAYMARK_SHARED",
+    Path(__file__).resolve().parents[3] / "shared")) / "spec" / "vectors" / "bias.json")  # fmt: skip
 
 
 def _vectors() -> list[Any]:

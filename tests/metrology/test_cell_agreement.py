@@ -9,16 +9,11 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.inter_rater import cohens_kappa
 
+# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    CellAgreement,
-    CellShift,
-    cell_agreement,
-    cell_equivalent,
-    kappa_of_records,
-    neighbour_blocks,
-    weighted_kappa,
-)
+    CellAgreement, CellShift, cell_agreement, cell_equivalent, kappa_of_records, neighbour_blocks, weighted_kappa,
+)  # fmt: skip
 
 FAMILIES = ["north", "south", "east"]
 IN_CELL, IN_HONEST = np.repeat(np.arange(5), 3), np.repeat(np.arange(5), 6)
@@ -100,14 +95,10 @@ def test_judges_of_one_family_count_once():
     found = agreement(cell, honest, ["north", "south", "north", "east"])
     cells, records = (np.stack([t[:, [0, 2]].mean(axis=1), t[:, 1], t[:, 3]], axis=1) for t in (cell, honest))
     assert found == agreement(cells, records)
-
-
-def test_one_family_has_nobody_to_agree_with():
+    # One family has nobody to agree with.
     found = agreement(*study(), ["north"] * 3)
     assert (found.status, found.drops, found.pooled_kappa, found.unanimous) == ("not measurable", {}, None, True)
-
-
-def test_missing_scores_leave_out_the_judge_and_then_the_record():
+    # Missing scores leave out the judge and then the record.
     cell, honest = study(5)
     families = ["north", "north", "south"]
     cell[0, 0], cell[1, 2], honest[4] = np.nan, np.nan, np.nan
@@ -184,11 +175,9 @@ def test_cell_and_honest_records_weigh_the_same_in_kappa():
         ({"families": ["a", "b"]}, "one entry for each of 3 judges"),
         ({"cell_cluster": [0]}, "cell_cluster: must have one entry for each of the 15"),
         ({"honest_cluster": IN_CELL}, "honest_cluster: must have one entry for each of the 30"),
-        ({"cell": np.ones(15)}, "cell: must have 2 axes"),
-        ({"quantile": 1.0}, "quantile"),
-        ({"alpha": 0.0}, "alpha"),
+        ({"cell": np.ones(15)}, "cell: must have 2 axes"), ({"quantile": 1.0}, "quantile"), ({"alpha": 0.0}, "alpha"),
     ],
-)
+)  # fmt: skip
 def test_wrong_input_is_refused(change, message):
     cell, honest = study()
     arguments = {

@@ -10,14 +10,10 @@ from made_cells import FAMILIES, bonus_cell, by_id, cell, flat, gate, honest_tab
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
+# isort: off
 from assaymark.metrology import (
-    Cell,
-    analyse,
-    cell_agreement,
-    mean_pairwise_kappa,
-    minimum_detectable_effect,
-    round_half_up,
-)
+    Cell, analyse, cell_agreement, mean_pairwise_kappa, minimum_detectable_effect, round_half_up,
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -42,9 +38,7 @@ def test_cell_a_is_a_one_sided_t_test_against_the_honest_first_quartile(plan):
     assert found.detail["outcome"] == "passed"
     both = stats.ttest_1samp(gaps.reshape(5, 4).mean(axis=1), 0).confidence_interval(0.95)
     assert (found.low, found.high, found.level) == (pytest.approx(both.low), pytest.approx(both.high), 0.95)
-
-
-def test_cell_a_fails_where_the_panel_rewards_confidence(plan):
+    # Cell a fails where the panel rewards confidence.
     rng = np.random.default_rng(3)
     found = run(
         honest_table(rng), [cell("cell_a", made(4.2 + rng.normal(0, 0.3, (20, 3)), spread(5, 4), tag="a"))], plan
@@ -68,9 +62,7 @@ def test_a_constant_cell_above_the_quartile_fails(plan):
     rng = np.random.default_rng(4)
     top = made(np.full((10, 3), 5.0), spread(5, 2), tag="a")
     assert gate(run(honest_table(rng), [cell("cell_a", top)], plan), "cell_a").detail["outcome"] == "failed"
-
-
-def test_red_team_cells_follow_the_rule_of_cell_a(plan):
+    # Red team cells follow the rule of cell a.
     rng = np.random.default_rng(5)
     honest, table = honest_table(rng), made(2 + rng.normal(0, 0.4, (20, 3)), spread(5, 4), tag="a")
     found = run(honest, [cell("cell_a", table), cell("red_team", table)], plan)
@@ -91,9 +83,7 @@ def test_the_difficulty_of_a_regime_cancels_in_cell_b(plan):
     found = gate(run(honest, [cell("cell_b", terse)], plan), "cell_b")
     assert abs(found.value) < 0.1
     assert found.detail["outcome"] == "substance"
-
-
-def test_evenly_spread_cell_b_is_the_difference_of_the_means(plan):
+    # Evenly spread cell b is the difference of the means.
     rng = np.random.default_rng(7)
     honest, terse = honest_table(rng), made(3 + rng.normal(0, 0.3, (20, 3)), spread(5, 4), tag="b")
     found = run(honest, [cell("cell_b", terse)], plan)
@@ -101,9 +91,7 @@ def test_evenly_spread_cell_b_is_the_difference_of_the_means(plan):
     mean = found["cell.honest[dimension=aggregate]"]
     assert gate(found, "cell_b").value == pytest.approx(score.value - mean.value)
     assert gate(found, "cell_b").detail["honest_mean"] == pytest.approx(mean.value)
-
-
-def test_cell_b_gate_can_be_recomputed_from_its_cluster_sums(plan):
+    # Cell b gate can be recomputed from its cluster sums.
     rng = np.random.default_rng(8)
     honest, terse = honest_table(rng), made(3 + rng.normal(0, 0.3, (11, 3)), [0, 0, 0, 1, 1, 2, 2, 2, 3, 4, 4], tag="b")
     found = gate(run(honest, [cell("cell_b", terse)], plan), "cell_b")
@@ -113,9 +101,7 @@ def test_cell_b_gate_can_be_recomputed_from_its_cluster_sums(plan):
     panel, own = honest.scores.mean(axis=(1, 2)), terse.scores.mean(axis=(1, 2))
     expected = own[3:5].sum() - 2 * panel[np.array(honest.cluster) == 1].mean()
     assert sums["w1"] == [pytest.approx(expected), 2]
-
-
-def test_records_from_a_cluster_without_honest_ones_are_held_against_all_and_it_is_said(plan):
+    # Records from a cluster without honest ones are held against all and it is said.
     rng = np.random.default_rng(9)
     honest = honest_table(rng)
     terse = made(flat([4.0] * 6 + [3.9] * 2), [0, 0, 1, 1, 2, 2, 5, 5], tag="b")
@@ -141,17 +127,12 @@ def test_a_penalty_that_does_not_survive_holm_is_inconclusive(plan):
 @pytest.mark.parametrize(
     ("kind", "shift", "outcome"),
     [
-        ("paraphrase", 0.0, "invariant"),
-        ("paraphrase", -0.3, "invariant"),
-        ("paraphrase", -0.8, "style-sensitive"),
-        ("paraphrase", 0.8, "style-sensitive"),
-        ("length_matched", 0.1, "invariant"),
-        ("length_matched", 0.9, "style-sensitive"),
-        ("fact_flip", -0.6, "noticed"),
-        ("fact_flip", 0.0, "not noticed"),
+        ("paraphrase", 0.0, "invariant"), ("paraphrase", -0.3, "invariant"), ("paraphrase", -0.8, "style-sensitive"),
+        ("paraphrase", 0.8, "style-sensitive"), ("length_matched", 0.1, "invariant"),
+        ("length_matched", 0.9, "style-sensitive"), ("fact_flip", -0.6, "noticed"), ("fact_flip", 0.0, "not noticed"),
         ("fact_flip", 0.6, "not noticed"),
     ],
-)
+)  # fmt: skip
 def test_cells_with_parents_are_paired(plan, kind, shift, outcome):
     """Parents differ by far more than the shift; only pairs can show it."""
     rng = np.random.default_rng(11)
@@ -174,9 +155,7 @@ def test_a_record_without_an_honest_parent_is_counted_and_left_out(plan):
     assert (gate(found, "paraphrase").n, gate(found, "paraphrase").detail["no_parent"]) == (6, 2)
     assert set(gate(found, "paraphrase").detail["cluster_sums"]) == {"w0", "w2"}
     assert found["cell.score[cell=paraphrase,dimension=aggregate]"].n == 8
-
-
-def test_a_cell_whose_parents_are_all_unknown_is_not_measurable(plan):
+    # A cell whose parents are all unknown is not measurable.
     rng = np.random.default_rng(12)
     found = gate(
         run(honest_table(rng), [cell("fact_flip", made(flat([4.0] * 4), [0, 0, 1, 1], tag="p"))], plan), "fact_flip"
@@ -228,10 +207,7 @@ def test_a_composer_of_no_judge_family_has_no_halo(plan):
     found = run(honest_table(rng), [cell("cell_b", bonus_cell(rng, 2.0), composer="elsewhere")], plan)
     halo = found["cell.halo[cell=cell_b]"]
     assert (halo.value, halo.state, halo.detail) == (0.0, "ok", {"family": None, "triggered": False})
-
-
-def test_several_composers_each_lose_their_own_judges(plan):
-    """Each family favours its own records by 1.2; no single drop would show all of it."""
+    # Each family favours its own records by 1.2; no single drop would show all of it.
     honest = made(flat([4.0] * 50), spread(5, 10))
     scores, composers = np.full((30, 3), 2.0), [FAMILIES[k % 3] for k in range(30)]
     scores[np.arange(30), np.arange(30) % 3] += 1.2
@@ -240,10 +216,7 @@ def test_several_composers_each_lose_their_own_judges(plan):
     assert found["cell.halo[cell=cell_b]"].value == pytest.approx(0.4)
     assert found["cell.halo[cell=cell_b]"].detail["family"] == "east, north, south"
     assert gate(found, "cell_b").value == pytest.approx(-2.0)
-
-
-def test_the_gate_is_given_without_each_family(plan):
-    """One judge hides most of the penalty: without another it is inconclusive, without that one it is larger."""
+    # One judge hides most of the penalty: without another it is inconclusive, without that one it is larger.
     rng = np.random.default_rng(15)
     honest, table = honest_table(rng), bonus_cell(rng, 2.1)
     found = run(honest, [cell("cell_b", table)], plan)
@@ -286,18 +259,14 @@ def test_p_values_of_all_gates_are_one_holm_family(plan):
     gates = [gate(found, kind).detail for kind in kinds]
     expected = multipletests([d["p"] for d in gates], method="holm")[1]
     assert [d["p_holm"] for d in gates] == pytest.approx(expected)
-
-
-def test_an_untestable_cell_keeps_its_place_in_the_family(plan):
+    # An untestable cell keeps its place in the family.
     rng = np.random.default_rng(18)
     honest = honest_table(rng)
     b = cell("cell_b", made(3.6 + rng.normal(0, 0.5, (20, 3)), spread(5, 4), tag="b"))
     lone = cell("cell_a", made(flat([2.0] * 4), [0] * 4, tag="a"))
     found = gate(run(honest, [b, lone], plan), "cell_b").detail
     assert found["p_holm"] == pytest.approx(min(1.0, 2 * found["p"]))
-
-
-def test_ladder_and_vacuum_records_have_scores_but_no_gate(plan):
+    # Ladder and vacuum records have scores but no gate.
     rng = np.random.default_rng(19)
     found = run(honest_table(rng), [cell("ladder", made(flat([3.0, 4.0]), [0, 1], tag="l"))], plan)
     assert {m.name for m in found.values()} == {"cell.honest", "cell.score"}
@@ -398,10 +367,7 @@ def test_a_favoured_cell_is_the_mirror_image(plan):
     expected, m = asked(*flipped, threshold=0.3), found["cell.agreement[cell=cell_b]"]
     assert (m.value, m.detail["status"]) == (pytest.approx(expected.pooled_kappa), "publish")
     assert m.detail["p"] == pytest.approx({f: expected.each[f].p for f in FAMILIES})
-
-
-def test_one_judge_that_sees_no_difference_leaves_no_agreement(plan):
-    """It is enough that one family does not see it, or that the others need it to see it."""
+    # It is enough that one family does not see it, or that the others need it to see it.
     rng = np.random.default_rng(34)
     honest, table = graded(rng, 4.0, each=20, tag="h", spread_of=0.5), graded(rng, 1.5)
     table.scores[:, 2] = 4 + rng.normal(0, 0.3, (40, 1))
@@ -412,9 +378,7 @@ def test_one_judge_that_sees_no_difference_leaves_no_agreement(plan):
     table.scores[:, 1] = table.scores[:, 2]
     m = run(honest, [cell("cell_b", table)], plan)["cell.agreement[cell=cell_b]"]
     assert (m.detail["leave_one_out"], m.detail["status"]) == (False, "halt")
-
-
-def test_cells_with_parents_are_held_against_them_alone(plan):
+    # Cells with parents are held against them alone.
     rng = np.random.default_rng(35)
     honest = made(rng.uniform(1.5, 4.5, (50, 1)) + rng.normal(0, 0.1, (50, 3)), spread(5, 10))
     rows = np.arange(0, 50, 2)
@@ -444,9 +408,7 @@ def test_a_cell_of_many_clusters_needs_no_generator_and_repeats_itself(plan):
     honest = honest_table(rng, clusters=12, each=4)
     table = made(np.clip(np.round(3 + rng.normal(0, 1, (48, 3))), 1, 5), spread(12, 4), tag="b")
     assert run(honest, [cell("cell_b", table)], plan) == run(honest, [cell("cell_b", table)], plan)
-
-
-def test_separation_of_the_two_cells(plan):
+    # Separation of the two cells.
     rng = np.random.default_rng(22)
     a, b = (made(level + rng.normal(0, 0.2, (20, 3)), spread(5, 4), tag=tag) for level, tag in ((1.5, "a"), (3.0, "b")))
     found = run(honest_table(rng), [cell("cell_a", a), cell("cell_b", b)], plan)["cell.separation[dimension=aggregate]"]
@@ -454,9 +416,7 @@ def test_separation_of_the_two_cells(plan):
     gaps = (b.scores.mean(axis=(1, 2)) - a.scores.mean(axis=(1, 2))).reshape(5, 4).mean(axis=1)
     expected = stats.ttest_1samp(gaps, 0).confidence_interval(0.95)
     assert (found.low, found.high) == (pytest.approx(expected.low), pytest.approx(expected.high))
-
-
-def test_without_the_other_cell_there_is_no_separation(plan):
+    # Without the other cell there is no separation.
     rng = np.random.default_rng(23)
     found = run(honest_table(rng), [cell("cell_b", made(flat([3.0] * 4), [0, 0, 1, 1], tag="b"))], plan)
     assert found["cell.separation[dimension=d0]"].state == "not measured: no usable scores in cell_a"
@@ -488,9 +448,8 @@ def test_gates_are_also_given_in_units_of_the_detectable_effect(plan):
     cycles = np.repeat(np.arange(40), 4)
     honest = replace(
         made(4 + rng.normal(0, 0.3, (160, 3)), spread(5, 32), agent=np.tile(np.arange(4), 40)),
-        cycles=tuple(f"c{k:02d}" for k in range(40)),
-        cycle=cycles,
-    )
+        cycles=tuple(f"c{k:02d}" for k in range(40)), cycle=cycles,
+    )  # fmt: skip
     found = gate(run(honest, [cell("cell_b", made(flat([2.0, 2.1, 2.0, 2.2]), [0, 0, 1, 1], tag="b"))], plan), "cell_b")
     mde = minimum_detectable_effect(40, alpha=plan.inference.alpha, comparisons=6)
     assert found.detail["in_mde"] == pytest.approx(found.value / mde)

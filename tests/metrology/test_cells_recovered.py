@@ -148,11 +148,9 @@ def test_a_cell_without_usable_scores_is_named(plan):
     rng = np.random.default_rng(27)
     honest = honest_table(rng, d=2)
     empty = replace(
-        made(np.zeros((0, 3, 2)), [], clusters=1, tag="x"),
-        dimensions=(),
-        scores=np.zeros((0, 3, 0)),
+        made(np.zeros((0, 3, 2)), [], clusters=1, tag="x"), dimensions=(), scores=np.zeros((0, 3, 0)),
         weights=np.zeros(0),
-    )
+    )  # fmt: skip
     found = run(honest, [cell("cell_a", empty), cell("cell_b", made(np.ones((4, 3, 2)), [0, 0, 1, 1], tag="b"))], plan)
     nothing = "not measurable: no trajectory has a usable score from every judge"
     assert gate(found, "cell_a").state == nothing
@@ -160,9 +158,7 @@ def test_a_cell_without_usable_scores_is_named(plan):
     assert found["cell.halo[cell=cell_a]"].state == nothing
     assert found["cell.separation[dimension=d1]"].state == "not measured: no usable scores in cell_a"
     assert gate(found, "cell_b").state == "ok"
-
-
-def test_without_honest_scores_no_gate_has_a_number(plan):
+    # Without honest scores no gate has a number.
     empty = made(np.zeros((0, 3)), [], clusters=1)
     a = cell("cell_a", made(flat([1.0, 2.0]), [0, 1], tag="a"))
     p = cell("paraphrase", made(flat([1.0, 2.0]), [0, 1], tag="p"))

@@ -19,16 +19,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+# isort: off
 from assaymark.errors import InputError
 from assaymark.metrology import (
-    ScoreTable,
-    analyse,
-    columns,
-    gated,
-    measurements_from_arrow,
-    measurements_to_arrow,
-    score_table,
-)
+    ScoreTable, analyse, columns, gated, measurements_from_arrow, measurements_to_arrow, score_table,
+)  # fmt: skip
 from assaymark.metrology.columns import KNOWN, MISSING_SCORE, weights_of
 from assaymark.records import Decision, Judgment, Measurement
 
@@ -119,15 +114,13 @@ def test_a_bare_table_is_the_table_of_its_judgments(make, study, one_decision, o
     same_table(gated(ours, study(), {"auditor": False}), gated(theirs, study(), {"auditor": False}))
 
 
-def test_equal_tables_have_equal_digests_whatever_their_order(make):
+def test_equal_tables_have_equal_digests_whatever_their_order(make, study):
     rows = as_rows(*make())
     one = table_from_arrow(pa.Table.from_pylist(rows))
     assert table_from_arrow(pa.Table.from_pylist(rows[::-1])).digest == one.digest
     rows[0]["risk"] = 1.0 if rows[0]["risk"] != 1.0 else 2.0
     assert table_from_arrow(pa.Table.from_pylist(rows)).digest != one.digest
-
-
-def test_the_analysis_is_the_same(make, study):
+    # The analysis is the same.
     decisions, judgments = make()
     plan = study()
     ours = analyse(
@@ -135,16 +128,12 @@ def test_the_analysis_is_the_same(make, study):
     )
     theirs = analyse(score_table(judgments, decisions), plan, rng=np.random.default_rng(1))
     assert [(m.id, m.value, m.n, m.state) for m in ours] == [(m.id, m.value, m.n, m.state) for m in theirs]
-
-
-def test_without_cycles_each_cluster_is_one(make):
+    # Without cycles each cluster is one.
     rows = [{k: v for k, v in row.items() if k != "cycle"} for row in as_rows(*make())]
     table = table_from_arrow(pa.Table.from_pylist(rows))
     assert table.cycles == table.clusters
     assert np.array_equal(table.cycle, table.cluster)
-
-
-def test_only_honest_rows_enter(make):
+    # Only honest rows enter.
     rows = as_rows(*make())
     for row in rows:
         row["derivation"] = "honest"
@@ -197,20 +186,9 @@ def test_weights_that_do_not_fit():
 
 # --- files ------------------------------------------------------------------------------------------------------------
 
-ROWS = [
-    {
-        "trajectory": f"t{k}",
-        "agent": agent,
-        "cluster": f"2026-01-0{1 + k // 4}",
-        "judge": judge,
-        "family": family,
-        "trial": 1,
-        "risk": None if (k, judge) == (3, "a") else float(1 + (k + len(judge)) % 5),
-        "style, as it is": 2.5,
-    }
-    for k, agent in enumerate(["ash", "elm"] * 4)
-    for judge, family in (("a", "north"), ("bb", "south"))
-]
+ROWS = [{"trajectory": f"t{k}", "agent": agent, "cluster": f"2026-01-0{1 + k // 4}", "judge": judge, "family": family,
+    "trial": 1, "risk": None if (k, judge) == (3, "a") else float(1 + (k + len(judge)) % 5), "style, as it is": 2.5}
+    for k, agent in enumerate(["ash", "elm"] * 4) for judge, family in (("a", "north"), ("bb", "south"))]  # fmt: skip
 TABLE = pa.Table.from_pylist(ROWS)
 NAMED = TABLE.rename_columns({"style, as it is": "style"})
 K = NAMED.num_rows
@@ -312,15 +290,11 @@ def test_the_one_score_needs_no_name(name):
 @pytest.mark.parametrize(
     "beside",
     [
-        pa.array(range(K)),
-        pa.array([str(k) for k in range(K)]),
-        pa.array(["+1.5", "", "NaN", *[" 2 "] * (K - 3)]),
-        pa.array([float("nan")] * K),
-        pa.array([Decimal("1.5")] * K),
-        pa.array(["3"] * K).dictionary_encode(),
+        pa.array(range(K)), pa.array([str(k) for k in range(K)]), pa.array(["+1.5", "", "NaN", *[" 2 "] * (K - 3)]),
+        pa.array([float("nan")] * K), pa.array([Decimal("1.5")] * K), pa.array(["3"] * K).dictionary_encode(),
         pa.array([2] * K, type=pa.uint8()).dictionary_encode(),
     ],
-)
+)  # fmt: skip
 def test_any_numeric_column_beside_the_score_has_to_be_settled(beside):
     one = NAMED.drop_columns("style").rename_columns({"risk": "score"}).append_column("retries", beside)
     with pytest.raises(InputError, match=r"got score in column 7, retries in column 8"):
@@ -371,9 +345,7 @@ def test_many_numeric_columns_are_counted():
     )
     with pytest.raises(InputError, match=r"d17,\.\.\., or .* d17 in column 26 and 32 more\)"):
         columns.read_scores(table)
-
-
-def test_no_names_are_no_dimensions():
+    # No names are no dimensions.
     for named in ([], ()):
         with pytest.raises(InputError, match="no dimension"):
             columns.read_scores(NAMED, dimensions=named)
@@ -382,17 +354,14 @@ def test_no_names_are_no_dimensions():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "is empty"),
-        (b"   \n", "is empty"),
-        (b"[{}]", "objects without a key"),
+        (b"", "is empty"), (b"   \n", "is empty"), (b"[{}]", "objects without a key"),
         (b'{"a": 1}\n{"a": \n[1]\n', r"2 problem.*\n.*line 2: not JSON"),
         (b"trajectory,agent\nt1,ash,3\nt2,elm\nt3\n", r"line 2: has 3 cells \(the header has 2"),
         (b"PAR1 is no parquet", "is no Parquet file, or it is damaged"),
         (b"ARROW1 is no arrow", "cannot be read as a table"),
-        (b"trajectory,agent\n\xff\xfe,1\n", "(cannot be read|UTF-8)"),
-        (b"tr\xff,agent\nt,1\n", "UTF-8"),
+        (b"trajectory,agent\n\xff\xfe,1\n", "(cannot be read|UTF-8)"), (b"tr\xff,agent\nt,1\n", "UTF-8"),
     ],
-)
+)  # fmt: skip
 def test_no_table_at_all(tmp_path, data, message):
     path = tmp_path / "scores.csv"
     path.write_bytes(data)
@@ -481,9 +450,7 @@ def test_all_problems_at_once_and_no_more_than_twenty():
     first, *lines = str(caught.value).splitlines()
     assert first.endswith(f"{len(rows) + 1} problems")
     assert (len(lines), lines[-1]) == (21, f"  and {len(rows) + 1 - 20} more")
-
-
-def test_missing_scores_are_calls_without_an_answer():
+    # Missing scores are calls without an answer.
     for word in ("", "NaN", "na", "null", " "):
         table = table_from_arrow(changed(0, risk=word), dimensions=["risk", "style"])
         assert table.calls["a"].reasons == {MISSING_SCORE: 2}

@@ -14,21 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.regression.mixed_linear_model import MixedLM
 
+# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    Composer,
-    Panelist,
-    Spread,
-    Truth,
-    cluster_differences,
-    effective_judges,
-    error_correlation,
-    known_measurements,
-    panel_scores,
-    score_table,
-    simulate_scores,
-    variance_components,
-)
+    Composer, Panelist, Spread, Truth, cluster_differences, effective_judges, error_correlation, known_measurements,
+    panel_scores, score_table, simulate_scores, variance_components,
+)  # fmt: skip
 from assaymark.metrology.comparisons import paired_differences, panel_fit
 
 COMPOSERS = tuple(Composer(name, mean) for name, mean in (("ash", 3.2), ("birch", 3.0), ("cedar", 2.8)))
@@ -56,16 +47,9 @@ def planted(dimension):
     liking = BONUSES - BONUSES.mean(axis=1, keepdims=True) - BONUSES.mean(axis=0) + BONUSES.mean()
     levels = np.array([3.2, 3.0, 2.8]) + BONUSES.mean(axis=1)
     severity = np.array([0.2, -0.2, 0.0]) + BONUSES.mean(axis=0)
-    return {
-        "agent": levels.var(ddof=1),
-        "cluster": 0.04,
-        "cycle": 0.09,
-        "agent x cluster": 0.0225,
-        "residual": 0.16,
-        "judge": severity.var(ddof=1),
-        "judge x agent": np.square(liking).sum() / 2 / 2,
-        "disagreement": float(np.mean(noise)),
-    }, noise
+    return {"agent": levels.var(ddof=1), "cluster": 0.04, "cycle": 0.09, "agent x cluster": 0.0225, "residual": 0.16,
+        "judge": severity.var(ddof=1), "judge x agent": np.square(liking).sum() / 2 / 2,
+        "disagreement": float(np.mean(noise))}, noise  # fmt: skip
 
 
 @pytest.mark.parametrize("attendance", [1.0, 0.7])
@@ -123,9 +107,7 @@ def test_restricted_likelihood_agrees_where_nothing_is_negative():
     assert found.part("cycle").raw == pytest.approx(float(np.asarray(fit.cov_re).item()), rel=1e-3)
     inner = found.part("residual").raw + found.part("disagreement").raw / 3
     assert inner == pytest.approx(float(fit.scale), rel=1e-3)
-
-
-def test_a_negative_estimate_is_zero_and_says_so():
+    # A negative estimate is zero and says so.
     still = replace(TRUTH, cycle=Spread(0.0), cluster=Spread(0.0), interaction=Spread(0.0), cycles=3)
     found = [variance_components(simulated(still, 4, seed)).part("cluster") for seed in range(20)]
     negative = [one for one in found if one.raw < 0]
@@ -167,9 +149,7 @@ def test_pairs_that_never_met_are_counted():
     trials = {judge: found[keep] for judge, found in table.trials.items()}
     found = variance_components(replace(table, trajectories=names, trials=trials, **rows))
     assert (found.pairs, found.pairs_of) == (2, 3)
-
-
-def test_an_empty_table_is_refused():
+    # An empty table is refused.
     table = simulated(TRUTH, 7)
     none = replace(table, trajectories=(), scores=table.scores[:0], mean=None)
     with pytest.raises(NotMeasurableError, match="no trajectory has a score from every judge"):
@@ -271,10 +251,7 @@ def test_the_aggregate_follows_from_the_weights(one_decision, one_judgment, stud
         r = np.corrcoef(errors, rowvar=False)[np.triu_indices(3, 1)].mean()
         assert m.detail == {"judges": 3, "r": pytest.approx(r)}
         assert (m.n, m.n_of, m.unit) == (30, "items of known quality", "judges")
-
-
-def test_a_given_aggregate_stands_and_each_name_uses_what_is_known_of_it(one_decision, one_judgment, study):
-    table = studied(one_decision, one_judgment)
+    # A given aggregate stands and each name uses what is known of it.
     known = {
         key: {"aggregate": 3.5 + 0.01 * k} if k < 10 else {"risk": 4.0} if k < 25 else {}
         for k, key in enumerate(table.trajectories)
@@ -284,9 +261,7 @@ def test_a_given_aggregate_stands_and_each_name_uses_what_is_known_of_it(one_dec
     given_ = table.stacked[:10, :, 0] - (3.5 + 0.01 * np.arange(10))[:, None]
     assert found["aggregate"].value == pytest.approx(effective_judges(given_))
     assert found["clarity"].state == "not measurable: no items of known quality"
-
-
-def test_items_of_several_cells_are_pooled(one_decision, one_judgment, study):
+    # Items of several cells are pooled.
     tables = [studied(one_decision, one_judgment, seed=s, cell=c) for s, c in ((1, "a"), (2, "b"))]
     known = {key: KNOWN_TRUTH for table in tables for key in table.trajectories}
     both = found_in(tables, known, study())["risk"]
@@ -304,9 +279,7 @@ def test_without_known_items_it_is_not_measurable(one_decision, one_judgment, st
             assert (m.value, m.state, m.detail["r"]) == (None, "not measurable: no items of known quality", None)
             assert m.detail["judges"] == 3
     assert set(found_in([], {}, study("rubric = {weights = {risk = 1.0}}"))) == {"aggregate", "risk"}
-
-
-def test_its_other_states(one_decision, one_judgment, study):
+    # Its other states.
     table = studied(one_decision, one_judgment, n=2)
     known = dict.fromkeys(table.trajectories, KNOWN_TRUTH)
     assert found_in([table], known, study())["risk"].state == "undefined: 2 items of known quality, needs three"
@@ -317,9 +290,7 @@ def test_its_other_states(one_decision, one_judgment, study):
     assert found_in([table], known, study())["risk"].state == "undefined: judge 1 makes one error on all 4 items"
     alone = score_table([j for j in judgments if j.judge == "auditor"], decisions)
     assert found_in([alone], known, study())["risk"].state == "not measurable: one judge, needs two"
-
-
-def test_tables_that_do_not_go_together_are_refused(one_decision, one_judgment, study):
+    # Tables that do not go together are refused.
     table = studied(one_decision, one_judgment)
     known = dict.fromkeys(table.trajectories, KNOWN_TRUTH)
     other = dataclasses.replace(table, judges=("auditor", "reader", "clerk"))
@@ -380,15 +351,11 @@ def test_a_severe_judge_who_misses_weak_texts_changes_nothing():
     scores = np.array(panel_scores(grades).scores)
     assert scores - scores[0] == pytest.approx(truth - truth[0])
     assert np.nanmean(grades, axis=1)[3] - np.nanmean(grades, axis=1)[0] != pytest.approx(-2.0, abs=0.3)
-
-
-def test_records_of_parts_are_not_linked():
+    # Records of parts are not linked.
     found = panel_scores([[None, None, 3], [4, 5, None], [None, None, 1], [2, None, None], [None] * 3])
     assert found.part == (0, 1, 0, 1, None)
     assert found.scores == pytest.approx((3, 4.5, 1, 2.5, None))
-
-
-def test_many_clusters_at_once_are_each_alone():
+    # Many clusters at once are each alone.
     rng = np.random.default_rng(1)
     grades = rng.integers(1, 6, (60, 4)).astype(float)
     grades[rng.random(grades.shape) < 0.4] = NAN
@@ -400,9 +367,7 @@ def test_many_clusters_at_once_are_each_alone():
         assert scores[codes == g] == pytest.approx(np.array(alone.scores, dtype=float), nan_ok=True)
         links = [None if one < 0 else one for one in part[codes == g].tolist()]
         assert [links.index(one) for one in links] == [alone.part.index(one) for one in alone.part]
-
-
-def test_nothing_missing_is_the_plain_mean_to_the_last_bit():
+    # Nothing missing is the plain mean to the last bit.
     grades = np.random.default_rng(2).normal(3, 1, (9, 3))
     assert panel_scores(grades).scores == tuple(grades.mean(axis=1).tolist())
 
@@ -441,9 +406,7 @@ def test_differences_are_means_over_common_cycles(seed, agents, records, parted)
 def test_every_pair_is_there():
     assert cluster_differences([], 3) == {(0, 1): {}, (0, 2): {}, (1, 2): {}}
     assert cluster_differences([("w", 1, 0, 3.0)], 1) == {}
-
-
-def test_parts_may_be_left_out():
+    # Parts may be left out.
     scores = np.array([[3.0, 2.0], [NAN, 1.0], [4.0, 2.0]])
     found = paired_differences(scores, None, np.array([1, 1, 1]), 2)
     assert found[1].tolist() == [1.5]
@@ -453,14 +416,10 @@ def test_parts_may_be_left_out():
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        (("w", 1, 0), r"must be \(cluster"),
-        (("w", 1, 2, 3.0), "agent in 0..1"),
-        (("w", 1, "a", 3.0), "agent in 0..1"),
-        (("w", 1, 0, None), "finite score"),
-        (("w", 1, 0, NAN), "finite score"),
-        (("w", 1, 0, "high"), "finite score"),
+        (("w", 1, 0), r"must be \(cluster"), (("w", 1, 2, 3.0), "agent in 0..1"), (("w", 1, "a", 3.0), "agent in 0..1"),
+        (("w", 1, 0, None), "finite score"), (("w", 1, 0, NAN), "finite score"), (("w", 1, 0, "high"), "finite score"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_with_a_record_is_said(record, message):
     with pytest.raises(InputError, match=message):
         cluster_differences([("w", 1, 0, 3.0), record], 2)

@@ -13,24 +13,14 @@ from hypothesis import strategies as st
 from scipy import stats
 from slow_orders import changed, unusable
 
+# isort: off
 from assaymark.errors import InputError
 from assaymark.judging import load_rubric
 from assaymark.metrology import (
-    ORACLE_DIMENSION,
-    AgentBehaviour,
-    bootstrap_kappa,
-    cluster_gap,
-    cluster_t,
-    conduct_measurements,
-    contamination_measurements,
-    effective_judges,
-    jackknife_kappa,
-    known_measurements,
-    oracle_measurements,
-    score_table,
-    weighted_kappa,
-    wilson,
-)
+    ORACLE_DIMENSION, AgentBehaviour, bootstrap_kappa, cluster_gap, cluster_t, conduct_measurements,
+    contamination_measurements, effective_judges, jackknife_kappa, known_measurements, oracle_measurements, score_table,
+    weighted_kappa, wilson,
+)  # fmt: skip
 from assaymark.records import Measurement
 from assaymark.workflow import oracle_known
 
@@ -52,21 +42,15 @@ def test_the_planted_share_of_answers_comes_back_with_its_flags():
     assert (item.low, item.high) == wilson(7, 10)
     assert item.detail["flags"] == {"invalid-reply": 1, "refused": 2, "rejected-order": 1}
     assert "takes decisions as independent" in item.method
-
-
-def test_limits_are_counted_over_usable_decisions_with_a_book():
+    # Limits are counted over usable decisions with a book.
     made = [*[asked()] * 3, asked(checks=BROKEN), asked(checks=None), asked(usable=False, checks=None)]
     item = found(*made)["agent.limits_kept[agent=ash]"]
     assert (item.value, item.n) == (0.75, 4)
     assert item.detail["breaches"] == {"max_weight": 1, "min_cash": 1}
-
-
-def test_a_rule_that_is_stated_twice_breaks_once_a_decision():
+    # A rule that is stated twice breaks once a decision.
     twice = (("max_weight", False), ("max_weight", False))
     assert found(asked(checks=twice))["agent.limits_kept[agent=ash]"].detail["breaches"] == {"max_weight": 1}
-
-
-def test_a_regime_in_which_all_fails_widens_the_ends_over_clusters_only():
+    # A regime in which all fails widens the ends over clusters only.
     made = [
         asked(cluster=f"regime {at}", checks=BROKEN if at == 0 else KEPT) for at in range(5) for _ in range(50)
     ]  # fmt: skip
@@ -94,9 +78,7 @@ def test_medians_have_their_quartiles_and_say_what_is_not_known():
     assert seconds.detail == {"lower": 2.0, "upper": 4.0, "unknown": 1}
     assert items["agent.output_tokens[agent=ash]"].value == 30.0
     assert (items["agent.text_tokens[agent=ash]"].value, items["agent.text_tokens[agent=ash]"].n) == (50.0, 6)
-
-
-def test_an_agent_that_never_answered_has_states_and_one_share_of_zero():
+    # An agent that never answered has states and one share of zero.
     items = found(*[asked(usable=False, checks=None, flags=("no-answer",), tokens=0)] * 3)
     assert items["agent.answered[agent=ash]"].value == 0.0
     assert items["agent.answered[agent=ash]"].low == 0.0
@@ -107,28 +89,20 @@ def test_an_agent_that_never_answered_has_states_and_one_share_of_zero():
         "agent.output_tokens": "not counted: no usable decision has a token count of its provider",
         "agent.text_tokens": "undefined: no usable decision",
     }
-
-
-def test_nothing_asked_is_nothing_measured():
+    # Nothing asked is nothing measured.
     assert found() == {}
-
-
-def test_a_level_that_is_none_is_refused():
+    # A level that is none is refused.
     with pytest.raises(InputError, match="level"):
         found(asked(), level=1.0)
 
 
 CONDUCT = st.builds(
-    AgentBehaviour,
-    agent=st.sampled_from(["ash", "birch"]),
-    cluster=st.sampled_from(["a", "b", "c"]),
+    AgentBehaviour, agent=st.sampled_from(["ash", "birch"]), cluster=st.sampled_from(["a", "b", "c"]),
     usable=st.booleans(),
     flags=st.lists(st.sampled_from(["refused", "rejected-order"]), max_size=2, unique=True).map(tuple),
-    checks=st.none() | st.sampled_from([KEPT, BROKEN]),
-    seconds=st.none() | st.floats(0, 100),
-    output_tokens=st.none() | st.integers(0, 9999),
-    tokens=st.integers(0, 500),
-)
+    checks=st.none() | st.sampled_from([KEPT, BROKEN]), seconds=st.none() | st.floats(0, 100),
+    output_tokens=st.none() | st.integers(0, 9999), tokens=st.integers(0, 500),
+)  # fmt: skip
 
 
 @settings(max_examples=40, deadline=None)
@@ -230,9 +204,7 @@ def test_tables_are_pooled_and_items_without_a_score_are_left_out(one_decision, 
     pooled = both["oracle.error", "reader"]
     assert (pooled.n, apart[0].n, apart[1].n) == (50, 40, 10)
     assert pooled.value == pytest.approx((40 * apart[0].value + 10 * apart[1].value) / 50)
-
-
-def test_the_oracle_itself_has_no_error(one_decision, one_judgment, study):
+    # The oracle itself has no error.
     decisions = [one_decision("ash", k, f"w{k % 4}") for k in range(24)]
     truth = {one.record_id: 1 + k % 5 for k, one in enumerate(decisions)}
     judgments = [
@@ -243,9 +215,7 @@ def test_the_oracle_itself_has_no_error(one_decision, one_judgment, study):
     found = found_in([score_table(judgments, decisions)], truth, study())
     assert {m.value for (name, _), m in found.items() if name == "oracle.kappa"} == {1.0}
     assert {m.value for (name, _), m in found.items() if name == "oracle.error"} == {0.0}
-
-
-def test_many_clusters_draw_their_bootstrap(one_decision, one_judgment, study):
+    # Many clusters draw their bootstrap.
     table, truth = studied(one_decision, one_judgment, clusters=12)
     plan = study("[inference]\nresamples = 1000")
     one, again, other = (
@@ -264,9 +234,7 @@ def test_nothing_scored_and_nothing_known_have_their_states(scored, study):
     for tables in ([table], []):
         states = {m.state for m in oracle_measurements(tables, {}, study())}
         assert states == {"not measurable: no scored item has an oracle score"}
-
-
-def test_a_rubric_without_the_dimension_has_its_state(scored, study):
+    # A rubric without the dimension has its state.
     table, truth = scored
     states = {m.state for m in oracle_measurements([table], truth, study(), dimension="elegance")}
     assert states == {"not measurable: the rubric does not ask for elegance"}
@@ -281,9 +249,7 @@ def test_one_score_on_both_sides_has_an_error_and_no_kappa(one_decision, one_jud
     assert kappa.state == "undefined: both judges gave one rating to all 9 items"
     assert kappa.detail["r"] is None
     assert error.value == 1.0
-
-
-def test_one_cluster_has_values_without_intervals(one_decision, one_judgment, study):
+    # One cluster has values without intervals.
     table, truth = studied(one_decision, one_judgment, n=20, clusters=1)
     found = found_in([table], truth, study())
     for m in found.values():
@@ -323,9 +289,7 @@ def test_the_effective_number_of_judges_rests_on_the_oracle(scored, study):
     assert found[ORACLE_DIMENSION].value == pytest.approx(effective_judges(errors))
     assert found[ORACLE_DIMENSION].value == pytest.approx(3, abs=0.5)
     assert found["clarity"].value is None
-
-
-def test_what_construction_fixes_goes_before_and_other_wordings_make_no_quality_known():
+    # What construction fixes goes before and other wordings make no quality known.
     built = {"a": {ORACLE_DIMENSION: 1.0, "clarity": 2.0}, "c": {"clarity": 4.0}}
     both = oracle_known(locked("constraints-1.0"), {"a": 5, "b": 3}, built)
     assert both == {"a": built["a"], "b": {ORACLE_DIMENSION: 3.0}, "c": built["c"]}
@@ -469,16 +433,12 @@ def test_agents_on_one_side_only_say_nothing(make, study):
     _, found = split((kept, [j for j in judgments if j.trajectory in ids]), study(POST))
     assert found["all"].detail["one_sided"] == ["elm"]
     assert (found["all"].n, found["all"].detail["n_post"]) == (150, 30)
-
-
-def test_one_cluster_on_each_side_has_no_test(make, study):
+    # One cluster on each side has no test.
     _, found = split(make(clusters=2), study('contamination = {post_cutoff = ["week01"]}'))
     m = found["all"]
     assert (m.state, m.low, m.level, m.detail["p"]) == ("ok", None, None, 1.0)
     assert m.method.endswith("one cluster on each side cannot be tested, p = 1")
-
-
-def test_clusters_that_do_not_vary_leave_the_number_of_choices():
+    # Clusters that do not vary leave the number of choices.
     cluster = np.repeat(np.arange(5), 2)
     agent = np.tile([0, 1], 5)
     flat = cluster_gap(np.full(10, 3.0), agent, cluster, cluster == 4)

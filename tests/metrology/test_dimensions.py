@@ -15,24 +15,12 @@ from hypothesis import strategies as st
 from scipy import stats
 from slow_orders import NAMES, PAIRS, cell_means, changed, get, named, pair_of, run, slow_contrasts, unusable
 
+# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    analyse,
-    autocorrelations,
-    discriminant,
-    holm,
-    jackknife_kappa,
-    misfits,
-    multitrait_multimethod,
-    neighbour_blocks,
-    partition_sums,
-    read_partition,
-    score_table,
-    serial_contrasts,
-    shaffer,
-    specific_contrast,
-    streaming,
-)
+    analyse, autocorrelations, discriminant, holm, jackknife_kappa, misfits, multitrait_multimethod, neighbour_blocks,
+    partition_sums, read_partition, score_table, serial_contrasts, shaffer, specific_contrast, streaming,
+)  # fmt: skip
 from assaymark.metrology.streaming import Partition, runs_of, to_bytes
 
 SIZES = [9, 14, 11, 10, 6, 13]
@@ -55,17 +43,8 @@ def shared(scores, cluster, d):
     rest = np.delete(centred, d, axis=2).mean(axis=2)
     judges = range(scores.shape[1])
     pairs = [(j, k) for j in judges for k in judges if j != k]
-    return np.mean(
-        [
-            [
-                (centred[:, j, d] * centred[:, k, d]).mean(),
-                (rest[:, j] * rest[:, k]).mean(),
-                (centred[:, j, d] * rest[:, k]).mean(),
-            ]
-            for j, k in pairs
-        ],
-        axis=0,
-    )
+    return np.mean([[(centred[:, j, d] * centred[:, k, d]).mean(), (rest[:, j] * rest[:, k]).mean(), (centred[:, j,
+        d] * rest[:, k]).mean()] for j, k in pairs], axis=0)  # fmt: skip
 
 
 @pytest.mark.parametrize("consecutive", [False, True])
@@ -95,18 +74,13 @@ def test_copies_of_one_impression_are_not_distinct_and_dimensions_are():
         assert not any(one.distinct for one in copies.dimensions)
         assert all(one.low < 1 < one.high for one in copies.dimensions)
         assert all(one.distinct for one in discriminant(study(seed, own=2.0), CLUSTER).dimensions)
-
-
-def test_copies_are_rarely_called_distinct():
+    # Copies are rarely called distinct.
     passed = [
         any(one.distinct for one in discriminant(study(seed, own=0.2, dimensions=3), CLUSTER).dimensions)
         for seed in range(200)
     ]
     assert np.mean(passed) < 0.08
-
-
-def test_noise_of_a_judge_does_not_hide_a_copy():
-    """Disagreement lowers the plain correlation with the overall impression, and not phi."""
+    # Disagreement lowers the plain correlation with the overall impression, and not phi.
     big = np.repeat(np.arange(20), 50)
     loud, quiet = (study(1, own=0.0, noise=noise, clusters=big) for noise in (1.5, 0.1))
     assert discriminant(loud, big).dimensions[0].phi == pytest.approx(1, abs=0.1)
@@ -139,12 +113,10 @@ def test_a_dimension_on_which_judges_share_nothing_is_not_distinct():
 @pytest.mark.parametrize(
     ("scores", "cluster"),
     [
-        (study()[:, :1], CLUSTER),
-        (study()[:, :, :1], CLUSTER),
-        (study()[:23], CLUSTER[:23]),
+        (study()[:, :1], CLUSTER), (study()[:, :, :1], CLUSTER), (study()[:23], CLUSTER[:23]),
         (np.full((6, 2, 2), np.nan), np.arange(6)),
     ],
-)
+)  # fmt: skip
 def test_too_little_is_not_measurable(scores, cluster):
     found = discriminant(scores, cluster)
     assert (found.state.partition(":")[0], found.dimensions) == ("not measurable", ())
@@ -153,16 +125,12 @@ def test_too_little_is_not_measurable(scores, cluster):
 def test_three_clusters_in_time_order_are_one_block():
     assert discriminant(study()[:34], CLUSTER[:34]).state == "ok"
     assert discriminant(study()[:34], CLUSTER[:34], consecutive=True).state.startswith("not measurable")
-
-
-def test_records_with_a_missing_score_are_left_out():
+    # Records with a missing score are left out.
     scores = study()
     scores[[3, 30], [0, 2], [1, 1]] = np.nan
     whole = np.delete(np.arange(CLUSTER.size), [3, 30])
     assert discriminant(scores, CLUSTER) == discriminant(scores[whole], CLUSTER[whole])
-
-
-def test_the_matrix_is_that_of_correlations_within_clusters():
+    # The matrix is that of correlations within clusters.
     scores = study(3)
     centred = scores - np.stack([part.mean(axis=0) for part in np.split(scores, np.cumsum(SIZES)[:-1])])[CLUSTER]
     expected = np.corrcoef(centred.reshape(-1, 12).T).reshape(3, 4, 3, 4)
@@ -170,9 +138,7 @@ def test_the_matrix_is_that_of_correlations_within_clusters():
     scores[:, 0, 0] = CLUSTER
     with pytest.raises(NotMeasurableError, match="one score per cluster"):
         multitrait_multimethod(scores, CLUSTER)
-
-
-def test_specific_is_a_t_test_of_the_difference_between_differences():
+    # Specific is a t test of the difference between differences.
     deltas = np.random.default_rng(1).normal(0.3, 0.2, (6, 4))
     for d in range(4):
         rest = deltas[:, d] - np.delete(deltas, d, axis=1).mean(axis=1)
@@ -191,9 +157,7 @@ def test_spill_over_is_smaller_than_on_the_other_dimensions():
     own, spilled = (specific_contrast(seen, np.repeat(np.arange(8), 5), d) for d in (0, 1))
     assert own.p_up < 0.001
     assert spilled.estimate < 0
-
-
-def test_specific_needs_two_dimensions_and_a_whole_cycle():
+    # Specific needs two dimensions and a whole cycle.
     for deltas in ([[0.3], [0.2]], [[0.3, None], [None, 0.2]]):
         found = specific_contrast(deltas, [0, 1], 0)
         assert (found.estimate, found.p_up, found.state.partition(":")[0]) == (None, 1.0, "not measurable")
@@ -203,14 +167,11 @@ def test_specific_needs_two_dimensions_and_a_whole_cycle():
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ((study(), CLUSTER[:5]), {}, "one entry for each"),
-        ((study()[0], CLUSTER), {}, "S: must have 3 axes"),
-        ((study() * np.inf, CLUSTER), {}, "finite"),
-        ((study(), CLUSTER), {"distinct": 1.0}, "distinct"),
-        ((study(), CLUSTER), {"alpha": 0}, "alpha"),
-        ((study(), CLUSTER), {"level": 95}, "level"),
+        ((study(), CLUSTER[:5]), {}, "one entry for each"), ((study()[0], CLUSTER), {}, "S: must have 3 axes"),
+        ((study() * np.inf, CLUSTER), {}, "finite"), ((study(), CLUSTER), {"distinct": 1.0}, "distinct"),
+        ((study(), CLUSTER), {"alpha": 0}, "alpha"), ((study(), CLUSTER), {"level": 95}, "level"),
     ],
-)
+)  # fmt: skip
 def test_wrong_input_is_refused(arguments, options, message):
     with pytest.raises(InputError, match=message):
         discriminant(*arguments, **options)
@@ -446,20 +407,12 @@ sums_of = partial(streaming.sums_of, dimensions=DIMENSIONS)
 
 def rows(cycles=range(6), *, names=tuple(FAMILIES), **columns) -> pa.Table:
     keys = [(c, agent, judge) for c in cycles for agent in ("ash", "elm") for judge in names]
-    return pa.table(
-        {
-            "trajectory": [2 * c + (agent == "elm") for c, agent, _ in keys],
-            "agent": [agent for _, agent, _ in keys],
-            "cluster": [f"week{c % 3}" for c, _, _ in keys],
-            "judge": [judge for _, _, judge in keys],
-            "family": [FAMILIES[judge] for _, _, judge in keys],
-            "trial": [1] * len(keys),
-            "cycle": [c for c, _, _ in keys],
-            "clarity": [1 + (3 * c + len(agent + judge)) % 5 for c, agent, judge in keys],
-            "risk": [1 + (c + len(judge)) % 5 for c, _, judge in keys],
-            **{name: [value] * len(keys) for name, value in columns.items()},
-        }
-    )
+    return pa.table({"trajectory": [2 * c + (agent == "elm") for c, agent, _ in keys], "agent": [agent for _, agent,
+        _ in keys], "cluster": [f"week{c % 3}" for c, _, _ in keys], "judge": [judge for _, _, judge in keys],
+        "family": [FAMILIES[judge] for _, _, judge in keys], "trial": [1] * len(keys), "cycle": [c for c, _, _ in keys],
+        "clarity": [1 + (3 * c + len(agent + judge)) % 5 for c, agent, judge in keys],
+        "risk": [1 + (c + len(judge)) % 5 for c, _, judge in keys], **{name: [value] * len(keys) for name,
+        value in columns.items()}})  # fmt: skip
 
 
 def given_of(folder, table: pa.Table, name: str = "scores.parquet") -> dict[str, object]:
@@ -505,12 +458,10 @@ def test_what_differs_is_named(tmp_path):
     text = rows(range(6, 8))
     text = text.set_column(6, "cycle", text.column("cycle").cast(pa.string()))
     partitions = {
-        "a": read(tmp_path, rows()),
-        "b": read(tmp_path, rows(range(6, 8), names=("auditor", "reader"))),
-        "c": read(tmp_path, rows(range(8, 9), length=4).drop_columns("risk")),
-        "d": read(tmp_path, text),
+        "a": read(tmp_path, rows()), "b": read(tmp_path, rows(range(6, 8), names=("auditor", "reader"))),
+        "c": read(tmp_path, rows(range(8, 9), length=4).drop_columns("risk")), "d": read(tmp_path, text),
         "e": read(tmp_path, rows(range(9, 12))),
-    }
+    }  # fmt: skip
     assert list(map(str, misfits(partitions))) == [
         "b: other judges than in a (not here: skeptic of east)",
         "c: other columns than in a (not here: risk; only here: length)",

@@ -11,20 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+# isort: off
 from assaymark.errors import InputError
 from assaymark.metrology import (
-    Estimate,
-    anchor_contrast,
-    anchor_needed,
-    anchor_response,
-    anchor_status,
-    icc,
-    judge_against_humans,
-    neighbour_blocks,
-    round_half_up,
-    weighted_kappa,
-    wilson,
-)
+    Estimate, anchor_contrast, anchor_needed, anchor_response, anchor_status, icc, judge_against_humans,
+    neighbour_blocks, round_half_up, weighted_kappa, wilson,
+)  # fmt: skip
 
 N = None
 
@@ -112,27 +104,21 @@ def test_people_alone_are_the_classic_t_test():
     t = stats.ttest_1samp(means, 0)
     assert (found.human_only.p, found.human_only.df) == (pytest.approx(t.pvalue), 11)
     assert [found.human_only.low, found.human_only.high] == pytest.approx(list(t.confidence_interval()))
-
-
-def test_lambda_0_is_people_alone_and_lambda_1_adds_what_they_see_beyond_the_judges():
+    # Lambda 0 is people alone and lambda 1 adds what they see beyond the judges.
     F, H, cluster = world(2)
     none, full = (anchor_contrast(F, H, cluster, 0, 1, lam=lam) for lam in (0.0, 1.0))
     assert none.estimate == pytest.approx(none.human_only.estimate)
     assert none.se == pytest.approx(none.human_only.se)
     assert none.saving == pytest.approx(0)
     assert full.estimate == pytest.approx(full.judge_only.estimate + full.rectifier)
-
-
-def test_a_bias_that_judges_share_cancels():
+    # A bias that judges share cancels.
     F, H, cluster = world(3, bias=0.0)
     plain = anchor_contrast(F, H, cluster, 0, 1)
     biased = anchor_contrast(F + np.array([0.8, 0.0, -0.3]), H, cluster, 0, 1)
     assert (biased.estimate, biased.se, biased.lam) == pytest.approx((plain.estimate, plain.se, plain.lam))
     assert biased.judge_only.estimate == pytest.approx(plain.judge_only.estimate + 0.8)
     assert biased.rectifier == pytest.approx(plain.rectifier - 0.8)
-
-
-def test_the_severity_of_whoever_graded_a_cycle_cancels():
+    # The severity of whoever graded a cycle cancels.
     F, H, cluster = world(4)
     severe = H + np.random.default_rng(4).normal(0, 1, (len(H), 1))
     one, other = (anchor_contrast(F, x, cluster, 0, 1) for x in (H, severe))
@@ -144,10 +130,7 @@ def test_turned_agents_turn_the_contrast():
     one, turned = anchor_contrast(F, H, cluster, 0, 1), anchor_contrast(F, H, cluster, 1, 0)
     assert turned.estimate == pytest.approx(-one.estimate)
     assert turned.p_up == pytest.approx(1 - one.p_up)
-
-
-def test_the_interval_covers_what_people_would_say_where_all_judges_err_together():
-    """Judges see .8 where people see .3; over 300 studies of 32 labelled cycles in 12 clusters."""
+    # Judges see .8 where people see .3; over 300 studies of 32 labelled cycles in 12 clusters.
     found = [anchor_contrast(*world(seed, share=1 / 3), 0, 1) for seed in range(300)]
     covered = np.mean([one.low <= 0.3 <= one.high for one in found])
     by_judges = np.mean([one.judge_only.low <= 0.3 <= one.judge_only.high for one in found])
@@ -156,17 +139,13 @@ def test_the_interval_covers_what_people_would_say_where_all_judges_err_together
     assert np.mean([one.estimate for one in found]) == pytest.approx(0.3, abs=0.03)
     assert np.mean([one.rectifier for one in found]) == pytest.approx(-0.5, abs=0.03)
     assert np.mean([one.se for one in found]) < np.mean([one.human_only.se for one in found])
-
-
-def test_equal_agents_that_judges_tell_apart_are_rarely_confirmed():
+    # Equal agents that judges tell apart are rarely confirmed.
     found = [anchor_contrast(*world(seed, gap=0.0), 0, 1) for seed in range(1000, 1300)]
     words = [anchor_status(one, one.judge_only.estimate, one.p_up) for one in found]
     assert words.count("confirms") <= 14  # 2.5 % are expected
     assert words.count("contradicts") > 100
     assert np.mean([one.judge_only.p < 0.05 for one in found]) > 0.95
-
-
-def test_a_real_order_is_confirmed():
+    # A real order is confirmed.
     found = [anchor_contrast(*world(seed, gap=0.6, bias=0.0), 0, 1) for seed in range(60)]
     words = [anchor_status(one, one.judge_only.estimate, one.p_up) for one in found]
     assert words.count("confirms") > 50
@@ -202,10 +181,9 @@ def test_judges_without_spread_are_not_used():
     [
         (4, 40, "too few labels: 40 cycles in 4 clusters, needs 20 in 5"),
         (10, 19, "too few labels: 19 cycles in 10 clusters, needs 20 in 5"),
-        (10, 0, "too few labels: 0 cycles in 0 clusters, needs 20 in 5"),
-        (5, 20, "ok"),
+        (10, 0, "too few labels: 0 cycles in 0 clusters, needs 20 in 5"), (5, 20, "ok"),
     ],
-)
+)  # fmt: skip
 def test_too_few_labels_are_not_tested(clusters, labelled, state):
     F, H, _ = world(7, share=1.0, clusters=10, cycles=4)
     cluster = np.arange(40) % clusters
@@ -226,18 +204,14 @@ def test_the_agent_with_fewer_labels_counts():
     F[::2, 0] = np.nan
     assert anchor_contrast(F, H, cluster, 0, 2).cycles == 48
     assert anchor_contrast(np.full_like(F, np.nan), H, cluster, 0, 1).cycles == 0
-
-
-def test_an_agent_with_labels_in_one_cluster_only_is_left_out_of_lambda_with_it():
+    # An agent with labels in one cluster only is left out of lambda with it.
     F, H, cluster = world(9, share=1.0)
     H[8:, 2] = np.nan
     found = anchor_contrast(F, H, cluster, 0, 1, pi=np.full(len(F), 1 / 3))
     rest = [slow_theta(F[cluster != g], H[cluster != g], 0, 1, np.ones(88))[0] for g in range(12)]
     full = slow_theta(F, H, 0, 1, np.ones(96))[0]
     assert found.se == pytest.approx(math.sqrt(11 / 12 * sum((x - full) ** 2 for x in rest)), rel=1e-9)
-
-
-def test_blocks_of_neighbours_are_left_out_where_clusters_follow_each_other():
+    # Blocks of neighbours are left out where clusters follow each other.
     F, H, cluster = world(10, share=0.8)
     found = anchor_contrast(F, H, cluster, 0, 1, consecutive=True)
     blocks = neighbour_blocks(12)[cluster]
@@ -255,21 +229,13 @@ def test_blocks_of_neighbours_are_left_out_where_clusters_follow_each_other():
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"H": [[1.0, 2.0]]}, "shape of F"),
-        ({"F": [[1.0, math.inf]] * 3}, "finite"),
-        ({"F": [["x", "y"]] * 3}, "numbers"),
-        ({"F": []}, "axes"),
-        ({"b": 2}, "one of the agents"),
-        ({"b": 0}, "another agent"),
-        ({"a": -1}, "whole number"),
-        ({"cluster": ["w1"]}, "one entry for each"),
-        ({"pi": [0.5, 0.0, 0.5]}, "above 0"),
-        ({"pi": [0.5]}, "each of the 3 cycles"),
-        ({"pi": [0.5, math.nan, 0.5]}, "finite"),
-        ({"lam": 1.5}, "0..1"),
-        ({"level": 95}, "between 0 and 1"),
+        ({"H": [[1.0, 2.0]]}, "shape of F"), ({"F": [[1.0, math.inf]] * 3}, "finite"),
+        ({"F": [["x", "y"]] * 3}, "numbers"), ({"F": []}, "axes"), ({"b": 2}, "one of the agents"),
+        ({"b": 0}, "another agent"), ({"a": -1}, "whole number"), ({"cluster": ["w1"]}, "one entry for each"),
+        ({"pi": [0.5, 0.0, 0.5]}, "above 0"), ({"pi": [0.5]}, "each of the 3 cycles"),
+        ({"pi": [0.5, math.nan, 0.5]}, "finite"), ({"lam": 1.5}, "0..1"), ({"level": 95}, "between 0 and 1"),
     ],
-)
+)  # fmt: skip
 def test_grades_that_do_not_go_together_are_refused(change, what):
     good = {"F": [[1.0, 2.0]] * 3, "H": [[1.0, N]] * 3, "cluster": ["w1", "w1", "w2"], "a": 0, "b": 1}
     anchor_contrast(**good)
@@ -283,19 +249,12 @@ def test_grades_that_do_not_go_together_are_refused(change, what):
 @pytest.mark.parametrize(
     ("estimate", "high", "p", "word"),
     [
-        (0.4, 0.6, 0.025, "confirms"),
-        (0.4, 0.6, 0.025 + 5e-10, "confirms"),
-        (0.4, 0.6, 0.026, "undecided"),
-        (0.1, 0.24, 0.01, "confirms"),
-        (0.1, 0.24, 0.2, "contradicts"),
-        (0.1, 0.25, 0.2, "undecided"),
-        (0.1, 0.25 - 5e-10, 0.2, "undecided"),
-        (-0.4, -0.1, 1.0, "contradicts"),
-        (-0.4, 0.3, 0.9, "undecided"),
-        (-0.4, None, 1.0, "undecided"),
-        (None, None, 1.0, "not tested"),
+        (0.4, 0.6, 0.025, "confirms"), (0.4, 0.6, 0.025 + 5e-10, "confirms"), (0.4, 0.6, 0.026, "undecided"),
+        (0.1, 0.24, 0.01, "confirms"), (0.1, 0.24, 0.2, "contradicts"), (0.1, 0.25, 0.2, "undecided"),
+        (0.1, 0.25 - 5e-10, 0.2, "undecided"), (-0.4, -0.1, 1.0, "contradicts"), (-0.4, 0.3, 0.9, "undecided"),
+        (-0.4, None, 1.0, "undecided"), (None, None, 1.0, "not tested"),
     ],
-)
+)  # fmt: skip
 def test_the_word_for_an_order(estimate, high, p, word):
     record = Estimate(estimate, 0.1, 9, None, high, 2 * min(p, 0.5), p, "ok")
     assert anchor_status(record, 0.5, p) == word
@@ -355,18 +314,10 @@ def test_more_labels_for_smaller_effects_and_none_for_the_smallest():
 @pytest.mark.parametrize(
     "bad",
     [
-        {"effect": 0.0},
-        {"effect": math.inf},
-        {"sd_human": -1.0},
-        {"sd_cluster": math.nan},
-        {"r": 1.2},
-        {"r": math.nan},
-        {"cycles": 0},
-        {"clusters": 2.5},
-        {"alpha": 0.0},
-        {"power": 1.0},
+        {"effect": 0.0}, {"effect": math.inf}, {"sd_human": -1.0}, {"sd_cluster": math.nan}, {"r": 1.2},
+        {"r": math.nan}, {"cycles": 0}, {"clusters": 2.5}, {"alpha": 0.0}, {"power": 1.0},
     ],
-)
+)  # fmt: skip
 def test_plans_that_are_none_are_refused(bad):
     with pytest.raises(InputError):
         anchor_needed(**{"effect": 0.5, "sd_human": 1.0, "r": 0.6, "cycles": 100, "clusters": 10} | bad)
@@ -438,16 +389,12 @@ def test_a_family_in_one_cluster_has_a_bias_without_a_test():
     assert found.bias_by_family["x"].state == "undefined: one cluster, needs two"
     assert found.bias_by_family["x"].estimate == 1.0
     assert found.bias_by_family["y"].df == 1
-
-
-def test_a_planted_bias_is_covered():
+    # A planted bias is covered.
     found = [judge_against_humans(*graded(seed, bias=0.3)).bias for seed in range(200)]
     middle = np.mean([one.estimate for one in found])
     assert middle == pytest.approx(0.29, abs=0.03)  # the ends of the scale take a little
     assert np.mean([one.low <= middle <= one.high for one in found]) > 0.9
-
-
-def test_constant_raters_and_single_clusters_have_no_agreement():
+    # Constant raters and single clusters have no agreement.
     same = judge_against_humans([3, 3, 4, 4], [3, 3, 3, 3], [0, 0, 1, 1])
     assert same.kappa == same.icc_a1
     assert (same.kappa.estimate, same.kappa.state) == (None, "undefined: a rater is constant")
@@ -460,9 +407,7 @@ def test_constant_raters_and_single_clusters_have_no_agreement():
     rounded = judge_against_humans([2.6, 3.4, 2.7, 3.3], [3, 2, 4, 3], [0, 0, 1, 1])
     assert rounded.kappa.estimate is None
     assert rounded.icc_a1.estimate is not None
-
-
-def test_two_people_give_the_ceiling():
+    # Two people give the ceiling.
     _, people, cluster = graded(3)
     perfect = judge_against_humans(people, people, cluster)
     assert (perfect.kappa.estimate, perfect.icc_a1.estimate) == (pytest.approx(1), pytest.approx(1))
@@ -474,9 +419,7 @@ def test_a_common_shift_changes_no_agreement():
     near, far = judge_against_humans(judge, people, cluster), judge_against_humans(judge + 1e6, people + 1e6, cluster)
     assert far.icc_a1.estimate == pytest.approx(near.icc_a1.estimate, abs=1e-9)
     assert far.kappa.se == pytest.approx(near.kappa.se, abs=1e-9)
-
-
-def test_neighbours_are_left_out_together_where_clusters_follow_each_other():
+    # Neighbours are left out together where clusters follow each other.
     judge, people, cluster = graded(5)
     found = judge_against_humans(judge, people, cluster, consecutive=True)
     assert found == judge_against_humans(judge, people, neighbour_blocks(8)[cluster])
@@ -486,16 +429,10 @@ def test_neighbours_are_left_out_together_where_clusters_follow_each_other():
 @pytest.mark.parametrize(
     "change",
     [
-        {"judge": []},
-        {"judge": [1, 2, N]},
-        {"human": [1.0, 2.0]},
-        {"human": [1.0, math.nan, 2.0]},
-        {"cluster": [0, 1]},
-        {"agent_family": ["x"]},
-        {"pass_mark": math.nan},
-        {"level": 0.0},
+        {"judge": []}, {"judge": [1, 2, N]}, {"human": [1.0, 2.0]}, {"human": [1.0, math.nan, 2.0]},
+        {"cluster": [0, 1]}, {"agent_family": ["x"]}, {"pass_mark": math.nan}, {"level": 0.0},
     ],
-)
+)  # fmt: skip
 def test_judges_and_people_that_do_not_go_together_are_refused(change):
     with pytest.raises(InputError):
         judge_against_humans(**{"judge": [1, 2, 3], "human": [1, 2, 4], "cluster": [0, 1, 2]} | change)

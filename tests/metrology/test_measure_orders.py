@@ -24,26 +24,12 @@ from slow_orders import (
     values_of,
 )
 
+# isort: off
 from assaymark.metrology import (
-    analyse,
-    autocorrelations,
-    cluster_t,
-    discriminant,
-    equivalence_p,
-    length_adjusted,
-    length_p,
-    length_rule,
-    minimum_detectable_gap,
-    order_analysis,
-    own_family,
-    random_judges,
-    recusal_p,
-    score_table,
-    shaffer,
-    shaffer_pooled,
-    sign_flip,
-    specific_contrast,
-)
+    analyse, autocorrelations, cluster_t, discriminant, equivalence_p, length_adjusted, length_p, length_rule,
+    minimum_detectable_gap, order_analysis, own_family, random_judges, recusal_p, score_table, shaffer, shaffer_pooled,
+    sign_flip, specific_contrast,
+)  # fmt: skip
 
 # --- the panel's contrasts --------------------------------------------------------------------------------------------
 
@@ -105,9 +91,7 @@ def test_the_bootstrap_draws_ten_thousand_times_whatever_the_number_of_contrasts
     lead = named(found, "contrast", high="ash")
     assert len(lead) == 12
     assert min(m.detail["p_bootstrap"] for m in lead) == pytest.approx(2 / 10_001)
-
-
-def test_own_variance_lends_nothing(make, study):
+    # Own variance lends nothing.
     records = make(effects=(0.9, 0.1, 0.05, 0.0))
     _, moderated = run(records, study())
     _, alone = run(records, study('inference = {test = "own-variance"}'))
@@ -128,7 +112,7 @@ def test_there_is_no_switch_between_few_and_many_clusters(make, study, clusters)
         assert m.detail["p"] == pytest.approx(test.p[PAIRS.index((first, second))], rel=1e-9)
 
 
-def test_equivalence_is_two_one_sided_tests_on_the_aggregate(led):
+def test_equivalence_is_two_one_sided_tests_on_the_aggregate(led, make, study):
     _, found = led
     for m in named(found, "contrast"):
         if m.labels["dimension"] != "aggregate":
@@ -139,9 +123,7 @@ def test_equivalence_is_two_one_sided_tests_on_the_aggregate(led):
         assert m.detail["p_equivalence"] == pytest.approx(max(one, other), rel=1e-9)
         half = stats.t.ppf(0.95, df) * se
         assert m.detail["equivalence_interval"] == pytest.approx([m.value - half, m.value + half])
-
-
-def test_the_margin_is_the_plans(make, study):
+    # The margin is the plans.
     _, found = run(make(), study("inference = {margin = 0.05}"))
     for m in named(found, "contrast", dimension="aggregate"):
         detail = m.detail
@@ -214,10 +196,7 @@ def test_judges_of_one_family_are_dropped_together(make, study):
         first, second, turn = pair_of(m)
         assert m.value == pytest.approx(turn * test.gap[PAIRS.index((first, second))], abs=1e-9)
     assert not named(found, "judges.contrast"), "two families are no sample of judges"
-
-
-def test_one_family_has_no_drops(make, study):
-    decisions, judgments = make()
+    # One family has no drops.
     _, found = run((decisions, [j for j in judgments if j.judge == "auditor"]), study())
     assert not named(found, "lofo.contrast")
     assert len(named(found, "contrast")) == 24
@@ -226,7 +205,7 @@ def test_one_family_has_no_drops(make, study):
 # --- the design -------------------------------------------------------------------------------------------------------
 
 
-def test_the_smallest_gap_that_the_design_finds(led):
+def test_the_smallest_gap_that_the_design_finds(led, make, study):
     table, found = led
     test, _ = slow_contrasts(table, 0)
     (m,) = named(found, "order.detectable")
@@ -235,9 +214,7 @@ def test_the_smallest_gap_that_the_design_finds(led):
     assert m.detail["leader"] == m.value == pytest.approx(minimum_detectable_gap(se, df, 0.02))
     assert m.detail["pair"] == pytest.approx(minimum_detectable_gap(se, df, 0.02 / 6))
     assert (m.n, m.n_of, m.unit, m.labels) == (6, "pairs", "rubric points", {"dimension": "aggregate"})
-
-
-def test_alpha_is_not_shared_with_dimensions_that_nobody_claims(make, study):
+    # Alpha is not shared with dimensions that nobody claims.
     records = make()
     _, found = run(records, study('claims = {dimensions = ["aggregate"]}\ninference = {mde_power = 0.9}'))
     (m,) = named(found, "order.detectable")
@@ -308,7 +285,7 @@ def test_judges_stand_aside_for_agents_of_their_own_family(biased):
     assert all({"birch", "elm"} != set(m.labels.values()) for m in named(found, "recusal.contrast"))
 
 
-def test_nobody_without_an_interest_is_a_state(make, study):
+def test_nobody_without_an_interest_is_a_state(make, study, biased):
     decisions, judgments = make(agents=("ash", "cedar"), families=OWN)
     two = [j for j in judgments if j.judge != "skeptic"]
     _, found = run((decisions, two), study())
@@ -320,9 +297,7 @@ def test_nobody_without_an_interest_is_a_state(make, study):
     assert all("p_equivalence" not in m.detail for m in items)
     (m,) = named(found, "judge.own_family", dimension="aggregate")
     assert m.labels["judge"] == "common", "two judges and two agents show a common value only"
-
-
-def test_own_family_liking_is_measured_for_each_judge(biased):
+    # Own family liking is measured for each judge.
     table, found = biased
     own = np.array([[OWN.get(agent) == family for agent in AGENTS] for family in table.families])
     for column, name in enumerate(NAMES):
@@ -390,7 +365,7 @@ def test_without_lengths_or_where_nobody_asks_there_is_nothing_at_equal_length(m
     assert not named(found, "length.contrast")
 
 
-def test_judges_as_a_sample(biased):
+def test_judges_as_a_sample(biased, make, study):
     table, found = biased
     for column, name in enumerate(NAMES):
         means = cell_means(table, column)
@@ -404,9 +379,7 @@ def test_judges_as_a_sample(biased):
             )
             assert (m.n, m.n_of, m.state) == (3, "judge families", "ok")
         assert len(named(found, "judges.contrast", dimension=name)) == 6
-
-
-def test_judges_of_one_family_count_as_one_in_the_sample(make, study):
+    # Judges of one family count as one in the sample.
     decisions, judgments = make()
     twins = [dataclasses.replace(j, judge="twin", call_key=f"{j.call_key}t") for j in judgments if j.judge == "reader"]
     plan = study(judges={"auditor": "north", "reader": "south", "skeptic": "east", "twin": "south"})

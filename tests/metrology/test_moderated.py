@@ -14,15 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import special, stats
 
+# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    holm,
-    moderated_contrasts,
-    publish_orders,
-    self_preference,
-    table_contrasts,
-    trigamma_inverse,
-)
+    holm, moderated_contrasts, publish_orders, self_preference, table_contrasts, trigamma_inverse,
+)  # fmt: skip
 
 NAN = math.nan
 
@@ -152,9 +148,7 @@ def test_many_studies_at_once_are_each_alone():
             assert value == pytest.approx(getattr(alone, name), rel=1e-12, nan_ok=True), name
         assert found.epsilon[0][at] == pytest.approx(alone.epsilon[0])
         assert found.epsilon[1][at] == pytest.approx(alone.epsilon[1])
-
-
-def test_it_works_on_sums_of_any_contrast():
+    # It works on sums of any contrast.
     rng = np.random.default_rng(8)
     table = rng.normal(3, 0.4, (8, 4))
     first, second = np.triu_indices(4, 1)
@@ -162,15 +156,11 @@ def test_it_works_on_sums_of_any_contrast():
     effects = table - table.mean(axis=1, keepdims=True)  # a fit gives effects, not levels
     found = moderated_contrasts(gaps.mean(axis=0), gaps.var(axis=0, ddof=1), [8] * 6, effects)
     assert found.p == pytest.approx(table_contrasts(table).p, abs=1e-13)
-
-
-def test_without_effects_nothing_is_borrowed():
+    # Without effects nothing is borrowed.
     found = moderated_contrasts([0.3, 0.1, -0.2], [0.1, 0.2, 0.05], [5, 5, 5], None)
     assert found.p == pytest.approx(2 * stats.t.sf(np.abs([0.3, 0.1, -0.2]) / np.sqrt([0.02, 0.04, 0.01]), 4))
     assert found.epsilon is None
-
-
-def test_a_pair_without_a_contrast_leaves_its_agents_out_of_the_comparison_of_variances():
+    # A pair without a contrast leaves its agents out of the comparison of variances.
     rng = np.random.default_rng(9)
     table = rng.normal(3, 0.4, (8, 4))
     table[2:, 3] = NAN
@@ -189,18 +179,14 @@ def test_where_nothing_varies_the_sign_speaks():
     assert np.isnan(found.df).all()
     assert found.gap[2] == 0
     assert [float(one) for one in found.epsilon] == [1.0, 1.0]
-
-
-def test_a_pair_that_does_not_vary_may_borrow():
+    # A pair that does not vary may borrow.
     table = np.random.default_rng(5).normal(3, 0.3, (6, 4))
     table[:, 1] = table[:, 0] - 0.2
     found = table_contrasts(table)
     assert found.prior_df[0] > 0
     assert found.se[0] > 0
     assert found.df[0] == pytest.approx(5 + found.prior_df[0])
-
-
-def test_nothing_to_compare():
+    # Nothing to compare.
     assert table_contrasts([[3.0], [4.0]]).p.shape == (0,)
     assert table_contrasts([[3.0, 4.0]]).p.tolist() == [1.0]
     apart = table_contrasts([[3.0, NAN], [NAN, 4.0], [3.0, None], [None, 4.0]])
@@ -354,11 +340,9 @@ def test_order_and_names_change_nothing(scores, judges, agents):
     before = self_preference(scores, AGENTS, FAMILIES)
     names = {"north": "c", "south": "b", "west": "a", "lone": "d"}
     after = self_preference(
-        scores[np.ix_(agents, judges)],
-        [names[AGENTS[k]] for k in agents],
-        [names[FAMILIES[k]] for k in judges],
+        scores[np.ix_(agents, judges)], [names[AGENTS[k]] for k in agents], [names[FAMILIES[k]] for k in judges],
         judges=[FAMILIES[k] for k in judges],
-    )
+    )  # fmt: skip
     for place, j in enumerate(judges):
         one, other = before[j], after[place]
         assert (one.judge, one.n_own, one.n_others, one.state) == (
@@ -416,15 +400,11 @@ def test_a_preference_is_found_with_enough_agents_and_a_fair_judge_is_left_alone
     fair = [self_preference(*planted(rng, 0.0, 5, 15))[0] for _ in range(400)]
     assert np.mean(found) > 0.95
     assert np.mean([one.low > 0 or one.high < 0 for one in fair]) < 0.06
-
-
-def test_one_agent_of_the_family_is_a_single_observation_however_large_the_gap():
+    # One agent of the family is a single observation however large the gap.
     (found, *_) = self_preference([[90, 50, 50], [50, 50, 50], [40, 45, 50]], ["a", "b", "c"], ["a", "b", "c"])
     assert (found.gap, found.state, found.low, found.high) == (42.5, "single observation", None, None)
     assert str(found) == "a: +42.5 (single observation), 1 of its family against 2"
-
-
-def test_one_agent_of_other_families_leaves_students_interval():
+    # One agent of other families leaves students interval.
     (found, _) = self_preference([[60, 50], [58, 50], [50, 50]], ["a", "a", "b"], ["a", "c"])
     assert found.state == "ok"
     # Distances 5 and 4 against 0: pooled variance 0.5 with one degree of freedom, whose 0.975 quantile is 12.706.
@@ -446,10 +426,7 @@ def test_what_is_missing_has_a_name():
     flat = self_preference([[50, 50, 50]] * 4, ["a", "a", "b", "b"], ["a", "b", "c"])
     assert [one.state for one in flat] == ["no spread", "no spread", "no agent of its family"]
     assert flat[0].gap == 0
-
-
-def test_judges_of_one_family_can_be_named():
-    scores = [[60, 50, 55], [58, 50, 52], [50, 50, 51]]
+    # Judges of one family can be named.
     found = self_preference(scores, ["a", "b", "c"], ["a", "a", "b"], judges=["one", "two", "three"])
     assert [one.judge for one in found] == ["one", "two", "three"]
     assert [one.judge for one in self_preference(scores, ["a", "b", "c"], ["a", "a", "b"])] == ["a", "a", "b"]
@@ -474,15 +451,14 @@ def test_a_panel_of_one_is_its_own_median():
 @pytest.mark.parametrize(
     ("scores", "agents", "judges", "parts", "says"),
     [
-        ([[1, 2], [3, math.nan]], "ab", "ab", {}, r"1 value\(s\) are not finite"),
-        ([1, 2], "ab", "ab", {}, "two axes"),
+        ([[1, 2], [3, math.nan]], "ab", "ab", {}, r"1 value\(s\) are not finite"), ([1, 2], "ab", "ab", {}, "two axes"),
         ([[1, 2], [3, 4]], "a", "ab", {}, r"one name for each of the 2 agents \(rows of scores\) \(got 1\)"),
         ([[1, 2], [3, 4]], "ab", "abc", {}, r"judge_families: .* 2 judges \(columns of scores\) \(got 3\)"),
         ([[1, 2], [3, 4]], [1, 2], "ab", {}, "agent_families: must be one name"),
         ([[1, 2], [3, 4]], "ab", "ab", {"judges": ["x"]}, "judges: must be one name"),
         ([[1, 2], [3, 4]], "ab", "ab", {"level": 1.0}, "level: must lie strictly between 0 and 1"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_told(scores, agents, judges, parts, says):
     with pytest.raises(InputError, match=says):
         self_preference(scores, list(agents), list(judges), **parts)

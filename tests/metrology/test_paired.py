@@ -12,21 +12,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
+# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    OrderPlan,
-    ScoredItems,
-    agent_effects,
-    attainable_equalities,
-    board_measurements,
-    holm,
-    level_measurements,
-    order_analysis,
-    publish_orders,
-    rank_agreement,
-    shaffer,
-    shaffer_pooled,
-)
+    OrderPlan, ScoredItems, agent_effects, attainable_equalities, board_measurements, holm, level_measurements,
+    order_analysis, publish_orders, rank_agreement, shaffer, shaffer_pooled,
+)  # fmt: skip
 from assaymark.metrology.panel import Design
 from assaymark.plan import OrderRules
 
@@ -35,11 +26,9 @@ def items(values, clusters=None, parts=None):
     values = np.asarray(values, dtype=float)
     m, n = values.shape
     return ScoredItems(
-        tuple("abcdefgh"[:m]),
-        values,
-        tuple(clusters) if clusters is not None else tuple(map(str, range(n))),
+        tuple("abcdefgh"[:m]), values, tuple(clusters) if clusters is not None else tuple(map(str, range(n))),
         tuple(parts) if parts is not None else ("p",) * n,
-    )
+    )  # fmt: skip
 
 
 def test_a_level_is_a_t_interval_of_the_mean_where_each_item_is_its_own_cluster():
@@ -69,16 +58,12 @@ def test_a_difference_is_a_paired_t_test():
     assert (one.labels["high"], one.labels["low"]) == ("b", "a")
     assert one.detail["p"] == pytest.approx(peer.pvalue)
     assert (one.low, one.high) == pytest.approx(tuple(peer.confidence_interval(0.95)))
-
-
-def test_two_clusters_cannot_be_tested():
+    # Two clusters cannot be tested.
     (one,) = contrasts(items([[0.1, 0.2], [0.8, 0.9]], clusters="xy"))
     assert one.value is None
     assert one.state.startswith("cannot be tested (2 common clusters")
     assert one.detail["p"] == 1.0
-
-
-def test_every_cluster_counts_once_whatever_its_size():
+    # Every cluster counts once whatever its size.
     values = np.array([[0.1, 0.2, 0.3, 0.8, 0.5], [0.4, 0.5, 0.6, 0.8, 0.6]])
     (one,) = contrasts(items(values, clusters="xxxyz"))
     assert one.value == pytest.approx((0.3 + 0.0 + 0.1) / 3)
@@ -86,10 +71,7 @@ def test_every_cluster_counts_once_whatever_its_size():
     levels = board_measurements({"all": items(values, clusters="xxxyz")}, OrderPlan(OrderRules(), span=1.0))
     (first, *_) = [one for one in levels if one.name == "bench.level"]
     assert (first.value, first.n) == (pytest.approx((0.2 + 0.8 + 0.5) / 3), 5)
-
-
-def test_boards_of_one_family_are_dimensions_of_the_first():
-    """The tests and adjusted p-values of `order_analysis` on the same tables."""
+    # The tests and adjusted p-values of `order_analysis` on the same tables.
     rng = np.random.default_rng(8)
     parts = {name: items(rng.normal([[0.5], [0.6], [0.7]], 0.1, (3, 9))) for name in ("one", "two")}
     whole = items((parts["one"].values + parts["two"].values) / 2)
@@ -142,21 +124,15 @@ def test_a_planted_rank_correlation_is_in_its_interval():
         found = rank_agreement("d", one, two, {}, rng=rng, level=0.95, resamples=400)
         hits += found.low - 1e-9 <= truth <= found.high + 1e-9
     assert hits >= 51  # a true rate of .95 gives fewer once in ten thousand times
-
-
-def test_a_rank_correlation_of_ties_is_not_defined():
+    # A rank correlation of ties is not defined.
     flat, other = items([[0.5, 0.5]] * 3), items([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
     found = rank_agreement("d", flat, other, {}, rng=np.random.default_rng(1), level=0.95)
     assert found.value is None
     assert found.state.startswith("not defined")
-
-
-def test_a_rank_correlation_needs_three_models_in_both():
+    # A rank correlation needs three models in both.
     with pytest.raises(InputError, match="three or more"):
         rank_agreement("d", items([[1.0], [2.0]]), items([[1.0], [2.0]]), {}, rng=np.random.default_rng(1), level=0.95)
-
-
-def test_missing_scores_are_refused():
+    # Missing scores are refused.
     with pytest.raises(InputError, match="finite"):
         level_measurements("bench.level", items([[0.1, np.nan]]), {}, level=0.95)
 
@@ -217,11 +193,7 @@ def test_shaffer_is_the_step_down_as_a_loop(case):
     agents, p = case
     expected = step_down({("a", k): value for k, value in enumerate(p)}, agents, ["a"])
     assert shaffer(p, agents) == pytest.approx([expected["a", k] for k in range(len(p))], abs=1e-12)
-
-
-@given(some_pairs)
-def test_shaffer_is_never_above_holm_and_never_below_p(case):
-    agents, p = case
+    # Shaffer is never above holm and never below p.
     adjusted = shaffer(p, agents)
     assert (adjusted <= holm(p) + 1e-15).all()
     assert (adjusted >= np.array(p)).all()
@@ -294,20 +266,14 @@ def test_a_leader_is_found_where_no_step_down_would():
     assert (int(found.first), found.published.tolist()) == (0, [True] * 3 + [False] * 3)
     assert found.p_adjusted[:3].tolist() == [0.05] * 3
     assert not publish_orders(gap, [0.02501, *p[1:]], 0.05).published.any()
-
-
-def test_an_agent_with_a_pair_that_cannot_be_tested_is_not_first():
+    # An agent with a pair that cannot be tested is not first.
     found = publish_orders([0.5, 0.4, math.nan, 0.1, 0.1, 0.1], [1e-9, 1e-9, 1.0, 0.9, 0.9, 0.9], 0.05)
     assert int(found.first) == -1
     assert found.published.tolist() == [True, True, False, False, False, False]
-
-
-def test_a_gap_of_nothing_is_no_order_whatever_its_p():
+    # A gap of nothing is no order whatever its p.
     assert publish_orders([0.0], [0.001], 0.05).published.tolist() == [False]
     assert int(publish_orders([], [], 0.05).first) == -1
-
-
-def test_wrong_directions_are_errors_too_and_stay_rare():
+    # Wrong directions are errors too and stay rare.
     # All agents differ, by next to nothing: a published order is false if its direction is.
     rng = np.random.default_rng(2)
     truth = np.linspace(0.001, 0, 5)
@@ -324,8 +290,7 @@ def test_wrong_directions_are_errors_too_and_stay_rare():
     [
         (lambda: shaffer([0.1, 0.2], 3), "3 agents have 3 pairs"),
         (lambda: shaffer([0.1, 0.2, 1.2], 3), r"0..1 \(first that does not: 1.2"),
-        (lambda: shaffer([0.1, 0.2, math.nan], 3), "p-values lie in 0..1"),
-        (lambda: shaffer([], 0), "at least 1"),
+        (lambda: shaffer([0.1, 0.2, math.nan], 3), "p-values lie in 0..1"), (lambda: shaffer([], 0), "at least 1"),
         (lambda: shaffer_pooled({"a": [0.1]}, 3), "3 agents have 3 pairs"),
         (lambda: attainable_equalities(0), "at least 1"),
         (lambda: publish_orders([0.1, 0.2], [0.1, 0.2], 0.05), "K.K-1./2 pairs"),
@@ -333,7 +298,7 @@ def test_wrong_directions_are_errors_too_and_stay_rare():
         (lambda: publish_orders([0.1], [-0.1], 0.05), "p-values lie"),
         (lambda: publish_orders([0.1], [0.1], 1.0), "strictly between"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_said(call, message):
     with pytest.raises(InputError, match=message):
         call()
@@ -390,14 +355,10 @@ def test_hard_rounds_do_not_count_against_who_played_them():
     result = agent_effects(scores, agents, cycles)
     assert result.levels[0] - result.levels[1] == pytest.approx(0.3)
     assert result.raw_means[0] < result.raw_means[1]
-
-
-def test_agents_that_never_meet_have_no_common_level():
+    # Agents that never meet have no common level.
     with pytest.raises(NotMeasurableError, match=r"2 groups without common cycles \(a, b; c\)"):
         agent_effects([1.0, 2.0, 3.0], ["a", "b", "c"], ["x", "x", "y"])
-
-
-def test_agents_that_meet_through_others_have_one():
+    # Agents that meet through others have one.
     result = agent_effects([1.0, 2.0, 2.0, 4.0], ["a", "b", "b", "c"], ["x", "x", "y", "y"])
     assert np.diff(result.levels) == pytest.approx([1.0, 2.0])
 
@@ -405,12 +366,11 @@ def test_agents_that_meet_through_others_have_one():
 @pytest.mark.parametrize(
     ("scores", "agents", "cycles", "message"),
     [
-        ([], [], [], "scores: is empty"),
-        ([math.inf], ["a"], ["x"], "not finite"),
+        ([], [], [], "scores: is empty"), ([math.inf], ["a"], ["x"], "not finite"),
         ([1.0, 2.0], ["a"], ["x", "y"], "agents: must have one entry for each of the 2"),
         ([1.0, 2.0], ["a", "b"], ["x"], "cycles: must have one entry"),
     ],
-)
+)  # fmt: skip
 def test_effects_say_what_is_wrong(scores, agents, cycles, message):
     with pytest.raises(InputError, match=message):
         agent_effects(scores, agents, cycles)
@@ -436,9 +396,7 @@ def test_leaving_a_cluster_out_is_fitting_without_it():
     error = np.sqrt(4 / 5 * np.square(without - without.mean(axis=0)).sum(axis=0)).T
     assert high - levels == pytest.approx(2.7764451 * error, abs=1e-6)
     assert levels - low == pytest.approx(2.7764451 * error, abs=1e-6)
-
-
-def test_jackknife_ends_hold_the_planted_difference_about_as_often_as_stated():
+    # Jackknife ends hold the planted difference about as often as stated.
     rng = np.random.default_rng(17)
     hits, studies = 0, 200
     for _ in range(studies):
@@ -449,9 +407,7 @@ def test_jackknife_ends_hold_the_planted_difference_about_as_often_as_stated():
         _, low, high = Design.of(scores[:, None], agent, cycle, cluster, 3).levels_with_ends(0.95)
         hits += bool(low[1, 0] <= 3.2 <= high[1, 0])
     assert 0.90 < hits / studies < 0.985
-
-
-def test_levels_outside_the_main_group_and_intervals_of_one_cluster_are_missing():
+    # Levels outside the main group and intervals of one cluster are missing.
     agent, cycle = np.array([0, 1, 0, 1, 2, 3]), np.array([0, 0, 1, 1, 2, 1])
     design = Design.of(np.arange(6.0)[:, None], agent, cycle, np.array([0, 1, 1]), 5)
     levels, low, _ = design.levels_with_ends(0.95)

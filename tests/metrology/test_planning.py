@@ -11,33 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    Composer,
-    Panelist,
-    Spread,
-    Truth,
-    analyse,
-    bootstrap_tests,
-    categories_of,
-    detectable_levels,
-    dimensions_claimed,
-    drawn_truth,
-    fitted_truth,
-    holm_rows,
-    joined,
-    mean_pairwise_kappa,
-    minimum_detectable_effect,
-    minimum_detectable_gap,
-    noncentral_tail,
-    order_analysis,
-    preflight,
-    score_table,
-    simulate_scores,
-    variance_components,
-    with_judge,
-    with_trials,
-)
+    Composer, Panelist, Spread, Truth, analyse, bootstrap_tests, categories_of, detectable_levels, dimensions_claimed,
+    drawn_truth, fitted_truth, holm_rows, joined, mean_pairwise_kappa, minimum_detectable_effect,
+    minimum_detectable_gap, noncentral_tail, order_analysis, preflight, score_table, simulate_scores,
+    variance_components, with_judge, with_trials,
+)  # fmt: skip
 
 AGGREGATE_ONLY = 'claims = {dimensions = ["aggregate"]}'
 
@@ -57,15 +38,11 @@ def test_the_source_prints_its_planning_value_without_its_n():
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"n": 0}, r"n: must be a finite number above 0 \(got 0\)"),
-        ({"n": math.nan}, "n: must be"),
-        ({"n": 10, "sd": -1.0}, "sd"),
-        ({"n": 10, "alpha": 0.0}, "alpha"),
-        ({"n": 10, "power": 1.0}, "power"),
-        ({"n": 10, "comparisons": 0}, "comparisons"),
-        ({"n": 10, "comparisons": 1.5}, "comparisons"),
+        ({"n": 0}, r"n: must be a finite number above 0 \(got 0\)"), ({"n": math.nan}, "n: must be"),
+        ({"n": 10, "sd": -1.0}, "sd"), ({"n": 10, "alpha": 0.0}, "alpha"), ({"n": 10, "power": 1.0}, "power"),
+        ({"n": 10, "comparisons": 0}, "comparisons"), ({"n": 10, "comparisons": 1.5}, "comparisons"),
     ],
-)
+)  # fmt: skip
 def test_the_effect_says_what_is_wrong(parts, message):
     with pytest.raises(InputError, match=message):
         minimum_detectable_effect(**parts)
@@ -119,10 +96,7 @@ def test_the_default_plan_can_reject(study):
     assert (found.untestable, found.conflicted, found.hopeless) == (0, 0, ())
     assert found.warnings == ("few clusters (5): the test rests on normal errors",)
     assert check(study(), clusters=6).warnings == ()
-
-
-def test_the_smallest_gaps_are_those_of_the_noncentral_t(study):
-    """Plain cluster t before data: what pairs will lend each other is not known, so it promises no more than that."""
+    # Plain cluster t before data: what pairs will lend each other is not known, so it promises no more than that.
     found, se = check(study(), clusters=12), 1 / math.sqrt(200)
     assert found.alpha_aggregate == pytest.approx(0.04)
     assert found.reach.leader == minimum_detectable_gap(se, 11, 0.02)
@@ -132,16 +106,12 @@ def test_the_smallest_gaps_are_those_of_the_noncentral_t(study):
     lent = 0.5 * 11 * 1.5 * (5 / 11) ** 2
     assert found.reach_borrowed.pair == minimum_detectable_gap(se, 11 + lent, 0.02 / 6)
     assert found.reach_borrowed.leader < found.reach.leader < found.reach_half.leader
-
-
-def test_a_plan_of_ones_own_numbers(study):
+    # A plan of ones own numbers.
     plan = study("inference = {mde_sd = 0.5, mde_power = 0.9, alpha = 0.1, aggregate_share = 0.6}")
     found, se = check(plan, clusters=10, cycles=50), 0.5 / math.sqrt(50)
     assert found.alpha_aggregate == pytest.approx(0.06)
     assert found.reach.leader == minimum_detectable_gap(se, 9, 0.03, power=0.9)
-
-
-def test_alpha_is_shared_only_where_dimensions_are_claimed(study):
+    # Alpha is shared only where dimensions are claimed.
     assert check(study(AGGREGATE_ONLY)).alpha_aggregate == 0.05
     assert check(study(), dimensions=1).alpha_aggregate == 0.05
     assert check(study('claims = {dimensions = ["aggregate", "risk"]}')).alpha_aggregate == pytest.approx(0.04)
@@ -164,24 +134,18 @@ def test_the_gap_of_a_leader_is_found_as_often_as_stated(study):
         d = rng.normal(gap, 1 / math.sqrt(10), (studies, 12))
         low, high = stats.binom.ppf([0.0005, 0.9995], studies, 0.8)
         assert low <= (stats.ttest_1samp(d, 0, axis=1).pvalue <= level).sum() <= high
-
-
-def test_own_variance_borrows_nothing(study):
+    # Own variance borrows nothing.
     found = check(study('inference = {test = "own-variance"}'), clusters=12)
     assert (found.test, found.reach_borrowed) == ("own-variance", None)
     assert found.reach == check(study(), clusters=12).reach
-
-
-def test_two_agents_and_three_clusters_have_nothing_to_borrow(study):
+    # Two agents and three clusters have nothing to borrow.
     two = check(study(), agents=2, clusters=12)
     assert two.reach_borrowed == two.reach
     assert two.reach.leader == two.reach.pair
     three = check(study(), clusters=3)
     assert three.reach_borrowed == three.reach
     assert three.reach_half is None
-
-
-def test_two_clusters_are_hopeless(study):
+    # Two clusters are hopeless.
     found = check(study(), clusters=2)
     assert found.hopeless == ("orders",)
     assert found.can_never_reject
@@ -196,9 +160,7 @@ def test_nothing_is_hopeless_where_nobody_claims_an_order(study):
     found = check(study("claims = {first = false, pairs = false}"), clusters=2)
     assert not found.can_never_reject
     assert found.warnings[0].startswith("this study cannot rank agents")
-
-
-def test_clusters_that_follow_each_other_need_twelve(study):
+    # Clusters that follow each other need twelve.
     plan = study('inference = {cluster_order = "consecutive"}')
     found = check(plan, clusters=11)
     assert found.hopeless == ("orders",)
@@ -211,9 +173,7 @@ def test_clusters_that_follow_each_other_need_twelve(study):
     assert season.reach_borrowed is None
     assert season.reach_half.leader == minimum_detectable_gap(1 / 10, 5, 0.02)
     assert check(plan, clusters=23).reach_half is None
-
-
-def test_clusters_with_dates_follow_each_other(study):
+    # Clusters with dates follow each other.
     weeks = [f"2026-W{week:02d}" for week in range(1, 12)]
     pairs = [11] * 6
     dated = preflight(study(), 4, 6, pairs, pairs, clusters=weeks)
@@ -236,14 +196,10 @@ def test_pairs_that_hardly_meet_and_missing_outsiders_are_said(study):
     assert found.conflicted == 6
     some = check(study(), clusters=6, agent_families={"a": "north", "b": "other", "c": "c", "d": "d"})
     assert (some.conflicted, some.warnings) == (3, ())
-
-
-def test_one_judge_family_is_said(study):
+    # One judge family is said.
     (warning,) = check(study(judges={"auditor": "north", "reader": "north"}), clusters=6).warnings
     assert warning == "one judge family: agreement is not measurable, and no order can be claimed"
-
-
-def test_agents_that_never_meet_detect_nothing(study):
+    # Agents that never meet detect nothing.
     found = check(study(), clusters=0, cycles=0)
     assert found.reach is None
     assert found.can_never_reject
@@ -297,16 +253,12 @@ def test_the_normal_approximation_asks_for_too_little(clusters, short):
 def test_with_many_degrees_of_freedom_it_is_the_normal_one():
     z = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
     assert minimum_detectable_gap(1.0, 1e7, 0.05) == pytest.approx(z, abs=1e-5)
-
-
-def test_it_is_found_by_simulation():
+    # It is found by simulation.
     gap = minimum_detectable_gap(1.0, 5, 0.01)
     values = np.random.default_rng(1).normal(gap, math.sqrt(6), (40_000, 6))
     p = stats.ttest_1samp(values, 0, axis=1).pvalue
     assert (p <= 0.01).mean() == pytest.approx(0.8, abs=0.008)
-
-
-def test_it_is_in_the_unit_of_the_standard_error_and_grows_with_what_is_asked():
+    # It is in the unit of the standard error and grows with what is asked.
     assert minimum_detectable_gap(0.2, 7, 0.05) == pytest.approx(2 * minimum_detectable_gap(0.1, 7, 0.05))
     assert minimum_detectable_gap(1, 7, 0.05, power=0.9) > minimum_detectable_gap(1, 7, 0.05)
     assert minimum_detectable_gap(1, 7, 0.01) > minimum_detectable_gap(1, 7, 0.05)
@@ -316,15 +268,10 @@ def test_it_is_in_the_unit_of_the_standard_error_and_grows_with_what_is_asked():
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
-        ({"se": 0.0}, "se"),
-        ({"se": math.nan}, "se"),
-        ({"df": -1.0}, "df"),
-        ({"df": math.inf}, "df"),
-        ({"alpha": 0.0}, "alpha"),
-        ({"power": 1.0}, "power"),
-        ({"power": 0.05}, "above alpha"),
+        ({"se": 0.0}, "se"), ({"se": math.nan}, "se"), ({"df": -1.0}, "df"), ({"df": math.inf}, "df"),
+        ({"alpha": 0.0}, "alpha"), ({"power": 1.0}, "power"), ({"power": 0.05}, "above alpha"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_said(arguments, name):
     with pytest.raises(InputError, match=name):
         minimum_detectable_gap(**{"se": 0.1, "df": 4.0, "alpha": 0.05, "power": 0.8} | arguments)
@@ -332,17 +279,10 @@ def test_what_is_wrong_is_said(arguments, name):
 
 # Records extended for planning: what is there stays, and what is added looks like it
 
-TRUTH = Truth(
-    composers=(Composer("ash", 3.3), Composer("birch", 3.0), Composer("cedar", 2.8)),
-    panel=(
-        Panelist("auditor", "north", severity=0.1, trials=2, trial_noise=Spread(0.6, 0.0)),
-        Panelist("reader", "south", severity=-0.1),
-        Panelist("skeptic", "east", disagreement=Spread(0.6, 0.3)),
-    ),
-    dimensions=("clarity", "evidence", "risk"),
-    clusters=20,
-    cycles=20,
-)
+TRUTH = Truth(composers=(Composer("ash", 3.3), Composer("birch", 3.0), Composer("cedar", 2.8)),
+    panel=(Panelist("auditor", "north", severity=0.1, trials=2, trial_noise=Spread(0.6, 0.0)), Panelist("reader",
+    "south", severity=-0.1), Panelist("skeptic", "east", disagreement=Spread(0.6, 0.3))), dimensions=("clarity",
+    "evidence", "risk"), clusters=20, cycles=20)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -364,7 +304,7 @@ def kappa(table):
     return mean_pairwise_kappa(categories_of(table.stacked[:, :, 0]))
 
 
-def test_the_fit_is_near_the_truth(fitted):
+def test_the_fit_is_near_the_truth(fitted, table, components):
     for part in ("cycle", "interaction", "residual"):
         found, planted = getattr(fitted, part), getattr(TRUTH, part)
         np.testing.assert_allclose(found.sd, planted.sd, atol=0.06)
@@ -374,14 +314,10 @@ def test_the_fit_is_near_the_truth(fitted):
         assert judge.severity == pytest.approx(planted.severity, abs=0.05)
     assert fitted.panel[0].trial_noise.sd == pytest.approx(0.6, abs=0.05)
     assert (fitted.clusters, fitted.cycles) == (20, 20)
-
-
-def test_a_study_from_the_fit_agrees_as_much_as_the_records(table, fitted):
+    # A study from the fit agrees as much as the records.
     again = simulate_scores(fitted, np.random.default_rng(2))
     assert kappa(again) == pytest.approx(kappa(table), abs=0.05)
-
-
-def test_agents_without_common_cycles_cannot_be_fitted(table, components):
+    # Agents without common cycles cannot be fitted.
     keep = (table.agent == 0) == (table.cluster < 10)
     parts = {name: getattr(table, name)[keep] for name in ("agent", "cycle", "cluster", "scores", "mean")}
     with pytest.raises(NotMeasurableError, match="without common cycles"):
@@ -389,9 +325,7 @@ def test_agents_without_common_cycles_cannot_be_fitted(table, components):
     absent = replace(table, agents=(*table.agents, "elm"))
     with pytest.raises(NotMeasurableError, match="no scored trajectory of elm"):
         fitted_truth(absent, components)
-
-
-def test_levels_are_drawn_as_widely_as_they_are_uncertain(table, fitted, components):
+    # Levels are drawn as widely as they are uncertain.
     draws = np.array([drawn_truth(table, fitted, components, np.random.default_rng(k)).means for k in range(400)])
     np.testing.assert_allclose(draws.mean(axis=0), fitted.means, atol=0.03)
     interaction, residual = fitted.interaction.sd[0], fitted.residual.sd[0]
@@ -399,7 +333,7 @@ def test_levels_are_drawn_as_widely_as_they_are_uncertain(table, fitted, compone
     assert at_least * 0.9 < draws[:, 0, 0].std() < at_least * 1.4
 
 
-def test_levels_that_differ_by_chance_are_pulled_together():
+def test_levels_that_differ_by_chance_are_pulled_together(table, components):
     equal = replace(TRUTH, composers=tuple(replace(one, means=3.0) for one in TRUTH.composers), clusters=3, cycles=4)
     for seed in range(20):
         few = simulate_scores(equal, np.random.default_rng(seed))
@@ -410,9 +344,7 @@ def test_levels_that_differ_by_chance_are_pulled_together():
         assert spread < np.ptp(fitted.means.mean(axis=1)) + 0.1
         if components.part("agent").variance == 0:
             assert spread < 1e-9
-
-
-def test_one_agent_keeps_its_level(table, components):
+    # One agent keeps its level.
     alone = simulate_scores(replace(TRUTH, composers=TRUTH.composers[:1]), np.random.default_rng(1))
     found = variance_components(alone)
     fitted = fitted_truth(alone, found)
@@ -431,9 +363,7 @@ def test_new_cycles_go_below_the_records(table, fitted):
     assert len(set(both.trajectories)) == both.n
     with pytest.raises(InputError, match="joined: agents: must be the same in both tables"):
         joined(table, replace(more, agents=("x", "y", "z")), np.random.default_rng(1))
-
-
-def test_new_records_have_formats_that_their_agents_used(table, fitted):
+    # New records have formats that their agents used.
     mixed = replace(table, formats=("v1", "v2"), format=(table.agent == 1).astype(np.int64))
     more = simulate_scores(replace(fitted, clusters=1, cycles=5), np.random.default_rng(3))
     both = joined(mixed, more, np.random.default_rng(4))
@@ -450,9 +380,7 @@ def test_another_judge_agrees_as_the_panel_does(table, fitted, components):
     assert np.mean(with_it) == pytest.approx(kappa(table), abs=0.06)
     with pytest.raises(InputError, match="must be a new one"):
         with_judge(table, fitted, components, "reader", "west", np.random.default_rng(5))
-
-
-def test_more_trials_average_out_what_changes_between_them(table, fitted):
+    # More trials average out what changes between them.
     longer = with_trials(table, fitted, "auditor", 8, np.random.default_rng(6))
     assert longer.trials["auditor"].shape == (table.n, 10)
     np.testing.assert_array_equal(longer.scores[:, 1:], table.scores[:, 1:])
@@ -461,9 +389,7 @@ def test_more_trials_average_out_what_changes_between_them(table, fitted):
     for found, wanted in ((kappa(longer), kappa(real)), (longer.scores[:, 0].std(), real.scores[:, 0].std())):
         assert found == pytest.approx(wanted, abs=0.05)
     assert kappa(longer) > kappa(table)
-
-
-def test_missing_trials_are_drawn_again(table, fitted):
+    # Missing trials are drawn again.
     some = replace(table, trials={**table.trials, "auditor": table.trials["auditor"][:10]})
     assert with_trials(some, fitted, "auditor", 1, np.random.default_rng(8)).trials["auditor"].shape == (table.n, 3)
 
@@ -520,9 +446,7 @@ def test_names_are_sorted_and_columns_go_with_them():
     assert table.weights.tolist() == [0.25, 0.75]
     ash = table.scores[table.agent == 0].mean(axis=(0, 1))
     assert ash == pytest.approx([4.0, 2.0], abs=0.2)
-
-
-def test_equal_seeds_give_equal_tables_and_digests():
+    # Equal seeds give equal tables and digests.
     one, other, third = simulated(PLAIN), simulated(PLAIN), simulated(PLAIN, 2)
     np.testing.assert_array_equal(one.scores, other.scores)
     assert one.digest == other.digest != third.digest
@@ -554,9 +478,7 @@ def test_severities_halos_and_bonuses_are_added():
     shared = found - found.mean()
     expected = np.array([[2.5, 3.4, 3.0], [2.5, 3.0, 3.3]])
     np.testing.assert_allclose(shared, expected - expected.mean(), atol=0.05)
-
-
-def test_terse_texts_are_marked_down():
+    # Terse texts are marked down.
     composer = Composer("ash", 3.5, tokens=60.0, token_spread=0.5)
     truth = replace(
         PLAIN, composers=(composer,), panel=(Panelist("auditor", "north", terse_penalty=1.0),), clusters=200
@@ -566,38 +488,30 @@ def test_terse_texts_are_marked_down():
     assert terse.mean() == pytest.approx(0.5, abs=0.05)
     score = table.scores.mean(axis=(1, 2))
     assert score[terse].mean() - score[~terse].mean() == pytest.approx(-1.0, abs=0.1)
-
-
-def test_agents_attend_as_often_as_planted():
+    # Agents attend as often as planted.
     composers = (Composer("ash", 3.0, attendance=0.3), Composer("birch", 3.0))
     table = simulated(replace(PLAIN, composers=composers, clusters=100))
     counts = np.bincount(table.agent)
     assert counts[1] == 1000
     assert counts[0] == pytest.approx(300, abs=3.3 * math.sqrt(1000 * 0.3 * 0.7))
     assert len(table.cycles) == 1000
-
-
-def test_cycles_that_nobody_attended_are_not_there():
+    # Cycles that nobody attended are not there.
     table = simulated(replace(PLAIN, composers=(Composer("ash", 3.0, attendance=0.1),)))
     assert len(table.cycles) == table.n == len(np.unique(table.cycle))
     assert table.cluster.max() == len(table.clusters) - 1
 
 
-def test_shared_draws_move_all_dimensions_together():
+def test_shared_draws_move_all_dimensions_together(study):
     together = Spread(0.7, 1.0).draw(np.random.default_rng(1), (50,), 3)
     assert np.ptp(together, axis=1).max() < 1e-12
     half = Spread((0.5, 1.0), 0.5).draw(np.random.default_rng(1), (40_000,), 2)
     np.testing.assert_allclose(half.std(axis=0), [0.5, 1.0], rtol=0.02)
     assert np.corrcoef(half.T)[0, 1] == pytest.approx(0.5, abs=0.02)
-
-
-def test_equal_levels_are_tie_classes():
+    # Equal levels are tie classes.
     truth = replace(PLAIN, composers=(Composer("a", 3.0), Composer("b", 2.0), Composer("c", (3.0, 3.0))))
     assert truth.tie_classes() == (("a", "c"),)
     assert truth.calls == 5 * 10 * 3 * 3
-
-
-def test_it_can_be_analysed(study):
+    # It can be analysed.
     names = {item.name for item in analyse(simulated(PLAIN), study(), rng=np.random.default_rng(1))}
     assert {"kappa.mean_pairwise", "contrast", "lofo.rho"} <= names
 
@@ -607,8 +521,7 @@ def test_it_can_be_analysed(study):
     [
         ({"composers": ()}, r"composers: at least one is needed \(got 0\)"),
         ({"panel": (Panelist("a", "x"), Panelist("a", "y"))}, "panel: each needs a name of its own"),
-        ({"clusters": 0}, r"clusters: must be at least 1 \(got 0\)"),
-        ({"cycles": -1}, "cycles"),
+        ({"clusters": 0}, r"clusters: must be at least 1 \(got 0\)"), ({"cycles": -1}, "cycles"),
         ({"residual": Spread(-0.1)}, r"residual.sd: must be finite and at least 0 \(got -0.1\)"),
         ({"cycle": Spread(0.1, 1.5)}, "cycle.correlation: must lie in 0..1"),
         ({"interaction": Spread((0.1, 0.2, 0.3))}, "interaction.sd: must have one entry for each of the 2 dimensions"),
@@ -618,10 +531,9 @@ def test_it_can_be_analysed(study):
         ({"composers": (Composer("a", tokens=0.0),)}, "tokens must be above 0"),
         ({"panel": (Panelist("a", "x", trials=0),)}, "a.trials: must be at least 1"),
         ({"panel": (Panelist("a", "x", trial_noise=Spread(math.inf)),)}, "a.trial_noise.sd"),
-        ({"weights": (1.0,)}, "weights: must be 2 finite numbers"),
-        ({"weights": (0.0, 0.0)}, "weights"),
+        ({"weights": (1.0,)}, "weights: must be 2 finite numbers"), ({"weights": (0.0, 0.0)}, "weights"),
     ],
-)
+)  # fmt: skip
 def test_a_truth_says_what_is_wrong_with_it(parts, message):
     with pytest.raises(InputError, match=message):
         replace(PLAIN, **parts)

@@ -14,19 +14,12 @@ from made_cells import band
 from scipy import stats
 from slow_orders import AGENTS, NAMES, changed, get, run, unusable
 
+# isort: off
 from assaymark.errors import InputError
 from assaymark.metrology import (
-    ProbePlan,
-    agent_effects,
-    analyse,
-    anchor_measurements,
-    cluster_t,
-    contested,
-    holm,
-    probe_measurements,
-    score_table,
+    ProbePlan, agent_effects, analyse, anchor_measurements, cluster_t, contested, holm, probe_measurements, score_table,
     stratified,
-)
+)  # fmt: skip
 from assaymark.records import Measurement
 
 PROBE = '[stability.probe]\nname = "outsider"\nmodel = "reference/outsider"\nfamily = "west"\n'
@@ -87,30 +80,24 @@ def test_when_the_outside_judge_is_needed_and_for_which_pairs(plan, found, neede
     assert (result.needed, list(result.pairs)) == (needed, pairs)
 
 
-def test_every_pair_that_any_drop_reverses_is_covered_once(plan):
+def test_every_pair_that_any_drop_reverses_is_covered_once(plan, study):
     found = [rho(0.2), rho(1.0, "south")]
     found += [drop("a", "b", -0.1), drop("a", "b", -0.2, "south"), drop("a", "c", 0.1), drop("a", "c", -0.1, "south")]
     found += [drop("b", "c", -0.1, "south", "risk")]
     result = contested(found, plan)
     assert result.pairs == (("aggregate", "a", "b"), ("aggregate", "a", "c"), ("risk", "b", "c"))
     assert result.rho == {"north": 0.2, "south": 1.0}
-
-
-def test_the_smallest_rho_of_each_family_counts(plan):
+    # The smallest rho of each family counts.
     result = contested([rho(0.95), rho(0.4, dimension="risk"), rho(None, dimension="clarity")], plan)
     assert (result.needed, result.rho, result.worst) == (True, {"north": 0.4}, {"north": "risk"})
     assert result.reason == "without north rho is 0.4 on risk: below 0.9"
-
-
-def test_dimensions_that_nobody_claims_do_not_matter(study):
+    # Dimensions that nobody claims do not matter.
     plan = study(PROBE + '[claims]\ndimensions = ["clarity"]\n')
     found = [rho(0.1), drop("a", "b", -0.1), rho(1.0, dimension="clarity"), drop("a", "b", 0.2, dimension="clarity")]
     assert contested(found, plan) == ProbePlan(
         (), {"north": 1.0}, False, "no drop brings rho below 0.9 or reverses a resolved contrast", {"north": "clarity"}
     )
-
-
-def test_the_limit_is_the_plans(study):
+    # The limit is the plans.
     assert contested([rho(0.7)], study("[stability]\nrho = 0.6")).needed is False
     assert contested([rho(0.5)], study("[stability]\nrho = 0.6")).needed is True
 
@@ -182,16 +169,12 @@ def test_a_probe_is_a_paired_cluster_t_test(plan):
     assert found.detail["cluster_sums"]["w3"] == [pytest.approx(sum(gaps[30:40])), 10]
     assert (state.value, state.state, state.detail["pairs"]) == (1.0, "ok", [["aggregate", "ash", "birch"]])
     assert state.detail["rho"] == {"north": 0.2}
-
-
-def test_the_other_direction_is_the_negative(plan):
+    # The other direction is the negative.
     parts = probed(np.random.default_rng(2), 0.3)
     turned = replace(NEEDED, pairs=(("aggregate", "birch", "ash"),))
     (_, one), (_, other) = (list(probe_measurements(p, **parts, study=plan)) for p in (NEEDED, turned))
     assert (one.value, one.low, one.high) == pytest.approx((-other.value, -other.high, -other.low))
-
-
-def test_only_common_cycles_that_were_scored_count(plan):
+    # Only common cycles that were scored count.
     parts = probed(np.random.default_rng(3), 0.3)
     for k in range(40):
         parts["scores"].pop(f"ash{k:03d}" if k % 2 else f"birch{k:03d}")
@@ -199,9 +182,7 @@ def test_only_common_cycles_that_were_scored_count(plan):
     assert found.n == 10
     assert "one common cluster" in found.method
     assert (found.low, found.high, found.detail["p"]) == (None, None, 1.0)
-
-
-def test_a_pair_without_common_cycles_is_a_state(plan):
+    # A pair without common cycles is a state.
     parts = probed(np.random.default_rng(4), 0.3)
     both = replace(NEEDED, pairs=(("risk", "ash", "birch"), ("aggregate", "ash", "elm"), ("unknown", "ash", "birch")))
     _, flat, never, unknown = probe_measurements(both, **parts, study=plan)
@@ -214,12 +195,11 @@ def test_a_pair_without_common_cycles_is_a_state(plan):
 @pytest.mark.parametrize(
     ("needed", "committed", "asked", "state"),
     [
-        (False, True, True, "not needed: rho"),
-        (False, False, False, "not needed: rho"),
+        (False, True, True, "not needed: rho"), (False, False, False, "not needed: rho"),
         (True, False, False, "not committed: the plan names no outside judge, and rho"),
         (True, True, False, "not measured: outsider has given no usable score"),
     ],
-)
+)  # fmt: skip
 def test_states_of_the_probe(study, needed, committed, asked, state):
     parts = (
         probed(np.random.default_rng(5), 0.3) if asked else {"scores": {}, "agents": {}, "cycles": {}, "clusters": {}}
@@ -266,10 +246,7 @@ def test_levels_under_one_judge_are_those_of_a_panel_of_one(halo):
                 assert m.value == pytest.approx(level)
                 assert m.low < m.value < m.high
                 assert (m.n, m.n_of, m.unit) == (50, "decisions", "rubric points")
-
-
-def test_rankings_of_two_judges_are_compared(halo):
-    table, found = halo
+    # Rankings of two judges are compared.
     for k, name in enumerate(NAMES):
         levels = [[table.stacked[table.agent == a, j, k].mean() for a in range(4)] for j in range(3)]
         for a, b in ((0, 1), (0, 2), (1, 2)):
@@ -353,9 +330,7 @@ def test_a_milder_level_finds_more(make, study):
         for alpha in (0.001, 0.2)
     )
     assert set(strict) < set(mild)
-
-
-def test_renaming_judges_and_agents_renames_the_results(make, study):
+    # Renaming judges and agents renames the results.
     decisions, judgments = with_halo(make)
     _, one = run((decisions, judgments), study())
     names = {"ash": "z", "birch": "y", "cedar": "x", "elm": "w", "auditor": "c", "reader": "b", "skeptic": "a"}
@@ -368,9 +343,7 @@ def test_renaming_judges_and_agents_renames_the_results(make, study):
             labels["a"], labels["b"] = sorted((labels["a"], labels["b"]))
         if m.name in ("single.rho", "single.level", "single.discoveries", "panel.discoveries", "rank.first"):
             assert get(other, m.name, **labels).value == pytest.approx(m.value, abs=1e-9)
-
-
-def test_one_judge_is_its_own_panel(make, study):
+    # One judge is its own panel.
     decisions, judgments = make(effects=(0.9, 0.1, 0.0, 0.0))
     only = [j for j in judgments if j.judge == "auditor"]
     _, found = run((decisions, only), study())
@@ -435,11 +408,7 @@ def test_a_subsample_is_fair(counts, size, seed):
         assert set(places) == set(counts)
     for one, other in ((a, b) for a in counts for b in counts if counts[a] >= counts[b]):
         assert places[one] >= places[other] - 1  # a larger stratum never gets clearly less
-
-
-@given(sizes, st.integers(1, 300), st.integers(0, 99))
-def test_a_subsample_depends_on_the_generator_alone(counts, size, seed):
-    strata = strata_of(counts)
+    # A subsample depends on the generator alone.
     backwards = dict(reversed(strata.items()))
     assert stratified(strata, size, np.random.default_rng(seed)) == stratified(
         backwards, size, np.random.default_rng(seed)
@@ -451,23 +420,16 @@ def test_shares_of_the_seed_design():
     strata = strata_of({(agent, cluster): 50 for agent in "abcd" for cluster in ("w1", "w2", "w3", "w4", "w5")})
     sample = stratified(strata, 120, np.random.default_rng(1))
     assert set(Counter(strata[name] for name in sample).values()) == {6}
-
-
-def test_proportions_are_kept():
+    # Proportions are kept.
     strata = strata_of({("a", "w1"): 600, ("b", "w1"): 300, ("c", "w1"): 100})
     sample = stratified(strata, 100, np.random.default_rng(1))
     assert Counter(strata[name][0] for name in sample) == {"a": 60, "b": 30, "c": 10}
-
-
-def test_every_trajectory_of_a_stratum_is_as_likely():
+    # Every trajectory of a stratum is as likely.
     strata = strata_of({("a", "w1"): 5, ("b", "w1"): 5})
     drawn = Counter(name for seed in range(2000) for name in stratified(strata, 4, np.random.default_rng(seed)))
     low, high = band(2000, 0.4)
     assert all(low <= drawn[name] <= high for name in strata)
-
-
-def test_left_over_places_favour_nobody():
-    """Three strata, four places: each gets the fourth in a third of the draws, whatever its name."""
+    # Three strata, four places: each gets the fourth in a third of the draws, whatever its name.
     strata = strata_of({(agent, "w1"): 10 for agent in "abc"})
     extra: Counter[str] = Counter()
     for seed in range(900):
@@ -524,13 +486,11 @@ def test_the_shift_is_a_paired_cluster_t_test(anchor_plan):
     assert found["aggregate"].value == pytest.approx((shift.value + found["clarity"].value) / 2)
 
 
-def test_the_aggregate_has_the_plans_weights(study):
+def test_the_aggregate_has_the_plans_weights(study, anchor_plan):
     before, after, agents, groups = graded(np.random.default_rng(2))
     found = anchor_run(before, after, agents, groups, study("[rubric.weights]\nlimits = 3\nclarity = 1"))
     assert found["aggregate"].value == pytest.approx(0.75 * found["limits"].value + 0.25 * found["clarity"].value)
-
-
-def test_an_aggregate_handed_in_is_not_a_dimension(anchor_plan):
+    # An aggregate handed in is not a dimension.
     before, after, agents, groups = graded(np.random.default_rng(3))
     with_it = {name: {**scores, "aggregate": 1.0} for name, scores in before.items()}
     assert anchor_run(with_it, after, agents, groups, anchor_plan) == anchor_run(
@@ -563,16 +523,12 @@ def test_agents_that_tie_have_no_order_to_turn(anchor_plan):
     after = {n: {"limits": 1.0 if n[0] == "a" else 2.0} for n in names}
     detail = anchor_run(before, after, agents, groups, anchor_plan)["limits"].detail
     assert (detail["order_before"], detail["order_after"], detail["flips"]) == (["a", "b"], ["b", "a"], 0)
-
-
-def test_only_trajectories_with_both_gradings_count(anchor_plan):
+    # Only trajectories with both gradings count.
     before, after, agents, groups = graded(np.random.default_rng(4))
     lone = {**before, "only-before": {"limits": 1.0, "clarity": 1.0}}
     more = {**after, "only-after": {"limits": 5.0, "clarity": 5.0}}
     assert anchor_run(lone, more, agents, groups, anchor_plan) == anchor_run(before, after, agents, groups, anchor_plan)
-
-
-def test_nothing_graded_twice_is_a_state(anchor_plan):
+    # Nothing graded twice is a state.
     found = anchor_run({"t": {"limits": 3.0}}, {}, {}, {}, anchor_plan)
     assert list(found) == ["aggregate", "limits"]
     for m in found.values():
@@ -589,14 +545,12 @@ def test_one_cluster_has_no_interval(anchor_plan, n):
     assert (found.detail["sd_before"] is None) == (n == 1)
 
 
-def test_a_judge_that_gives_one_grade_has_no_spread_ratio(anchor_plan):
+def test_a_judge_that_gives_one_grade_has_no_spread_ratio(anchor_plan, study):
     before, after, agents, groups = graded(np.random.default_rng(5))
     constant = {name: {"limits": 3.0, "clarity": 3.0} for name in before}
     detail = anchor_run(constant, after, agents, groups, anchor_plan)["limits"].detail
     assert (detail["sd_before"], detail["sd_ratio_low"], detail["sd_ratio_high"]) == (0.0, None, None)
-
-
-def test_gradings_must_name_the_same_dimensions(anchor_plan, study):
+    # Gradings must name the same dimensions.
     before, after, agents, groups = graded(np.random.default_rng(6))
     after["t0001"] = {"limits": 3.0}
     with pytest.raises(InputError, match="t0001: both gradings must name clarity, limits"):
@@ -604,9 +558,7 @@ def test_gradings_must_name_the_same_dimensions(anchor_plan, study):
     before, after, agents, groups = graded(np.random.default_rng(6))
     with pytest.raises(InputError, match="weights: must be one for each of clarity, limits"):
         anchor_run(before, after, agents, groups, study("[rubric.weights]\nlimits = 1"))
-
-
-def test_planted_shift_and_spread_are_recovered_at_the_stated_rate(anchor_plan):
+    # Planted shift and spread are recovered at the stated rate.
     shift = ratio = 0
     truth = np.sqrt((0.5**2 + 0.4**2 + 0.1**2) / 0.5**2)
     for seed in range(200):

@@ -13,22 +13,12 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
+# isort: off
 from assaymark.errors import InputError
 from assaymark.metrology import (
-    agent_effects,
-    analyse,
-    cluster_differences,
-    equivalence_p,
-    holm,
-    order_analysis,
-    publish_orders,
-    rank_intervals,
-    score_table,
-    serial_contrasts,
-    shaffer_pooled,
-    stability_state,
-    table_contrasts,
-)
+    agent_effects, analyse, cluster_differences, equivalence_p, holm, order_analysis, publish_orders, rank_intervals,
+    score_table, serial_contrasts, shaffer_pooled, stability_state, table_contrasts,
+)  # fmt: skip
 from assaymark.metrology.panel import Design, rank_shares
 
 AGENTS = ("ash", "birch", "cedar", "elm")
@@ -94,9 +84,7 @@ def test_drawn_shares_come_close_to_drawing_means():
     totals = np.round(sums @ np.random.default_rng(2).multinomial(9, np.full(9, 1 / 9), 20_000).T, 9)
     best = totals == totals.max(axis=0)
     assert found[:, 0, 0] == pytest.approx((best / best.sum(axis=0)).mean(axis=1), abs=0.02)
-
-
-def test_resamples_that_leave_agents_apart_do_not_count():
+    # Resamples that leave agents apart do not count.
     # The second agent was in the first two of three clusters only: 1 draw in 27 holds none of them.
     agent, cycle = np.array([0, 0, 0, 1, 1]), np.array([0, 1, 2, 0, 1])
     design = Design.of(np.array([[3.0], [3.0], [3.0], [2.0], [4.0]]), agent, cycle, np.arange(3), 2)
@@ -221,16 +209,12 @@ def test_dimensions_share_alpha_until_every_pair_of_the_aggregate_is_published()
     assert order_analysis({"aggregate": steep, "risk": steep}, share=0.5).alpha_aggregate == 0.025
     p = {name: [one.p for one in shut.scales[name].values()] for name in ("risk", "tone")}
     assert {name: tuple(values) for name, values in shaffer_pooled(p, 4).items()} == shut.dimension_p_adjusted
-
-
-def test_with_all_of_alpha_for_the_aggregate_dimensions_wait_for_the_gate():
+    # With all of alpha for the aggregate dimensions wait for the gate.
     steep = np.tile([4.0, 3.0, 2.0, 1.0], (8, 1)) + scores(2) / 10
     waiting = order_analysis({"aggregate": scores(1), "risk": steep}, share=1)
     assert (waiting.alpha_aggregate, waiting.alpha_dimensions, waiting.dimension_order["risk"]) == (0.05, 0.0, ())
     assert len(order_analysis({"aggregate": steep, "risk": steep}, share=1).dimension_order["risk"]) == 6
-
-
-def test_a_floor_stops_an_order_and_leaves_the_test_as_it_is():
+    # A floor stops an order and leaves the test as it is.
     table = scores(3, lead=1.0)
     free = order_analysis({"aggregate": table})
     held = order_analysis({"aggregate": table}, p_floor={"aggregate": {(0, 2): 0.3, "0-3": 1e-9}})
@@ -285,22 +269,16 @@ def test_equivalence_is_that_of_another_library():
     found = order_analysis({"aggregate": table})
     assert found.equivalence_p_adjusted == pytest.approx([max(lower[1], upper[1])])
     assert found.equivalent == ((0, 1),)
-
-
-def test_equivalence_may_need_another_p_to_be_small_too():
+    # Equivalence may need another p to be small too.
     table = scores(7, 12, 3, sd=0.1)
     assert len(order_analysis({"aggregate": table}).equivalent) == 3
     assert (0, 2) not in order_analysis({"aggregate": table}, p_eq_floor={(0, 2): 0.06}).equivalent
     assert order_analysis({"aggregate": table}, margin=0.001).equivalent == ()
-
-
-def test_equivalence_without_spread_is_by_sign():
+    # Equivalence without spread is by sign.
     assert equivalence_p(0.2, 0.0, None, 6, 0.3) == 2**-6
     assert equivalence_p(0.3, 0.0, NAN, 6, 0.3) == 1
     assert equivalence_p(None, None, None, 2, 0.3) == 1
-
-
-def test_the_margin_is_a_share_of_the_range():
+    # The margin is a share of the range.
     assert order_analysis({"aggregate": scores(8)}).margin == pytest.approx(0.3)
     assert order_analysis({"aggregate": scores(8)}, score_range=(0, 100)).margin == 7.5
     assert order_analysis({"aggregate": scores(8)}, margin=0.2).margin == 0.2
@@ -315,22 +293,16 @@ def test_intervals_are_students():
     assert (same.interval(), same.p, same.se, same.df) == (None, 0.125, 0.0, None)
     never = order_analysis({"aggregate": [[3, None], [None, 2]]}).scales["aggregate"][0, 1]
     assert (never.interval(), never.difference, never.clusters, never.p) == (None, None, 0, 1.0)
-
-
-def test_one_agent_has_no_order():
+    # One agent has no order.
     found = order_analysis({"aggregate": [[3.0], [4.0]]})
     assert (found.first, found.order, found.rank_interval, found.top_set) == (None, (), ((1, 1),), (0,))
     assert found.scales == {"aggregate": {}}
-
-
-def test_two_agents_are_one_t_test():
+    # Two agents are one t test.
     table = scores(10, 6, 2, lead=0.4)
     found = order_analysis({"aggregate": table})
     assert found.p_adjusted == pytest.approx([stats.ttest_rel(table[:, 0], table[:, 1]).pvalue])
     assert (found.first, found.rank_interval) == (0, ((1, 1), (2, 2)))
-
-
-def test_all_scores_equal_give_no_order():
+    # All scores equal give no order.
     found = order_analysis({"aggregate": np.full((5, 4), 3.0)})
     assert (set(found.p_adjusted), found.first, found.order) == ({1.0}, None, ())
     assert len(found.equivalent) == 0  # 2^-5 over six pairs is no evidence yet
@@ -340,8 +312,7 @@ def test_all_scores_equal_give_no_order():
 @pytest.mark.parametrize(
     ("drops", "expected"),
     [
-        ({}, ("not measurable", ())),
-        ({"a": (0.4, 0.001)}, ("not measurable", ())),
+        ({}, ("not measurable", ())), ({"a": (0.4, 0.001)}, ("not measurable", ())),
         ({"a": (0.4, 0.05), "b": (0.4, 0.01)}, ("stable", ())),
         ({"a": (0.4, 0.051), "b": (0.4, 0.01)}, ("rests on", ("a",))),
         ({"a": (0.4, 0.034), "b": (0.4, 0.01), "c": (0.4, 0.033)}, ("rests on", ("a",))),
@@ -354,7 +325,7 @@ def test_all_scores_equal_give_no_order():
         ({"a": (NAN, 1.0), "b": (0.4, 0.01)}, ("reversed without", ("a",))),
         ({"a": (0.4, NAN), "b": (0.4, 0.01)}, ("rests on", ("a",))),
     ],
-)
+)  # fmt: skip
 def test_a_published_order_survives_every_family_or_says_on_whom_it_rests(drops, expected):
     assert stability_state(0.4, drops) == expected
     turned = {name: (None if drop[0] is None else -drop[0], *drop[1:]) for name, drop in drops.items()}
@@ -373,29 +344,24 @@ TABLE = scores(11)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"scales": {}}, "must have an aggregate"),
-        ({"scales": {"risk": TABLE}}, "must have an aggregate"),
+        ({"scales": {}}, "must have an aggregate"), ({"scales": {"risk": TABLE}}, "must have an aggregate"),
         ({"scales": {"aggregate": []}}, "at least one element"),
         ({"scales": {"aggregate": [[1, 2], [1]]}}, "array of numbers"),
         ({"scales": {"aggregate": [["a", "b"]]}}, "array of numbers"),
         ({"scales": {"aggregate": [[math.inf, 1]]}}, "finite"),
-        ({"scales": {"aggregate": TABLE, "risk": TABLE[:, :2]}}, "same agents"),
-        ({"alpha": 0}, "alpha"),
-        ({"share": 0}, "share"),
-        ({"margin": -0.1}, "margin"),
-        ({"score_range": (5, 1)}, "score_range"),
+        ({"scales": {"aggregate": TABLE, "risk": TABLE[:, :2]}}, "same agents"), ({"alpha": 0}, "alpha"),
+        ({"share": 0}, "share"), ({"margin": -0.1}, "margin"), ({"score_range": (5, 1)}, "score_range"),
         ({"p_floor": {"risk": {}}}, "names no scale: risk"),
         ({"p_floor": {"aggregate": {(1, 0): 0.5}}}, r"pairs are \(i, j\)"),
         ({"p_floor": {"aggregate": {"a-b": 0.5}}}, r"pairs are \(i, j\)"),
-        ({"p_floor": {"aggregate": {(0, 1): 1.5}}}, "lie in 0..1"),
-        ({"p_eq_floor": {(0, 1): None}}, "lie in 0..1"),
+        ({"p_floor": {"aggregate": {(0, 1): 1.5}}}, "lie in 0..1"), ({"p_eq_floor": {(0, 1): None}}, "lie in 0..1"),
         ({"p_eq_floor": {(0, 4): 0.5}}, r"0 <= i < j < 4"),
         ({"differences": {"aggregate": np.zeros((5, 3))}}, "by 6 pairs"),
         ({"differences": {"aggregate": {(0, 1): {"w": math.inf}}}}, "finite"),
         ({"contrasts": {"aggregate": {(0, 1): {"p": 0.5, "gap": 0.1}}}}, r"5 pair\(s\) have none"),
         ({"contrasts": {"aggregate": {p: {"p": 2} for p in combinations(range(4), 2)}}}, "lie in 0..1"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_said(arguments, message):
     with pytest.raises(InputError, match=message):
         order_analysis(**{"scales": {"aggregate": TABLE}} | arguments)

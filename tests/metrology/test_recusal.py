@@ -10,16 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+# isort: off
 from assaymark.errors import InputError
 from assaymark.metrology import (
-    RecusalTest,
-    headline_p,
-    moderated_contrasts,
-    own_family,
-    recusal_contrast,
-    recusal_p,
-    serial_contrasts,
-)
+    RecusalTest, headline_p, moderated_contrasts, own_family, recusal_contrast, recusal_p, serial_contrasts,
+)  # fmt: skip
 
 OWN = np.eye(3, 4, dtype=int)
 
@@ -59,10 +54,7 @@ def test_the_contrast_is_the_mean_of_least_squares_in_each_cluster(seed):
         found = recusal_contrast(table, OWN, a, b)
         assert (found.clusters, found.estimate) == (len(values), pytest.approx(np.mean(values), abs=1e-10))
         assert found.p == pytest.approx(stats.ttest_1samp(values, 0).pvalue, abs=1e-10)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_own_family_is_least_squares_in_each_cluster(seed):
+    # Own family is least squares in each cluster.
     table = scores(seed, bonus=0.4)
     each = [least_squares(one, OWN, lambda j, k: OWN[j, k, None] * np.eye(3)[j])[0][-3:] for one in table]
     common = [least_squares(one, OWN, lambda j, k: OWN[j, k, None])[0][-1] for one in table]
@@ -110,15 +102,11 @@ def test_a_judge_counts_for_what_it_says_of_the_other_agents():
     chain = (table[:, 1, 0] - table[:, 1, 2]) - (table[:, 0, 1] - table[:, 0, 2])
     assert (found.estimate, found.free, found.judges) == (pytest.approx(chain.mean()), (), (0, 1))
     assert (found.direct, found.conflict) == (None, True)
-
-
-def test_a_judge_of_both_agents_is_not_one_that_scores_them_without_an_interest():
+    # A judge of both agents is not one that scores them without an interest.
     own = np.array([[1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]])
     found = recusal_contrast(scores(), own, 0, 1)
     assert (found.free, found.judges) == ((1, 2), (1, 2))
-
-
-def test_nobody_is_left_to_compare_two_agents_with_two_judges():
+    # Nobody is left to compare two agents with two judges.
     table = scores(judges=2, agents=2, own=np.eye(2))
     found = recusal_contrast(table, np.eye(2), 0, 1)
     assert (found.estimate, found.p, found.p_up, found.clusters, found.free) == (None, 1.0, 1.0, 0, ())
@@ -156,9 +144,7 @@ def test_a_favoured_family_has_no_order_left():
     assert all(p < 0.001 for p in found.p_holm)
     tests = recusal_p(table, OWN)
     assert all(abs(test.difference) < 0.1 and test.p > 0.01 for test in tests.values())
-
-
-def test_equal_agents_are_rarely_ordered_whatever_the_bonus():
+    # Equal agents are rarely ordered whatever the bonus.
     rejected = [
         test.p <= 0.05
         for seed in range(300)
@@ -193,15 +179,11 @@ def test_clusters_in_time_order_have_their_own_test():
     )
     alone, blocks = own_family(table, OWN).common, own_family(table, OWN, consecutive=True).common
     assert (alone.df, blocks.df, blocks.estimate) == (13, 3, pytest.approx(alone.estimate))
-
-
-def test_where_nothing_varies_the_sign_speaks():
+    # Where nothing varies the sign speaks.
     table = np.broadcast_to(np.array([[4.0, 3.0, 3.0]] * 3), (4, 3, 3))
     test = recusal_p(table, np.eye(3))[0, 1]
     assert (test.p, test.df, test.difference) == (2**-3, None, pytest.approx(1))
-
-
-def test_two_judges_with_an_agent_each_have_a_common_value_only():
+    # Two judges with an agent each have a common value only.
     found = own_family(scores(judges=2, agents=2, own=np.eye(2), bonus=0.4), np.eye(2))
     assert (found.judges, found.by_judge, found.p_holm) == ((0, 1), None, None)
     assert found.state.startswith("only a common value: ")
@@ -226,8 +208,7 @@ def test_own_family_leaves_out_clusters_that_do_not_show_it():
 @pytest.mark.parametrize(
     ("recusal", "length", "gap", "expected"),
     [
-        (None, None, None, (0.01, 0.01)),
-        ({"p": 0.03, "estimate": 0.2}, None, None, (0.03, 0.03)),
+        (None, None, None, (0.01, 0.01)), ({"p": 0.03, "estimate": 0.2}, None, None, (0.03, 0.03)),
         ({"p": 0.001, "estimate": -0.2}, None, None, (1.0, 1.0)),
         ({"p": 0.001, "estimate": 0.0}, None, None, (1.0, 1.0)),
         ({"p": 1.0, "estimate": None}, None, None, (0.01, 1.0)),
@@ -241,7 +222,7 @@ def test_own_family_leaves_out_clusters_that_do_not_show_it():
         (None, RecusalTest(5, "tested", 0.02, -0.3), None, (0.01, 1.0)),
         (None, RecusalTest(5, "tested", 0.02, 0.3), [0.01, 3.0], (0.01, 0.02)),
     ],
-)
+)  # fmt: skip
 def test_two_p_values_decide_an_order(recusal, length, gap, expected):
     assert headline_p(0.01, 0.4, recusal, length, 0.1, gap) == expected
     negative = {"p": 0.04, "estimate": -0.1}
@@ -254,13 +235,11 @@ def test_two_p_values_decide_an_order(recusal, length, gap, expected):
         ((scores(), OWN[:, :3], 0, 1), r"own: must hold 0 or 1 for each judge and agent \(3, 4\)"),
         ((scores(), 2 * OWN, 0, 1), "own: must hold 0 or 1"),
         ((scores(), OWN, 0, 4), "b: must be one of the agents 0..3"),
-        ((scores(), OWN, -1, 1), "a: must be a whole number"),
-        ((scores(), OWN, 1, 1), "another agent"),
-        ((scores()[0], OWN, 0, 1), "M: must have 3 axes"),
-        ((scores() * np.inf, OWN, 0, 1), "finite"),
+        ((scores(), OWN, -1, 1), "a: must be a whole number"), ((scores(), OWN, 1, 1), "another agent"),
+        ((scores()[0], OWN, 0, 1), "M: must have 3 axes"), ((scores() * np.inf, OWN, 0, 1), "finite"),
         (([[["x"]]], [[0]], 0, 1), "numbers"),
     ],
-)
+)  # fmt: skip
 def test_wrong_input_is_refused(arguments, message):
     with pytest.raises(InputError, match=message):
         recusal_contrast(*arguments)

@@ -15,19 +15,12 @@ from scipy import stats
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
+# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    alpha_report,
-    anchor_needed,
-    dstudy,
-    dstudy_variance,
-    generalizability,
-    icc,
-    judge_agent_variance,
-    krippendorff_alpha,
-    neighbour_blocks,
-    random_judges,
-)
+    alpha_report, anchor_needed, dstudy, dstudy_variance, generalizability, icc, judge_agent_variance,
+    krippendorff_alpha, neighbour_blocks, random_judges,
+)  # fmt: skip
 
 N = None
 KRIPPENDORFF = [
@@ -46,10 +39,9 @@ PARTS = {
 }  # fmt: skip
 
 ratings = arrays(
-    np.float64,
-    st.tuples(st.integers(1, 9), st.integers(1, 4)),
+    np.float64, st.tuples(st.integers(1, 9), st.integers(1, 4)),
     elements=st.sampled_from([1.0, 2.0, 2.5, 4.0, 5.0, math.nan]),
-)
+)  # fmt: skip
 
 
 # --- Krippendorff's alpha -------------------------------------------------------------------------------------------
@@ -133,22 +125,16 @@ def test_a_planted_bad_rater_is_found_and_the_others_are_not():
     flags = np.array([[one.pulls_down for one in report.without.values()] for report in reports])
     assert flags[:, -1].mean() > 0.95
     assert flags[:, :-1].mean() < 0.02
-
-
-def test_equal_raters_are_rarely_accused():
+    # Equal raters are rarely accused.
     rng = np.random.default_rng(6)
     reports = [alpha_report(*panel(rng, bad=0.5)) for _ in range(100)]
     flags = np.array([[one.pulls_down for one in report.without.values()] for report in reports])
     assert flags.mean() <= 0.05  # each at one-sided 2.5 %
-
-
-def test_blocks_of_neighbours_take_the_place_of_clusters_that_follow_each_other():
+    # Blocks of neighbours take the place of clusters that follow each other.
     table, _ = panel(np.random.default_rng(1), bad=1.0)
     weeks = np.repeat(np.arange(12), 5)
     assert alpha_report(table, weeks, consecutive=True) == alpha_report(table, neighbour_blocks(12)[weeks])
-
-
-def test_alpha_without_anything_to_compare():
+    # Alpha without anything to compare.
     assert krippendorff_alpha([[1, N], [N, 2]]) is None
     assert krippendorff_alpha([[N, N]], metric="nominal") is None
     assert krippendorff_alpha([[3, 3], [3, 3]], metric="ordinal") is None
@@ -165,16 +151,12 @@ def test_alpha_without_anything_to_compare():
 @pytest.mark.parametrize(
     "bad",
     [
-        lambda: krippendorff_alpha([]),
-        lambda: krippendorff_alpha([1, 2, 3]),
-        lambda: krippendorff_alpha([[1, math.inf]]),
-        lambda: krippendorff_alpha([["a", "b"]]),
-        lambda: krippendorff_alpha([[1, 2], [1]]),
-        lambda: krippendorff_alpha([[1, 2]], metric="ratio"),
-        lambda: alpha_report([[1, 2], [2, 2]], ["a"]),
-        lambda: alpha_report([[1, 2], [2, 2]], ["a", "b"], level=1.0),
+        lambda: krippendorff_alpha([]), lambda: krippendorff_alpha([1, 2, 3]),
+        lambda: krippendorff_alpha([[1, math.inf]]), lambda: krippendorff_alpha([["a", "b"]]),
+        lambda: krippendorff_alpha([[1, 2], [1]]), lambda: krippendorff_alpha([[1, 2]], metric="ratio"),
+        lambda: alpha_report([[1, 2], [2, 2]], ["a"]), lambda: alpha_report([[1, 2], [2, 2]], ["a", "b"], level=1.0),
     ],
-)
+)  # fmt: skip
 def test_ratings_that_are_none_are_refused(bad):
     with pytest.raises(InputError):
         bad()
@@ -208,9 +190,7 @@ def test_mean_squares_are_those_of_the_analysis_of_variance():
     items, judges = icc(table), random_judges(table)
     assert [items.msr, items.msc, items.mse] == pytest.approx(squares, rel=1e-10)
     assert [judges.ms_judge, judges.ms_cluster, judges.ms_error] == pytest.approx(squares, rel=1e-10)
-
-
-def test_icc_without_spread_is_none_and_one_rater_is_refused():
+    # Icc without spread is none and one rater is refused.
     flat = icc([[3, 3], [3, 3]])
     assert (flat.icc_a1, flat.icc_ak, flat.icc_c1, flat.icc_ck) == (None, None, None, None)
     with pytest.raises(NotMeasurableError, match="two items and two raters"):
@@ -231,10 +211,7 @@ def test_the_second_test_is_the_t_test_of_the_families_own_contrasts():
     assert found.p == pytest.approx(t.pvalue, rel=1e-9)
     assert found.df == 3
     assert [found.low, found.high] == pytest.approx(list(t.confidence_interval(0.95)), rel=1e-9)
-
-
-def test_the_first_test_is_satterthwaites():
-    """Clusters that differ most, and the same clusters for all families: the families' t alone would be too sure."""
+    # Clusters that differ most, and the same clusters for all families: the families' t alone would be too sure.
     rng = np.random.default_rng(4)
     table = 0.4 + rng.normal(0, 0.5, (1, 6)) + rng.normal(0, 0.1, (3, 6)) + rng.normal(0, 0.1, (3, 1))
     found = random_judges(table)
@@ -271,26 +248,20 @@ def test_judges_that_like_agents_at_random_are_rarely_taken_for_an_order():
     by_clusters = np.mean(stats.ttest_1samp(tables.mean(axis=1), 0, axis=1).pvalue <= 0.05)
     assert rejected < 0.062
     assert by_clusters > 0.3
-
-
-def test_clusters_that_some_family_lacks_are_left_out():
+    # Clusters that some family lacks are left out.
     table = np.random.default_rng(8).normal(size=(3, 6))
     holed = table.copy()
     holed[1, 2] = math.nan
     assert random_judges(holed) == random_judges(np.delete(table, 2, axis=1))
     assert random_judges(holed.tolist()).clusters == 5
-
-
-def test_too_few_judges_or_clusters_are_not_measurable():
+    # Too few judges or clusters are not measurable.
     for table in ([[0.1, 0.2, 0.3]] * 2, [[0.1], [0.2], [0.3]], np.empty((3, 0)), [[N, 1.0], [1.0, N], [2.0, 2.0]]):
         found = random_judges(table)
         assert found.state == "not measurable: needs three judge families and two clusters"
         assert (found.p, found.p_up, found.se, found.ms_judge) == (1.0, 1.0, None, None)
     assert random_judges([[0.1], [0.2], [0.3]]).estimate == pytest.approx(0.2)
     assert random_judges(np.empty((3, 0))).estimate is None
-
-
-def test_contrasts_without_variance_speak_by_their_sign():
+    # Contrasts without variance speak by their sign.
     found = random_judges([[0.3] * 4] * 5)
     assert found.state.startswith("zero variance: ")
     assert (found.p, found.low, found.high) == (2.0**-3, None, None)
@@ -319,9 +290,7 @@ def test_planted_likings_are_recovered():
         means = rng.normal(3, 0.5, (10, 1, 4)) + likes + rng.normal(0, 0.2, (10, 5, 4))
         found.append(judge_agent_variance(means))
     assert np.mean(found) == pytest.approx(0.09, abs=3 * np.std(found) / math.sqrt(600))
-
-
-def test_likings_are_those_of_single_contrasts():
+    # Likings are those of single contrasts.
     rng = np.random.default_rng(11)
     means = rng.normal(3, 0.5, (6, 3, 4))
     means[0, 1, 2] = means[3, 0, 0] = math.nan
@@ -393,10 +362,7 @@ def test_a_design_for_these_judges_has_the_power_it_promises():
     means = rng.normal(0.5, math.sqrt(found.variance * found.G), (4000, found.G))
     t = means.mean(axis=1) / means.std(axis=1, ddof=1) * math.sqrt(found.G)
     assert np.mean(t > stats.t.ppf(0.975, found.G - 1)) == pytest.approx(found.power, abs=0.02)
-
-
-def test_a_design_for_any_judges_is_found_by_random_judges():
-    """Both tests have to reject there, which costs a little of the power that the plan counts with."""
+    # Both tests have to reject there, which costs a little of the power that the plan counts with.
     found = dstudy(PARTS, 0.5, {"record": 1.0, "call": 0.2}, 4)
     rng = np.random.default_rng(14)
     judge, cluster = math.sqrt(2 * 0.01), math.sqrt(2 * (0.04 + 0.3 / found.C))
@@ -435,22 +401,16 @@ def test_people_enter_the_price_of_a_design():
     judged = found.G * found.C * 4 * (1.0 + found.J * found.T * 0.2)
     assert found.cost == pytest.approx(judged + found.labelled * 4 * 3.0)
     assert found.cost > dstudy(PARTS, 0.5, {"record": 1.0, "call": 0.2}, 4).cost
-
-
-def test_out_of_reach_is_none():
+    # Out of reach is none.
     judges = PARTS | {"judge_agent": 1.0}
     assert dstudy(judges, 0.1, {"record": 1, "call": 0.2}, 4) is None
     assert dstudy(judges, 0.1, {"record": 1, "call": 0.2}, 4, random=False) is not None
     assert dstudy(PARTS, 0.3, {"record": 1, "call": 0.2}, 4, most_clusters=5) is None
-
-
-def test_a_study_without_variance_needs_the_smallest_design():
+    # A study without variance needs the smallest design.
     nothing = dict.fromkeys(PARTS, 0.0)
     found = dstudy(nothing, 0.1, {"record": 1, "call": 0.2}, 2)
     assert (found.G, found.C, found.J, found.T, found.power) == (2, 1, 2, 1, 1.0)
-
-
-def test_generalizability_is_the_agents_share():
+    # Generalizability is the agents share.
     half = dstudy_variance(PARTS, 5, 4, 3, 1) / 2
     assert generalizability(0.2, PARTS, 5, 4, 3, 1) == pytest.approx(0.2 / (0.2 + half))
     assert generalizability(0.0, PARTS, 5, 4, 3, 1) == 0.0
@@ -464,20 +424,17 @@ def test_generalizability_is_the_agents_share():
     [
         lambda: dstudy_variance({"residual": 1.0}, 5, 4, 3, 1),
         lambda: dstudy_variance(PARTS | {"other": 1.0}, 5, 4, 3, 1),
-        lambda: dstudy_variance(PARTS | {"trial": -0.1}, 5, 4, 3, 1),
-        lambda: dstudy_variance(PARTS, 0, 4, 3, 1),
-        lambda: dstudy_variance(PARTS, 5, 4, 2.5, 1),
-        lambda: generalizability(-0.1, PARTS, 5, 4, 3, 1),
+        lambda: dstudy_variance(PARTS | {"trial": -0.1}, 5, 4, 3, 1), lambda: dstudy_variance(PARTS, 0, 4, 3, 1),
+        lambda: dstudy_variance(PARTS, 5, 4, 2.5, 1), lambda: generalizability(-0.1, PARTS, 5, 4, 3, 1),
         lambda: dstudy(PARTS, 0.0, {"record": 1, "call": 1}, 4),
-        lambda: dstudy(PARTS, math.nan, {"record": 1, "call": 1}, 4),
-        lambda: dstudy(PARTS, 0.3, {"record": 1}, 4),
+        lambda: dstudy(PARTS, math.nan, {"record": 1, "call": 1}, 4), lambda: dstudy(PARTS, 0.3, {"record": 1}, 4),
         lambda: dstudy(PARTS, 0.3, {"record": 1, "call": -1}, 4),
         lambda: dstudy(PARTS, 0.3, {"record": 1, "call": 1, "paper": 1}, 4),
         lambda: dstudy(PARTS, 0.3, {"record": 1, "call": 1}, 1),
         lambda: dstudy(PARTS, 0.3, {"record": 1, "call": 1}, 4, power=1.0),
         lambda: dstudy(PARTS, 0.3, {"record": 1, "call": 1}, 4, most_clusters=1),
     ],
-)
+)  # fmt: skip
 def test_designs_that_are_none_are_refused(bad):
     with pytest.raises(InputError):
         bad()

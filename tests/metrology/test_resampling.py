@@ -13,25 +13,13 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
+# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    Estimate,
-    Interval,
-    all_resamples,
-    block_length,
-    bootstrap_kappa,
-    cluster_mean,
-    jackknife_estimate,
-    jackknife_kappa,
-    mean_pairwise_kappa,
-    neighbour_blocks,
-    percentile_ends,
-    rank_intervals,
-    sharpe_ratios,
-    student_estimate,
-    tiers,
+    Estimate, Interval, all_resamples, block_length, bootstrap_kappa, cluster_mean, jackknife_estimate, jackknife_kappa,
+    mean_pairwise_kappa, neighbour_blocks, percentile_ends, rank_intervals, sharpe_ratios, student_estimate, tiers,
     wilson,
-)
+)  # fmt: skip
 from assaymark.metrology.estimates import cluster_codes, leave_out, scores_of
 from assaymark.portfolio import performance
 
@@ -94,18 +82,14 @@ def test_every_resample_is_there_once_with_its_weight(clusters):
 def test_five_clusters_have_126_resamples():
     ratings, codes = panel(5, 10)
     assert bootstrap_kappa(ratings, codes).method == "cluster bootstrap, exact: all 126 resamples of 5 clusters"
-
-
-def test_draws_above_eight_clusters_are_repeatable_and_say_how_many():
+    # Draws above eight clusters are repeatable and say how many.
     ratings, codes = panel(9, 20)
     first = bootstrap_kappa(ratings, codes, rng=np.random.default_rng(7), resamples=2000)
     again = bootstrap_kappa(ratings, codes, rng=np.random.default_rng(7), resamples=2000)
     assert first == again
     assert first.method == "cluster bootstrap, multinomial: 2000 resamples of 9 clusters"
     assert first.low < mean_pairwise_kappa(ratings) < first.high
-
-
-def test_draws_are_the_draws_of_a_plain_loop():
+    # Draws are the draws of a plain loop.
     ratings, codes = panel(12, 8, seed=4)
     groups = [ratings[codes == c] for c in range(12)]
     draws = np.random.default_rng(3).integers(0, 12, size=(400, 12))
@@ -113,9 +97,7 @@ def test_draws_are_the_draws_of_a_plain_loop():
     interval = bootstrap_kappa(ratings, codes, rng=np.random.default_rng(3), resamples=400)
     # 2.5 % of 400 is reached by the tenth value, 97.5 % by the 390th.
     assert (interval.low, interval.high) == pytest.approx((values[9], values[389]), abs=1e-12)
-
-
-def test_more_than_eight_clusters_need_a_generator():
+    # More than eight clusters need a generator.
     ratings, codes = panel(9, 4)
     with pytest.raises(InputError, match="rng: 9 clusters are too many to enumerate"):
         bootstrap_kappa(ratings, codes)
@@ -128,23 +110,17 @@ def test_names_and_numbers_of_clusters_mean_the_same():
     assert bootstrap_kappa(ratings, np.array(names, dtype=object)) == bootstrap_kappa(ratings.tolist(), codes)
     order = np.random.default_rng(1).permutation(len(codes))
     assert bootstrap_kappa(ratings[order], codes[order]) == bootstrap_kappa(ratings, codes)
-
-
-def test_resamples_without_a_kappa_are_left_out_and_counted():
+    # Resamples without a kappa are left out and counted.
     ratings = np.array([[3, 3]] * 4 + [[1, 2], [4, 4], [2, 1], [5, 4]] * 3)
     codes = np.repeat(np.arange(4), 4)
     interval = bootstrap_kappa(ratings, codes)
     assert interval.method.endswith("; 1 without a kappa left out (0.391% of the mass)")
     assert (interval.low, interval.high) == pytest.approx(brute_force(ratings, codes, 0.95), abs=1e-12)
-
-
-def test_too_many_resamples_without_a_kappa_give_no_interval():
+    # Too many resamples without a kappa give no interval.
     ratings = np.array([[3, 3]] * 8 + [[1, 2], [4, 4]])
     with pytest.raises(NotMeasurableError, match=r"no interval: .* left out .* more than 5.000%"):
         bootstrap_kappa(ratings, [0] * 4 + [1] * 4 + [2] * 2)
-
-
-def test_no_kappa_or_one_cluster_has_no_interval():
+    # No kappa or one cluster has no interval.
     with pytest.raises(NotMeasurableError, match=r"kappa is undefined: .* all 3 items"):
         bootstrap_kappa([[2, 2]] * 3, [0, 1, 1])
     for make in (bootstrap_kappa, jackknife_kappa):
@@ -159,12 +135,10 @@ def test_no_kappa_or_one_cluster_has_no_interval():
         ({"clusters": [0.5, 1.0, 1.0]}, "names or whole numbers"),
         ({"clusters": [None, "a", "b"]}, "names or whole numbers"),
         ({"ratings": [[1, 2], [3, 4], [5, 6]]}, "off the scale"),
-        ({"level": 1.0}, r"level: must lie strictly between 0 and 1 \(got 1.0\)"),
-        ({"level": math.nan}, "level"),
-        ({"resamples": 0}, "resamples: must be a whole number of at least 1"),
-        ({"resamples": 10.5}, "resamples"),
+        ({"level": 1.0}, r"level: must lie strictly between 0 and 1 \(got 1.0\)"), ({"level": math.nan}, "level"),
+        ({"resamples": 0}, "resamples: must be a whole number of at least 1"), ({"resamples": 10.5}, "resamples"),
     ],
-)
+)  # fmt: skip
 def test_bootstrap_says_what_is_wrong(parts, message):
     usual = {"ratings": [[1, 2], [3, 4], [5, 5]], "clusters": [0, 1, 1]}
     with pytest.raises(InputError, match=message):
@@ -180,14 +154,10 @@ def test_jackknife_is_its_definition():
     assert interval.low == pytest.approx(centre - 2.7764451 * error, abs=1e-7)
     assert interval.high == pytest.approx(centre + 2.7764451 * error, abs=1e-7)
     assert interval.method == "delete-one-cluster jackknife, t(4)"
-
-
-def test_jackknife_needs_a_kappa_without_each_cluster():
+    # Jackknife needs a kappa without each cluster.
     with pytest.raises(NotMeasurableError, match="undefined without 1 of the 2 clusters"):
         jackknife_kappa([[3, 3], [3, 3], [1, 2], [4, 4]], [0, 0, 1, 1])
-
-
-def test_an_interval_without_width_is_none():
+    # An interval without width is none.
     agree = [[k % 5 + 1] * 2 for k in range(12)]
     with pytest.raises(NotMeasurableError, match="no interval: the 3 clusters do not differ"):
         jackknife_kappa(agree, [0, 1, 2] * 4)
@@ -274,16 +244,11 @@ def test_wilson_reaches_the_edges_exactly(n):
 @pytest.mark.parametrize(
     ("successes", "n", "level", "message"),
     [
-        (5, 4, 0.95, "must not exceed n = 4"),
-        (-1, 4, 0.95, "successes: must be a whole number of at least 0"),
-        (1.5, 4, 0.95, "successes"),
-        (1, 4.5, 0.95, "n: must be a whole"),
-        (math.nan, 4, 0.95, "successes"),
-        (True, 4, 0.95, "successes"),
-        ([1], 4, 0.95, "successes"),
-        (1, 4, 0, "level"),
+        (5, 4, 0.95, "must not exceed n = 4"), (-1, 4, 0.95, "successes: must be a whole number of at least 0"),
+        (1.5, 4, 0.95, "successes"), (1, 4.5, 0.95, "n: must be a whole"), (math.nan, 4, 0.95, "successes"),
+        (True, 4, 0.95, "successes"), ([1], 4, 0.95, "successes"), (1, 4, 0, "level"),
     ],
-)
+)  # fmt: skip
 def test_wilson_says_what_is_wrong(successes, n, level, message):
     with pytest.raises(InputError, match=message):
         wilson(successes, n, level=level)
@@ -292,9 +257,7 @@ def test_wilson_says_what_is_wrong(successes, n, level, message):
 def test_a_share_of_nothing_is_not_measurable():
     with pytest.raises(NotMeasurableError, match="no items"):
         wilson(0, 0)
-
-
-def test_an_interval_reads_as_one():
+    # An interval reads as one.
     assert str(Interval(-0.25, 1.0, "x")) == "[-0.2500, 1.0000] (x)"
 
 
@@ -336,9 +299,7 @@ def test_one_cluster_says_nothing():
     expected = Estimate(pytest.approx(0.6), None, 0, None, None, 1.0, 1.0, "undefined: one cluster, needs two")
     assert cluster_mean(np.array([0.5, 0.7]), np.zeros(2, dtype=int)) == expected
     assert jackknife_estimate(0.6, np.zeros(0)) == expected
-
-
-def test_a_zero_width_interval_is_never_given_for_large_numbers_either():
+    # A zero width interval is never given for large numbers either.
     found = student_estimate(1e6, 1e-7, 4)
     assert (found.low, found.state.partition(":")[0]) == (None, "zero variance")
     assert student_estimate(0.1, 1e-7, 4).low is not None
@@ -390,14 +351,9 @@ def test_a_missing_score_may_be_none_or_nan():
 
 # Rank intervals and tiers from published orders: by their definitions, written with loops
 
-oriented = st.integers(1, 6).flatmap(
-    lambda k: st.tuples(
-        st.just(k),
-        st.lists(st.sampled_from([0, 1, -1]), min_size=k * (k - 1) // 2, max_size=k * (k - 1) // 2).map(
-            lambda turns: [pair[::turn] for pair, turn in zip(combinations(range(k), 2), turns, strict=True) if turn]
-        ),
-    )
-)
+oriented = st.integers(1, 6).flatmap(lambda k: st.tuples(st.just(k), st.lists(st.sampled_from([0, 1, -1]),
+    min_size=k * (k - 1) // 2, max_size=k * (k - 1) // 2).map(lambda turns: [pair[::turn] for pair,
+    turn in zip(combinations(range(k), 2), turns, strict=True) if turn])))  # fmt: skip
 
 
 @given(oriented)
@@ -408,11 +364,7 @@ def test_every_ranking_that_keeps_the_orders_lies_inside(case):
         rank = {agent: place + 1 for place, agent in enumerate(ranking)}
         if all(rank[high] < rank[low] for high, low in orders):
             assert all(best <= rank[agent] <= worst for agent, (best, worst) in enumerate(found))
-
-
-@given(oriented)
-def test_cuts_run_where_all_above_are_published_above_all_below_and_only_there(case):
-    agents, orders = case
+    # Cuts run where all above are published above all below and only there.
     found, said = tiers(orders, agents), set(orders)
     assert sorted(agent for tier in found for agent in tier) == list(range(agents))
     for place in range(1, len(found)):
@@ -431,15 +383,11 @@ def test_orders_that_run_in_a_circle_leave_one_tier():
     circle = [(0, 1), (1, 2), (2, 0)]
     assert tiers(circle, 3) == ((0, 1, 2),)
     assert rank_intervals(circle, 3) == ((2, 2),) * 3
-
-
-def test_nothing_published_leaves_every_rank_open():
+    # Nothing published leaves every rank open.
     assert rank_intervals([], 3) == ((1, 3),) * 3
     assert tiers([], 3) == ((0, 1, 2),)
     assert (rank_intervals([], 1), tiers([], 1)) == (((1, 1),), ((0,),))
-
-
-def test_an_order_counts_once():
+    # An order counts once.
     assert rank_intervals([(0, 1)] * 5, 3) == ((1, 2), (2, 3), (1, 3))
 
 
@@ -447,13 +395,10 @@ def test_an_order_counts_once():
 @pytest.mark.parametrize(
     ("orders", "agents", "message"),
     [
-        ([(0, 3)], 3, "agents are 0..2"),
-        ([(-1, 0)], 3, "agents are 0..2"),
-        ([(1, 1)], 3, "1 cannot be above 1"),
-        ([(0, 1), (1, 0)], 3, "0 cannot be above 1 and below it"),
-        ([], 0, "at least 1"),
+        ([(0, 3)], 3, "agents are 0..2"), ([(-1, 0)], 3, "agents are 0..2"), ([(1, 1)], 3, "1 cannot be above 1"),
+        ([(0, 1), (1, 0)], 3, "0 cannot be above 1 and below it"), ([], 0, "at least 1"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_said(call, orders, agents, message):
     with pytest.raises(InputError, match=message):
         call(orders, agents)
@@ -492,27 +437,20 @@ def test_the_block_length_is_what_theory_says_of_an_autoregression():
     slope = 2 * phi / ((1 - phi) ** 2 * (1 - phi**2))
     wanted = (n * slope**2 / spectrum**2) ** (1 / 3)
     assert block_length(autoregressive(n, phi, np.random.default_rng(3))) == pytest.approx(wanted, rel=0.05)
-
-
-def test_the_observed_ratio_is_that_of_performance():
+    # The observed ratio is that of performance.
     returns = market(np.random.default_rng(2))
     nav = np.cumprod(np.concatenate([[1.0], 1 + returns]))
     (found,), _ = sharpe_ratios(returns, rng=np.random.default_rng(0), resamples=50)
     assert found.value == pytest.approx(performance(nav).sharpe, abs=1e-12)
     assert found.n == DAYS
-
-
-def test_a_planted_ratio_is_covered():
-    """120 years of daily returns with a known ratio of 1: about 95 of 100 intervals hold it."""
+    # 120 years of daily returns with a known ratio of 1: about 95 of 100 intervals hold it.
     sharpe, volatility = 1.0, 0.01 * np.sqrt(252)
     mean = (0.04 + sharpe * volatility) / 252
     rng = np.random.default_rng(11)
     found = [sharpe_ratios(rng.normal(mean, 0.01, DAYS), rng=rng, resamples=400)[0][0] for _ in range(120)]
     held = sum(one.low <= sharpe <= one.high for one in found)
     assert 106 <= held <= 120
-
-
-def test_a_planted_difference_is_found_and_equals_are_called_different_at_their_level():
+    # A planted difference is found and equals are called different at their level.
     rng = np.random.default_rng(5)
     false = found = 0
     for _ in range(150):
@@ -559,11 +497,10 @@ def test_equal_seeds_make_equal_intervals():
 @pytest.mark.parametrize(
     ("returns", "error", "message"),
     [
-        ([0.01] * 9, NotMeasurableError, "needs 10 days or more"),
-        ([0.01] * 50, NotMeasurableError, "does not vary"),
+        ([0.01] * 9, NotMeasurableError, "needs 10 days or more"), ([0.01] * 50, NotMeasurableError, "does not vary"),
         ([np.nan] + [0.01, 0.02] * 20, InputError, "must be finite"),
     ],
-)
+)  # fmt: skip
 def test_what_has_no_interval_is_refused(returns, error, message):
     with pytest.raises(error, match=message):
         sharpe_ratios(returns, rng=np.random.default_rng(0))

@@ -12,17 +12,12 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.tsa.stattools import acf
 
+# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    autocorrelations,
-    daily_excess,
-    effective_size,
-    effective_t,
-    pair_differences,
-    publish_orders,
-    season_verbosity,
+    autocorrelations, daily_excess, effective_size, effective_t, pair_differences, publish_orders, season_verbosity,
     serial_contrasts,
-)
+)  # fmt: skip
 
 NAN = math.nan
 
@@ -105,21 +100,15 @@ def test_many_studies_at_once_are_each_alone():
     for b, table in enumerate(tables):
         for k, one in enumerate(serial_contrasts(table).values()):
             assert (one.p, one.se, one.rho) == pytest.approx((found.p[b, k], found.se[b, k], found.rho[b, k]))
-
-
-def test_fewer_than_six_blocks_are_not_tested():
+    # Fewer than six blocks are not tested.
     table = weeks(np.random.default_rng(4), (11, 3), 0.0)
     assert set(effective_t(pair_differences(table), table).block.tolist()) == {1}
-
-
-def test_eleven_clusters_are_not_enough():
+    # Eleven clusters are not enough.
     table = np.random.default_rng(2).normal(3, 1, (11, 3))
     assert {one.p for one in serial_contrasts(table).values()} == {1.0}
     table = np.vstack([table, [4.0, 4.0, None]]).astype(float)
     assert [one.state for one in serial_contrasts(table).values()] == ["tested", *["cannot be tested"] * 2]
-
-
-def test_pairs_that_never_meet_have_no_gap():
+    # Pairs that never meet have no gap.
     table = np.full((14, 2), NAN)
     table[::2, 0] = table[1::2, 1] = 3.0
     (one,) = serial_contrasts(table).values()
@@ -132,9 +121,7 @@ def test_where_nothing_varies_the_sign_of_the_blocks_speaks():
     found = serial_contrasts(table)
     assert (found[0, 1].p, found[0, 1].se, found[0, 1].df, found[0, 1].block) == (2**-6, 0.0, None, 2)
     assert (found[1, 2].p, found[1, 2].gap) == (1.0, 0.0)
-
-
-def test_slow_swings_count_for_few_clusters():
+    # Slow swings count for few clusters.
     slow = np.sin(np.arange(30) / 5)
     found = serial_contrasts(np.stack([3 + slow, np.full(30, 3.0)], axis=1))[0, 1]
     assert found.rho == 0.9
@@ -160,23 +147,17 @@ def test_a_large_difference_is_found_in_a_season():
     tables[:, :, 0] += 1.2 * math.sqrt(2)
     found = effective_t(pair_differences(tables), tables)
     assert (publish_orders(found.gap, found.p, 0.05).first == 0).mean() > 0.85
-
-
-def test_autocorrelations_of_two_agents_are_those_of_their_difference():
+    # Autocorrelations of two agents are those of their difference.
     table = weeks(np.random.default_rng(6), (40, 2), 0.6)
     found, limit = autocorrelations(table, lags=6)
     assert found == pytest.approx(acf(table[:, 0] - table[:, 1], nlags=6)[1:].tolist())
     assert limit == pytest.approx(1.645 / math.sqrt(39) - 1 / 40)
-
-
-def test_weeks_that_are_good_for_all_agents_do_not_count():
+    # Weeks that are good for all agents do not count.
     rng = np.random.default_rng(7)
     table = rng.normal(0, 1, (60, 4))
     swings = table + 5 * weeks(rng, (60, 1), 0.9)
     assert autocorrelations(swings)[0] == pytest.approx(autocorrelations(table)[0])
-
-
-def test_independent_clusters_are_flagged_once_in_twenty():
+    # Independent clusters are flagged once in twenty.
     rng = np.random.default_rng(8)
     found = [autocorrelations(rng.normal(0, 1, (24, 5)), lags=1) for _ in range(1500)]
     assert np.mean([lags[0] > limit for lags, limit in found]) == pytest.approx(0.05, abs=0.02)
@@ -227,24 +208,18 @@ def test_it_is_the_mean_of_the_differences():
     assert found.n == 80
     assert found.low < found.value < found.high
     assert found.value - found.low == pytest.approx(found.high - found.value)
-
-
-def test_what_both_share_changes_nothing():
+    # What both share changes nothing.
     own, market = paths(2)
     one = daily_excess(own, market, rng=np.random.default_rng(1))
     two = daily_excess(own + 0.02, market + 0.02, rng=np.random.default_rng(1))
     assert (one.value, one.low, one.p) == (pytest.approx(two.value), pytest.approx(two.low), pytest.approx(two.p))
-
-
-def test_the_standard_error_of_independent_days_is_the_usual_one():
+    # The standard error of independent days is the usual one.
     own, market = paths(3, days=250)
     found = daily_excess(own, market, rng=np.random.default_rng(1), resamples=4000)
     usual = (own - market).std(ddof=1) / np.sqrt(250)
     assert found.block < 3
     assert (found.high - found.low) / (2 * 1.97) == pytest.approx(usual, rel=0.1)
-
-
-def test_the_interval_excludes_zero_exactly_where_p_is_small():
+    # The interval excludes zero exactly where p is small.
     for seed in range(30):
         own, market = paths(seed, edge=0.001)
         found = daily_excess(own, market, rng=np.random.default_rng(seed), resamples=300)
@@ -255,23 +230,17 @@ def test_p_has_no_floor():
     """A p-value that is a share of resamples could not survive Holm over fifty agents."""
     own, market = paths(4, edge=0.004)
     assert daily_excess(own, market, rng=np.random.default_rng(1), resamples=200).p < 1e-6
-
-
-def test_no_edge_is_rarely_found():
+    # No edge is rarely found.
     rejected = []
     for seed in range(200):
         own, market = paths(seed)
         rejected.append(daily_excess(own, market, rng=np.random.default_rng(seed), resamples=200).p <= 0.05)
     assert 0.01 <= np.mean(rejected) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
-
-
-def test_the_same_generator_makes_the_same_interval():
+    # The same generator makes the same interval.
     own, market = paths(5)
     one, two = (daily_excess(own, market, rng=np.random.default_rng(9)) for _ in range(2))
     assert one == two
-
-
-def test_what_cannot_be_measured_is_said():
+    # What cannot be measured is said.
     own, market = paths(6)
     with pytest.raises(NotMeasurableError, match="10 days"):
         daily_excess(own[:9], market[:9], rng=np.random.default_rng(1))
@@ -309,16 +278,11 @@ def test_it_is_least_squares_with_a_level_for_each_agent():
     (slope, *_), *_ = np.linalg.lstsq(design, own - others, rcond=None)
     assert found.slope == pytest.approx(slope)
     assert (found.items, found.periods) == (AGENTS * PERIODS, PERIODS)
-
-
-def test_a_taste_for_verbose_agents_is_no_verbosity():
-    """Without a level for each agent the taste of 10 points would pass for a slope."""
+    # Without a level for each agent the taste of 10 points would pass for a slope.
     found = [season_verbosity(*world(seed, 0.0)) for seed in range(40)]
     assert np.mean([one.slope for one in found]) == pytest.approx(0.0, abs=0.2)
     assert sum(one.low is not None and one.low > 0 for one in found) <= 4
-
-
-def test_the_interval_is_a_jackknife_over_periods():
+    # The interval is a jackknife over periods.
     own, others, tokens, agents, periods = world(2, 1.0)
     found = season_verbosity(own, others, tokens, agents, periods)
     left = []
@@ -329,9 +293,7 @@ def test_the_interval_is_a_jackknife_over_periods():
     error = np.sqrt((PERIODS - 1) / PERIODS * np.square(np.array(left) - np.mean(left)).sum())
     assert found.low is not None
     assert found.slope - found.low == pytest.approx(2.200985 * error, rel=1e-5)
-
-
-def test_lengths_that_do_not_differ_are_not_measured():
+    # Lengths that do not differ are not measured.
     with pytest.raises(NotMeasurableError, match="differ in length"):
         season_verbosity([60, 62, 50, 51], [60, 60, 50, 50], [100, 100, 300, 300], list("aabb"), list("1212"))
     with pytest.raises(NotMeasurableError):

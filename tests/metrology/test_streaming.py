@@ -15,18 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+# isort: off
 from assaymark.errors import InputError
 from assaymark.metrology import (
-    NotStreamableError,
-    ScoreSums,
-    analyse,
-    analyse_sums,
-    missing_measurements,
-    streaming,
-    table_from_arrow,
-    total,
+    NotStreamableError, ScoreSums, analyse, analyse_sums, missing_measurements, streaming, table_from_arrow, total,
     whole_weights,
-)
+)  # fmt: skip
 from assaymark.protocol import Study, parse_study
 from assaymark.records import Measurement
 
@@ -133,32 +127,17 @@ def check_equal(table: pa.Table, study: Study, weights: dict[str, float] | None 
 
 # --- the same numbers as from the rows --------------------------------------------------------------------------------
 
-TABLES = {
-    "balanced": {},
-    "unbalanced": {"attend": 0.6},
-    "agents twice in a cycle": {"attend": 0.7, "repeat": True},
-    "one cluster": {"clusters": 1},
-    "twelve clusters": {"clusters": 12, "cycles": 4, "attend": 0.8},
-    "two agents": {"agents": 2},
-    "one agent": {"agents": 1},
-    "seven agents": {"agents": 7, "attend": 0.5},
-    "formats": {"formats": 2, "clusters": 6, "cycles": 10},
-    "lengths": {"length": True},
-    "whole-number agents": {"names": False},
-    "siblings": {"judges": SIBLINGS},
-    "one family": {"judges": {"auditor": "north", "reader": "north"}},
-    "one judge": {"judges": {"auditor": "north"}},
-    "one judge, formats": {"judges": {"auditor": "north"}, "formats": 2},
-    "five judges": {"judges": {name: name for name in "abcde"}, "clusters": 3, "cycles": 4},
-    "two clusters": {"clusters": 2},
+TABLES = {"balanced": {}, "unbalanced": {"attend": 0.6}, "agents twice in a cycle": {"attend": 0.7, "repeat": True},
+    "one cluster": {"clusters": 1}, "twelve clusters": {"clusters": 12, "cycles": 4, "attend": 0.8},
+    "two agents": {"agents": 2}, "one agent": {"agents": 1}, "seven agents": {"agents": 7, "attend": 0.5},
+    "formats": {"formats": 2, "clusters": 6, "cycles": 10}, "lengths": {"length": True},
+    "whole-number agents": {"names": False}, "siblings": {"judges": SIBLINGS},
+    "one family": {"judges": {"auditor": "north", "reader": "north"}}, "one judge": {"judges": {"auditor": "north"}},
+    "one judge, formats": {"judges": {"auditor": "north"}, "formats": 2}, "five judges": {"judges": {name: name
+    for name in "abcde"}, "clusters": 3, "cycles": 4}, "two clusters": {"clusters": 2},
     "own families": {"makers": ("north", "south", None, "elsewhere"), "attend": 0.8, "clusters": 7},
-    "no judge without an interest": {
-        "makers": ("north", "south"),
-        "agents": 2,
-        "judges": dict(zip("ab", MAKERS, strict=True)),
-    },
-    "fifteen weeks": {"clusters": 15, "cycles": 3},
-}
+    "no judge without an interest": {"makers": ("north", "south"), "agents": 2, "judges": dict(zip("ab", MAKERS,
+    strict=True))}, "fifteen weeks": {"clusters": 15, "cycles": 3}}  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", TABLES.values(), ids=TABLES)
@@ -215,10 +194,7 @@ def test_shares_of_missing_replies_are_those_of_the_rows():
     assert list(missing_measurements(sums, {})) == [
         replace(m, inputs=sums.digest) for m in missing_measurements(rows, {})
     ]
-
-
-def test_lengths_are_looked_at_in_the_rows_alone():
-    """The correlation of length and score follows from sums, a slope within agents and cycles does not."""
+    # The correlation of length and score follows from sums, a slope within agents and cycles does not.
     table, study = make_table(length=True), make_study(PANEL)
     ours = {m.name for m in analyse_sums(sums_of(table), study, rng=np.random.default_rng(5))}
     rows = table_from_arrow(table, dimensions=DIMENSIONS)
@@ -265,9 +241,7 @@ def test_a_table_in_which_something_is_missing_is_to_be_read_whole(tmp_path):
 def test_weights_make_the_same_aggregate():
     weights = {"clarity": 0.5, "evidence": 0.2, "risk": 0.3}
     check_equal(make_table(attend=0.8), make_study(PANEL), weights)
-
-
-def test_agents_that_never_meet():
+    # Agents that never meet.
     table = make_table(clusters=4)
     agent, cycle = table.column("agent").to_pylist(), table.column("cycle").to_pylist()
     apart = [(a < "agent2") == (c % 2 == 0) for a, c in zip(agent, cycle, strict=True)]
@@ -276,9 +250,7 @@ def test_agents_that_never_meet():
     states = {m.state for m in analyse_sums(sums_of(table), make_study(PANEL), rng=np.random.default_rng(1))}
     assert "never compared" in states
     assert any(state.startswith("disconnected") for state in states)
-
-
-def test_without_cycles_agents_meet_in_clusters():
+    # Without cycles agents meet in clusters.
     table = make_table(clusters=6, attend=0.7).drop_columns(["cycle"])
     check_equal(table, make_study(PANEL))
 
@@ -341,9 +313,7 @@ def test_parts_of_other_panels_do_not_add_up():
         one + sums_of(make_table(judges=SIBLINGS))
     with pytest.raises(InputError, match="length"):
         one + sums_of(make_table(length=True))
-
-
-def test_weights_become_whole_numbers():
+    # Weights become whole numbers.
     assert whole_weights(DIMENSIONS, None) == (1, 1, 1)
     assert whole_weights(DIMENSIONS, {"clarity": 2.0, "evidence": 1.0, "risk": 0.0}) == (2, 1, 0)
     with pytest.raises(InputError, match="ratios of whole numbers"):
@@ -419,8 +389,7 @@ def changed(name: str, row: int, value: Any, table: pa.Table = WHOLE) -> pa.Tabl
     [
         (changed("risk", 4, 6), r"row 5, risk: usable scores lie in 1..5 \(got 6\)"),
         (changed("risk", 4, 0), r"row 5, risk: usable scores lie in 1..5 \(got 0\)"),
-        (changed("risk", 4, 9_000), r"got 9000"),
-        (changed("agent", 4, None), "row 5, agent: is empty"),
+        (changed("risk", 4, 9_000), r"got 9000"), (changed("agent", 4, None), "row 5, agent: is empty"),
         (changed("cycle", 4, None), "row 5, cycle: is empty"),
         (changed("agent", 4, "other"), "one trajectory has one agent"),
         (changed("family", 4, "other"), "one judge has one family"),
@@ -428,7 +397,7 @@ def changed(name: str, row: int, value: Any, table: pa.Table = WHOLE) -> pa.Tabl
         (WHOLE.drop_columns(["risk"]), r"risk: the table has no such column .* it has clarity, evidence\)"),
         (WHOLE.slice(0, 0), "no rows"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_said(tmp_path, table, message):
     with pytest.raises(InputError, match=message):
         score_sums(written(tmp_path, table, 50), scratch=tmp_path)

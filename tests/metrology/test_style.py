@@ -12,15 +12,7 @@ from made_cells import AGENTS, band
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from assaymark.metrology import (
-    Cell,
-    ScoreTable,
-    analyse,
-    cluster_t,
-    holm,
-    length_matched_contrasts,
-    style_measurements,
-)
+from assaymark.metrology import Cell, ScoreTable, analyse, cluster_t, holm, length_matched_contrasts, style_measurements
 
 
 def made(scores, lengths, agent, cycle, cluster, **more) -> ScoreTable:
@@ -51,7 +43,7 @@ def plan(study):
 # --- shares ---------------------------------------------------------------------------------------------------------
 
 
-def test_share_of_terse_rationales_against_statsmodels(plan):
+def test_share_of_terse_rationales_against_statsmodels(plan, study):
     agent, cycle, cluster = design()
     lengths = np.where(agent == 1, 59.0, 60.0)
     lengths[np.flatnonzero(agent == 2)[:7]] = 12
@@ -62,25 +54,17 @@ def test_share_of_terse_rationales_against_statsmodels(plan):
         assert (share.value, share.n) == (hits / 50, 50)
         assert (share.low, share.high) == (pytest.approx(low, abs=1e-12), pytest.approx(high, abs=1e-12))
         assert share.detail == {"below": hits, "tokens": 60}
-
-
-def test_the_number_of_tokens_is_the_plans(study):
-    agent, cycle, cluster = design()
+    # The number of tokens is the plans.
     table = made(np.full(agent.size, 4.0), np.full(agent.size, 70.0), agent, cycle, cluster)
     assert run(table, study("[cells]\nterse_tokens = 71"))["terse.share[agent=ash]"].value == 1.0
     assert run(table, study("[cells]\nterse_tokens = 70"))["terse.share[agent=ash]"].value == 0.0
-
-
-def test_lengths_that_were_not_given_are_a_state(plan):
-    agent, cycle, cluster = design()
+    # Lengths that were not given are a state.
     found = run(made(np.full(agent.size, 4.0), None, agent, cycle, cluster), plan)
     assert {(m.value, m.state) for m in found.values()} == {
         (None, "undefined: lengths of the judged texts were not given")
     }
     assert len(found) == 5
-
-
-def test_an_agent_without_records_is_a_state(plan):
+    # An agent without records is a state.
     agent, cycle, cluster = design(agents=3)
     found = run(made(np.full(agent.size, 4.0), np.full(agent.size, 50.0), agent, cycle, cluster), plan)
     assert found["terse.share[agent=elm]"].state == "undefined: no trajectory with a usable score from every judge"

@@ -21,12 +21,9 @@ FULL = {"clarity": 4.0, "risk": 2.0}
 def small(one_decision, one_judgment):
     """Two agents in two cycles, two judges, the first judge asked three times."""
     decisions = [one_decision(agent, cycle, f"w{cycle}") for agent in ("ash", "birch") for cycle in (0, 1)]
-    judgments = [
-        one_judgment(d.record_id, judge, {"clarity": 3.0 + (trial == 3), "risk": 2.0}, trial=trial)
-        for d in decisions
-        for judge, trials in (("auditor", 3), ("reader", 1))
-        for trial in range(1, trials + 1)
-    ]
+    judgments = [one_judgment(d.record_id, judge, {"clarity": 3.0 + (trial == 3), "risk": 2.0}, trial=trial)
+        for d in decisions for judge, trials in (("auditor", 3), ("reader", 1)) for trial in range(1,
+        trials + 1)]  # fmt: skip
     return decisions, judgments
 
 
@@ -43,17 +40,11 @@ def test_trials_are_averaged_and_the_aggregate_is_the_mean_of_dimensions(small):
     assert (table.agents, table.clusters, table.formats) == (("ash", "birch"), ("w0", "w1"), ("v1",))
     assert (table.judges, table.families) == (("auditor", "reader"), ("north", "south"))
     assert table.cycles == ("round0#0", "round1#0")
-
-
-def test_weights_weigh(small):
-    decisions, judgments = small
+    # Weights weigh.
     table = score_table(judgments, decisions, weights={"risk": 3, "clarity": 1})
     assert table.weights.tolist() == [0.25, 0.75]
     assert table.stacked[0, 1, 0] == pytest.approx(2.25)
-
-
-def test_order_of_input_does_not_matter(small):
-    decisions, judgments = small
+    # Order of input does not matter.
     one = score_table(judgments, decisions)
     random.Random(3).shuffle(judgments)
     random.Random(4).shuffle(decisions)
@@ -61,9 +52,7 @@ def test_order_of_input_does_not_matter(small):
     assert one.digest == other.digest
     assert one.trajectories == other.trajectories == tuple(sorted(one.trajectories))
     assert (one.scores == other.scores).all()
-
-
-def test_a_changed_score_changes_the_digest(small):
+    # A changed score changes the digest.
     decisions, judgments = small
     changed = [dataclasses.replace(judgments[0], scores={"clarity": 5.0, "risk": 2.0}), *judgments[1:]]
     assert score_table(judgments, decisions).digest != score_table(changed, decisions).digest
@@ -121,10 +110,7 @@ def test_everything_invalid_leaves_an_empty_table(small):
     assert (table.n, table.dimensions, table.scores.shape) == (0, (), (0, 2, 0))
     assert table.stacked.shape == (0, 2, 1)
     assert table.calls["reader"].reasons == {"no reason recorded": 4}
-
-
-def test_lengths_follow_their_trajectories(small):
-    decisions, judgments = small
+    # Lengths follow their trajectories.
     lengths = {d.record_id: 10 * k for k, d in enumerate(decisions)}
     assert score_table(judgments, decisions, lengths=lengths).lengths.tolist() == [0, 10, 20, 30]
     with pytest.raises(InputError, match=r"lengths: ash\.0000\.1: no token count"):
@@ -134,14 +120,13 @@ def test_lengths_follow_their_trajectories(small):
 def test_every_problem_is_told_at_once(small, one_decision, one_judgment):
     decisions, judgments = small
     bad = [
-        one_judgment("ghost", "reader", FULL),
-        one_judgment("ash.0000.1", "skeptic", {"clarity": 4.0, "risk": 6.0}),
+        one_judgment("ghost", "reader", FULL), one_judgment("ash.0000.1", "skeptic", {"clarity": 4.0, "risk": 6.0}),
         one_judgment("ash.0001.1", "skeptic", {"clarity": 4.0}),
         one_judgment("birch.0000.1", "skeptic", FULL, rubric="v1.1"),
         one_judgment("birch.0001.1", "skeptic", FULL, family="west"),
         one_judgment("birch.0001.1", "auditor", FULL, trial=3),
         one_judgment("birch.0001.1", "clerk", {"clarity": float("nan"), "risk": 1.0}),
-    ]
+    ]  # fmt: skip
     wrong = [*decisions, one_decision("elm", 1, "w9"), decisions[0]]
     with pytest.raises(InputError) as caught:
         score_table([*judgments, *bad], wrong)
@@ -173,11 +158,10 @@ def test_thousands_of_problems_are_counted(small, one_judgment):
     [
         ({"clarity": 1.0}, "no weight for dimension 'risk'"),
         ({"clarity": 1.0, "risk": 1.0, "style": 1.0}, "'style' is not a dimension"),
-        ({"clarity": -1.0, "risk": 2.0}, "not negative"),
-        ({"clarity": 0.0, "risk": 0.0}, "not all zero"),
+        ({"clarity": -1.0, "risk": 2.0}, "not negative"), ({"clarity": 0.0, "risk": 0.0}, "not all zero"),
         ({"clarity": float("inf"), "risk": 0.0}, "finite"),
     ],
-)
+)  # fmt: skip
 def test_weights_say_what_is_wrong(small, weights, message):
     decisions, judgments = small
     with pytest.raises(InputError, match=message):
@@ -187,9 +171,7 @@ def test_weights_say_what_is_wrong(small, weights, message):
 def test_no_judgments_are_no_table(small):
     with pytest.raises(InputError, match="judgments: none given"):
         score_table([], small[0])
-
-
-def test_scores_are_floats_in_the_order_of_dimensions(small):
+    # Scores are floats in the order of dimensions.
     decisions, judgments = small
     swapped = [dataclasses.replace(j, scores=dict(reversed(list(j.scores.items())))) for j in judgments]
     assert (score_table(swapped, decisions).scores == score_table(judgments, decisions).scores).all()
@@ -255,10 +237,7 @@ def test_names_are_those_of_all_graded_records(small):
     assert (early.cluster.tolist(), early.cycle.tolist()) == ([1, 1], [1, 1])
     alone = score_table(without(judgments, *((f"ash.000{k}.1", "auditor") for k in (0, 1))), decisions)
     assert (alone.agents, alone.agent.tolist(), alone.grades.agent.tolist()) == (("ash", "birch"), [1, 1], [1, 1, 0, 0])
-
-
-def test_what_nobody_asked_for_is_not_missing(small):
-    decisions, judgments = small
+    # What nobody asked for is not missing.
     gone = [(d.record_id, "reader") for d in decisions if d.agent.id == "ash"]
     table = score_table(without(judgments, *gone, asked=False), decisions)
     assert table.missing() == (

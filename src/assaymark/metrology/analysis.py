@@ -10,38 +10,20 @@ from typing import cast
 
 import numpy as np
 
+# isort: off
+from assaymark.metrology import measure_panel
 from assaymark.metrology.bootstrap import KappaSums
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.columns import MISSING_SCORE
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.kappa import averaging, drops_of, gated, judge_pairs
 from assaymark.metrology.measure_orders import order_measurements
-from assaymark.metrology.measure_panel import (
-    Counted,
-    agreement,
-    agreement_measurements,
-    alpha_agreement,
-    alpha_measurements,
-    categories_of,
-    cross_family_pairs,
-    fleiss_values,
-    judge_measurements,
-    other_ddof_measurements,
-    variance_measurements,
-)
 from assaymark.metrology.measure_people import Labels, people_measurements
 from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.panel import (
-    Design,
-    Levels,
-    PairedDifferences,
-    Panel,
-    level_measurements,
-    pair_tests,
-    panel_of,
-    rank_measurements,
+    Design, Levels, PairedDifferences, Panel, level_measurements, pair_tests, panel_of, rank_measurements,
     single_measurements,
-)
+)  # fmt: skip
 from assaymark.metrology.scores import Calls, ScoreTable
 from assaymark.metrology.sums import ScoreSums
 from assaymark.protocol import Study
@@ -66,14 +48,14 @@ def analyse(
     note("agreement")
     comparisons = Comparisons.of_table(panel.table, study, style)
     if study.rubric.coefficient == "alpha":
-        found = list(alpha_agreement(comparisons, study.rubric, panel.level, panel.measure))
+        found = list(measure_panel.alpha_agreement(comparisons, study.rubric, panel.level, panel.measure))
     else:
-        found = list(agreement_measurements(panel, rng))
+        found = list(measure_panel.agreement_measurements(panel, rng))
     plan, other = (averaging(panel.table, study, ddof=d) for d in (study.inference.ddof, 1 - study.inference.ddof))
     if plan != other and study.rubric.coefficient != "alpha":
-        found += other_ddof_measurements(panel, gated(panel.table, study, other))
+        found += measure_panel.other_ddof_measurements(panel, gated(panel.table, study, other))
     note("judges")
-    found += judge_measurements(panel)
+    found += measure_panel.judge_measurements(panel)
     note("levels")
     levels = panel.design.levels_with_ends(panel.level)
     whole = panel
@@ -112,8 +94,8 @@ def _comparisons(panel: Panel, found: Comparisons, levels: Levels, rng: np.rando
     """Contrasts, what each judge alone would have found, and how ranks come out over resamples."""
     tests = pair_tests(panel, rng)
     yield from order_measurements(found, OrderPlan.of(panel.study), panel.measure, tests)
-    yield from alpha_measurements(found, panel.level, panel.measure)
-    yield from variance_measurements(found, panel.measure)
+    yield from measure_panel.alpha_measurements(found, panel.level, panel.measure)
+    yield from measure_panel.variance_measurements(found, panel.measure)
     yield from single_measurements(panel, levels, tests)
     yield from rank_measurements(panel, rng)
 
@@ -127,7 +109,7 @@ def analyse_sums(
     note("agreement")
     found = list(pooled_agreement(panel, sums, rng))
     note("judges")
-    found += judge_measurements(panel)
+    found += measure_panel.judge_measurements(panel)
     note("levels")
     levels = panel.design.levels_with_ends(panel.level)
     for item in level_measurements(panel, levels):
@@ -156,8 +138,8 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
 
     # Tables of ratings [K, F, G, P, S, S] over every pair of judges, halves up and halves to even.
     values = [sums.layout.values(k) for k in range(len(sums.tables))]
-    rounded = [categories_of(np.rint(np.round(value, 9)), sums.layout.scale) for value in values]
-    nearest = [categories_of(value, sums.layout.scale) for value in values]
+    rounded = [measure_panel.categories_of(np.rint(np.round(value, 9)), sums.layout.scale) for value in values]
+    nearest = [measure_panel.categories_of(value, sums.layout.scale) for value in values]
     up = np.stack([rated(table, one) for table, one in zip(sums.tables, nearest, strict=True)])
     even = np.stack([rated(table, one) for table, one in zip(sums.tables, rounded, strict=True)])
 
@@ -167,7 +149,7 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
     def kappa_sums(tables: Ints, x: Ints | Floats) -> KappaSums:
         """The sums behind every kappa of judges of different families, from tables [K, G, P, S, S] of all pairs, whose
         levels are ``x`` [S]."""
-        pairs, wanted = judge_pairs(judges), cross_family_pairs(panel.table.families)
+        pairs, wanted = judge_pairs(judges), measure_panel.cross_family_pairs(panel.table.families)
         margins = np.empty((judges, *tables.shape[:2], x.size), dtype=np.int64)
         for p, (a, b) in enumerate(pairs):
             margins[a], margins[b] = tables[:, :, p].sum(axis=3), tables[:, :, p].sum(axis=2)
@@ -176,7 +158,7 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
         columns = np.concatenate([n[None], margins @ x, margins @ (x * x), np.stack(products)])
         return KappaSums(columns.astype(np.float64), judges, tuple(wanted), rubric.coefficient)
 
-    def counted(f: int | None) -> Counted:
+    def counted(f: int | None) -> measure_panel.Counted:
         there = np.flatnonzero(sizes(f))
         if rubric.coefficient == "icc":
             found = [
@@ -184,19 +166,21 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
                 for table, one in zip(sums.tables, values, strict=True)
             ]
             columns = np.concatenate([one.columns for one in found], axis=1)
-            return Counted(replace(found[0], columns=columns), [None] * len(found), None, there)
+            return measure_panel.Counted(replace(found[0], columns=columns), [None] * len(found), None, there)
         some, halves = ((part.sum(axis=1) if f is None else part[:, f])[:, there] for part in (up, even))
         pairs = judge_pairs(judges)
-        places = [pairs.index(pair) for pair in cross_family_pairs(panel.table.families)]
+        places = [pairs.index(pair) for pair in measure_panel.cross_family_pairs(panel.table.families)]
         x = scale - scale[scale.size // 2]
-        return Counted(kappa_sums(some, x), kappa_sums(halves, x).points(), some.sum(axis=1)[:, places], there)
+        return measure_panel.Counted(
+            kappa_sums(some, x), kappa_sums(halves, x).points(), some.sum(axis=1)[:, places], there
+        )
 
     def fleiss() -> list[float | str]:
         tables = up.sum(axis=(1, 2))
         agree = np.trace(tables, axis1=2, axis2=3).sum(axis=1)
         # Every judge is in J - 1 pairs, so the margins of all pairs count each rating J - 1 times.
         counts = (tables.sum(axis=(1, 3)) + tables.sum(axis=(1, 2))) // (judges - 1)
-        return fleiss_values(agree, counts, sums.n, judges)
+        return measure_panel.fleiss_values(agree, counts, sums.n, judges)
 
     def correlation(tables: Ints) -> float | str:
         """Mean Pearson correlation over pairs of judges of one name, from tables [P, S, S] of unrounded levels."""
@@ -215,7 +199,7 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
             return f"undefined: judge {int(spread.argmin()) + 1} gave a single score"
         return float(np.clip(np.mean(found), -1, 1))
 
-    yield from agreement(
+    yield from measure_panel.agreement(
         panel, rng, lambda f: (int(sizes(f).sum()), int(np.count_nonzero(sizes(f)))), counted,
         fleiss, redundancy=lambda: [correlation(table.sum(axis=(0, 1))) for table in sums.tables],
     )  # fmt: skip

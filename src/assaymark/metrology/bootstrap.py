@@ -7,7 +7,7 @@ bootstrap). Histories that are compared are cut at the same places: what they sh
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations_with_replacement
@@ -19,7 +19,7 @@ from scipy import special
 
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology import checks
-from assaymark.metrology.checks import Bools, Floats, Ints, probability
+from assaymark.metrology.checks import Floats, Ints, probability
 from assaymark.metrology.estimates import cluster_codes, jackknife_se, neighbour_blocks
 from assaymark.metrology.kappa import Pair, judge_pairs
 from assaymark.protocol import AGREEMENT, Coefficient
@@ -145,12 +145,8 @@ def resamples_of(clusters: int, resamples: int, rng: np.random.Generator | None,
         yield all_resamples(clusters)
         return
     if rng is None:
-        checks.fail(
-            source,
-            "rng",
-            f"{clusters} clusters are too many to enumerate (up to {EXACT_CLUSTERS} are); "
-            "pass a generator such as np.random.default_rng(7)",
-        )
+        many = f"{clusters} clusters are too many to enumerate (up to {EXACT_CLUSTERS} are)"
+        checks.fail(source, "rng", f"{many}; pass a generator such as np.random.default_rng(7)")
     rows = max(1, _CHUNK // clusters)
     for start in range(0, resamples, rows):
         size = min(rows, resamples - start)
@@ -210,8 +206,7 @@ def bootstrap_kappa(
     checks.probability("bootstrap_kappa", "level", level)
     checks.whole("bootstrap_kappa", "resamples", resamples, least=1)
     sums = KappaSums.of(table[:, :, None], codes, len(names), judge_pairs(table.shape[1]))
-    sums.require_defined()
-    return _raised(sums.bootstrap(level, resamples, rng)[0])
+    return sums.interval(lambda: sums.bootstrap(level, resamples, rng))
 
 
 def jackknife_kappa(
@@ -222,22 +217,16 @@ def jackknife_kappa(
     (Cameron 2015)."""
     size = checks.categories_of("jackknife_kappa", categories)
     table = checks.ratings("jackknife_kappa", "ratings", ratings, size, ndim=2)
-    codes = cluster_codes("jackknife_kappa", clusters, table.shape[0], "clusters")
+    codes = cluster_codes("jackknife_kappa", clusters, table.shape[0], name="clusters")
     checks.probability("jackknife_kappa", "level", level)
     sums = KappaSums.of(table[:, :, None], codes, int(codes.max()) + 1, judge_pairs(table.shape[1]))
-    sums.require_defined()
-    return _raised(sums.jackknife(level, blocks=neighbour_blocks(sums.clusters) if consecutive else None)[0])
+    return sums.interval(lambda: sums.jackknife(level, neighbour_blocks(sums.clusters) if consecutive else None))
 
 
 def intraclass(
     n: ArrayLike, sum_a: ArrayLike, sum_b: ArrayLike, squares_a: ArrayLike, squares_b: ArrayLike, products: ArrayLike
 ) -> Floats:
-    """Intraclass correlation of two judges from sums over n items they both scored; NaN where both are constant.
-
-    ICC(A,1): two-way random effects, absolute agreement, one judge (McGraw and Wong 1996). 1 is the same score for
-    every item; a constant difference counts against it. Where n is large it is the quadratic-weighted kappa of the
-    scores themselves, so the same gates read it.
-    """
+    """Intraclass correlation of two judges from sums over n items they both scored; NaN where both are constant."""
     n, a, b = (np.asarray(x, dtype=np.float64) for x in (n, sum_a, sum_b))
     own_a, own_b = n * np.asarray(squares_a) - a * a, n * np.asarray(squares_b) - b * b
     # A constant judge leaves float noise here, which is no spread.
@@ -252,11 +241,9 @@ def intraclass(
 @dataclass(frozen=True, slots=True)
 class KappaSums:
     """Per cluster, the sums from which the kappas of every resample follow, for K columns of ratings at once.
-
     ``columns`` [1 + 2J + P, K, G] holds, for each cluster, the items, each judge's sum and sum of squares, and each
     pair's sum of products. All are whole numbers, counted from a point inside the scale so that products of them stay
-    exact. With ``form`` "icc" they are sums of scores, and "kappa" everywhere below is `intraclass`.
-    """
+    exact. With ``form`` "icc" they are sums of scores, and "kappa" everywhere below is `intraclass`."""
 
     columns: Floats
     judges: int
@@ -330,39 +317,47 @@ class KappaSums:
         """Mean pairwise kappa of each column on all data, or None where some pair has none."""
         return [None if math.isnan(value) else value for value in self.of_all().mean(axis=0).tolist()]
 
-    def require_defined(self) -> None:
-        """Raise the reason that an interval around the kappa of the first column makes no sense."""
+    def interval(self, make: Callable[[], list[Interval | str]]) -> Interval:
+        """The interval of the first column, or the reason that there is none as an error."""
         if self.points()[0] is None:
             raise NotMeasurableError(
                 f"{AGREEMENT[self.form]} is undefined: a pair of judges gave one rating each to all {self.n} items"
             )
         if self.clusters < 2:
             raise NotMeasurableError("an interval over clusters needs at least two of them (got 1)")
+        if isinstance(found := make()[0], str):
+            raise NotMeasurableError(found)
+        return found
 
     def bootstrap(self, level: float, resamples: int, rng: np.random.Generator | None) -> list[Interval | str]:
         """Percentile interval of each column, or why it has none; see `bootstrap_kappa`. Columns share their draws."""
         drawn = list(resamples_of(self.clusters, resamples, rng, "bootstrap_kappa"))
         flat = self.columns.reshape(-1, self.clusters)
         rows = SMALL_PRODUCT // flat.size + 1
+        parts = (part for chunk in drawn for part in chunk.blocks(rows))
         values = np.concatenate(
-            [
-                self.means((flat @ part).reshape(*self.columns.shape[:2], -1))
-                for chunk in drawn
-                for part in chunk.blocks(rows)
-            ],
-            axis=1,
+            [self.means((flat @ part).reshape(*self.columns.shape[:2], -1)) for part in parts], axis=1
         )
         mass, size = drawn[0].mass, values.shape[1]
         kind = "exact: all" if mass is not None else "multinomial:"
         method = f"cluster bootstrap, {kind} {size} resamples of {self.clusters} clusters"
         ends = percentile_ends(values, mass, level).tolist()
         defined = ~np.isnan(values)
-        return [
-            Interval(low, high, method)
-            if whole
-            else _ends_of_defined(row[known], known, mass, level, method, AGREEMENT[self.form])
-            for low, high, whole, row, known in zip(*ends, defined.all(axis=1).tolist(), values, defined, strict=True)
-        ]
+        found: list[Interval | str] = []
+        for low, high, row, known in zip(*ends, values, defined, strict=True):
+            if known.all():
+                found.append(Interval(low, high, method))
+                continue
+            # The interval of the resamples that have a kappa, unless too many have none.
+            share, lost = 1 - float(np.average(known, weights=mass)), int((~known).sum())
+            said = f"{method}; {lost} without a {AGREEMENT[self.form]} left out ({share:.3%} of the mass)"
+            if share > 1 - level + 1e-9:
+                found.append(f"no interval: {said}, more than {1 - level:.3%}")
+            else:
+                kept = percentile_ends(row[known][None], None if mass is None else mass[known], level)
+                low, high = kept[:, 0].tolist()
+                found.append(Interval(low, high, said))
+        return found
 
     def jackknife(self, level: float, blocks: Ints | None = None) -> list[Interval | str]:
         """Delete-one-cluster interval of each column, or why it has none; see `jackknife_kappa`."""
@@ -404,25 +399,6 @@ def percentile_ends(values: Floats, mass: Floats | None, level: float) -> Floats
     return np.stack([values[rows, order[rows, np.minimum(place, size - 1)]] for place in places])
 
 
-def _ends_of_defined(
-    values: Floats, defined: Bools, mass: Floats | None, level: float, method: str, what: str
-) -> Interval | str:
-    """The interval of the resamples that have a kappa, unless too many have none."""
-    share = 1 - float(np.average(defined, weights=mass))
-    method += f"; {int((~defined).sum())} without a {what} left out ({share:.3%} of the mass)"
-    if share > 1 - level + 1e-9:
-        return f"no interval: {method}, more than {1 - level:.3%}"
-    low, high = percentile_ends(values[None], None if mass is None else mass[defined], level)[:, 0].tolist()
-    return Interval(low, high, method)
-
-
-def _raised(found: Interval | str) -> Interval:
-    """An interval, or the reason that there is none as an error."""
-    if isinstance(found, str):
-        raise NotMeasurableError(found)
-    return found
-
-
 def _tally(draws: Ints, clusters: int) -> Counts:
     """How often each cluster occurs in each row of ``draws``."""
     rows = draws.shape[0]
@@ -439,9 +415,7 @@ _AT_ONCE = 8_000_000  # cells of the table of counts made at a time
 @dataclass(frozen=True, slots=True)
 class OverTime:
     """A Sharpe ratio, a difference of two, or a mean daily difference, with its interval over resampled histories.
-
-    ``p`` is two-sided, for the value 0. ``block`` is the mean length of a block in days.
-    """
+    ``p`` is two-sided, for the value 0. ``block`` is the mean length of a block in days."""
 
     value: float
     low: float

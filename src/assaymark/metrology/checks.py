@@ -32,19 +32,15 @@ def ratings(source: str, name: str, values: ArrayLike, categories: int, *, ndim:
             fail(source, name, f"must be whole-number ratings (got {_kind_of(x)})")
         if not np.isfinite(x).all():
             broken = ~np.isfinite(x)
-            fail(
-                source,
-                name,
-                f"{int(broken.sum())} rating(s) are not finite (first at index {_first(broken)}); leave them out",
-            )
+            what = f"{int(broken.sum())} rating(s) are not finite (first at index {_first(broken)}); leave them out"
+            fail(source, name, what)
         broken = x != np.floor(x)
         if broken.any():
             seen = float(x[broken][0])
             fail(source, name, f"ratings must be whole (first that is not: {seen!r}); use round_half_up, then clip")
         # Beyond this, the conversion below would wrap around into the scale.
         x = np.asarray(np.clip(x, -(2**53), 2**53), dtype=np.int64)
-    if x.ndim != ndim or not x.size:
-        _refuse_shape(source, name, x, ndim)
+    _shaped(source, name, x, ndim)
     if np.minimum.reduce(x, axis=None) < 1 or np.maximum.reduce(x, axis=None) > categories:
         bad = x[(x < 1) | (x > categories)]
         fail(source, name, f"{bad.size} rating(s) off the scale 1..{categories} (first: {bad.flat[0]})")
@@ -63,8 +59,7 @@ def finite(source: str, name: str, values: ArrayLike, *, ndim: int = 1) -> Float
     x = array(source, name, values)
     if x.dtype.kind not in "iuf":
         fail(source, name, f"must be numbers (got {_kind_of(x)})")
-    if x.ndim != ndim or not x.size:
-        _refuse_shape(source, name, x, ndim)
+    _shaped(source, name, x, ndim)
     x = x.astype(np.float64, copy=False)
     bad = ~np.isfinite(x)
     if bad.any():
@@ -115,10 +110,12 @@ def array(source: str, name: str, values: Any) -> NDArray[Any]:
         fail(source, name, "rows have unequal lengths; give a rectangular array")
 
 
-def _refuse_shape(source: str, name: str, x: NDArray[Any], ndim: int) -> NoReturn:
+def _shaped(source: str, name: str, x: NDArray[Any], ndim: int) -> None:
+    """Refuse what is empty or has another number of axes."""
     if not x.size:
         fail(source, name, "is empty; at least one item is needed")
-    fail(source, name, f"must have {_AXES.get(ndim, f'{ndim} axes')} (got shape {x.shape})")
+    if x.ndim != ndim:
+        fail(source, name, f"must have {_AXES.get(ndim, f'{ndim} axes')} (got shape {x.shape})")
 
 
 def _kind_of(x: NDArray[Any]) -> str:

@@ -457,10 +457,8 @@ def weights_of(dimensions: tuple[str, ...], weights: Mapping[str, float] | None)
 
 class _Rows:
     """The rows of one derivation in the order of trajectory, judge and trial, gathered by trajectory [N] and judge [J].
-
     ``of`` holds what belongs to a trajectory; ``mean`` and ``opening`` [N, J, D] the mean and the first of the usable
-    trials, NaN where ``scored`` [N, J] says there is none.
-    """
+    trials, NaN where ``scored`` [N, J] says there is none."""
 
     def __init__(self, columns: Columns, weights: Floats, derivation: str) -> None:
         codes = columns.codes

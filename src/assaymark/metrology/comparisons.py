@@ -122,10 +122,8 @@ def paired_differences(scores: Floats, part: Floats | Ints | None, codes: Ints, 
 @dataclass(frozen=True, slots=True)
 class Gaps:
     """Mean paired differences of one set of judges, first agent minus second.
-
     ``means`` [G, P, S] by cluster, pair (in the order of `pairs_of`) and scale, NaN where the two share no cycle;
-    ``cycles`` [G, P] how many cycles each mean is of; ``levels`` [G, K, S] the agents' own cluster means.
-    """
+    ``cycles`` [G, P] how many cycles each mean is of; ``levels`` [G, K, S] the agents' own cluster means."""
 
     means: Floats
     cycles: Ints
@@ -137,14 +135,20 @@ class Gaps:
         return np.asarray((self.cycles > 0).sum(axis=0))
 
     @property
+    def _mean(self) -> Floats:
+        there = ~np.isnan(self.means)
+        counts = there.sum(axis=0)
+        return np.asarray(np.where(there, self.means, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan))
+
+    @property
     def difference(self) -> Floats:
         """Gap of every pair on every scale [P, S]: each cluster counts once. NaN without a common cluster."""
-        return settle(_mean(self.means))
+        return settle(self._mean)
 
     @property
     def variance(self) -> Floats:
         """Variance of the clusters' differences [P, S], 0 where fewer than two clusters are common."""
-        centred = np.where(np.isnan(self.means), 0.0, self.means - _mean(self.means))
+        centred = np.where(np.isnan(self.means), 0.0, self.means - self._mean)
         spare = np.maximum(self.clusters - 1, 1)
         return np.asarray(np.square(centred).sum(axis=0) / spare[:, None])
 
@@ -180,9 +184,13 @@ class Comparisons:
         a, c = len(table.agents), len(table.cycles)
         values = np.concatenate([(grades.values @ table.weights)[..., None], grades.values], axis=2)
         place = grades.cycle * a + grades.agent
-        covariates = _covariates(table, study.claims.covariates, style)
-        lengths = None
-        if covariates is not None:
+        # The plan's covariates [N, Q] of all graded records, where all of them are known.
+        names, lengths, own = study.claims.covariates, None, style or {}
+        given = {name: [own[name][key] for key in grades.trajectories] for name in names if name in own}
+        if grades.lengths is not None:
+            given["log2"] = np.log2(np.maximum(grades.lengths.astype(np.float64), 1.0)).tolist()
+        if names and all(name in given for name in names):
+            covariates = np.array([given[name] for name in names], dtype=np.float64).T
             lengths = _means(covariates, place, a * c).reshape(c, a, -1)
         cluster = np.zeros(c, dtype=np.int64)
         cluster[grades.cycle] = grades.cluster
@@ -316,31 +324,9 @@ class Comparisons:
         return _means(scores, place, main.size).reshape(c, k, scales), main.reshape(c, k)
 
 
-def _covariates(
-    table: ScoreTable, names: Sequence[str], style: Mapping[str, Mapping[str, float]] | None
-) -> Floats | None:
-    """The plan's covariates [N, Q] of all graded records, or None where one of them is not known."""
-    grades, columns = table.grades, []
-    for name in names:
-        if name == "log2" and grades.lengths is not None:
-            columns.append(np.log2(np.maximum(grades.lengths.astype(np.float64), 1.0)))
-        elif style is not None and name in style:
-            columns.append(np.array([style[name][key] for key in grades.trajectories], dtype=np.float64))
-        else:
-            return None
-    return np.stack(columns, axis=1) if columns else None
-
-
 def natural(name: str) -> list[tuple[int, int, str]]:
     """A key by which week 9 comes before week 10."""
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name) if part]
-
-
-def _mean(values: Floats) -> Floats:
-    """Means over the first axis of what is there, NaN where nothing is."""
-    there = ~np.isnan(values)
-    counts = there.sum(axis=0)
-    return np.asarray(np.where(there, values, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan))
 
 
 def _means(values: Floats, codes: Ints, size: int, weight: Ints | None = None) -> Floats:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from assaymark.metrology import checks
-from assaymark.metrology.bootstrap import SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
+from assaymark.metrology.bootstrap import SMALL_PRODUCT, percentile_ends, resamples_of
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.quantiles import t_quantile
 
@@ -96,15 +95,24 @@ def bootstrap_contrast(
     rng: np.random.Generator | None = None,
 ) -> Contrast:  # fmt: skip
     """Percentile cluster bootstrap of a mean paired difference: ValueBlindBench's own test (section 3.9)."""
-    return _resampled("bootstrap_contrast", bootstrap_tests, differences, clusters, level, resamples, rng)
+    return _by_draws("bootstrap_contrast", differences, clusters, level, resamples, rng)
+
+
+def _by_draws(
+    source: str, differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any], level: float, resamples: int,
+    rng: np.random.Generator | None,
+) -> Contrast:  # fmt: skip
+    sums, counts, n = by_cluster(source, differences, clusters)
+    checks.probability(source, "level", level)
+    checks.whole(source, "resamples", resamples, least=1)
+    tests = bootstrap_tests if source == "bootstrap_contrast" else flip_tests
+    return contrast_of(tests([(sums, counts)], resamples, rng, level, [True])[0], 0, n)
 
 
 @dataclass(frozen=True, slots=True)
 class Tested:
     """The same test on K columns of scores: differences, p-values, and interval ends where there are any [K].
-
-    Ends are NaN where no interval can be given; they become None before anybody sees them.
-    """
+    Ends are NaN where no interval can be given; they become None before anybody sees them."""
 
     difference: Floats
     p: Floats
@@ -140,28 +148,9 @@ def t_test(sums: Floats, counts: Ints, level: float = 0.95) -> Tested:
     t = difference / np.where(flat, 1.0, error)
     p = np.where(flat, np.where(difference == 0, 1.0, 2.0 ** (1 - g)), 2 * special.stdtr(df, -np.abs(t)))
     half = np.where(flat, np.nan, t_quantile(0.5 + level / 2, df) * error)
-    usual, exact = (
-        f"cluster-t, CR2, t({df:.3g}) over {g} clusters",
-        f"clusters differ equally: exact sign flip over {g}",
-    )
-    method = tuple(exact if same else usual for same in flat)
+    exact = f"clusters differ equally: exact sign flip over {g}"
+    method = tuple(exact if same else f"cluster-t, CR2, t({df:.3g}) over {g} clusters" for same in flat)
     return Tested(difference, p, difference - half, difference + half, g, method)
-
-
-def _blocks(drawn: Sequence[Resamples]) -> Iterator[tuple[int, Floats, Floats | None]]:
-    """The resamples as [G, rows] floats in blocks, each with its first row and its mass."""
-    start = 0
-    for chunk in drawn:
-        rows = max(1, SMALL_PRODUCT // (_COLUMNS * chunk.times.shape[1]))
-        for first in range(0, chunk.size, rows):
-            times = chunk.times[first : first + rows].T.astype(np.float64)
-            yield start, times, None if chunk.mass is None else chunk.mass[first : first + rows]
-            start += times.shape[1]
-
-
-def _weigh(hits: Bools, mass: Floats | None) -> Floats:
-    """How many resamples, or how much mass, each row of hits has."""
-    return np.count_nonzero(hits, axis=1).astype(np.float64) if mass is None else np.asarray(hits @ mass)
 
 
 def settle(differences: Floats) -> Floats:
@@ -183,17 +172,7 @@ def sign_flip(
     rng: np.random.Generator | None = None,
 ) -> Contrast:  # fmt: skip
     """Sign-flip test of a mean paired difference whose items come in clusters (Canay 2017)."""
-    return _resampled("sign_flip", flip_tests, differences, clusters, level, resamples, rng)
-
-
-def _resampled(
-    source: str, tests: Callable[..., list[Tested]], differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any],
-    level: float, resamples: int, rng: np.random.Generator | None,
-) -> Contrast:  # fmt: skip
-    sums, counts, n = by_cluster(source, differences, clusters)
-    checks.probability(source, "level", level)
-    checks.whole(source, "resamples", resamples, least=1)
-    return contrast_of(tests([(sums, counts)], resamples, rng, level, [True])[0], 0, n)
+    return _by_draws("sign_flip", differences, clusters, level, resamples, rng)
 
 
 Parts = Sequence[tuple[Floats, Ints]]
@@ -212,11 +191,19 @@ def bootstrap_tests(
     columns = np.concatenate([sums for sums, _ in parts], axis=1)
     pieces = np.array_split(np.ascontiguousarray(columns.T), max(1, columns.shape[1] // _COLUMNS))
     tails = [np.zeros((2, piece.shape[0])) for piece in pieces]
-    for _, times, mass in _blocks(drawn):
-        for tail, piece in zip(tails, pieces, strict=True):
-            totals = piece @ times
-            tail[0] += _weigh(totals <= _ZERO, mass)
-            tail[1] += _weigh(totals >= -_ZERO, mass)
+    rows = max(1, SMALL_PRODUCT // (_COLUMNS * g))
+
+    def weigh(hits: Bools, mass: Floats | None) -> Floats:
+        """How many resamples, or how much mass, each row of hits has."""
+        return np.count_nonzero(hits, axis=1).astype(np.float64) if mass is None else np.asarray(hits @ mass)
+
+    for chunk in drawn:
+        for first, times in enumerate(chunk.blocks(rows)):
+            mass = None if chunk.mass is None else chunk.mass[first * rows : (first + 1) * rows]
+            for tail, piece in zip(tails, pieces, strict=True):
+                totals = piece @ times
+                tail[0] += weigh(totals <= _ZERO, mass)
+                tail[1] += weigh(totals >= -_ZERO, mass)
     smaller = np.concatenate(tails, axis=1).min(axis=0)
     if mass_of_all is None:
         p = np.minimum(1.0, 2 * (smaller + 1) / (size + 1))
@@ -225,10 +212,8 @@ def bootstrap_tests(
 
     def ends(sums: Floats, counts: Ints) -> Sequence[Floats]:
         """Percentile ends of one pair's columns; all its resampled means are held at once."""
-        means = np.empty((sums.shape[1], size))
-        for start, times, _ in _blocks(drawn):
-            means[:, start : start + times.shape[1]] = (sums.T @ times) / (counts @ times)
-        return list(percentile_ends(means, mass_of_all, level))
+        parts = ((sums.T @ times) / (counts @ times) for chunk in drawn for times in chunk.blocks(rows))
+        return list(percentile_ends(np.concatenate(list(parts), axis=1), mass_of_all, level))
 
     method = f"cluster bootstrap, {'multinomial:' if mass_of_all is None else 'exact: all'} {size} resamples"
     return _split(parts, p, f"{method} of {g} clusters", intervals, leading, ends)
@@ -238,14 +223,11 @@ def flip_tests(
     parts: Parts, resamples: int, rng: np.random.Generator | None, level: float, intervals: Sequence[bool],
     leading: int | None = None,
 ) -> list[Tested]:  # fmt: skip
-    """`sign_flip` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same patterns.
-
-    Had the agents been equal, each cluster could as well have come out the other way round.
-    """
+    """`sign_flip` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same patterns."""
     g = parts[0][1].size
     exact = g <= EXACT_FLIPS
-    if exact:
-        turned = _all_patterns(g)
+    if exact:  # every pattern that leaves the last cluster; the first turns none
+        turned = (np.arange(2 ** (g - 1))[:, None] >> np.arange(g) & 1).astype(bool)
     elif rng is None:
         many = f"{g} clusters are too many to enumerate (up to {EXACT_FLIPS} are)"
         checks.fail("sign_flip", "rng", f"{many}; pass a generator such as np.random.default_rng(7)")
@@ -304,11 +286,3 @@ def _split(
         found.append(Tested(difference, p[start : start + width], low, high, counts.size, (method,) * width))
         start += width
     return found
-
-
-@cache
-def _all_patterns(clusters: int) -> Bools:
-    """Which clusters are turned round [2^(G-1), G] in every pattern that leaves the last one; the first turns none."""
-    patterns = (np.arange(2 ** (clusters - 1))[:, None] >> np.arange(clusters) & 1).astype(bool)
-    patterns.setflags(write=False)
-    return patterns

@@ -17,24 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from assaymark.errors import NotMeasurableError
-from assaymark.metrology import checks
+from assaymark.metrology import checks, estimates
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import natural
 from assaymark.metrology.contrasts import Contrast, Tested, contrast_of, holm, t_test
 from assaymark.metrology.design import planning_mde
-from assaymark.metrology.estimates import (
-    NO_SCORES,
-    ONE_FAMILY,
-    POINTS,
-    cluster_codes,
-    group_sums,
-    jackknife_se,
-    leave_out,
-    neighbour_blocks,
-    number,
-    scores_of,
-    student_estimate,
-)
+from assaymark.metrology.estimates import number
 from assaymark.metrology.kappa import averaging, drops_of, gated, round_half_up
 from assaymark.metrology.measure_panel import agreement_measurements
 from assaymark.metrology.panel import panel_of
@@ -53,10 +41,8 @@ _SLACK = 1e-9
 @dataclass(frozen=True, slots=True)
 class CellShift:
     """How far judges move a control cell from honest records; negative is below.
-
     ``p`` is one-sided, against "not more than the threshold below". Without a standard error p is 1: all of the cell's
-    or all honest records lie in one cluster.
-    """
+    or all honest records lie in one cluster."""
 
     delta: float
     se: float | None
@@ -91,7 +77,7 @@ def cell_agreement(
     tables = _by_family(source, "cell", cell, families), _by_family(source, "honest", honest, families)
     checks.labels(source, "cell_cluster", cell_cluster, len(tables[0]))
     checks.labels(source, "honest_cluster", honest_cluster, len(tables[1]))
-    codes = cluster_codes(source, [*honest_cluster, *cell_cluster], len(tables[0]) + len(tables[1]))
+    codes = estimates.cluster_codes(source, [*honest_cluster, *cell_cluster], len(tables[0]) + len(tables[1]))
     in_cell, in_honest = (~np.isnan(table).any(axis=1) for table in tables)
     for name, whole in (("cell", in_cell), ("honest", in_honest)):
         if not whole.any():
@@ -133,7 +119,8 @@ def cell_equivalent(found: CellAgreement, *, margin: float = 0.3, alpha: float =
     if not margin > 0:
         checks.fail("cell_equivalent", "margin", f"must be above 0 (got {margin!r})")
     return all(
-        shift.se is not None and student_estimate(margin - abs(shift.delta), shift.se, shift.df).p_up <= alpha + _SLACK
+        shift.se is not None
+        and estimates.student_estimate(margin - abs(shift.delta), shift.se, shift.df).p_up <= alpha + _SLACK
         for shift in found.each.values()
     )
 
@@ -152,7 +139,7 @@ def kappa_of_records(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = Non
 
 def _by_family(source: str, name: str, table: ArrayLike, families: Sequence[str]) -> Floats:
     """Mean over the judges of each family [n, F], NaN where none has a score."""
-    scores = scores_of(source, name, table, 2)
+    scores = estimates.scores_of(source, name, table, 2)
     judges = scores.shape[1]
     if judges != len(families):
         checks.fail(source, "families", f"must have one entry for each of {judges} judges (got {len(families)})")
@@ -177,12 +164,15 @@ def _shifts(
     matched = (counts[1] > 0) & (quantile is None)
     means = sums[1] / np.maximum(counts[1], 1)[:, None]
     held = np.where(matched[:, None], sums[0] - counts[0][:, None] * means, sums[0])
-    held, alone = leave_out(held, consecutive), leave_out(np.where(matched, 0.0, counts[0]), consecutive)
-    n, m = leave_out(counts[0], consecutive)[:, None], leave_out(counts[1], consecutive)[:, None]
+    held, alone = (
+        estimates.leave_out(held, consecutive),
+        estimates.leave_out(np.where(matched, 0.0, counts[0]), consecutive),
+    )
+    n, m = estimates.leave_out(counts[0], consecutive)[:, None], estimates.leave_out(counts[1], consecutive)[:, None]
     if quantile is None:
-        reference = leave_out(sums[1], consecutive) / np.where(m > 0, m, np.nan)
+        reference = estimates.leave_out(sums[1], consecutive) / np.where(m > 0, m, np.nan)
     else:
-        units = (neighbour_blocks(clusters) if consecutive else np.arange(clusters))[places[1]]
+        units = (estimates.neighbour_blocks(clusters) if consecutive else np.arange(clusters))[places[1]]
         kept = [np.ones(units.size, dtype=np.bool_), *(units != unit for unit in range(len(n) - 1))]
         reference = np.full((len(n), held.shape[1]), np.nan)
         for row, rows in enumerate(kept):
@@ -193,8 +183,8 @@ def _shifts(
     if df < 1 or np.isnan(deltas).any():
         return [CellShift(delta, None, 0, 1.0) for delta in deltas[0].tolist()]
     return [
-        CellShift(delta, se, df, student_estimate(-delta - threshold, se, df).p_up)
-        for delta, se in zip(deltas[0].tolist(), jackknife_se(deltas[0], deltas[1:]).tolist(), strict=True)
+        CellShift(delta, se, df, estimates.student_estimate(-delta - threshold, se, df).p_up)
+        for delta, se in zip(deltas[0].tolist(), estimates.jackknife_se(deltas[0], deltas[1:]).tolist(), strict=True)
     ]
 
 
@@ -260,10 +250,8 @@ def cell_outcome(
 @dataclass(frozen=True, slots=True, eq=False)
 class Cell:
     """One control cell as the judges scored it.
-
     ``parents`` (the honest record each was made from, or None) and ``composers`` (the family of the model that wrote
-    it) are in the order of ``table.trajectories``.
-    """
+    it) are in the order of ``table.trajectories``."""
 
     kind: DerivationKind
     table: ScoreTable
@@ -287,7 +275,7 @@ def _variants(table: ScoreTable, drops: Mapping[str, list[int]]) -> Floats:
 def _matched(reference: Floats, table: ScoreTable, onto: ScoreTable) -> tuple[Floats, int]:
     """For each record of ``onto`` the mean of ``reference`` [n, K] in its cluster, and how many found none there."""
     counts = np.bincount(table.cluster, minlength=len(table.clusters))
-    sums = group_sums(reference, table.cluster, len(table.clusters))
+    sums = estimates.group_sums(reference, table.cluster, len(table.clusters))
     means = np.concatenate([sums / np.maximum(counts, 1)[:, None], reference.mean(axis=0, keepdims=True)])
     place = {name: g for g, name in enumerate(table.clusters) if counts[g]}
     where = np.array([place.get(name, -1) for name in onto.clusters], dtype=np.int64)[onto.cluster]
@@ -296,12 +284,10 @@ def _matched(reference: Floats, table: ScoreTable, onto: ScoreTable) -> tuple[Fl
 
 class _Held:
     """A cell's aggregate minus what it is held against, summed by cluster and tested.
-
     Variants of the panel are the whole panel, then without each judge family. Columns of ``tested``, ``p`` and ``sums``
     [G, V + 2] are the variants, then each record without the judges of its composer's family, then the whole panel
     minus that: the halo. ``own`` [n] is the variant without a record's own family, 0 where no judge shares it.
-    ``rows`` are the records that can be compared, ``state`` says why there is no number.
-    """
+    ``rows`` are the records that can be compared, ``state`` says why there is no number."""
 
     def __init__(self, cell: Cell, honest: ScoreTable, reference: Floats, study: Study) -> None:
         self.cell, self.honest, self.reference, self.study = cell, honest, reference[:, :, 0], study
@@ -330,12 +316,12 @@ class _Held:
         without = gaps[self.own[rows], np.arange(rows.size)]
         codes, at = np.unique(table.cluster[rows], return_inverse=True)
         self.clusters, self.counts = [table.clusters[c] for c in codes], np.bincount(at, minlength=codes.size)
-        self.sums = group_sums(np.column_stack([gaps.T, without, gaps[0] - without]), at, codes.size)
+        self.sums = estimates.group_sums(np.column_stack([gaps.T, without, gaps[0] - without]), at, codes.size)
         self.state: str | None = _ONE_CLUSTER if codes.size < 2 else None
         if not rows.size:
             self.state = "not measurable: no record of the cell was made from an honest record that was scored"
         if not table.n:
-            self.state = NO_SCORES
+            self.state = estimates.NO_SCORES
         if not honest.n:
             self.state = "not measurable: no honest trajectory has a usable score from every judge"
         blank = np.full(self.sums.shape[1], np.nan)
@@ -398,12 +384,7 @@ class _Held:
 def cell_measurements(
     honest: ScoreTable, cells: Sequence[Cell], study: Study, *, rng: np.random.Generator | None = None
 ) -> Iterator[Measurement]:
-    """Scores, agreement, gate, halo and drops of every control cell (ValueBlindBench sections 3.5 and 5.5).
-
-    Read ``detail["outcome"]`` of ``cell.gate`` first. p-values of all gates form one Holm family, in which a cell that
-    cannot be tested keeps its place with p = 1. When leaving the composer's own judges out moves the number by
-    ``cells.halo`` or more, score and gate are those without them, and ``detail["primary"]`` says so.
-    """
+    """Scores, agreement, gate, halo and drops of every control cell (ValueBlindBench sections 3.5 and 5.5)."""
     kinds = [cell.kind for cell in cells]
     if len(set(kinds)) < len(kinds):
         checks.fail("cell_measurements", "cells", f"at most one of each kind (got {', '.join(sorted(kinds))})")
@@ -453,13 +434,13 @@ def cell_measurements(
         # How far the composer's own judges move the gate number. It needs no test, so one cluster is enough.
         state = None if one.state == _ONE_CLUSTER else one.state
         if state is None and one.family is not None and not drops:
-            state = ONE_FAMILY
+            state = estimates.ONE_FAMILY
         yield one.measure("cell.halo", one.sums.shape[1] - 1, state, {"family": one.family, "triggered": one.triggered},
                           "gate number with all judges minus without those of the composer's family")  # fmt: skip
         yield _agreement(one, p_holm[kind])
         for family in dict.fromkeys(honest.families):
             column, state = (list(drops).index(family) + 1 if drops else 0), one.state
-            state = state if drops or state else ONE_FAMILY
+            state = state if drops or state else estimates.ONE_FAMILY
             detail = one.decided(column, dropped.get(family, {}).get(kind, 1.0), state)
             yield one.measure("cell.drop", column, state, detail, dropped=family)
     yield from _separation({one.cell.kind: one for one in held}, honest.names, study)
@@ -478,7 +459,7 @@ def measured(
     """A number in rubric points with the interval of its test, or, without one, the state that says why."""
     value, ends = (None, None) if found is None else (found.difference, (found.low, found.high))
     return number(Measurement, name, labels, value, (n, n_of), f"{method}; {found.method}" if found else method,
-                  state, ends=ends, level=study.inference.level, unit=POINTS, **parts)  # fmt: skip
+                  state, ends=ends, level=study.inference.level, unit=estimates.POINTS, **parts)  # fmt: skip
 
 
 def _summaries(
@@ -488,7 +469,7 @@ def _summaries(
     """Mean, quartiles and interval of panel scores [n, K] under each name; single values of the aggregate alone."""
     codes, at = np.unique(table.cluster, return_inverse=True)
     if table.n:
-        tested = t_test(group_sums(scores, at, codes.size), np.bincount(at), study.inference.level)
+        tested = t_test(estimates.group_sums(scores, at, codes.size), np.bincount(at), study.inference.level)
         quartiles = np.quantile(scores, (0.25, 0.5, 0.75), axis=0).T.tolist()
     for k, dimension in enumerate(names):
         more = {**detail, "clusters": int(codes.size)}
@@ -496,7 +477,7 @@ def _summaries(
         if k:
             more.pop("values", None)
         yield measured(name, {**labels, "dimension": dimension}, contrast_of(tested, k, table.n) if table.n else None,
-                       study, method="mean panel score, quartiles by linear interpolation", state=NO_SCORES,
+                       study, method="mean panel score, quartiles by linear interpolation", state=estimates.NO_SCORES,
                        n=table.n, n_of="trajectories", inputs=table.digest, detail=more)  # fmt: skip
 
 
@@ -538,7 +519,9 @@ def _agreement(held: _Held, p_holm: float) -> Measurement:
     count, labels = (rows.size, "trajectories"), {"cell": cell.kind}
     method = "each judge family's own difference from honest records, one-sided, jackknife over clusters"
     if held.state or len(set(honest.families)) < 2:
-        return number(Measurement, "cell.agreement", labels, None, count, method, state=held.state or ONE_FAMILY)
+        return number(
+            Measurement, "cell.agreement", labels, None, count, method, state=held.state or estimates.ONE_FAMILY
+        )
     scores, reference = cell.table.stacked[rows, :, 0], honest.stacked[..., 0]
     codes = {name: g for g, name in enumerate(sorted({*honest.clusters, *cell.table.clusters}, key=natural))}
     where = [codes[cell.table.clusters[g]] for g in cell.table.cluster[rows]]
@@ -593,7 +576,7 @@ def _separation(held: Mapping[str, _Held], names: Sequence[str], study: Study) -
     if a is not None and b is not None and not missing:
         base, _ = _matched(a.chosen, a.cell.table, b.cell.table)
         codes, at = np.unique(b.cell.table.cluster, return_inverse=True)
-        tested = t_test(group_sums(b.chosen - base, at, codes.size), np.bincount(at), study.inference.level)
+        tested = t_test(estimates.group_sums(b.chosen - base, at, codes.size), np.bincount(at), study.inference.level)
     n = 0 if b is None else b.cell.table.n
     for k, dimension in enumerate(names):
         found = None if tested is None else contrast_of(tested, k, n)

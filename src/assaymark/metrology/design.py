@@ -30,11 +30,9 @@ _ALONE = "undefined: one agent, needs two that share cycles"
 @dataclass(frozen=True, slots=True)
 class Component:
     """One source of variance on one name.
-
     ``variance`` is in squared rubric points and never negative: an estimate below 0 is set to 0, ``raw`` keeps it and
     ``state`` says so. Both are None where the table cannot tell, with the reason as the state. ``freedom`` is how many
-    independent comparisons the estimate rests on.
-    """
+    independent comparisons the estimate rests on."""
 
     variance: float | None
     raw: float | None
@@ -50,11 +48,9 @@ class Component:
 @dataclass(frozen=True, slots=True)
 class Components:
     """Variance components of a score table, by part and name (the aggregate, then every dimension).
-
     ``severities`` are each judge's mean minus the panel's, ``bonuses`` what is left of a judge's mean of one agent when
     the judge's severity and the panel's view of the agent are taken off; both by name. ``pairs`` counts the pairs of
-    agents that share cycles, out of ``pairs_of``: the others tell nothing about agents and are not hidden.
-    """
+    agents that share cycles, out of ``pairs_of``: the others tell nothing about agents and are not hidden."""
 
     parts: Mapping[tuple[str, str], Component]
     by_judge: Mapping[tuple[str, str, str], Component]
@@ -73,11 +69,7 @@ class Components:
 
 
 def variance_components(table: ScoreTable) -> Components:
-    """Variance components of the scores of a panel, by the method of moments (Searle 1992, Grubbs 1948).
-
-    A panel score is level of the agent + cluster + cycle + agent x cluster + residual, a judge's score that plus the
-    judge's severity, its liking of the agent and its disagreement on the trajectory.
-    """
+    """Variance components of the scores of a panel, by the method of moments (Searle 1992, Grubbs 1948)."""
     if not table.n:
         raise NotMeasurableError("variance components are undefined: no trajectory has a score from every judge")
     table = averaged(table)
@@ -145,10 +137,7 @@ def _component(raw: float, freedom: int) -> Component:
 
 
 def _agents(table: ScoreTable, panel: Floats, error: Floats | None) -> tuple[list[dict[str, Component]], int]:
-    """The components that need agents who share cycles, for every name; and how many pairs of agents did.
-
-    From sums over pairs of agents of squares and products of their differences, within clusters and between them.
-    """
+    """The components that need agents who share cycles, for every name; and how many pairs of agents did."""
     a, c, width = len(table.agents), len(table.cycles), panel.shape[1]
     place = table.agent * c + table.cycle
     counts = np.bincount(place, minlength=a * c)
@@ -267,10 +256,8 @@ def minimum_detectable_effect(
 @dataclass(frozen=True, slots=True)
 class Reach:
     """The smallest true differences that a design finds with the plan's power, in rubric points.
-
     ``leader`` is for one contrast of an agent that is claimed to rank first (naming it needs all of its contrasts and
-    is found less often), ``pair`` for a single pair at the first step of the procedure.
-    """
+    is found less often), ``pair`` for a single pair at the first step of the procedure."""
 
     leader: float
     pair: float

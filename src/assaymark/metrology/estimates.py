@@ -59,11 +59,9 @@ _FLAT = 1e-12  # relative; below this a standard error is
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """An estimate with its standard error, interval and test against zero.
-
     ``p`` is two-sided, ``p_up`` one-sided against "not above zero". ``state`` is "ok", or says why there is no
     interval: where the clusters agree exactly the sign test speaks instead, and one cluster says nothing (p = 1).
-    ``estimate`` is None where the quantity itself is undefined; `undefined` makes that record.
-    """
+    ``estimate`` is None where the quantity itself is undefined; `undefined` makes that record."""
 
     estimate: float | None
     se: float | None
@@ -74,9 +72,9 @@ class Estimate:
     p_up: float
     state: str
 
-    def parts(self) -> dict[str, Any]:
-        """The fields by name, for a record that has more of them."""
-        return {name: getattr(self, name) for name in Estimate.__slots__}
+    def parts(self) -> tuple[float | None, float | None, float | None, float | None, float | None, float, float, str]:
+        """The fields, for a record that has more of them."""
+        return self.estimate, self.se, self.df, self.low, self.high, self.p, self.p_up, self.state
 
 
 def undefined(state: str, estimate: float | None = None) -> Estimate:
@@ -141,11 +139,14 @@ def leave_out(sums: NDArray[Any], consecutive: bool = False) -> NDArray[Any]:
     return total if len(units) < 2 else np.concatenate([total, total - units])
 
 
-def cluster_codes(source: str, clusters: Sequence[Any] | NDArray[Any], n: int, name: str = "cluster") -> Ints:
-    """Codes 0..G-1 [n] of the clusters, numbered as they come: in time order where the records are."""
+def cluster_codes(
+    source: str, clusters: Sequence[Any] | NDArray[Any], n: int, consecutive: bool = False, name: str = "cluster"
+) -> Ints:
+    """Codes 0..G-1 [n] of the clusters, or blocks of neighbours, numbered as they come (in time, where records are)."""
     _, codes = checks.labels(source, name, clusters, n)
     _, first = np.unique(codes, return_index=True)
-    return np.asarray(np.argsort(np.argsort(first))[codes], dtype=np.int64)
+    found = np.asarray(np.argsort(np.argsort(first))[codes], dtype=np.int64)
+    return neighbour_blocks(first.size)[found] if consecutive else found
 
 
 def scores_of(source: str, name: str, values: ArrayLike, ndim: int) -> Floats:

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from assaymark.metrology import checks
+from assaymark.metrology import checks, estimates
 from assaymark.metrology.bootstrap import wilson
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.estimates import (
-    ONE_CLUSTER,
-    Estimate,
-    cluster_codes,
-    cluster_mean,
-    group_sums,
-    jackknife_estimate,
-    leave_out,
-    neighbour_blocks,
-    scores_of,
-    undefined,
-)
 from assaymark.metrology.kappa import round_half_up
 from assaymark.metrology.moderated import noncentral_tail
 from assaymark.quantiles import t_quantile
@@ -49,19 +37,17 @@ _CONSTANT = "undefined: a rater is constant"
 
 
 @dataclass(frozen=True, slots=True)
-class AnchorContrast(Estimate):
+class AnchorContrast(estimates.Estimate):
     """The contrast of two agents that people would have given; see `anchor_contrast`.
-
-    With too few labels ``state`` says so, the estimates are None and only the counts are given.
-    """
+    With too few labels ``state`` says so, the estimates are None and only the counts are given."""
 
     cycles: int
     labelled: int
     clusters: int
     labelled_clusters: int
     lam: float | None = None
-    human_only: Estimate | None = None
-    judge_only: Estimate | None = None
+    human_only: estimates.Estimate | None = None
+    judge_only: estimates.Estimate | None = None
     rectifier: float | None = None
     saving: float | None = None
 
@@ -79,12 +65,12 @@ class Rate(NamedTuple):
 class JudgeAgainstHumans:
     """One judge beside the mean human grade of the same records; see `judge_against_humans`."""
 
-    kappa: Estimate
-    icc_a1: Estimate
-    bias: Estimate
+    kappa: estimates.Estimate
+    icc_a1: estimates.Estimate
+    bias: estimates.Estimate
     tpr: Rate
     tnr: Rate
-    bias_by_family: Mapping[Any, Estimate] | None
+    bias_by_family: Mapping[Any, estimates.Estimate] | None
 
 
 def anchor_contrast(
@@ -94,7 +80,7 @@ def anchor_contrast(
     """Contrast of two agents that human graders would have given, from grades of a random sample of the cycles
     (Angelopoulos 2023)."""
     source = "anchor_contrast"
-    judges, people = scores_of(source, "F", F, 2), scores_of(source, "H", H, 2)
+    judges, people = estimates.scores_of(source, "F", F, 2), estimates.scores_of(source, "H", H, 2)
     if judges.shape != people.shape:
         checks.fail(source, "H", f"must have the shape of F {judges.shape} (got {people.shape})")
     n, agents = judges.shape
@@ -109,44 +95,43 @@ def anchor_contrast(
     if lam is not None:
         checks.probability(source, "lam", lam, inclusive=True)
     checks.probability(source, "level", level)
-    codes = cluster_codes(source, cluster, n)
+    codes = estimates.cluster_codes(source, cluster, n)
     both = ~np.isnan(judges[:, pair]).any(axis=1)
     judges, people, weight = judges[both], people[both], weight[both]
     codes = np.unique(codes[both], return_inverse=True)[1].astype(np.int64)
     clusters = int(codes.max(initial=-1)) + 1
     cells = ~np.isnan(judges) & ~np.isnan(people)
     shown = cells[:, pair]
-    labelled, of_clusters = int(shown.sum(axis=0).min()), _most_clusters(shown, codes, clusters)
-    counts: dict[str, Any] = {"cycles": codes.size, "labelled": labelled, "clusters": clusters}
-    counts["labelled_clusters"] = of_clusters
+    # Clusters with labels of the agent that has them in fewer.
+    labelled, of_clusters = (int(shown.sum(axis=0).min()),
+                             min(np.unique(codes[column]).size for column in shown.T) if clusters else 0)  # fmt: skip
+    counts = codes.size, labelled, clusters, of_clusters
     few = f"{labelled} cycles in {of_clusters} clusters, needs {FEWEST_LABELLED} in {FEWEST_LABELLED_CLUSTERS}"
     enough = labelled >= FEWEST_LABELLED and of_clusters >= FEWEST_LABELLED_CLUSTERS
     if enough and consecutive:
-        codes = neighbour_blocks(clusters)[codes]
+        codes = estimates.neighbour_blocks(clusters)[codes]
         clusters = int(codes.max()) + 1
-        of_clusters = _most_clusters(shown, codes, clusters)
+        of_clusters = min(np.unique(codes[column]).size for column in shown.T)
         few, enough = f"all {labelled} cycles in one block of neighbours", of_clusters > 1
     if not enough:
-        return AnchorContrast(**asdict(undefined(f"too few labels: {few}")), **counts)
+        return AnchorContrast(*estimates.undefined(f"too few labels: {few}").parts(), *counts)
     shares = np.where(shown, weight[:, None], 0.0)
     judged, graded = judges[:, pair], np.where(shown, people[:, pair], 0.0)
     sums = np.concatenate([np.ones((codes.size, 1)), judged, shares, shares * graded, shares * judged], axis=1)
-    total = leave_out(group_sums(sums, codes, clusters))
+    total = estimates.leave_out(estimates.group_sums(sums, codes, clusters))
     gap = (total[:, 1] - total[:, 2]) / total[:, 0]  # of judges on all cycles; then of people and judges on labelled
     human, sampled = ((total[:, k] / total[:, 3:5]) @ [1.0, -1.0] for k in (slice(5, 7), slice(7, 9)))
     slope = np.array([lam]) if lam is not None else _slopes(judges, people, weight, cells, codes, clusters)
     theta = human + slope * (gap - sampled)
-    found, alone = (jackknife_estimate(x[0], x[1:], level, df=of_clusters - 1) for x in (theta, human))
+    found, alone = (estimates.jackknife_estimate(x[0], x[1:], level, df=of_clusters - 1) for x in (theta, human))
     saving = 1 - (found.se / alone.se) ** 2 if found.se is not None and alone.state == "ok" and alone.se else None
-    return AnchorContrast(
-        **asdict(found), **counts, lam=float(slope[0]), human_only=alone,
-        judge_only=jackknife_estimate(gap[0], gap[1:], level), rectifier=float(human[0] - sampled[0]),
-        saving=saving,
-    )  # fmt: skip
+    judged_alone = estimates.jackknife_estimate(gap[0], gap[1:], level)
+    return AnchorContrast(*found.parts(), *counts, float(slope[0]), alone, judged_alone, float(human[0] - sampled[0]),
+                          saving)  # fmt: skip
 
 
 def anchor_status(
-    anchor: Estimate | Mapping[str, Any], judge_estimate: float, p_holm: float, alpha: float = 0.05
+    anchor: estimates.Estimate | Mapping[str, Any], judge_estimate: float, p_holm: float, alpha: float = 0.05
 ) -> Status:
     """What people say of an order that the judges see."""
     checks.probability("anchor_status", "p_holm", p_holm, inclusive=True)
@@ -218,29 +203,28 @@ def judge_against_humans(
     x, y = checks.finite(source, "judge", judge), checks.finite(source, "human", human)
     if x.size != y.size:
         checks.fail(source, "human", f"must be as long as judge (got {y.size} and {x.size})")
-    codes = cluster_codes(source, cluster, x.size)
+    codes = estimates.cluster_codes(source, cluster, x.size, consecutive)
     checks.probability(source, "level", level)
     if not math.isfinite(pass_mark):
         checks.fail(source, "pass_mark", f"must be finite (got {pass_mark!r})")
-    if consecutive:
-        codes = neighbour_blocks(int(codes.max()) + 1)[codes]
-    rounded = (np.asarray(round_half_up(x)), np.asarray(round_half_up(y)))
     passes, good = x >= pass_mark - _SLACK, y >= pass_mark - _SLACK
+
+    def bias(rows: Any) -> estimates.Estimate:
+        return estimates.cluster_mean(
+            x[rows] - y[rows], np.unique(codes[rows], return_inverse=True)[1].astype(np.int64), level
+        )
+
+    def rate(hits: Bools) -> Rate:
+        found = int(hits.sum())
+        return Rate(found, hits.size, *(wilson(found, hits.size, level=level) if hits.size else (None, None)))
+
     by_family = None
     if agent_family is not None:
         names, family = checks.labels(source, "agent_family", agent_family, x.size)
-        rows = [family == k for k in range(len(names))]
-        by_family = {name: _bias(x[row] - y[row], codes[row], level) for name, row in zip(names, rows, strict=True)}
-    return JudgeAgainstHumans(
-        kappa=_agreement(*rounded, codes, of_sample=False, level=level),
-        icc_a1=_agreement(x, y, codes, of_sample=True, level=level), bias=_bias(x - y, codes, level),
-        tpr=_rate(passes[good], level), tnr=_rate(~passes[~good], level), bias_by_family=by_family,
-    )  # fmt: skip
-
-
-def _most_clusters(pair: Bools, codes: Ints, clusters: int) -> int:
-    """Clusters with labels of the agent [n, 2] that has them in fewer."""
-    return min(np.unique(codes[column]).size for column in pair.T) if clusters else 0
+        by_family = {name: bias(family == k) for k, name in enumerate(names)}
+    kappa = _agreement(np.asarray(round_half_up(x)), np.asarray(round_half_up(y)), codes, False, level)
+    return JudgeAgainstHumans(kappa, _agreement(x, y, codes, True, level), bias(slice(None)), rate(passes[good]),
+                              rate(~passes[~good]), by_family)  # fmt: skip
 
 
 def _slopes(judges: Floats, people: Floats, weight: Floats, cells: Bools, codes: Ints, clusters: int) -> Floats:
@@ -253,7 +237,7 @@ def _slopes(judges: Floats, people: Floats, weight: Floats, cells: Bools, codes:
         for values in (x, y):
             values -= values.sum(axis=1, keepdims=True) / np.maximum(size, 1) if by_cycle else values.sum() / size.sum()
         parts = np.stack([cells, shares, shares * x, shares * y, shares * x * x, shares * x * y])
-        sums = leave_out(np.stack([group_sums(part, codes, clusters) for part in parts], axis=1))
+        sums = estimates.leave_out(np.stack([estimates.group_sums(part, codes, clusters) for part in parts], axis=1))
         n, w, sx, sy, xx, xy = sums.transpose(1, 0, 2)
         w = np.where(n > 0.5, w, np.inf)  # an agent whose labels are all left out has no mean
         spread, shared = (xx - sx * sx / w).sum(axis=1), (xy - sx * sy / w).sum(axis=1)
@@ -261,33 +245,24 @@ def _slopes(judges: Floats, people: Floats, weight: Floats, cells: Bools, codes:
         return np.where(flat, 0.0, np.clip(shared / np.where(flat, 1.0, spread), 0.0, 1.0))
 
     # Where a labelled cycle has a single agent, cycle means would take its whole score away.
-    single = leave_out(group_sums((size == 1).astype(np.float64), codes, clusters))[:, 0] > 0.5
+    single = estimates.leave_out(estimates.group_sums((size == 1).astype(np.float64), codes, clusters))[:, 0] > 0.5
     found = slopes(by_cycle=not single[0])
     return np.where(single == single[0], found, slopes(by_cycle=True)) if (single != single[0]).any() else found
 
 
-def _agreement(x: Floats, y: Floats, codes: Ints, *, of_sample: bool, level: float) -> Estimate:
+def _agreement(x: Floats, y: Floats, codes: Ints, of_sample: bool, level: float) -> estimates.Estimate:
     """Quadratic-weighted kappa of two raters, or (``of_sample``) their ICC(A,1), from moments of each cluster."""
     middle = (x.mean() + y.mean()) / 2  # numbers around 0 keep their digits when squared
     x, y = x - middle, y - middle
     parts = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
-    n, sx, sy, xx, yy, xy = leave_out(group_sums(parts, codes, int(codes.max()) + 1)).T
+    n, sx, sy, xx, yy, xy = estimates.leave_out(estimates.group_sums(parts, codes, int(codes.max()) + 1)).T
     constant = np.minimum(xx - sx * sx / n, yy - sy * sy / n) <= _NO_SPREAD * np.maximum(xx, yy)
     if constant[0]:
-        return undefined(_CONSTANT)
+        return estimates.undefined(_CONSTANT)
     if n.size == 1:
-        return undefined(ONE_CLUSTER)
+        return estimates.undefined(estimates.ONE_CLUSTER)
     if constant.any():
-        return undefined(f"{_CONSTANT} (without one of the clusters)")
+        return estimates.undefined(f"{_CONSTANT} (without one of the clusters)")
     apart = xx + yy - 2 * sx * sy / n - of_sample * (xx + yy - 2 * xy) / n
     values = 2 * (xy - sx * sy / n) / apart
-    return jackknife_estimate(float(values[0]), values[1:], level)
-
-
-def _bias(differences: Floats, codes: Ints, level: float) -> Estimate:
-    return cluster_mean(differences, np.unique(codes, return_inverse=True)[1].astype(np.int64), level)
-
-
-def _rate(hits: Bools, level: float) -> Rate:
-    n, found = hits.size, int(hits.sum())
-    return Rate(found, n, *(wilson(found, n, level=level) if n else (None, None)))
+    return estimates.jackknife_estimate(float(values[0]), values[1:], level)

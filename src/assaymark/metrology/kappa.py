@@ -100,9 +100,21 @@ def weighted_kappa(a: ArrayLike, b: ArrayLike, *, categories: int = 5) -> float:
 def contingency(a: ArrayLike, b: ArrayLike, categories: int = 5, source: str = "contingency") -> Ints:
     """How often judge a gave i+1 while judge b gave j+1, as an array of shape (categories, categories)."""
     size = checks.categories_of(source, categories)
-    table = _count_at_once(a, b, size)
-    if table is not None:
-        return table
+    whole = [x for x in (a, b) if isinstance(x, np.ndarray) and x.dtype == np.int64 and x.ndim == 1]
+    if len(whole) == 2 and whole[0].size and whole[0].size == whole[1].size and size <= _SMALL_SCALE:
+        # Checked while they pass through the cache once. With a power of two above the scale, stray high bits show in
+        # one reduction, and what is still off the scale (such as 0) lands outside the square of good cells.
+        stride, strays = 1 << size.bit_length(), 0
+        counts = np.zeros(stride * stride, dtype=np.int64)
+        for start in range(0, whole[0].size, _BLOCK):
+            x, y = (column[start : start + _BLOCK] for column in whole)
+            strays = (np.bitwise_or.reduce(x) | np.bitwise_or.reduce(y)) & -stride
+            if strays:
+                break
+            counts += np.bincount(x * stride + y, minlength=stride * stride)
+        table = counts.reshape(stride, stride)[1 : size + 1, 1 : size + 1]
+        if not strays and table.sum() == whole[0].size:
+            return table
     first, second = checks.ratings(source, "a", a, size), checks.ratings(source, "b", b, size)
     if first.size != second.size:
         raise InputError(source, [Problem("a, b", f"must be equally long (got {first.size} and {second.size})")])
@@ -238,24 +250,6 @@ def mean_correlation(scores: ArrayLike) -> float:
         raise NotMeasurableError(f"correlation is undefined: judge {int(spread.argmin()) + 1} gave a single score")
     r = np.asarray(np.corrcoef(table, rowvar=False))
     return float(np.mean([r[a, b] for a, b in pairs]))
-
-
-def _count_at_once(a: ArrayLike, b: ArrayLike, categories: int) -> Ints | None:
-    """The table of two integer arrays, checked while they pass through the cache once; None if anything is amiss."""
-    whole = [x for x in (a, b) if isinstance(x, np.ndarray) and x.dtype == np.int64 and x.ndim == 1]
-    if len(whole) < 2 or not whole[0].size or whole[0].size != whole[1].size or categories > _SMALL_SCALE:
-        return None
-    # With a power of two above the scale, stray high bits show in one reduction, and what is still off the scale
-    # (such as 0) lands outside the square of good cells.
-    stride = 1 << categories.bit_length()
-    counts = np.zeros(stride * stride, dtype=np.int64)
-    for start in range(0, whole[0].size, _BLOCK):
-        x, y = (column[start : start + _BLOCK] for column in whole)
-        if (np.bitwise_or.reduce(x) | np.bitwise_or.reduce(y)) & -stride:
-            return None
-        counts += np.bincount(x * stride + y, minlength=stride * stride)
-    table = counts.reshape(stride, stride)[1 : categories + 1, 1 : categories + 1]
-    return table if table.sum() == whole[0].size else None
 
 
 def _count(a: Ints, b: Ints, categories: int) -> Ints:

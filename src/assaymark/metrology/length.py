@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+# isort: off
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, wilson
@@ -16,33 +17,15 @@ from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import contrast_of, holm, settle, t_test
 from assaymark.metrology.controls import Cell, averaged_alike, measured
 from assaymark.metrology.estimates import (
-    NEVER,
-    Estimate,
-    cluster_codes,
-    cluster_mean,
-    group_sums,
-    jackknife_estimate,
-    jackknife_se,
-    leave_out,
-    neighbour_blocks,
-    number,
-    scores_of,
-    student_estimate,
-    undefined,
-)
+    NEVER, Estimate, cluster_codes, cluster_mean, group_sums, jackknife_estimate, jackknife_se, leave_out,
+    neighbour_blocks, number, scores_of, student_estimate, undefined,
+)  # fmt: skip
 from assaymark.metrology.kappa import gated
 from assaymark.metrology.moderated import FEWEST_CONSECUTIVE, pair_list, pairs_of
 from assaymark.metrology.panel import panel_of
 from assaymark.metrology.recusal import (
-    NO_LINK,
-    TOLERANCE,
-    Pair,
-    RecusalFit,
-    RecusalTest,
-    gap_tests,
-    interest_of,
-    moderated_tests,
-)
+    NO_LINK, TOLERANCE, Pair, RecusalFit, RecusalTest, gap_tests, interest_of, moderated_tests, recusal_tests,
+)  # fmt: skip
 from assaymark.metrology.scores import ScoreTable
 from assaymark.protocol import Study
 from assaymark.quantiles import t_quantile
@@ -62,11 +45,9 @@ _SAME = 1e-10  # share of a covariate's variation below which what is left of it
 @dataclass(frozen=True, slots=True, eq=False)
 class EqualLength:
     """What the recusal contrasts at equal length need, by cluster.
-
     ``gaps`` [G, P] are the recusal contrasts as they are (NaN where not identified), ``exposure`` [G, K, J, Q] how far
     each judge's covariates enter the agent effects, ``normals`` the regression sums [G, ., .] of judges with the same
-    cells and who these are. ``length_gaps`` [P] are the mean differences of the first covariate.
-    """
+    cells and who these are. ``length_gaps`` [P] are the mean differences of the first covariate."""
 
     fit: RecusalFit
     gaps: Floats
@@ -139,12 +120,9 @@ class EqualLength:
                 means[pairs], units[pairs] = values[0], len(values) - 1
                 errors[pairs] = jackknife_se(values[0], values[1:]) if len(values) > 1 else 0.0
         slopes, varies = self.slopes(np.arange(known.shape[0]), consecutive)
-        if consecutive:
-            tests = []
-            for gap, se, many, clusters in zip(means.tolist(), errors.tolist(), units.tolist(), counts, strict=True):
-                one = student_estimate(gap, se, many - 1)  # over blocks of neighbours
-                enough = clusters >= FEWEST_CONSECUTIVE
-                tests.append(RecusalTest.of(int(clusters), enough, one.p, gap, many - 1, se))
+        if consecutive:  # over blocks of neighbours
+            p = [student_estimate(*one).p for one in zip(means, errors, units - 1, strict=True)]
+            tests = recusal_tests(counts, counts >= FEWEST_CONSECUTIVE, np.array(p), means, units - 1, errors)
         else:
             effects = self.fit.effects - np.einsum("gajq,jq->ga", self.exposure, slopes[0])
             tests = moderated_tests(means, counts * errors**2, counts, effects, borrow)
@@ -248,17 +226,17 @@ def length_recused(
     turn = 1.0 if a < b else -1.0
     rows = np.flatnonzero(~np.isnan(equal.gaps[:, pair]))
     if not rows.size:
-        return LengthRecused(**undefined(NO_LINK).parts(), slopes=())
+        return LengthRecused(*undefined(NO_LINK).parts(), ())
     if causal is not None:
         slopes = _causal_slopes("length_recused", causal, equal.exposure.shape[2])
         exposure = equal.pair_exposure(rows, np.array([pair]))[:, 0, :, 0].mean(axis=0)
         plain = cluster_mean(equal.gaps[rows, pair], neighbour_blocks(rows.size) if consecutive else None)
         gap, se, df = _with_causal(plain.estimate, plain.se, plain.df, exposure, slopes)
         found = student_estimate(turn * gap, se, df, level)
-        return LengthRecused(**found.parts(), slopes=tuple((slope,) for slope in slopes[:, 0].tolist()))
+        return LengthRecused(*found.parts(), tuple((slope,) for slope in slopes[:, 0].tolist()))
     values, fitted = equal.adjusted(rows, np.array([pair]), consecutive)
     found = jackknife_estimate(turn * values[0, 0], turn * values[1:, 0], level)
-    return LengthRecused(**found.parts(), slopes=tuple(map(tuple, fitted[0].tolist())))
+    return LengthRecused(*found.parts(), tuple(map(tuple, fitted[0].tolist())))
 
 
 def length_p(
@@ -316,23 +294,27 @@ def length_rule(
 
 
 def headline_p(
-    p: float,
-    estimate: float,
-    recusal: RecusalTest | Estimate | Mapping[str, Any] | None,
+    p: float, estimate: float, recusal: RecusalTest | Estimate | Mapping[str, Any] | None,
     length: RecusalTest | Estimate | Mapping[str, Any] | None,
     slope_gap: float | None = None,  # noqa: ARG001 - asked for no more, but callers give it
     gap: float | Sequence[float] | None = None,
-) -> tuple[float, float]:
+) -> tuple[float, float]:  # fmt: skip
     """The two p-values that an order of two agents is tested at: may it be published, and may it be a headline?"""
+
+    def p_of(test: RecusalTest | Estimate | Mapping[str, Any]) -> float:
+        """The p of a test, 1 where its sign is not that of the estimate."""
+        other = field_of(test, "estimate")
+        return float(field_of(test, "p")) if other is not None and other * estimate > 0 else 1.0
+
     publish = headline = p
     if recusal is not None:
-        agreeing = _p_of(recusal, estimate)
+        agreeing = p_of(recusal)
         headline = max(p, agreeing)
         publish = headline if field_of(recusal, "estimate") is not None else p
     gaps = np.ravel([]) if gap is None else np.ravel(gap)
     same_length = gaps.size == 1 and abs(float(gaps[0])) < EQUAL_LENGTH + TOLERANCE
     if length is not None and not same_length:
-        headline = max(headline, _p_of(length, estimate))
+        headline = max(headline, p_of(length))
     return publish, headline
 
 
@@ -356,19 +338,16 @@ def adjusted_pairs(
         agents, estimates = solved[rows.tobytes()]
         adjusted = agents[:, a] - agents[:, b]
         first, second = covariates[both, a], covariates[both, b]
-        found.append(
-            LengthAdjusted(
-                cluster_mean(
-                    scores[both, a] - scores[both, b],
-                    neighbour_blocks(rows.size)[places] if consecutive else places,
-                    level,
-                ),
-                estimates,
-                jackknife_estimate(adjusted[0], adjusted[1:], level),
-                tuple((first - second).mean(axis=0).tolist()),
-                min(_share_within(first[:, 0], second[:, 0]), _share_within(second[:, 0], first[:, 0])),
-            )
+        units = neighbour_blocks(rows.size)[places] if consecutive else places
+        raw = cluster_mean(scores[both, a] - scores[both, b], units, level)
+        # The smaller share of one agent's texts whose length lies within the other's range.
+        overlap = min(
+            float(((x >= y.min() - TOLERANCE) & (x <= y.max() + TOLERANCE)).mean())
+            for x, y in ((first[:, 0], second[:, 0]), (second[:, 0], first[:, 0]))
         )
+        gap = tuple((first - second).mean(axis=0).tolist())
+        equal = jackknife_estimate(adjusted[0], adjusted[1:], level)
+        found.append(LengthAdjusted(raw, estimates, equal, gap, overlap))
     return found
 
 
@@ -376,11 +355,7 @@ def judge_slopes(
     cells: Floats, covariates: Floats, codes: Ints, level: float = 0.95, consecutive: bool = False
 ) -> list[Estimate]:
     """By judge, how many points more than the other judges' mean it gives for a doubling of length, in slopes within
-    agents and cycles: scores [N, K, J], covariates [N, K, Q] of which the first is log2 of the words, clusters [N].
-
-    The jackknife leaves out clusters. Where every judge likes length alike, all slopes are 0: that is tested by
-    `length_adjusted`.
-    """
+    agents and cycles: scores [N, K, J], covariates [N, K, Q] of which the first is log2 of the words, clusters [N]."""
     judges = cells.shape[2]
     excess = (cells - (cells.sum(axis=2, keepdims=True) - cells) / (judges - 1)).transpose(0, 2, 1)
     used = usable_cells(excess.sum(axis=1), covariates)
@@ -403,24 +378,12 @@ def _with_causal(
     return float((estimate or 0.0) - exposure @ slopes[:, 0]), float(error), float(least)
 
 
-def _share_within(lengths: Floats, others: Floats) -> float:
-    """Share of texts whose length lies within the others' range."""
-    inside = (lengths >= others.min() - TOLERANCE) & (lengths <= others.max() + TOLERANCE)
-    return float(inside.mean())
-
-
 def _causal_slopes(source: str, causal: ArrayLike, judges: int) -> Floats:
     """Slope, standard error and degrees of freedom of each judge [J, 3]."""
     slopes = checks.finite(source, "causal", causal, ndim=2)
     if slopes.shape != (judges, 3) or (slopes[:, 1] < 0).any() or (slopes[:, 2] <= 0).any():
         checks.fail(source, "causal", f"must hold (slope, standard error from 0, df above 0) for {judges} judges")
     return slopes
-
-
-def _p_of(test: RecusalTest | Estimate | Mapping[str, Any], estimate: float) -> float:
-    """The p of a test, 1 where its sign is not that of the estimate."""
-    other = field_of(test, "estimate")
-    return float(field_of(test, "p")) if other is not None and other * estimate > 0 else 1.0
 
 
 def field_of(record: RecusalTest | Estimate | Mapping[str, Any], name: str) -> Any:
@@ -441,12 +404,7 @@ _NO_LENGTHS = "undefined: lengths of the judged texts were not given"
 
 
 def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generator) -> Iterator[Measurement]:
-    """Share of terse rationales of each agent, and the token count at which scores break most sharply.
-
-    ``style.threshold`` is the best single split of the panel's aggregate on length, sought within agents and clusters.
-    Its p is that of the largest standardised difference over 40 splits when whole cycles change places within their
-    cluster; the covariance of these shuffles is known exactly, and the largest of such normal variables is drawn.
-    """
+    """Share of terse rationales of each agent, and the token count at which scores break most sharply."""
     honest = gated(honest, study)
     lengths, level, tokens, count = honest.lengths, study.inference.level, study.cells.terse_tokens, "honest records"
     for a, agent in enumerate(honest.agents):
@@ -467,48 +425,32 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
         stratum = honest.agent * len(honest.clusters) + honest.cluster
         counts = np.maximum(np.bincount(stratum), 1)
         centred = scores - (np.bincount(stratum, weights=scores) / counts)[stratum]
-        scan = _scan(scores, centred, lengths, stratum)
+        tokens_, below_, difference, total, spread = _scan(scores, centred, lengths, stratum)
         state = f"undefined: no token count splits the {honest.n} records within an agent and cluster"
-        if scan.tokens.size:
-            best = int(np.argmax(np.abs(scan.total) / np.sqrt(scan.spread)))
+        if tokens_.size:
+            best = int(np.argmax(np.abs(total) / np.sqrt(spread)))
             # Evenly by records, not by tokens: a few very long texts would take most of the places.
-            wanted = np.linspace(scan.below[0], scan.below[-1], _POINTS - 1)
-            listed = scan.at(np.unique(np.append(np.searchsorted(scan.below, wanted), best)))
-            rows = zip(listed.tokens.tolist(), listed.difference.tolist(), listed.below.tolist(), strict=True)
-            value = float(scan.tokens[best])
+            wanted = np.linspace(below_[0], below_[-1], _POINTS - 1)
+            listed = np.unique(np.append(np.searchsorted(below_, wanted), best))
+            rows = zip(*(column[listed].tolist() for column in (tokens_, difference, below_)), strict=True)
+            value = float(tokens_[best])
             detail = {
-                "difference": float(scan.difference[best]),
-                "within": float(scan.total[best] / scan.spread[best]),
-                "p": _largest_p(honest, centred, lengths, listed, rng),
+                "difference": float(difference[best]), "within": float(total[best] / spread[best]),
+                "p": _largest_p(honest, centred, lengths, tokens_[listed], total[listed], rng),
                 "scan": [list(row) for row in rows],
-            }
+            }  # fmt: skip
     yield number(Measurement, "style.threshold", {"dimension": AGGREGATE}, value, (honest.n, count),
                  "best single split of the panel score on token count within agent and cluster; p of the largest of "
                  "up to 40 splits under permutation of cycles within clusters", state, detail, unit="tokens",
                  inputs=honest.digest)  # fmt: skip
 
 
-class _Scan(NamedTuple):
-    """Every place [S] at which the records can be split by length.
+def _scan(scores: Floats, centred: Floats, lengths: Floats, stratum: Ints) -> tuple[Floats, ...]:
+    """Every split by length [S] that leaves enough records on both sides and divides some agent's in some cluster.
 
-    A split has ``below`` records shorter than ``tokens``; ``difference`` is the plain mean above minus the mean below,
-    ``total`` the sum of centred scores above, and ``spread`` the variation of the split, within agents and clusters.
+    ``below`` records are shorter than ``tokens``; ``difference`` is the plain mean above minus below, ``total`` the sum
+    of centred scores above, and ``spread`` the variation of the split, within agents and clusters.
     """
-
-    tokens: Floats
-    below: Ints
-    difference: Floats
-    total: Floats
-    spread: Floats
-
-    def at(self, places: Ints | Bools) -> _Scan:
-        """Some of the splits."""
-        tokens, below, difference, total, spread = self
-        return _Scan(tokens[places], below[places], difference[places], total[places], spread[places])
-
-
-def _scan(scores: Floats, centred: Floats, lengths: Floats, stratum: Ints) -> _Scan:
-    """Every split that leaves enough records on both sides and divides some agent's records in some cluster."""
     tokens, place = np.unique(lengths, return_inverse=True)
     size, strata = tokens.size, int(stratum.max(initial=0)) + 1
     table = np.bincount(stratum * size + place, minlength=strata * size).reshape(strata, size)
@@ -521,13 +463,16 @@ def _scan(scores: Floats, centred: Floats, lengths: Floats, stratum: Ints) -> _S
     above = np.maximum(scores.size - below, 1)
     # Centred scores sum to zero, so what lies above is minus what lies below.
     difference = (scores.sum() - sums) / above - sums / np.maximum(below, 1)
-    every = _Scan(tokens[1:], below, difference, np.negative(inside, dtype=np.float64), spread)
-    return every.at((below >= least) & (scores.size - below >= least) & (spread > 0))
+    kept = (below >= least) & (scores.size - below >= least) & (spread > 0)
+    every = (tokens[1:], below, difference, np.negative(inside, dtype=np.float64), spread)
+    return tuple(column[kept] for column in every)
 
 
-def _largest_p(honest: ScoreTable, centred: Floats, lengths: Floats, scan: _Scan, rng: np.random.Generator) -> float:
+def _largest_p(
+    honest: ScoreTable, centred: Floats, lengths: Floats, tokens: Floats, totals: Floats, rng: np.random.Generator
+) -> float:
     """How often the largest of normal variables with the covariance of permuted cycles is as large as the one found."""
-    covariance = np.zeros((scan.tokens.size, scan.tokens.size))
+    covariance = np.zeros((tokens.size, tokens.size))
     for cluster in np.unique(honest.cluster):
         # Covariance [S, S] of the totals above each split when the cycles of one cluster change places.
         held = np.flatnonzero(honest.cluster == cluster)
@@ -535,8 +480,8 @@ def _largest_p(honest: ScoreTable, centred: Floats, lengths: Floats, scan: _Scan
         agents, a = np.unique(honest.agent[held], return_inverse=True)
         present = np.zeros((agents.size, cycles.size))
         present[a, c] = 1
-        above = np.zeros((agents.size, cycles.size, scan.tokens.size))
-        above[a, c] = lengths[held, None] >= scan.tokens
+        above = np.zeros((agents.size, cycles.size, tokens.size))
+        above[a, c] = lengths[held, None] >= tokens
         above -= (above.sum(axis=1) / present.sum(axis=1)[:, None])[:, None]
         above *= present[..., None]
         scores = np.zeros_like(present)
@@ -549,7 +494,7 @@ def _largest_p(honest: ScoreTable, centred: Floats, lengths: Floats, scan: _Scan
     varies = spread > _ZERO
     if not varies.any():
         return 1.0
-    found = float((np.abs(scan.total[varies]) / spread[varies]).max())
+    found = float((np.abs(totals[varies]) / spread[varies]).max())
     # A lower triangular root of a covariance matrix, of which some columns may follow from others.
     scaled = covariance[np.ix_(varies, varies)] / np.outer(spread[varies], spread[varies])
     factor = np.zeros_like(scaled)
@@ -568,11 +513,7 @@ def _largest_p(honest: ScoreTable, centred: Floats, lengths: Floats, scan: _Scan
 
 
 def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> Iterator[Measurement]:
-    """Every contrast of the panel again, on length-matched records alone, in the panel's direction (section 5.3).
-
-    Holm families are the panel's own (the aggregate, and all dimensions together), in which a pair that never met keeps
-    its place with p = 1.
-    """
+    """Every contrast of the panel again, on length-matched records alone, in the panel's direction (section 5.3)."""
     honest, (cell,) = averaged_alike(honest, [cell], study)
     k, agents = len(honest.names), cell.table.agents
     again = {(agents[m.first], agents[m.second]): m for m in panel_of(cell.table, study).meetings if m.n}
@@ -603,9 +544,7 @@ def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> It
 @dataclass(frozen=True, slots=True)
 class Verbosity:
     """How many points a judge gives for a record that is twice as long, beyond what the others give for it.
-
-    ``low`` and ``high`` are None where fewer than three periods are left to tell how firm it is.
-    """
+    ``low`` and ``high`` are None where fewer than three periods are left to tell how firm it is."""
 
     slope: float
     low: float | None
@@ -617,13 +556,9 @@ class Verbosity:
 
 
 def season_verbosity(
-    own: ArrayLike,
-    others: ArrayLike,
-    tokens: ArrayLike,
-    agents: Sequence[str],
-    periods: Sequence[str],
+    own: ArrayLike, others: ArrayLike, tokens: ArrayLike, agents: Sequence[str], periods: Sequence[str],
     level: float = 0.95,
-) -> Verbosity:
+) -> Verbosity:  # fmt: skip
     """Slope of a judge's distance from the others on the length of the record, within agents."""
     source = "season_verbosity"
     lengths = checks.finite(source, "tokens", tokens)

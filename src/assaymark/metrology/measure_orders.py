@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -14,19 +13,17 @@ import numpy as np
 from scipy import special
 
 from assaymark.errors import NotMeasurableError
-from assaymark.metrology import checks
+from assaymark.metrology import checks, estimates, length, orders, recusal, reliability
 from assaymark.metrology.bootstrap import percentile_ends
 from assaymark.metrology.checks import Floats
 from assaymark.metrology.comparisons import Comparisons, natural
 from assaymark.metrology.contrasts import Test, cluster_t
 from assaymark.metrology.design import detectable_levels
-from assaymark.metrology.estimates import IN_PARTS, NEVER, ONE_FAMILY, Ends, Estimate, Maker, number, state_of
+from assaymark.metrology.estimates import Estimate, Maker, number
 from assaymark.metrology.kappa import spearman_columns
-from assaymark.metrology.length import LengthAdjusted, adjusted_pairs, judge_slopes, length_p, length_rule, usable_cells
 from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, autocorrelations, minimum_detectable_gap
-from assaymark.metrology.orders import OTHER_MARGINS, OrderPlan, OrderTests, equivalence_p
-from assaymark.metrology.recusal import RecusalTest, own_family, recusal_p
-from assaymark.metrology.reliability import discriminant, multitrait_multimethod, random_judges, specific_contrast
+from assaymark.metrology.orders import OrderPlan, OrderTests
+from assaymark.metrology.recusal import Pair, RecusalTest
 from assaymark.plan import ClusterOrder
 from assaymark.records import JSON, Measurement
 
@@ -34,8 +31,7 @@ _COVARIATES: Final[Mapping[str, str]] = {
     "log2": "log2 words", "digits": "digits", "lists": "list items", "hedges": "hedging words"
 }  # fmt: skip
 _MEAN: Final = "mean over clusters of the paired difference within common cycles"
-
-Pair = tuple[int, int]
+_JUDGES: Final = "two-way variance of judge families and clusters, and t of the families' own contrasts; the larger p"
 
 
 def order_measurements(
@@ -74,22 +70,32 @@ def cannot_be_tested(clusters: int, consecutive: bool) -> str:
 
 def _contrasts(tests: OrderTests, make: Maker, other: dict[Test, Floats] | None) -> Iterator[Measurement]:
     """Every pair on every scale, without each family, and what may explain its difference."""
-    found, panel, names = tests.found, tests.panel, tests.found.names
-    half = panel.half(tests.plan.level)
-    # p-values of the other tests by their name in the detail. Clusters in time order never borrow: it would be the
-    # same.
+    found, panel, names, plan = tests.found, tests.panel, tests.found.names, tests.plan
+    half, families = panel.half(plan.level), np.array(found.families)
+    # p-values of the other tests by their name in the detail. Clusters in time order never borrow: it is the same.
     beside = {} if found.consecutive else {"p_own_variance": tests.tested(tests.gaps, borrow=False).p}
     if other is not None:
         beside |= {f"p_{test.replace('-', '_')}": p[:, : len(names)] for test, p in other.items()}
-    families = np.array(found.families)
     for s, name in enumerate(names):
-        recused: Mapping[Pair, RecusalTest | None] = {}
+        means, aside = found.judge_means[s], dict[Pair, RecusalTest | None]()
         if found.own.any():
-            means = found.judge_means[s]
-            recused = recusal_p(means, found.own, tests.borrow, found.consecutive)
-        means = found.judge_means[s]
+            aside = recusal.recusal_p(means, found.own, tests.borrow, found.consecutive)
         by_family = [means[:, families == family].mean(axis=1) for family in dict.fromkeys(found.families)]
-        equal = _at_equal_length(tests, s)
+        # All pairs at equal length: the contrasts that gate headlines, and the panel's own with its slope.
+        gating, adjusted = dict[Pair, RecusalTest](), dict[Pair, length.LengthAdjusted]()
+        if found.lengths is not None:
+            scores, lengths = np.ascontiguousarray(found.cells[..., s].transpose(0, 2, 1)), found.lengths
+            gating = length.length_p(scores, lengths, found.cluster, found.own, borrow=tests.borrow,
+                                     consecutive=found.consecutive)  # fmt: skip
+            used = length.usable_cells(found.panel[..., s], lengths)
+            turned = {
+                pair: pair if gap >= 0 else pair[::-1]
+                for pair, gap in zip(found.pairs, panel.gap[:, s], strict=True)
+                if (used[:, pair[0]] & used[:, pair[1]]).any()
+            }
+            each = length.adjusted_pairs(found.panel[..., s], lengths, found.cluster, list(turned.values()), plan.level,
+                                         found.consecutive)  # fmt: skip
+            adjusted = dict(zip(turned, each, strict=True))
         for k, pair in enumerate(found.pairs):
             turn = -1.0 if panel.gap[k, s] < 0 else 1.0
             # The larger mean is higher, and by name where there is no difference (agents are sorted).
@@ -106,23 +112,35 @@ def _contrasts(tests: OrderTests, make: Maker, other: dict[Test, Floats] | None)
                 yield number(
                     make, "lofo.contrast", {**labels, "dropped": family},
                     turn * float(one.gap[k, s]) + 0.0 if comparable else None, (one.clusters[k], "common clusters"),
-                    f"{method}; {one.method(k, s)}" if one.testable[k] else method, NEVER, detail, unit=tests.plan.unit,
+                    f"{method}; {one.method(k, s)}" if one.testable[k] else method, estimates.NEVER, detail,
+                    unit=plan.unit,
                 )  # fmt: skip
-            if (alone := recused.get(pair)) is not None:
-                yield _recusal(tests, make, labels, pair, s, turn, alone)
-            if equal is not None and pair in equal[1]:
-                yield _length(tests, make, labels, s, turn, equal[0][pair], equal[1][pair])
+            if (alone := aside.get(pair)) is not None:
+                # The contrast of a conflicted pair with judges standing aside for their own family.
+                conflict = found.own[:, pair[0]] | found.own[:, pair[1]]
+                value, detail = _without_interest(tests, alone, s, turn)
+                detail["families"] = [*sorted({found.families[j] for j in np.flatnonzero(conflict)})]
+                detail["free"] = [found.judges[j] for j in np.flatnonzero(~conflict)]
+                width = 0.0
+                if alone.se is not None and alone.df is not None:
+                    width = float(special.stdtrit(alone.df, 0.5 + plan.level / 2)) * alone.se
+                yield number(
+                    make, "recusal.contrast", labels, value, (alone.clusters, "clusters"),
+                    "judges stand aside for agents of their own family: judge + agent fit on the other cells of a "
+                    "cluster", "undefined: every judge shares its family with one of the two", detail,
+                    (value - width, value + width) if value is not None and width > 0 else None, plan.level, plan.unit,
+                )  # fmt: skip
+            if pair in adjusted:
+                yield _length(tests, make, labels, s, turn, gating[pair], adjusted[pair])
             if len(by_family) > 2:
                 # Whether other judges like these would agree: judge families as a sample.
                 contrast = turn * np.stack([means[:, pair[0]] - means[:, pair[1]] for means in by_family])
                 whole = contrast[:, ~np.isnan(contrast).any(axis=0)]
-                many = random_judges(whole, tests.plan.level, found.consecutive)
-                method = "two-way variance of judge families and clusters, and t of the families' own contrasts; "
-                method += "the larger p"
+                many = reliability.random_judges(whole, plan.level, found.consecutive)
                 yield number(
                     make, "judges.contrast", labels, many.estimate if many.state == "ok" else None,
-                    (len(by_family), "judge families"), method, many.state, {"p": many.p, "df": many.df, "se": many.se},
-                    (many.low, many.high), tests.plan.level, tests.plan.unit,
+                    (len(by_family), "judge families"), _JUDGES, many.state,
+                    {"p": many.p, "df": many.df, "se": many.se}, (many.low, many.high), plan.level, plan.unit,
                 )  # fmt: skip
 
 
@@ -143,8 +161,7 @@ def _contrast(
     value = turn * gap + 0.0 if there.size else None
     if value is None or not panel.testable[k]:
         why = cannot_be_tested(int(panel.clusters[k]), found.consecutive)
-        return number(make, "contrast", labels, None, count, _MEAN, state=why, unit=plan.unit,
-                      detail=detail | {"gap": value})  # fmt: skip
+        return number(make, "contrast", labels, None, count, _MEAN, why, detail | {"gap": value}, unit=plan.unit)
     if s == 0:
         detail |= _equivalence(gap, se, df, int(panel.clusters[k]), tests)
         # Two one-sided tests at 1 - level go with the interval of 2 level - 1.
@@ -153,22 +170,23 @@ def _contrast(
     elif found.judged and len(found.names) > 2:
         # The same pair on the other dimensions: their mean difference, and whether this one's is larger.
         means, others = turn * gaps.means[:, k, 1:], np.delete(panel.gap[k, 1:], s - 1)
-        specific = specific_contrast(means, np.arange(len(means)), s - 1, consecutive=found.consecutive)
+        specific = reliability.specific_contrast(means, np.arange(len(means)), s - 1, consecutive=found.consecutive)
         detail |= {"others": turn * float(others.mean()) + 0.0, "p_specific": float(specific.p_up)}
     ends = (value - half, value + half) if math.isfinite(half) and half > 0 else None
-    return number(
-        make, "contrast", labels, value, count, f"{_MEAN}; {panel.method(k, s)}", "ok", detail, ends, plan.level,
-        plan.unit,
-    )  # fmt: skip
+    method = f"{_MEAN}; {panel.method(k, s)}"
+    return number(make, "contrast", labels, value, count, method, "ok", detail, ends, plan.level, plan.unit)
 
 
 def _equivalence(
     gap: float | None, se: float | None, df: float | None, clusters: int, tests: OrderTests
 ) -> dict[str, JSON]:
     """The p-values of "no further apart than the margin": the plan's, and the margins that are tried beside it."""
-    margins = [share * tests.plan.span for share in OTHER_MARGINS]
-    other: dict[str, JSON] = {f"{margin:g}": equivalence_p(gap, se, df, clusters, margin) for margin in margins}
-    return {"p_equivalence": equivalence_p(gap, se, df, clusters, tests.delta), "p_equivalence_at": other}
+    margins = [tests.delta, *(share * tests.plan.span for share in orders.OTHER_MARGINS)]
+    own, *others = (orders.equivalence_p(gap, se, df, clusters, margin) for margin in margins)
+    return {
+        "p_equivalence": own,
+        "p_equivalence_at": {f"{margin:g}": p for margin, p in zip(margins[1:], others, strict=True)},
+    }
 
 
 def _without_interest(tests: OrderTests, one: RecusalTest, s: int, turn: float) -> tuple[float | None, dict[str, JSON]]:
@@ -181,46 +199,9 @@ def _without_interest(tests: OrderTests, one: RecusalTest, s: int, turn: float) 
     return turn * one.difference + 0.0, detail
 
 
-def _recusal(
-    tests: OrderTests, make: Maker, labels: dict[str, str], pair: Pair, s: int, turn: float, one: RecusalTest
-) -> Measurement:
-    """The contrast of a conflicted pair with judges standing aside for their own family."""
-    found, level = tests.found, tests.plan.level
-    aside = found.own[:, pair[0]] | found.own[:, pair[1]]
-    value, detail = _without_interest(tests, one, s, turn)
-    detail["families"] = [*sorted({found.families[j] for j in np.flatnonzero(aside)})]
-    detail["free"] = [found.judges[j] for j in np.flatnonzero(~aside)]
-    half = 0.0 if one.se is None or one.df is None else float(special.stdtrit(one.df, 0.5 + level / 2)) * one.se
-    ends: Ends | None = (value - half, value + half) if value is not None and half > 0 else None
-    method = "judges stand aside for agents of their own family: judge + agent fit on the other cells of a cluster"
-    return number(
-        make, "recusal.contrast", labels, value, (one.clusters, "clusters"), method,
-        "undefined: every judge shares its family with one of the two", detail, ends, level, tests.plan.unit,
-    )  # fmt: skip
-
-
-def _at_equal_length(
-    tests: OrderTests, s: int
-) -> tuple[Mapping[Pair, RecusalTest], Mapping[Pair, LengthAdjusted]] | None:
-    """All pairs of one scale at equal length: the contrasts that gate headlines, and the panel's own with its slope."""
-    found, lengths = tests.found, tests.found.lengths
-    if lengths is None:
-        return None
-    scores, panel = np.ascontiguousarray(found.cells[..., s].transpose(0, 2, 1)), found.panel[..., s]
-    gating = length_p(scores, lengths, found.cluster, found.own, borrow=tests.borrow, consecutive=found.consecutive)
-    used = usable_cells(panel, lengths)
-    turned = {
-        pair: pair if gap >= 0 else pair[::-1]
-        for pair, gap in zip(found.pairs, tests.panel.gap[:, s], strict=True)
-        if (used[:, pair[0]] & used[:, pair[1]]).any()
-    }
-    adjusted = adjusted_pairs(panel, lengths, found.cluster, list(turned.values()), tests.plan.level, found.consecutive)
-    return gating, dict(zip(turned, adjusted, strict=True))
-
-
 def _length(
     tests: OrderTests, make: Maker, labels: dict[str, str], s: int, turn: float, one: RecusalTest,
-    adjusted: LengthAdjusted,
+    adjusted: length.LengthAdjusted,
 ) -> Measurement:  # fmt: skip
     """The difference at equal length, and how a longer text may explain it."""
     plan, turned = tests.plan, None if one.difference is None else turn * one.difference
@@ -229,7 +210,7 @@ def _length(
     raw, word = adjusted.raw, "may be length"
     # Unequal clusters can turn the mean over cycles, which then says nothing of what length explains.
     if raw.estimate is not None and raw.estimate >= 0:
-        word = length_rule(raw, contrast, adjusted.slopes, adjusted.gap, alpha=plan.inference.alpha)
+        word = length.length_rule(raw, contrast, adjusted.slopes, adjusted.gap, alpha=plan.inference.alpha)
     slope, covariates = adjusted.slopes[0], plan.claims.covariates
     value, detail = _without_interest(tests, one, s, turn)
     detail |= {"word": word, "covariates": list(covariates), "gap": float(adjusted.gap[0]), "slope": slope.estimate,
@@ -246,22 +227,22 @@ def _length(
 def _of_judges(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
     """How much more than the others each judge gives agents of its own family, and for a text of twice the length."""
     found, plan = tests.found, tests.plan
-    count = len(found.clusters), "clusters"
+    rows: list[tuple[str, str, str, Estimate, str, dict[str, JSON]]] = []
     for s, name in enumerate(found.names if found.own.any() and len(found.agents) > 1 else ()):
-        result = own_family(found.judge_means[s], found.own, plan.level, found.consecutive)
+        result = recusal.own_family(found.judge_means[s], found.own, plan.level, found.consecutive)
         each = zip(result.judges, result.by_judge or (), result.p_holm or (), strict=False)
+        said = "judge + agent + own family fit in each cluster, t over clusters"
         for judge, one, p in [*((found.judges[j], one, p) for j, one, p in each), ("common", result.common, None)]:
             if one is not None:
-                yield number(make, "judge.own_family", {"dimension": name, "judge": judge}, one.estimate, count,
-                             "judge + agent + own family fit in each cluster, t over clusters", one.state,
-                             {"p": one.p, "p_holm": p}, (one.low, one.high), plan.level, plan.unit)  # fmt: skip
-    if found.lengths is None or len(found.judges) < 2 or plan.claims.covariates[:1] != ("log2",):
-        return
-    slopes = judge_slopes(found.cells[..., 0], found.lengths, found.cluster, plan.level, found.consecutive)
-    for judge, one in zip(found.judges, slopes, strict=True):
-        yield number(make, "judge.length", {"dimension": found.names[0], "judge": judge}, one.estimate, count,
-                     "slope of score minus the other judges' mean on log2 words, within agents and cycles; jackknife",
-                     one.state, {}, (one.low, one.high), plan.level, plan.unit)  # fmt: skip
+                rows.append(("judge.own_family", name, judge, one, said, {"p": one.p, "p_holm": p}))
+    if found.lengths is not None and len(found.judges) > 1 and plan.claims.covariates[:1] == ("log2",):
+        slopes = length.judge_slopes(found.cells[..., 0], found.lengths, found.cluster, plan.level, found.consecutive)
+        said = "slope of score minus the other judges' mean on log2 words, within agents and cycles; jackknife"
+        rows += [("judge.length", found.names[0], judge, one, said, {})
+                 for judge, one in zip(found.judges, slopes, strict=True)]  # fmt: skip
+    for kind, name, judge, one, said, detail in rows:
+        yield number(make, kind, {"dimension": name, "judge": judge}, one.estimate, (len(found.clusters), "clusters"),
+                     said, one.state, detail, (one.low, one.high), plan.level, plan.unit)  # fmt: skip
 
 
 def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
@@ -272,29 +253,27 @@ def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
         return
     rows, agents = np.nonzero(~np.isnan(found.cells).any(axis=(2, 3)))
     scores, cluster = found.cells[rows, agents, :, 1:], found.cluster[rows]
-    result, matrix = None, None
-    state = IN_PARTS if found.in_parts else "not measurable: no record has a grade from every judge on every dimension"
-    if not found.in_parts and len(set(found.families)) < 2:
-        state = ONE_FAMILY
-    flat = state
-    if scores.size and not found.in_parts and len(set(found.families)) > 1:
-        result = discriminant(scores, cluster, plan.claims.distinct, level=plan.level,
-                              consecutive=found.consecutive)  # fmt: skip
+    result = matrix = None
+    flat = state = "not measurable: no record has a grade from every judge on every dimension"
+    if found.in_parts or len(set(found.families)) < 2:
+        flat = state = estimates.IN_PARTS if found.in_parts else estimates.ONE_FAMILY
+    elif scores.size:
+        result = reliability.discriminant(scores, cluster, plan.claims.distinct, level=plan.level,
+                                          consecutive=found.consecutive)  # fmt: skip
         flat = state = result.state
         try:
-            matrix = multitrait_multimethod(scores, cluster)
+            matrix = reliability.multitrait_multimethod(scores, cluster)
         except NotMeasurableError as exc:
-            flat = state_of(exc)
+            flat = estimates.state_of(exc)
     count, other_judge = (rows.size, "records"), ~np.eye(len(judges), dtype=bool)
     for d, name in enumerate(names):
         one = None if result is None or result.state != "ok" else result.dimensions[d]
-        ends = None if one is None else (one.low, one.high)
-        detail: dict[str, JSON] = {"p": None if one is None else one.p, "p_holm": None if one is None else one.p_holm}
+        phi, ends, p, p_holm = (None,) * 4 if one is None else (one.phi, (one.low, one.high), one.p, one.p_holm)
         yield number(
-            make, "dimension.distinct", {"dimension": name}, None if one is None else one.phi, count,
+            make, "dimension.distinct", {"dimension": name}, phi, count,
             "correlation with the mean of the other dimensions, corrected for disagreement of judges; jackknife",
             state if one is None else "undefined: judges share nothing on it",
-            detail | {"distinct": plan.claims.distinct}, ends, plan.level,
+            {"p": p, "p_holm": p_holm, "distinct": plan.claims.distinct}, ends, plan.level,
         )  # fmt: skip
         agreed, more = None, dict[str, Any]()
         if matrix is not None:
@@ -309,8 +288,7 @@ def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
             }
         yield number(make, "dimension.mtmm", {"dimension": name}, agreed, count,
                      "mean correlation of two judges' scores of this dimension within clusters "
-                     "(multitrait-multimethod)",
-                     state=flat, detail=more)  # fmt: skip
+                     "(multitrait-multimethod)", flat, more)  # fmt: skip
 
 
 def _designs(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
@@ -324,16 +302,14 @@ def _designs(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
         yield number(make, "order.autocorrelation", {"dimension": name}, lags[0] if lags else None,
                      (len(found.clusters), "clusters"),
                      "lag-1 autocorrelation of the agents' cluster means, centred by agent and cluster",
-                     state="undefined: too few clusters", detail=detail | {"flag": flag, "order": found.order},
-        )  # fmt: skip
+                     "undefined: too few clusters", detail | {"flag": flag, "order": found.order})  # fmt: skip
     agents = len(found.agents)
     alpha = (plan.inference.aggregate_share if tests.shared else 1.0) * plan.inference.alpha
     rows = np.flatnonzero(panel.testable & ~np.isnan(panel.df[:, 0]))
     leader = pair = None
     if rows.size:
         se, df = float(np.median(panel.se[rows, 0])), float(np.median(panel.df[rows, 0]))
-        levels_ = detectable_levels(agents, alpha)
-        leader, pair = (minimum_detectable_gap(se, df, level, plan.power) for level in levels_)
+        leader, pair = (minimum_detectable_gap(se, df, x, plan.power) for x in detectable_levels(agents, alpha))
     detail = {"alpha_aggregate": alpha, "leader": leader, "pair": pair, "power": plan.power}
     yield number(make, "order.detectable", {"dimension": found.names[0]}, leader, (agents * (agents - 1) // 2, "pairs"),
                  "noncentral t with the median standard error and degrees of freedom of the tested pairs",
@@ -362,7 +338,7 @@ class ScoredItems:
 
     def of(self, models: Sequence[str]) -> ScoredItems:
         """The same items with these of the models, in their order."""
-        return dataclasses.replace(self, models=tuple(models), values=self.values[[*map(self.models.index, models)]])
+        return replace(self, models=tuple(models), values=self.values[[*map(self.models.index, models)]])
 
     @property
     def scored(self) -> tuple[str, ...]:
@@ -373,7 +349,7 @@ class ScoredItems:
         """The items of all other parts."""
         kept = [k for k, name in enumerate(self.parts) if name != part]
         clusters, parts = (tuple(each[k] for k in kept) for each in (self.clusters, self.parts))
-        return dataclasses.replace(self, values=self.values[:, kept], clusters=clusters, parts=parts)
+        return replace(self, values=self.values[:, kept], clusters=clusters, parts=parts)
 
     def gap(self, high: str, low: str) -> float:
         """Mean over clusters of what one model scored more than another."""
@@ -405,34 +381,28 @@ def board_measurements(
     clusters = tuple(sorted(set(first.clusters), key=natural if order == "consecutive" else None))
     models, counts = tuple(sorted(first.models)), Counter(first.clusters)
     for name, items in boards.items():
-        table = items.table(clusters)
-        each = ScoredItems(items.models, table.T, clusters, clusters, items.unscored)
+        each = ScoredItems(items.models, items.table(clusters).T, clusters, clusters, items.unscored)
         for measurement in level_measurements("bench.level", each, {"board": name}, plan.level):
-            yield dataclasses.replace(measurement, n=len(items.clusters))
+            yield replace(measurement, n=len(items.clusters))
     cells = np.stack([items.of(models).table(clusters) for items in boards.values()], axis=2)[:, :, None]
-    found = Comparisons(
-        names=tuple(boards), agents=models, judges=("score",), families=("score",), agent_families=None,
-        clusters=clusters, cluster=np.arange(len(clusters)), weight=np.array([counts[cluster] for cluster in clusters]),
-        cells=cells, lengths=None, order=order, judged=False,
-    )  # fmt: skip
-
-    def make(name: str, labels: Mapping[str, str], **parts: Any) -> Measurement:
-        made = Measurement(name=name, labels=labels, **parts)
-        if name != "contrast":
-            return made
-        board, pair = labels["dimension"], (labels["high"], labels["low"])
+    weight = np.array([counts[cluster] for cluster in clusters])
+    found = Comparisons(tuple(boards), models, ("score",), ("score",), None, clusters, np.arange(len(clusters)), weight,
+                        cells, None, order, judged=False)  # fmt: skip
+    for made in order_measurements(found, plan, Measurement):
+        if made.name != "contrast":
+            yield made
+            continue
+        board, pair = made.labels["dimension"], (made.labels["high"], made.labels["low"])
         items, detail = boards[board], dict(made.detail)
         if lacking := sorted(set(pair) & set(items.unscored)):
-            return dataclasses.replace(
-                made, state="; ".join(f"{one} has no score: {items.unscored[one]}" for one in lacking)
-            )
+            said = "; ".join(f"{one} has no score: {items.unscored[one]}" for one in lacking)
+            yield replace(made, state=said)
+            continue
         if board in others and not set(pair) & set(others[board].unscored):
             detail["other"] = others[board].gap(*pair)
         if len(windows := sorted(set(items.parts))) > 1:
             detail["without"] = {part: items.without(part).gap(*pair) for part in windows}
-        return dataclasses.replace(made, detail=detail)
-
-    yield from order_measurements(found, plan, make)
+        yield replace(made, detail=detail)
 
 
 def rank_agreement(
@@ -444,25 +414,20 @@ def rank_agreement(
         checks.fail("rank_agreement", "models", "the same three or more in both sets are needed")
     names = [model for model in one.scored if model not in two.unscored]
     one, two = one.of(names), two.of(names)
-    method = f"Spearman's rank correlation; {resamples} draws of clusters of either set, percentile"
     state, rho, ends, detail = f"not defined: needs three models with a score (got {len(names)})", None, None, {}
     if len(names) > 2:
         (rho,) = spearman_columns(one.values.mean(axis=1)[:, None], two.values.mean(axis=1)[:, None])
         state = "not defined: all models are tied in one of the two"
     if rho is not None:
-        drawn = spearman_columns(_redrawn(one, rng, resamples), _redrawn(two, rng, resamples))
-        known = np.array([value for value in drawn if value is not None])
+        means = []
+        for items in (one, two):  # means [m, R] of every model over clusters drawn with replacement
+            clusters, codes = np.unique(np.array(items.clusters), return_inverse=True)
+            member, g = np.eye(len(clusters))[codes], len(clusters)
+            times = rng.multinomial(g, np.full(g, 1 / g), size=resamples).T.astype(float)
+            means.append(np.asarray(((items.values @ member) @ times) / (member.sum(axis=0) @ times)))
+        known = np.array([value for value in spearman_columns(*means) if value is not None])
         detail = {"undefined": resamples - len(known)}
         if len(known) >= level * resamples:
-            low, high = percentile_ends(known[None], None, level)[:, 0].tolist()
-            ends = low, high
+            ends = tuple[float, float](percentile_ends(known[None], None, level)[:, 0].tolist())
+    method = f"Spearman's rank correlation; {resamples} draws of clusters of either set, percentile"
     return number(Measurement, name, labels, rho, (len(names), "models"), method, state, detail, ends, level)
-
-
-def _redrawn(items: ScoredItems, rng: np.random.Generator, resamples: int) -> Floats:
-    """Means [m, R] of every model over clusters drawn with replacement."""
-    names, codes = np.unique(np.array(items.clusters), return_inverse=True)
-    member = np.eye(len(names))[codes]
-    sums, counts = items.values @ member, member.sum(axis=0)
-    times = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=resamples).T.astype(float)
-    return np.asarray((sums @ times) / (counts @ times))

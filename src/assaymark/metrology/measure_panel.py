@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from assaymark.errors import NotMeasurableError
+from assaymark.metrology import reliability
 from assaymark.metrology.bootstrap import Interval, KappaSums, wilson
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import Comparisons, natural
@@ -20,16 +21,6 @@ from assaymark.metrology.contrasts import cluster_t
 from assaymark.metrology.estimates import IN_PARTS, ONE_FAMILY, POINTS, Maker, neighbour_blocks, number, state_of
 from assaymark.metrology.kappa import Pair, averaging, judge_pairs, repetition_stability, round_half_up
 from assaymark.metrology.panel import RESAMPLES, Panel
-from assaymark.metrology.reliability import (
-    alpha_of_sums,
-    alpha_report,
-    alpha_sums,
-    contrast_components,
-    dstudy_variance,
-    generalizability,
-    icc,
-    judge_agent_variance,
-)
 from assaymark.metrology.scores import ScoreTable
 from assaymark.metrology.sums import ScoreSums
 from assaymark.protocol import SCALE, RubricChoice, Scale, scale_words
@@ -44,7 +35,6 @@ _WILSON: Final = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentBehaviour:
     """One question that was put to an agent, and what came back.
-
     ``checks`` are the numeric limits held against the book after the orders, as (rule, kept); None without a book or
     answer. ``seconds`` and ``output_tokens`` are of the call, None where not known; ``tokens`` are words of the text.
     """
@@ -96,10 +86,7 @@ def conduct_measurements(asked: Iterable[AgentBehaviour], level: float = 0.95) -
 
 
 def flagged_measurements(texts: Iterable[tuple[str, str, bool]], level: float = 0.95) -> Iterator[Measurement]:
-    """``agent.flagged_texts``: share of each agent's decisions (agent, cluster, flagged) with instruction-like text.
-
-    Nothing where no text is flagged.
-    """
+    """``agent.flagged_texts``: share of each agent's decisions (agent, cluster, flagged) with instruction-like text."""
     found = sorted(texts)
     if not any(flag for *_, flag in found):
         return
@@ -165,10 +152,8 @@ def cross_family_pairs(families: tuple[str, ...]) -> list[Pair]:
 
 class Counted(NamedTuple):
     """The ratings of some trajectories, counted: sums by cluster, the points had halves gone to even, and tables.
-
     ``halves`` [K] are mean pairwise kappas, ``tables`` [K, P, S, S] contingency tables over the pairs of ``sums``,
-    ``clusters`` [G] the indices of the clusters that ``sums`` are of. Scores that are not rounded have no tables.
-    """
+    ``clusters`` [G] the indices of the clusters that ``sums`` are of. Scores that are not rounded have no tables."""
 
     sums: KappaSums
     halves: list[float | None]
@@ -181,11 +166,7 @@ def agreement(
     counted: Callable[[int | None], Counted], fleiss: Callable[[], list[float | str]],
     redundancy: Callable[[], list[float | str]],
 ) -> Iterator[Measurement]:  # fmt: skip
-    """Kappa, Fleiss' kappa and redundancy of the aggregate and each dimension, and kappa within formats.
-
-    Read from rows or from contingency tables: ``size`` gives records and clusters and ``counted`` the ratings of a
-    format (None: of all); a text among values of the other two is a state.
-    """
+    """Kappa, Fleiss' kappa and redundancy of the aggregate and each dimension, and kappa within formats."""
     table, gates, names = panel.table, panel.study.gates, panel.names
     general = ONE_FAMILY if len(set(table.families)) < 2 else panel.missing
 
@@ -384,9 +365,9 @@ def alpha_measurements(found: Comparisons, level: float, make: Maker) -> Iterato
             yield number(make, "panel.alpha", labels, None, count, _ALPHA, state)
             continue
         line = np.argsort(clusters, kind="stable")
-        report = alpha_report(grades[line], clusters[line], level=level, consecutive=found.consecutive)
+        report = reliability.alpha_report(grades[line], clusters[line], level=level, consecutive=found.consecutive)
         whole = grades[~np.isnan(grades).any(axis=1)]
-        known = icc(whole) if len(whole) > 1 else None
+        known = reliability.icc(whole) if len(whole) > 1 else None
         without: dict[str, Any] = {
             found.judges[j]: {"alpha": rest.alpha, "gain": rest.gain.estimate, "low": rest.gain.low,
                               "high": rest.gain.high, "pulls_down": rest.pulls_down}
@@ -409,11 +390,13 @@ def alpha_agreement(found: Comparisons, rubric: RubricChoice, level: float, make
     method, origin = agreement_method(rubric), sum(rubric.scale) / 2
     for s, item in enumerate(alpha_measurements(found, level, make)):
         grades, clusters = found.ratings(s)
-        sums, paired = alpha_sums(grades - origin)
+        sums, paired = reliability.alpha_sums(grades - origin)
         ratings = {"": sums.tolist()}
         for a, b in cross_family_pairs(found.families):
-            ratings[f"{found.judges[a]}|{found.judges[b]}"] = alpha_sums(grades[:, [a, b]] - origin)[0].tolist()
-        values = {pair: float(alpha_of_sums(*parts)) for pair, parts in ratings.items() if pair}
+            ratings[f"{found.judges[a]}|{found.judges[b]}"] = reliability.alpha_sums(grades[:, [a, b]] - origin)[
+                0
+            ].tolist()
+        values = {pair: float(reliability.alpha_of_sums(*parts)) for pair, parts in ratings.items() if pair}
         pairs: dict[str, Any] = {pair: None if math.isnan(one) else one for pair, one in values.items()}
         detail: dict[str, JSON] = {"clusters": int(np.unique(clusters[paired]).size), "coefficient": "alpha"}
         detail |= {"pairs": pairs, "ratings": ratings} if item.value is not None else {}
@@ -428,9 +411,9 @@ def variance_measurements(found: Comparisons, make: Maker) -> Iterator[Measureme
     state, known, liking = IN_PARTS if found.in_parts else lacking, None, np.full(len(found.names), np.nan)
     if lacking == _NO_PAIR and found.judge_means.size:
         with suppress(NotMeasurableError):
-            liking = np.array([judge_agent_variance(means) for means in found.judge_means])
+            liking = np.array([reliability.judge_agent_variance(means) for means in found.judge_means])
         if not found.in_parts:
-            known = contrast_components(found.cells, found.cluster, liking)
+            known = reliability.contrast_components(found.cells, found.cluster, liking)
     for s, name in enumerate(found.names):
         alone = known is not None and math.isnan(known[0]["residual"][s])
         for part, title in _COMPONENTS.items():
@@ -448,8 +431,8 @@ def variance_measurements(found: Comparisons, make: Maker) -> Iterator[Measureme
             clusters, judges = round(known[2]), len(found.judges)
             why = "undefined: agents and errors have no variance"
             with suppress(NotMeasurableError):
-                share = generalizability(agent, v, clusters, 1, judges, 1)
-            detail = {"agent": agent, "error": dstudy_variance(v, clusters, 1, judges, 1) / 2}
+                share = reliability.generalizability(agent, v, clusters, 1, judges, 1)
+            detail = {"agent": agent, "error": reliability.dstudy_variance(v, clusters, 1, judges, 1) / 2}
         yield number(make, "panel.generalizability", {"dimension": name}, share, count, _GENERAL, why, detail)
 
 
@@ -496,11 +479,7 @@ def judge_measurements(panel: Panel) -> Iterator[Measurement]:
 
 
 def missing_measurements(table: ScoreTable | ScoreSums, left_out: Mapping[str, str]) -> Iterator[Measurement]:
-    """``missing.share`` of replies by judge and by agent, of the whole panel before ``left_out`` judges left it.
-
-    ``detail["left_out"]`` is why a judge was left out. ``lacking`` has by agent how many records the judge gave no
-    usable score, of how many, and ``p_more`` whether that is more than on the other agents (see `lacking_records`).
-    """
+    """``missing.share`` of replies by judge and by agent, of the whole panel before ``left_out`` judges left it."""
     (by_judge, by_pair), asked = table.missing(), table.asked
     name, n_of, method = "missing.share", "replies asked for", "share without a usable reply"
     for judge, share in by_judge.items():
@@ -519,10 +498,7 @@ def missing_measurements(table: ScoreTable | ScoreSums, left_out: Mapping[str, s
 
 
 def lacking_records(agents: Sequence[str], replies: Ints, at: int) -> dict[str, JSON]:
-    """Of whom judge ``at`` lacks records, and whether more than chance leaves out of the ``replies`` [J, A, 2].
-
-    Fisher's exact test, one-sided, times the number of all judges and agents.
-    """
+    """Of whom judge ``at`` lacks records, and whether more than chance leaves out of the ``replies`` [J, A, 2]."""
     from scipy.stats import hypergeom  # here, because it takes every command a third of a second to load
 
     usable, unusable = replies[at, :, 0], replies[at, :, 1]
@@ -530,7 +506,6 @@ def lacking_records(agents: Sequence[str], replies: Ints, at: int) -> dict[str, 
     p = np.minimum(1.0, tests * hypergeom.sf(unusable - 1, asked.sum(), unusable.sum(), asked))
     lost = np.flatnonzero(unusable).tolist()
     return {
-        "records": int(asked.sum()),
-        "lacking": {agents[a]: [int(unusable[a]), int(asked[a])] for a in lost},
+        "records": int(asked.sum()), "lacking": {agents[a]: [int(unusable[a]), int(asked[a])] for a in lost},
         "p_more": {agents[a]: float(p[a]) for a in lost},
-    }
+    }  # fmt: skip

@@ -13,20 +13,11 @@ from typing import Any, Final
 import numpy as np
 
 from assaymark.errors import NotMeasurableError
+from assaymark.metrology import human_anchor
 from assaymark.metrology.bootstrap import intraclass
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.estimates import Estimate, Maker, group_sums, jackknife_estimate, number
-from assaymark.metrology.human_anchor import (
-    ASSUMED_R,
-    FEWEST_LABELLED,
-    FEWEST_LABELLED_CLUSTERS,
-    AnchorContrast,
-    anchor_contrast,
-    anchor_needed,
-    anchor_response,
-    judge_against_humans,
-)
 from assaymark.metrology.kappa import contingency, kappa_of_table, round_half_up
 from assaymark.metrology.measure_panel import categories_of
 from assaymark.metrology.reliability import random_judges
@@ -49,11 +40,9 @@ Grades = Mapping[str, Mapping[str, float]]
 @dataclass(frozen=True, slots=True)
 class Labels:
     """Grades of people and the design of their sample.
-
     ``grades`` are by (cycle, agent), ``pi`` has the probability with which each cycle could be drawn, ``units`` the
     drawn cycles (None where a table gives probabilities alone), ``refused`` says why the labels are no random sample,
-    and ``design`` who fixed it and when, in words.
-    """
+    and ``design`` who fixed it and when, in words."""
 
     grades: Mapping[tuple[str, str], Grades]
     pi: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
@@ -149,10 +138,7 @@ class _People:
         return np.array([self.labels.pi.get(name, 1.0) for name in self.found.cycles])
 
     def graded(self, s: int) -> tuple[int, int, list[str]]:
-        """How many cycles were drawn and graded as a whole on one scale, and the drawn ones that were not.
-
-        Where a table gives probabilities alone they are those of single records, and nobody knows which were drawn.
-        """
+        """How many cycles were drawn and graded as a whole on one scale, and the drawn ones that were not."""
         there, whole = ~np.isnan(self.found.panel[..., s]), ~np.isnan(self.all_cycles(s))
         if (units := self.labels.units) is None:
             chance = np.array([self.labels.pi.get(name, 0.0) for name in self.found.cycles])
@@ -177,7 +163,7 @@ def people_measurements(
     for s, name in enumerate(found.names):
         drawn, graded, lacking = people.graded(s)
         there = ~np.isnan(people.mean[:, :, s])
-        enough = anchor_response(drawn, min(graded, drawn))
+        enough = human_anchor.anchor_response(drawn, min(graded, drawn))
         state = (labels.refused and f"{NOT_DRAWN} ({labels.refused})") or ("" if enough == "ok" else enough)
         states[s] = state
         outside = {cycle for cycle, _ in labels.grades} - set(people.rows)
@@ -207,10 +193,14 @@ def _contrast(
     found = people.found
     pair = [found.agents.index(item.labels[end]) for end in ("high", "low")]
     scores, human = found.panel[..., s], people.all_cycles(s)
-    one = anchor_contrast(scores, human, found.cluster, *pair, pi=people.pi, level=people.level,
+    one = human_anchor.anchor_contrast(scores, human, found.cluster, *pair, pi=people.pi, level=people.level,
                           consecutive=found.consecutive)  # fmt: skip
     both: Bools = ~np.isnan(scores[:, pair[0]] + scores[:, pair[1]])
-    detail = anchor_detail(one)
+    kept = ("se", "df", "lam", "rectifier", "saving", "cycles", "clusters", "labelled_clusters")
+    only, judges = one.human_only, one.judge_only
+    detail: dict[str, Any] = {name: getattr(one, name) for name in kept} | {"p": one.p_up}
+    detail["alone"] = None if only is None else [only.estimate, only.low, only.high]
+    detail["judges"] = None if judges is None else judges.estimate
     if one.judge_only is not None and one.estimate is not None:
         seen = human[both][:, pair] @ [1.0, -1.0]
         judged = scores[both][:, pair] @ [1.0, -1.0]
@@ -220,7 +210,15 @@ def _contrast(
         spread = Spread.of(judged, found.cluster[both], (sd, r))
         needed = needed_labels(one.judge_only.estimate or 0.0, spread, alpha, power)
         detail |= {"sd": sd, "r": r, "needed": needed}
-        if (apart := _by_grader(people, s, pair)) is not None:
+        # What each person sees in each cluster [R, G], where there are as many people as stand for others.
+        each = people.given[:, pair[0], s] - people.given[:, pair[1], s]
+        each = each[:, ~np.isnan(each).all(axis=0)]
+        if each.shape[1] >= FEWEST_GRADERS:
+            weight = np.where(np.isnan(each), 0.0, 1 / people.pi[list(people.rows.values())][:, None])
+            totals, weights = (
+                group_sums(x, people.cluster, len(found.clusters)) for x in (weight * np.nan_to_num(each), weight)
+            )
+            apart = np.asarray(totals / np.where(weights > 0, weights, np.nan)).T
             many = random_judges(apart, people.level, found.consecutive)
             detail["p_graders"] = many.p if (many.estimate or 0) > 0 else 1.0
     rest = both.copy()
@@ -235,31 +233,6 @@ def _contrast(
                   one.state, detail, (one.low, one.high), people.level, unit)  # fmt: skip
 
 
-def _by_grader(people: _People, s: int, pair: Sequence[int]) -> Floats | None:
-    """What each person sees of a pair in each cluster [R, G]; None with fewer people than stand for others."""
-    seen = people.given[:, pair[0], s] - people.given[:, pair[1], s]
-    seen = seen[:, ~np.isnan(seen).all(axis=0)]
-    if seen.shape[1] < FEWEST_GRADERS:
-        return None
-    weight = np.where(np.isnan(seen), 0.0, 1 / people.pi[list(people.rows.values())][:, None])
-    sums = [
-        group_sums(one, people.cluster, len(people.found.clusters)) for one in (weight * np.nan_to_num(seen), weight)
-    ]
-    return np.asarray(sums[0] / np.where(sums[1] > 0, sums[1], np.nan)).T
-
-
-def anchor_detail(one: AnchorContrast) -> dict[str, Any]:
-    """What a measurement keeps of an anchored contrast beside its value and interval."""
-    kept = {name: getattr(one, name) for name in ("se", "df", "lam", "rectifier", "saving", "cycles", "clusters",
-                                                  "labelled_clusters")}  # fmt: skip
-    alone, judges = one.human_only, one.judge_only
-    return kept | {
-        "p": one.p_up,
-        "alone": None if alone is None else [alone.estimate, alone.low, alone.high],
-        "judges": None if judges is None else judges.estimate,
-    }
-
-
 @dataclass(frozen=True, slots=True)
 class Spread:
     """What planning knows of a difference of two agents: the deviation of people's differences between single cycles
@@ -268,7 +241,7 @@ class Spread:
     sd: float
     cycles: int
     clusters: int
-    r: float = ASSUMED_R
+    r: float = human_anchor.ASSUMED_R
     between: float = 0.0
     assumed: bool = True
 
@@ -283,27 +256,30 @@ class Spread:
             means = np.bincount(codes, judged) / size
             inside = float(((judged - means[codes]) ** 2).sum() / (judged.size - groups.size))
             between = math.sqrt(max(0.0, float(means.var(ddof=1)) - inside * float((1 / size).mean())))
-        sd, r = people or (float(judged.std(ddof=1)) if judged.size > 1 else 0.0, ASSUMED_R)
+        sd, r = people or (float(judged.std(ddof=1)) if judged.size > 1 else 0.0, human_anchor.ASSUMED_R)
         return cls(sd, judged.size, groups.size, r, between, people is None)
 
 
 def needed_labels(effect: float, spread: Spread, alpha: float = 0.05, power: float = 0.8) -> int | None:
     """Labelled cycles to confirm ``effect``, at least the `FEWEST_LABELLED`; None: no number does."""
-    if effect <= 0 or spread.cycles < FEWEST_LABELLED or spread.clusters < FEWEST_LABELLED_CLUSTERS:
+    if (
+        effect <= 0
+        or spread.cycles < human_anchor.FEWEST_LABELLED
+        or spread.clusters < human_anchor.FEWEST_LABELLED_CLUSTERS
+    ):
         return None
     inside = math.sqrt(max(0.0, spread.sd**2 - spread.between**2))
-    found = anchor_needed(effect, inside, spread.r, spread.cycles, spread.clusters, spread.between, alpha, power)
-    return None if found is None else max(found, FEWEST_LABELLED)
+    found = human_anchor.anchor_needed(
+        effect, inside, spread.r, spread.cycles, spread.clusters, spread.between, alpha, power
+    )
+    return None if found is None else max(found, human_anchor.FEWEST_LABELLED)
 
 
 def most_needed(
     found: Comparisons, scale: int, pairs: Iterable[tuple[str, str]], effect: float,
     measurements: Iterable[Measurement], alpha: float = 0.05, *, power: float = 0.8,
 ) -> tuple[int | None, Spread | None]:  # fmt: skip
-    """The most labelled cycles that any of some pairs needs for ``effect``, and the spread of that pair.
-
-    The spread is that of people where ``measurements`` have it; no spread where no pair has a common cycle.
-    """
+    """The most labelled cycles that any of some pairs needs for ``effect``, and the spread of that pair."""
     known = {
         frozenset((measurement.labels["high"], measurement.labels["low"])): (
             float(measurement.detail["sd"]),
@@ -419,13 +395,14 @@ def _judges(people: _People, s: int, make: Maker, agreed: Measurement, pass_mark
         if n < 2:
             continue
         scores, mean, codes = cells[:, :, j, s][there], human[there], cluster[there]
-        one = judge_against_humans(
+        one = human_anchor.judge_against_humans(
             scores, mean, codes, np.broadcast_to(families, there.shape)[there], pass_mark, people.level,
             found.consecutive,
         )  # fmt: skip
         if people.cuts:
-            rated = judge_against_humans(people.rated(scores), people.rated(mean), codes, level=people.level,
-                                         consecutive=found.consecutive)  # fmt: skip
+            rated = human_anchor.judge_against_humans(
+                people.rated(scores), people.rated(mean), codes, level=people.level, consecutive=found.consecutive
+            )
             one = replace(one, kappa=rated.kappa)
         detail = {
             "icc": _stated(one.icc_a1), "bias": _stated(one.bias), "tpr": list(one.tpr), "tnr": list(one.tnr),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache, lru_cache
 from typing import Literal
 
@@ -22,19 +22,23 @@ PairState = Literal["tested", "cannot be tested"]
 FEWEST_CLUSTERS = 3
 """With fewer common clusters a pair cannot be tested: its p is 1 and it keeps its place in every count."""
 
+FEWEST_CONSECUTIVE = 12
+"""With fewer common clusters a pair that is compared over time cannot be tested."""
+
 FLAT_VARIANCE = 1e-18
 """A variance up to this is float noise and counts as 0."""
 
 _BORROWED_FULLY = 5  # degrees of freedom from which on the pairs' mean variance counts for less and less
+_FEWEST_BLOCKS = 6
+_LARGEST_RHO = 0.9
+_FEWEST_EFFECTIVE = 2.5
 
 
 @dataclass(frozen=True, slots=True)
 class ModeratedContrasts:
-    """Every pair of K agents tested by the moderated cluster t; arrays [..., pairs] in the order of `pairs_of`.
-
+    """Every pair of agents tested by the moderated cluster t; arrays [..., pairs] in the order of `pairs_of`.
     Where a pair has fewer than three clusters, p is 1 and ``df``, ``se`` and ``prior_df`` are NaN. Where the
-    differences do not vary and nothing can be borrowed, ``se`` is 0 and ``df`` NaN.
-    """
+    differences do not vary and nothing can be borrowed, ``se`` is 0 and ``df`` NaN."""
 
     gap: Floats
     clusters: Ints
@@ -75,8 +79,7 @@ def agents_of(source: str, name: str, pairs: int) -> int:
 def moderated_contrasts(
     gaps: ArrayLike, variances: ArrayLike, counts: ArrayLike, effects: ArrayLike | None, *, borrow: bool = True
 ) -> ModeratedContrasts:
-    """Test every pair of agents by a cluster t whose variance is moderated towards the mean of all pairs (Smyth 2004,
-    Huynh 1976)."""
+    """Cluster t of every pair, its variance moderated towards the mean of all pairs (Smyth 2004, Huynh 1976)."""
     source = "moderated_contrasts"
     gap, variance = np.asarray(gaps, dtype=np.float64), np.asarray(variances, dtype=np.float64)
     count = np.asarray(counts)
@@ -86,9 +89,8 @@ def moderated_contrasts(
     if gap.shape != variance.shape or gap.shape[-1:] != count.shape:
         shapes = f"{gap.shape}, {variance.shape} and {count.shape}"
         checks.fail(source, "gaps", f"gaps, variances and counts need one entry for each pair (got shapes {shapes})")
-    tested = count >= FEWEST_CLUSTERS
     sound = np.isfinite(gap) & np.isfinite(variance) & (variance >= 0)
-    if not sound[..., tested].all():
+    if not sound[..., count >= FEWEST_CLUSTERS].all():
         checks.fail(source, "gaps", "a pair with 3 clusters or more needs a finite gap and a finite variance from 0")
     table = None
     if effects is not None:
@@ -103,8 +105,7 @@ def table_contrasts(tables: ArrayLike, *, borrow: bool = True) -> ModeratedContr
     values = np.asarray(tables, dtype=np.float64)
     if values.ndim < 2 or not min(values.shape[-2:]) or np.isinf(values).any():
         checks.fail("table_contrasts", "tables", f"must be finite values [..., clusters, agents] (got {values.shape})")
-    gaps, variances, counts = difference_moments(pair_differences(values))
-    return moderate(gaps, variances, counts, values, borrow)
+    return moderate(*difference_moments(pair_differences(values)), values, borrow)
 
 
 def pair_differences(tables: Floats) -> Floats:
@@ -141,9 +142,17 @@ def moderate(
     variance = np.where(variance <= FLAT_VARIANCE, 0.0, variance)
     lead = gap.shape[:-1]
     mean = variance.mean(axis=-1) if n.size else np.zeros(lead)
-    table = _complete(effects, tested) if borrow and effects is not None else None
-    epsilon, estimate, prior = None, np.zeros(lead), np.zeros_like(variance)
+    epsilon, estimate, prior, table = None, np.zeros(lead), np.zeros_like(variance), effects if borrow else None
     if table is not None:
+        # The agents in tested pairs, in the clusters that hold all of them.
+        if not tested.all():
+            table = table[..., _occurring(tested, table.shape[-1])]
+        holes = np.isnan(table).any(axis=-1)
+        if holes.any():
+            if table.ndim > 2:
+                checks.fail("moderated_contrasts", "effects", "many studies at once need complete tables")
+            table = table[~holes]
+    if table is not None and min(table.shape[-2:]) >= 3:
         # Greenhouse-Geisser and Huynh-Feldt epsilon of complete tables [..., G, K].
         g, k = table.shape[-2:]
         rest = table - table.mean(axis=-1, keepdims=True)
@@ -158,9 +167,8 @@ def moderate(
         open_ = left > 1e-9
         high = np.where(open_, (g * (k - 1) * low - 2) / ((k - 1) * np.where(open_, left, 1.0)), 1.0)
         epsilon = low, np.clip(high, low, 1.0)
-        agents = table.shape[-1]
-        estimate = _prior_df(variance, nu, agents)
-        freedom = np.maximum(0.0, epsilon[1] * (agents - 1) - 1.5)
+        estimate = _prior_df(variance, nu, k)
+        freedom = np.maximum(0.0, epsilon[1] * (k - 1) - 1.5)
         ramp = np.minimum(1.0, (n - FEWEST_CLUSTERS) / 2) * np.minimum(1.0, (_BORROWED_FULLY / nu) ** 2)
         prior = np.minimum(estimate[..., None], freedom[..., None] * (nu * ramp / 2))
     df = nu + prior
@@ -174,6 +182,13 @@ def moderate(
         p, df, error, prior = full
         p[..., ~tested] = 1.0
     return ModeratedContrasts(gap, counts, tested, p, df, error, prior, np.asarray(mean), epsilon, estimate)
+
+
+def _occurring(tested: Bools, agents: int) -> Bools:
+    """Which agents are in a tested pair [K]."""
+    (first, second), occurs = pairs_of(agents), np.zeros(agents, dtype=bool)
+    occurs[first[tested]] = occurs[second[tested]] = True
+    return occurs
 
 
 def t_p(gap: Floats, error: Floats, df: Floats, clusters: Floats) -> Floats:
@@ -203,22 +218,6 @@ def _trigamma_inverse(y: Floats) -> Floats:
     return np.asarray(x)
 
 
-def _complete(effects: Floats, tested: Bools) -> Floats | None:
-    """Effects of the agents in tested pairs, in the clusters that hold all of them; None if too few are left."""
-    agents = effects.shape[-1]
-    if not tested.all():
-        first, second = pairs_of(agents)
-        occurs = np.zeros(agents, dtype=bool)
-        occurs[first[tested]] = occurs[second[tested]] = True
-        effects = effects[..., occurs]
-    holes = np.isnan(effects).any(axis=-1)
-    if holes.any():
-        if effects.ndim > 2:
-            checks.fail("moderated_contrasts", "effects", "many studies at once need complete tables")
-        effects = effects[~holes]
-    return effects if min(effects.shape[-2:]) >= 3 else None
-
-
 def _prior_df(variances: Floats, nu: Floats, agents: int) -> Floats:
     """Degrees of freedom that the mean variance is worth, from how far the log variances spread beyond chance."""
     use = variances > 0
@@ -239,7 +238,6 @@ def _prior_df(variances: Floats, nu: Floats, agents: int) -> Floats:
 
 
 # The smallest gap that a t test can be expected to find: the noncentral t distribution by quadrature.
-
 
 _WIDE = 9.0  # a standard normal variable stays within so many standard deviations, to 1e-18
 _TAIL = 1e-18
@@ -293,14 +291,6 @@ def noncentral_tail(critical: float, df: float, shift: float) -> float:
     return below + (stop - start) * float(_WEIGHTS @ (np.exp(log_density) * special.ndtr(shift - critical * s)))
 
 
-FEWEST_CONSECUTIVE = 12
-"""With fewer common clusters a pair that is compared over time cannot be tested."""
-
-_FEWEST_BLOCKS = 6
-_LARGEST_RHO = 0.9
-_FEWEST_EFFECTIVE = 2.5
-
-
 @dataclass(frozen=True, slots=True)
 class SerialContrast:
     """One pair over clusters that follow each other. What it lacks is None."""
@@ -318,12 +308,12 @@ class SerialContrast:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveT:
-    """The arrays [..., pairs] behind `SerialContrast`."""
+    """The arrays [..., pairs] behind `SerialContrast`; NaN is what it lacks."""
 
     gap: Floats
-    block: Ints
+    block: Floats
     rho: Floats
-    clusters: Ints
+    clusters: Floats
     effective: Floats
     df: Floats
     se: Floats
@@ -331,47 +321,42 @@ class EffectiveT:
 
 
 def serial_contrasts(table: ArrayLike) -> dict[tuple[int, int], SerialContrast]:
-    """Test every pair of agents over clusters that follow each other in time (Bartlett 1935, Kendall 1954, Zieba
-    2011)."""
+    """Test every pair over clusters that follow each other in time (Bartlett 1935, Kendall 1954, Zieba 2011)."""
     scores = scores_of("serial_contrasts", "table", table, 2)
-    return serial_tests(pair_differences(scores), scores)
+    found = serial_tests(pair_differences(scores), scores)
+    columns = [[None if x != x else x for x in getattr(found, one.name).tolist()] for one in fields(EffectiveT)]
+    return {
+        pair: SerialContrast("cannot be tested" if block is None else "tested", gap, None if block is None else
+                             1 if block == 1 else 2, rho, int(clusters), *rest)
+        for pair, (gap, block, rho, clusters, *rest) in zip(
+            pair_list(scores.shape[1]), zip(*columns, strict=True), strict=True)
+    }  # fmt: skip
 
 
-def serial_tests(differences: Floats, effects: Floats) -> dict[tuple[int, int], SerialContrast]:
-    """`serial_contrasts` of any contrasts of agents."""
-    agents = effects.shape[1]
+def serial_tests(differences: Floats, effects: Floats) -> EffectiveT:
+    """`effective_t` of the contrasts [G, pairs] of agents, NaN where there is none; p is 1 where a pair has too few."""
     present = ~np.isnan(differences)
     counts = present.sum(axis=0)
     tested = counts >= FEWEST_CONSECUTIVE
-    (first, second), pairs = pairs_of(agents), pair_list(agents)
-    occurs = np.zeros(agents, dtype=bool)
-    occurs[first[tested]] = occurs[second[tested]] = True
-    table = effects[:, occurs]
+    table = effects[:, _occurring(tested, effects.shape[1])]
     table = table[~np.isnan(table).any(axis=1)]
-    found: dict[tuple[int, int], SerialContrast] = {}
-    for k in np.flatnonzero(~tested).tolist():
-        gap = float(settle(differences[present[:, k], k].mean())) if counts[k] else None
-        found[pairs[k]] = SerialContrast("cannot be tested", gap, None, None, int(counts[k]), None, None, None, 1.0)
+    found = EffectiveT(*np.full((8, counts.size), np.nan))
+    found.clusters[:], found.p[:] = counts, 1.0
+    for k in np.flatnonzero(~tested & (counts > 0)).tolist():
+        found.gap[k] = settle(differences[present[:, k], k].mean())
     # Pairs that have the same clusters are tested together: all of them at once where nothing is missing.
     patterns, pattern = np.unique(present[:, tested], axis=1, return_inverse=True)
     for p, rows in enumerate(patterns.T):
         columns = np.flatnonzero(tested)[pattern.ravel() == p]
         result = effective_t(differences[np.ix_(rows, columns)], table)
-        for place, k in enumerate(columns.tolist()):
-            df = float(result.df[place])
-            found[pairs[k]] = SerialContrast(
-                state="tested", gap=float(result.gap[place]), block=1 if result.block[place] == 1 else 2,
-                rho=float(result.rho[place]), clusters=int(result.clusters[place]),
-                effective=float(result.effective[place]), df=None if math.isnan(df) else df, se=float(result.se[place]),
-                p=float(result.p[place]),
-            )  # fmt: skip
-    return {pair: found[pair] for pair in pairs}
+        for one in fields(EffectiveT):
+            getattr(found, one.name)[columns] = getattr(result, one.name)
+    return found
 
 
 def effective_t(differences: Floats, table: Floats) -> EffectiveT:
     """t test with the effective number of clusters of each column of differences [..., n, pairs], none missing."""
-    gap = settle(differences.mean(axis=-2))
-    best: EffectiveT | None = None
+    gap, best = settle(differences.mean(axis=-2)), None
     for block in (1, 2):
         values = _blocks(differences, block)
         n = values.shape[-2]
@@ -394,15 +379,11 @@ def effective_t(differences: Floats, table: Floats) -> EffectiveT:
         error = np.sqrt(variance / effective)
         df = np.where(error == 0, np.nan, effective - 1)
         p = t_p(gap, error, effective - 1, n)
-        rows = np.broadcast_to(np.int64(n), p.shape)
-        found = EffectiveT(gap, np.full(p.shape, block), rho, rows, effective, df, error, p)
-        if best is not None:  # the one with the larger p, pair by pair; the first where they are equal
-            later, one, two = found.p > best.p, best, found
-            each = ((getattr(one, name), getattr(two, name)) for name in EffectiveT.__slots__)
-            found = EffectiveT(*(np.where(later, second, first) for first, second in each))
-        best = found
+        found = np.stack([gap, np.full(p.shape, block), rho, np.full(p.shape, n), effective, df, error, p])
+        # The one with the larger p, pair by pair; the first where they are equal.
+        best = found if best is None else np.where(found[-1] > best[-1], found, best)
     assert best is not None
-    return best
+    return EffectiveT(*best)
 
 
 def effective_size(rows: float, rho: ArrayLike) -> Floats:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+# isort: off
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import Comparisons, Gaps
@@ -19,18 +20,9 @@ from assaymark.metrology.contrasts import holm_rows, settle
 from assaymark.metrology.design import dimensions_claimed
 from assaymark.metrology.estimates import scores_of
 from assaymark.metrology.moderated import (
-    FEWEST_CLUSTERS,
-    FEWEST_CONSECUTIVE,
-    ModeratedContrasts,
-    PairState,
-    agents_of,
-    difference_moments,
-    moderate,
-    pair_differences,
-    pair_list,
-    pairs_of,
-    serial_tests,
-)
+    FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, ModeratedContrasts, PairState, agents_of, difference_moments, moderate,
+    pair_differences, pair_list, pairs_of, serial_tests,
+)  # fmt: skip
 from assaymark.plan import BiasRules, OrderRules
 from assaymark.protocol import SCALE, Study
 from assaymark.records import JSON
@@ -126,11 +118,7 @@ def shaffer_pooled(p: Mapping[str, ArrayLike], K: int) -> dict[str, Floats]:
 def publish_scales(
     gaps: Mapping[str, Floats], p: Mapping[str, Floats], alpha: float, share: float, *, main: str = "aggregate"
 ) -> tuple[int | None, dict[str, Bools], dict[str, Floats], float, float]:
-    """`publish_orders` on the main scale with its share of alpha, then one step-down over all others with the rest.
-
-    The first agent of the main scale, what is published and the adjusted p-values, by scale; and the levels of the main
-    one and of the others.
-    """
+    """`publish_orders` on the main scale with its share of alpha, then one step-down over all others with the rest."""
     level, rest, first = share * alpha, alpha, None
     published: dict[str, Bools] = {}
     adjusted: dict[str, Floats] = {}
@@ -181,10 +169,8 @@ def _all_pairs(source: str, name: str, p: ArrayLike, agents: int) -> Floats:
 
 def require_p(source: str, name: str, p: Floats) -> None:
     """Raise unless all values are p-values."""
-    if not ((p >= 0) & (p <= 1)).all():
-        checks.fail(
-            source, name, f"p-values lie in 0..1 (first that does not: {float(p[~((p >= 0) & (p <= 1))][0])!r})"
-        )
+    if not (inside := (p >= 0) & (p <= 1)).all():
+        checks.fail(source, name, f"p-values lie in 0..1 (first that does not: {float(p[~inside][0])!r})")
 
 
 OTHER_MARGINS: Final = (0.05, 0.1)
@@ -194,11 +180,9 @@ OTHER_MARGINS: Final = (0.05, 0.1)
 @dataclass(frozen=True, slots=True)
 class OrderPlan:
     """How orders are tested: what the plans of studies, seasons and benchmarks say of it.
-
     ``span`` are the points between the ends of the scale, ``unit`` is what they are called, ``level`` the coverage of
     intervals and ``power`` that of smallest detectable gaps. ``dimensions`` says whether orders are claimed on
-    dimensions too, which then share alpha with the aggregate; ``cycle`` what a cycle is called where it is counted.
-    """
+    dimensions too, which then share alpha with the aggregate; ``cycle`` what a cycle is called where it is counted."""
 
     inference: OrderRules
     claims: BiasRules = field(default_factory=BiasRules)
@@ -220,9 +204,7 @@ class OrderPlan:
 @dataclass(frozen=True)
 class OrderTests:
     """Every pair of agents under the plan's test, as the whole panel sees it and without each judge family.
-
-    Arrays are [pairs, scales], pairs in the order of `pairs_of`.
-    """
+    Arrays are [pairs, scales], pairs in the order of `pairs_of`."""
 
     found: Comparisons
     plan: OrderPlan
@@ -279,21 +261,17 @@ class OrderTests:
             found[family] = np.stack([shaffer(drop.p[:, 0], agents), *(pooled[name] for name in names)], axis=1)
         return found
 
-    def tested(self, gaps: Gaps, *, borrow: bool | None = None) -> Tested:
+    def tested(self, gaps: Gaps, borrow: bool | None = None) -> Tested:
         """The plan's test of every pair on every scale."""
-        if self.found.consecutive:
-            return Tested.serial(gaps)
-        return Tested.moderated(gaps, borrow=self.borrow if borrow is None else borrow)
+        return Tested.of(gaps, self.found.consecutive, self.borrow if borrow is None else borrow)
 
 
 @dataclass(frozen=True, slots=True)
 class Tested:
     """Tests of all pairs on all scales [P, S]; ``testable`` [P]. NaN in ``se`` and ``df`` where there is no test.
-
     ``variance`` is the pair's own, ``mean_variance`` [S] the mean of all pairs, ``prior`` the degrees of freedom
     borrowed from it. Clusters in time order have ``rho``, their autocorrelation, and ``effective``, how many
-    independent clusters they are worth.
-    """
+    independent clusters they are worth."""
 
     gap: Floats
     p: Floats
@@ -308,34 +286,27 @@ class Tested:
     effective: Floats | None = None
 
     @classmethod
-    def moderated(cls, gaps: Gaps, *, borrow: bool) -> Tested:
-        """Moderated cluster t on each scale."""
+    def of(cls, gaps: Gaps, consecutive: bool, borrow: bool) -> Tested:
+        """Moderated cluster t on each scale; for clusters in time order t with their effective number."""
         difference, variance, clusters = gaps.difference, gaps.variance, gaps.clusters
-        testable = clusters >= FEWEST_CLUSTERS
+        testable = clusters >= (FEWEST_CONSECUTIVE if consecutive else FEWEST_CLUSTERS)
+        counts = clusters.astype(np.float64)
+        if consecutive:
+            scales = range(difference.shape[1])
+            each = [serial_tests(gaps.means[:, :, s], gaps.levels[:, :, s]) for s in scales]
+            p, se, df, rho, effective = (np.stack([getattr(one, name) for one in each], axis=1)
+                                         for name in ("p", "se", "df", "rho", "effective"))  # fmt: skip
+            mean = variance[testable].mean(axis=0) if testable.any() else np.zeros(len(each))
+            return cls(
+                difference, p, se, df, variance, np.zeros_like(difference), mean, counts, testable, rho, effective
+            )
         # All scales at once, in the clusters that hold every agent of a tested pair on each of them.
         first, second = pairs_of(gaps.levels.shape[1])
         occurring = np.unique([first[testable], second[testable]])
         whole = ~np.isnan(gaps.levels[:, occurring]).any(axis=(1, 2))
-        effects = gaps.levels[whole].transpose(2, 0, 1)
-        found = moderate(difference.T, variance.T, clusters, effects, borrow)
+        found = moderate(difference.T, variance.T, clusters, gaps.levels[whole].transpose(2, 0, 1), borrow)
         return cls(difference, found.p.T, found.se.T, found.df.T, variance, found.prior_df.T, found.mean_variance,
-                   clusters.astype(np.float64), testable)  # fmt: skip
-
-    @classmethod
-    def serial(cls, gaps: Gaps) -> Tested:
-        """t with the effective number of clusters on each scale, for clusters in time order."""
-        difference, variance, clusters = gaps.difference, gaps.variance, gaps.clusters
-        scales = range(difference.shape[1])
-        records = [list(serial_tests(gaps.means[:, :, s], gaps.levels[:, :, s]).values()) for s in scales]
-
-        def each(name: str) -> Floats:
-            found = [[getattr(one, name) for one in row] for row in records]
-            return np.array(found, dtype=np.float64).reshape(len(records), -1).T
-
-        testable = clusters >= FEWEST_CONSECUTIVE
-        mean = variance[testable].mean(axis=0) if testable.any() else np.zeros(len(records))
-        return cls(difference, each("p"), each("se"), each("df"), variance, np.zeros_like(difference), mean,
-                   clusters.astype(np.float64), testable, each("rho"), each("effective"))  # fmt: skip
+                   counts, testable)  # fmt: skip
 
     def half(self, level: float) -> Floats:
         """Half the width of the intervals [P, S], NaN where there is none."""
@@ -594,11 +565,14 @@ def _given(contrasts: Mapping[Any, Any], agents: int) -> ModeratedContrasts:
     if missing:
         checks.fail(_SOURCE, "contrasts", f"{len(missing)} pair(s) have none (first: {missing[0]})")
 
-    def column(name: str) -> Floats:
-        found = [_field(records[pair], name) for pair in pair_list(agents)]
-        return np.array([np.nan if value is None else float(value) for value in found])
+    def each(name: str) -> list[Any]:
+        rows = (records[pair] for pair in pair_list(agents))
+        return [row.get(name) if isinstance(row, Mapping) else getattr(row, name) for row in rows]
 
-    tested = np.array([_field(records[pair], "state") != "cannot be tested" for pair in pair_list(agents)], dtype=bool)
+    def column(name: str) -> Floats:
+        return np.array([np.nan if value is None else float(value) for value in each(name)])
+
+    tested = np.array([state != "cannot be tested" for state in each("state")], dtype=bool)
     clusters = np.nan_to_num(column("clusters")).astype(np.int64)
     p, zero = column("p"), np.zeros(())
     require_p(_SOURCE, "contrasts", p)
@@ -606,10 +580,6 @@ def _given(contrasts: Mapping[Any, Any], agents: int) -> ModeratedContrasts:
     return ModeratedContrasts(
         settle(column("gap")), clusters, tested, p, column("df"), column("se"), prior, zero, None, zero
     )
-
-
-def _field(record: Any, name: str) -> Any:
-    return record.get(name) if isinstance(record, Mapping) else getattr(record, name)
 
 
 def _oriented(gap: Floats, published: Bools, agents: int) -> tuple[Pair, ...]:

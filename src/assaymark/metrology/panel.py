@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -64,10 +64,8 @@ def agent_effects(
 @dataclass(frozen=True)
 class Design:
     """Sums of K scores by agent and cycle, from which levels follow for any subset of clusters.
-
     ``counts`` [A, C] decisions, ``cycle_sums`` [C, K], ``totals`` [A, G, K] and ``cluster`` [C] the cluster of a cycle.
-    Where one column stands for all cycles with one line-up in one cluster, ``cycles`` [C] says how many they are.
-    """
+    Where one column stands for all cycles with one line-up in one cluster, ``cycles`` [C] says how many they are."""
 
     counts: Floats
     cycle_sums: Floats
@@ -85,11 +83,9 @@ class Design:
         counts = np.bincount(agent * cycles + cycle, minlength=agents * cycles).reshape(agents, cycles)
         place = agent * groups + cluster[cycle]
         return cls(
-            counts.astype(np.float64),
-            group_sums(scores, cycle, cycles),
-            group_sums(scores, place, agents * groups).reshape(agents, groups, width),
-            cluster,
-        )
+            counts.astype(np.float64), group_sums(scores, cycle, cycles),
+            group_sums(scores, place, agents * groups).reshape(agents, groups, width), cluster,
+        )  # fmt: skip
 
     @property
     def clusters(self) -> int:
@@ -132,15 +128,10 @@ class Design:
         if self._met.all():
             return np.repeat((times > 0).any(axis=1, keepdims=True), self.counts.shape[0], axis=1)
         reached = self._reached(times)
-        own = times @ self._decisions
+        own = times @ np.stack([self.counts[:, self.cluster == g].sum(axis=1) for g in range(self.clusters)])
         most = reached.sum(axis=2) * (own.sum(axis=1, keepdims=True) + 1) + (reached @ own[:, :, None])[:, :, 0]
         # The first of the agents with the largest group stands for it.
         return np.asarray(reached[np.arange(len(times)), most.argmax(axis=1)])
-
-    @cached_property
-    def _decisions(self) -> Floats:
-        """Decisions of each agent in each cluster [G, A]."""
-        return np.stack([self.counts[:, self.cluster == g].sum(axis=1) for g in range(self.clusters)])
 
     @cached_property
     def _met(self) -> Floats:
@@ -204,6 +195,8 @@ _TOLERANCE = 1e-9
 _BLOCK = 1 << 19  # comparisons of two agents held in memory at a time
 _MOST = 0.5  # when more of the resamples than this leave agents apart, the rest is no picture of all
 _ONE_AGENT = "undefined: one agent, needs two"
+_NO_DECISION = "undefined: no trajectory with a usable score from every judge"
+_APART = "disconnected: shares no cycle with the main group of agents, directly or through others"
 
 Levels = tuple[Floats, Floats, Floats]
 """Least-squares levels [A, columns] and their jackknife ends, NaN where there is none."""
@@ -212,9 +205,7 @@ Levels = tuple[Floats, Floats, Floats]
 @dataclass(frozen=True, slots=True)
 class PairedDifferences:
     """Paired differences of two agents, first minus second, summed by common cluster: ``sums`` [G, columns].
-
-    ``clusters`` [G] are indices of common clusters, ``cycles`` [G] counts the common cycles in each.
-    """
+    ``clusters`` [G] are indices of common clusters, ``cycles`` [G] counts the common cycles in each."""
 
     first: int
     second: int
@@ -231,10 +222,8 @@ class PairedDifferences:
 @dataclass(frozen=True)
 class Panel:
     """Everything that the measurements share. Columns are names x (whole panel, each judge alone, each family out).
-
     ``scores`` [n, J, K] are the judges' scores with the aggregate in front, ``drops`` maps a family to its place among
-    the blocks of K columns (the whole panel is block 0, judge j alone block j + 1).
-    """
+    the blocks of K columns (the whole panel is block 0, judge j alone block j + 1)."""
 
     table: ScoreTable
     study: Study
@@ -334,12 +323,10 @@ def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
         full, without = levels[0][:, : len(names)], levels[0][:, block]
         ranked = np.flatnonzero(np.isfinite(full[:, 0]) & np.isfinite(without[:, 0]))
         settled = np.round(-without[ranked], 9).T.tolist()
-        for k, (name, rho) in enumerate(zip(names, _rank_correlations(full, without, ranked), strict=True)):
+        for k, found in enumerate(_rank_correlations(panel, "lofo.rho", full, without, ranked, {"dropped": family},
+                                                     method)):  # fmt: skip
             order = [table.agents[a] for _, a in sorted(zip(settled[k], ranked.tolist(), strict=True))]
-            labels, state = {"dimension": name, "dropped": family}, _no_rho(panel, ranked.size)
-            yield number(
-                panel.measure, "lofo.rho", labels, rho, (ranked.size, "agents"), method, state, detail={"order": order},
-            )  # fmt: skip
+            yield replace(found, detail={"order": order})
         yield from _agent_levels(panel, "lofo.effect", levels, block, {"dropped": family}, ends=False)
     lengths, scores, value = table.lengths, panel.whole[:, 0], None
     state = panel.missing or "undefined: lengths of the judged texts were not given"
@@ -363,39 +350,30 @@ def _agent_levels(
     for k, dimension in enumerate(panel.names):
         for a, agent in enumerate(panel.table.agents):
             between = ends and np.isfinite(low[a][k])
-            said = f"{method}; jackknife over clusters" if between else method
             yield number(
                 panel.measure, name, {"dimension": dimension, **labels, "agent": agent}, value[a][k],
-                (counts[a], "decisions"), said, _no_level(counts[a]), details[k][a] if details else {},
-                (low[a][k], high[a][k]) if between else None, panel.level, unit=POINTS,
+                (counts[a], "decisions"), f"{method}; jackknife over clusters" if between else method,
+                _APART if counts[a] else _NO_DECISION, details[k][a] if details else {},
+                (low[a][k], high[a][k]) if between else None, panel.level, POINTS,
             )  # fmt: skip
 
 
-def _no_level(decisions: int) -> str:
-    if not decisions:
-        return "undefined: no trajectory with a usable score from every judge"
-    return "disconnected: shares no cycle with the main group of agents, directly or through others"
-
-
-def _rank_correlations(one: Floats, other: Floats, ranked: Ints) -> list[float | None]:
-    """Spearman correlations of the levels of the ranked agents, column by column; None where they have none."""
-    return spearman_columns(one[ranked], other[ranked]) if ranked.size > 1 else [None] * one.shape[1]
-
-
-def _no_rho(panel: Panel, agents: int) -> str:
-    if agents < 2:
-        return panel.missing or _ONE_AGENT
-    return f"undefined: all {agents} agents are tied"
+def _rank_correlations(
+    panel: Panel, name: str, one: Floats, other: Floats, ranked: Ints, labels: dict[str, str], method: str
+) -> Iterator[Measurement]:
+    """Spearman correlations of two sets of levels [A, K] of the ranked agents."""
+    none = panel.missing or _ONE_AGENT if ranked.size < 2 else f"undefined: all {ranked.size} agents are tied"
+    known = spearman_columns(one[ranked], other[ranked]) if ranked.size > 1 else [None] * one.shape[1]
+    for dimension, rho in zip(panel.names, known, strict=True):
+        yield number(
+            panel.measure, name, {"dimension": dimension, **labels}, rho, (ranked.size, "agents"), method, none
+        )
 
 
 def rank_shares(
     design: Design, agents: Ints, columns: slice, resamples: int, rng: np.random.Generator | None
 ) -> tuple[Floats, int, bool, float]:
-    """How the ranks of the chosen agents come out when clusters are drawn again; levels within 1e-9 share a rank.
-
-    Shares [A, A, K] of the resamples in which an agent (first axis) takes a rank (second), ties shared out; the number
-    of resamples; whether they are all there are; and the share of them that was left out, as agents were apart.
-    """
+    """How the ranks of the chosen agents come out when clusters are drawn again; levels within 1e-9 share a rank."""
     width, mass, kept = range(design.totals.shape[2])[columns], 0.0, 0.0
     found, exact, count = np.zeros((agents.size, agents.size, len(width))), False, 0
     parts = design.parts(columns)
@@ -419,10 +397,7 @@ def rank_shares(
 
 
 def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
-    """``rank.first``: each agent's share of first ranks over cluster resamples (ValueBlindBench section 5.1).
-
-    It describes these clusters. With few of them it is no test, and equal agents reach high shares.
-    """
+    """``rank.first``: each agent's share of first ranks over cluster resamples (ValueBlindBench section 5.1)."""
     design = panel.design
     agents = np.flatnonzero(design.main_group(np.ones((1, design.clusters)))[0])
     method = "share of cluster resamples in which the least-squares level is the highest, ties shared"
@@ -445,7 +420,7 @@ def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measur
     for k, name in enumerate(panel.names):
         for a, agent in enumerate(panel.table.agents):
             own = shares[k][place[a]] if shares and a in place else []
-            state = group if a in place else panel.missing or _no_level(decisions[a])
+            state = group if a in place else panel.missing or (_APART if decisions[a] else _NO_DECISION)
             yield number(panel.measure, "rank.first", {"dimension": name, "agent": agent}, own[0] if own else None,
                          (design.clusters, "clusters"), method, state, detail={"shares": list(own), **detail},
             )  # fmt: skip
@@ -457,17 +432,14 @@ def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats])
     Every judge is read on the same trajectories, by a cluster t that weighs clusters by their records, in the same
     Holm family as the panel.
     """
-    judges, names, agents = panel.table.judges, panel.names, panel.table.agents
+    judges, agents = panel.table.judges, panel.table.agents
     for j, judge in enumerate(judges):
         yield from _agent_levels(panel, "single.level", levels, panel.block(j + 1), {"judge": judge}, ends=True)
     method = "Spearman correlation of agent levels under each judge alone"
     for a, b in combinations(range(len(judges)), 2):
         one, other = levels[0][:, panel.block(a + 1)], levels[0][:, panel.block(b + 1)]
         ranked = np.flatnonzero(np.isfinite(one[:, 0]))
-        for name, value in zip(names, _rank_correlations(one, other, ranked), strict=True):
-            labels = {"dimension": name, "a": judges[a], "b": judges[b]}
-            state = _no_rho(panel, ranked.size)
-            yield number(panel.measure, "single.rho", labels, value, (ranked.size, "agents"), method, state)
+        yield from _rank_correlations(panel, "single.rho", one, other, ranked, {"a": judges[a], "b": judges[b]}, method)
     pairs, d, alpha = len(panel.meetings), len(panel.table.dimensions), panel.study.inference.alpha
     state = panel.missing or ("ok" if any(meeting.n for meeting in panel.meetings) else NEVER if pairs else _ONE_AGENT)
     method = f"contrasts with p <= {alpha:g} by a record-weighted cluster t after Holm over C(A,2)xD={pairs * d}"
@@ -493,11 +465,7 @@ def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats])
 
 
 def pair_tests(panel: Panel, rng: np.random.Generator) -> dict[Test, Floats]:
-    """p-values [P, columns] of every pair of agents under each of the sources' own tests, 1 where they never met.
-
-    Columns are those of the panel: the whole panel, then (for the cluster t) each judge alone. Pairs with equally many
-    clusters share their resamples.
-    """
+    """p-values [P, columns] of every pair of agents under each of the sources' own tests, 1 where they never met."""
     plan, width, pairs = panel.study.inference, len(panel.names), len(panel.meetings)
     wide = width * (1 + len(panel.table.judges))
     sums, cycles = ([getattr(meeting, name) for meeting in panel.meetings] for name in ("sums", "cycles"))

@@ -40,11 +40,7 @@ _TOLERANCE = 1e-9  # 0.9 from ranks is not always 0.9 in binary floats
 
 
 def stratified(strata: Mapping[str, tuple[str, str]], size: int, rng: np.random.Generator) -> tuple[str, ...]:
-    """A subsample of trajectories that keeps the shares of their strata (agent, cluster).
-
-    Places go to strata in proportion to their sizes (Sainte-Lague divisors), one to each first when there are enough
-    for all. Equal strata get their turn in random order, so that no agent is favoured for its name.
-    """
+    """A subsample of trajectories that keeps the shares of their strata (agent, cluster)."""
     left = checks.whole("stratified", "size", size, least=1)
     members: dict[tuple[str, str], list[str]] = defaultdict(list)
     for trajectory in sorted(strata):
@@ -68,11 +64,7 @@ def anchor_measurements(
     before: Scores, after: Scores, agents: Mapping[str, str], clusters: Mapping[str, str], changed: frozenset[str],
     judge: str, rubric: str, study: Study,
 ) -> Iterator[Measurement]:  # fmt: skip
-    """``anchor.shift``: new minus locked rubric, when one judge grades the same records twice (section 5.6).
-
-    A shift with a growing spread means that the new anchors tell records apart that the old ones did not; ``flips``
-    counts the pairs of agents whose order turns. Dimensions not ``changed`` show what re-grading alone does.
-    """
+    """``anchor.shift``: new minus locked rubric, when one judge grades the same records twice (section 5.6)."""
     source, common = "anchor_measurements", sorted(set(before) & set(after))
     dimensions = sorted({name for scores in before.values() for name in scores} - {AGGREGATE})
     for key in common:
@@ -141,10 +133,8 @@ Pair = tuple[str, str, str]
 @dataclass(frozen=True, slots=True)
 class ProbePlan:
     """Whether the held-out judge has to be asked, about which pairs, and why.
-
     ``pairs`` are all that some drop reverses or levels; ``rho`` is each family's smallest rank correlation over the
-    claimed dimensions (None where it is undefined), reached on the dimension in ``worst``.
-    """
+    claimed dimensions (None where it is undefined), reached on the dimension in ``worst``."""
 
     pairs: tuple[Pair, ...]
     rho: Mapping[str, float | None]
@@ -154,11 +144,7 @@ class ProbePlan:
 
 
 def contested(measurements: Iterable[Measurement], study: Study) -> ProbePlan:
-    """What the held-out judge has to look at, from the drops of the main panel (ValueBlindBench section 5.2).
-
-    It is needed when leaving out some family brings the rank correlation on a claimed dimension below the plan's
-    ``stability.rho``, or turns a contrast that the panel resolves. It then judges every pair that a drop reverses.
-    """
+    """What the held-out judge has to look at, from the drops of the main panel (ValueBlindBench section 5.2)."""
 
     def pair_of(m: Measurement) -> Pair:
         return m.labels["dimension"], m.labels["high"], m.labels["low"]
@@ -196,10 +182,7 @@ def probe_measurements(
     plan: ProbePlan, scores: Scores, agents: Mapping[str, str], cycles: Mapping[str, str], clusters: Mapping[str, str],
     study: Study,
 ) -> Iterator[Measurement]:  # fmt: skip
-    """``probe.state``, and ``probe.contrast`` of each contested pair once the held-out judge was asked.
-
-    ``scores`` have the aggregate among their names. The difference is in the panel's direction: positive confirms it.
-    """
+    """``probe.state``, and ``probe.contrast`` of each contested pair once the held-out judge was asked."""
     judge = study.stability.probe
     if not plan.needed:
         state = f"not needed: {plan.reason}"
@@ -237,11 +220,7 @@ def probe_measurements(
 def contamination_measurements(
     table: ScoreTable, study: Study, instruments: Mapping[str, frozenset[str]]
 ) -> Iterator[Measurement]:
-    """``contamination.gap``: the panel's mean score after the cutoff minus before, of all records and by instrument.
-
-    Taken within each agent and averaged with the weight n m / (n + m) for n records after and m before, so that who
-    decides after the cutoff does not pass for a gap; tested between clusters by `cluster_gap` (sections 3.9 and 5.1).
-    """
+    """``contamination.gap``: the panel's mean score after the cutoff minus before, of all records and by instrument."""
     named = study.contamination.post_cutoff if study.contamination else ()
     later = np.array([name in named for name in table.clusters], dtype=bool)
     post = np.asarray(later[table.cluster], dtype=bool) if table.n else np.zeros(0, dtype=bool)
@@ -259,11 +238,7 @@ def contamination_measurements(
 
 
 def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, level: float = 0.95) -> Contrast:
-    """Difference between two sets of clusters within agents, tested between clusters.
-
-    Scores are freed of the agents' levels, and the variance of cluster means is pooled over both sides, with G-2
-    degrees of freedom, so that one cluster on a side is enough. One on each side cannot be tested: p is 1.
-    """
+    """Difference between two sets of clusters within agents, tested between clusters."""
     # Weight of each record in the gap, 1 in total after the cutoff and -1 before, and scores without agent levels.
     size = int(agents.max()) + 1
     later, earlier = (np.bincount(agents[side], minlength=size) for side in (post, ~post))
@@ -304,13 +279,11 @@ def _gap(
     on_both = np.intersect1d(agent[post], agent[earlier])
     used = rows & np.isin(agent, on_both)
     detail: dict[str, JSON] = {
-        "n_post": int((post & used).sum()),
-        "n_earlier": int((earlier & used).sum()),
+        "n_post": int((post & used).sum()), "n_earlier": int((earlier & used).sum()),
         "clusters_post": int(np.unique(cluster[post & used]).size),
-        "clusters_earlier": int(np.unique(cluster[earlier & used]).size),
-        "absent": list(absent),
+        "clusters_earlier": int(np.unique(cluster[earlier & used]).size), "absent": list(absent),
         "one_sided": [table.agents[a] for a in np.setdiff1d(agent[rows], on_both).tolist()],
-    }
+    }  # fmt: skip
     if state is None and not table.n:
         state = NO_SCORES
     elif state is None and not post.any():
@@ -344,11 +317,7 @@ def oracle_measurements(
     tables: Sequence[ScoreTable], oracle: Mapping[str, float], study: Study, *, dimension: str = ORACLE_DIMENSION,
     rng: np.random.Generator | None = None,
 ) -> Iterator[Measurement]:  # fmt: skip
-    """``oracle.kappa`` and ``oracle.error`` of every judge, and without a label of the panel's mean over its judges.
-
-    Tables (honest records and control cells) have the same judges and dimensions, and trials treated alike. ``oracle``
-    has a whole score for the trajectories that it could score; others are left out.
-    """
+    """``oracle.kappa`` and ``oracle.error`` of every judge, and without a label of the panel's mean over its judges."""
     scored = [table for table in tables if table.n]
     problems = []
     if len({(table.judges, table.dimensions) for table in scored}) > 1:
@@ -487,11 +456,7 @@ def _worth(judges: int, r: float) -> float:
 def known_measurements(
     tables: Sequence[ScoreTable], known: Mapping[str, Mapping[str, float]], study: Study
 ) -> Iterator[Measurement]:
-    """``panel.effective_judges`` of the aggregate and every dimension, from all items whose quality is known.
-
-    Items are the scored trajectories of all tables (honest records, cells, ladders); each name uses those that have a
-    known score for it. Where every dimension is known, the known aggregate is their weighted mean, unless it is given.
-    """
+    """``panel.effective_judges`` of the aggregate and every dimension, from all items whose quality is known."""
     source, scored = "known_measurements", [table for table in tables if table.n]
     kinds = {(table.judges, table.dimensions, tuple(table.weights.tolist())) for table in scored}
     if len(kinds) > 1:

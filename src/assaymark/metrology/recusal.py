@@ -6,25 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from assaymark.errors import NotMeasurableError
-from assaymark.metrology import checks
+from assaymark.metrology import checks, estimates
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import holm
-from assaymark.metrology.estimates import (
-    Estimate,
-    cluster_codes,
-    cluster_mean,
-    jackknife_estimate,
-    leave_out,
-    neighbour_blocks,
-    scores_of,
-    undefined,
-)
+from assaymark.metrology.estimates import Estimate, cluster_mean, scores_of, undefined
 from assaymark.metrology.moderated import FEWEST_CLUSTERS, moderate, pair_list, pairs_of, serial_tests
 from assaymark.quantiles import t_quantile
 
@@ -52,10 +43,8 @@ class RecusalContrast(Estimate):
 @dataclass(frozen=True, slots=True)
 class RecusalTest:
     """A recusal contrast as orders are tested on it: by `moderated_contrasts`, or `serial_contrasts` in time order.
-
     ``state`` is "tested", "cannot be tested" (too few clusters identify the contrast) or "no judge without an interest"
-    (none does); p is 1 in the last two. ``df`` is None where nothing varies, and the sign alone is tested.
-    """
+    (none does); p is 1 in the last two. ``df`` is None where nothing varies, and the sign alone is tested."""
 
     clusters: int
     state: str
@@ -64,19 +53,19 @@ class RecusalTest:
     df: float | None = None
     se: float | None = None
 
-    @classmethod
-    def of(
-        cls, clusters: int, tested: bool, p: float, gap: float | None, df: float | None, se: float | None
-    ) -> RecusalTest:
-        """The record of a test, or of why too few clusters identify the contrast."""
-        if tested:
-            return cls(clusters, "tested", p, gap, df, se)
-        return cls(clusters, "cannot be tested", 1.0, gap) if clusters else cls(0, "no judge without an interest", 1.0)
-
     @property
     def estimate(self) -> float | None:
         """The difference, by the name that `headline_p` reads."""
         return self.difference
+
+
+def recusal_tests(clusters: Ints, tested: Bools, *columns: Floats) -> list[RecusalTest]:
+    """The record of each pair, from columns of p, gap, df (NaN: nothing varies) and se."""
+    return [
+        RecusalTest(n, "tested", p, gap, None if df != df else df, se) if enough
+        else RecusalTest(n, "cannot be tested", 1.0, gap) if n else RecusalTest(0, "no judge without an interest", 1.0)
+        for n, enough, p, gap, df, se in zip(*(x.tolist() for x in (clusters, tested, *columns)), strict=True)
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,23 +85,18 @@ def recusal_contrast(M: ArrayLike, own: ArrayLike, a: int, b: int, *, level: flo
     checks.probability("recusal_contrast", "level", level)
     checks.two_agents("recusal_contrast", a, b, table.shape[2])
     fit = RecusalFit.of(table, interest)
-    conflicts = fit.interest[:, a] | fit.interest[:, b]
-    free = np.flatnonzero(~conflicts)
-    linked = fit.linked[:, a, b]
-    found = undefined(NO_LINK)
+    conflicts = interest[:, a] | interest[:, b]
+    free, linked, found = np.flatnonzero(~conflicts), fit.linked[:, a, b], undefined(NO_LINK)
     if linked.any():
         found = cluster_mean(fit.effects[linked, a] - fit.effects[linked, b], level=level)
-    scored = ~np.isnan(fit.table[linked])
-    judges = ((scored & ~fit.interest)[:, :, [a, b]]).any(axis=(0, 2))
-    gaps = fit.table[:, free, a] - fit.table[:, free, b]
+    judges = ((~np.isnan(table[linked]) & ~interest)[:, :, [a, b]]).any(axis=(0, 2))
+    gaps = table[:, free, a] - table[:, free, b]
     both = ~np.isnan(gaps)
     there = both.any(axis=1)
     means = np.where(both, gaps, 0.0).sum(axis=1)[there] / both.sum(axis=1)[there]
-    return RecusalContrast(
-        **found.parts(), conflict=bool(conflicts.any()), clusters=int(linked.sum()), free=tuple(free.tolist()),
-        judges=tuple(np.flatnonzero(judges).tolist()),
-        direct=cluster_mean(means, level=level) if means.size else None,
-    )  # fmt: skip
+    direct = cluster_mean(means, level=level) if means.size else None
+    who = tuple(free.tolist()), tuple(np.flatnonzero(judges).tolist())
+    return RecusalContrast(*found.parts(), bool(conflicts.any()), int(linked.sum()), *who, direct)
 
 
 def recusal_p(
@@ -138,27 +122,25 @@ def own_family(M: ArrayLike, own: ArrayLike, level: float = 0.95, consecutive: b
     fits = [_preference_weights(row.tobytes(), interest.tobytes(), judges, agents) for row in used]
     common = [value @ fit[-1] for value, fit in zip(values, fits, strict=True) if fit is not None]
     each = [fit[:-1] @ value for value, fit in zip(values, fits, strict=True) if fit is not None and len(fit) > 1]
+
+    def mean(column: Floats) -> Estimate:
+        return cluster_mean(column, estimates.neighbour_blocks(column.size) if consecutive else None, level)
+
     if not common:
         return OwnFamily(which, None, None, None, _NONE_OWN)
-    shared = _mean_of(np.array(common), level, consecutive)
+    shared = mean(np.array(common))
     if not each:
         return OwnFamily(which, shared, None, None, _DEPENDENT)
-    by_judge = tuple(_mean_of(column, level, consecutive) for column in np.array(each).T)
-    adjusted = holm([estimate.p for estimate in by_judge]).tolist()
-    return OwnFamily(which, shared, by_judge, tuple(adjusted), "ok")
+    by_judge = tuple(map(mean, np.array(each).T))
+    return OwnFamily(which, shared, by_judge, tuple(holm([one.p for one in by_judge]).tolist()), "ok")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecusalFit:
     """The least-squares fits ``score = judge + agent`` of all clusters to the cells without an interest.
+    ``effects`` [G, K] are the agents' (minimum norm; NaN without a cell), ``weights`` [G, K, J, K] those of the cells
+    in them, and ``linked`` [G, K, K] says which contrasts a cluster identifies."""
 
-    ``table`` [G, J, K] and ``interest`` [J, K] are what was fitted. ``effects`` [G, K] are the agents' (minimum norm;
-    NaN without a cell), ``weights`` [G, K, J, K] those of the cells in them, and ``linked`` [G, K, K] says which
-    contrasts a cluster identifies.
-    """
-
-    table: Floats
-    interest: Bools
     effects: Floats
     weights: Floats
     linked: Bools
@@ -171,16 +153,18 @@ class RecusalFit:
         values = np.where(used, table, 0.0)
         rows = used.reshape(clusters, -1)
         if (rows == rows[0]).all():
-            fit = _recusal_weights(rows[0].tobytes(), judges, agents)
-            effects = values.reshape(clusters, -1) @ fit[0].reshape(agents, -1).T
-            weights = np.broadcast_to(fit[0], (clusters, *fit[0].shape))
-            linked = np.broadcast_to(fit[1], (clusters, *fit[1].shape))
+            one, link = _recusal_weights(rows[0].tobytes(), judges, agents)
+            effects = values.reshape(clusters, -1) @ one.reshape(agents, -1).T
+            weights, linked = (
+                np.broadcast_to(one, (clusters, *one.shape)),
+                np.broadcast_to(link, (clusters, *link.shape)),
+            )
         else:
             fits = [_recusal_weights(row.tobytes(), judges, agents) for row in rows]
             weights, linked = np.stack([fit[0] for fit in fits]), np.stack([fit[1] for fit in fits])
             effects = np.einsum("gajk,gjk->ga", weights, values)
         present = np.diagonal(linked, axis1=1, axis2=2)
-        return cls(table, interest, np.where(present, effects, np.nan), weights, linked)
+        return cls(np.where(present, effects, np.nan), weights, linked)
 
     def gaps(self) -> Floats:
         """Contrast of every pair in each cluster [G, pairs], NaN where it is not identified."""
@@ -193,8 +177,8 @@ def gap_tests(gaps: Floats, effects: Floats, borrow: bool, consecutive: bool) ->
     known = ~np.isnan(gaps)
     counts = known.sum(axis=0)
     if consecutive:
-        serial = zip(counts.tolist(), serial_tests(gaps, effects).values(), strict=True)
-        return [RecusalTest.of(n, one.state == "tested", one.p, one.gap, one.df, one.se) for n, one in serial]
+        serial = serial_tests(gaps, effects)
+        return recusal_tests(counts, ~np.isnan(serial.block), serial.p, serial.gap, serial.df, serial.se)
     means = np.where(known, gaps, 0.0).sum(axis=0) / np.maximum(counts, 1)
     squares = np.square(np.where(known, gaps - means, 0.0)).sum(axis=0)
     return moderated_tests(means, squares / np.maximum(counts - 1, 1), counts, effects, borrow)
@@ -205,11 +189,7 @@ def moderated_tests(
 ) -> list[RecusalTest]:
     """Every pair tested by the moderated t on its mean, its variance between clusters and their number."""
     found = moderate(means, variances, counts, effects, borrow)
-    columns = (column.tolist() for column in (counts, found.p, found.gap, found.df, found.se))
-    return [
-        RecusalTest.of(clusters, clusters >= FEWEST_CLUSTERS, p, gap, None if np.isnan(df) else df, se)
-        for clusters, p, gap, df, se in zip(*columns, strict=True)
-    ]
+    return recusal_tests(counts, counts >= FEWEST_CLUSTERS, found.p, found.gap, found.df, found.se)
 
 
 @lru_cache(maxsize=1024)
@@ -269,11 +249,6 @@ def interest_of(source: str, own: ArrayLike, shape: tuple[int, ...]) -> Bools:
     if indicators.shape != shape or not np.isin(indicators, (0, 1)).all():
         checks.fail(source, "own", f"must hold 0 or 1 for each judge and agent {shape} (got shape {indicators.shape})")
     return indicators.astype(np.bool_)
-
-
-def _mean_of(values: Floats, level: float, consecutive: bool) -> Estimate:
-    """Mean of one value per cluster."""
-    return cluster_mean(values, neighbour_blocks(values.size) if consecutive else None, level)
 
 
 PreferenceState = Literal[
@@ -397,83 +372,71 @@ def self_preference(
     >>> print(self_preference(rows, ["north", "south", "west"] * 5, ["north", "south", "west"], clusters=weeks)[0])
     north: +8.4 ([+7.7, +9.1]), 5 of its family against 10
     """
-    table = checks.finite("self_preference", "scores", scores, ndim=2)
-    checks.probability("self_preference", "level", level)
-    graded = _names("agent_families", agent_families, table.shape[0], "agents (rows of scores)")
-    grading = _names("judge_families", judge_families, table.shape[1], "judges (columns of scores)")
-    called = grading if judges is None else _names("judges", judges, table.shape[1], "judges (columns of scores)")
+    source = "self_preference"
+    table = checks.finite(source, "scores", scores, ndim=2)
+    checks.probability(source, "level", level)
+
+    def names(what: str, given: Sequence[Any], axis: int) -> list[str]:
+        n, of = table.shape[axis], ("agents (rows of scores)", "judges (columns of scores)")[axis]
+        if len(given) != n or not all(isinstance(name, str) for name in given):
+            checks.fail(source, what, f"must be one name for each of the {n} {of} (got {len(given)})")
+        return [str(name) for name in given]
+
+    graded, grading = names("agent_families", agent_families, 0), names("judge_families", judge_families, 1)
+    called = grading if judges is None else names("judges", judges, 1)
     if table.shape[1] < 2:
         raise NotMeasurableError("self-preference against a panel's median is undefined: one judge, needs two")
     above = table - np.median(table, axis=1, keepdims=True)
-    members = np.array(graded, dtype=object)
-    codes = None if clusters is None else cluster_codes("self_preference", clusters, table.shape[0], "clusters")
-    return [
-        _preference(name, column, np.asarray(members == family, dtype=bool), level, codes, consecutive)
-        for name, family, column in zip(called, grading, above.T, strict=True)
-    ]
-
-
-def _names(what: str, names: Sequence[str], n: int, of: str) -> list[str]:
-    """The names, one for each."""
-    found = [str(name) for name in names if isinstance(name, str)]
-    if len(found) != n or len(names) != n:
-        checks.fail("self_preference", what, f"must be one name for each of the {n} {of} (got {len(names)})")
-    return found
-
-
-def _preference(
-    judge: str, above: Floats, own: Bools, level: float, codes: Ints | None, consecutive: bool
-) -> SelfPreference:
-    """One judge's distances from the median, split by whether the agent is of its family."""
-    ours, theirs = above[own], above[~own]
-    mean, others = (float(part.mean()) if part.size else None for part in (ours, theirs))
-    state, half, gap = "ok", None, None
-    if mean is None or others is None:
-        state = "no agent of its family" if mean is None else "no agent of another family"
-    else:
-        gap = mean - others
-        if codes is not None:
-            # Half the width of the interval over clusters, or why there is none.
-            size = int(codes.max()) + 1
-            sums = np.stack([np.bincount(codes[part], weights, size) for part in (own, ~own)
-                             for weights in (above[part], np.ones(int(part.sum())))], axis=1)  # fmt: skip
-            total, *without = leave_out(sums, consecutive)
-            # A unit that holds every grade of a side cannot be left out.
-            rests = np.array([rest for rest in without if rest[1] and rest[3]])
-            if len(rests) < 2:
-                state, half = "single observation", None
-            else:
-                gaps = [row[..., 0] / row[..., 1] - row[..., 2] / row[..., 3] for row in (total, rests)]
-                found = jackknife_estimate(float(gaps[0]), gaps[1], level)
-                state, half = (
-                    ("no spread", None)
-                    if found.low is None or found.high is None
-                    else ("ok", (found.high - found.low) / 2)
-                )
-        elif ours.size == 1:
-            state = "single observation"
-        else:
-            # Half the width of the interval of the difference of two means; None without spread.
-            n, m, tail = ours.size, theirs.size, 0.5 + level / 2
-            # One agent on the other side has no spread of its own; Student's interval takes it to be the family's.
-            spread_own, spread_others = float(ours.var(ddof=1)), float(theirs.var(ddof=1)) if m > 1 else None
-            squares = (n - 1) * spread_own + (m - 1) * (spread_others or 0.0)
-            if squares <= _FLAT**2:
-                half = None
-            else:
-                student = t_quantile(tail, n + m - 2) * math.sqrt(squares / (n + m - 2) * (1 / n + 1 / m))
-                if spread_others is None:
-                    half = student
-                else:
-                    a, b = spread_own / n, spread_others / m
-                    freedom = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
-                    half = max(student, t_quantile(tail, freedom) * math.sqrt(a + b))
-            state = "no spread" if half is None else "ok"
+    codes = None if clusters is None else estimates.cluster_codes(source, clusters, len(table), name="clusters")
     method = "the wider of Student's and Welch's t"
     if codes is not None:
         method = f"jackknife over {'blocks of neighbouring ' if consecutive else ''}clusters, Student's t"
-    low, high = (None, None) if gap is None or half is None else (gap - half, gap + half)
-    method = f"mean distance from the panel's median, own family minus others; {method}"
-    return SelfPreference(
-        judge, mean, others, gap, ours.size, theirs.size, low, high, cast("PreferenceState", state), level, method
-    )
+    method, found = f"mean distance from the panel's median, own family minus others; {method}", []
+    for name, family, column in zip(called, grading, above.T, strict=True):
+        own = np.array([one == family for one in graded], dtype=bool)
+        ours, theirs = column[own], column[~own]
+        mean, others = (float(part.mean()) if part.size else None for part in (ours, theirs))
+        state: PreferenceState = "no agent of its family" if mean is None else "no agent of another family"
+        gap = low = high = half = None
+        if mean is not None and others is not None:
+            gap, state = mean - others, "single observation"
+            if codes is not None:
+                state, half = _half_over_clusters(column, own, codes, level, consecutive)
+            elif ours.size > 1:
+                half = _half_of_two_means(ours, theirs, level)
+                state = "no spread" if half is None else "ok"
+            low, high = (None, None) if half is None else (gap - half, gap + half)
+        found.append(SelfPreference(name, mean, others, gap, ours.size, theirs.size, low, high, state, level, method))
+    return found
+
+
+def _half_over_clusters(
+    above: Floats, own: Bools, codes: Ints, level: float, consecutive: bool
+) -> tuple[PreferenceState, float | None]:
+    """Half the width of the interval of the gap over clusters, or why there is none."""
+    size = int(codes.max()) + 1
+    sums = np.stack([np.bincount(codes[part], weights, size) for part in (own, ~own)
+                     for weights in (above[part], np.ones(int(part.sum())))], axis=1)  # fmt: skip
+    total, *without = estimates.leave_out(sums, consecutive)
+    rests = np.array([rest for rest in without if rest[1] and rest[3]])  # a unit with all of a side cannot be left out
+    if len(rests) < 2:
+        return "single observation", None
+    gaps = [row[..., 0] / row[..., 1] - row[..., 2] / row[..., 3] for row in (total, rests)]
+    found = estimates.jackknife_estimate(float(gaps[0]), gaps[1], level)
+    return ("no spread", None) if found.low is None or found.high is None else ("ok", (found.high - found.low) / 2)
+
+
+def _half_of_two_means(ours: Floats, theirs: Floats, level: float) -> float | None:
+    """Half the width of the interval of the difference of two means; None without spread."""
+    n, m, tail = ours.size, theirs.size, 0.5 + level / 2
+    # One agent on the other side has no spread of its own; Student's interval takes it to be the family's.
+    spread_own, spread_others = float(ours.var(ddof=1)), float(theirs.var(ddof=1)) if m > 1 else 0.0
+    squares = (n - 1) * spread_own + (m - 1) * spread_others
+    if squares <= _FLAT**2:
+        return None
+    student = t_quantile(tail, n + m - 2) * math.sqrt(squares / (n + m - 2) * (1 / n + 1 / m))
+    if m == 1:
+        return student
+    a, b = spread_own / n, spread_others / m
+    freedom = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
+    return max(student, t_quantile(tail, freedom) * math.sqrt(a + b))

@@ -13,21 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse, special
 
 from assaymark.errors import NotMeasurableError
-from assaymark.metrology import checks
+from assaymark.metrology import checks, estimates, human_anchor
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import holm
-from assaymark.metrology.estimates import (
-    Estimate,
-    cluster_codes,
-    cluster_mean,
-    jackknife_estimate,
-    leave_out,
-    neighbour_blocks,
-    scores_of,
-    student_estimate,
-    undefined,
-)
-from assaymark.metrology.human_anchor import ASSUMED_R, FEWEST_LABELLED, FEWEST_LABELLED_CLUSTERS, anchor_needed
+from assaymark.metrology.estimates import Estimate, cluster_codes, jackknife_estimate, leave_out, scores_of, undefined
 from assaymark.metrology.moderated import FLAT_VARIANCE, noncentral_tail
 from assaymark.quantiles import t_quantile
 
@@ -56,10 +45,7 @@ class RandomJudges(Estimate):
 
 @dataclass(frozen=True, slots=True)
 class Icc:
-    """Intraclass correlations of a complete table of items by raters, in the notation of McGraw and Wong (1996).
-
-    None where the denominator is not above 0: items do not differ, or by less than chance.
-    """
+    """Intraclass correlations of items by raters (McGraw 1996); None: items differ not at all, or less than chance."""
 
     icc_a1: float | None
     icc_ak: float | None
@@ -88,8 +74,7 @@ class AlphaReport:
 
 
 def random_judges(d: ArrayLike, level: float = 0.95, consecutive: bool = False) -> RandomJudges:
-    """Contrast of two agents that would hold for other judges and clusters like these, not only for these (Brennan
-    2001, Satterthwaite 1946)."""
+    """Contrast of two agents that would hold for other judges and clusters like these (Brennan 2001)."""
     source = "random_judges"
     checks.probability(source, "level", level)
     given = checks.array(source, "d", d)
@@ -97,32 +82,29 @@ def random_judges(d: ArrayLike, level: float = 0.95, consecutive: bool = False) 
     table = table[:, ~np.isnan(table).any(axis=0)]
     families, clusters = table.shape
     if consecutive and clusters:
-        blocks = neighbour_blocks(clusters)
-        counts = np.bincount(blocks)
+        counts = np.bincount(estimates.neighbour_blocks(clusters))
         table = np.add.reduceat(table, np.cumsum(counts) - counts, axis=1) / counts
     units = table.shape[1]
     mean = float(table.mean()) if table.size else None
     if mean is None or families < FEWEST_FAMILIES or units < 2:
-        return RandomJudges(**undefined(_NO_SAMPLE, mean).parts(), judges=families, clusters=clusters)
+        return RandomJudges(*undefined(_NO_SAMPLE, mean).parts(), families, clusters)
     judge, cluster, error = (0.0 if x <= FLAT_VARIANCE else float(x) for x in two_way(table))
     cells = families * units
     total = judge + cluster - error
     if total <= max(judge, cluster):
         total, df = max((judge, families - 1), (cluster, units - 1))
-    else:
+    else:  # Satterthwaite (1946)
         df = total**2 / (judge**2 / (families - 1) + cluster**2 / (units - 1) + error**2 / (families - 1) / (units - 1))
     tests = [
-        student_estimate(mean, np.sqrt(total / cells), min(df, units - 1), level),
-        student_estimate(mean, np.sqrt(judge / cells), families - 1, level),
+        estimates.student_estimate(mean, np.sqrt(square / cells), freedom, level)
+        for square, freedom in ((total, min(df, units - 1)), (judge, families - 1))
     ]
     found = max(tests, key=lambda test: test.p)
     if found.low is not None:
         wide = max(tests, key=lambda test: -1.0 if test.low is None else mean - test.low)
         found = replace(found, low=wide.low, high=wide.high)
-    return RandomJudges(
-        **found.parts(), judges=families, clusters=clusters, ms_judge=judge, ms_cluster=cluster, ms_error=error,
-        var_judge=max(0.0, (judge - error) / units), var_cluster=max(0.0, (cluster - error) / families),
-    )  # fmt: skip
+    between = max(0.0, (judge - error) / units), max(0.0, (cluster - error) / families)
+    return RandomJudges(*found.parts(), families, clusters, judge, cluster, error, *between)
 
 
 def judge_agent_variance(M: ArrayLike) -> float:
@@ -166,20 +148,16 @@ def icc(Y: ArrayLike) -> Icc:
     if min(n, k) < 2:
         raise NotMeasurableError(f"intraclass correlations need two items and two raters (got {n} and {k})")
     msr, msc, mse = (float(x) for x in two_way(table))
-
-    def share(denominator: float) -> float | None:
-        return (msr - mse) / denominator if denominator > _ROUNDING * (msr + msc + mse) else None
-
-    return Icc(
-        share(msr + (k - 1) * mse + k / n * (msc - mse)), share(msr + (msc - mse) / n), share(msr + (k - 1) * mse),
-        share(msr), msr, msc, mse,
-    )  # fmt: skip
+    one = msr + (k - 1) * mse
+    below = one + k / n * (msc - mse), msr + (msc - mse) / n, one, msr
+    a1, ak, c1, ck = ((msr - mse) / part if part > _ROUNDING * (msr + msc + mse) else None for part in below)
+    return Icc(a1, ak, c1, ck, msr, msc, mse)
 
 
 def krippendorff_alpha(Y: ArrayLike, *, metric: AlphaMetric = "interval") -> float | None:
     """Krippendorff's alpha: agreement of any number of raters, with ratings missing (Krippendorff 2011)."""
-    ratings = _ratings("krippendorff_alpha", Y, metric)
-    value = float(ratings.alphas(np.zeros(len(ratings.codes), dtype=np.int64), 1)[0])
+    ratings, values = _ratings("krippendorff_alpha", Y, metric)
+    value = float(_alphas(ratings, values, metric, np.zeros(len(ratings), dtype=np.int64), 1)[0])
     return None if np.isnan(value) else value
 
 
@@ -187,29 +165,32 @@ def alpha_report(
     Y: ArrayLike, cluster: Sequence[Any] | NDArray[Any], *, metric: AlphaMetric = "interval", level: float = 0.95,
     consecutive: bool = False,
 ) -> AlphaReport:  # fmt: skip
-    """Krippendorff's alpha with an interval over clusters, and what it would be without each rater (Krippendorff 2011,
-    Cameron 2015)."""
+    """Krippendorff's alpha with an interval over clusters, and without each rater (Krippendorff 2011, Cameron 2015)."""
     source = "alpha_report"
-    ratings = _ratings(source, Y, metric)
-    codes = cluster_codes(source, cluster, len(ratings.codes))
+    ratings, values = _ratings(source, Y, metric)
+    codes = cluster_codes(source, cluster, len(ratings), consecutive)
     checks.probability(source, "level", level)
     units = int(codes.max()) + 1
-    if consecutive:
-        codes = neighbour_blocks(units)[codes]
-        units = int(codes.max()) + 1
-    full = ratings.alphas(codes, units)
-    without = {}
-    for rater in range(ratings.codes.shape[1]):
-        rest = ratings.without(rater).alphas(codes, units)
-        gain = _jackknifed(rest - full, level)
-        alpha = None if np.isnan(rest[0]) else float(rest[0])
+
+    def report(alphas: Floats) -> Estimate:
+        """Alphas (or differences of them) on all clusters, then without each [1 + G]; NaN: undefined."""
+        whole = float(alphas[0])
+        if np.isnan(whole):
+            return undefined(_NO_ALPHA)
+        if alphas.size > 1 and np.isnan(alphas).any():
+            return undefined(f"{_NO_ALPHA} (without one of the clusters)", whole)
+        return jackknife_estimate(whole, alphas[1:], level)
+
+    full, without = _alphas(ratings, values, metric, codes, units), {}
+    for rater in range(ratings.shape[1]):
+        rest = _alphas(np.delete(ratings, rater, axis=1), values, metric, codes, units)
+        gain, alpha = report(rest - full), None if np.isnan(rest[0]) else float(rest[0])
         without[rater] = WithoutRater(alpha, gain, gain.low is not None and gain.low > 0)
-    return AlphaReport(_jackknifed(full, level), without)
+    return AlphaReport(report(full), without)
 
 
 def alpha_of_sums(n: ArrayLike, total: ArrayLike, squares: ArrayLike, apart: ArrayLike) -> Floats:
-    """Alpha from the ratings of items that have two: how many, their sum and sum of squares, and the disagreement
-    within items (see `alpha_sums`); NaN where they do not differ."""
+    """Alpha of items with two ratings or more from the parts of `alpha_sums`; NaN where ratings do not differ."""
     n, total, squares = (np.asarray(x, dtype=np.float64) for x in (n, total, squares))
     expected = 2 * (n * squares - total**2)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -217,7 +198,7 @@ def alpha_of_sums(n: ArrayLike, total: ArrayLike, squares: ArrayLike, apart: Arr
 
 
 def alpha_sums(grades: Floats) -> tuple[Floats, Bools]:
-    """What `alpha_of_sums` takes, from grades [N, J] with NaN where missing, and which items have two ratings [N]."""
+    """How many grades [N, J] pairable items have, their sum, squares and disagreement; and which items those are."""
     there = ~np.isnan(grades)
     size, x = there.sum(axis=1), np.where(there, grades, 0.0)
     sums, squares, paired = x.sum(axis=1), np.square(x).sum(axis=1), size > 1
@@ -225,76 +206,8 @@ def alpha_sums(grades: Floats) -> tuple[Floats, Bools]:
     return np.stack([size, sums, squares, apart]) @ paired.astype(np.float64), paired
 
 
-def _jackknifed(values: Floats, level: float) -> Estimate:
-    """The record of alphas (or differences of them) on all clusters, then without each [1 + G]; NaN: undefined."""
-    full = float(values[0])
-    if np.isnan(full):
-        return undefined(_NO_ALPHA)
-    if values.size == 1:
-        return student_estimate(full, 0.0, 0)
-    if np.isnan(values).any():
-        return undefined(f"{_NO_ALPHA} (without one of the clusters)", full)
-    return jackknife_estimate(full, values[1:], level)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ratings:
+def _ratings(source: str, Y: ArrayLike, metric: AlphaMetric) -> tuple[Ints, Floats]:
     """Ratings as codes [n, J] of their sorted values [V], -1 where missing."""
-
-    codes: Ints
-    values: Floats
-    metric: AlphaMetric
-
-    def without(self, rater: int) -> _Ratings:
-        """The ratings of the other raters."""
-        return _Ratings(np.delete(self.codes, rater, axis=1), self.values, self.metric)
-
-    def alphas(self, cluster: Ints, clusters: int) -> Floats:
-        """Alpha of all items, then without each of two or more clusters [1 + G]; NaN where undefined."""
-        size = (self.codes >= 0).sum(axis=1)
-        pairable = size >= 2
-        size, cluster, codes = size[pairable], cluster[pairable], self.codes[pairable]
-        if self.metric == "interval":
-            x = np.where(codes >= 0, self.values[codes], 0.0)
-            sums, powers = x.sum(axis=1), np.square(x).sum(axis=1)
-            apart = 2 * (size * powers - np.square(sums)) / (size - 1)
-            columns = [np.bincount(cluster, values, clusters) for values in (size, sums, powers, apart)]
-            return alpha_of_sums(*leave_out(np.stack(columns, axis=1).astype(np.float64)).T)
-        item, rater = np.nonzero(codes >= 0)
-        code = codes[item, rater]
-        width = self.values.size
-        # How often each item got each value [n, V].
-        times = sparse.csr_array((np.ones(code.size), (item, code)), shape=(size.size, width))
-
-        def disagreement(scale: Floats) -> Floats:
-            """Sum of squared differences over ordered pairs within each item, over m - 1 [n, R]; ``scale`` [V, R]."""
-            m = size[:, None]
-            return np.asarray(2 * (m * (times @ np.square(scale)) - np.square(times @ scale)) / (m - 1))
-
-        def by_cluster(values: Floats) -> Floats:
-            return np.bincount(cluster, weights=values, minlength=clusters).astype(np.float64, copy=False)
-
-        place = cluster[item] * width + code
-        counts = leave_out(np.bincount(place, minlength=clusters * width).reshape(clusters, width).astype(float))
-        n = counts.sum(axis=1)
-        flat = np.count_nonzero(counts, axis=1) < 2
-        if self.metric == "nominal":
-            expected = n**2 - np.square(counts).sum(axis=1)
-            same = np.asarray(times.power(2).sum(axis=1)).ravel()
-            observed = leave_out(by_cluster((size**2 - same) / (size - 1)))
-        else:
-            # Ratings that lie between two values are the difference of the values' mid-ranks.
-            ranks = np.cumsum(counts, axis=1) - counts / 2
-            expected = 2 * (n * (counts * ranks**2).sum(axis=1) - (counts * ranks).sum(axis=1) ** 2)
-            each = disagreement(ranks.T)
-            observed = each.sum(axis=0)
-            if observed.size > 1:
-                observed[1:] -= by_cluster(each[np.arange(size.size), 1 + cluster])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(flat, np.nan, 1 - (n - 1) * observed / expected)
-
-
-def _ratings(source: str, Y: ArrayLike, metric: AlphaMetric) -> _Ratings:
     table = scores_of(source, "Y", Y, 2)
     if metric not in ("interval", "ordinal", "nominal"):
         checks.fail(source, "metric", f"must be interval, ordinal or nominal (got {metric!r})")
@@ -303,7 +216,48 @@ def _ratings(source: str, Y: ArrayLike, metric: AlphaMetric) -> _Ratings:
     codes = np.full(table.shape, -1, dtype=np.int64)
     codes[present] = place
     # Equal shifts change nothing, and numbers around 0 keep their digits when squared.
-    return _Ratings(codes, values - values.mean() if values.size else values, metric)
+    return codes, values - values.mean() if values.size else values
+
+
+def _alphas(codes: Ints, levels: Floats, metric: AlphaMetric, cluster: Ints, clusters: int) -> Floats:
+    """Alpha of all items, then without each of two or more clusters [1 + G]; NaN where undefined."""
+    size = (codes >= 0).sum(axis=1)
+    pairable = size >= 2
+    size, cluster, codes = size[pairable], cluster[pairable], codes[pairable]
+    if metric == "interval":
+        x = np.where(codes >= 0, levels[codes], 0.0)
+        sums, powers = x.sum(axis=1), np.square(x).sum(axis=1)
+        apart = 2 * (size * powers - np.square(sums)) / (size - 1)
+        columns = [np.bincount(cluster, values, clusters) for values in (size, sums, powers, apart)]
+        return alpha_of_sums(*leave_out(np.stack(columns, axis=1).astype(np.float64)).T)
+    item, rater = np.nonzero(codes >= 0)
+    code, width = codes[item, rater], levels.size
+    # How often each item got each value [n, V].
+    times = sparse.csr_array((np.ones(code.size), (item, code)), shape=(size.size, width))
+
+    def by_cluster(values: Floats) -> Floats:
+        return np.bincount(cluster, weights=values, minlength=clusters).astype(np.float64, copy=False)
+
+    place = cluster[item] * width + code
+    counts = leave_out(np.bincount(place, minlength=clusters * width).reshape(clusters, width).astype(float))
+    n = counts.sum(axis=1)
+    flat = np.count_nonzero(counts, axis=1) < 2
+    if metric == "nominal":
+        expected = n**2 - np.square(counts).sum(axis=1)
+        same: Floats = np.asarray(times.power(2).sum(axis=1)).ravel()
+        observed = leave_out(by_cluster((size**2 - same) / (size - 1)))
+    else:
+        # Ratings that lie between two values are the difference of the values' mid-ranks.
+        ranks = np.cumsum(counts, axis=1) - counts / 2
+        expected = 2 * (n * (counts * ranks**2).sum(axis=1) - (counts * ranks).sum(axis=1) ** 2)
+        # Sum of squared differences over ordered pairs within each item, over m - 1 [n, R].
+        m, sums = size[:, None], np.asarray(times @ ranks.T)
+        each = 2 * (m * np.asarray(times @ np.square(ranks.T)) - np.square(sums)) / (m - 1)
+        observed = each.sum(axis=0)
+        if observed.size > 1:
+            observed[1:] -= by_cluster(each[np.arange(size.size), 1 + cluster])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(flat, np.nan, 1 - (n - 1) * observed / expected)
 
 
 PARTS = ("agent_cluster", "residual", "judge_agent", "judge_agent_cluster", "disagreement", "trial")
@@ -330,12 +284,10 @@ class DStudy:
 
 
 def dstudy_variance(v: Mapping[str, float], G: int, C: int, J: int, T: int, random: bool = True) -> float:
-    """Variance of a contrast of two agents in a design of so many clusters, cycles, judges and trials (Brennan
-    2001)."""
-    source = "dstudy_variance"
-    parts = _components(source, v)
+    """Variance of a contrast of two agents in a design of clusters, cycles, judges and trials (Brennan 2001)."""
+    parts = _components("dstudy_variance", v)
     for name, value in (("G", G), ("C", C), ("J", J), ("T", T)):
-        checks.whole(source, name, value, least=1)
+        checks.whole("dstudy_variance", name, value, least=1)
     judge, cluster, error = _effects(parts, C, T, random)
     return float(judge / J + cluster / G + error / (J * G))
 
@@ -343,8 +295,7 @@ def dstudy_variance(v: Mapping[str, float], G: int, C: int, J: int, T: int, rand
 def generalizability(
     agent: float, v: Mapping[str, float], G: int, C: int, J: int, T: int, *, random: bool = True
 ) -> float:
-    """Generalizability coefficient of agent means: the share of their variance that is the agents' own (Brennan
-    2001)."""
+    """Generalizability coefficient: the share of the variance of agent means that is the agents' own (Brennan 2001)."""
     if not (math.isfinite(agent) and agent >= 0):
         checks.fail("generalizability", "agent", f"must be a finite number from 0 (got {agent!r})")
     total = agent + dstudy_variance(v, G, C, J, T, random) / 2
@@ -356,10 +307,7 @@ def generalizability(
 def contrast_components(
     cells: Floats, cluster: Ints, liking: Floats
 ) -> tuple[dict[str, Floats], dict[str, Floats], float, float] | None:
-    """Variance components of scores that a contrast of two agents contains, by the method of moments.
-
-    The components by scale; those of cluster means; how many clusters two agents share, and cycles in each.
-    """
+    """Variance components of scores that a contrast of two agents contains, by the method of moments."""
     whole: Bools = np.asarray(~np.isnan(cells).any(axis=(2, 3)))
     judges, scales = cells.shape[2:]
     squares, levels, within = np.zeros((3, scales)), np.zeros(scales), np.zeros((2, scales))
@@ -419,12 +367,8 @@ def dstudy(
     k = checks.whole(source, "agents", agents, least=2)
     for name, value in (("alpha", alpha), ("human_alpha", human_alpha), ("power", power)):
         checks.probability(source, name, value)
-    most = {
-        "G": checks.whole(source, "most_clusters", most_clusters, least=2),
-        "C": checks.whole(source, "most_cycles", most_cycles, least=1),
-        "J": MOST_JUDGES,
-        "T": MOST_TRIALS,
-    }
+    most = {"J": MOST_JUDGES, "T": MOST_TRIALS, "G": checks.whole(source, "most_clusters", most_clusters, least=2),
+            "C": checks.whole(source, "most_cycles", most_cycles, least=1)}  # fmt: skip
     first = {"G": 2, "C": 1, "J": 2, "T": 1}
     first |= {name: checks.whole(source, f"least {name}", n, least=first[name]) for name, n in (least or {}).items()}
     sizes = [np.arange(float(n), max(n, most[name]) + 1) for name, n in first.items()]
@@ -434,10 +378,11 @@ def dstudy(
     possible = _may_reach(effect, variance, df, alpha, power)
     between = 2 * (parts["agent_cluster"] + parts["judge_agent_cluster"] / j)
     within = 2 * (parts["residual"] + (parts["disagreement"] + parts["trial"] / t) / j)
+    fewest = human_anchor.FEWEST_LABELLED
     if prices["human"]:
-        possible &= (g >= FEWEST_LABELLED_CLUSTERS) & (g * c >= FEWEST_LABELLED)
+        possible &= (g >= human_anchor.FEWEST_LABELLED_CLUSTERS) & (g * c >= fewest)
         possible &= _may_reach(effect, between / g + within / (g * c), g - 1, human_alpha, power)
-        total = total + FEWEST_LABELLED * k * prices["human"]
+        total = total + fewest * k * prices["human"]
     best: tuple[float, int, float, int | None] | None = None
     # From the least that a design can cost upwards, until no other can be cheaper; of equal ones the sharpest first.
     for i in np.flatnonzero(possible)[np.lexsort((variance[possible], total[possible]))].tolist():
@@ -448,23 +393,22 @@ def dstudy(
             continue
         labelled, spent = None, float(total[i])
         if prices["human"]:
-            cycles, clusters = int(g[i] * c[i]), int(g[i])
-            spreads = math.sqrt(within[i]), math.sqrt(between[i])
-            labelled = anchor_needed(effect, spreads[0], ASSUMED_R, cycles, clusters, spreads[1], human_alpha, power)
+            labelled = human_anchor.anchor_needed(
+                effect, math.sqrt(within[i]), human_anchor.ASSUMED_R, int(g[i] * c[i]), int(g[i]),
+                math.sqrt(between[i]), human_alpha, power,
+            )  # fmt: skip
             if labelled is None:
                 continue
-            labelled = max(labelled, FEWEST_LABELLED)
-            spent += (labelled - FEWEST_LABELLED) * k * prices["human"]
+            labelled = max(labelled, fewest)
+            spent += (labelled - fewest) * k * prices["human"]
         if best is None or spent < best[0]:
             best = (spent, i, reached, labelled)
     if best is None:
         return None
     spent, i, reached, labelled = best
-    size = {"G": int(g[i]), "C": int(c[i]), "J": int(j[i]), "T": int(t[i])}
-    return DStudy(
-        **size, cost=spent, power=reached, variance=float(variance[i]), df=float(df[i]), labelled=labelled,
-        per_cost=variance_per_cost(parts, k, prices, random, **size),
-    )  # fmt: skip
+    size = int(g[i]), int(c[i]), int(j[i]), int(t[i])
+    per_cost = variance_per_cost(parts, k, prices, random, *size)
+    return DStudy(*size, spent, reached, float(variance[i]), float(df[i]), labelled, per_cost)
 
 
 def _components(source: str, v: Mapping[str, float]) -> dict[str, float]:
@@ -573,8 +517,7 @@ def discriminant(
     S: ArrayLike, cluster: Sequence[Any] | NDArray[Any], distinct: float = DISTINCT, alpha: float = 0.05,
     level: float = 0.95, consecutive: bool = False,
 ) -> Discriminant:  # fmt: skip
-    """Discriminant validity of each dimension: is it told from the overall impression? (Campbell 1959, Henseler
-    2015)"""
+    """Is each dimension told from the overall impression? Discriminant validity (Campbell 1959, Henseler 2015)."""
     for name, value in (("distinct", distinct), ("alpha", alpha), ("level", level)):
         checks.probability("discriminant", name, value)
     products, counts, (judges, dimensions) = _products("discriminant", S, cluster)
@@ -587,22 +530,19 @@ def discriminant(
     table = covariances.reshape(-1, judges, dimensions, judges, dimensions)
     between = table.sum(axis=(1, 3)) - np.einsum("ljdje->lde", table)
     own = np.diagonal(between, axis1=1, axis2=2)
-    row, total = between.sum(axis=2), between.sum(axis=(1, 2))
-    others = dimensions - 1
-    own, rest, cross = own, (total[:, None] - 2 * row + own) / others**2, (row - own) / others
+    row, total, others = between.sum(axis=2), between.sum(axis=(1, 2)), dimensions - 1
+    rest, cross = (total[:, None] - 2 * row + own) / others**2, (row - own) / others
     known = np.asarray((np.minimum(own, rest) > _NOTHING).all(axis=0))
     middle = np.sqrt(np.where(known, own * rest, 1.0))
     phi, margin = cross / middle, distinct * middle - cross
     tests = [jackknife_estimate(margin[0, d], margin[1:, d]).p_up if known[d] else 1.0 for d in range(dimensions)]
     found = []
     for d, (p, p_holm) in enumerate(zip(tests, holm(tests).tolist(), strict=True)):
+        one = undefined("undefined: judges share nothing on it, or on the other dimensions")
         if known[d]:
             one = jackknife_estimate(float(phi[0, d]), phi[1:, d], level)
-            passed = p_holm <= alpha + 1e-9
-            found.append(DistinctDimension(one.estimate, one.low, one.high, p, one.state, p_holm, passed))
-        else:
-            state = "undefined: judges share nothing on it, or on the other dimensions"
-            found.append(DistinctDimension(None, None, None, 1.0, state, p_holm, False))
+        passed = bool(known[d]) and p_holm <= alpha + 1e-9
+        found.append(DistinctDimension(one.estimate, one.low, one.high, p, one.state, p_holm, passed))
     return Discriminant("ok", tuple(found))
 
 
@@ -621,21 +561,22 @@ def specific_contrast(
     consecutive: bool = False,
 ) -> Estimate:  # fmt: skip
     """How much larger a difference of two agents is on one dimension than on the others."""
-    deltas = scores_of("specific_contrast", "cycle_delta", cycle_delta, 2)
-    codes = cluster_codes("specific_contrast", cluster, deltas.shape[0])
-    checks.probability("specific_contrast", "level", level)
+    source = "specific_contrast"
+    deltas = scores_of(source, "cycle_delta", cycle_delta, 2)
+    codes = cluster_codes(source, cluster, deltas.shape[0])
+    checks.probability(source, "level", level)
     dimensions = deltas.shape[1]
-    if checks.whole("specific_contrast", "d", d, least=0) >= dimensions:
-        checks.fail("specific_contrast", "d", f"must be one of the dimensions 0..{dimensions - 1} (got {d})")
+    if checks.whole(source, "d", d, least=0) >= dimensions:
+        checks.fail(source, "d", f"must be one of the dimensions 0..{dimensions - 1} (got {d})")
     whole = ~np.isnan(deltas).any(axis=1)
     if dimensions < 2 or not whole.any():
         return undefined("not measurable: needs two dimensions and a cycle that has both")
     deltas = deltas[whole]
     _, units = np.unique(codes[whole], return_inverse=True)
     if consecutive:
-        units = neighbour_blocks(int(units.max()) + 1)[units]
+        units = estimates.neighbour_blocks(int(units.max()) + 1)[units]
     others = (deltas.sum(axis=1) - deltas[:, d]) / (dimensions - 1)
-    return cluster_mean(deltas[:, d] - others, units, level)
+    return estimates.cluster_mean(deltas[:, d] - others, units, level)
 
 
 def _products(source: str, S: ArrayLike, cluster: Sequence[Any] | NDArray[Any]) -> tuple[Floats, Ints, tuple[int, int]]:

@@ -37,10 +37,8 @@ class Calls:
 @dataclass(frozen=True, slots=True, eq=False)
 class Grades:
     """Scores of N first records, each scored by at least one judge.
-
     ``values`` [N, J, D] are NaN where a judge gave a record no usable score, on all dimensions alike. ``agent``,
-    ``cycle`` and ``cluster`` [N] are indices into the names of the table that the grades belong to.
-    """
+    ``cycle`` and ``cluster`` [N] are indices into the names of the table that the grades belong to."""
 
     values: Floats
     agent: Ints
@@ -217,6 +215,13 @@ def score_table(
         )
         for of in (_mean_trial, lambda found: next(iter(found.values())))  # calls were sorted by trial
     )
+    # Each judge's aggregate in every trial [m, T], where all of its trials were usable.
+    aggregates = {}
+    for judge in order:
+        numbers = sorted({call.trial for call in calls if call.judge == judge})
+        whole = [found for key in first if len(found := trials.get((key, judge), {})) == len(numbers)]
+        values = [[float(found[t] @ share) for t in numbers] for found in whole]
+        aggregates[judge] = np.array(values, dtype=np.float64).reshape(len(values), len(numbers))
     asked = {(call.trajectory, call.judge) for call in calls if call.trajectory in first} - trials.keys()
     lost = Counter((judge, first[trajectory].agent.id) for trajectory, judge in asked)
     digest = hashlib.sha256()
@@ -230,8 +235,7 @@ def score_table(
         n, tuple(keys), groups, (order, tuple(families[judge] for judge in order), dimensions, share), mean, opening,
         any(len(found) > 1 for found in trials.values()), _repeats(known.values(), order, trials, share),
         None if lengths is None else np.array([lengths[key] for key in keys], dtype=np.float64),
-        trials={judge: _trial_aggregates(judge, first, calls, trials, share) for judge in order},
-        calls={judge: _calls([call for call in calls if call.judge == judge]) for judge in order},
+        trials=aggregates, calls={judge: _counted([call for call in calls if call.judge == judge]) for judge in order},
         left_out=tuple(sorted({*first} - {*complete})), digest=digest.hexdigest()[:16],
         agent_families={d.agent.id: d.agent.family for d in records},
         lacking=np.array([[lost[judge, name] for name in agents[0]] for judge in order], dtype=np.int64),
@@ -243,11 +247,7 @@ def assembled(
     panel: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Floats], mean: Floats, first: Floats, many: bool,
     repeats: Mapping[str, tuple[Floats, ...]], lengths: Floats | None, **fields: Any,
 ) -> ScoreTable:  # fmt: skip
-    """The table of records of which the first ``n`` are complete; ``many``: some judge has several trials.
-
-    ``groups`` are names and codes of agents, cycles, clusters and (of the complete ones) formats, ``panel`` the judges,
-    their families, the dimensions and their weights.
-    """
+    """The table of records of which the first ``n`` are complete; ``many``: some judge has several trials."""
     (agents, agent), (cycles, cycle), (clusters, cluster), (formats, format_) = groups
     known = None if lengths is None else lengths[n:]
     rest = Grades(mean[n:], agent[n:], cycle[n:], cluster[n:], trajectories[n:], known,
@@ -289,16 +289,6 @@ def _index(values: Sequence[str], also: Iterable[str] = ()) -> tuple[tuple[str, 
     return names, np.array([place[value] for value in values], dtype=np.int64)
 
 
-def _trial_aggregates(
-    judge: str, keys: Iterable[str], calls: Sequence[Judgment], trials: Trials, weights: Floats
-) -> Floats:
-    """One judge's aggregate in every trial [m, T], where all of its trials were usable."""
-    numbers = sorted({call.trial for call in calls if call.judge == judge})
-    found = [trials.get((key, judge), {}) for key in keys]
-    rows = [[float(row[t] @ weights) for t in numbers] for row in found if len(row) == len(numbers)]
-    return np.array(rows, dtype=np.float64).reshape(len(rows), len(numbers))
-
-
 def _repeats(
     decisions: Iterable[Decision], judges: Sequence[str], trials: Trials, weights: Floats
 ) -> dict[str, tuple[Floats, ...]]:
@@ -316,7 +306,7 @@ def _repeats(
     return {agent: tuple(found) for agent, found in by_agent.items()}
 
 
-def _calls(calls: Sequence[Judgment]) -> Calls:
+def _counted(calls: Sequence[Judgment]) -> Calls:
     status = Counter(call.status for call in calls)
     reasons = Counter(call.reason or "no reason recorded" for call in calls if call.status != "ok")
     return Calls(status["ok"], status["invalid"], status["refused"], dict(sorted(reasons.items())))

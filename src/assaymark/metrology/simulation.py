@@ -22,10 +22,8 @@ from assaymark.protocol import SCALE, Scale
 @dataclass(frozen=True, slots=True)
 class Spread:
     """Size of a random effect: standard deviation in rubric points, and how much the dimensions share of a draw.
-
     ``sd`` is one number for all dimensions or one for each. ``correlation`` is that between any two dimensions, in
-    0..1: at 1 a draw moves all of them together, at 0 each on its own.
-    """
+    0..1: at 1 a draw moves all of them together, at 0 each on its own."""
 
     sd: float | tuple[float, ...] = 0.0
     correlation: float = 0.5
@@ -57,10 +55,8 @@ class Spread:
 @dataclass(frozen=True, slots=True)
 class Composer:
     """An agent: its level on each dimension (or one for all), how often it decides, and how long its texts are.
-
     Equal ``means`` make a tie class. Lengths are log-normal tokens with median ``tokens`` and ``token_spread`` as the
-    standard deviation of their logarithm.
-    """
+    standard deviation of their logarithm."""
 
     name: str
     means: float | tuple[float, ...] = 3.0
@@ -88,10 +84,8 @@ class Panelist:
 @dataclass(frozen=True, slots=True)
 class Truth:
     """Everything that a simulated study is drawn from.
-
     The quality of a trajectory is the level of its agent plus the effects of its cluster, of its cycle, of its agent in
-    its cluster (``interaction``), and its own (``residual``). Each judge sees it through its own errors.
-    """
+    its cluster (``interaction``), and its own (``residual``). Each judge sees it through its own errors."""
 
     composers: tuple[Composer, ...]
     panel: tuple[Panelist, ...]

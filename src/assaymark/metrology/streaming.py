@@ -417,9 +417,7 @@ _ARRAYS: Final = ("sizes", "lineups", "places", "cycles", "scores", "replies")
 @dataclass(frozen=True, slots=True, eq=False)
 class Partition:
     """The sums of one partition, its columns, and which cycles it holds (trajectories where no column names cycles).
-
-    Whole-number ids are ``runs`` [k, 2], the first and last of each unbroken run, in order; others are ``names``.
-    """
+    Whole-number ids are ``runs`` [k, 2], the first and last of each unbroken run, in order; others are ``names``."""
 
     sums: ScoreSums
     columns: tuple[str, ...]

@@ -29,10 +29,8 @@ _DENOMINATOR: Final = 1000
 @dataclass(frozen=True, slots=True)
 class TableSpec:
     """What two parts must have in common to add up: the panel, the dimensions, and how they make the aggregate.
-
     ``weights`` [D] are whole numbers in the ratio of the aggregate's weights. ``paired`` is False where no column names
-    the cycle: each cluster then counts as one cycle. ``scale`` has whole ends.
-    """
+    the cycle: each cluster then counts as one cycle. ``scale`` has whole ends."""
 
     judges: tuple[str, ...]
     families: tuple[str, ...]
@@ -75,10 +73,8 @@ class TableSpec:
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreSums:
     """Sums of complete trajectories (scored by every judge), from which all panel statistics follow exactly.
-
     ``tables`` holds, for the aggregate and each dimension, how often one judge's level met another's: [F, G, P, S, S]
-    by format, cluster and pair of judges; ``sizes`` [F, G] counts the trajectories.
-    """
+    by format, cluster and pair of judges; ``sizes`` [F, G] counts the trajectories."""
 
     layout: TableSpec
     agents: tuple[str, ...]
@@ -278,11 +274,9 @@ class NotStreamableError(Exception):
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
     """Rows of whole cycles in the order of cycle, trajectory and judge.
-
     Codes [rows] index sorted names. ``scores`` holds one column [rows] a dimension, counted from 1 for the lowest
     score, and 0 where one is missing. ``format`` and ``length`` may be None, and ``cycle`` where clusters stand for
-    cycles; ``makers`` are the families of the agents, or None.
-    """
+    cycles; ``makers`` are the families of the agents, or None."""
 
     agents: tuple[str, ...]
     agent: Codes

@@ -88,8 +88,8 @@ def preferred_value(text: str, stop: str, better: str) -> tuple[Value, str | Non
     found = Invalid(f"the reply ended by {finish}") if finish else stimuli.parse_pair_reply(text)
     if isinstance(found, Invalid):
         return {"usable": 0.0, "first": math.nan, "right": math.nan}, found.reason
-    first = {"1": 1.0, "2": 0.0}.get(found.verdict, math.nan)
-    right = float(found.verdict == better) if better else math.nan
+    first = {"1": 1.0, "2": 0.0}.get(found.value, math.nan)
+    right = float(found.value == better) if better else math.nan
     return {"usable": 1.0, "first": first, "right": right}, None
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from assaymark import metrology
 from assaymark.agents.controls.compose import MADE_HERE
 from assaymark.agents.llm import NOT_USABLE
-from assaymark.claims.standing import missing_words
+from assaymark.claims.findings import missing_words
 from assaymark.errors import InputError
 from assaymark.judging import asked_alike, judged_text, load_rubric, oracle_scores, style_counts, token_count
 from assaymark.judging.evidence import evidence_summary, forecast_mismatches

@@ -29,27 +29,12 @@ class Planted:
     vacuum: float = 0.15
     graded: float = 0.25
     filler: float = 0.3
-    classes: Mapping[str, float] = field(
-        default_factory=lambda: {
-            "stable": 0.2,
-            "slot 1": 0.15,
-            "slot 2": 0.1,
-            "one-sided": 0.15,
-            "none": 0.35,
-            "other": 0.03,
-            "lost": 0.02,
-        }
-    )
-    ladder: Mapping[float, tuple[float, float]] = field(
-        default_factory=lambda: {
-            0.5: (0.45, 0.36),
-            1.0: (0.62, 0.25),
-            2.0: (0.72, 0.17),
-            3.0: (0.76, 0.16),
-            4.0: (0.78, 0.13),
-            5.0: (0.80, 0.10),
-        }
-    )
+    classes: Mapping[str, float] = field(default_factory=lambda: {
+        "stable": 0.2, "slot 1": 0.15, "slot 2": 0.1, "one-sided": 0.15, "none": 0.35, "other": 0.03, "lost": 0.02
+    })  # fmt: skip
+    ladder: Mapping[float, tuple[float, float]] = field(default_factory=lambda: {
+        0.5: (0.45, 0.36), 1.0: (0.62, 0.25), 2.0: (0.72, 0.17), 3.0: (0.76, 0.16), 4.0: (0.78, 0.13), 5.0: (0.80, 0.10)
+    })  # fmt: skip
     alike: float = np.inf  # concentration of the tasks' class shares around the planted ones; inf: all tasks alike
 
 

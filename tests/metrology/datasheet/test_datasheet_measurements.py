@@ -77,9 +77,7 @@ def test_what_was_not_run_says_so(found):
     assert only["criterion.shift[condition=same_subset]"].state == "not measured: strict arm was not run"
     assert only["sensitivity[delta=1,prompt=tie-allowed]"].state.startswith("not measured: the quality ladder")
     assert only["graded_vacuum[prompt=tie-allowed,variant=typo]"].state.startswith("not measured: graded vacuum")
-
-
-def test_every_measurement_is_whole(found):
+    # Every measurement is whole.
     for m in found.values():
         assert (m.value is None) == (m.state != "ok")
         assert (m.low is None) == (m.high is None) == (m.level is None)
@@ -137,19 +135,13 @@ def test_right_tied_wrong_and_invalid_calls_make_all(calls, found):
         chosen = [c for c in calls if c.condition == "ladder" and f"{c.delta:g}" == delta and c.prompt == "tie-allowed"]
         hits = sum(c.verdict in "12" and c.order[int(c.verdict) - 1] == c.better for c in chosen)
         assert right == hits / len(chosen)
-
-
-def test_the_sequence_of_the_calls_does_not_matter(calls, found):
+    # The sequence of the calls does not matter.
     order = np.random.default_rng(2).permutation(len(calls))
     assert measured([calls[i] for i in order]) == found
-
-
-def test_the_same_seed_gives_the_same_numbers(calls, found):
+    # The same seed gives the same numbers.
     assert measured(calls) == found
     assert measured(calls, seed=2) != found
-
-
-def test_columns_are_measured_like_calls(calls, found):
+    # Columns are measured like calls.
     again = table_measurements(call_table(calls), rng=np.random.default_rng(1))
     assert [m.value for m in again] == [m.value for m in found.values()]
 
@@ -164,25 +156,19 @@ def test_one_order_refuses_what_needs_both_and_measures_the_rest(calls):
     assert half["dark_current[prompt=tie-allowed]"].n == 60
     assert half["sensitivity[delta=1,prompt=tie-allowed]"].value is not None
     assert half["threshold[prompt=tie-allowed]"].value is not None
-
-
-def test_d_prime_needs_the_better_text_in_both_slots():
+    # D prime needs the better text in both slots.
     ladder = [
         call(f"p{i}", "1", condition="ladder", delta=1.0, better="u", task=f"t{i}") for i in range(6)
     ]  # fmt: skip
     m = measured(ladder)["d_prime[delta=1,prompt=tie-allowed]"]
     assert m.state == "undefined: no usable call had the better text in slot 2"
-
-
-def test_some_pairs_in_one_order_are_counted_and_left_out(calls):
+    # Some pairs in one order are counted and left out.
     lone = next(c for c in calls if c.condition == "same_subset" and c.order == "vu" and c.prompt == "tie-allowed")
     fewer = measured([c for c in calls if c is not lone])
     stable = fewer["delta0.stable[condition=same_subset,prompt=tie-allowed]"]
     assert (stable.n, stable.detail["one_order_pairs"]) == (59, 1)
     assert fewer["delta0.raw[condition=same_subset,prompt=tie-allowed]"].n == 119
-
-
-def test_invalid_replies_are_their_own_category():
+    # Invalid replies are their own category.
     calls = [
         call(f"p{i}", verdict, order, task=f"t{i}", reason="two verdicts" if verdict == "invalid" else None)
         for i in range(10)
@@ -200,15 +186,9 @@ def test_invalid_replies_are_their_own_category():
 
 def test_an_abstention_is_no_preference_anywhere():
     def answers(word):
-        return [
-            call(f"v{i}", word, order, "vacuum", task=f"t{i}", variant="empty")
-            for i in range(6)
-            for order in ("uv", "vu")
-        ] + [
-            call(f"l{i}", word, order, "ladder", task=f"t{i}", delta=1.0, better="v")
-            for i in range(6)
-            for order in ("uv", "vu")
-        ]
+        return [call(f"v{i}", word, order, "vacuum", task=f"t{i}", variant="empty") for i in range(6)
+            for order in ("uv", "vu")] + [call(f"l{i}", word, order, "ladder", task=f"t{i}", delta=1.0, better="v")
+            for i in range(6) for order in ("uv", "vu")]  # fmt: skip
 
     tied, abstained = measured(answers("tie")), measured(answers("abstain"))
     assert {k: (m.value, m.low, m.state) for k, m in tied.items()} == {
@@ -248,9 +228,7 @@ def test_a_judge_that_always_chooses_slot_1_is_all_positional():
     none = measured([replace(c, verdict="tie") for c in calls])
     assert none[f"delta0.flip_rate{label}"].state == "undefined: no pair was decided in both orders"
     assert none[f"delta0.slot_1_share{label}"].state == "undefined: no positional pairs"
-
-
-def test_filler_is_in_v_and_what_goes_against_it_is_counted():
+    # Filler is in v and what goes against it is counted.
     calls = [
         call(f"f{i}", verdict, order, "filler", task=f"t{i}")
         for i in range(10)
@@ -258,9 +236,7 @@ def test_filler_is_in_v_and_what_goes_against_it_is_counted():
     ]
     m = measured(calls)["filler.preference[prompt=tie-allowed]"]
     assert (m.value, m.detail["against"]) == (14 / 20, 6)
-
-
-def test_a_right_censored_threshold_is_a_bound():
+    # A right censored threshold is a bound.
     calls = [
         call(f"l{d}.{i}", "tie", order, "ladder", task=f"t{i % 10}", delta=float(d), better="u")
         for d in (1, 2, 3)
@@ -280,9 +256,7 @@ def test_threshold_ends_that_are_bounds_are_written_as_bounds(draw, planted):
     assert share["right"] > 0
     assert m.detail["high_text"] == "> 5" if m.high == 5 else m.detail["high_text"] == f"{m.high:.3g}"
     assert [delta for delta, _ in m.detail["knots"]] == [1, 2, 3, 4, 5]
-
-
-def test_the_strict_arm_is_compared_on_common_questions_only():
+    # The strict arm is compared on common questions only.
     base = [call(f"p{i}", "1", order, task=f"t{i}") for i in range(12) for order in ("uv", "vu")]
     strict = [replace(c, prompt="strict", verdict="tie") for c in base[:8]]
     m = measured(base + strict)["criterion.shift[condition=same_subset]"]
@@ -298,8 +272,7 @@ def test_the_strict_arm_is_compared_on_common_questions_only():
 @pytest.mark.parametrize(
     ("calls", "message"),
     [
-        ([], "no calls"),
-        ([call(), call(judge="k")], "a datasheet is of one judge .got j, k."),
+        ([], "no calls"), ([call(), call(judge="k")], "a datasheet is of one judge .got j, k."),
         ([call(), call()], "call 2 .pair p.: asked twice: prompt tie-allowed, order uv, trial 1"),
         ([call(), call(order="vu", task="s")], "task 's' contradicts 't' in call 1 of the same pair"),
         ([call(), call(order="vu", condition="vacuum")], "condition 'vacuum' contradicts 'same_subset'"),
@@ -308,11 +281,10 @@ def test_the_strict_arm_is_compared_on_common_questions_only():
         ([call(better="w", delta=1.0, condition="ladder")], "a pair has two contents .got 'w'."),
         ([call(condition="odd")], "condition must be one of vacuum"),
         ([call(better="u")], "a better text needs a delta above 0"),
-        ([call(condition="ladder")], "ladder pairs, and no others"),
-        ([call(delta=math.nan)], "delta must be a number"),
+        ([call(condition="ladder")], "ladder pairs, and no others"), ([call(delta=math.nan)], "delta must be a number"),
         ([call(trial=0)], "trial must be at least 1"),
     ],
-)
+)  # fmt: skip
 def test_calls_that_make_no_sense_are_refused(calls, message):
     with pytest.raises(InputError, match=message):
         datasheet_measurements(calls, rng=np.random.default_rng(1))
@@ -323,8 +295,6 @@ def test_all_problems_are_named_at_once():
     with pytest.raises(InputError) as caught:
         datasheet_measurements(bad, rng=np.random.default_rng(1))
     assert len(caught.value.problems) == 5
-
-
-def test_the_level_must_be_a_probability():
+    # The level must be a probability.
     with pytest.raises(InputError, match="level"):
         datasheet_measurements([call()], level=1.5, rng=np.random.default_rng(1))

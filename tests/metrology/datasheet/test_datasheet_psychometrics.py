@@ -24,13 +24,9 @@ def test_the_fit_is_scikit_learns_isotonic_regression(curve):
     steps = np.arange(1.0, len(curve) + 1)
     theirs = IsotonicRegression().fit_transform(steps, hits / calls, sample_weight=calls)
     assert isotonic(hits, calls) == pytest.approx(theirs)
-
-
-@given(curves)
-def test_the_fit_is_scipys_isotonic_regression(curve):
+    # The fit is scipys isotonic regression.
     from scipy.optimize import isotonic_regression
 
-    hits, calls = np.array(curve, dtype=float).T
     assert isotonic(hits, calls) == pytest.approx(isotonic_regression(hits / calls, weights=calls).x)
 
 
@@ -74,18 +70,14 @@ def test_many_curves_are_fitted_at_once():
         found = detection_threshold([1, 2, 3, 4, 5, 6], hits[k] / calls[k], calls[k])
         assert found.value == pytest.approx(values[k])
         assert {None: 0, "left": -1, "right": 1}[found.censored] == codes[k]
-
-
-def test_a_step_without_calls_takes_what_its_neighbours_say():
+    # A step without calls takes what its neighbours say.
     fit = isotonic(np.array([2.0, 0.0, 8.0]), np.array([10.0, 0.0, 10.0]))
     assert fit[0] == pytest.approx(0.2)
     assert 0.2 <= fit[1] <= 0.8
     assert fit[2] == pytest.approx(0.8)
     assert isotonic(np.array([0.0, 3.0]), np.array([0.0, 4.0]))[1] == pytest.approx(0.75)
     assert isotonic(np.array([3.0, 0.0]), np.array([4.0, 0.0]))[0] == pytest.approx(0.75)
-
-
-def test_a_share_that_just_reaches_the_target_reaches_it():
+    # A share that just reaches the target reaches it.
     assert detection_threshold([1, 2], [0.5, 0.75], [10, 100]).value == 2
     third = detection_threshold([1, 2, 3], [0.1, 0.2, 0.3], [10, 10, 10], target=0.1 + 0.2)
     assert third.censored is None
@@ -94,15 +86,12 @@ def test_a_share_that_just_reaches_the_target_reaches_it():
 @pytest.mark.parametrize(
     ("deltas", "shares", "n", "message"),
     [
-        ([], [], [], "deltas: is empty"),
-        ([1, 1], [0.5, 0.6], [5, 5], "different positive"),
-        ([0, 1], [0.5, 0.6], [5, 5], "different positive"),
-        ([1, 2], [0.5, 1.1], [5, 5], "shares lie in 0..1"),
-        ([1, 2], [0.5, 0.6], [5, 0], "every step needs a call"),
-        ([1, 2], [0.5], [5, 5], "equally long"),
+        ([], [], [], "deltas: is empty"), ([1, 1], [0.5, 0.6], [5, 5], "different positive"),
+        ([0, 1], [0.5, 0.6], [5, 5], "different positive"), ([1, 2], [0.5, 1.1], [5, 5], "shares lie in 0..1"),
+        ([1, 2], [0.5, 0.6], [5, 0], "every step needs a call"), ([1, 2], [0.5], [5, 5], "equally long"),
         ([1, 2], [0.5, np.nan], [5, 5], "not finite"),
     ],
-)
+)  # fmt: skip
 def test_a_ladder_that_makes_no_sense_is_refused(deltas, shares, n, message):
     with pytest.raises(InputError, match=message):
         detection_threshold(deltas, shares, n)
@@ -115,15 +104,9 @@ counts = st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.j
 def test_d_prime_is_the_difference_of_corrected_normal_quantiles(signal, noise):
     expected = stats.norm.ppf((signal[0] + 0.5) / (signal[1] + 1)) - stats.norm.ppf((noise[0] + 0.5) / (noise[1] + 1))
     assert d_prime(*signal, *noise) == pytest.approx(expected, abs=1e-9)
-
-
-@given(counts, counts)
-def test_d_prime_turns_its_sign_with_the_texts(signal, noise):
+    # D prime turns its sign with the texts.
     assert d_prime(*signal, *noise) == pytest.approx(-d_prime(*noise, *signal), abs=1e-9)
-
-
-@given(counts, counts)
-def test_without_ties_d_prime_is_the_same_from_slot_2(signal, noise):
+    # Without ties d prime is the same from slot 2.
     hits, signals = signal
     false_alarms, noises = noise
     mirrored = d_prime(noises - false_alarms, noises, signals - hits, signals)
@@ -132,9 +115,7 @@ def test_without_ties_d_prime_is_the_same_from_slot_2(signal, noise):
 
 def test_d_prime_at_ceiling_counts_each_slot_by_itself():
     assert d_prime(10, 10, 0, 10) == pytest.approx(3.3812, abs=5e-5)
-
-
-def test_d_prime_of_nothing_is_not_measurable():
+    # D prime of nothing is not measurable.
     with pytest.raises(NotMeasurableError, match="slot 1 and in slot 2"):
         d_prime(0, 0, 1, 5)
     with pytest.raises(InputError, match="exceed"):
@@ -176,9 +157,7 @@ def test_a_planted_slope_is_recovered(in_band):
         found = measured(*ladder(np.random.default_rng(seed), 10))["point.slope"]
         held += found.low <= 0.6 <= found.high
     assert in_band(held, 200, 0.95)
-
-
-def test_a_planted_vacuum_score_is_recovered(in_band):
+    # A planted vacuum score is recovered.
     held = 0
     for seed in range(200):
         rng = np.random.default_rng([9, seed])
@@ -190,15 +169,13 @@ def test_a_planted_vacuum_score_is_recovered(in_band):
     assert in_band(held, 200, 0.95)
 
 
-def test_order_counts_neighbours_and_halves_ties():
+def test_order_counts_neighbours_and_halves_ties(in_band):
     found = measured([1, 2, 2, 1, 3, 5], ["a"] * 4 + ["b"] * 2, [0, 1, 2, 3, 0, 1])["point.order"]
     assert found.value == pytest.approx((1 + 0.5 + 0 + 1) / 4)
     assert (found.detail["right"], found.detail["tied"], found.detail["wrong"], found.n) == (2, 1, 1, 4)
     repeats = measured([1, 3, 2.5, 2.5], ["a"] * 4, [0, 0, 1, 1])["point.order"]
     assert repeats.value == 1.0
-
-
-def test_planted_order_is_recovered(in_band):
+    # Planted order is recovered.
     held = 0
     for seed in range(200):
         rng = np.random.default_rng([8, seed])
@@ -252,16 +229,12 @@ def test_repeats_are_averaged_and_what_has_no_base_is_left_out():
     assert found.value == pytest.approx(100 * (4.5 - 3) / 50)
     assert (found.n, found.detail["pairs"], found.detail["without_base"]) == (1, 1, 2)
     assert found.low is None
-
-
-def test_pairs_at_an_end_of_the_scale_are_counted():
+    # Pairs at an end of the scale are counted.
     filler = {"filler_tasks": list("aabb"), "filler_levels": [1, 2, 1, 2], "filler_tokens": [50] * 4}
     found = measured([1, 5, 3, 4], list("aabb"), [1, 2, 1, 2], filler_scores=[1, 5, 3, 5], **filler)["point.verbosity"]
     assert found.detail["at_ends"] == 2
     assert found.value == pytest.approx(100 * (0 + 1 / 100) / 2)
-
-
-def test_a_judge_that_gives_one_score_sees_nothing_and_says_so():
+    # A judge that gives one score sees nothing and says so.
     found = measured([3.0] * 12, ["a"] * 6 + ["b"] * 6, list(range(6)) * 2)
     assert found["point.slope"].value == 0
     assert found["point.slope"].low is None
@@ -288,11 +261,10 @@ def test_what_is_missing_is_a_state():
 @pytest.mark.parametrize(
     ("scores", "tasks", "levels", "message"),
     [
-        ([1.0, np.nan], ["a", "b"], [0, 1], "not finite"),
-        ([1.0, 2.0], ["a"], [0, 1], "tasks"),
+        ([1.0, np.nan], ["a", "b"], [0, 1], "not finite"), ([1.0, 2.0], ["a"], [0, 1], "tasks"),
         ([1.0, 2.0], ["a", "b"], [0], "equally long"),
     ],
-)
+)  # fmt: skip
 def test_arrays_that_do_not_fit_are_refused(scores, tasks, levels, message):
     with pytest.raises(InputError, match=message):
         measured(scores, tasks, levels)
@@ -303,10 +275,9 @@ def test_arrays_that_do_not_fit_are_refused(scores, tasks, levels, message):
     [
         ([1, 1], [50], "filler_scores, filler_levels: must be equally long"),
         ([1], [50, 50], "filler_scores, filler_tokens: must be equally long"),
-        ([1], [0], "longer than its base .least got 0 tokens"),
-        ([1], [np.nan], "not finite"),
+        ([1], [0], "longer than its base .least got 0 tokens"), ([1], [np.nan], "not finite"),
     ],
-)
+)  # fmt: skip
 def test_filler_that_does_not_fit_is_refused(levels, tokens, message):
     filler = {"filler_scores": [3.0], "filler_tasks": ["a"], "filler_levels": levels, "filler_tokens": tokens}
     with pytest.raises(InputError, match=message):

@@ -22,11 +22,9 @@ def ladder_truths(planted):
     for delta, (right, tied) in planted.ladder.items():
         wrong, label = 1 - right - tied, f"[delta={delta:g},{P}]"
         truths |= {
-            f"sensitivity{label}": right,
-            f"tie_rate{label}": tied,
-            f"wrong_rate{label}": wrong,
+            f"sensitivity{label}": right, f"tie_rate{label}": tied, f"wrong_rate{label}": wrong,
             f"conditional_accuracy{label}": right / (right + wrong),
-        }
+        }  # fmt: skip
         truths[f"d_prime{label}"] = float(special.ndtri(right) - special.ndtri(wrong))
     steps = list(planted.ladder)
     shares = [planted.ladder[delta][0] for delta in steps]
@@ -114,15 +112,8 @@ def test_shares_hold_when_tasks_differ(tasks, alike, planted, draw, kept, class_
     judge = planted(alike=alike)
     truths = class_truths(judge.classes)
     only = frozenset({"same_subset"})
-    runs = (
-        (
-            draw(
-                np.random.default_rng([2, tasks, seed]), judge, tasks=tasks, pairs=max(60, 4 * tasks), conditions=only
-            ),
-            np.random.default_rng(seed),
-        )
-        for seed in range(RUNS)
-    )
+    runs = ((draw(np.random.default_rng([2, tasks, seed]), judge, tasks=tasks, pairs=max(60, 4 * tasks),
+        conditions=only), np.random.default_rng(seed)) for seed in range(RUNS))  # fmt: skip
     found = coverage(runs, truths)
     missed = {name: found[name] for name in truths if not kept(*found[name], 0.95)}
     assert not missed
@@ -160,13 +151,9 @@ def test_the_shift_of_the_criterion_is_recovered(draw, kept, planted):
     def holds(seed: int) -> list[bool]:
         rng = np.random.default_rng([4, seed])
         base = draw(rng, judge, conditions=only)
-        strict = [
-            replace(
-                call, prompt="strict", verdict="tie" if call.verdict in "12" and rng.random() < 0.4 else call.verdict
-            )
-            for call in base
-            if call.condition == "same_subset" or call.delta == 1
-        ]
+        strict = [replace(call, prompt="strict", verdict="tie"
+            if call.verdict in "12" and rng.random() < 0.4 else call.verdict) for call in base
+            if call.condition == "same_subset" or call.delta == 1]  # fmt: skip
         found = {m.id.replace(",judge=j", ""): m for m in datasheet_measurements(base + strict, rng=rng)}
         return [found[name].low <= truth <= found[name].high for name, truth in names.items()]
 

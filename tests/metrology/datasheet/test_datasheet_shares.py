@@ -14,28 +14,14 @@ from scipy import special, stats
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.proportion import proportion_confint
 
+# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import decompose
 from assaymark.metrology.datasheet import (
-    CLASS_OF,
-    CLASSES,
-    OUTCOME_OF,
-    OUTCOMES,
-    PREFERENCES,
-    VERDICTS,
-    TaskBootstrap,
-    agreement_arrays,
-    between_kappa,
-    cohen_kappas,
-    datasheet_measurements,
-    decompose_arrays,
-    decomposition_of,
-    dispersion,
-    kappa_measurement,
-    pair_class,
-    share_interval,
-    widened,
-)
+    CLASS_OF, CLASSES, OUTCOME_OF, OUTCOMES, PREFERENCES, VERDICTS, TaskBootstrap, agreement_arrays, between_kappa,
+    cohen_kappas, datasheet_measurements, decompose_arrays, decomposition_of, dispersion, kappa_measurement, pair_class,
+    share_interval, widened,
+)  # fmt: skip
 from assaymark.metrology.datasheet import calls as arrays_module
 from assaymark.quantiles import wilson_ends
 from assaymark.records import PairCall
@@ -100,9 +86,7 @@ def test_equal_tasks_are_no_certainty():
     counts = np.array([[3, 7]] * 40)
     found = share_interval(counts, SHARE)
     assert (found.low, found.high) == pytest.approx(proportion_confint(120, 400, method="beta"))
-
-
-def test_repeated_calls_bring_nothing_new():
+    # Repeated calls bring nothing new.
     once = np.array([[3, 7], [4, 6], [2, 8], [0, 10]])
     one, thrice = share_interval(once, SHARE), share_interval(3 * once, SHARE, information=1 / 3)
     assert (thrice.low, thrice.high, thrice.effective) == pytest.approx((one.low, one.high, one.effective))
@@ -164,17 +148,13 @@ def test_percentiles_are_widened_as_the_t_test_widens():
     for tasks in (5, 10, 30):
         z = stats.norm.ppf(0.5 + widened(0.95, tasks) / 2)
         assert z * np.sqrt((tasks - 1) / tasks) == pytest.approx(stats.t.ppf(0.975, tasks - 1))
-
-
-def test_dispersion_is_pearsons_chi_square_over_its_degrees_of_freedom():
+    # Dispersion is pearsons chi square over its degrees of freedom.
     counts = np.random.default_rng(1).integers(1, 20, (8, 3)).astype(float)
     found = stats.chi2_contingency(counts, correction=False)
     assert dispersion(counts) == pytest.approx(max(1.0, found.statistic / found.dof))
     assert dispersion(np.array([[3.0, 4.0]])) == 1.0
     assert dispersion(np.array([[3.0, 0.0], [4.0, 0.0]])) == 1.0
-
-
-def test_a_statistic_that_is_often_undefined_has_no_interval():
+    # A statistic that is often undefined has no interval.
     sums = np.array([[1.0, 0.0]] * 6 + [[0.0, 1.0]])
     assert boot().ends(sums, lambda s: np.where(s[1] > 0, s[0] / np.where(s[1] > 0, s[1], 1.0), np.nan)) is None
     assert boot().ends(sums[:4], lambda s: s[0]) is None
@@ -187,19 +167,8 @@ MERGED = {"abstain": "tie"}
 
 
 def answers(judge, verdicts, *, tasks=12, trial=1, prompt="tie-allowed"):
-    return [
-        PairCall(
-            pair=f"p{i // 2}",
-            condition="same_subset",
-            task=f"q{i // 2 % tasks}",
-            order=("uv", "vu")[i % 2],
-            verdict=verdict,
-            judge=judge,
-            trial=trial,
-            prompt=prompt,
-        )
-        for i, verdict in enumerate(verdicts)
-    ]
+    return [PairCall(pair=f"p{i // 2}", condition="same_subset", task=f"q{i // 2 % tasks}", order=("uv", "vu")[i % 2],
+        verdict=verdict, judge=judge, trial=trial, prompt=prompt) for i, verdict in enumerate(verdicts)]  # fmt: skip
 
 
 @pytest.mark.parametrize("tasks", [1, 3, 12, 40])
@@ -227,9 +196,7 @@ def test_the_order_of_the_judges_does_not_matter():
     rng = np.random.default_rng(2)
     a, b = (answers(name, rng.choice(WORDS[:3], 100).tolist()) for name in ("x", "y"))
     assert between_kappa(a, b, rng=np.random.default_rng(1)) == between_kappa(b, a, rng=np.random.default_rng(1))
-
-
-def test_only_common_calls_of_the_arm_count():
+    # Only common calls of the arm count.
     a = answers("a", ["1", "2", "tie", "1"]) + answers("a", ["1"], prompt="strict")
     b = answers("b", ["1", "2"]) + answers("b", ["2"], prompt="strict")
     found = between_kappa(a, b, rng=np.random.default_rng(1))
@@ -269,24 +236,18 @@ def test_judges_of_opposite_habits_can_prefer_the_same_texts():
     assert by_content(*calls).value == 1.0
     assert by_content(*calls).low is None
     assert between_kappa(*calls, rng=rng).high < 0.4
-
-
-def test_pairs_in_one_order_have_no_content():
+    # Pairs in one order have no content.
     a, b = (answers(name, ["1", "2", "1", "1"])[::2] for name in "ab")
     found = by_content(a, b)
     assert found.state == "not measured: no common pair in both orders with a usable verdict of both (0 common pairs)"
     assert between_kappa(a, b, rng=np.random.default_rng(1)).n == 2
     assert by_content(answers("a", ["1", "2"]), b).detail["common_pairs"] == 0
-
-
-def test_two_judges_that_always_say_one_thing_have_no_kappa():
+    # Two judges that always say one thing have no kappa.
     found = between_kappa(answers("a", ["1"] * 8), answers("b", ["1"] * 8), rng=np.random.default_rng(1))
     assert found.state == "undefined: both judges gave one answer to every common call"
     one_constant = between_kappa(answers("a", ["1"] * 8), answers("b", ["1", "2"] * 4), rng=np.random.default_rng(1))
     assert one_constant.value == 0.0
-
-
-def test_a_judge_is_not_compared_with_itself():
+    # A judge is not compared with itself.
     with pytest.raises(InputError, match="needs two judges"):
         between_kappa(answers("a", ["1"]), answers("a", ["2"]), rng=np.random.default_rng(1))
     with pytest.raises(InputError, match="task contradicts"):
@@ -333,13 +294,8 @@ def test_stability_is_the_mean_agreement_of_trial_pairs():
     same = [np.mean([x == y for x, y in zip(a, b, strict=True)]) for a, b in combinations(merged, 2)]
     assert found.value == pytest.approx(np.mean(same))
     assert (found.n, found.n_of, found.detail["trials"]) == (120, "questions", 3)
-    usable = [
-        pair
-        for a, b in combinations(merged, 2)
-        for x, y in zip(a, b, strict=True)
-        if "invalid" not in (x, y)
-        for pair in ((x, y), (y, x))
-    ]
+    usable = [pair for a, b in combinations(merged, 2) for x, y in zip(a, b, strict=True) if "invalid" not in (x, y)
+        for pair in ((x, y), (y, x))]  # fmt: skip
     assert found.detail["kappa"] == pytest.approx(cohen_kappa_score(*zip(*usable, strict=True)))
 
 
@@ -350,9 +306,7 @@ def test_questions_asked_once_are_counted_beside():
     assert found.low is None
     assert "no interval: one task" in found.method
     assert found.detail["kappa"] == 1.0
-
-
-def test_a_judge_that_always_ties_is_stable_and_has_no_kappa():
+    # A judge that always ties is stable and has no kappa.
     found = stability(answers("j", ["tie"] * 40) + answers("j", ["abstain"] * 40, trial=2))
     assert found.value == 1.0
     assert found.detail["kappa"] is None
@@ -372,18 +326,10 @@ def test_equation_7_holds_with_any_verdicts(pairs):
     assert d.raw_false_preference == pytest.approx(d.stable + d.positional + d.one_sided / 2 + d.other)
     calls = [verdict for pair in pairs for verdict in pair]
     assert d.raw_false_preference == pytest.approx(sum(verdict in "12" for verdict in calls) / len(calls))
-
-
-@given(verdict_pairs)
-def test_the_shares_of_pairs_make_one(pairs):
-    d = decompose(*zip(*pairs, strict=True))
+    # The shares of pairs make one.
     assert d.stable + d.positional + d.one_sided + d.no_preference + d.other_pairs == pytest.approx(1)
     assert d.n_pairs == len(pairs)
-
-
-@given(verdict_pairs)
-def test_pairs_with_an_invalid_call_are_other_and_nothing_else(pairs):
-    d = decompose(*zip(*pairs, strict=True))
+    # Pairs with an invalid call are other and nothing else.
     assert d.other_pairs == pytest.approx(sum("invalid" in pair for pair in pairs) / len(pairs))
     assert 0 <= d.other <= d.other_pairs / 2
 
@@ -400,18 +346,10 @@ def test_without_invalid_calls_nothing_is_left_over(pairs):
 def test_showing_the_other_order_first_changes_nothing(pairs):
     first, second = zip(*pairs, strict=True)
     assert decompose(first, second) == decompose(second, first)
-
-
-@given(verdict_pairs)
-def test_renaming_the_contents_changes_nothing(pairs):
-    """Calling u v and v u swaps which call is the first of the pair, and no verdict: it names a slot."""
-    first, second = zip(*pairs, strict=True)
+    # Calling u v and v u swaps which call is the first of the pair, and no verdict: it names a slot.
     renamed = [(b, a) for a, b in pairs]
     assert decompose(*zip(*renamed, strict=True)) == decompose(first, second)
-
-
-@given(verdict_pairs)
-def test_numbering_the_slots_the_other_way_changes_nothing(pairs):
+    # Numbering the slots the other way changes nothing.
     mirrored = [tuple(SWAP.get(verdict, verdict) for verdict in pair) for pair in pairs]
     assert decompose(*zip(*mirrored, strict=True)) == decompose(*zip(*pairs, strict=True))
 
@@ -424,10 +362,7 @@ def test_slot_and_content_mean_opposite_things(pairs):
     by_content = decompose(first, [SWAP.get(verdict, verdict) for verdict in second])
     assert (by_content.stable, by_content.positional) == (by_slot.positional, by_slot.stable)
     assert (by_content.one_sided, by_content.no_preference) == (by_slot.one_sided, by_slot.no_preference)
-
-
-@given(clean_pairs)
-def test_a_tie_and_an_abstention_are_the_same(pairs):
+    # A tie and an abstention are the same.
     tied = [tuple("tie" if verdict == "abstain" else verdict for verdict in pair) for pair in pairs]
     assert decompose(*zip(*tied, strict=True)) == decompose(*zip(*pairs, strict=True))
 
@@ -443,9 +378,7 @@ def test_every_two_verdicts_have_one_class():
     assert {words["invalid", b] for b in ("tie", "abstain", "invalid")} == {"other, no preference"}
     for (a, b), word in words.items():
         assert PREFERENCES[CLASSES.index(word)] == ((a in "12") + (b in "12")) / 2
-
-
-def test_what_is_wrong_is_named_all_at_once():
+    # What is wrong is named all at once.
     with pytest.raises(InputError, match=r"4 problems") as caught:
         decompose(["1", "A", ""], ["tie", "3"])
     assert [str(problem)[:9] for problem in caught.value.problems] == [
@@ -501,10 +434,7 @@ def test_columns_give_what_the_definition_gives(log):
         [sum((j, v) == (judge, verdict) for j, v in zip(log[0], log[3], strict=True)) for verdict in range(5)]
         for judge in range(max(log[0]) + 1)
     ]
-
-
-@given(logs())
-def test_sorting_gives_what_the_table_gives(log):
+    # Sorting gives what the table gives.
     dense = decompose_arrays(*log)
     limit = arrays_module._DENSE
     arrays_module._DENSE = 0
@@ -572,15 +502,13 @@ GOOD = ([0, 0], [0, 0], [0, 1], [0, 2], [0, 0])
     ("column", "value", "message"),
     [
         (3, [0, 5], "verdict_codes: codes must be 0..4 .first that is not: 5, row 1."),
-        (2, [0, 2], "order_codes: codes must be 0..1"),
-        (0, [0, -1], "judge_codes: codes must be at least 0"),
+        (2, [0, 2], "order_codes: codes must be 0..1"), (0, [0, -1], "judge_codes: codes must be at least 0"),
         (0, [0, 0, 0], "must be equally long .got 2, 3."),
         (0, [0.0, 0.0], "judge_codes: must be one axis of whole numbers"),
-        (0, [], "judge_codes: must be one axis of whole numbers"),
-        (2, [0, 0], "rows 1: asked before"),
+        (0, [], "judge_codes: must be one axis of whole numbers"), (2, [0, 0], "rows 1: asked before"),
         (4, [0, 1], "rows 0: task contradicts"),
     ],
-)
+)  # fmt: skip
 def test_columns_that_make_no_sense_are_refused(column, value, message):
     columns = list(GOOD)
     columns[column] = value

@@ -12,18 +12,12 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep
 
+# isort: off
 from assaymark.errors import InputError
 from assaymark.metrology.datasheet import (
-    NON_CLAIMS,
-    RULES,
-    Datasheet,
-    anchored_calls,
-    compare,
-    datasheet_of,
-    difference_interval,
-    limit_measurements,
+    NON_CLAIMS, RULES, Datasheet, anchored_calls, compare, datasheet_of, difference_interval, limit_measurements,
     sketch,
-)
+)  # fmt: skip
 from assaymark.protocol import parse_study
 from assaymark.records import Measurement, canonical_json, parse
 
@@ -54,24 +48,20 @@ def drifts(found):
     return {m.labels["of"]: m for m in found if m.name == "drift"}
 
 
-def test_it_comes_back_from_json_as_it_went(sheet):
+def test_it_comes_back_from_json_as_it_went(sheet, calls):
     text = canonical_json(sheet)
     again = parse(Datasheet, text)
     assert again == parse(Datasheet, canonical_json(again))
     assert canonical_json(again) == text
     assert [m.id for m in again.measurements] == [m.id for m in sheet.measurements]
     assert [m.value for m in again.measurements] == [m.value for m in sheet.measurements]
-
-
-def test_unknown_keys_and_wrong_types_are_refused(sheet):
+    # Unknown keys and wrong types are refused.
     plain = json.loads(canonical_json(sheet))
     with pytest.raises(InputError, match="colour"):
         parse(Datasheet, json.dumps(plain | {"colour": "red"}))
     with pytest.raises(InputError, match="source"):
         parse(Datasheet, json.dumps(plain | {"source": "memory"}))
-
-
-def test_it_says_what_was_run(sheet, calls):
+    # It says what was run.
     assert (sheet.judge, sheet.model, sheet.source) == ("j", "reference/j", "run")
     assert sheet.arms == ("tie-allowed", "strict")
     invalid = sum(call.verdict == "invalid" for call in calls)
@@ -79,14 +69,10 @@ def test_it_says_what_was_run(sheet, calls):
     assert sheet.tasks == 10
     assert sheet.sketch == tuple(chip.text for chip in sketch(sheet.measurements))
     assert sheet.non_claims
-
-
-def test_kept_calls_come_back(sheet, calls):
+    # Kept calls come back.
     assert set(anchored_calls(sheet)) == set(calls)
     assert anchored_calls(sheet_of(calls, keep_calls=False)) == ()
-
-
-def test_kept_calls_that_cannot_be_read_are_named(sheet):
+    # Kept calls that cannot be read are named.
     broken = replace(
         sheet, anchors={"v0|uv|tie-allowed|1": "1", "v0|uw|tie-allowed|1": "1", "gone|uv|x|1": "2", "": "tie"}
     )
@@ -94,26 +80,21 @@ def test_kept_calls_that_cannot_be_read_are_named(sheet):
         anchored_calls(broken)
 
 
-def test_a_prompt_with_a_bar_cannot_be_kept(calls):
+def test_a_prompt_with_a_bar_cannot_be_kept(calls, sheet):
     barred = [replace(call, prompt="a|b") for call in calls if call.prompt == "strict"]
     with pytest.raises(InputError, match="must not contain"):
         sheet_of(barred)
     assert sheet_of(barred, keep_calls=False).arms == ("a|b",)
     named = [replace(call, pair=f"a|{call.pair}") for call in calls]
     assert set(anchored_calls(sheet_of(named))) == set(named)
-
-
-def test_an_instrument_compared_with_itself_is_the_same(sheet):
+    # An instrument compared with itself is the same.
     found = compare(sheet, sheet)
     assert verdict_of(found) == "same instrument"
     assert found[-1].value == 0.0
     assert all(m.value == 0 and m.low < 0 < m.high for m in drifts(found).values())
     assert found[-1].detail["widest"] > 0
     assert found[-1].n == len(drifts(found))
-
-
-def test_a_shift_is_found_question_by_question(sheet, calls):
-    """Every fourth vacuum tie is now a choice of slot 1; nothing else changed."""
+    # Every fourth vacuum tie is now a choice of slot 1; nothing else changed.
     ties = [i for i, call in enumerate(calls) if call.condition == "vacuum" and call.verdict == "tie"][::4]
     later = sheet_of([replace(call, verdict="1") if i in ties else call for i, call in enumerate(calls)])
     found = compare(sheet, later)
@@ -142,9 +123,7 @@ def test_every_compared_quantity_is_the_change_of_its_measurement(sheet, draw, p
         assert (m.detail["old"], m.detail["new"]) == pytest.approx(
             (counted[of].detail["old"], counted[of].detail["new"])
         )
-
-
-def test_from_counts_it_is_fishers_test_and_newcombes_interval(sheet, draw, planted):
+    # From counts it is fishers test and newcombes interval.
     later = sheet_of(draw(np.random.default_rng(22), planted(vacuum=0.4)), keep_calls=False)
     m = drifts(compare(sheet, later))["dark_current"]
     sizes = [
@@ -176,12 +155,11 @@ def test_shifts_are_adjusted_over_all_quantities(sheet, draw, planted):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"manifest": "other"}, "the texts differ"),
-        ({"manifest": ""}, "the texts differ"),
+        ({"manifest": "other"}, "the texts differ"), ({"manifest": ""}, "the texts differ"),
         ({"prompts": {"tie-allowed": "q"}}, "the prompt differs: tie-allowed"),
         ({"arms": ("else",)}, "no prompt was used in both"),
     ],
-)
+)  # fmt: skip
 def test_other_texts_or_prompts_are_not_comparable(sheet, change, reason):
     (found,) = compare(sheet, replace(sheet, **change))
     assert verdict_of([found]) == "not comparable"
@@ -197,9 +175,7 @@ def test_logs_are_comparable_only_by_common_pairs(sheet, calls):
     pair = "same_subset0"
     turned = replace(log, pairs={**log.pairs, pair: replace(log.pairs[pair], task="elsewhere")})
     assert "pairs of the same name are different pairs, such as same_subset0" in compare(log, turned)[0].state
-
-
-def test_nothing_in_common_is_not_comparable(sheet):
+    # Nothing in common is not comparable.
     empty = replace(sheet, anchors={}, pairs={}, measurements=())
     assert "no quantity was measured in both" in compare(sheet, empty)[0].state
 
@@ -238,18 +214,11 @@ def test_vacuum(share, word):
 @pytest.mark.parametrize(
     ("raw", "stable", "positional", "word"),
     [
-        (0.26, 0.0, 0.083, "quiet"),
-        (0.33, 0.1, 0.1, "quiet"),
-        (0.34, 0.1, 0.1, "mixed"),
-        (0.5, 0.05, 0.05, "mixed"),
-        (0.43, 0.1, 0.233, "position-led"),
-        (1.0, 0.033, 0.967, "position-led"),
-        (0.4, 0.1, 0.2, "position-led"),
-        (0.4, 0.11, 0.2, "mixed"),
-        (0.4, 0.3, 0.05, "wording-led"),
-        (0.99, 0.45, 0.533, "mixed"),
+        (0.26, 0.0, 0.083, "quiet"), (0.33, 0.1, 0.1, "quiet"), (0.34, 0.1, 0.1, "mixed"), (0.5, 0.05, 0.05, "mixed"),
+        (0.43, 0.1, 0.233, "position-led"), (1.0, 0.033, 0.967, "position-led"), (0.4, 0.1, 0.2, "position-led"),
+        (0.4, 0.11, 0.2, "mixed"), (0.4, 0.3, 0.05, "wording-led"), (0.99, 0.45, 0.533, "mixed"),
     ],
-)
+)  # fmt: skip
 def test_equal_texts(raw, stable, positional, word):
     assert outcome("equal texts", equal_texts(raw, stable, positional)) == word
 
@@ -257,15 +226,11 @@ def test_equal_texts(raw, stable, positional, word):
 @pytest.mark.parametrize(
     ("value", "censored", "word"),
     [
-        (0.83, None, "sensitive below one requirement"),
-        (0.5, "left", "sensitive below one requirement"),
-        (1.0, "left", "sensitive at one requirement"),
-        (1.0, None, "sensitive at one requirement"),
-        (1.2, None, "needs 2 requirements"),
-        (4.0, None, "needs 4 requirements"),
-        (5.0, "right", "insensitive"),
+        (0.83, None, "sensitive below one requirement"), (0.5, "left", "sensitive below one requirement"),
+        (1.0, "left", "sensitive at one requirement"), (1.0, None, "sensitive at one requirement"),
+        (1.2, None, "needs 2 requirements"), (4.0, None, "needs 4 requirements"), (5.0, "right", "insensitive"),
     ],
-)
+)  # fmt: skip
 def test_target(value, censored, word):
     assert outcome("target", [measurement("threshold", value, detail={"censored": censored})]) == word
 
@@ -282,17 +247,14 @@ def strict_arm(shift, *, accuracy=(1.0, 1.0), largest=(1.0, 1.0)):
 @pytest.mark.parametrize(
     ("measurements", "word"),
     [
-        (strict_arm(0.26), "moves the criterion"),
-        (strict_arm(-0.26), "moves the criterion"),
-        (strict_arm(0.04), "no effect"),
-        (strict_arm(0.26, accuracy=(0.95, 0.90)), "moves the criterion"),
+        (strict_arm(0.26), "moves the criterion"), (strict_arm(-0.26), "moves the criterion"),
+        (strict_arm(0.04), "no effect"), (strict_arm(0.26, accuracy=(0.95, 0.90)), "moves the criterion"),
         (strict_arm(0.26, accuracy=(0.95, 0.89)), "costs resolution"),
         (strict_arm(0.26, largest=(1.0, 0.9)), "moves the criterion"),
         (strict_arm(0.26, largest=(1.0, 0.85)), "costs resolution"),
-        (strict_arm(0.01, largest=(1.0, 0.85)), "costs resolution"),
-        (strict_arm(None), "not measured"),
+        (strict_arm(0.01, largest=(1.0, 0.85)), "costs resolution"), (strict_arm(None), "not measured"),
     ],
-)
+)  # fmt: skip
 def test_strict_prompt(measurements, word):
     assert outcome("strict prompt", measurements) == word
 
@@ -300,9 +262,7 @@ def test_strict_prompt(measurements, word):
 def test_an_axis_without_its_measurements_is_not_measured():
     assert [chip.outcome for chip in sketch([])] == ["not measured"] * 4
     assert outcome("equal texts", equal_texts(0.5, None, None)) == "not measured"
-
-
-def test_every_chip_carries_its_rule_and_what_it_rests_on():
+    # Every chip carries its rule and what it rests on.
     measurements = [measurement("dark_current", 0.0), *equal_texts(0.2, 0.0, 0.1)]
     chips = sketch(measurements)
     assert [chip.axis for chip in chips] == list(RULES)
@@ -312,13 +272,9 @@ def test_every_chip_carries_its_rule_and_what_it_rests_on():
         assert chip.outcome == "not measured" or chip.basis
         assert set(chip.basis) <= {m.id for m in measurements}
         assert chip.outcome == "not measured" or chip.outcome in chip.rule
-
-
-def test_the_only_arm_of_a_log_is_sketched():
+    # The only arm of a log is sketched.
     assert outcome("vacuum", [measurement("dark_current", 0.5, "theirs")]) == "leaky"
-
-
-def test_what_is_not_claimed_is_said_in_sentences():
+    # What is not claimed is said in sentences.
     assert len(set(NON_CLAIMS)) == len(NON_CLAIMS) >= 5
     assert all(claim.startswith("That ") and claim.endswith(".") for claim in NON_CLAIMS)
 
@@ -366,19 +322,16 @@ def gate(limits: str, one: Datasheet | None):
     [
         ("dark_current = 0.05", {"dark_current": 0.05}, []),
         ("dark_current = 0.05", {"dark_current": 0.06}, ["dark_current 0.06, at most 0.05"]),
-        ("slope = 0.2", {"slope": 0.2}, []),
-        ("slope = 0.2", {"slope": 0.1}, ["slope 0.10, at least 0.2"]),
-        ("verbosity = 0.15", {"verbosity": -0.15}, []),
-        ("verbosity = 0", {"verbosity": 0.0}, []),
+        ("slope = 0.2", {"slope": 0.2}, []), ("slope = 0.2", {"slope": 0.1}, ["slope 0.10, at least 0.2"]),
+        ("verbosity = 0.15", {"verbosity": -0.15}, []), ("verbosity = 0", {"verbosity": 0.0}, []),
         ("verbosity = 0.15", {"verbosity": 0.27}, ["verbosity 0.27 points per 100 words, at most 0.15"]),
         ("verbosity = 0.15", {"verbosity": -0.27}, []),
         ("verbosity = 0.15", {"slope": 0.3}, ["verbosity not measured, at most 0.15"]),
-        ("threshold = 5", {"threshold": 4.0}, []),
-        ("threshold = 5", {"threshold": 5.0}, ["threshold > 5, at most 5"]),
+        ("threshold = 5", {"threshold": 4.0}, []), ("threshold = 5", {"threshold": 5.0}, ["threshold > 5, at most 5"]),
         ("vacuum_score = 2", {"vacuum_score": None}, ["vacuum_score undefined: no calls, at most 2"]),
         ("positional = 0.1\nslope = 0.2", {"slope": 0.5}, ["positional not measured, at most 0.1"]),
     ],
-)
+)  # fmt: skip
 def test_each_limit_is_held_against_its_own_measurement(limits, values, failed):
     found = gate(limits, limits_sheet(**values))
     assert found.detail["failed"] == failed
@@ -390,9 +343,7 @@ def test_a_judge_without_a_datasheet_or_with_one_of_another_model_has_a_state():
     other = limits_sheet(slope=1.0)
     other = Datasheet(**{**{f: getattr(other, f) for f in other.__dataclass_fields__}, "model": "m/other"})
     assert gate("slope = 0.1", other).state == "not measured: of another model"
-
-
-def test_people_have_no_datasheet_and_no_plan_asks_for_nothing():
+    # People have no datasheet and no plan asks for nothing.
     assert [m.labels["judge"] for m in limit_measurements({}, study("slope = 0.1"))] == ["j"]
     with pytest.raises(InputError, match="demanded without a limit"):
         study('on_failure = "no-claim"')

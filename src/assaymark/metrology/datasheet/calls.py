@@ -183,10 +183,8 @@ _CONTENT = np.array(
 @dataclass(frozen=True, slots=True)
 class VerdictCounts:
     """What the verdicts of J judges come to in G tasks.
-
     ``pairs`` [J, G, 7] counts pairs by class (`CLASSES`), ``calls`` [J, G, 5] all calls by verdict (`VERDICTS`), and
-    ``incomplete`` [J] the pairs seen in one order only, which have no class.
-    """
+    ``incomplete`` [J] the pairs seen in one order only, which have no class."""
 
     pairs: Ints
     calls: Ints
@@ -196,9 +194,7 @@ class VerdictCounts:
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """How two judges answered the same calls: ``tables`` [G, 4, 4] of outcomes (`OUTCOMES`), by task.
-
-    By content the first two outcomes are the contents u and v, and the units are pairs.
-    """
+    By content the first two outcomes are the contents u and v, and the units are pairs."""
 
     first: int
     second: int
@@ -330,11 +326,9 @@ _CONDITIONS: Final[tuple[str, ...]] = get_args(PairCondition)
 @dataclass(frozen=True, slots=True)
 class CallTable:
     """The calls of one judge, one row per call, as codes.
-
     ``better`` is the slot (0 or 1) in which the better text stood, -1 where neither is better, and 2 where a truth says
     that they tie; ``pair`` numbers pairs,
-    ``order`` is 0 for u in slot 1. ``digest`` is a short hash of all calls, whatever their sequence.
-    """
+    ``order`` is 0 for u in slot 1. ``digest`` is a short hash of all calls, whatever their sequence."""
 
     judge: str
     tasks: tuple[str, ...]

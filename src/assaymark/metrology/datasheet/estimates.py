@@ -13,30 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+# isort: off
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.datasheet.calls import (
-    BASE,
-    CLASSES,
-    CODES,
-    NO_PREFERENCE,
-    ONE_SIDED,
-    OTHER_NONE,
-    OTHER_PREFERENCE,
-    OUTCOME_OF,
-    OUTCOMES,
-    POSITIONAL_1,
-    POSITIONAL_2,
-    PREFERENCES,
-    STABLE,
-    VERDICTS,
-    CallTable,
-    VerdictCounts,
-    agreement_arrays,
-    call_table,
+    BASE, CLASSES, CODES, NO_PREFERENCE, ONE_SIDED, OTHER_NONE, OTHER_PREFERENCE, OUTCOME_OF, OUTCOMES, POSITIONAL_1,
+    POSITIONAL_2, PREFERENCES, STABLE, VERDICTS, CallTable, VerdictCounts, agreement_arrays, call_table,
     decomposition_of,
-)
+)  # fmt: skip
 from assaymark.metrology.estimates import jackknife_estimate, jackknife_se, number
 from assaymark.quantiles import t_quantile, wilson_ends
 from assaymark.records import JSON, Measurement, PairCall
@@ -82,10 +67,8 @@ class ShareInterval:
 @dataclass(frozen=True, slots=True)
 class TaskBootstrap:
     """Draws of tasks with replacement, shared by all statistics over the same number of tasks.
-
     Ends are percentiles taken further out than the level says, by the factor sqrt(G/(G-1)) and Student's t on G-1
-    degrees of freedom in place of the normal (Hesterberg 2015): plain percentiles are too narrow for few tasks.
-    """
+    degrees of freedom in place of the normal (Hesterberg 2015): plain percentiles are too narrow for few tasks."""
 
     rng: np.random.Generator
     level: float = 0.95
@@ -259,9 +242,7 @@ class Estimator:
 @dataclass(frozen=True, slots=True)
 class KappaInterval:
     """Cohen's kappa, or None where it is undefined, with its jackknife ends and their method.
-
-    ``bootstrap`` are the ends of a task-cluster bootstrap, or None.
-    """
+    ``bootstrap`` are the ends of a task-cluster bootstrap, or None."""
 
     value: float | None
     ends: Ends | None
@@ -287,10 +268,8 @@ def between_kappa(
         (found,) = agreement_arrays(
             [judges.index(call.judge) for call in chosen],
             [2 * pairs[call.pair, call.trial] + (call.order == "vu") for call in chosen],
-            [CODES[call.verdict] for call in chosen],
-            [tasks[call.task] for call in chosen],
-            content=content,
-        )
+            [CODES[call.verdict] for call in chosen], [tasks[call.task] for call in chosen], content=content,
+        )  # fmt: skip
         counts = found.tables
     inputs = "+".join(table.digest for table in tables)
     labels = {"a": judges[0], "b": judges[1]}

@@ -18,17 +18,8 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.contrasts import cluster_t
+from assaymark.metrology.datasheet import estimates
 from assaymark.metrology.datasheet.calls import BASE, STRICT, VERDICTS, CallTable
-from assaymark.metrology.datasheet.estimates import (
-    CALLS,
-    ENOUGH_TASKS,
-    LEAST_PAIRS,
-    LEAST_TASKS,
-    Estimator,
-    TaskBootstrap,
-    dispersion,
-    verdicts_of,
-)
 from assaymark.protocol import SCALE, Scale
 from assaymark.quantiles import normal_quantile
 from assaymark.records import JSON, Measurement
@@ -209,16 +200,6 @@ def d_primes(counts: Floats) -> Floats:
     return np.asarray(special.ndtri((hits + 0.5) / (signals + 1)) - special.ndtri((false_alarms + 0.5) / (noises + 1)))
 
 
-def d_prime_error(counts: Floats) -> float:
-    """Standard error of d' from counts [4] for independent calls (Gourevitch and Galanter 1967, Psychometrika 32)."""
-    variance = 0.0
-    for hits, calls in (counts[:2], counts[2:]):
-        share = (hits + 0.5) / (calls + 1)
-        density = np.exp(-0.5 * special.ndtri(share) ** 2) / np.sqrt(2 * np.pi)
-        variance += share * (1 - share) / (calls * density**2)
-    return float(np.sqrt(variance))
-
-
 TARGET: Final = 0.75
 """The share of calls that must choose the better text at the detection threshold."""
 
@@ -232,7 +213,7 @@ def step_label(delta: float) -> str:
     return f"{delta:g}"
 
 
-def ladder_measurements(table: CallTable, recorder: Estimator, prompt: str) -> Iterator[Measurement]:
+def ladder_measurements(table: CallTable, recorder: estimates.Estimator, prompt: str) -> Iterator[Measurement]:
     """Everything an arm says about the quality ladder: rates and d' at each step, and the detection threshold."""
     steps = table.steps(prompt)
     for delta in steps:
@@ -244,7 +225,7 @@ def ladder_measurements(table: CallTable, recorder: Estimator, prompt: str) -> I
     yield _threshold(table, recorder, prompt, steps)
 
 
-def criterion_measurements(table: CallTable, recorder: Estimator) -> Iterator[Measurement]:
+def criterion_measurements(table: CallTable, recorder: estimates.Estimator) -> Iterator[Measurement]:
     """How far the strict prompt moves the tie rate, on the questions that both arms were asked (eq. 11)."""
     if STRICT not in table.arms or BASE not in table.arms:
         gone = "strict" if STRICT not in table.arms else "base"
@@ -260,14 +241,14 @@ def criterion_measurements(table: CallTable, recorder: Estimator) -> Iterator[Me
             yield _shift(table, recorder, condition, None)
 
 
-def _step(table: CallTable, recorder: Estimator, prompt: str, delta: float) -> Iterator[Measurement]:
+def _step(table: CallTable, recorder: estimates.Estimator, prompt: str, delta: float) -> Iterator[Measurement]:
     """The rates at one step; right, tied, wrong and unusable calls make up all of them."""
     labels = {"prompt": prompt, "delta": step_label(delta)}
     rows = table.where(prompt, condition="ladder", delta=delta)
     verdict, questions = table.verdict[rows], table.questions(rows)
     right, decided = verdict == table.better[rows], verdict < 2
     tied = (verdict >= 2) & (verdict != VERDICTS.index("invalid"))
-    detail = verdicts_of(verdict)
+    detail = estimates.verdicts_of(verdict)
     for name, hit, what in (
         ("sensitivity", right, "calls that chose the better text; ties count as misses"),
         ("tie_rate", tied, "calls without a preference (tie or abstention)"),
@@ -304,12 +285,14 @@ def _step(table: CallTable, recorder: Estimator, prompt: str, delta: float) -> I
         return
     ends, method = _d_prime_ends(sums, recorder, questions / rows.size)
     yield recorder.number(
-        "d_prime", labels, float(d_primes(counts)), (usable.sum(), CALLS),
+        "d_prime", labels, float(d_primes(counts)), (usable.sum(), estimates.CALLS),
         f"z(hits) - z(false alarms), log-linear, {method}", "ok", about, ends, unit="standard deviations",
     )  # fmt: skip
 
 
-def _d_prime_ends(sums: Floats, recorder: Estimator, information: float) -> tuple[tuple[float, float] | None, str]:
+def _d_prime_ends(
+    sums: Floats, recorder: estimates.Estimator, information: float
+) -> tuple[tuple[float, float] | None, str]:
     """Task-cluster bootstrap of d' where no count is near its edge, else the delta method; nothing at ceiling."""
     counts = sums.sum(axis=0)
     yes, no = counts[[0, 2]], counts[[1, 3]] - counts[[0, 2]]
@@ -317,16 +300,27 @@ def _d_prime_ends(sums: Floats, recorder: Estimator, information: float) -> tupl
         return None, "no interval at ceiling: the correction sets the value"
     tasks = sums.shape[0]
     ends = recorder.bootstrap.ends(sums, d_primes)
-    if ends is not None and tasks >= ENOUGH_TASKS and min(yes.min(), no.min()) * information >= LEAST_PAIRS:
+    if (
+        ends is not None
+        and tasks >= estimates.ENOUGH_TASKS
+        and min(yes.min(), no.min()) * information >= estimates.LEAST_PAIRS
+    ):
         return ends, recorder.bootstrap.words(tasks)
     kinds = [np.stack([sums[:, k], sums[:, k + 1] - sums[:, k]], axis=1) for k in (0, 2)]
-    spread = max(dispersion(kind * information) for kind in kinds)
-    half = normal_quantile(0.5 + recorder.level / 2) * d_prime_error(counts) * np.sqrt(spread / information)
+    spread = max(estimates.dispersion(kind * information) for kind in kinds)
+    # Standard error of d' for independent calls (Gourevitch and Galanter 1967, Psychometrika 32).
+    variance = 0.0
+    for hits, calls in (counts[:2], counts[2:]):
+        share = (hits + 0.5) / (calls + 1)
+        density = np.exp(-0.5 * special.ndtri(share) ** 2) / np.sqrt(2 * np.pi)
+        variance += share * (1 - share) / (calls * density**2)
+    error = float(np.sqrt(variance))
+    half = normal_quantile(0.5 + recorder.level / 2) * error * np.sqrt(spread / information)
     value = float(d_primes(counts))
     return (float(value - half), float(value + half)), f"delta method, dispersion {spread:.2f} over {tasks} tasks"
 
 
-def _threshold(table: CallTable, recorder: Estimator, prompt: str, steps: list[float]) -> Measurement:
+def _threshold(table: CallTable, recorder: estimates.Estimator, prompt: str, steps: list[float]) -> Measurement:
     """The 75 % detection threshold with its censoring, and what resamples of tasks make of it."""
     labels, rows = {"prompt": prompt}, table.where(prompt, condition="ladder")
     few = f"not measured: the ladder under {prompt} has the steps {', '.join(map(step_label, steps))} only"
@@ -345,11 +339,8 @@ def _threshold(table: CallTable, recorder: Estimator, prompt: str, steps: list[f
     np.add.at(hits, (table.task[rows], place), table.verdict[rows] == table.better[rows])
     present = calls.sum(axis=1) > 0
     sums, grid, width, tasks = (
-        np.concatenate([hits, calls], axis=1)[present],
-        np.array(steps),
-        len(steps),
-        present.sum(),
-    )
+        np.concatenate([hits, calls], axis=1)[present], np.array(steps), len(steps), present.sum(),
+    )  # fmt: skip
     fit = isotonic(hits.sum(axis=0), calls.sum(axis=0))
     value, code = thresholds(fit, grid, target=TARGET)
     found = Threshold(float(value), censored_of(int(code)))
@@ -360,7 +351,7 @@ def _threshold(table: CallTable, recorder: Estimator, prompt: str, steps: list[f
     # Ends over tasks, as bounds where resamples beyond them were censored, and the share of those on each side.
     share: dict[str, float] | None = None
     words: list[str | None] = [None, None]
-    why = "too few tasks" if tasks < LEAST_TASKS else "every resample gave the same threshold"
+    why = "too few tasks" if tasks < estimates.LEAST_TASKS else "every resample gave the same threshold"
     method = f"no interval: {why}"
     ends = recorder.bootstrap.ends(sums, lambda totals: both(totals)[0])
     if ends is not None:
@@ -375,13 +366,13 @@ def _threshold(table: CallTable, recorder: Estimator, prompt: str, steps: list[f
         "knots": [[delta, p] for delta, p in zip(steps, fit.tolist(), strict=True)], "resamples_censored": share,
     }  # fmt: skip
     return recorder.number(
-        "threshold", labels, found.value, (rows.size, CALLS),
+        "threshold", labels, found.value, (rows.size, estimates.CALLS),
         f"isotonic fit, linear between steps, first reach of {TARGET:g}; {method}", "ok", detail, ends,
         unit="requirements",
     )  # fmt: skip
 
 
-def _shift(table: CallTable, recorder: Estimator, condition: str, delta: float | None) -> Measurement:
+def _shift(table: CallTable, recorder: estimates.Estimator, condition: str, delta: float | None) -> Measurement:
     """Tie rate under the strict prompt minus tie rate under the base prompt, on common questions."""
     labels = {"condition": condition, **({} if delta is None else {"delta": step_label(delta)})}
     arms = [table.where(prompt, condition, delta=delta) for prompt in (BASE, STRICT)]
@@ -443,7 +434,7 @@ def pointwise_measurements(
     rng: np.random.Generator, scale: Scale = SCALE,
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """What a rubric judge gives to nothing, for each requirement met, and for length alone."""
-    recorder = Estimator(judge, TaskBootstrap(rng, checks.probability(_CALLER, "level", level)))
+    recorder = estimates.Estimator(judge, estimates.TaskBootstrap(rng, checks.probability(_CALLER, "level", level)))
     nothing = checks.array(_CALLER, "vacuum_scores", vacuum_scores)
 
     def missing(name: str, state: str, n_of: str = "tasks", detail: dict[str, JSON] | None = None) -> Measurement:
@@ -530,10 +521,8 @@ def _earned(
     rates = 100 * gained / spent
     if pairs:
         detail |= {
-            "pairs": len(pairs),
-            "difference": float(np.mean([longer[key] - base[key] for key in pairs])),
+            "pairs": len(pairs), "difference": float(np.mean([longer[key] - base[key] for key in pairs])),
             "tokens_added": float(np.mean([more[key] for key in pairs])),
-            "at_ends": sum(longer[key] == base[key] and base[key] in scale for key in pairs),
-            "rates": rates.tolist(),
-        }
+            "at_ends": sum(longer[key] == base[key] and base[key] in scale for key in pairs), "rates": rates.tolist(),
+        }  # fmt: skip
     return rates, names, detail

@@ -10,50 +10,28 @@ from typing import Final, Literal, Protocol
 
 import numpy as np
 
+# isort: off
 from assaymark.errors import InputError, Problem
 from assaymark.metrology import checks
 from assaymark.metrology.contrasts import cluster_t, holm
+from assaymark.metrology.datasheet import estimates
 from assaymark.metrology.datasheet.calls import BASE, CLASSES, STRICT, CallTable, call_table, key_of, pair_class
-from assaymark.metrology.datasheet.estimates import (
-    EQUAL,
-    Ends,
-    Estimator,
-    TaskBootstrap,
-    delta0_measurements,
-    filler_measurement,
-    invalid_measurement,
-    reasons_of,
-    stability_measurement,
-    truth_measurements,
-    vacuum_measurements,
-)
-from assaymark.metrology.datasheet.ladder import criterion_measurements, ladder_measurements, step_label
+from assaymark.metrology.datasheet.ladder import criterion_measurements, ladder_measurements
 from assaymark.metrology.estimates import number
 from assaymark.notebook import Heading, Note, Part, Shown, parts_of
 from assaymark.protocol import DatasheetLimits, JudgeSpec
 from assaymark.quantiles import wilson_ends
 from assaymark.records import (
-    AGGREGATE,
-    JSON,
-    Measurement,
-    PairCall,
-    PairCondition,
-    Rows,
-    SlotVerdict,
-    measurement_id,
-    record,
-)
+    AGGREGATE, JSON, Measurement, PairCall, PairCondition, Rows, SlotVerdict, measurement_id, record
+)  # fmt: skip
 from assaymark.text import clean, count
-
-# Every measurement of one judge's datasheet from its calls.
 
 
 def datasheet_measurements(
     calls: Sequence[PairCall], level: float = 0.95, *, rng: np.random.Generator
 ) -> tuple[Measurement, ...]:
     """Measure one judge as an instrument (Judge Datasheet, Algorithm 1)."""
-    table = call_table(calls)
-    return table_measurements(table, level, rng=rng, reasons=reasons_of(calls))
+    return table_measurements(call_table(calls), level, rng=rng, reasons=estimates.reasons_of(calls))
 
 
 def table_measurements(
@@ -62,18 +40,16 @@ def table_measurements(
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """`datasheet_measurements` of columns that are known to be good, for logs too long to hold as records."""
     checks.probability("datasheet_measurements", "level", level)
-    recorder = Estimator(table.judge, TaskBootstrap(rng, level), table.digest)
+    made = estimates.Estimator(table.judge, estimates.TaskBootstrap(rng, level), table.digest)
     found: list[Measurement] = []
     for prompt in table.arms:
-        found.extend(vacuum_measurements(table, recorder, prompt))
-        found.extend(delta0_measurements(table, recorder, prompt))
-        found.extend(truth_measurements(table, recorder, prompt))
-        found.extend(ladder_measurements(table, recorder, prompt))
-        found.append(filler_measurement(table, recorder, prompt))
-        found.append(invalid_measurement(table, recorder, prompt, (reasons or {}).get(prompt, {})))
-    found.extend(criterion_measurements(table, recorder))
-    found.append(stability_measurement(table, recorder))
-    return tuple(found)
+        for measurements in (estimates.vacuum_measurements, estimates.delta0_measurements,
+                             estimates.truth_measurements, ladder_measurements):  # fmt: skip
+            found += measurements(table, made, prompt)
+        found.append(estimates.filler_measurement(table, made, prompt))
+        found.append(estimates.invalid_measurement(table, made, prompt, (reasons or {}).get(prompt, {})))
+    found += criterion_measurements(table, made)
+    return (*found, estimates.stability_measurement(table, made))
 
 
 CLEAN: Final = 0.02
@@ -137,14 +113,14 @@ class Chip:
 
 def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
     """The profile of one judge: vacuum, equal texts, target, strict prompt, each by its rule in `RULES`."""
-    held = [m for m in measurements if m.value is not None]
+    value = {m.id: m.value for m in measurements if m.value is not None}
+    held = [m for m in measurements if m.id in value]
     prompts = sorted({m.labels["prompt"] for m in measurements if "prompt" in m.labels})
     base = BASE if BASE in prompts or not prompts else prompts[0]
 
     def one(name: str, **labels: str) -> Measurement | None:
         """The measurement of that name with exactly these labels beside the judge, if it has a value."""
-        rests = ((m, {key: value for key, value in m.labels.items() if key != "judge"}) for m in held if m.name == name)
-        return next((m for m, rest in rests if rest == labels), None)
+        return next((m for m in held if m.name == name and {**m.labels, "judge": ""} == {**labels, "judge": ""}), None)
 
     def steps(name: str, prompt: str) -> dict[float, Measurement]:
         """The measurements of that name along the ladder of an arm."""
@@ -153,17 +129,15 @@ def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
     def chip(axis: str, outcome: str, *basis: Measurement) -> Chip:
         return Chip(axis, outcome, RULES[axis], tuple(m.id for m in basis))
 
-    vacuum, dark = chip("vacuum", "not measured"), one("dark_current", prompt=base)
-    if dark is not None:
-        share = _value(dark)
-        vacuum = chip(
-            "vacuum", "clean" if share <= CLEAN else "nearly clean" if share <= NEARLY_CLEAN else "leaky", dark
-        )
-    equal = chip("equal texts", "not measured")
+    vacuum, equal, target, strict = (chip(axis, "not measured") for axis in RULES)
+    if (dark := one("dark_current", prompt=base)) is not None:
+        share = value[dark.id]
+        word = "clean" if share <= CLEAN else "nearly clean" if share <= NEARLY_CLEAN else "leaky"
+        vacuum = chip("vacuum", word, dark)
     found = [one(f"delta0.{name}", prompt=base, condition="same_subset") for name in ("raw", "stable", "positional")]
     known = [part for part in found if part is not None]
     if len(known) == len(found):
-        raw, stable, positional = (_value(part) for part in known)
+        raw, stable, positional = (value[part.id] for part in known)
         word = "mixed"
         if stable <= QUIET and positional <= QUIET and raw <= QUIET_RAW:
             word = "quiet"
@@ -172,38 +146,27 @@ def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
         elif max(stable, positional) > QUIET and stable >= LED * positional:
             word = "wording-led"
         equal = chip("equal texts", word, *known)
-    target, threshold = chip("target", "not measured"), one("threshold", prompt=base)
-    if threshold is not None:
-        value = _value(threshold)
-        word = f"needs {math.ceil(value)} requirements"
+    if (threshold := one("threshold", prompt=base)) is not None:
+        needed = value[threshold.id]
+        word = f"needs {math.ceil(needed)} requirements"
         if threshold.detail["censored"] == "right":
             word = "insensitive"
-        elif value <= 1:
-            word = f"sensitive {'below' if value < 1 else 'at'} one requirement"
+        elif needed <= 1:
+            word = f"sensitive {'below' if needed < 1 else 'at'} one requirement"
         target = chip("target", word, threshold)
-    # The measurements by which the strict arm sees less well, not only later.
-    lost: list[Measurement] = []
-    first, second = (steps("conditional_accuracy", prompt) for prompt in (base, STRICT))
-    for step in sorted(first.keys() & second.keys()):
-        if not lost and _value(first[step]) - _value(second[step]) > LOST_ACCURACY + 1e-9:
-            lost = [first[step], second[step]]
-    first, second = (steps("sensitivity", prompt) for prompt in (base, STRICT))
-    largest = max(first.keys() & second.keys(), default=None)
-    if not lost and largest is not None and _value(first[largest]) - _value(second[largest]) > LOST + 1e-9:
-        lost = [first[largest], second[largest]]
-    strict, shifts = chip("strict prompt", "not measured"), [m for m in held if m.name == "criterion.shift"]
-    if shifts:
-        small = all(abs(_value(shift)) < NO_EFFECT for shift in shifts)
+    if shifts := [m for m in held if m.name == "criterion.shift"]:
+        # The measurements by which the strict arm sees less well, not only later.
+        lost: list[Measurement] = []
+        for name, most in (("conditional_accuracy", LOST_ACCURACY), ("sensitivity", LOST)):
+            first, second = (steps(name, prompt) for prompt in (base, STRICT))
+            common = sorted(first.keys() & second.keys())
+            for step in common if name == "conditional_accuracy" else common[-1:]:
+                if not lost and value[first[step].id] - value[second[step].id] > most + 1e-9:
+                    lost = [first[step], second[step]]
+        small = all(abs(value[shift.id]) < NO_EFFECT for shift in shifts)
         word = "costs resolution" if lost else "no effect" if small else "moves the criterion"
         strict = chip("strict prompt", word, *(lost or shifts))
     return vacuum, equal, target, strict
-
-
-def _value(measurement: Measurement) -> float:
-    """The value of a measurement that has one."""
-    if measurement.value is None:
-        raise AssertionError(f"{measurement.id} was chosen because it has a value")
-    return measurement.value
 
 
 @record
@@ -261,13 +224,13 @@ def datasheet_of(
     if bars := sorted({call.prompt for call in kept if "|" in call.prompt}):
         what = "must not contain '|', which separates the parts of a kept verdict"
         raise InputError("datasheet", [Problem("prompt", f"{what} (got {prompt!r})") for prompt in bars])
+    arms = tuple(dict.fromkeys(m.labels["prompt"] for m in measurements if "prompt" in m.labels))
     return Datasheet(
         judge=calls[0].judge, measurements=measurements, sketch=tuple(chip.text for chip in sketch(measurements)),
         calls={"all": len(calls), "ok": len(calls) - invalid, "invalid": invalid},
         tasks=len({call.task for call in calls}), source=source, model=model, family=family, fingerprint=fingerprint,
-        arms=tuple(dict.fromkeys(m.labels["prompt"] for m in measurements if "prompt" in m.labels)), manifest=manifest,
-        prompts=dict(prompts or {}), planted=None if planted is None else dict(planted),
-        anchors={key_of(call): call.verdict for call in kept},
+        arms=arms, manifest=manifest, prompts=dict(prompts or {}),
+        planted=None if planted is None else dict(planted), anchors={key_of(call): call.verdict for call in kept},
         pairs={call.pair: AnchorPair(**{name: getattr(call, name) for name in _ANCHORED}) for call in kept},
     )  # fmt: skip
 
@@ -286,8 +249,10 @@ def anchored_calls(sheet: Datasheet) -> tuple[PairCall, ...]:
             problems.append(Problem(f"anchors[{key!r}]", what))
             continue
         about = {name: getattr(known, name) for name in _ANCHORED}
-        calls.append(PairCall(pair=pair, order="uv" if order == "uv" else "vu", verdict=verdict, judge=sheet.judge,
-                              prompt=prompt, trial=int(trial), **about))  # fmt: skip
+        calls.append(PairCall(
+            pair=pair, order="uv" if order == "uv" else "vu", verdict=verdict, judge=sheet.judge, prompt=prompt,
+            trial=int(trial), **about,
+        ))  # fmt: skip
     if problems:
         raise InputError(f"datasheet of {sheet.judge}", problems)
     return tuple(calls)
@@ -314,16 +279,15 @@ def limit_measurements(sheets: Mapping[str, Datasheet], study: Demanding) -> Ite
     """``datasheet.gate`` for every judge of the panel that is a model: how many limits it does not keep."""
     limits = study.datasheets
     for judge in study.model_judges if limits is not None else ():
-        sheet, failed = sheets.get(judge.name), list[str]()
-        known = sheet is not None and sheet.model in ("", judge.model)
+        sheet, failed, detail = sheets.get(judge.name), list[str](), dict[str, JSON]()
         state = "not measured: no datasheet of this judge" if sheet is None else "not measured: of another model"
-        if known and sheet is not None and limits is not None:
-            failed = list(_failed(sheet, limits))
-        detail: dict[str, JSON] = {"failed": list(failed)}
-        if known and sheet is not None:
-            detail["manifest"] = sheet.manifest
+        if known := limits is not None and sheet is not None and sheet.model in ("", judge.model):
+            assert limits is not None
+            assert sheet is not None
+            failed, detail["manifest"] = list(_failed(sheet, limits)), sheet.manifest
         yield number(Measurement, "datasheet.gate", {"judge": judge.name}, len(failed) if known else None,
-                     (0 if limits is None else len(limits.set), "limits"), METHOD, state, detail)  # fmt: skip
+                     (0 if limits is None else len(limits.set), "limits"), METHOD, state,
+                     {"failed": list(failed)} | detail)  # fmt: skip
 
 
 def _failed(sheet: Datasheet, limits: DatasheetLimits) -> Iterator[str]:
@@ -347,33 +311,15 @@ def _failed(sheet: Datasheet, limits: DatasheetLimits) -> Iterator[str]:
 
 
 COMPARED: Final = (
-    "dark_current",
-    "delta0.stable",
-    "delta0.positional",
-    "delta0.one_sided",
-    "sensitivity",
-    "filler.preference",
+    "dark_current", "delta0.stable", "delta0.positional", "delta0.one_sided", "sensitivity", "filler.preference",
     "pair.invalid_share",
-)
+)  # fmt: skip
 """The measurements that a drift verdict rests on, in every arm that both datasheets have."""
 
 _PAIR_NAMES: Final = {"delta0.stable": "stable", "delta0.positional": "positional", "delta0.one_sided": "one-sided"}
 
-Answers = dict[str, tuple[str, float]]  # unit -> (task, 1.0 if it counts)
-
-
-@dataclass(frozen=True, slots=True)
-class Shift:
-    """One quantity in both datasheets: old, new, the interval of new minus old, and its unadjusted p."""
-
-    of: str
-    old: float
-    new: float
-    ends: Ends
-    p: float
-    n: int
-    n_of: str
-    method: str
+Shift = tuple[str, float, float, estimates.Ends, float, int, str, str]
+"""One quantity in both datasheets: of what, old, new, ends of new minus old, unadjusted p, n, n_of and method."""
 
 
 def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[Measurement, ...]:
@@ -381,31 +327,25 @@ def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[Mea
     checks.probability("compare", "alpha", alpha)
     reason, shifts = _not_comparable(old, new), list[Shift]()
     if reason is None:
-        shifts = _paired(old, new, alpha) if old.anchors and new.anchors else _from_counts(old, new, alpha)
+        shifts = list((_paired if old.anchors and new.anchors else _from_counts)(old, new, alpha))
         reason = "no quantity was measured in both"
-    adjusted = holm([shift.p for shift in shifts]).tolist() if shifts else []
-    moved = [shift.of for shift, p in zip(shifts, adjusted, strict=True) if p <= alpha]
+    adjusted = holm([shift[4] for shift in shifts]).tolist() if shifts else []
+    moved = [shift[0] for shift, p in zip(shifts, adjusted, strict=True) if p <= alpha]
     labels = {"judge": new.judge}
     found = [
-        number(Measurement, "drift", {**labels, "of": one.of}, one.new - one.old, (one.n, one.n_of),
-               f"new minus old, {one.method}", "ok",
-               {"old": one.old, "new": one.new, "p": one.p, "p_holm": p}, one.ends, 1 - alpha)
-        for one, p in zip(shifts, adjusted, strict=True)
+        number(Measurement, "drift", {**labels, "of": of}, after - before, (n, n_of), f"new minus old, {method}", "ok",
+               {"old": before, "new": after, "p": p, "p_holm": p_holm}, ends, 1 - alpha)
+        for (of, before, after, ends, p, n, n_of, method), p_holm in zip(shifts, adjusted, strict=True)
     ]  # fmt: skip
-    detail: dict[str, JSON] = {
-        "verdict": "not comparable",
-        "shifted": list(moved),
-        "alpha": alpha,
-        "tests": len(shifts),
-    }
-    method = "none"
+    detail: dict[str, JSON] = {"verdict": "not comparable", "shifted": list(moved), "alpha": alpha,
+                               "tests": len(shifts)}  # fmt: skip
     if shifts:
-        method = "any quantity shifted after Holm's adjustment"
         detail["verdict"] = "shifted" if moved else "same instrument"
-        detail["widest"] = max(max(abs(one.ends[0]), abs(one.ends[1])) for one in shifts)
+        detail["widest"] = max(max(abs(end) for end in shift[3]) for shift in shifts)
     verdict = number(
         Measurement, "drift.verdict", labels, float(bool(moved)) if shifts else None,
-        (len(shifts), "compared quantities"), method, f"not measured: not comparable, {reason}", detail,
+        (len(shifts), "compared quantities"), "any quantity shifted after Holm's adjustment" if shifts else "none",
+        f"not measured: not comparable, {reason}", detail,
     )  # fmt: skip
     return *found, verdict
 
@@ -427,62 +367,53 @@ def _not_comparable(old: Datasheet, new: Datasheet) -> str | None:
     return f"pairs of the same name are different pairs, such as {turned[0]}" if turned else None
 
 
-def _paired(old: Datasheet, new: Datasheet, alpha: float) -> list[Shift]:
+def _paired(old: Datasheet, new: Datasheet, alpha: float) -> Iterator[Shift]:
     """Every quantity on the questions that both datasheets asked."""
     before, after = _answers(anchored_calls(old)), _answers(anchored_calls(new))
-    found = []
     for of in sorted(before.keys() & after.keys()):
         units = sorted(before[of].keys() & after[of].keys())
         if not units:
             continue
-        tasks = [before[of][unit][0] for unit in units]
         first, second = (np.array([side[of][unit][1] for unit in units]) for side in (before, after))
-        test = cluster_t(second - first, tasks, level=1 - alpha)
-        shares = float(first.mean()), float(second.mean())
+        test = cluster_t(second - first, [before[of][unit][0] for unit in units], level=1 - alpha)
+        shares, method = (float(first.mean()), float(second.mean())), f"paired by question, {test.method}"
         if test.low is None or test.high is None:
-            ends = difference_interval(*shares, len(units), len(units), alpha)
-            method = f"paired by question, {test.method}; Newcombe interval"
+            ends, method = difference_interval(*shares, len(units), len(units), alpha), f"{method}; Newcombe interval"
         else:
             ends = max(-1.0, test.low), min(1.0, test.high)
-            method = f"paired by question, {test.method}"
         kind = "common pairs" if of.startswith("delta0") else "common calls"
-        found.append(Shift(of, *shares, ends, test.p, len(units), kind, method))
-    return found
+        yield of, *shares, ends, test.p, len(units), kind, method
 
 
-def _answers(calls: tuple[PairCall, ...]) -> dict[str, Answers]:
-    """For each compared quantity, its units and whether each counts."""
-    found: dict[str, Answers] = defaultdict(dict)
+def _answers(calls: tuple[PairCall, ...]) -> dict[str, dict[str, tuple[str, float]]]:
+    """For each compared quantity, its units, each with its task and 1.0 if it counts."""
+    found: dict[str, dict[str, tuple[str, float]]] = defaultdict(dict)
     shown: dict[tuple[str, str, int], dict[str, PairCall]] = defaultdict(dict)
     for call in calls:
-        prefers = call.verdict in ("1", "2")
-        unit = key_of(call)
-        found[_of("pair.invalid_share", call)][unit] = call.task, float(call.verdict == "invalid")
+        arm, chosen = {"prompt": call.prompt}, ""  # the content that a call with a preference named
+        if call.verdict in ("1", "2"):
+            chosen = call.order[int(call.verdict) - 1]
+
+        def add(name: str, hit: bool, labels: Mapping[str, str], call: PairCall = call) -> None:
+            found[_label(name, labels)][key_of(call)] = call.task, float(hit)
+
+        add("pair.invalid_share", call.verdict == "invalid", arm)
         if call.condition == "vacuum":
-            found[_of("dark_current", call)][unit] = call.task, float(prefers)
+            add("dark_current", bool(chosen), arm)
         elif call.condition == "ladder":
-            right = prefers and _chosen(call) == call.better
-            found[_of("sensitivity", call, delta=step_label(call.delta))][unit] = call.task, float(right)
+            add("sensitivity", bool(chosen) and chosen == call.better, {"delta": f"{call.delta:g}", **arm})
         elif call.condition == "filler":
-            found[_of("filler.preference", call)][unit] = call.task, float(prefers and _chosen(call) == "v")
-        elif call.condition in EQUAL:
+            add("filler.preference", chosen == "v", arm)
+        elif call.condition in estimates.EQUAL:
             shown[call.pair, call.prompt, call.trial][call.order] = call
     for (pair, prompt, trial), both in shown.items():
         if len(both) == 2:
-            word = CLASSES[pair_class(both["uv"].verdict, both["vu"].verdict)].split(",")[0]
+            call = both["uv"]
+            word = CLASSES[pair_class(call.verdict, both["vu"].verdict)].split(",")[0]
             for name, wanted in _PAIR_NAMES.items():
-                of = _of(name, both["uv"], condition=both["uv"].condition)
-                found[of][f"{pair}|{prompt}|{trial}"] = both["uv"].task, float(word == wanted)
+                of = _label(name, {"condition": call.condition, "prompt": prompt})
+                found[of][f"{pair}|{prompt}|{trial}"] = call.task, float(word == wanted)
     return found
-
-
-def _chosen(call: PairCall) -> str:
-    """The content that a call with a preference named."""
-    return call.order[int(call.verdict) - 1]
-
-
-def _of(name: str, call: PairCall, **labels: str) -> str:
-    return _label(name, {**labels, "prompt": call.prompt})
 
 
 def _label(name: str, labels: Mapping[str, str]) -> str:
@@ -492,18 +423,14 @@ def _label(name: str, labels: Mapping[str, str]) -> str:
     return f"{name}[{inner}]" if inner else name
 
 
-def _from_counts(old: Datasheet, new: Datasheet, alpha: float) -> list[Shift]:
+def _from_counts(old: Datasheet, new: Datasheet, alpha: float) -> Iterator[Shift]:
     """Every quantity that both datasheets measured, from its counts."""
     from scipy.stats import fisher_exact  # here, because it takes every command a third of a second to load
 
     before, after = (
-        {
-            _label(m.name, m.labels): m
-            for m in [m for m in sheet.measurements if m.name in COMPARED and "variant" not in m.labels]
-        }
+        {_label(m.name, m.labels): m for m in sheet.measurements if m.name in COMPARED and "variant" not in m.labels}
         for sheet in (old, new)
     )
-    found = []
     for of in sorted(before.keys() & after.keys()):
         a, b = before[of], after[of]
         if a.value is None or b.value is None:
@@ -512,14 +439,12 @@ def _from_counts(old: Datasheet, new: Datasheet, alpha: float) -> list[Shift]:
         hits = np.rint(np.array([a.value, b.value]) * sizes).astype(np.int64)
         p = float(fisher_exact(np.stack([hits, sizes - hits])).pvalue)
         ends = difference_interval(a.value, b.value, int(sizes[0]), int(sizes[1]), alpha)
-        method = (
-            f"two samples, Fisher's exact test and Newcombe interval on {sizes[0]} and {sizes[1]} independent units"
-        )
-        found.append(Shift(of, a.value, b.value, ends, min(1.0, p), b.n, b.n_of, method))
-    return found
+        units = f"{sizes[0]} and {sizes[1]} independent units"
+        method = f"two samples, Fisher's exact test and Newcombe interval on {units}"
+        yield of, a.value, b.value, ends, min(1.0, p), b.n, b.n_of, method
 
 
-def difference_interval(old: float, new: float, n_old: int, n_new: int, alpha: float) -> Ends:
+def difference_interval(old: float, new: float, n_old: int, n_new: int, alpha: float) -> estimates.Ends:
     """Newcombe's hybrid score interval of a difference of two shares (method 10)."""
     (l1, u1), (l2, u2) = (wilson_ends(p, n, level=1 - alpha) for p, n in ((old, n_old), (new, n_new)))
     gap = new - old
