@@ -19,7 +19,7 @@ import jsonschema
 import pytest
 from agent_servers import agent_call, context
 
-from assaymark.agents.llm import NOT_USABLE, REJECTED, Answer, envelope_of, parse_answer, reply_schema
+from assaymark.agents import NOT_USABLE, REJECTED, Answer, envelope_of, parse_answer, reply_schema
 from assaymark.benchmark.questions import (
     TEMPLATES,
     PairAllocation,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import cache
 
-from assaymark.agents import LLMAgent, Place, reference_agents
-from assaymark.agents.llm import prompt_of, task_text
+from assaymark.agents import LLMAgent, Place, prompt_of, reference_agents, task_text
 from assaymark.engine import Reply
 from assaymark.market import REGIMES, Cycle, cycles_of, synthetic_minutes
 from assaymark.protocol import AgentSpec

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from assaymark.agents.reference import COMPOSERS as RULES
-from assaymark.agents.reference import observe
+from assaymark.agents import COMPOSERS as RULES
+from assaymark.agents import observe
 from assaymark.prompting import signature
 from assaymark.records import (
     Agent,
@@ -57,15 +57,9 @@ def _series(name: str, close: np.ndarray, volume: np.ndarray) -> Series:
     times = tuple(NOW - timedelta(minutes=_BARS - 1 - at) for at in range(_BARS))
     column = tuple(close.tolist())
     return Series(
-        instrument=name,
-        interval_s=60,
-        times=times,
-        close=column,
-        open=column,
-        high=column,
-        low=column,
+        instrument=name, interval_s=60, times=times, close=column, open=column, high=column, low=column,
         volume=tuple(volume.tolist()),
-    )
+    )  # fmt: skip
 
 
 def _facts(name: str, close: np.ndarray, volume: np.ndarray) -> list[Fact]:
@@ -81,18 +75,10 @@ def _facts(name: str, close: np.ndarray, volume: np.ndarray) -> list[Fact]:
         "volume_15m": ("multiple", volume[-15:].mean() / volume.mean()),
     }
     return [
-        Fact(
-            id=f"{name}.{field}",
-            instrument=name,
-            field=field,
-            value=round(float(value), 6),
-            unit=unit,
-            available_at=NOW,
-            as_of=NOW,
-            source="bars",
-        )
+        Fact(id=f"{name}.{field}", instrument=name, field=field, value=round(float(value), 6), unit=unit,
+             available_at=NOW, as_of=NOW, source="bars")
         for field, (unit, value) in values.items()
-    ]
+    ]  # fmt: skip
 
 
 def _limits(rng: np.random.Generator) -> tuple[Constraint, ...]:
@@ -125,17 +111,10 @@ def honest_decision(seed: int, agent: str = "momentum", *, text: str | None = No
     opening = signature(STYLES[COMPOSERS.index(agent)])
     draft = RULES[f"reference/{agent}"](observe(context), opening)
     decision = Decision(
-        record_id=f"{agent}-{seed}",
-        episode_id=f"made-{seed}",
-        step=1,
-        cluster=f"regime {seed % 5}",
-        decided_at=context.cutoff + timedelta(seconds=5),
-        agent=Agent(id=agent, family=f"ref-{agent}"),
-        context_id=content_id(context),
-        actions=draft.orders,
+        record_id=f"{agent}-{seed}", episode_id=f"made-{seed}", step=1, cluster=f"regime {seed % 5}",
+        decided_at=context.cutoff + timedelta(seconds=5), agent=Agent(id=agent, family=f"ref-{agent}"),
+        context_id=content_id(context), actions=draft.orders, format="orders-v1",
         rationales=(Rationale(text=draft.text if text is None else text, kind="summary"),),
-        format="orders-v1",
-        provenance=Provenance(source="test"),
-        confidence=draft.confidence,
-    )
+        provenance=Provenance(source="test"), confidence=draft.confidence,
+    )  # fmt: skip
     return context, decision

@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from perturbed import Later
 
-from assaymark.agents import Dater, LLMAgent, Place
-from assaymark.agents.controls import cell_decisions
-from assaymark.agents.llm import (
+from assaymark.agents import (
     Answer,
+    Dater,
+    LLMAgent,
+    Place,
     Unusable,
+    cell_decisions,
     date_call,
     envelope_of,
     parse_answer,
@@ -48,12 +50,13 @@ def order(**changes):
 def test_a_reply_in_the_form_asked_for_is_taken():
     found = parse_answer(reply(orders=[order(), {"instrument": "Asset B", "side": "close"}]), OFFERED)
     assert isinstance(found, Answer)
-    assert [(one.instrument, one.kind, one.quantity) for one in found.orders] == [
-        ("Asset A", "buy", 2.5),
-        ("Asset B", "close", None),
-    ]
+    taken = [(one.instrument, one.kind, one.quantity) for one in found.orders]
+    assert taken == [("Asset A", "buy", 2.5), ("Asset B", "close", None)]
     assert (found.rationale, found.confidence, found.rejected) == ("Nothing moved.", 0.5, ())
     Draft202012Validator(reply_schema()).validate(json.loads(reply(orders=[order()])))
+
+
+QUANTITY = "order 1: quantity must be above 0 and at most 1e+12"
 
 
 @pytest.mark.parametrize(
@@ -62,15 +65,12 @@ def test_a_reply_in_the_form_asked_for_is_taken():
         (order(instrument="XYZ"), "order 1: instrument 'XYZ' is not offered"),
         (order(instrument=["Asset A"]), "order 1: instrument ['Asset A'] is not offered"),
         (order(side="hodl"), "order 1: side must be one of buy, sell, short, cover, close (got 'hodl')"),
-        (order(quantity=-1), "order 1: quantity must be above 0 and at most 1e+12 (got -1)"),
-        (order(quantity=0), "order 1: quantity must be above 0 and at most 1e+12 (got 0)"),
-        (order(quantity=1e999), "order 1: quantity must be above 0 and at most 1e+12 (got inf)"),
-        (order(quantity="2"), "order 1: quantity must be a number (got '2')"),
-        (order(quantity=True), "order 1: quantity must be a number (got True)"),
-        (order(quantity=None), "order 1: quantity must be a number (got None)"),
+        (order(quantity=-1), f"{QUANTITY} (got -1)"), (order(quantity=0), f"{QUANTITY} (got 0)"),
+        (order(quantity=1e999), f"{QUANTITY} (got inf)"),
+        *((order(quantity=one), f"order 1: quantity must be a number (got {one!r})") for one in ("2", True, None)),
         (order(side="close"), "order 1: close takes no quantity (got 2.5)"),
     ],
-)
+)  # fmt: skip
 def test_an_order_that_cannot_be_taken_is_rejected_alone(entry, reason):
     text = reply(orders=[entry, order(instrument="Asset B")]).replace("Infinity", "1e999")
     found = parse_answer(text, OFFERED)
@@ -184,13 +184,19 @@ def test_an_agent_outside_is_given_the_context_and_a_model_the_rendered_prompt()
 
 
 SOURCE = synthetic_minutes(1)
-
-
 STUDY = Study(name="s", seed=1, judges=(JudgeSpec(name="j", model="reference/auditor", family="f"),))
 
 
 def cut(regime, seed, source=SOURCE):
     return next(cycles_of(source, [regime], cycles=1, bars=60, seed=seed, prompt=task_text()))
+
+
+def answered(model, context, place, **values):
+    """The call, the reply and the decision of a built-in agent."""
+    agent = LLMAgent(spec(model, name=model.partition("/")[2], **values))
+    call = agent.call(prompt_of(context))
+    came = asyncio.run(MODELS[model].complete(call))
+    return call, came, agent.decide(context, place, came, key=call.key)
 
 
 def everything(cycle) -> list[str]:
@@ -199,12 +205,10 @@ def everything(cycle) -> list[str]:
     place = Place("study", cycle.regime, 1, name)
     found = [prompt_of(cycle.context).text, envelope_of(cycle.context).text]
     decisions = []
-    for model, agent in MODELS.items():
-        call = LLMAgent(spec(model, name=model.partition("/")[2], seed=3)).call(prompt_of(cycle.context))
-        reply = asyncio.run(agent.complete(call))
-        decisions.append(LLMAgent(spec(model, name=model.partition("/")[2], seed=3)).decide(
-            cycle.context, place, reply, key=call.key))  # fmt: skip
-        found += [call.key, reply.text]
+    for model in MODELS:
+        call, came, decision = answered(model, cycle.context, place, seed=3)
+        decisions.append(decision)
+        found += [call.key, came.text]
     for kind in ("cell_a", "cell_b"):
         decisions += cell_decisions([(name, cycle.context, cycle.regime)], kind=kind, count=1, seed=2, family="f")
     found += [canonical_json(to_json(one)) for one in decisions]
@@ -226,7 +230,7 @@ def test_a_future_that_is_another_changes_no_prompt_no_decision_and_no_judge_cal
 def test_a_past_that_is_another_does_change_them():
     cycle = cut("recent", 7)
     other = cut("recent", 7, Later(SOURCE, int(cycle.raw[0].times[-1]) - 60, 1))
-    assert everything(other)[0] != everything(cycle)[0]
+    assert prompt_of(other.context).text != prompt_of(cycle.context).text
 
 
 def test_a_fact_from_the_future_in_a_context_is_refused_before_any_judge_is_asked():
@@ -236,9 +240,7 @@ def test_a_fact_from_the_future_in_a_context_is_refused_before_any_judge_is_aske
     context = replace(cycle.context, facts=(late, *cycle.context.facts[1:]))
     name = content_id(context)
     place = Place("study", "recent", 1, name)
-    agent = LLMAgent(spec("reference/steward"))
-    call = agent.call(prompt_of(context))
-    decision = agent.decide(context, place, asyncio.run(MODELS["reference/steward"].complete(call)), key=call.key)
+    *_, decision = answered("reference/steward", context, place)
     with pytest.raises(InputError, match="after the decision"):
         plan_calls([decision], {name: context}, STUDY, load_rubric("v1.0"))
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from made_cycles import honest_decision, made_context
 
-from assaymark.agents.controls import Composed, admissible, checked, failed, is_admissible, terse_right, verbose_wrong
+from assaymark.agents import Composed, admissible, checked, failed, is_admissible, terse_right, verbose_wrong
 from assaymark.agents.controls.checks import figures_in, mentions_in, sentences_of, statements_of
 from assaymark.agents.controls.compose import book_of, by_instrument, features_of
 from assaymark.errors import InputError, UnknownNameError
@@ -51,10 +51,7 @@ def terse(text: str | None = None, *, kind: str = "buy", quantity: float = 5.0, 
 def test_a_terse_cell_that_a_person_wrote_is_admissible():
     assert broken(terse()) == set()
     assert is_admissible("cell_b", terse(), CONTEXT)
-
-
-def test_b_sixty_tokens_are_enough_and_sixty_one_too_many():
-    base = terse().text
+    base = terse().text  # sixty tokens are enough and sixty-one too many
     filler = " ".join(["so"] * (60 - len(base.split())))
     assert broken(terse(f"{base} {filler}")) == set()
     assert broken(terse(f"{base} {filler} so")) == {"tokens"}
@@ -90,14 +87,10 @@ def test_b_orders_that_break_a_rule_are_refused():
     more = (*cell.actions, Action(instrument=other, kind="buy", quantity=1.0))
     assert DIRECTION in broken(replace(cell, actions=more))
     assert "orders" in broken(replace(cell, actions=(Action(instrument="", kind="no_trade"),)))
-
-
-def test_b_one_wrong_number_is_refused():
     feature = RISEN[0]
-    text = terse().text.replace(feature.printed(feature.value), feature.printed(feature.value + 0.011))
-    found = failed(admissible("cell_b", terse(text), CONTEXT))
-    assert "wrong numbers" in {check.rule for check in found}
-    assert feature.field in next(check.detail for check in found if check.rule == "wrong numbers")
+    text = cell.text.replace(feature.printed(feature.value), feature.printed(feature.value + 0.011))
+    (wrong,) = [one for one in failed(admissible("cell_b", terse(text), CONTEXT)) if one.rule == "wrong numbers"]
+    assert feature.field in wrong.detail
 
 
 def test_b_closing_what_is_held_is_a_sale():
@@ -153,17 +146,21 @@ def test_a_every_rule_is_broken_alone(verbose):
 # --- all of them ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["cell_a", "cell_b"])
-def test_orders_that_cannot_be_settled_are_a_failed_check(kind):
-    wild = Composed(kind=kind, actions=(Action(instrument="Asset Z", kind="buy", quantity=1.0),), text="Buy it.")
-    assert broken(wild) == {"orders that settle"}
-    endless = replace(wild, actions=(Action(instrument=NAME, kind="buy", quantity=float("inf")),))
-    assert broken(endless) == {"orders that settle"}
-
-
-@pytest.mark.parametrize("text", ["", "  \n ", "a" * 20_001])
-def test_a_text_that_is_empty_or_a_book_is_not_read(text):
-    assert broken(terse(text)) == {"characters"}
+def test_what_cannot_be_settled_or_read_is_a_failed_check_and_a_kind_without_rules_unknown():
+    for kind in ("cell_a", "cell_b"):
+        wild = Composed(kind=kind, actions=(Action(instrument="Asset Z", kind="buy", quantity=1.0),), text="Buy it.")
+        endless = replace(wild, actions=(Action(instrument=NAME, kind="buy", quantity=float("inf")),))
+        assert broken(wild) == broken(endless) == {"orders that settle"}
+    for text in ("", "  \n ", "a" * 20_001):
+        assert broken(terse(text)) == {"characters"}
+    with pytest.raises(UnknownNameError, match=r"kind of control cell 'ladder'"):
+        admissible("ladder", terse(), CONTEXT)
+    # A derived cell needs what it was made from.
+    with pytest.raises(InputError, match=r"original: a paraphrase is held against the decision"):
+        admissible("paraphrase", Composed(kind="paraphrase", actions=(), text="x"), CONTEXT)
+    context, decision = honest_decision(1)
+    with pytest.raises(InputError, match=r"tokens: the length that was asked for"):
+        admissible("length_matched", Composed(kind="length_matched", actions=(), text="x", original=decision), context)
 
 
 @pytest.mark.parametrize(
@@ -171,19 +168,6 @@ def test_a_text_that_is_empty_or_a_book_is_not_read(text):
 )
 def test_hostile_texts_are_read_to_the_end(text):
     assert "correct features" in broken(terse(text))
-
-
-def test_a_kind_without_rules_is_unknown():
-    with pytest.raises(UnknownNameError, match=r"kind of control cell 'ladder'"):
-        admissible("ladder", terse(), CONTEXT)
-
-
-def test_a_derived_cell_needs_what_it_was_made_from():
-    with pytest.raises(InputError, match=r"original: a paraphrase is held against the decision"):
-        admissible("paraphrase", Composed(kind="paraphrase", actions=(), text="x"), CONTEXT)
-    context, decision = honest_decision(1)
-    with pytest.raises(InputError, match=r"tokens: the length that was asked for"):
-        admissible("length_matched", Composed(kind="length_matched", actions=(), text="x", original=decision), context)
 
 
 def test_checked_records_every_check():
@@ -198,26 +182,17 @@ def test_checked_records_every_check():
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def test_one_name_inside_another_is_not_mentioned():
+def test_names_inside_names_horizons_and_codes_are_not_mistaken():
     longer = replace(CONTEXT, instruments=(Instrument(id="Asset A"), Instrument(id="Asset AB")))
-    assert [one.instrument for one in mentions_in("Asset AB beats Asset A, Asset ABC", longer)] == [
-        "Asset AB",
-        "Asset A",
-    ]
-
-
-@pytest.mark.parametrize(
-    "text", ["over 15 minutes", "a 60m range", "60-minute", "21 sessions", "ISO27001", "v1.2.3", "the 15-minute one"]
-)
-def test_horizons_and_codes_are_no_figures(text):
-    assert figures_in(text) == ()
-
-
-@pytest.mark.parametrize("quote", ["+0.80%", "-1,234.50", "0.91", "12", "33 %", "−0.5%"])
-def test_a_figure_is_written_back_as_it_stood(quote):
-    (figure,) = figures_in(f"is {quote} now")
-    assert figure.quote == quote
-    assert figure.written(figure.value).replace("-", "−") == quote.replace("-", "−")
+    found = [one.instrument for one in mentions_in("Asset AB beats Asset A, Asset ABC", longer)]
+    assert found == ["Asset AB", "Asset A"]
+    for text in ("over 15 minutes", "a 60m range", "60-minute", "21 sessions", "ISO27001", "v1.2.3",
+                 "the 15-minute one"):  # fmt: skip
+        assert figures_in(text) == ()
+    for quote in ("+0.80%", "-1,234.50", "0.91", "12", "33 %", "−0.5%"):  # a figure is written back as it stood
+        (figure,) = figures_in(f"is {quote} now")
+        assert figure.quote == quote
+        assert figure.written(figure.value).replace("-", "−") == quote.replace("-", "−")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_cycles import COMPOSERS, honest_decision, made_context
 
-from assaymark.agents.controls import (
+from assaymark.agents import (
     CELL_KINDS,
     CONTROL,
     DERIVED_KINDS,
@@ -38,6 +38,7 @@ from assaymark.agents.controls.checks import (
     words_without,
 )
 from assaymark.agents.controls.compose import book_of, held_values, is_held
+from assaymark.agents.controls.verbose_terse import _reworded
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.judging import numeric_ledger, reconcile
 from assaymark.judging.evidence import Material, audit_texts
@@ -61,6 +62,10 @@ def broken(composed: Composed, context) -> set[str]:
     return {check.rule for check in failed(admissible(composed.kind, composed, context))}
 
 
+def drawn(seed=0):
+    return np.random.default_rng(seed)
+
+
 # --- paraphrase -------------------------------------------------------------------------------------------------------
 
 
@@ -68,7 +73,7 @@ def broken(composed: Composed, context) -> set[str]:
 @given(SEEDS, AGENTS)
 def test_a_paraphrase_keeps_every_fact_and_hardly_a_run_of_words(seed, agent):
     context, decision = honest(seed, agent)
-    cell = paraphrase(decision, context, np.random.default_rng(seed))
+    cell = paraphrase(decision, context, drawn(seed))
     before, after = judged_text(decision), cell.text
     names = [item.id for item in context.instruments]
     assert failed(admissible("paraphrase", cell, context)) == ()
@@ -80,24 +85,16 @@ def test_a_paraphrase_keeps_every_fact_and_hardly_a_run_of_words(seed, agent):
     assert abs(token_count(after) / token_count(before) - 1) <= 0.15
     assert word_overlap(before, after, names) <= 0.8
     assert run_overlap(before, after, names) <= 0.5
-
-
-@settings(max_examples=20, deadline=None)
-@given(SEEDS, AGENTS)
-def test_the_judges_ledger_supports_a_paraphrase_no_less_than_the_original(seed, agent):
-    context, decision = honest(seed, agent)
-    cell = paraphrase(decision, context, np.random.default_rng(seed))
-    before, after = (
-        Counter(one.state for one in ledger(decision, context, t)) for t in (judged_text(decision), cell.text)
-    )
-    assert after["supported"] >= before["supported"]
-    assert after["contradicted"] == before["contradicted"] == 0
+    # The judges' ledger supports it no less than the original.
+    was, now = (Counter(one.state for one in ledger(decision, context, text)) for text in (before, after))
+    assert now["supported"] >= was["supported"]
+    assert now["contradicted"] == was["contradicted"] == 0
 
 
 def test_paraphrases_read_as_sentences():
     for agent in COMPOSERS:
         context, decision = honest(3, agent)
-        text = paraphrase(decision, context, np.random.default_rng(1)).text
+        text = paraphrase(decision, context, drawn(1)).text
         pieces = [text[start:end] for start, end in sentences_of(text)]
         ended = [before[-1] for before in pieces[:-1]]
         assert all(after[0].isupper() or mark == ";" for mark, after in zip(ended, pieces[1:], strict=True))
@@ -105,63 +102,46 @@ def test_paraphrases_read_as_sentences():
         assert not any("\ue000" <= character <= "\uf8ff" for character in text)
 
 
-def test_a_text_in_words_that_nobody_listed_is_refused():
-    context, decision = honest_decision(1, text="Zwei Titel steigen, und wir kaufen 3.5 davon.")
-    with pytest.raises(NotMeasurableError, match=r"paraphrase is not admissible as drawn: overlap of words is 1"):
-        paraphrase(decision, context, np.random.default_rng(0))
-
-
-def test_a_text_with_private_characters_is_refused():
-    context, decision = honest_decision(1, text="Up \ue0000\ue002 now.")
-    with pytest.raises(NotMeasurableError, match="private-use characters"):
-        paraphrase(decision, context, np.random.default_rng(0))
+@pytest.mark.parametrize(
+    ("make", "text", "why"),
+    [
+        (paraphrase, "Zwei Titel steigen, und wir kaufen 3.5 davon.", "not admissible as drawn: overlap of words is 1"),
+        (paraphrase, "Up \ue0000\ue002 now.", "private-use characters"),
+        (fact_flip, "Two of them rise, so I buy 3 of 7.", "states no number that the material holds"),
+    ],
+)
+def test_a_text_of_which_no_cell_can_be_made_is_refused(make, text, why):
+    context, decision = honest_decision(1, text=text)
+    with pytest.raises(NotMeasurableError, match=why):
+        make(decision, context, drawn())
 
 
 def test_a_conclusion_may_come_before_its_reason():
     text = "The book is full, so nothing is traded. Asset A stays as a core, so we wait."
     context, decision = honest_decision(1, text=text)
-    made = {paraphrase_of(decision, context, seed) for seed in range(12)}
+    made = {_reworded(judged_text(decision), context, drawn(seed)) for seed in range(12)}
     assert any("since the book is full" in one or "as the book is full" in one for one in made)
 
 
-def paraphrase_of(decision, context, seed: int) -> str:
-    from assaymark.agents.controls.verbose_terse import _reworded
-
-    return _reworded(judged_text(decision), context, np.random.default_rng(seed))
-
-
-@pytest.mark.parametrize(
-    ("change", "rule"),
-    [
-        (lambda text: text.replace("0.", "1.", 1), "numbers added or lost"),
-        (lambda text: text.replace("Asset", "Ascot", 1), "instruments named more or less often"),
-        (lambda text: text + " perhaps", "hedging words added or lost"),
-        (lambda text: text + " so it is" * 20, "change of length"),
-    ],
-)
-def test_the_checker_refuses_a_paraphrase_that_changes_what_is_said(change, rule):
+def test_the_checker_refuses_a_paraphrase_that_changes_what_is_said():
     context, decision = honest(2, "momentum")
-    cell = paraphrase(decision, context, np.random.default_rng(0))
-    assert rule in broken(replace(cell, text=change(cell.text)), context)
-
-
-def test_the_checker_refuses_a_copy_and_a_number_that_changed_its_owner():
-    context, decision = honest(2, "momentum")
-    cell = paraphrase(decision, context, np.random.default_rng(0))
+    cell = paraphrase(decision, context, drawn())
+    for text, rule in (
+        (cell.text.replace("0.", "1.", 1), "numbers added or lost"),
+        (cell.text.replace("Asset", "Ascot", 1), "instruments named more or less often"),
+        (cell.text + " perhaps", "hedging words added or lost"),
+        (cell.text + " so it is" * 20, "change of length"),
+    ):
+        assert rule in broken(replace(cell, text=text), context)
     copied = replace(cell, text=judged_text(decision))
     assert broken(copied, context) == {"overlap of words", "overlap of runs of three words"}
+    assert broken(replace(cell, actions=()), context) == {"orders of the original"}
     one, other = (item.id for item in context.instruments[:2])
     said = f"{one}'s 15m return is 1.00%. {other}'s 60m return is 2.00%."
     swapped = f"{other}'s 15m return is 1.00%. {one}'s 60m return is 2.00%."
     stated = replace(decision, rationales=(Rationale(text=said, kind="summary"),))
     found = broken(Composed(kind="paraphrase", actions=decision.actions, text=swapped, original=stated), context)
     assert "statements added or lost" in found
-
-
-def test_the_checker_refuses_other_orders():
-    context, decision = honest(2, "momentum")
-    cell = paraphrase(decision, context, np.random.default_rng(0))
-    assert broken(replace(cell, actions=()), context) == {"orders of the original"}
 
 
 # --- fact-flip --------------------------------------------------------------------------------------------------------
@@ -171,7 +151,7 @@ def test_the_checker_refuses_other_orders():
 @given(SEEDS, AGENTS, st.integers(0, 50))
 def test_a_flip_changes_one_number_to_one_that_nothing_supports(seed, agent, draw):
     context, decision = honest(seed, agent)
-    cell = fact_flip(decision, context, np.random.default_rng(draw))
+    cell = fact_flip(decision, context, drawn(draw))
     before, change = judged_text(decision), cell.change
     assert cell.text == before[: change.start] + change.new + before[change.start + len(change.old) :]
     assert change.old != change.new
@@ -200,7 +180,7 @@ def test_a_printed_sign_may_be_turned():
     fact = next(one for one in context.facts if one.field == "return_60m")
     said = f"{fact.instrument}'s 60m return is {fact.value * 100:+.2f}%."
     context, decision = honest_decision(4, text=said)
-    made = [fact_flip(decision, context, np.random.default_rng(seed)) for seed in range(12)]
+    made = [fact_flip(decision, context, drawn(seed)) for seed in range(12)]
     turned = [cell for cell in made if cell.change.new[1:] == cell.change.old[1:]]
     assert turned
     assert len(turned) < len(made)
@@ -208,37 +188,21 @@ def test_a_printed_sign_may_be_turned():
     assert set(states) == {"contradicted"}
 
 
-def test_amounts_of_the_book_are_flipped_where_no_feature_is_told():
+def test_amounts_and_features_without_a_book_and_places_in_the_range_are_flipped_too():
     context, steward = honest_decision(4, "steward")
     account = judged_text(steward).split("\n\n")[-2]
     _, decision = honest_decision(4, "steward", text=account)
-    cell = fact_flip(decision, context, np.random.default_rng(0))
+    cell = fact_flip(decision, context, drawn())
     assert cell.change.old in account
     assert "." in cell.change.new
-
-
-def test_a_context_without_a_book_still_has_features_to_flip():
     context, decision = honest_decision(4)
-    bookless = replace(context, portfolio=None)
     targets = tuple(replace(one, kind="target_weight", weight=0.1, quantity=None) for one in decision.actions)
-    cell = fact_flip(replace(decision, actions=targets), bookless, np.random.default_rng(0))
+    cell = fact_flip(replace(decision, actions=targets), replace(context, portfolio=None), drawn())
     assert failed(cell.admissibility) == ()
-
-
-def test_a_place_in_the_range_stays_between_its_ends():
-    context, _ = honest_decision(4)
     fact = next(one for one in context.facts if one.field == "range_60m")
-    said = f"{fact.instrument}'s 60m range is {fact.value:.2f}."
-    context, decision = honest_decision(4, text=said)
-    for seed in range(10):
-        cell = fact_flip(decision, context, np.random.default_rng(seed))
-        assert 0 < float(cell.change.new) <= 1
-
-
-def test_a_text_without_a_number_to_flip_is_refused():
-    context, decision = honest_decision(1, text="Two of them rise, so I buy 3 of 7.")
-    with pytest.raises(NotMeasurableError, match="states no number that the material holds"):
-        fact_flip(decision, context, np.random.default_rng(0))
+    context, decision = honest_decision(4, text=f"{fact.instrument}'s 60m range is {fact.value:.2f}.")
+    for seed in range(10):  # a place in the range stays between its ends
+        assert 0 < float(fact_flip(decision, context, drawn(seed)).change.new) <= 1
 
 
 def flipped(old: str, new: str, *, context, decision) -> set[str]:
@@ -251,7 +215,7 @@ def flipped(old: str, new: str, *, context, decision) -> set[str]:
 
 def test_the_checker_refuses_a_flip_that_is_none():
     context, decision = honest(6, "momentum")
-    cell = fact_flip(decision, context, np.random.default_rng(0))
+    cell = fact_flip(decision, context, drawn())
     old = cell.change.old
     told = {"context": context, "decision": decision}
     assert flipped(old, old, **told) == {"changed numbers"}
@@ -272,7 +236,7 @@ def test_the_checker_refuses_a_flip_that_is_none():
 def fitted(decision, context, tokens: int, seed: int) -> Composed | None:
     """A rerun of that length, or None where whole sentences cannot make it."""
     try:
-        return length_matched(decision, context, tokens, np.random.default_rng(seed))
+        return length_matched(decision, context, tokens, drawn(seed))
     except NotMeasurableError:
         return None
 
@@ -303,44 +267,40 @@ def test_a_length_is_met_within_a_twentieth_by_true_sentences_or_fewer(seed, age
         assert style_of(cell.text) == style_of(before)
 
 
-def test_a_text_of_the_right_length_stays_as_it_is():
+def test_a_text_of_the_right_length_stays_as_it_is_and_numbers_go_last():
     context, decision = honest(1, "momentum")
     tokens = token_count(judged_text(decision))
-    assert length_matched(decision, context, tokens, np.random.default_rng(0)).text == judged_text(decision)
-
-
-def test_numbers_go_last():
+    assert length_matched(decision, context, tokens, drawn()).text == judged_text(decision)
     plain = "The book is quiet and this sentence holds none. "
     text = "Read plainly, it rises. " + plain * 3 + "Asset A is up 0.10% over 15 minutes. Asset B is up 0.20% over 5m."
     context, decision = honest_decision(1, text=text)
-    cell = length_matched(decision, context, 19, np.random.default_rng(0))
+    cell = length_matched(decision, context, 19, drawn())
     assert cell.text == "Read plainly, it rises. Asset A is up 0.10% over 15 minutes. Asset B is up 0.20% over 5m."
 
 
 def test_lengths_that_cannot_be_met_are_refused():
     context, decision = honest(1, "equal-weight")
-    with pytest.raises(NotMeasurableError, match=r"tokens within 5% of 5000"):
-        length_matched(decision, context, 5000, np.random.default_rng(0))
-    with pytest.raises(NotMeasurableError, match=r"tokens within 5% of 2$"):
-        length_matched(decision, context, 2, np.random.default_rng(0))
+    for tokens, why in ((5000, r"tokens within 5% of 5000"), (2, r"tokens within 5% of 2$")):
+        with pytest.raises(NotMeasurableError, match=why):
+            length_matched(decision, context, tokens, drawn())
     with pytest.raises(InputError, match=r"tokens: must be at least 1 \(got 0\)"):
-        length_matched(decision, context, 0, np.random.default_rng(0))
+        length_matched(decision, context, 0, drawn())
 
 
 def test_the_checker_refuses_what_is_not_made_of_whole_true_sentences():
     context, decision = honest(7, "momentum")
-    cell = length_matched(decision, context, 150, np.random.default_rng(0))
+    cell = length_matched(decision, context, 150, drawn())
     name = context.instruments[0].id
-    false = f"{cell.text} {name}'s 60m volatility is 91.00%."
-    assert "added numbers that are wrong" in broken(replace(cell, text=false), context)
-    empty = f"{cell.text} Nothing more is said."
-    assert "added sentences without a feature" in broken(replace(cell, text=empty), context)
-    assert broken(replace(cell, tokens=100), context) == {"distance from the length asked for"}
     first, *rest = [cell.text[a:b] for a, b in sentences_of(cell.text)]
-    assert "sentences dropped from a text that was lengthened" in broken(replace(cell, text=" ".join(rest)), context)
-    words = "Nothing is said."
-    assert "numbers kept" in broken(replace(cell, text=words), context)
-    assert first not in words
+    for text, rule in (
+        (f"{cell.text} {name}'s 60m volatility is 91.00%.", "added numbers that are wrong"),
+        (f"{cell.text} Nothing more is said.", "added sentences without a feature"),
+        (" ".join(rest), "sentences dropped from a text that was lengthened"),
+        ("Nothing is said.", "numbers kept"),
+    ):
+        assert rule in broken(replace(cell, text=text), context)
+    assert broken(replace(cell, tokens=100), context) == {"distance from the length asked for"}
+    assert first not in "Nothing is said."
 
 
 # Cells A and B: what the generators make, held against the checker, the ledger of numbers and the oracle
@@ -360,51 +320,30 @@ def states(context, text):
 
 
 @settings(max_examples=25, deadline=None)
-@given(SEEDS_OF_CELLS, st.sampled_from(["cell_a", "cell_b"]))
-def test_every_cell_is_admissible_to_a_checker_that_did_not_make_it(seed, kind):
-    context, cell = made(kind, seed)
-    assert failed(admissible(kind, replace(cell, admissibility=()), context)) == ()
-    assert cell.admissibility == admissible(kind, cell, context)
-
-
-@settings(max_examples=20, deadline=None)
 @given(SEEDS_OF_CELLS)
-def test_the_judges_ledger_contradicts_a_verbose_cell_and_supports_a_terse_one(seed):
-    context, verbose = made("cell_a", seed)
-    assert states(context, verbose.text)["contradicted"] >= 3
-    context, terse = made("cell_b", seed)
-    found = states(context, terse.text)
-    assert found["contradicted"] == 0
-    assert found["supported"] >= 3
-
-
-@settings(max_examples=20, deadline=None)
-@given(SEEDS_OF_CELLS)
-def test_the_oracle_of_the_judges_finds_the_arithmetic_of_a_false_and_of_b_true(seed):
+def test_every_cell_is_what_it_should_be_to_checkers_that_did_not_make_it(seed):
     limits = {"leverage_cap", "weight_cap", "cash_floor", "orders_cap", "cash"}
     for kind in MAKERS:
         context, cell = made(kind, seed)
-        book = book_of(context, cell.actions)
-        found = reconcile(cell.text, book.after, context.constraints)
-        verdicts = {part.quantity: part.verdict for part in found.parts if part.quantity not in limits}
+        assert failed(admissible(kind, replace(cell, admissibility=()), context)) == ()
+        assert cell.admissibility == admissible(kind, cell, context)
+        # The judges' ledger, the oracle of their arithmetic, and their counters of words and hedges
+        found, book = states(context, cell.text), book_of(context, cell.actions)
+        parts = reconcile(cell.text, book.after, context.constraints).parts
+        verdicts = {part.quantity: part.verdict for part in parts if part.quantity not in limits}
+        assert topic_counts(cell.text)["hedge"] == 0
         if kind == "cell_a":
+            assert found["contradicted"] >= 3
             assert "right" not in verdicts.values()
             assert {verdicts["residual"], verdicts["exposure"], verdicts["leverage"]} == {"wrong"}
             assert book.broken
+            assert token_count(cell.text) >= 200
         else:
+            assert (found["contradicted"], book.broken) == (0, ())
+            assert found["supported"] >= 3
             assert "wrong" not in verdicts.values()
             assert verdicts["residual"] == "right"
-            assert not book.broken
-
-
-@settings(max_examples=20, deadline=None)
-@given(SEEDS_OF_CELLS)
-def test_lengths_and_hedges_by_the_counters_of_the_judges(seed):
-    _, verbose = made("cell_a", seed)
-    _, terse = made("cell_b", seed)
-    assert token_count(verbose.text) >= 200
-    assert token_count(terse.text) <= 60
-    assert topic_counts(verbose.text)["hedge"] == topic_counts(terse.text)["hedge"] == 0
+            assert token_count(cell.text) <= 60
 
 
 def runs(text):
@@ -434,54 +373,34 @@ def test_fifty_of_each_are_no_near_copies():
     assert all(len(set(of_kind)) == 50 for of_kind in texts.values())
 
 
-def test_one_context_gives_many_texts():
+def test_one_context_gives_many_texts_each_in_its_style_and_equal_ones_for_equal_seeds():
     context = made_context(3)
-    for make in MAKERS.values():
-        assert len({make(context, np.random.default_rng(seed)).text for seed in range(20)}) == 20
-
-
-def test_a_text_begins_with_the_words_of_its_style_and_of_no_other():
-    for kind in MAKERS:
+    for kind, make in MAKERS.items():
+        assert len({make(context, drawn(seed)).text for seed in range(20)}) == 20
+        assert make(context, drawn(1)) == make(context, drawn(1))
         for style in SIGNATURES:
             _, cell = made(kind, 4, style)
             assert cell.text.startswith(SIGNATURES[style])
             assert style_of(cell.text) == style
         assert style_of(made(kind, 4, "plain")[1].text) is None
-
-
-def test_equal_seeds_make_equal_cells():
-    context = made_context(5)
-    for make in MAKERS.values():
-        assert make(context, np.random.default_rng(1)) == make(context, np.random.default_rng(1))
-
-
-def test_known_scores_hold_only_what_the_construction_fixes():
+    # Known scores hold only what the construction fixes.
     assert dict(made("cell_a", 0)[1].known_scores) == {"constraint_awareness": 1.0}
     assert dict(made("cell_b", 0)[1].known_scores) == {}
 
 
-@pytest.mark.parametrize("kind", list(MAKERS))
-def test_a_context_without_what_a_cell_is_about_is_refused(kind):
-    context = made_context(1)
-    rng = np.random.default_rng(0)
-    with pytest.raises(NotMeasurableError, match=r"portfolio"):
-        MAKERS[kind](replace(context, portfolio=None), rng)
-    prices_alone = tuple(fact for fact in context.facts if fact.field == "price")
-    with pytest.raises(NotMeasurableError, match=r"contradicted features is 0, needs at least 3|three features"):
-        MAKERS[kind](replace(context, facts=prices_alone), rng)
-
-
-def test_without_a_rule_to_break_there_is_no_cell_a():
-    context = replace(made_context(1), constraints=())
-    with pytest.raises(NotMeasurableError, match=r"cell_a is not admissible as drawn: .*of 24 draws"):
-        verbose_wrong(context, np.random.default_rng(0))
-
-
-def test_without_room_for_an_order_there_is_no_cell_b():
+def test_a_context_without_what_a_cell_is_about_is_refused():
     context = made_context(1)
     tight = tuple(replace(rule, limit=0.0) if rule.kind == "max_leverage" else rule for rule in context.constraints)
-    with pytest.raises(NotMeasurableError, match=r"broken rules is 1, needs 0 \(max_leverage"):
-        terse_right(replace(context, constraints=tight), np.random.default_rng(0))
+    prices = tuple(fact for fact in context.facts if fact.field == "price")
+    few = r"contradicted features is 0, needs at least 3|three features"
+    for make, other, why in (
+        *((make, replace(context, portfolio=None), "portfolio") for make in MAKERS.values()),
+        *((make, replace(context, facts=prices), few) for make in MAKERS.values()),
+        (verbose_wrong, replace(context, constraints=()), r"cell_a is not admissible as drawn: .*of 24 draws"),
+        (terse_right, replace(context, constraints=tight), r"broken rules is 1, needs 0 \(max_leverage"),
+    ):
+        with pytest.raises(NotMeasurableError, match=why):
+            make(other, drawn())
 
 
 # Control cells as records: what they carry, how they are spread, and what is refused
@@ -498,15 +417,9 @@ def cells(kind: str, count: int = 12, **changes) -> list[Decision]:
 
 
 def one(kind: str = "cell_b", **changes) -> Decision:
-    composed = terse_right(CONTEXTS[0], np.random.default_rng(0))
-    given = {
-        "context_id": PLACED[0][0],
-        "record_id": "b-1",
-        "cluster": "calm",
-        "family": "north",
-        "seed": 0,
-        "decided_at": CONTEXTS[0].cutoff + timedelta(seconds=1),
-    }
+    composed = terse_right(CONTEXTS[0], drawn())
+    given = {"context_id": PLACED[0][0], "record_id": "b-1", "cluster": "calm", "family": "north", "seed": 0}
+    given["decided_at"] = CONTEXTS[0].cutoff + timedelta(seconds=1)
     return cell_decision(kind, changes.pop("composed", composed), **{**given, **changes})
 
 
@@ -516,12 +429,8 @@ def test_a_cell_as_a_record():
     assert [text.kind for text in found.rationales] == ["summary"]
     assert (found.episode_id, found.step, found.cluster) == ("b-1", 1, "calm")
     assert parse(Decision, canonical_json(found)) == found
-
-
-def test_a_cell_that_was_not_checked_is_no_record():
-    bare = Composed(kind="cell_b", actions=(), text="Buy.")
     with pytest.raises(NotMeasurableError, match="cell_b b-1 is no control cell: it was never checked"):
-        one(composed=bare)
+        one(composed=Composed(kind="cell_b", actions=(), text="Buy."))
     with pytest.raises(InputError, match=r"kind: must be that of the cell, cell_b \(got cell_a\)"):
         one("cell_a")
 
@@ -537,10 +446,7 @@ def test_cells_are_spread_evenly_and_repeat_by_seed(kind):
     assert len({cell.record_id for cell in found}) == len({cell.rationales[0].text for cell in found}) == 12
     assert {cell.derivation.kind for cell in found} == {kind}
     assert {cell.agent.family for cell in found} == {"north"}
-
-
-def test_another_seed_makes_other_cells():
-    assert cells("cell_a", 3)[0].rationales != cells("cell_a", 3, seed=6)[0].rationales
+    assert cells(kind, 3)[0].rationales != cells(kind, 3, seed=6)[0].rationales
 
 
 @pytest.mark.parametrize(("kind", "make"), [("cell_a", verbose_wrong), ("cell_b", terse_right)])
@@ -564,32 +470,16 @@ def test_a_derived_cell_is_paired_with_its_parent(kind):
     assert all(bool(cell.flags) == (kind == "fact_flip") for cell in found)
 
 
-def test_contexts_are_used_again_where_there_are_few():
-    found = cell_decisions(PLACED[:1], kind="cell_a", count=7, seed=1, family="f")
-    assert len({cell.rationales[0].text for cell in found}) == 7
-
-
-def test_a_context_that_gives_nothing_is_passed_over():
-    hopeless = replace(CONTEXTS[0], constraints=())
-    mixed = [("none", hopeless, "calm"), ("some", CONTEXTS[1], "calm")]
+def test_contexts_are_used_again_passed_over_or_run_out():
+    few = cell_decisions(PLACED[:1], kind="cell_a", count=7, seed=1, family="f")
+    assert len({cell.rationales[0].text for cell in few}) == 7
+    mixed = [("none", replace(CONTEXTS[0], constraints=()), "calm"), ("some", CONTEXTS[1], "calm")]
     found = cell_decisions(mixed, kind="cell_a", count=4, seed=1, family="f")
     assert {cell.context_id for cell in found} == {"some"}
     with pytest.raises(NotMeasurableError, match=r"only 0 of 2 cell_a cells could be made; the last reason: cell_a is"):
         cell_decisions(mixed[:1], kind="cell_a", count=2, seed=1, family="f")
-
-
-def test_derived_cells_run_out():
     with pytest.raises(NotMeasurableError, match=r"only 50 of 51 fact_flip cells could be made"):
         cells("fact_flip", 51)
-
-
-def test_cells_are_not_made_from_cells():
-    derived = [replace(HONEST[0], derivation=replace(HONEST[0].derivation, kind="red_team"))]
-    with pytest.raises(InputError, match="needs an honest decision on one of the contexts"):
-        cells("paraphrase", 1, honest=derived)
-
-
-def test_the_name_of_the_study_stands_before_the_record_ids():
     assert cells("cell_b", 1, study="pilot")[0].record_id == "pilot/cell_b-5-0001"
 
 
@@ -601,3 +491,6 @@ def test_what_is_refused():
     with pytest.raises(InputError, match="tokens: length_matched needs the length asked for"):
         cells("length_matched", tokens=None)
     assert cells("cell_a", 0) == []
+    derived = [replace(HONEST[0], derivation=replace(HONEST[0].derivation, kind="red_team"))]
+    with pytest.raises(InputError, match="needs an honest decision on one of the contexts"):
+        cells("paraphrase", 1, honest=derived)

@@ -57,36 +57,29 @@ def test_the_first_page_keeps_its_budgets(browser, example):
     assert not problems, said(problems)
 
 
-@pytest.mark.parametrize(
-    ("path", "heights", "words"),
-    [("eight/index.html", (3_000, 6_000), 750), ("eight/agents/Alder.html", (2_600, 4_800), 650)],
-)
-def test_the_pages_of_a_season_of_eight_keep_their_budgets(browser, example, path, heights, words):
-    page = (example("made seasons") / path).as_uri()
+OTHERS = {  # most pixels of a page on a desk and on a phone, and most of its words
+    "index.html": ([], 3_000, 6_000, 750),
+    "agents/Alder.html": ([], 2_600, 4_800, 650),
+    "of a table": (["check", str(SCORES)], 3_500, 6_500, 900),
+    "of real judges": (["demo", "--real"], 4_500, 6_500, 1_300),  # six judges and pairs in both orders
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_pages_of_seasons_and_tables_keep_their_budgets(browser, example, tmp_path, name):
+    command, *heights, words = OTHERS[name]
+    if command:
+        assert main([*command, "--out", str(tmp_path / "run"), "--quiet"]) == 0
+    page = tmp_path / "run/report/index.html" if command else example("made seasons") / "eight" / name
     with visiting(browser) as visitor:
         for width, most in zip((1440, 390), heights, strict=True):
-            visitor.open(page, ("light", width))
+            visitor.open(page.as_uri(), ("light", width))
             assert visitor.page.evaluate("document.documentElement.scrollHeight") <= most
+            if command:
+                end = visitor.page.evaluate("document.querySelector('.counts').getBoundingClientRect().bottom")
+                assert end <= 1_200
         assert visitor.page.evaluate(_WORDS) <= words
-
-
-@pytest.mark.parametrize(
-    ("words", "heights", "most"),
-    [
-        (["check", str(SCORES)], (3_500, 6_500), 900),
-        (["demo", "--real"], (4_500, 6_500), 1_300),  # six judges, pairs in both orders, and what the grades lack
-    ],
-)
-def test_the_page_of_a_table_keeps_its_budgets(browser, tmp_path, words, heights, most):
-    assert main([*words, "--out", str(tmp_path / "run"), "--quiet"]) == 0
-    page = (tmp_path / "run/report/index.html").as_uri()
-    with visiting(browser) as visitor:
-        for width, height in zip((1440, 390), heights, strict=True):
-            visitor.open(page, ("light", width))
-            assert visitor.page.evaluate("document.documentElement.scrollHeight") <= height
-            assert visitor.page.evaluate("document.querySelector('.counts').getBoundingClientRect().bottom") <= 1_200
         assert visitor.overflow(320) == []
-        assert visitor.page.evaluate(_WORDS) <= most
 
 
 def test_everything_of_the_first_page_is_there_for_everybody(browser, example):

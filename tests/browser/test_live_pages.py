@@ -72,19 +72,19 @@ def test_progress_renews_itself_while_the_run_goes_on(browser, run, address, pic
         assert visitor.spoken(f"{address}/live", f"{address}/live.json") == []
 
 
-@pytest.mark.parametrize("path", ["/live", f"/calls/{CALLS[0].key}", f"/calls/{CALLS[1].key}", "/nothing"])
-def test_a_live_page_is_silent_fits_and_is_open_to_everybody(browser, address, pictures, path):
+def test_live_pages_are_silent_fit_and_are_open_to_everybody(browser, address, pictures):
+    problems = []
     with visiting(browser, pictures) as visitor:
         visitor.page.clock.install()
-        visitor.open(f"{address}{path}")
-        problems = [one for one in visitor.spoken(f"{address}{path}") if "404" not in one]
-        for setting in ALL_SETTINGS:
-            visitor.picture(f"live{path[:14]}.html", setting)
-        problems += visitor.overflow(390, 320)
-        problems += visitor.printed()
-        page = Page(path, visitor.page.request.get(f"{address}{path}").text())
-        problems += [one for one in markup_problems(page) if "policy" not in one]
-        problems += sorted(unseen(page.text))
-        problems += visitor.barriers(ALL_SETTINGS)
-        assert not visitor.page.evaluate("window.__canary")
+        for path in ("/live", f"/calls/{CALLS[0].key}", f"/calls/{CALLS[1].key}", "/nothing"):
+            visitor.open(f"{address}{path}")
+            found = [one for one in visitor.spoken(f"{address}{path}") if "404" not in one]
+            for setting in ALL_SETTINGS:
+                visitor.picture(f"live{path[:14]}.html", setting)
+            found += [*visitor.overflow(390, 320), *visitor.printed()]
+            page = Page(path, visitor.page.request.get(f"{address}{path}").text())
+            found += [one for one in markup_problems(page) if "policy" not in one]
+            found += [*sorted(unseen(page.text)), *visitor.barriers(ALL_SETTINGS)]
+            problems += [f"{path}: {one}" for one in found]
+            assert not visitor.page.evaluate("window.__canary")
     assert not problems, said(problems)

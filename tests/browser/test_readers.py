@@ -68,8 +68,7 @@ def test_without_script_everything_shows_and_no_button_that_does_nothing(browser
             problems += [f"{url}: not shown: {one}" for one in visitor.page.evaluate(_UNSHOWN)]
             if found := visitor.page.evaluate(_BUTTONS):
                 problems.append(f"{url}: {found} buttons and boxes that nothing listens to")
-            if visitor.noise:
-                problems += visitor.noise
+            problems += visitor.noise
     assert not problems, said(problems)
 
 
@@ -95,6 +94,7 @@ def test_the_tabulator_key_reaches_everything_and_is_seen(browser, example, name
     assert not problems, said(problems)
 
 
+LEVELS = {"headline": "solid", "qualified": "double", "no-claim": "dashed"}
 _PERMISSIONS = """() => Object.fromEntries(['headline', 'qualified', 'no-claim'].map(
   level => [level, getComputedStyle(document.querySelector('.' + level + ' .claims')).borderLeftStyle]))"""
 _BORDERLESS = """() => [...document.querySelectorAll('.tag, .chip, .notice, .tools button, .wh')].filter(e => {
@@ -109,11 +109,8 @@ def test_with_the_readers_own_colours_levels_and_marks_keep_their_borders(browse
         for url in pages_of(example(name), name):
             visitor.page.goto(url)
             assert visitor.page.evaluate(_BORDERLESS) == []
-            if visitor.page.locator(".no-claim .claims").count() and visitor.page.locator(".qualified .claims").count():
-                levels = (
-                    visitor.page.evaluate(_PERMISSIONS) if visitor.page.locator(".headline .claims").count() else {}
-                )
-                assert levels in ({}, {"headline": "solid", "qualified": "double", "no-claim": "dashed"})
+            if all(visitor.page.locator(f".{one} .claims").count() for one in LEVELS):
+                assert visitor.page.evaluate(_PERMISSIONS) == LEVELS
 
 
 def test_a_page_becomes_a_document_of_paper(browser, example, tmp_path, pictures):
@@ -142,7 +139,6 @@ def test_a_call_is_found_over_all_parts_and_arrow_keys_lead_to_its_neighbours(br
         assert page.locator(".call:target aside a", has_text="reader").count() == 1
         for key, moved in (("ArrowRight", True), ("ArrowLeft", False)):
             page.keyboard.press(key)
-            until(
-                page, "was => (document.querySelector('.call:target h2').innerText != was[0]) == was[1]", [first, moved]
-            )
+            same = "was => (document.querySelector('.call:target h2').innerText != was[0]) == was[1]"
+            until(page, same, [first, moved])
         assert visitor.noise == []

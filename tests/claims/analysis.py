@@ -31,20 +31,11 @@ def measured(name: str, labels: Mapping[str, str], value: float | None, **more) 
 def kappa(value: float | None, *, dimension: str = "aggregate", low=None, high=None, **labels: str) -> Measurement:
     state = "ok" if value is not None else "undefined: both judges gave one rating"
     detail = {"tables": {"a|b": [[1]]}, "pairs": {"a|b": value}, "clusters": 5}
-    return measured(
-        "kappa.mean_pairwise", {"dimension": dimension, **labels}, value, low=low, high=high, state=state, detail=detail
-    )
+    labels = {"dimension": dimension, **labels}
+    return measured("kappa.mean_pairwise", labels, value, low=low, high=high, state=state, detail=detail)
 
 
-def panel(
-    levels: Mapping[str, float],
-    *,
-    dimension: str = "aggregate",
-    p: float | Mapping[tuple[str, str], float] = 1e-4,
-    p_drop: float = 1e-4,
-    dropped: Mapping[str, Mapping[str, float]] | None = None,
-    never: frozenset[frozenset[str]] = frozenset(),
-) -> list[Measurement]:
+def panel(levels, *, dimension="aggregate", p=1e-4, p_drop=1e-4, dropped=None, never=frozenset()) -> list[Measurement]:
     """Effects, contrasts and drops of agents with these levels; ``dropped`` gives other levels without a family.
 
     ``p_drop`` is the p-value of every contrast without a family, adjusted or not.
@@ -60,43 +51,28 @@ def panel(
         found.append(measured("lofo.rho", {"dimension": dimension, "dropped": family}, 1.0))
     for pair in combinations(sorted(levels), 2):
         high, low = sorted(pair, key=lambda agent: (-levels[agent], agent))
-        found += _pair(dimension, high, low, levels, p, p_drop, without, frozenset(pair) in never)
-    return found
-
-
-def _pair(dimension, high, low, levels, p, p_drop, without, apart):
-    labels = {"dimension": dimension, "high": high, "low": low}
-    if apart:
-        state = "cannot be tested (0 common clusters; 3 are needed, 5 or more to have a chance)"
-        detail = {"p": 1.0, "clusters": 0, "cluster_sums": {}}
-        return [measured("contrast", labels, None, n=0, n_of="common cycles", state=state, detail=detail)]
-    value = p if isinstance(p, float) else p.get((high, low), 1e-4)
-    detail = {
-        "p": value,
-        "p_cluster_t": value,
-        "p_bootstrap": value / 10,
-        "clusters": 8,
-        "cluster_sums": {"c1": [1.0, 2]},
-    }
-    gap = levels[high] - levels[low]
-    found = [measured("contrast", labels, gap, n_of="common cycles", detail=detail)]
-    for family, other in without.items():
-        left = {"p": p_drop, "p_adjusted": p_drop}
-        found.append(measured("lofo.contrast", {**labels, "dropped": family}, other[high] - other[low], detail=left))
+        labels = {"dimension": dimension, "high": high, "low": low}
+        if frozenset(pair) in never:
+            state = "cannot be tested (0 common clusters; 3 are needed, 5 or more to have a chance)"
+            detail = {"p": 1.0, "clusters": 0, "cluster_sums": {}}
+            found.append(measured("contrast", labels, None, n=0, n_of="common cycles", state=state, detail=detail))
+            continue
+        value = p if isinstance(p, float) else p.get((high, low), 1e-4)
+        detail = {"p": value, "p_cluster_t": value, "p_bootstrap": value / 10, "clusters": 8,
+                  "cluster_sums": {"c1": [1.0, 2]}}  # fmt: skip
+        found.append(measured("contrast", labels, levels[high] - levels[low], n_of="common cycles", detail=detail))
+        for family, other in without.items():
+            left = {"p": p_drop, "p_adjusted": p_drop}
+            gap = other[high] - other[low]
+            found.append(measured("lofo.contrast", {**labels, "dropped": family}, gap, detail=left))
     return found
 
 
 def probe(high: str, low: str, value: float, ends: tuple[float, float] | None, *, dimension="aggregate"):
     """What the outside judge saw of a pair; without ends it has no interval."""
-    low_end, high_end = ends or (None, None)
-    return measured(
-        "probe.contrast",
-        {"dimension": dimension, "high": high, "low": low},
-        value,
-        low=low_end,
-        high=high_end,
-        detail={"judge": "deepseek", "family": "outside", "p": 0.5},
-    )
+    labels, (from_, to) = {"dimension": dimension, "high": high, "low": low}, ends or (None, None)
+    detail = {"judge": "deepseek", "family": "outside", "p": 0.5}
+    return measured("probe.contrast", labels, value, low=from_, high=to, detail=detail)
 
 
 def gate(cell: str, outcome: str, value: float | None, *, p: float = 1e-6, ends=(None, None), **detail) -> Measurement:

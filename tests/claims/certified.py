@@ -5,20 +5,38 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
 import numpy as np
 from analysis import measured
 from made_cells import cell
-from test_adversarial import NOW, decision
 
 from assaymark.claims import certificate, certificates, decide_claims, index
 from assaymark.metrology import analyse, cell_measurements, cluster_t, score_table
 from assaymark.protocol import parse_study
-from assaymark.records import Agent, Decision, Judgment, Measurement, canonical_json
+from assaymark.records import Agent, Decision, Judgment, Measurement, Provenance, canonical_json
 
 Design = dict[str, Any]
+NOW = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def decision(agent: int, cluster: int, cycle: int) -> Decision:
+    return Decision(
+        record_id=f"{agent}/{cluster}/{cycle}", episode_id=f"{cluster}/{cycle}", step=0, cluster=f"regime-{cluster}",
+        decided_at=NOW, agent=Agent(id=f"agent-{agent}", family="x"), context_id="c", actions=(), rationales=(),
+        format="sim", provenance=Provenance(source="simulation"),
+    )  # fmt: skip
+
+
+def judgment(made: Decision, judge: int, family: str, scores: dict[str, float]) -> Judgment:
+    """What a judge gave a decision; no scores are an invalid reply."""
+    return Judgment(
+        trajectory=made.record_id, judge=f"j{judge}", family=family, rubric="v1.0", trial=1,
+        status="ok" if scores else "invalid", scores=scores, call_key="k",
+    )  # fmt: skip
+
 
 BASE: Design = {
     "agents": 4,
@@ -113,16 +131,7 @@ def simulated(design: Design, rng: np.random.Generator):
                     continue
                 decisions.append(made)
                 judgments += [
-                    Judgment(
-                        trajectory=made.record_id,
-                        judge=f"j{j}",
-                        family=family,
-                        rubric="v1.0",
-                        trial=1,
-                        status="ok" if there[j] else "invalid",
-                        scores=dict(zip(names, grades[j].tolist(), strict=True)) if there[j] else {},
-                        call_key="k",
-                    )
+                    judgment(made, j, family, dict(zip(names, grades[j].tolist(), strict=True)) if there[j] else {})
                     for j, family in enumerate(families)
                 ]
     return judgments, decisions, lengths if design["lengths"] else None
@@ -152,24 +161,14 @@ def control_cells(table, rng):
 
     def scored(kind, scores, parents=None):
         rows = np.resize(np.arange(table.n), len(scores))
-        fields = {one: getattr(table, one) for one in ("agents", "clusters", "judges", "families", "dimensions")}
+        there = {one: getattr(table, one) for one in ("agents", "clusters", "judges", "families", "dimensions")}
+        ids = tuple(f"{kind}-{k}" for k in range(len(scores)))
         made = replace(
-            table,
-            **fields,
-            trajectories=tuple(f"{kind}-{k}" for k in range(len(scores))),
-            cycles=tuple(f"{kind}-{k}" for k in range(len(scores))),
-            cycle=np.arange(len(scores)),
-            agent=table.agent[rows],
-            cluster=table.cluster[rows],
-            formats=("v1",),
-            format=np.zeros(len(scores), dtype=np.int64),
-            scores=np.clip(np.floor(scores + 0.5), 1, 5),
-            mean=None,
-            first=None,
-            trials={judge: np.zeros((0, 1)) for judge in table.judges},
-            incomplete=None,
-            lacking=None,
-        )
+            table, **there, trajectories=ids, cycles=ids, cycle=np.arange(len(scores)), agent=table.agent[rows],
+            cluster=table.cluster[rows], formats=("v1",), format=np.zeros(len(scores), dtype=np.int64),
+            scores=np.clip(np.floor(scores + 0.5), 1, 5), mean=None, first=None,
+            trials={judge: np.zeros((0, 1)) for judge in table.judges}, incomplete=None, lacking=None,
+        )  # fmt: skip
         return cell(kind, made, parents=parents, composer="f0")
 
     noise = rng.normal(0, 0.3, honest[:48].shape)

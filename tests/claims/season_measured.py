@@ -15,21 +15,13 @@ BOUNDARIES = (44.5, 66.5)
 
 
 def measured(
-    composites: Mapping[str, Sequence[float | None]],
-    *,
-    judges: Sequence[str] = JUDGES,
-    efficiency: Mapping[str, float] | None = None,
-    floor: float | None = 3.0,
-    reach: float | None = 2.0,
-    p: float = 0.001,
-    periods: int = 24,
-    families: bool = True,
-    kappa: float | str = 0.6,
-    unresolved: Sequence[str] = (),
-    untimed: Sequence[str] = (),
+    composites: Mapping[str, Sequence[float | None]], *, judges: Sequence[str] = JUDGES,
+    efficiency: Mapping[str, float] | None = None, floor: float | None = 3.0, reach: float | None = 2.0,
+    p: float = 0.001, periods: int = 24, families: bool = True, kappa: float | str = 0.6,
+    unresolved: Sequence[str] = (), untimed: Sequence[str] = (),
     pairs: Mapping[tuple[str, str], Mapping[str, Any]] | None = None,
     excess: Mapping[str, tuple[float, float]] | None = None,
-) -> list[Measurement]:
+) -> list[Measurement]:  # fmt: skip
     """A season whose judges gave these composites, in every period the same.
 
     ``pairs`` overrides parts of single contrasts: ``value``, ``p``, ``floor``, ``drop_p``, ``near`` (p of equivalence),
@@ -51,11 +43,8 @@ def measured(
         changed = (pairs or {}).get((one, other)) or (pairs or {}).get((other, one), {})
         gap = (totals[one] or 0.0) - (totals[other] or 0.0)
         found += _pair(one, other, gap, graded, dropped, {"p": p, "floor": floor, **changed}, periods, len(names))
-    found.append(
-        _one(
-            "panel.families", {}, float(len(dropped) or 1), {"unknown": "", "own": {}, "in_parts": False}, n=len(judges)
-        )
-    )
+    judged = {"unknown": "", "own": {}, "in_parts": False}
+    found.append(_one("panel.families", {}, float(len(dropped) or 1), judged, n=len(judges)))
     serial = {"order": "consecutive", "flagged": False, "flag": 0.3, "lags": [0.1, 0.0, 0.0, 0.0]}
     found.append(_one("order.autocorrelation", {"dimension": "aggregate"}, 0.1, serial))
     known = isinstance(kappa, float)
@@ -72,15 +61,9 @@ def measured(
 
 
 def _pair(
-    one: str,
-    other: str,
-    gap: float,
-    graded: Mapping[str, Mapping[str, float]],
-    judges: Sequence[str],
-    given: Mapping[str, Any],
-    periods: int,
-    agents: int,
-) -> list[Measurement]:
+    one: str, other: str, gap: float, graded: Mapping[str, Mapping[str, float]], judges: Sequence[str],
+    given: Mapping[str, Any], periods: int, agents: int,
+) -> list[Measurement]:  # fmt: skip
     """The contrast of two agents and those beside it, in the direction of the mean over judges."""
     both = [judge for judge in graded[one] if judge in graded[other]]
     each = {judge: graded[one][judge] - graded[other][judge] for judge in both}
@@ -132,14 +115,9 @@ def _detail(row: Mapping[str, float], total: float | None, reach: float | None) 
 
 
 def _one(
-    name: str,
-    labels: dict[str, str],
-    value: float | None,
-    detail: dict[str, Any] | None = None,
-    state: str = "ok",
-    n: int = 1,
-    n_of: str = "",
-) -> Measurement:
+    name: str, labels: dict[str, str], value: float | None, detail: dict[str, Any] | None = None, state: str = "ok",
+    n: int = 1, n_of: str = "",
+) -> Measurement:  # fmt: skip
     empty = "not there" if value is None and state == "ok" else state
     return Measurement(
         name=name, labels=labels, value=value, n=n, n_of=n_of, method="", detail=detail or {}, state=empty

@@ -12,8 +12,7 @@ from certified import BASE, CHOSEN, DESIGNS, analysed, certified, decided, every
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assaymark.claims import certificate, certificate_name, certificates, decide_claims, index, kind_of, verify
-from assaymark.claims.certificates import KEPT
+from assaymark.claims import KEPT, certificate, certificate_name, certificates, decide_claims, index, kind_of, verify
 from assaymark.errors import InputError
 from assaymark.records import canonical_json
 
@@ -36,6 +35,7 @@ STATES = {
 
 
 FIRST = every("plain")["first[agent=agent-0,dimension=aggregate]"]
+PLAN = plan_of(BASE)
 
 
 # --- honest -----------------------------------------------------------------------------------------------------------
@@ -69,11 +69,8 @@ def test_the_designs_hold_every_kind_of_claim_and_state():
 @settings(deadline=None, max_examples=20)
 @given(
     st.sampled_from(["conflicts", "any judges", "an agent that is often absent", "three dimensions of five agents"]),
-    st.floats(1e-4, 0.49),
-    st.floats(0.01, 1),
-    st.sampled_from([None, "aggregate", "d0"]),
-    st.integers(0, 5),
-)
+    st.floats(1e-4, 0.49), st.floats(0.01, 1), st.sampled_from([None, "aggregate", "d0"]), st.integers(0, 5),
+)  # fmt: skip
 def test_any_alpha_and_share_decide_the_same_from_a_certificate(name, alpha, share, wanted, start):
     """What the procedure does with the pairs outside a claim depends on both."""
     design = BASE | DESIGNS[name]
@@ -88,22 +85,17 @@ def test_any_alpha_and_share_decide_the_same_from_a_certificate(name, alpha, sha
 
 
 def test_a_claim_on_tables_without_contrasts_is_decided_by_levels_again():
-    measurements = [
-        item for item in analysed("plain") if not item.name.endswith(".contrast") and item.name != "contrast"
-    ]
-    verdicts = decide_claims(measurements, PLAN, "f" * 64)
-    for verdict, made in zip(verdicts, certificates(verdicts, index(measurements), PLAN), strict=True):
-        found = written(made)
-        assert verify(found).differences == (), verdict.claim.id
-    first = written(certificate(verdicts[0], index(measurements), PLAN))
-    texts = verify(tampered(first, "drops", 0, "value", value=1.0)).differences
+    measurements = [item for item in analysed("plain") if item.name.rpartition(".")[2] != "contrast"]
+    verdicts, known = decide_claims(measurements, PLAN, "f" * 64), index(measurements)
+    made = [written(one) for one in certificates(verdicts, known, PLAN)]
+    assert [verify(one).differences for one in made] == [()] * len(made)
+    texts = verify(tampered(made[0], "drops", 0, "value", value=1.0)).differences
     assert any(text.startswith("level of agent") for text in texts)
 
 
 def test_it_holds_tables_rules_and_no_text():
-    assert FIRST["format"] == "assaymark certificate 3"
+    assert (FIRST["format"], FIRST["plan_hash"]) == ("assaymark certificate 3", "f" * 64)
     assert FIRST["tuple"]["permitted_publication_level"] == "qualified"
-    assert FIRST["plan_hash"] == "f" * 64
     assert len(FIRST["agreement"][0]["tables"]["j0|j1"]) == 5
     assert set(FIRST["contrasts"][0]["cluster_sums"]) == {f"regime-{c}" for c in range(6)}
     assert FIRST["rules"]["margin"] == pytest.approx(0.3)
@@ -111,39 +103,26 @@ def test_it_holds_tables_rules_and_no_text():
     assert FIRST["other_pairs"]["scales"]["d0"] is None
     assert len(FIRST["other_pairs"]["scales"]["aggregate"]["order"]) == 3
     assert set(FIRST) >= {"conditions", "caps", "pair_state", "p", "p_adjusted", "p_adjusted_headline", "stability"}
+    assert canonical_json(certified(FIRST["claim"]["id"])) == canonical_json(FIRST), "equal inputs make equal bytes"
+    for found in every("one scale").values():  # a plan without a claim on the aggregate has none in its family
+        assert set(found["other_pairs"]["scales"]) == {"d1"}
 
 
-def test_it_holds_every_measurement_that_its_verdict_rests_on():
-    for name in DESIGNS:
-        for claim, found in every(name).items():
-            held = {
-                entry.get("id")
-                for part in found.values()
-                if isinstance(part, list)
-                for entry in part
-                if isinstance(entry, dict)
-            }
-            assert held >= set(found["rests_on"]), claim
-
-
-def test_no_part_of_a_measurement_that_it_holds_is_forgotten():
+def test_it_holds_every_measurement_that_its_verdict_rests_on_and_no_part_of_one_is_forgotten():
     """A new part is either put into certificates or named here, because nothing is decided on it."""
     unused = {
-        "kappa.mean_pairwise": {"bootstrap"},
-        "cell.kappa": {"bootstrap"},
-        "cell.agreement": {"status"},
+        "kappa.mean_pairwise": {"bootstrap"}, "cell.kappa": {"bootstrap"}, "cell.agreement": {"status"},
         "cell.gate": {"honest_mean", "honest_q1", "cutoff", "mde", "in_mde", "no_parent"},
-        "contrast": {"resolved"},
-        "lofo.contrast": {"within"},
-    }
+        "contrast": {"resolved"}, "lofo.contrast": {"within"},
+    }  # fmt: skip
     for name in DESIGNS:
+        for claim, found in every(name).items():
+            parts = [part for part in found.values() if isinstance(part, list)]
+            held = {entry.get("id") for part in parts for entry in part if isinstance(entry, dict)}
+            assert held >= set(found["rests_on"]), claim
         for item in analysed(name):
             if item.name in KEPT and KEPT[item.name].parts:
                 assert set(item.detail) <= {*KEPT[item.name].parts, *unused.get(item.name, ())}, item.id
-
-
-def test_equal_inputs_make_equal_bytes():
-    assert canonical_json(certified(FIRST["claim"]["id"])) == canonical_json(FIRST)
 
 
 def test_certificate_names_are_safe_and_unique():
@@ -153,45 +132,32 @@ def test_certificate_names_are_safe_and_unique():
     assert all("/" not in name and " " not in name and not name.startswith(".") for name in names)
 
 
-PLAN = plan_of(BASE)
-
-
 # --- tampering ------------------------------------------------------------------------------------------------------
 
 
-def test_a_raised_kappa_is_named_in_words():
-    found = verify(tampered(FIRST, "agreement", 0, "value", value=0.99))
-    value = FIRST["agreement"][0]["value"]
-    assert f"kappa on aggregate: the certificate says 0.99, its tables give {value:.2f}" in found.differences
-    assert not found.ok
-
-
-def test_emptied_tables_change_the_verdict():
-    table = [[0, 0, 60, 0, 0], [0] * 5, [60, 0, 0, 0, 0], [0] * 5, [0] * 5]
-    found = copy.deepcopy(FIRST)
-    found["agreement"][0]["tables"] = dict.fromkeys(found["agreement"][0]["tables"], table)
-    differences = verify(found).differences
+def test_kappa_follows_from_its_tables_and_the_verdict_from_kappa():
+    tables, value = FIRST["agreement"][0]["tables"], FIRST["agreement"][0]["value"]
+    raised = verify(tampered(FIRST, "agreement", 0, "value", value=0.99))
+    assert f"kappa on aggregate: the certificate says 0.99, its tables give {value:.2f}" in raised.differences
+    assert not raised.ok
+    apart = [[0, 0, 60, 0, 0], [0] * 5, [60, 0, 0, 0, 0], [0] * 5, [0] * 5]
+    differences = verify(tampered(FIRST, "agreement", 0, "tables", value=dict.fromkeys(tables, apart))).differences
     assert "agreement: the certificate says publish, its tables give halt" in differences
     assert "publication level: the certificate says qualified, its tables give no-claim" in differences
-
-
-def test_a_constant_table_has_no_kappa():
-    found = copy.deepcopy(FIRST)
-    found["agreement"][0]["tables"] = {pair: [[96, 0], [0, 0]] for pair in found["agreement"][0]["tables"]}
-    assert any(
-        "kappa on aggregate: the certificate says" in text and "nothing" in text for text in verify(found).differences
-    )
+    constant = {pair: [[96, 0], [0, 0]] for pair in tables}
+    texts = verify(tampered(FIRST, "agreement", 0, "tables", value=constant)).differences
+    assert any("kappa on aggregate: the certificate says" in text and "nothing" in text for text in texts)
+    cut_off = verify(tampered(FIRST, "rules", "publish", value=0.99))
+    assert "agreement: the certificate says publish, its tables give methodology" in cut_off.differences
 
 
 @pytest.mark.parametrize(("name", "claim"), CHOSEN)
 def test_any_other_status_is_found(name, claim):
     found = every(name)[claim]
-    for field, values in STATUSES.items():
-        for other in set(values) - {found["tuple"][field]}:
-            assert not verify(tampered(found, "tuple", field, value=other)).ok
-    for field, values in STATES.items():
-        for other in set(values) - {found[field]}:
-            assert not verify(tampered(found, field, value=other)).ok
+    for field, values in {**STATUSES, **STATES}.items():
+        where = ("tuple", field) if field in STATUSES else (field,)
+        stated = found["tuple"][field] if field in STATUSES else found[field]
+        assert not [one for one in set(values) - {stated} if verify(tampered(found, *where, value=one)).ok]
 
 
 def leaves(value, path=()):
@@ -322,81 +288,55 @@ def test_the_higher_of_a_pair_is_the_one_that_the_sums_say():
 
 def test_a_leader_is_as_stable_as_all_its_pairs_so_that_a_certificate_holds_what_drops_do_to_them():
     """They need no correction in a drop if all of them survive it, also those that the claim is not about."""
-    claims = [
-        claim for claim in every("a leader among six") if claim.startswith("above[dimension=aggregate,high=agent-0")
-    ]
+    made = every("a leader among six")
     weaker = []
-    for claim in claims:
-        found = copy.deepcopy(every("a leader among six")[claim])
-        others = [entry for entry in found["drops"] if "variance" not in entry]
-        assert len(others) == 4 * 3
-        others[0]["p"] = 0.9
-        weaker += [
-            claim for text in verify(found).differences if text.startswith("stability: the certificate says stable")
-        ]
+    for claim in made:
+        if claim.startswith("above[dimension=aggregate,high=agent-0"):
+            found = copy.deepcopy(made[claim])
+            others = [entry for entry in found["drops"] if "variance" not in entry]
+            assert len(others) == 4 * 3
+            others[0]["p"] = 0.9
+            texts = verify(found).differences
+            weaker += [text for text in texts if text.startswith("stability: the certificate says stable")]
     assert weaker
 
 
-def test_a_halo_is_recomputed():
+def test_halos_drops_and_fragility_are_recomputed():
     for at, entry in enumerate(FIRST["cells"]):
         if entry["id"].startswith("cell.halo"):
             assert not verify(tampered(FIRST, "cells", at, "triggered", value=not entry["triggered"])).ok
-
-
-def test_contrasts_without_a_family_average_back_to_the_contrast():
+    # Contrasts without a family average back to the contrast.
     for at, entry in enumerate(FIRST["drops"]):
         texts = verify(tampered(FIRST, "drops", at, "value", value=entry["value"] + 0.01)).differences
         assert any("its numbers without each judge family give" in text for text in texts)
+    for rule, level in FIRST["fragility"].items():
+        other = "headline" if level != "headline" else "no-claim"
+        assert not verify(tampered(FIRST, "fragility", rule, value=other)).ok
+    assert not verify(tampered(FIRST, "fragility", value={})).ok
 
 
-def test_above_eight_clusters_the_bootstrap_is_taken_as_given_and_a_note_says_so():
-    note = "p-values of the bootstrap over so many clusters are taken as given"
-    claim = "first[agent=agent-0,dimension=aggregate]"
+def test_tests_that_cannot_be_made_again_are_taken_as_given_and_a_note_says_so():
+    """Above eight clusters the bootstrap draws; other tests are of the records that every judge graded."""
+    note, claim = "p-values of the bootstrap over so many clusters are taken as given", FIRST["claim"]["id"]
     assert note in verify(every("nine clusters")[claim]).notes
     assert note not in verify(FIRST).notes
-
-
-def test_where_grades_are_missing_the_other_tests_are_taken_as_given():
-    """They are of the records that every judge graded."""
-    found = every("missing grades")["first[agent=agent-0,dimension=aggregate]"]
-    result = verify(found)
-    assert "p-values of the cluster t where grades are missing are taken as given" in result.notes
+    found = every("missing grades")[claim]
+    assert "p-values of the cluster t where grades are missing are taken as given" in verify(found).notes
     assert not verify(tampered(found, "contrasts", 0, "p_own_variance", value=0.5)).ok
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        ("reasons", 0),
-        ("reasons", 1),
-        ("condition",),
-        ("conditions", 0, "text"),
-        ("conditions", 0, "id"),
-        ("caps", 0, "field"),
-        ("claim", "statement"),
-        ("claim", "id"),
-        ("binding", 0),
-        ("amended", 0),
-        ("rests_on", 0),
+        ("reasons", 0), ("reasons", 1), ("condition",), ("conditions", 0, "text"), ("conditions", 0, "id"),
+        ("caps", 0, "field"), ("claim", "statement"), ("claim", "id"), ("binding", 0), ("amended", 0), ("rests_on", 0),
         ("stability", "state"),
     ],
-)
+)  # fmt: skip
 def test_words_are_compared_too(path):
     value = {"amended": "gates.halt", "stability": "rests-on", "conditions": "agreement"}.get(path[0], "other")
     value = "first[agent=agent-0,dimension=d0]" if path == ("claim", "id") else value
     assert not verify(tampered(FIRST, *path, value=value)).ok
-
-
-def test_a_cutoff_that_decides_is_missed_by_nobody():
-    found = verify(tampered(FIRST, "rules", "publish", value=0.99))
-    assert "agreement: the certificate says publish, its tables give methodology" in found.differences
-
-
-def test_fragility_is_recomputed():
-    for rule, level in FIRST["fragility"].items():
-        other = "headline" if level != "headline" else "no-claim"
-        assert not verify(tampered(FIRST, "fragility", rule, value=other)).ok
-    assert not verify(tampered(FIRST, "fragility", value={})).ok
 
 
 def test_the_pairs_that_a_claim_is_not_about_decide_with_it():
@@ -422,28 +362,24 @@ def test_the_pairs_that_a_claim_is_not_about_decide_with_it():
 def test_a_certificate_stays_small(design, most, monkeypatch):
     monkeypatch.setitem(DESIGNS, f"up to {most}", design)
     verdicts, known, plan = decided(f"up to {most}")
-    chosen = [
-        one for one in verdicts.values() if kind_of(one.claim) == "first" and one.claim.dimension in ("aggregate", "d0")
-    ]
-    for verdict in chosen[::4]:
+    firsts = [v for v in verdicts.values() if kind_of(v.claim) == "first" and v.claim.dimension in ("aggregate", "d0")]
+    for verdict in firsts[::4]:
         made = certificate(verdict, known, plan)
         assert len(canonical_json(made)) < most
         assert verify(written(made)).ok
 
 
-def test_a_plan_without_a_claim_on_the_aggregate_has_no_aggregate_in_its_family():
-    for found in every("one scale").values():
-        assert set(found["other_pairs"]["scales"]) == {"d1"}
-
-
 # Certificates that are none, whoever wrote them: every problem at once, and nothing but an `InputError`
 
 
-@pytest.mark.parametrize("number", [1, 2])
-def test_a_certificate_of_an_earlier_version_is_refused_by_the_version_that_reads_it(number):
-    with pytest.raises(InputError, match=r"assaymark 0\.1") as error:
-        verify({**FIRST, "format": f"assaymark certificate {number}"})
-    assert [problem.where for problem in error.value.problems] == ["format"]
+def test_what_is_no_certificate_of_this_version_is_refused():
+    for number in (1, 2):
+        with pytest.raises(InputError, match=r"assaymark 0\.1") as error:
+            verify({**FIRST, "format": f"assaymark certificate {number}"})
+        assert [problem.where for problem in error.value.problems] == ["format"]
+    for other in ([], "text", None, 3):
+        with pytest.raises(InputError, match="must be a JSON object"):
+            verify(other)
 
 
 def test_every_problem_of_a_malformed_certificate_is_named():
@@ -501,12 +437,6 @@ def test_malformed_certificates_are_refused(change, told):
     change(found)
     with pytest.raises(InputError, match=re.escape(told)):
         verify(found)
-
-
-@pytest.mark.parametrize("other", [[], "text", None, 3])
-def test_what_is_no_object_is_no_certificate(other):
-    with pytest.raises(InputError, match="must be a JSON object"):
-        verify(other)
 
 
 JUNK = st.one_of(

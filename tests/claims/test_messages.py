@@ -21,11 +21,8 @@ OWN = 'language = "Own"\ndecimal = ","\nlist_and = "et"\nminus = "-"\n'
 def own(**changes: str) -> dict[str, str]:
     """A language of one's own: the English sentences, some changed, as one file."""
     texts = {**english().texts, **changes}
-    return {"own.toml": OWN + "\n".join(f'"{key}" = {_quoted(text)}' for key, text in texts.items())}
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    quoted = {key: text.replace("\\", "\\\\").replace('"', '\\"') for key, text in texts.items()}
+    return {"own.toml": OWN + "\n".join(f'"{key}" = "{text}"' for key, text in quoted.items())}
 
 
 def flat(**changes: str) -> Catalogue:
@@ -33,39 +30,28 @@ def flat(**changes: str) -> Catalogue:
     return Catalogue.of(own(**changes), "own")
 
 
-def test_english_comes_first_and_every_language_has_its_sentences():
+def test_english_comes_first_and_every_language_has_its_sentences_none_empty_or_loose():
     assert languages()[0] == "en"
     assert "de" in languages()
-    for language in languages():
-        assert set(catalogue(language).texts) == set(english().texts)
-
-
-def test_the_files_of_a_language_are_read_together():
     names = {one.name for one in files("assaymark.claims.messages").iterdir() if one.name.endswith(".toml")}
-    assert {"en.toml", "en.claims.toml", "de.toml", "de.claims.toml"} <= names
+    assert {"en.toml", "en.claims.toml", "de.toml", "de.claims.toml"} <= names, "the files of a language go together"
     assert english().say("places.range", first=1, last=2) == "1 to 2"
     assert english().say("claim.band.strong") == "strong"
-
-
-@pytest.mark.parametrize("language", languages())
-def test_no_sentence_is_empty_or_loose(language: str):
-    for key, text in catalogue(language).texts.items():
-        part = key in PARTS or key.endswith(".ends")
-        assert text == text.strip() or len(text) == 1 or part, key
-        assert text, key
-        assert "  " not in text, key
-        assert "—" not in text, key
+    for language in languages():
+        assert set(catalogue(language).texts) == set(english().texts)
+        for key, text in catalogue(language).texts.items():
+            part = key in PARTS or key.endswith(".ends")
+            assert text == text.strip() or len(text) == 1 or part, key
+            assert text, key
+            assert "  " not in text, key
+            assert "—" not in text, key
 
 
 def test_german_says_nothing_in_english():
     known = {key for key, text in catalogue("de").texts.items() if text == english().texts[key]}
     # what reads the same in both: formats, names, and words that both languages share
-    words = [key for key in known if any(part.isalpha() and len(part) > 4 for part in _words(english().texts[key]))]
-    assert [key for key in words if key.startswith("claim.")] == []
-
-
-def _words(text: str) -> list[str]:
-    return re.sub(r"\{[^}]*\}", " ", text).split()
+    plain = {key: re.sub(r"\{[^}]*\}", " ", english().texts[key]).split() for key in known if key.startswith("claim.")}
+    assert [key for key, words in plain.items() if any(part.isalpha() and len(part) > 4 for part in words)] == []
 
 
 def test_numbers_take_the_signs_of_their_language():
@@ -81,28 +67,19 @@ def test_no_zero_has_a_minus(value: float):
     assert english().number(value, "+.1f") == "+0.0"
 
 
-def test_names_are_listed_in_words():
-    assert english().names([]) == ""
-    assert english().names(["ash"]) == "ash"
+def test_names_are_listed_and_sentences_stand_in_sentences():
+    assert [english().names(names) for names in ([], ["ash"])] == ["", "ash"]
     assert catalogue("de").names(["ash", "birch", "cedar"]) == "ash, birch und cedar"
     assert flat().names(["ash", "birch"]) == "ash et birch"
-
-
-def test_a_sentence_stands_in_a_sentence():
     inner = said("claim.kappa.two", value=0.25)
     assert "kappa 0.25" in english().say("claim.condition.weak", kappa=inner)
     assert "Kappa 0,25" in catalogue("de").say("claim.condition.weak", kappa=inner)
-
-
-def test_one_and_several_are_chosen_by_n():
+    assert english().say("places.range", first="{last}", last="{0}") == "{last} to {0}", "braces in a value stay"
+    # One and several are chosen by n.
     one = said("claim.condition.probe", judges=("ash",), n=1)
     two = said("claim.condition.probe", judges=("ash", "birch"), n=2)
     assert english().render(one) == "Blinding is incomplete: ash names the author of a record more often than chance."
     assert english().join([one, two]).endswith("ash and birch name the author of a record more often than chance.")
-
-
-def test_braces_in_a_value_stay_what_they_are():
-    assert english().say("places.range", first="{last}", last="{0}") == "{last} to {0}"
 
 
 def test_unknown_keys_and_missing_values_are_named():
@@ -127,13 +104,12 @@ def test_a_language_is_refused_with_all_its_problems():
     lines = [line for line in sources["own.toml"].splitlines() if not line.startswith(('"claim.band.weak"', "minus"))]
     with pytest.raises(InputError) as caught:
         Catalogue.of({"own.toml": "\n".join([*lines, "[numbers]", "two = 2"]), "more.toml": "not TOML ["}, "own")
-    text = str(caught.value)
-    assert "claim.band.weak: is missing" in text
-    assert "minus: is missing" in text
-    assert "places.new: is no message" in text
-    assert "places.range: must have the values first, last (got end, first)" in text
-    assert "own.toml, numbers.two: must be a text" in text
-    assert "more.toml: is not TOML" in text
+    for problem in (
+        "claim.band.weak: is missing", "minus: is missing", "places.new: is no message",
+        "places.range: must have the values first, last (got end, first)", "own.toml, numbers.two: must be a text",
+        "more.toml: is not TOML",
+    ):  # fmt: skip
+        assert problem in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -153,13 +129,9 @@ def test_a_sentence_that_cannot_be_set_is_refused_when_it_is_read(text: str, wor
     assert "places.range" in str(caught.value)
 
 
-def test_a_sentence_that_is_given_twice_is_refused():
+def test_sentences_given_twice_and_empty_signs_are_refused():
     sources = own()
     with pytest.raises(InputError, match=r"places\.range: is given twice"):
         Catalogue.of({**sources, "second.toml": 'places.range = "{first} to {last}"'}, "own")
-
-
-def test_the_signs_of_a_language_are_short_texts():
-    sources = own()
     with pytest.raises(InputError, match="decimal"):
         Catalogue.of({"own.toml": sources["own.toml"].replace('decimal = ","', 'decimal = ""')}, "own")

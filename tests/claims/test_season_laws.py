@@ -6,7 +6,7 @@ from itertools import combinations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from season_measured import JUDGES, gate, measured
+from season_measured import gate, measured
 
 from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season, english
 from assaymark.records import Measurement
@@ -25,7 +25,8 @@ tested = st.dictionaries(
 
 
 def decided(measurements: list[Measurement]) -> SeasonVerdicts:
-    kept = [gate(judge, []) for judge in JUDGES]
+    judges = {one.labels["judge"] for one in measurements if one.name == "season.composite"}
+    kept = [gate(judge, []) for judge in judges]
     return decide_season([*measurements, *kept], SeasonGates(on_failure="qualified"), "plan")
 
 
@@ -40,51 +41,36 @@ def claimed(found: SeasonVerdicts) -> set[tuple[str, str]]:
 
 
 @given(seasons, tested)
-def test_every_agent_is_in_one_tier(given_, pairs):
+def test_tiers_ranks_and_totals_follow_from_the_claimed_pairs_and_every_verdict_keeps_its_form(given_, pairs):
     found = decided(measured(given_, pairs=pairs))
-    listed = [agent for tier in found.tiers for agent in tier]
+    orders, listed = claimed(found), [agent for tier in found.tiers for agent in tier]
+    # Every agent is in one tier, and no order is claimed in both directions.
     assert sorted(listed) == sorted(given_)
     assert [one.agent for one in found.places] == listed
     assert all(list(tier) == sorted(tier) for tier in found.tiers)
-
-
-@given(seasons, tested)
-def test_a_total_is_shown_only_alone_on_one_rank(given_, pairs):
-    found = decided(measured(given_, pairs=pairs))
+    assert not {(low, high) for high, low in orders} & orders
+    # Every agent of a higher tier is claimed above every agent of a lower one, pair by pair.
+    for upper, lower in combinations(found.tiers, 2):
+        assert {(high, low) for high in upper for low in lower} <= orders
+    # Ranks follow from the claimed pairs and nothing else; a total is shown only alone on one rank.
     size = {agent: len(tier) for tier in found.tiers for agent in tier}
-    for one in found.places:
-        assert 1 <= one.first <= one.last <= len(given_)
-        assert (one.first == one.last) == (size[one.agent] == 1)
-        if one.shown:
-            assert one.first == one.last
-            assert one.level != "no-claim"
-            assert len(given_) > 1
-
-
-@given(seasons, tested)
-def test_ranks_follow_from_the_claimed_pairs_and_nothing_else(given_, pairs):
-    found = decided(measured(given_, pairs=pairs))
-    orders = claimed(found)
     for one in found.places:
         assert one.first == 1 + sum(low == one.agent for _, low in orders)
         assert one.last == len(given_) - sum(high == one.agent for high, _ in orders)
+        assert 1 <= one.first <= one.last <= len(given_)
+        assert (one.first == one.last) == (size[one.agent] == 1)
+        assert not one.shown or (one.first == one.last and one.level != "no-claim" and len(given_) > 1)
     first = {one.verdict.claim.subjects[0] for one in found.verdicts if one.kind == "first" and one.withheld is None}
     assert first == {one.agent for one in found.places if one.last == 1 < len(given_)}
-
-
-@given(seasons, tested)
-def test_tiers_claim_no_more_than_their_pairs(given_, pairs):
-    """Every agent of a higher tier is claimed above every agent of a lower one, pair by pair."""
-    found = decided(measured(given_, pairs=pairs))
-    orders = claimed(found)
-    for upper, lower in combinations(found.tiers, 2):
-        assert {(high, low) for high in upper for low in lower} <= orders
-
-
-@given(seasons, tested)
-def test_no_order_is_claimed_in_both_directions(given_, pairs):
-    orders = claimed(decided(measured(given_, pairs=pairs)))
-    assert not {(low, high) for high, low in orders} & orders
+    # What is unsupported has a phrase, what is qualified a condition, and what is no headline a field that binds.
+    for one in found.verdicts:
+        level = one.verdict.publication_level
+        assert (one.withheld is None) == (level != "no-claim")
+        assert bool(one.condition) == (one.verdict.condition is not None)
+        assert one.condition or level != "qualified"
+        assert bool(one.verdict.binding) == (level != "headline")
+        assert one.verdict.reasons
+        assert one.verdict.claim.statement == english().render(one.statement)
 
 
 @given(seasons, st.floats(0.0, 10.0), st.floats(0.0, 10.0))
@@ -107,19 +93,6 @@ def test_less_agreement_raises_no_level(given_, kappa, less):
             assert LEVELS.index(one.verdict.publication_level) <= LEVELS.index(before.publication_level)
 
 
-@given(seasons, tested)
-def test_every_verdict_keeps_its_form(given_, pairs):
-    """What is unsupported has a phrase, what is qualified a condition, and what is no headline a field that binds."""
-    for one in decided(measured(given_, pairs=pairs)).verdicts:
-        level = one.verdict.publication_level
-        assert (one.withheld is None) == (level != "no-claim")
-        assert bool(one.condition) == (one.verdict.condition is not None)
-        assert one.condition or level != "qualified"
-        assert bool(one.verdict.binding) == (level != "headline")
-        assert one.verdict.reasons
-        assert one.verdict.claim.statement == english().render(one.statement)
-
-
 # Season methodology v0.4: what its own agreement table permits to be said
 
 SEED_JUDGES = ("openai", "anthropic", "xai")
@@ -132,29 +105,20 @@ SCORES = {
 }
 """Contestants by judges, as both tables of the page imply them (``tests/seeds/test_season_self_preference.py``)."""
 
-GATES = SeasonGates(on_failure="qualified")
-KEPT = [gate(judge, []) for judge in SEED_JUDGES]
 
-
-def test_no_band_of_the_table_may_be_named():
+def test_what_the_table_of_the_page_permits():
     """The page calls bands stable: all five of its contestants straddle one."""
-    found = decide_season([*measured(SCORES, judges=SEED_JUDGES), *KEPT], GATES, "plan")
+    found = decided(measured(SCORES, judges=SEED_JUDGES))
     bands = [one for one in found.verdicts if one.kind == "band"]
     assert len(bands) == 5
     assert {one.verdict.publication_level for one in bands} == {"no-claim"}
     assert all("The judges disagree on the band" in one.verdict.reasons[0] for one in bands)
-
-
-def test_nothing_was_graded_twice_so_nothing_is_ordered():
-    """The page has neither a second grading nor a second decision, and says that decimals are noise."""
-    found = decide_season([*measured(SCORES, judges=SEED_JUDGES, floor=None, reach=None), *KEPT], GATES, "plan")
+    # It has neither a second grading nor a second decision, and says that decimals are noise: nothing is ordered.
+    found = decided(measured(SCORES, judges=SEED_JUDGES, floor=None, reach=None))
     assert len(found.tiers) == 1
     assert {(one.first, one.last, one.shown) for one in found.places} == {(1, 5, False)}
-
-
-def test_even_with_calm_judges_and_small_p_in_every_drop_few_pairs_are_ordered():
-    """Of ten pairs three keep their sign without any one judge: no agent has a single rank."""
-    found = decide_season([*measured(SCORES, judges=SEED_JUDGES, floor=0.5, p=1e-6), *KEPT], GATES, "plan")
+    # Even with calm judges and small p in every drop, of ten pairs three keep their sign without any one judge.
+    found = decided(measured(SCORES, judges=SEED_JUDGES, floor=0.5, p=1e-6))
     above = [one for one in found.verdicts if one.kind == "above"]
     assert {one.verdict.claim.subjects for one in above if one.verdict.publication_level == "headline"} == {
         ("OpenAI GPT-5", "Google Gemini 3.5 Flash"),

@@ -1,3 +1,5 @@
+"""From measurements written by hand to verdicts: agreement, evidence, biases, fragility, amendments, bare tables."""
+
 from __future__ import annotations
 
 import math
@@ -5,61 +7,67 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from analysis import LEVELS, STUDY, kappa, measured, panel, passed
+from analysis import LEVELS, STUDY, kappa, measured, panel, passed, probe, verdicts
 from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.claims import (
+    Rules,
     agreement_status,
     candidate_claims,
     cell_b_outcome,
     decide_claims,
+    governing_agreement,
     index,
+    kind_of,
+    pair_claim,
     publication_level,
     summary_of,
     suppressed_phrase,
 )
 from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.protocol import Claims
-from assaymark.records import Verdict, canonical_json, parse
+from assaymark.records import Claim, Verdict, canonical_json, parse
+
+FIRST = "first[agent=ash,dimension=aggregate]"
+TURNED = {"ash": 4.4, "elm": 3.5, "oak": 3.9}  # levels that put elm behind oak
 
 
-def verdicts(measurements):
-    return {v.claim.id: v for v in decide_claims(measurements, STUDY, "hash")}
+def above(high, low, dimension="aggregate"):
+    return f"above[dimension={dimension},high={high},low={low}]"
 
 
-def first(agent, measurements):
-    return verdicts(measurements)[f"first[agent={agent},dimension=aggregate]"]
+def first(*measurements, **more):
+    return verdicts(*measurements, **more)[FIRST]
 
 
-def above(high, low, measurements):
-    return verdicts(measurements)[f"above[dimension=aggregate,high={high},low={low}]"]
+def on_two_dimensions(p=1e-4):
+    return [one for d in ("d1", "d2") for one in (kappa(0.7, dimension=d), *panel(LEVELS, dimension=d, p=p))]
+
+
+# --- evidence ---------------------------------------------------------------------------------------------------------
 
 
 def test_without_controls_the_best_level_is_qualified():
-    verdict = first("ash", [kappa(0.72), *panel(LEVELS)])
-    assert (verdict.agreement_status, verdict.stability_status) == ("publish", "stable")
-    assert verdict.adversarial_status == "not tested"
-    assert verdict.publication_level == "qualified"
-    assert verdict.binding == ("adversarial",)
+    found = verdicts(*panel(LEVELS))
+    assert len(found) == 3 + 3 + 3, "first places, orders, and pairs within the margin"
+    verdict = found[FIRST]
+    states = verdict.agreement_status, verdict.stability_status, verdict.adversarial_status
+    assert states == ("publish", "stable", "not tested")
+    assert (verdict.publication_level, verdict.binding) == ("qualified", ("adversarial",))
     assert [cap.field for cap in verdict.caps] == ["adversarial"]
     assert [one.id for one in verdict.conditions] == ["controls"]
     assert "No control texts were graded" in verdict.condition
     assert verdict.claim.statement == "ash ranks first of the three agents on the overall score."
-
-
-def test_every_agent_and_every_pair_gets_a_verdict_and_only_the_leader_leads():
-    found = verdicts([kappa(0.72), *panel(LEVELS)])
-    assert len(found) == 3 + 3 + 3, "first places, orders, and pairs within the margin"
-    allowed = {name for name, verdict in found.items() if verdict.publication_level != "no-claim"}
-    assert {name for name in allowed if name.startswith("first")} == {"first[agent=ash,dimension=aggregate]"}
+    assert parse(Verdict, canonical_json(verdict)) == verdict
+    allowed = {name for name, one in found.items() if one.publication_level != "no-claim"}
+    assert {name for name in allowed if name.startswith("first")} == {FIRST}
     assert "not resolved" in found["first[agent=oak,dimension=aggregate]"].reasons[1]
 
 
 def test_a_leader_that_survives_every_drop_needs_significance_too():
-    verdict = first("ash", [kappa(0.72), *panel(LEVELS, p=0.2)])
-    assert verdict.stability_status == "tie-class"
-    assert verdict.publication_level == "no-claim"
+    verdict = first(*panel(LEVELS, p=0.2))
+    assert (verdict.stability_status, verdict.publication_level) == ("tie-class", "no-claim")
     assert verdict.binding == ("stability",)
     assert verdict.condition is None
     assert verdict.stability is None, "no drop was asked for"
@@ -67,73 +75,88 @@ def test_a_leader_that_survives_every_drop_needs_significance_too():
 
 def test_shaffer_counts_the_pairs_that_can_still_be_equal():
     """p = .02 alone would pass; as the smallest of three pairs it is .06. The second of them is not multiplied."""
-    measurements = [kappa(0.72), *panel(LEVELS, p={("ash", "elm"): 0.02, ("ash", "oak"): 0.9, ("elm", "oak"): 0.9})]
-    verdict = above("ash", "elm", measurements)
-    assert verdict.stability_status == "tie-class"
-    assert (verdict.p, verdict.p_adjusted) == (0.02, pytest.approx(0.06))
+    found = verdicts(*panel(LEVELS, p={("ash", "elm"): 0.02, ("ash", "oak"): 0.9, ("elm", "oak"): 0.9}))
+    verdict = found[above("ash", "elm")]
+    assert (verdict.stability_status, verdict.p, verdict.p_adjusted) == ("tie-class", 0.02, pytest.approx(0.06))
     assert "p = .060 adjusted" in verdict.reasons[1]
-    stepped = above("elm", "oak", [kappa(0.72), *panel(LEVELS, p={("ash", "oak"): 1e-4, ("elm", "oak"): 0.04})])
+    stepped = verdicts(*panel(LEVELS, p={("ash", "oak"): 1e-4, ("elm", "oak"): 0.04}))[above("elm", "oak")]
     assert stepped.p_adjusted == pytest.approx(0.04)
-
-
-def test_a_leader_among_four_needs_no_correction_among_its_own_pairs():
-    """Half of alpha is kept for the leader; its share is handed on to the pairs of the others."""
+    # Half of alpha is kept for the leader, whose own pairs need no correction; its share is handed on to the others.
     four = {"ash": 4.6, "elm": 4.0, "fir": 4.0, "oak": 3.9}
-    weak = {pair: 0.02 if "ash" in pair else 0.9 for pair in combinations(four, 2)}
-    found = verdicts([kappa(0.72), *panel(four, p=weak)])
-    leader = found["first[agent=ash,dimension=aggregate]"]
-    assert (leader.publication_level, leader.p_adjusted) == ("qualified", pytest.approx(0.04))
-    assert all(found[f"above[dimension=aggregate,high=ash,low={one}]"].p_adjusted == pytest.approx(0.04)
-               for one in ("elm", "fir", "oak"))  # fmt: skip
-    assert found["above[dimension=aggregate,high=fir,low=oak]"].publication_level == "no-claim"
+    found = verdicts(*panel(four, p={pair: 0.02 if "ash" in pair else 0.9 for pair in combinations(four, 2)}))
+    assert (found[FIRST].publication_level, found[FIRST].p_adjusted) == ("qualified", pytest.approx(0.04))
+    assert [found[above("ash", one)].p_adjusted for one in ("elm", "fir", "oak")] == pytest.approx([0.04] * 3)
+    assert found[above("fir", "oak")].publication_level == "no-claim"
 
 
 def test_an_order_that_one_drop_reverses_is_judge_dependent():
-    measurements = [kappa(0.72), *panel(LEVELS, dropped={"fb": {"ash": 4.4, "elm": 3.5, "oak": 3.9}})]
-    pair = above("elm", "oak", measurements)
-    assert pair.stability_status == "judge-dependent"
-    assert pair.publication_level == "no-claim"
+    found = verdicts(*panel(LEVELS, dropped={"fb": TURNED}))
+    pair = found[above("elm", "oak")]
+    assert (pair.stability_status, pair.publication_level) == ("judge-dependent", "no-claim")
     assert (pair.stability.state, pair.stability.families) == ("reversed-without", ("fb",))
     assert "it turns without judge family fb" in pair.reasons[1]
-    assert first("ash", measurements).stability_status == "stable"
+    assert found[FIRST].stability_status == "stable"
+    for verdict in found.values():  # no reason of an unsupported pair shows its gap
+        assert verdict.publication_level != "no-claim" or not any("points" in one for one in verdict.reasons)
+    lost = first(*panel(LEVELS, dropped={"fc": {"ash": 3.0, "elm": 4.0, "oak": 3.9}}))
+    assert lost.stability_status == "judge-dependent"
+    assert "it turns without judge family fc" in lost.reasons[1]
 
 
 def test_an_order_that_one_family_alone_makes_visible_rests_on_it():
     """The sign survives every drop, and the significance does not."""
-    found = [kappa(0.72), *panel(LEVELS)]
     weak = {"p": 0.2, "p_adjusted": 0.4}
     found = [replace(one, detail=weak) if one.labels.get("dropped") == "fb" and "high" in one.labels else one
-             for one in found]  # fmt: skip
-    pair = above("ash", "oak", found)
+             for one in panel(LEVELS)]  # fmt: skip
+    pair = verdicts(*found)[above("ash", "oak")]
     assert (pair.stability_status, pair.publication_level) == ("judge-dependent", "no-claim")
     assert (pair.stability.state, pair.stability.families) == ("rests-on", ("fb",))
     assert "needs judge family fb to be seen" in pair.reasons[1]
     assert pair.pair_state == "not-resolved", "ordered means published and stable"
 
 
-def test_a_first_place_that_one_drop_takes_away_is_judge_dependent():
-    measurements = [kappa(0.72), *panel(LEVELS, dropped={"fc": {"ash": 3.0, "elm": 4.0, "oak": 3.9}})]
-    verdict = first("ash", measurements)
-    assert verdict.stability_status == "judge-dependent"
-    assert "it turns without judge family fc" in verdict.reasons[1]
-
-
-def test_no_reason_of_an_unsupported_pair_shows_its_gap():
-    measurements = [kappa(0.72), *panel(LEVELS, dropped={"fb": {"ash": 4.4, "elm": 3.5, "oak": 3.9}})]
-    for verdict in verdicts(measurements).values():
-        shown = any("points" in reason for reason in verdict.reasons)
-        assert not shown or verdict.publication_level != "no-claim"
-
-
 def test_a_pair_that_cannot_be_tested_has_no_order_and_no_tie():
-    measurements = [kappa(0.72), *panel(LEVELS, never=frozenset({frozenset(("ash", "oak"))}))]
-    pair = above("ash", "oak", measurements)
-    assert (pair.publication_level, pair.stability_status) == ("no-claim", "not tested")
+    found = verdicts(*panel(LEVELS, never=frozenset({frozenset(("ash", "oak"))})))
+    pair, leader = found[above("ash", "oak")], found[FIRST]
+    for one in (pair, leader):
+        assert (one.publication_level, one.stability_status) == ("no-claim", "not tested")
     assert pair.pair_state == "cannot-be-tested"
     assert "ash and oak: cannot be tested (0 common clusters" in pair.reasons[1]
-    leader = first("ash", measurements)
-    assert (leader.publication_level, leader.stability_status) == ("no-claim", "not tested")
     assert "ahead of each of the one agent it was compared with" in leader.reasons[1]
+
+
+def test_the_aggregate_and_the_dimensions_share_one_alpha():
+    """Four fifths for the aggregate, unless the plan claims nothing else."""
+    measurements = [*panel(LEVELS, p=0.015), *on_two_dimensions(0.9)]
+    assert verdicts(*measurements)[above("ash", "elm")].publication_level == "no-claim"
+    alone = STUDY.model_copy(update={"claims": Claims(dimensions=("aggregate",))})
+    assert verdicts(*measurements, study=alone)[above("ash", "elm")].publication_level == "qualified"
+    # Dimensions get all of alpha where the aggregate is fully ordered.
+    for p, status in ((1e-4, "stable"), ({("elm", "oak"): 0.9}, "tie-class")):
+        pair = verdicts(*panel(LEVELS, p=p), *on_two_dimensions(0.008))[above("ash", "elm", "d1")]
+        assert (pair.p_adjusted, pair.stability_status) == (pytest.approx(0.048), status)
+
+
+def test_two_agents_within_the_margin_are_said_with_their_interval():
+    rows = [replace(one, detail=one.detail | {"p_equivalence": 0.001, "equivalence_interval": [-0.1, 0.14]})
+            if one.name == "contrast" else one for one in panel({"ash": 4.0, "elm": 3.98}, p=0.8)]  # fmt: skip
+    rows = [replace(one, value=0.02) if one.name == "lofo.contrast" else one for one in rows]
+    found = verdicts(*rows, *passed())
+    verdict = found["within[dimension=aggregate,high=ash,low=elm]"]
+    assert (verdict.publication_level, verdict.pair_state) == ("headline", "within-the-margin")
+    assert verdict.claim.statement == ("ash and elm score within 0.3 of each other on the overall score "
+                                       "(gap +0.020, 90 % interval −0.100 to +0.140).")  # fmt: skip
+    assert found[above("ash", "elm")].publication_level == "no-claim"
+
+
+def test_what_follows_from_the_verdicts_never_contradicts_them():
+    summary = summary_of([*verdicts(*panel(LEVELS, p={("elm", "oak"): 0.9})).values()], LEVELS)
+    assert summary.tiers["aggregate"] == (("ash",), ("elm", "oak"))
+    assert summary.ranks["aggregate"] == {"ash": (1, 1), "elm": (2, 3), "oak": (2, 3)}
+    assert summary.top_set["aggregate"] == ("ash",)
+
+
+# --- agreement --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -141,113 +164,130 @@ def test_a_pair_that_cannot_be_tested_has_no_order_and_no_tie():
     [(0.72, "publish", "qualified"), (0.23, "methodology", "qualified"), (0.1, "halt", "no-claim")],
 )
 def test_agreement_gates_the_claim(value, status, level):
-    verdict = first("ash", [kappa(value), *panel(LEVELS)])
+    verdict = first(*panel(LEVELS), agreed=value)
     assert (verdict.agreement_status, verdict.publication_level) == (status, level)
     assert ("agreement" in verdict.binding) == (status != "publish")
+    assert value != 0.23 or "κ 0.23" in verdict.condition
 
 
-def test_a_weak_agreement_is_said_with_the_claim():
-    assert "κ 0.23" in first("ash", [kappa(0.23), *panel(LEVELS)]).condition
-
-
-def test_undefined_agreement_halts_and_says_why():
-    verdict = first("ash", [kappa(None), *panel(LEVELS)])
+def test_undefined_or_unmeasured_agreement_halts_and_says_why():
+    verdict = first(kappa(None), *panel(LEVELS), agreed=None)
     assert verdict.publication_level == "no-claim"
     assert "not defined (undefined: both judges gave one rating)" in verdict.reasons[0]
+    assert first(*panel(LEVELS), agreed=None).agreement_status == "halt"
+    alone = replace(kappa(None), state="not measurable: one judge family, needs two")
+    assert {one.publication_level for one in verdicts(alone, *panel(LEVELS), agreed=None).values()} == {"no-claim"}
 
 
-def test_the_lowest_gated_format_governs():
+def test_the_lowest_gated_format_governs_and_is_named():
     """Position sizing was .43 over pooled formats and .28 within them: formats confound."""
-    formats = [
-        kappa(0.28, format="v1"),
-        kappa(0.5, format="v2"),
-        measured(
-            "kappa.mean_pairwise", {"dimension": "aggregate", "format": "v3"}, None, state="too few to gate: 4 records"
-        ),
-    ]
-    verdict = first("ash", [kappa(0.43), *formats, *panel(LEVELS)])
+    few = replace(kappa(None, format="v3"), state="too few to gate: 4 records")
+    found = [kappa(0.43), kappa(0.28, format="v1"), kappa(0.5, format="v2"), few, *panel(LEVELS)]
+    verdict = first(*found, agreed=None)
     assert verdict.agreement_status == "methodology"
     assert "within format v1 at kappa 0.28" in verdict.reasons[0]
+    governing = governing_agreement("aggregate", index(found), Rules.of(STUDY))
+    assert governing.governing == "kappa.mean_pairwise[dimension=aggregate,format=v1]"
+    assert (governing.status, governing.kappa, len(governing.measurements)) == ("methodology", 0.28, 3)
+    assert governing_agreement("d9", index(found), Rules.of(STUDY)).governing is None
+    assert "at kappa 0.399, below 0.40" in first(*panel(LEVELS), agreed=0.399).reasons[0], "not rounded onto a cut-off"
 
 
-def test_unmeasured_agreement_halts():
-    verdict = first("ash", panel(LEVELS))
-    assert verdict.agreement_status == "halt"
+def test_adding_a_judge_that_disagrees_never_upgrades_a_verdict():
+    before = verdicts(*panel(LEVELS), agreed=0.6)
+    after = verdicts(*panel(LEVELS, dropped={"fa": {"ash": 3.0, "elm": 4.0, "oak": 3.9}}), agreed=0.3)
+    for name, verdict in after.items():
+        assert GATE_LEVELS.index(verdict.publication_level) >= GATE_LEVELS.index(before[name].publication_level)
 
 
-def test_fragility_names_each_rule_that_changes_the_level():
-    verdict = first("ash", [kappa(0.45, low=0.15, high=0.6), *panel(LEVELS, p=0.005)])
-    assert verdict.publication_level == "qualified"
-    assert verdict.fragility["lower bound of kappa"] == "no-claim"
-    assert verdict.fragility["kappa cut-offs 0.5 and 0.25"] == "qualified"
-    halted = first("ash", [kappa(0.22), *panel(LEVELS, p=0.005)])
-    assert halted.fragility["kappa cut-offs 0.5 and 0.25"] == "no-claim"
+# --- fragility --------------------------------------------------------------------------------------------------------
+
+DDOF = {"dimension": "aggregate"}
+HALF = {"tables": {"a|b": [[1]]}, "pairs": {"a|b": 0.4}, "clusters": 5}
+FRAGILE = [
+    # the level as decided, then under each other rule; None: a rule that was not looked at
+    ([kappa(0.45, low=0.15, high=0.6), *panel(LEVELS, p=0.005)], "qualified",
+     {"lower bound of kappa": "no-claim", "kappa cut-offs 0.5 and 0.25": "qualified", "the other ddof": None}),
+    ([kappa(0.22), *panel(LEVELS, p=0.005)], "qualified", {"kappa cut-offs 0.5 and 0.25": "no-claim"}),
+    # About one six-dimension mean in six lands on .5, and the rounding of halves has moved an aggregate kappa by .03.
+    ([replace(kappa(0.41), detail=HALF | {"half_even": 0.39}), *panel(LEVELS, p=0.005)], "qualified",
+     {"half-even rounding": "qualified"}),
+    ([replace(kappa(0.21), detail=HALF | {"half_even": 0.19}), *panel(LEVELS, p=0.005)], "qualified",
+     {"half-even rounding": "no-claim"}),
+    ([kappa(0.72), *panel(LEVELS, p=0.06)], "no-claim",
+     {"source: percentile bootstrap": "qualified", "source: sign flip": None}),
+    # The other divisor is a rule where it was measured; an undefined kappa under it halts.
+    ([kappa(0.72), *panel(LEVELS), measured("kappa.other_ddof", DDOF, 0.35), *passed()], "headline",
+     {"the other ddof": "qualified"}),
+    ([kappa(0.72), *panel(LEVELS), *passed(),
+      measured("kappa.other_ddof", DDOF, None, state="undefined: a pair gave one rating each")], "headline",
+     {"the other ddof": "no-claim"}),
+    ([kappa(0.72), *panel(LEVELS), *passed(),
+      measured("kappa.other_ddof", DDOF, None, state="not needed: both divisors average the same judges")], "headline",
+     {"the other ddof": "headline"}),
+]  # fmt: skip
 
 
-def test_fragility_shows_what_the_other_rounding_of_halves_would_have_done():
-    """About one six-dimension mean in six lands on .5, and the choice has moved an aggregate kappa by .03."""
-    pooled = kappa(0.41, low=0.3, high=0.5)
-    other = replace(pooled, detail={**pooled.detail, "half_even": 0.39})
-    verdict = first("ash", [other, *panel(LEVELS, p=0.005)])
-    assert verdict.agreement_status == "publish"
-    assert verdict.fragility["half-even rounding"] == "qualified"
-    halted = replace(kappa(0.21), detail={**pooled.detail, "half_even": 0.19})
-    assert first("ash", [halted, *panel(LEVELS, p=0.005)]).fragility["half-even rounding"] == "no-claim"
+@pytest.mark.parametrize(("measurements", "level", "others"), FRAGILE)
+def test_fragility_names_each_rule_that_changes_the_level(measurements, level, others):
+    verdict = first(*measurements, agreed=None)
+    assert verdict.publication_level == level
+    assert {name: verdict.fragility.get(name) for name in others} == others
 
 
-def test_fragility_shows_what_the_sources_own_test_would_have_permitted():
-    verdict = first("ash", [kappa(0.72), *panel(LEVELS, p=0.06)])
-    assert verdict.publication_level == "no-claim"
-    assert verdict.fragility["source: percentile bootstrap"] == "qualified"
-    assert "source: sign flip" not in verdict.fragility, "it was not made"
+def test_a_sign_flip_that_cannot_reject_is_no_fragility():
+    """With five clusters the smallest p of a sign flip is .0625: it would change every verdict and says nothing."""
+    for clusters, level in ((5, None), (12, "headline")):
+        rows = [replace(item, detail=item.detail | {"p_sign_flip": 2.0 ** (1 - clusters), "clusters": clusters})
+                if item.name == "contrast" else item for item in panel(LEVELS)]  # fmt: skip
+        assert first(*rows, *passed()).fragility.get("source: sign flip") == level
 
 
-def test_the_aggregate_and_the_dimensions_share_one_alpha():
-    """Four fifths for the aggregate, unless the plan claims nothing else."""
-    dims = [
-        item for name in ("d1", "d2") for item in (kappa(0.7, dimension=name), *panel(LEVELS, dimension=name, p=0.9))
-    ]
-    measurements = [kappa(0.72), *panel(LEVELS, p=0.015), *dims]
-    assert above("ash", "elm", measurements).publication_level == "no-claim"
-    alone = STUDY.model_copy(update={"claims": Claims(dimensions=("aggregate",))})
-    found = {v.claim.id: v for v in decide_claims(measurements, alone, "hash")}
-    assert found["above[dimension=aggregate,high=ash,low=elm]"].publication_level == "qualified"
+# --- tables without contrasts -----------------------------------------------------------------------------------------
 
 
-def test_dimensions_get_all_of_alpha_where_the_aggregate_is_fully_ordered():
-    def dims(p):
-        return [item for name in ("d1", "d2")
-                for item in (kappa(0.7, dimension=name), *panel(LEVELS, dimension=name, p=p))]  # fmt: skip
-
-    pair = "above[dimension=d1,high=ash,low=elm]"
-    open_gate = verdicts([kappa(0.72), *panel(LEVELS, p=1e-4), *dims(0.008)])
-    shut = verdicts([kappa(0.72), *panel(LEVELS, p={("elm", "oak"): 0.9}), *dims(0.008)])
-    assert (open_gate[pair].p_adjusted, shut[pair].p_adjusted) == (pytest.approx(0.048), pytest.approx(0.048))
-    assert open_gate[pair].stability_status == "stable"
-    assert shut[pair].stability_status == "tie-class"
+def untested(levels=LEVELS, dimension="aggregate", **more):
+    return [item for item in panel(levels, dimension=dimension, **more) if not item.name.endswith("contrast")]
 
 
-def test_scores_that_were_seen_before_the_plan_are_qualified_at_most():
-    measurements = [kappa(0.72), *panel(LEVELS), *passed()]
-    assert first("ash", measurements).publication_level == "headline"
-    found = {v.claim.id: v for v in decide_claims(measurements, STUDY, "hash", preregistered=False)}
-    verdict = found["first[agent=ash,dimension=aggregate]"]
-    assert (verdict.publication_level, verdict.preregistered) == ("qualified", False)
-    assert [one.id for one in verdict.conditions] == ["not-preregistered"]
+def test_without_contrasts_the_best_level_is_qualified_and_only_the_leader_leads():
+    found = verdicts(*untested(), *passed())
+    for name in (FIRST, above("elm", "oak")):
+        assert (found[name].stability_status, found[name].publication_level) == ("stable", "qualified")
+        assert "significance not tested" in found[name].reasons[1]
+        assert "Significance was not tested" in found[name].condition
+        assert found[name].binding == ("stability",)
+    assert found[FIRST].adversarial_status == "passed"
+    assert "own variance of each pair" not in found[FIRST].fragility
+    second = found["first[agent=elm,dimension=aggregate]"]
+    assert second.publication_level == "no-claim"
+    assert "ash comes before it" in second.reasons[1]
+    # One dimension may come without contrasts.
+    found = verdicts(*panel(LEVELS), kappa(0.7, dimension="d1"), *untested(dimension="d1"), *passed())
+    assert found[FIRST].publication_level == "headline"
+    assert found["first[agent=ash,dimension=d1]"].publication_level == "qualified"
 
 
-def test_what_follows_from_the_verdicts_never_contradicts_them():
-    found = decide_claims([kappa(0.72), *panel(LEVELS, p={("elm", "oak"): 0.9})], STUDY, "hash")
-    summary = summary_of(found, LEVELS)
-    assert summary.tiers["aggregate"] == (("ash",), ("elm", "oak"))
-    assert summary.ranks["aggregate"] == {"ash": (1, 1), "elm": (2, 3), "oak": (2, 3)}
-    assert summary.top_set["aggregate"] == ("ash",)
+def test_levels_still_have_to_differ_and_to_survive_the_drops():
+    turned = [*untested(dropped={"fb": TURNED}), *passed()]
+    assert verdicts(*turned)[above("elm", "oak")].stability_status == "judge-dependent"
+    asked = verdicts(*turned, probe("elm", "oak", 0.0, (-0.1, 0.1)))
+    assert asked[above("elm", "oak")].stability_status == "tie-class"
+    equal = verdicts(*untested({"ash": 4.0, "elm": 4.0}))
+    assert equal[above("ash", "elm")].stability_status == "tie-class"
+    assert all(v.publication_level == "no-claim" for v in equal.values() if v.claim.asserts_order)
+    # Survival of every drop is not a fact about tables in which nobody was dropped.
+    for tables in (panel(LEVELS), untested()):
+        found = verdicts(*(item for item in tables if not item.name.startswith("lofo.")), *passed())
+        for name in (FIRST, above("elm", "oak")):
+            assert found[name].stability_status == "judge-dependent"
+            assert "no judge family was left out" in found[name].reasons[1] or "one family" in found[name].reasons[1]
 
 
 # --- biases -----------------------------------------------------------------------------------------------------------
 
 
-def beside(kind: str, high: str, low: str, value: float | None, p: float, **detail):
+def beside(kind, high, low, value, p, **detail):
     """A contrast that tests what may explain an order."""
     state = "ok" if value is not None else "undefined: every judge shares its family with one of the two"
     labels = {"dimension": "aggregate", "high": high, "low": low}
@@ -256,24 +296,19 @@ def beside(kind: str, high: str, low: str, value: float | None, p: float, **deta
 
 def test_an_order_that_rests_on_the_agents_own_makers_is_no_claim():
     own = beside("recusal", "ash", "elm", 0.1, 0.2)
-    verdict = above("ash", "elm", [kappa(0.72), *panel(LEVELS), own, *passed()])
+    found = verdicts(*panel(LEVELS), own, *passed())
+    verdict = found[above("ash", "elm")]
     assert (verdict.own_family, verdict.publication_level) == ("rests-on-own-family", "no-claim")
     assert verdict.stability_status == "stable", "the state of its drops"
     assert "rests on judges from the agents' own makers: without them" in " ".join(verdict.reasons)
     assert [cap.field for cap in verdict.caps if cap.level == "no-claim"] == ["own_family"]
-    assert above("ash", "oak", [kappa(0.72), *panel(LEVELS), own, *passed()]).own_family == "clear"
-
-
-def test_an_order_that_turns_without_the_own_makers_says_so():
+    assert found[above("ash", "oak")].own_family == "clear"
     own = replace(beside("recusal", "ash", "elm", -0.4, 0.001), low=-0.6, high=-0.2, level=0.95)
-    verdict = above("ash", "elm", [kappa(0.72), *panel(LEVELS), own, *passed()])
+    verdict = verdicts(*panel(LEVELS), own, *passed())[above("ash", "elm")]
     assert verdict.own_family == "turns-without-own-family"
     assert "turns without the judges" in " ".join(verdict.reasons)
-
-
-def test_without_any_disinterested_judge_an_order_is_qualified():
-    own = beside("recusal", "ash", "elm", None, 1.0)
-    verdict = above("ash", "elm", [kappa(0.72), *panel(LEVELS), own, *passed()])
+    nobody = beside("recusal", "ash", "elm", None, 1.0)
+    verdict = verdicts(*panel(LEVELS), nobody, *passed())[above("ash", "elm")]
     assert (verdict.own_family, verdict.publication_level) == ("no-disinterested-judge", "qualified")
     assert verdict.p_adjusted < 0.05 < verdict.p_adjusted_headline
     assert [one.id for one in verdict.conditions] == ["own-family"]
@@ -288,7 +323,7 @@ def test_length_caps_a_headline_and_never_an_order(p, gap, level, state):
     """Lengths that are the same within 2 % explain nothing."""
     lengths = [beside("length", high, low, 0.3, p, gap=gap, slope=0.1, raw=0.4, word="clear", overlap=0.6)
                for high, low in combinations(LEVELS, 2)]  # fmt: skip
-    verdict = first("ash", [kappa(0.72), *panel(LEVELS), *lengths, *passed()])
+    verdict = first(*panel(LEVELS), *lengths, *passed())
     assert (verdict.publication_level, verdict.length) == (level, state)
     if level == "qualified":
         assert "ash writes 2.0 times as much as" in verdict.condition
@@ -296,103 +331,89 @@ def test_length_caps_a_headline_and_never_an_order(p, gap, level, state):
 
 
 def test_an_order_on_a_dimension_that_copies_the_impression_carries_that_in_its_sentence():
-    dims = [item for name in ("d1", "d2") for item in (kappa(0.7, dimension=name), *panel(LEVELS, dimension=name))]
     same = measured("dimension.distinct", {"dimension": "d1"}, 0.99, low=0.97, high=1.01, detail={"p_holm": 0.6})
-    found = verdicts([kappa(0.72), *panel(LEVELS), *dims, same, *passed()])
-    verdict = found["above[dimension=d1,high=ash,low=elm]"]
+    found = verdicts(*panel(LEVELS), *on_two_dimensions(), same, *passed())
+    verdict = found[above("ash", "elm", "d1")]
     assert (verdict.distinct, verdict.publication_level) == ("not-told-apart", "qualified")
     assert "which these judges do not tell from the overall impression" in verdict.claim.statement
     assert "phi 0.99 [0.97, 1.01]" in verdict.condition
-    assert found["above[dimension=aggregate,high=ash,low=elm]"].distinct == "not-applicable"
+    assert found[above("ash", "elm")].distinct == "not-applicable"
 
 
 def test_an_order_that_other_judges_might_not_see_says_whose_scores_it_is_about():
     families = measured("panel.families", {}, 3.0, detail={"unknown": "", "own": {"a": [], "b": [], "c": []}})
     wide = [beside("judges", high, low, 0.3, 0.2) for high, low in combinations(LEVELS, 2)]
-    analysis = [kappa(0.72), *panel(LEVELS), *passed(), families]
-    verdict = first("ash", [*analysis, *wide])
+    analysis = [*panel(LEVELS), *passed(), families]
+    verdict = first(*analysis, *wide)
     assert (verdict.other_judges, verdict.publication_level) == ("no", "headline")
     assert verdict.claim.statement.endswith("on the overall score in the scores of these 3 judges.")
     sure = [replace(one, detail={"p": 0.001}) for one in wide]
-    assert first("ash", [*analysis, *sure]).claim.statement.endswith("on the overall score.")
+    assert first(*analysis, *sure).claim.statement.endswith("on the overall score.")
     any_judges = STUDY.model_copy(update={"claims": Claims(judges="any")})
-    found = {v.claim.id: v for v in decide_claims([*analysis, *wide], any_judges, "hash")}
-    assert found["first[agent=ash,dimension=aggregate]"].publication_level == "qualified"
+    assert first(*analysis, *wide, study=any_judges).publication_level == "qualified"
 
 
-def test_two_agents_within_the_margin_are_said_with_their_interval():
-    near = {"ash": 4.0, "elm": 3.98}
-    rows = [replace(one, detail=one.detail | {"p_equivalence": 0.001, "equivalence_interval": [-0.1, 0.14]})
-            if one.name == "contrast" else one for one in panel(near, p=0.8)]  # fmt: skip
-    rows = [replace(one, value=0.02) if one.name == "lofo.contrast" else one for one in rows]
-    found = verdicts([kappa(0.72), *rows, *passed()])
-    verdict = found["within[dimension=aggregate,high=ash,low=elm]"]
-    assert (verdict.publication_level, verdict.pair_state) == ("headline", "within-the-margin")
-    assert verdict.claim.statement == ("ash and elm score within 0.3 of each other on the overall score "
-                                       "(gap +0.020, 90 % interval −0.100 to +0.140).")  # fmt: skip
-    assert found["above[dimension=aggregate,high=ash,low=elm]"].publication_level == "no-claim"
+def test_scores_that_were_seen_before_the_plan_are_qualified_at_most():
+    assert first(*panel(LEVELS), *passed()).publication_level == "headline"
+    verdict = first(*panel(LEVELS), *passed(), preregistered=False)
+    assert (verdict.publication_level, verdict.preregistered) == ("qualified", False)
+    assert [one.id for one in verdict.conditions] == ["not-preregistered"]
 
 
-# --- the whole --------------------------------------------------------------------------------------------------------
+# --- claims and amendments --------------------------------------------------------------------------------------------
 
 
-def test_one_judge_family_permits_nothing():
-    alone = measured(
-        "kappa.mean_pairwise", {"dimension": "aggregate"}, None, state="not measurable: one judge family, needs two"
-    )
-    for verdict in verdicts([alone, *panel(LEVELS)]).values():
-        assert verdict.publication_level == "no-claim"
-
-
-def test_adding_a_judge_that_disagrees_never_upgrades_a_verdict():
-    order = ("headline", "qualified", "no-claim")
-    before = verdicts([kappa(0.6), *panel(LEVELS)])
-    after = verdicts([kappa(0.3), *panel(LEVELS, dropped={"fa": {"ash": 3.0, "elm": 4.0, "oak": 3.9}})])
-    for name, verdict in after.items():
-        assert order.index(verdict.publication_level) >= order.index(before[name].publication_level)
-
-
-def test_two_measurements_of_one_name_are_refused():
-    with pytest.raises(NotMeasurableError, match="measured twice"):
-        index([kappa(0.5), kappa(0.6)])
-
-
-def test_a_missing_contrast_is_an_error_not_a_pass():
-    measurements = [item for item in panel(LEVELS) if item.labels.get("low") != "oak"]
-    with pytest.raises(NotMeasurableError, match="no contrast"):
-        decide_claims([kappa(0.7), *measurements], STUDY, "hash")
-
-
-def test_a_verdict_survives_json():
-    verdict = first("ash", [kappa(0.72), *panel(LEVELS)])
-    assert parse(Verdict, canonical_json(verdict)) == verdict
-
-
-def test_default_candidates_cover_every_agent_and_pair_of_every_dimension():
+def test_the_candidates_cover_every_agent_and_pair_of_every_dimension_unless_the_plan_narrows_them():
     claims = candidate_claims(Claims(), ["b", "a", "c"], ["d1", "d2"], [])
-    assert len(claims) == 3 * (3 + 3) + 3
-    assert len({claim.id for claim in claims}) == len(claims)
+    assert len({claim.id for claim in claims}) == len(claims) == 3 * (3 + 3) + 3
     assert [claim.scope for claim in claims[:4]] == ["aggregate-ranking"] * 3 + ["pairwise-contrast"]
     assert [claim.id.partition("[")[0] for claim in claims[6:9]] == ["within"] * 3
     assert claims[9].scope == "dimension-ranking"
+    narrow = candidate_claims(Claims(pairs=False, dimensions=("d1",)), ["a", "b"], ["d1", "d2"], [])
+    assert {(claim.dimension, len(claim.subjects)) for claim in narrow} == {("d1", 1)}
+    # A pair is claimed in its measured direction, and a withheld claim never states it.
+    pairs = candidate_claims(Claims(first=False), ["zeta", "alpha"], [], [("aggregate", "zeta", "alpha")])
+    assert [claim.subjects for claim in pairs] == [("zeta", "alpha")] * 2
+    assert "above" in pairs[0].statement
+    assert suppressed_phrase(pairs[0]) == "Any ranking of alpha and zeta on the overall score."
 
 
-def test_a_pair_is_claimed_in_its_measured_direction():
-    claims = candidate_claims(Claims(first=False), ["a", "b"], [], [("aggregate", "b", "a")])
-    assert [claim.subjects for claim in claims] == [("b", "a")] * 2
+def test_what_is_of_no_known_kind_or_not_of_one_analysis_is_an_error():
+    other = Claim(id="best[x]", scope="pairwise-contrast", statement="", subjects=("a",), dimension="d",
+                  asserts_order=True)  # fmt: skip
+    with pytest.raises(NotMeasurableError, match="no known kind"):
+        kind_of(other)
+    assert kind_of(pair_claim("d", "a", "b")) == "pair"
+    with pytest.raises(NotMeasurableError, match="measured twice"):
+        index([kappa(0.5), kappa(0.6)])
+    with pytest.raises(NotMeasurableError, match="no contrast"):
+        decide_claims([kappa(0.7), *(one for one in panel(LEVELS) if one.labels.get("low") != "oak")], STUDY, "hash")
 
 
-def test_the_plan_may_narrow_the_list():
-    claims = candidate_claims(Claims(pairs=False, dimensions=("d1",)), ["a", "b"], ["d1", "d2"], [])
-    assert {(claim.dimension, len(claim.subjects)) for claim in claims} == {("d1", 1)}
+EVERY = {"first", "pair", "within", "cell"}
 
 
-def test_a_withheld_claim_never_states_its_order():
-    claims = candidate_claims(Claims(), ["zeta", "alpha"], [], [("aggregate", "zeta", "alpha")])
-    pair = next(claim for claim in claims if len(claim.subjects) == 2)
-    assert "above" in pair.statement
-    assert suppressed_phrase(pair) == "Any ranking of alpha and zeta on the overall score."
+@pytest.mark.parametrize(
+    ("field", "kinds"),
+    [
+        ("gates.publish", EVERY), ("judges.0.trials", EVERY), ("inference.alpha", EVERY),
+        ("inference.test", EVERY - {"cell"}), ("stability.probe.model", EVERY - {"cell"}),
+        ("stability", EVERY - {"cell"}), ("cells.verbosity", EVERY), ("cells.terse_share", {"first", "pair"}),
+        ("claims.first", {"first"}), ("claims.within", {"within"}), ("contamination.post_cutoff", set()),
+        ("engine.concurrency", set()), ("a.field.nobody.knows", EVERY),
+    ],
+)  # fmt: skip
+def test_which_claims_an_amended_field_touches(field, kinds):
+    weak = [*panel(LEVELS, p={("elm", "oak"): 0.9}), *passed()]
+    before, found = verdicts(*weak, variants=False), verdicts(*weak, amended=[field, field], variants=False)
+    assert {kind_of(v.claim) for v in found.values() if v.amended} == kinds
+    for name, verdict in found.items():
+        assert verdict.amended in ((), (field,))
+        assert (f"Amended after the lock: {field}." in verdict.reasons) == bool(verdict.amended)
+        assert verdict.publication_level == before[name].publication_level, "an amendment changes no level"
 
+
+# --- the rules of the paper -------------------------------------------------------------------------------------------
 
 AGREEMENT = ("publish", "methodology", "halt")
 STABILITY = ("stable", "tie-class", "judge-dependent")
@@ -400,16 +421,11 @@ ADVERSARIAL = ("passed", "construct-sensitive", "not tested", "contaminated")
 GATE_LEVELS = ("headline", "qualified", "no-claim")
 
 
-@pytest.mark.parametrize("kappa", [None, math.nan])
-def test_undefined_agreement_halts(kappa):
-    assert agreement_status(kappa) == "halt"
-
-
-def test_gates_forgive_binary_fractions():
+def test_gates_forgive_binary_fractions_and_undefined_agreement_halts():
     """(0.3 + 0.4 + 0.5) / 3 < 0.4 in binary floating point."""
     assert (0.3 + 0.4 + 0.5) / 3 < 0.4
-    assert agreement_status((0.3 + 0.4 + 0.5) / 3) == "publish"
-    assert agreement_status(0.4 - 1e-8) == "methodology"
+    found = [agreement_status(value) for value in ((0.3 + 0.4 + 0.5) / 3, 0.4 - 1e-8, None, math.nan)]
+    assert found == ["publish", "methodology", "halt", "halt"]
 
 
 @given(st.floats(-1, 1), st.floats(-1, 1))
@@ -421,24 +437,14 @@ def test_more_agreement_never_has_a_worse_status(one, other):
 @given(st.floats(-4, 4), st.booleans())
 def test_cell_b_has_an_outcome_for_every_difference(delta, significant):
     outcome = cell_b_outcome(delta, significant)
-    if outcome == "verbosity-bias":
-        assert delta < -0.5
-        assert significant
-    if outcome == "terse-favoured":
-        assert delta > 0.3
-    if outcome == "substance":
-        assert abs(delta) <= 0.3 + 1e-9
+    assert outcome != "verbosity-bias" or (delta < -0.5 and significant)
+    assert outcome != "terse-favoured" or delta > 0.3
+    assert outcome != "substance" or abs(delta) <= 0.3 + 1e-9
 
 
-@pytest.mark.parametrize(
-    ("delta", "outcome"),
-    [(-0.2, "inconclusive"), (-0.1, "substance"), (-0.25, "verbosity-bias"), (0.15, "terse-favoured")],
-)
-def test_the_cut_offs_of_cell_b_can_be_a_plans(delta, outcome):
-    assert cell_b_outcome(delta, True, substance=0.1, verbosity=0.2) == outcome
-
-
-def test_cell_b_without_scores_has_no_outcome():
+def test_the_cut_offs_of_cell_b_can_be_a_plans():
+    outcomes = {-0.2: "inconclusive", -0.1: "substance", -0.25: "verbosity-bias", 0.15: "terse-favoured"}
+    assert {delta: cell_b_outcome(delta, True, substance=0.1, verbosity=0.2) for delta in outcomes} == outcomes
     with pytest.raises(NotMeasurableError, match="cell B is undefined"):
         cell_b_outcome(math.nan, True)
 
@@ -460,23 +466,16 @@ def test_an_unknown_status_is_an_error(status, told):
     st.sampled_from(AGREEMENT), st.sampled_from(STABILITY), st.sampled_from(ADVERSARIAL), st.booleans(), st.booleans()
 )
 def test_a_worse_field_never_gives_a_better_level(agreement, stability, adversarial, order, tested):
-    here = GATE_LEVELS.index(
-        publication_level(agreement, stability, adversarial, asserts_order=order, significance_tested=tested)
-    )
+    def level(*fields):
+        return GATE_LEVELS.index(publication_level(*fields, asserts_order=order, significance_tested=tested))
+
+    here = level(agreement, stability, adversarial)
     for scale, position in ((AGREEMENT, 0), (STABILITY, 1)):
         fields = [agreement, stability, adversarial]
         for worse in scale[scale.index(fields[position]) + 1 :]:
             fields[position] = worse
-            level = publication_level(*fields, asserts_order=order, significance_tested=tested)
-            assert GATE_LEVELS.index(level) >= here
-    assert here == 0 or (agreement, stability, adversarial, tested) != ("publish", "stable", "passed", True)
-
-
-def test_all_green_is_a_headline_and_untested_significance_is_not():
-    assert publication_level("publish", "stable", "passed", asserts_order=True) == "headline"
-    level = publication_level("publish", "stable", "passed", asserts_order=True, significance_tested=False)
-    assert level == "qualified"
-
-
-def test_contamination_withholds_whatever_else_is_green():
-    assert publication_level("publish", "stable", "contaminated", asserts_order=False) == "no-claim"
+            assert level(*fields) >= here
+    # All green is a headline, unless significance was not tested; contamination withholds whatever else is green.
+    green = (agreement, stability, adversarial) == ("publish", "stable", "passed")
+    assert (here == 0) == (green and tested)
+    assert adversarial != "contaminated" or here == 2

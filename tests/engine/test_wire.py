@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from assaymark.agents.llm import reply_schema as agent_schema
+from assaymark.agents import reply_schema as agent_schema
 from assaymark.engine import CallSpec, Text
 from assaymark.engine.providers import base as wire
 from assaymark.engine.providers.base import (

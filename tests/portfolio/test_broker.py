@@ -22,9 +22,9 @@ from assaymark.portfolio import (
     reconcile,
     settle_day,
 )
-from assaymark.portfolio.broker import SIDES
 from assaymark.records import Action
 
+SIDES = ("buy", "sell", "short", "cover", "close", "target")
 BARS = {
     "A": Bar(open=50.0, high=55.0, low=45.0, close=52.0), "B": Bar(open=20.0, high=21.0, low=19.0, close=19.5),
     "OLD": Bar(open=10.0, close=10.0, age=3), "NONE": Bar(open=None),
@@ -70,7 +70,7 @@ longs = st.builds(
 
 
 @given(longs, orders, rules)
-def test_money_is_conserved(book, wishes, rule):
+def test_money_and_orders_are_conserved_and_the_rules_hold_after_any_day(book, wishes, rule):
     day = settle_day(book, wishes, BARS, rule)
     scale = max(1.0, day.nav_before)
     assert day.nav == pytest.approx(day.nav_before - day.costs, abs=1e-9 * scale)
@@ -79,49 +79,40 @@ def test_money_is_conserved(book, wishes, rule):
         moved = math.fsum(one.quantity for one in day.fills if one.symbol == symbol)
         after = day.book.positions.get(symbol, 0.0)
         assert after == pytest.approx(book.positions.get(symbol, 0.0) + moved, abs=1e-9)
-
-
-@given(longs, orders, rules)
-def test_no_order_is_lost_and_none_is_filled_twice(book, wishes, rule):
-    day = settle_day(book, wishes, BARS, rule)
+    # No order is lost, and none is filled twice.
     answered = {one.order for one in day.fills} | {one.order for one in day.rejections}
     silent = [wishes[i] for i in range(len(wishes)) if i not in answered]
     assert all(one.side == "target" for one in silent)  # a target that is met already asks for nothing
     assert len({one.order for one in day.fills}) == len(day.fills)
     assert all(one.text.startswith(str(wishes[one.order])) for one in day.rejections)
     assert [one.order for one in day.rejections] == sorted(one.order for one in day.rejections)
-
-
-@given(longs, orders, rules)
-def test_every_unit_asked_for_is_filled_or_rejected(book, wishes, rule):
-    day = settle_day(book, wishes, BARS, rule)
+    # Every unit asked for is filled or rejected.
     for number, order in enumerate(wishes):
-        rejected = [one.quantity for one in day.rejections if one.order == number]
+        rejected = [one.quantity or 0.0 for one in day.rejections if one.order == number]
         filled = [one.quantity for one in day.fills if one.order == number]
-        if order.side in ("buy", "sell") and filled:
-            asked = abs(order.quantity) if order.weight is None else None
-            if asked is not None:
-                assert abs(math.fsum([*filled, *(one or 0.0 for one in rejected)])) == pytest.approx(asked)
-
-
-@given(longs, orders, rules)
-def test_the_rules_hold_after_any_day(book, wishes, rule):
-    day = settle_day(book, wishes, BARS, rule)
-    scale = max(1.0, day.nav_before)
+        if order.side in ("buy", "sell") and filled and order.weight is None:
+            assert abs(math.fsum([*filled, *rejected])) == pytest.approx(abs(order.quantity))
+    # The rules hold.
     assert day.book.cash >= -1e-6 * scale
-    if not rule.short:
-        assert all(units >= 0 for units in day.book.positions.values())
+    assert rule.short or all(units >= 0 for units in day.book.positions.values())
     for one in day.fills:
         assert one.price == BARS[one.symbol].at(rule.fill)
         assert BARS[one.symbol].age <= rule.max_age
         assert one.cost == pytest.approx(abs(one.quantity) * one.price * rule.cost_bps / 1e4)
+    assert repr(settle_day(book, list(wishes), dict(BARS), rule)) == repr(day), "a day settled twice is the same day"
 
 
 @given(longs, orders, rules)
-def test_sales_come_before_purchases(book, wishes, rule):
+def test_sales_come_before_purchases_and_lots_are_kept(book, wishes, rule):
     plain = [one for one in wishes if one.side in ("buy", "sell")]
     signs = [one.quantity > 0 for one in settle_day(book, plain, BARS, rule).fills]
     assert signs == sorted(signs)
+    whole = replace(rule, fractional=False)
+    day = settle_day(book, wishes, BARS, whole)
+    for one in day.fills:
+        lots = one.quantity / whole.lot
+        closed = day.book.positions.get(one.symbol, 0.0) == 0
+        assert closed or wishes[one.order].side in ("close", "target", "sell") or abs(lots - round(lots)) < 1e-6
 
 
 @given(st.floats(1, 1e5), st.floats(0, 1.5), st.floats(0, 100), st.floats(0.05, 1))
@@ -177,9 +168,7 @@ def test_each_refusal_has_its_reason(order, rule, reason, said):
     found, text = one_reason(order, rules=rule)
     assert found == reason
     assert said in text
-
-
-def test_a_symbol_of_the_universe_without_a_bar_has_no_price():
+    # A symbol of the universe without a bar has no price.
     assert one_reason(buy("Z", 1.0), universe=["A", "Z"])[0] == "no-price"
     assert one_reason(buy("B", 1.0), universe=["A", "Z"])[0] == "unknown-symbol"
 
@@ -212,9 +201,6 @@ def test_a_target_moves_to_the_weight_and_then_asks_for_nothing():
     assert (again.fills, again.rejections) == ((), ())
     none = settle_day(day.book, [Order(symbol="A", side="target", weight=0.0)], BARS, Rules(fractional=False, lot=100))
     assert none.book == Book(1000.0, {})
-
-
-def test_orders_fill_at_the_price_of_the_rule():
     at_close = settle_day(Book(104.0), [buy("A", 2.0)], BARS, Rules(fill="close"))
     assert (at_close.book.cash, at_close.fills[0].price) == (0.0, 52.0)
 
@@ -239,18 +225,12 @@ def test_a_weight_of_nothing_left_is_no_amount():
     assert day.book.positions == {"A": -10.0}
 
 
-def test_a_held_symbol_is_valued_at_its_last_price_and_named():
+def test_a_held_symbol_is_valued_at_its_last_price_and_what_makes_no_sense_is_refused_with_every_problem():
     day = settle_day(Book(10.0, {"OLD": 2.0}), [], BARS, Rules())
     assert (day.nav, day.stale) == (30.0, ("OLD",))
-
-
-def test_a_book_that_cannot_be_valued_is_refused_with_every_problem():
     with pytest.raises(InputError, match="3 problems") as caught:
         settle_day(Book(math.nan, {"NONE": 1.0, "A": math.inf}), [], BARS, Rules())
     assert "NONE: is held and has no price; give its last one with its age" in str(caught.value)
-
-
-def test_rules_that_make_no_sense_are_refused_together():
     with pytest.raises(InputError, match="7 problems"):
         Rules(fill="noon", cost_bps=math.nan, lot=0, max_weight=0, max_exposure=0, excess="?", max_age=-1)
 
@@ -273,21 +253,6 @@ def test_limits_hold_on_a_book_that_begins_in_cash(cash, wishes, rule):
     assert max(values, default=0.0) <= (free.max_weight or 10.0) * day.nav * (1 + 1e-8)
 
 
-@given(longs, orders, rules)
-def test_a_day_settled_twice_is_the_same_day(book, wishes, rule):
-    assert repr(settle_day(book, wishes, BARS, rule)) == repr(settle_day(book, list(wishes), dict(BARS), rule))
-
-
-@given(longs, orders, rules)
-def test_lots_are_kept(book, wishes, rule):
-    whole = replace(rule, fractional=False)
-    day = settle_day(book, wishes, BARS, whole)
-    for one in day.fills:
-        lots = one.quantity / whole.lot
-        closed = day.book.positions.get(one.symbol, 0.0) == 0
-        assert closed or wishes[one.order].side in ("close", "target", "sell") or abs(lots - round(lots)) < 1e-6
-
-
 def test_a_corporate_action_changes_units_and_cash_and_a_short_position_pays():
     long = Book(10.0, {"A": 6.0, "B": 1.0}).acted("A", split=1.5, dividend=2.0)
     assert (long.cash, dict(long.positions)) == (28.0, {"A": 9.0, "B": 1.0})
@@ -298,14 +263,11 @@ def test_a_corporate_action_changes_units_and_cash_and_a_short_position_pays():
 
 # Records of trading held against themselves: honest ones reconcile, planted errors are found and counted once
 
-BROKER_RECONCILE_BARS = {
-    "A": Bar(open=50.0, high=55.0, low=45.0, close=52.0),
-    "B": Bar(open=20.0, high=21.0, low=19.0, close=19.5),
-}
+PRICED = {symbol: BARS[symbol] for symbol in "AB"}
 START = Book(1000.0, {"B": 5.0})
 
 
-def step(name="day", fills=(), book=START, bars=BROKER_RECONCILE_BARS, nav=None):
+def step(name="day", fills=(), book=START, bars=PRICED, nav=None):
     return StatedStep(name=name, fills=tuple(fills), book=book, bars=bars, nav=nav)
 
 
@@ -329,7 +291,7 @@ wishes = st.lists(
 def test_what_the_broker_settles_reconciles(days, cost, priced):
     book, steps = START, []
     for number, orders in enumerate(days):
-        day = settle_day(book, orders, BROKER_RECONCILE_BARS, Rules(cost_bps=cost, excess="cut"))
+        day = settle_day(book, orders, PRICED, Rules(cost_bps=cost, excess="cut"))
         fills = [bought(f.symbol, f.quantity, f.price if priced else None) for f in day.fills]
         steps.append(step(f"day {number}", fills, day.book, nav=day.nav))
         book = day.book
@@ -350,27 +312,28 @@ def test_planted_cash_is_found_once(amount, sign):
     assert found.data_reliability == pytest.approx(75.0)
 
 
-@pytest.mark.parametrize(
-    ("fills", "book", "expected", "n"),
-    [
-        ([bought("A", 2.0)], Book(900.0, {"A": 2.0, "B": 5.0}), [], 3),
-        ([bought("A", 2.0, 50.0, 1.0)], Book(899.0, {"A": 2.0, "B": 5.0}), [], 3),
-        # a stated price that is not the rule's: the cash that follows from it is right, the price is not
-        ([bought("A", 2.0, 52.0)], Book(896.0, {"A": 2.0, "B": 5.0}), [("fill-price", "A", "at the close")], 3),
-        ([bought("A", 2.0, 47.0)], Book(906.0, {"A": 2.0, "B": 5.0}), [("fill-price", "A", "inside the bar")], 3),
-        ([bought("A", 2.0, 44.0)], Book(912.0, {"A": 2.0, "B": 5.0}), [("fill-price", "A", "outside the bar")], 3),
-        # without a stated price, the change of cash is held against the bars
-        ([bought("A", 2.0)], Book(896.0, {"A": 2.0, "B": 5.0}), [("cash", "", "at the close")], 3),
-        ([bought("A", 2.0)], Book(906.0, {"A": 2.0, "B": 5.0}), [("cash", "", "inside the bar")], 3),
-        ([bought("A", 2.0)], Book(880.0, {"A": 2.0, "B": 5.0}), [("cash", "", "outside the bar")], 3),
-        # a fill that never arrived, and cash that never moved
-        ([bought("A", 2.0)], START, [("fill-quantity", "A", "")], 3),
-        # a position that moved without a fill, paid for at the open
-        ([], Book(900.0, {"A": 2.0, "B": 5.0}), [("position", "A", "")], 3),
-        ([bought("B", -6.0)], Book(1120.0, {"B": -1.0}), [], 2),
-        ([], Book(1120.0, {"B": -1.0}), [("position", "B", ""), ("negative-position", "B", "")], 2),
-    ],
-)
+BOTH = {"A": 2.0, "B": 5.0}
+PLANTED = [
+    ([bought("A", 2.0)], Book(900.0, BOTH), [], 3),
+    ([bought("A", 2.0, 50.0, 1.0)], Book(899.0, BOTH), [], 3),
+    # a stated price that is not the rule's: the cash that follows from it is right, the price is not
+    ([bought("A", 2.0, 52.0)], Book(896.0, BOTH), [("fill-price", "A", "at the close")], 3),
+    ([bought("A", 2.0, 47.0)], Book(906.0, BOTH), [("fill-price", "A", "inside the bar")], 3),
+    ([bought("A", 2.0, 44.0)], Book(912.0, BOTH), [("fill-price", "A", "outside the bar")], 3),
+    # without a stated price, the change of cash is held against the bars
+    ([bought("A", 2.0)], Book(896.0, BOTH), [("cash", "", "at the close")], 3),
+    ([bought("A", 2.0)], Book(906.0, BOTH), [("cash", "", "inside the bar")], 3),
+    ([bought("A", 2.0)], Book(880.0, BOTH), [("cash", "", "outside the bar")], 3),
+    # a fill that never arrived, and cash that never moved
+    ([bought("A", 2.0)], START, [("fill-quantity", "A", "")], 3),
+    # a position that moved without a fill, paid for at the open
+    ([], Book(900.0, BOTH), [("position", "A", "")], 3),
+    ([bought("B", -6.0)], Book(1120.0, {"B": -1.0}), [], 2),
+    ([], Book(1120.0, {"B": -1.0}), [("position", "B", ""), ("negative-position", "B", "")], 2),
+]
+
+
+@pytest.mark.parametrize(("fills", "book", "expected", "n"), PLANTED)
 def test_planted_mismatches(fills, book, expected, n):
     found = reconcile(START, [step(fills=fills, book=book)])
     assert kinds(found) == expected
@@ -391,7 +354,7 @@ def test_what_cannot_be_checked_is_named_and_not_counted():
 def test_fills_of_a_step_without_a_book_are_carried_at_their_own_price():
     later = {"A": Bar(open=99.0), "B": Bar(open=20.0)}
     steps = [
-        StatedStep(name="1", fills=(bought("A", 2.0),), book=None, bars=BROKER_RECONCILE_BARS),
+        StatedStep(name="1", fills=(bought("A", 2.0),), book=None, bars=PRICED),
         step("2", [bought("A", 1.0, 99.0)], Book(801.0, {"A": 3.0, "B": 5.0}), later),
     ]
     found = reconcile(START, steps)
@@ -415,12 +378,9 @@ def test_printed_precision_is_no_mismatch():
         Tolerance(cash=math.nan)
 
 
-def test_a_record_without_steps_has_no_reliability():
+def test_a_record_without_steps_has_no_reliability_and_a_bar_without_high_and_low_places_nothing():
     with pytest.raises(NotMeasurableError, match="data reliability is undefined"):
         _ = reconcile(START, []).data_reliability
-
-
-def test_a_bar_without_high_and_low_places_nothing():
     bars = {"A": Bar(open=50.0), "B": Bar(open=20.0)}
-    found = reconcile(START, [step(fills=[bought("A", 2.0)], book=Book(880.0, {"A": 2.0, "B": 5.0}), bars=bars)])
+    found = reconcile(START, [step(fills=[bought("A", 2.0)], book=Book(880.0, BOTH), bars=bars)])
     assert kinds(found) == [("cash", "", "no bar")]

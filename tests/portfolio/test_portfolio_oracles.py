@@ -226,27 +226,18 @@ def test_the_solution_is_the_minimum_of_the_convex_form() -> None:
     np.testing.assert_allclose(equal_risk_contribution(cov).weights, other / other.sum(), rtol=1e-4)
 
 
-def test_two_assets_and_no_correlation_have_closed_forms() -> None:
+def test_closed_forms_perfect_correlation_and_assets_without_variance() -> None:
     pair = np.array([[0.04, -0.012], [-0.012, 0.01]])
     np.testing.assert_allclose(equal_risk_contribution(pair).weights, [1 / 3, 2 / 3], rtol=1e-12)
     apart = np.diag([1.0, 4.0, 25.0])
     np.testing.assert_allclose(equal_risk_contribution(apart).weights, inverse_volatility(apart).weights, rtol=1e-12)
-
-
-def test_perfectly_correlated_assets_are_solved_too() -> None:
     found = equal_risk_contribution(np.ones((4, 4)))
     assert found.status == "optimal"
     np.testing.assert_allclose(found.weights, 0.25)
-
-
-def test_assets_without_variance_are_left_out_and_named() -> None:
-    cov = np.diag([1.0, 0.0, 4.0])
     for rule in (equal_risk_contribution, inverse_volatility):
-        found = rule(cov)
-        assert found.status == "zero-variance"
+        found, nothing = rule(np.diag([1.0, 0.0, 4.0])), rule(np.zeros((2, 2)))
+        assert found.status == nothing.status == "zero-variance"
         np.testing.assert_allclose(found.weights, [2 / 3, 0.0, 1 / 3])
-        nothing = rule(np.zeros((2, 2)))
-        assert nothing.status == "zero-variance"
         assert nothing.weights.tolist() == [0.5, 0.5]
 
 

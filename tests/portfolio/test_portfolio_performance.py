@@ -91,33 +91,22 @@ def test_the_places_of_the_drawdown(returns: list[float]) -> None:
         assert nav[found.recovery] >= nav[found.peak] > max(nav[found.trough : found.recovery])
 
 
-def test_the_first_value_counts_as_a_high() -> None:
+@pytest.mark.parametrize(
+    ("nav", "undefined"),
+    [
+        ([1.0], {*FIGURES}),
+        ([1.0, 0.9], {"volatility", "sharpe"}),
+        ([1.001**t for t in range(400)], {"sharpe", "sortino", "calmar"}),
+        ([1.0, 0.5, 1e6], {"cagr", "calmar"}),
+    ],
+)
+def test_what_few_values_steady_growth_and_growth_beyond_all_floats_leave_undefined(nav, undefined) -> None:
+    found = performance(nav)
+    assert set(found.undefined) == undefined == {name for name in FIGURES if getattr(found, name) is None}
+    if len(nav) == 400:
+        assert (found.volatility, found.max_drawdown, found.hit_rate) == (0.0, 0.0, 1.0)
+    # The first value counts as a high.
     assert max_drawdown([1.0, 0.8, 0.9]) == Drawdown(pytest.approx(-0.2), 0, 1, None)  # type: ignore[arg-type]
-
-
-def test_one_value_defines_nothing() -> None:
-    found = performance([1.0])
-    assert all(getattr(found, name) is None for name in FIGURES)
-    assert set(found.undefined) == set(FIGURES)
-
-
-def test_one_return_has_no_spread() -> None:
-    found = performance([1.0, 0.9])
-    assert set(found.undefined) == {"volatility", "sharpe"}
-    assert found.max_drawdown == pytest.approx(-0.1)
-
-
-def test_steady_growth_has_no_sharpe_sortino_or_calmar() -> None:
-    found = performance([1.001**t for t in range(400)])
-    assert set(found.undefined) == {"sharpe", "sortino", "calmar"}
-    assert found.volatility == 0.0
-    assert found.max_drawdown == 0.0
-    assert found.hit_rate == 1.0
-
-
-def test_growth_beyond_all_floats_is_undefined() -> None:
-    found = performance([1.0, 0.5, 1e6])
-    assert set(found.undefined) == {"cagr", "calmar"}
 
 
 @pytest.mark.parametrize(
@@ -189,17 +178,15 @@ def test_normal_agrees_with_scipy_and_recovers_a_planted_law(level: float) -> No
     )
 
 
-def test_sixty_days_of_a_book_that_only_gains_lose_less_than_nothing() -> None:
-    assert value_at_risk(np.linspace(0.01, 0.02, 60)) < 0
+def test_quantiles_by_hand() -> None:
+    assert value_at_risk(np.linspace(0.01, 0.02, 60)) < 0, "a book that only gains loses less than nothing"
     # The third worst of 60 days is place 2 of 0..59; 0.05 * 59 = 2.95.
     days = np.arange(60.0) / 1000 - 0.01
     assert value_at_risk(days) == pytest.approx(-(days[2] + 0.95 * (days[3] - days[2])))
     assert expected_shortfall(days) == pytest.approx(-days[:3].mean())
     # 0.1 of 10 steps is 1 step, although 10 * (1 - 0.9) is a little less in floats.
     assert expected_shortfall(days[:11], level=0.9) == pytest.approx(-days[:2].mean())
-
-
-def test_one_return_has_a_quantile_but_no_spread() -> None:
+    # One return has a quantile and no spread.
     assert value_at_risk([-0.03]) == expected_shortfall([-0.03]) == 0.03
     for measure in (value_at_risk, expected_shortfall):
         with pytest.raises(NotMeasurableError, match="one return has no standard deviation"):
@@ -283,47 +270,37 @@ def test_a_long_history_matches_to_a_billionth() -> None:
     np.testing.assert_allclose(backtest(targets[0], returns).nav, nav, rtol=1e-9)
 
 
-def test_the_return_of_the_rebalance_day_belongs_to_the_old_weights() -> None:
-    targets = [[1.0, 0.0], [0.0, 1.0], [np.nan, np.nan]]
-    returns = [[0.5, 0.5], [0.1, 0.0], [0.0, 0.2]]
-    found = backtest(targets, returns, cost_bps=0)
-    np.testing.assert_allclose(found.nav, [1.0, 1.1, 1.32])
-    np.testing.assert_allclose(found.turnover, [1.0, 2.0, 0.0])
+HOLD = [np.nan, np.nan]
+BY_HAND = [
+    # the return of the rebalance day belongs to the old weights
+    ([[1.0, 0.0], [0.0, 1.0], HOLD], [[0.5, 0.5], [0.1, 0.0], [0.0, 0.2]], 0, [1.0, 1.1, 1.32], [1.0, 2.0, 0.0]),
+    # the first purchase pays, and costs are charged once
+    ([[0.5, 0.5], HOLD], np.zeros((2, 2)), 15, [0.9985, 0.9985], [1.0, 0.0]),
+    # a strategy that never trades stays in cash
+    ([HOLD] * 3, np.full((3, 2), 0.1), 15, [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]),
+    # targets equal to the drifted weights trade nothing
+    ([[0.5, 0.5], [0.55 / 1.05, 0.5 / 1.05]], [[0.0, 0.0], [0.1, 0.0]], 0, [1.0, 1.05], [1.0, 0.0]),
+    # a total loss stays at nothing
+    ([[1.0, 0.0], HOLD, [0.0, 1.0], HOLD], [[0.0, 0.0], [-1.0, 0.0], [0.5, 0.5], [0.5, 0.5]], 0, [1.0, 0.0, 0.0, 0.0],
+     [1.0, 0.0, 0.0, 0.0]),
+]  # fmt: skip
 
 
-def test_the_first_purchase_pays_and_costs_are_charged_once() -> None:
-    found = backtest([[0.5, 0.5], [np.nan, np.nan]], np.zeros((2, 2)))
-    np.testing.assert_allclose(found.nav, [0.9985, 0.9985])
-    np.testing.assert_allclose(found.cost, [0.0015, 0.0])
-
-
-def test_a_strategy_that_never_trades_stays_in_cash() -> None:
-    found = backtest(np.full((3, 2), np.nan), np.full((3, 2), 0.1))
-    assert found.nav.tolist() == [1.0, 1.0, 1.0]
-    assert found.days.size == 0
-
-
-def test_targets_equal_to_the_drifted_weights_trade_nothing() -> None:
-    targets = [[0.5, 0.5], [0.55 / 1.05, 0.5 / 1.05]]
-    found = backtest(targets, [[0.0, 0.0], [0.1, 0.0]])
-    np.testing.assert_allclose(found.turnover, [1.0, 0.0], atol=1e-15)
-
-
-def test_a_total_loss_stays_at_nothing() -> None:
-    targets = np.array([[1.0, 0.0], [np.nan, np.nan], [0.0, 1.0], [np.nan, np.nan]])
-    returns = np.array([[0.0, 0.0], [-1.0, 0.0], [0.5, 0.5], [0.5, 0.5]])
-    found = backtest(targets, returns)
-    assert found.nav[1:].tolist() == [0.0, 0.0, 0.0]
-    assert found.turnover[1:].tolist() == [0.0, 0.0, 0.0]
+@pytest.mark.parametrize(("targets", "returns", "cost_bps", "nav", "turnover"), BY_HAND)
+def test_backtests_by_hand(targets, returns, cost_bps, nav, turnover) -> None:
+    found = backtest(targets, returns, cost_bps=cost_bps)
+    np.testing.assert_allclose(found.nav, nav, atol=1e-15)
+    np.testing.assert_allclose(found.turnover, turnover, atol=1e-15)
+    np.testing.assert_allclose(found.cost, np.array(turnover) * cost_bps / 1e4, atol=1e-15)
+    assert (found.days.size == 0) == (not any(turnover))
 
 
 def test_a_missing_return_matters_only_where_the_asset_is_held() -> None:
     returns = np.array([[0.0, np.nan], [0.1, np.nan], [0.1, 0.2], [0.0, np.nan]])
-    hold = [np.nan, np.nan]
-    fine = backtest([[1.0, 0.0], [0.5, 0.5], [1.0, 0.0], hold], returns, cost_bps=0)
+    fine = backtest([[1.0, 0.0], [0.5, 0.5], [1.0, 0.0], HOLD], returns, cost_bps=0)
     np.testing.assert_allclose(fine.nav, [1.0, 1.1, 1.1 * 1.15, 1.1 * 1.15])
     with pytest.raises(InputError, match="asset 1 is held on day 3, but has no return"):
-        backtest([[1.0, 0.0], [0.5, 0.5], hold, hold], returns)
+        backtest([[1.0, 0.0], [0.5, 0.5], HOLD, HOLD], returns)
 
 
 @pytest.mark.parametrize(

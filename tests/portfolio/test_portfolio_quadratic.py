@@ -15,7 +15,6 @@ from scipy.optimize import linprog, nnls
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.portfolio import STATUSES, Solution, max_sharpe, min_variance
 from assaymark.portfolio import optimisers as kernel
-from assaymark.portfolio.optimisers import Support, minimise
 
 Floats = NDArray[np.float64]
 
@@ -150,7 +149,7 @@ def test_planted_optimum_of_low_rank(seed: int, rank: int, n: int) -> None:
     planted[0] = 1.0
     linear = cov @ planted - np.where(planted > 0, 0.0, rng.exponential(size=n))
     assume(np.abs(linear).max() > 1e-3)
-    found = minimise(cov, linear)
+    found = kernel.minimise(cov, linear)
     value = 0.5 * planted @ cov @ planted - linear @ planted
     assert found.bounded
     assert found.residual < 1e-9
@@ -230,12 +229,6 @@ def test_what_is_not_allowed_is_not_held() -> None:
         found.weights[0] = 1.0
 
 
-def test_the_support_leaves_out_what_is_already_spanned() -> None:
-    support = Support(np.ones((3, 3)))
-    support.keep(np.array([2, 0, 1]))
-    assert support.held.tolist() == [2]
-
-
 @pytest.mark.parametrize("noise", [1e-3, 1e-6, 1e-8, 0.0])
 @pytest.mark.parametrize("seed", range(40))
 def test_almost_singular_matrices_give_the_optimum_or_a_mix_without_risk(noise: float, seed: int) -> None:
@@ -260,15 +253,15 @@ def test_almost_singular_matrices_give_the_optimum_or_a_mix_without_risk(noise: 
         assert sharpe_violation(best.weights, mu, cov) < 1e-3
 
 
-def test_conditions_that_are_not_met_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_settle_is_an_error_and_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(NotMeasurableError, match="within 1 steps on 3 assets"):
+        kernel.minimise(np.eye(3), np.ones(3), limit=1)
     monkeypatch.setattr(kernel, "_WORST", -1.0)
     with pytest.raises(NotMeasurableError, match="conditions violated"):
-        minimise(np.eye(3), np.ones(3))
-
-
-def test_a_limit_is_an_error_and_no_answer() -> None:
-    with pytest.raises(NotMeasurableError, match="within 1 steps on 3 assets"):
-        minimise(np.eye(3), np.ones(3), limit=1)
+        kernel.minimise(np.eye(3), np.ones(3))
+    support = kernel.Support(np.ones((3, 3)))  # leaves out what is already spanned
+    support.keep(np.array([2, 0, 1]))
+    assert support.held.tolist() == [2]
 
 
 @pytest.mark.parametrize(

@@ -41,17 +41,11 @@ def test_a_hedge_inside_another_word_is_none(text):
     assert hedges_in(text) == ()
 
 
-def test_no_confident_phrase_hedges():
-    assert [phrase for phrase in CONFIDENT if hedges_in(phrase)] == []
-
-
-def test_uncertain_is_not_confident():
-    assert confident_in("uncertain and unproven") == ()
-
-
 @given(st.lists(st.sampled_from(sorted(CONFIDENT)), max_size=6))
 def test_confident_phrases_are_counted_where_they_stand(phrases):
     assert list(confident_in(". ".join(phrases))) == phrases
+    assert [phrase for phrase in CONFIDENT if hedges_in(phrase)] == []
+    assert confident_in("uncertain and unproven") == ()
 
 
 @pytest.mark.parametrize(
@@ -105,9 +99,11 @@ def test_a_fence_inside_of_a_fence_is_content(outer, inner):
     assert sections(prompt) == (Section("summary", hostile), Section("risk", "real"))
 
 
-def test_the_nonce_depends_on_content_and_label():
+def test_the_nonce_depends_on_content_and_label_and_what_cannot_be_seen_stands_by_its_code_point():
     heads = {fence(label, content).splitlines()[0] for label in ("a", "b") for content in ("x", "y")}
     assert len(heads) == 4
+    (found,) = sections(fence("risk", "low\u200b \u202eksir\u2069 \U000e0041"))
+    assert found.content == "low[U+200B] [U+202E]ksir[U+2069] [U+E0041]"
 
 
 @pytest.mark.parametrize(
@@ -123,11 +119,6 @@ def test_a_broken_fence_is_an_error(broken):
         sections(broken)
 
 
-def test_what_cannot_be_seen_stands_by_its_code_point():
-    (found,) = sections(fence("risk", "low\u200b \u202eksir\u2069 \U000e0041"))
-    assert found.content == "low[U+200B] [U+202E]ksir[U+2069] [U+E0041]"
-
-
 @given(st.lists(texts, min_size=1, max_size=5))
 def test_a_row_is_one_line_and_reads_back(found):
     line = row(found)
@@ -138,27 +129,14 @@ def test_a_row_is_one_line_and_reads_back(found):
 # Which texts are judged, and their length
 
 
-def test_summary_comes_before_risk_and_the_venues_text_is_left_out():
+def test_summary_comes_before_risk_the_venues_text_is_left_out_and_texts_of_one_kind_keep_their_order():
     assert judged_text(decision()) == f"{SUMMARY}\n\n{RISK}"
-
-
-def test_texts_of_one_kind_keep_their_order_and_stages_are_judged():
     kinds = ("stage", "candidate", "portfolio", "candidate", "holding")
     texts = tuple(Rationale(text=str(at), kind=kind) for at, kind in enumerate(kinds))
     assert [text.text for text in judged_rationales(decision(rationales=texts))] == ["2", "1", "3", "0"]
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("", 0),
-        ("  two\n words ", 2),
-        ("naïve café costs 3 €", 5),
-        ("沪深三百上涨", 6),
-        ("买入 XLE，因为。", 5),
-        ("한국어 두 단어", 3),
-        ("ราคา", 4),
-    ],
-)
-def test_token_count(text, tokens):
-    assert token_count(text) == tokens
+def test_token_count():
+    tokens = {"": 0, "  two\n words ": 2, "naïve café costs 3 €": 5, "沪深三百上涨": 6, "买入 XLE，因为。": 5,
+              "한국어 두 단어": 3, "ราคา": 4}  # fmt: skip
+    assert {text: token_count(text) for text in tokens} == tokens

@@ -17,18 +17,24 @@ from outline import html_of, read, words
 
 from assaymark.claims import BenchRules, Board, Leaderboard, decide_benchmark
 from assaymark.report import Group, plain
-from assaymark.report.portbench import BenchmarkIndex, EpisodeTrace, render_benchmark
-from assaymark.report.portbench.first import sentences, tier_cuts
-from assaymark.report.portbench.levels import (
+from assaymark.report.portbench import (
+    BenchmarkIndex,
+    EpisodeTrace,
     claim_cards,
     design_note,
+    episode_paths,
+    every_measurement,
+    questions_section,
+    render_benchmark,
     said_levels,
+    sentences,
+    signals_figure,
     stage_note,
     stage_tables,
+    tier_cuts,
+    windows_table,
     withheld_groups,  # fmt: skip
 )
-from assaymark.report.portbench.records import episode_paths, questions_section
-from assaymark.report.portbench.sections import every_measurement, signals_figure, windows_table
 from assaymark.text import NBSP, number
 
 EIGHT = BenchmarkIndex.of(runs.eight())

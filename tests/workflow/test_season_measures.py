@@ -26,7 +26,7 @@ from assaymark.plan import Missing
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import DatasheetLimits
 from assaymark.records import Rationale, measurement_id
-from assaymark.report.season.index import Words
+from assaymark.report.season import Words
 from assaymark.workflow import RunFolder, Store
 from assaymark.workflow.tracks import (
     FILLS, NAVS, SeasonCheck, SeasonGrade, SeasonJudgments, SeasonNav, SeasonReplaced, SeasonScores, judge_season,

@@ -20,7 +20,7 @@ import pytest
 from agent_servers import free_port
 from season_runs import IDS, NOW, Scripted, begun, market, orders, season_text, stored, table_bytes, until, without
 
-from assaymark.agents.llm import season_message
+from assaymark.agents import season_message
 from assaymark.claims import english
 from assaymark.cli import main, models
 from assaymark.engine.providers.http_agent import PythonAgent

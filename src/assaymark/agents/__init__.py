@@ -15,10 +15,61 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
+    from assaymark.agents.controls import (
+        CELL_KINDS,
+        CONTROL,
+        DERIVED_KINDS,
+        Composed,
+        admissible,
+        cell_decision,
+        cell_decisions,
+        checked,
+        fact_flip,
+        failed,
+        is_admissible,
+        length_matched,
+        paraphrase,
+        terse_right,
+        verbose_wrong,
+    )
     from assaymark.agents.llm import MODEL as DATER
-    from assaymark.agents.llm import Dater, LLMAgent, Place
-    from assaymark.agents.reference import agent_argument_problems, reference_agents
+    from assaymark.agents.llm import (
+        NOT_USABLE,
+        REJECTED,
+        Answer,
+        Dater,
+        LLMAgent,
+        Place,
+        Unusable,
+        agent_call,
+        date_call,
+        envelope_of,
+        parse_answer,
+        prompt_of,
+        read_date,
+        reply_schema,
+        season_message,
+        task_text,
+    )
+    from assaymark.agents.reference import (
+        COMPOSERS,
+        INVESTED,
+        MIXED,
+        WORDS,
+        agent_argument_problems,
+        observe,
+        orders_towards,
+        planted_words,
+        reference_agents,
+    )
 
-__all__ = ["DATER", "Dater", "LLMAgent", "Place", "agent_argument_problems", "reference_agents"]
+__all__ = [
+    "CELL_KINDS", "COMPOSERS", "CONTROL", "DATER", "DERIVED_KINDS", "INVESTED", "MIXED", "NOT_USABLE", "REJECTED",
+    "WORDS", "Answer", "Composed", "Dater", "LLMAgent", "Place", "Unusable", "admissible", "agent_argument_problems",
+    "agent_call", "cell_decision", "cell_decisions", "checked", "date_call", "envelope_of", "fact_flip", "failed",
+    "is_admissible", "length_matched", "observe", "orders_towards", "paraphrase", "parse_answer", "planted_words",
+    "prompt_of", "read_date", "reference_agents", "reply_schema", "season_message", "task_text", "terse_right",
+    "verbose_wrong",
+]  # fmt: skip
 
 __getattr__ = exported(__name__)

@@ -11,76 +11,43 @@ from assaymark.claims.boards import (
     Leaderboard,
     decide_benchmark,
 )
-from assaymark.claims.certificates import Verification, certificate, certificate_name, certificates
-from assaymark.claims.evidence import SILENT, Index, SeasonGates, index
+from assaymark.claims.certificates import KEPT, certificate, certificate_name, certificates, season_certificates
+from assaymark.claims.findings import governing_agreement
 from assaymark.claims.levels import (
+    SILENT,
     ClaimKind,
+    Index,
     Rules,
+    SeasonGates,
     agreement_status,
     candidate_claims,
-    cell_words,
-    first_claim,
+    index,
     kind_of,
     pair_claim,
     publication_level,
     suppressed_phrase,
-    within_claim,
 )
 from assaymark.claims.messages import ENGLISH, Catalogue, Said, catalogue, english, languages, said
-from assaymark.claims.panel import Agreement, governing_agreement
-from assaymark.claims.season_claims import CONSTANT, MISSING, SINGLE, Place, Season, SeasonVerdict, SeasonVerdicts
-from assaymark.claims.verdicts import decide, decide_claims, decide_season, summary_of
-from assaymark.claims.verify import season_certificates, verify
+from assaymark.claims.recompute import Verification
+from assaymark.claims.season_claims import (
+    CONSTANT,
+    MISSING,
+    SINGLE,
+    Place,
+    Season,
+    SeasonVerdict,
+    SeasonVerdicts,
+    decide_season,
+)
+from assaymark.claims.verdicts import decide, decide_claims, summary_of
+from assaymark.claims.verify import verify
 from assaymark.metrology.controls import cell_b_outcome
 
 __all__ = [
-    "CONSTANT",
-    "DISSOCIATION",
-    "DRAWDOWN",
-    "ENGLISH",
-    "MISSING",
-    "SHARPE_CONTRAST",
-    "SILENT",
-    "SINGLE",
-    "Agreement",
-    "BenchRules",
-    "Board",
-    "Catalogue",
-    "ClaimKind",
-    "Index",
-    "Leaderboard",
-    "Place",
-    "Rules",
-    "Said",
-    "Season",
-    "SeasonGates",
-    "SeasonVerdict",
-    "SeasonVerdicts",
-    "Verification",
-    "agreement_status",
-    "candidate_claims",
-    "catalogue",
-    "cell_b_outcome",
-    "cell_words",
-    "certificate",
-    "certificate_name",
-    "certificates",
-    "decide",
-    "decide_benchmark",
-    "decide_claims",
-    "decide_season",
-    "english",
-    "first_claim",
-    "governing_agreement",
-    "index",
-    "kind_of",
-    "languages",
-    "pair_claim",
-    "publication_level",
-    "said",
-    "season_certificates",
-    "summary_of",
-    "suppressed_phrase",
-    "verify",
-    "within_claim",
-]
+    "CONSTANT", "DISSOCIATION", "DRAWDOWN", "ENGLISH", "KEPT", "MISSING", "SHARPE_CONTRAST", "SILENT", "SINGLE",
+    "BenchRules", "Board", "Catalogue", "ClaimKind", "Index", "Leaderboard", "Place", "Rules", "Said", "Season",
+    "SeasonGates", "SeasonVerdict", "SeasonVerdicts", "Verification", "agreement_status", "candidate_claims",
+    "catalogue", "cell_b_outcome", "certificate", "certificate_name", "certificates", "decide", "decide_benchmark",
+    "decide_claims", "decide_season", "english", "governing_agreement", "index", "kind_of", "languages", "pair_claim",
+    "publication_level", "said", "season_certificates", "summary_of", "suppressed_phrase", "verify",
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which rankings of models the boards of a benchmark support: first ranks, pairs, and pairs within a margin."""
+"""Which claims about models the scores on a benchmark support: rankings of its boards, drawdown limits, agreement."""
 
 from __future__ import annotations
 
@@ -7,22 +7,12 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Final
 
-from assaymark.claims.evidence import index
-from assaymark.claims.levels import (
-    Rules,
-    first_claim,
-    kind_of,
-    other_margins,
-    other_tests,
-    pair_claim,
-    threshold,
-    within_claim,
-)
+from assaymark.claims import levels as rule
+from assaymark.claims.findings import Finding, clusters_of
+from assaymark.claims.levels import Rules, kind_of, threshold
 from assaymark.claims.messages import count_words, counted, interval_words, listing, number, p_words, signed
-from assaymark.claims.orders import Standing, orders_of, row_of, tiers_and_ranks
-from assaymark.claims.panel import NOT_PREREGISTERED, SMALL_GAP, Fields
-from assaymark.claims.standing import Evidence, Finding, clusters_of
-from assaymark.claims.verdicts import with_gap
+from assaymark.claims.orders import Evidence, Standing, orders_of, row_of, tiers_and_ranks
+from assaymark.claims.verdicts import NOT_PREREGISTERED, SMALL_GAP, Fields, with_gap
 from assaymark.metrology.contrasts import holm
 from assaymark.plan import OrderRules
 from assaymark.records import AGGREGATE, Claim, Condition, Level, Measurement, StabilityStatus, Verdict, measurement_id
@@ -30,6 +20,36 @@ from assaymark.text import NBSP, percent
 
 LEVEL: Final = "bench.level"
 MISSING: Final = "missing.share"
+DRAWDOWN = "bench.drawdown"
+"""Measurement: the maximum drawdown of a model in a window."""
+SHARPE_CONTRAST = "bench.sharpe.contrast"
+"""Measurement: the Sharpe ratio of a model minus that of equal weight."""
+DISSOCIATION = "bench.dissociation"
+"""Measurement: the rank correlation of models on the questions and in the pipeline."""
+PIPELINE = "pipeline"
+FORMULAS: Final = {
+    "paper": "the formulas printed in the PortBench paper",
+    "reference": "the formulas of PortBench’s published code",
+}
+"""The conventions, by what they are."""
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class BenchRules:
+    """The decision rules of a benchmark."""
+
+    inference: OrderRules = field(default_factory=OrderRules)
+    agreed: float = 0.5
+    preregistered: bool = True
+    families: int = 3
+    convention: str = "paper"
+
+    @property
+    def other(self) -> str:
+        """The formulas that scores are compared with, by what they are."""
+        return FORMULAS["reference" if self.convention == "paper" else "paper"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,256 +75,6 @@ class Leaderboard:
     least: float = 1.0
     alpha: float = 0.0
     unscored: Mapping[str, str] = field(default_factory=dict)
-
-
-class _Family:
-    """Boards whose orders are decided together; the order procedure calls the first of them the aggregate."""
-
-    def __init__(self, measurements: Sequence[Measurement], boards: Sequence[Board], rules: Rules, other: str) -> None:
-        self.boards, self.rules, self.other = tuple(boards), rules, other
-        self.scale = {board: board.name for board in boards} | {boards[0]: AGGREGATE}
-        self.levels: dict[Board, dict[str, Measurement]] = {}
-        for board in boards:
-            mine = [item for item in measurements if item.name == LEVEL and item.labels["board"] == board.name]
-            mine.sort(key=lambda item: item.labels["model"])
-            self.levels[board] = {item.labels["model"]: item for item in mine}
-        self.scored = {
-            board: {model: item for model, item in levels.items() if item.value is not None}
-            for board, levels in self.levels.items()
-        }
-        models = sorted({model for levels in self.levels.values() for model in levels})
-        compared = [item for item in measurements if item.name in ("contrast", "order.autocorrelation")]
-        names = {board.name for board in boards}
-        known = index([item for item in compared if item.labels["dimension"] in names], agents=models, families=())
-        pairs = list(combinations(models, 2))
-        rows = {
-            self.scale[board]: tuple(row_of(known, known.contrast(board.name, *pair)) for pair in pairs)
-            for board in boards
-            if board.name in known.compared
-        }
-        self.known = replace(known, rows=rows, memo={})
-        part = boards[0].family
-        self.missing = [item for item in measurements if item.name == MISSING and item.labels["part"] == part]
-
-    def claims(self, board: Board) -> Iterator[Claim]:
-        """The candidates of one board."""
-        models, where, margin = self.known.agents, board.words, self.rules.margin
-        if board.name not in self.known.compared:
-            return
-        scored = len(self.scored[board])
-        of = f"{counted(scored, 'model')} with a score" if 1 < scored < len(models) else counted(len(models), "model")
-        claims = [(first_claim(board.name, model, len(models)), f"{model} ranks first of the {of}") for model in models]
-        pairs = [self.known.contrast(board.name, *pair) for pair in combinations(models, 2)]
-        claims += [
-            (pair_claim(board.name, pair.high, pair.low), f"{pair.high} scores above {pair.low}") for pair in pairs
-        ]
-        for pair in pairs if board == self.boards[0] else ():
-            says = f"{' and '.join(sorted((pair.high, pair.low)))} score within {margin:g} of each other"
-            claims.append((within_claim(pair.high, pair.low, margin, board.name), says))
-        for claim, says in claims:
-            yield replace(claim, scope="benchmark", statement=f"{says} on {where}.")
-
-    def verdict(self, board: Board, claim: Claim, plan_hash: str) -> Verdict:
-        """The verdict on one claim, with its level under the other rules."""
-        fields, kind, rules = self._fields(board, claim, self.rules), kind_of(claim), self.rules
-        level = fields.level
-        late = [] if rules.preregistered else [Condition(id="not-preregistered", text=NOT_PREREGISTERED)]
-        if kind == "within":
-            variants = other_margins(rules)
-        else:
-            variants = other_tests(rules, self.known.measured_tests(), dimensions=len(self.boards) > 2)
-        fragility: dict[str, Level] = {name: self._fields(board, claim, one).level for name, one in variants.items()}
-        said: list[Condition] = []
-        if level != "no-claim":
-            said = [condition for finding in fields.findings for condition in finding.conditions] + late
-            small = claim.asserts_order and fields.evidence.state == "ordered-by-less-than-the-margin"
-            said += [SMALL_GAP] if small else []
-            fragility |= dict.fromkeys(self._turned(board, claim, fields.evidence.pairs), "no-claim")
-            if kind == "within":
-                item = self.known.contrast(board.name, *claim.subjects).measurement
-                claim = replace(claim, statement=with_gap(claim, item))
-        reasons = [fields.evidence.reason_at(level), *(one.text for one in late)]
-        return fields.verdict(plan_hash, claim, reasons, said, fragility)
-
-    def leaderboard(self, board: Board, verdicts: Sequence[Verdict]) -> Leaderboard:
-        """A board with the tiers and ranks that its claims leave."""
-        levels = self.scored[board]
-        models = tuple(levels)
-        unscored = {model: item.state for model, item in self.levels[board].items() if model not in levels}
-        claimed = [
-            (verdict.claim.subjects[0], verdict.claim.subjects[1])
-            for verdict in verdicts
-            if kind_of(verdict.claim) == "pair" and verdict.publication_level != "no-claim"
-        ]
-        tiers, ranks = tiers_and_ranks(models, claimed)
-        found = Leaderboard(board, models, levels, tiers, ranks, unscored=unscored)
-        if board.name not in self.known.compared:
-            return found
-        orders, scale = orders_of(self.known, self.rules), self.scale[board]
-        pairs = [orders.pair(scale, *pair) for pair in combinations(models, 2)]
-        still = [pair.gated for pair in pairs if not pair.ordered]
-        least, alpha = min(still, default=1.0), orders.level(scale)
-        return replace(found, pairs=len(pairs), open_pairs=len(still), least=least, alpha=alpha)
-
-    def _fields(self, board: Board, claim: Claim, rules: Rules) -> Fields:
-        if kind_of(claim) == "first":
-            evidence = self._first(board, claim.subjects[0], rules)
-        else:
-            evidence = self._pair(board, claim, rules)
-        turned = self._turned(board, claim, evidence.pairs) if evidence.published else {}
-        if turned and evidence.status == "stable":
-            evidence = replace(evidence, status="rule-dependent")
-        findings = [Finding("stability", "turned", conditions=tuple(turned.values()))] if turned else []
-        if evidence.published:
-            findings += clusters_of(claim, evidence, self.known)
-        if claim.asserts_order:
-            findings += missing_findings(self.missing, evidence.compared)
-        return Fields.unjudged(claim, evidence, findings, rules.preregistered)
-
-    def _pair(self, board: Board, claim: Claim, rules: Rules) -> Evidence:
-        """Of a pair above one another, or within the margin: equivalence is a family of its own."""
-        orders, scale = orders_of(self.known, rules), self.scale[board]
-        pair = orders.pair(scale, *claim.subjects)
-        row, item = pair.row, self._contrast(board, pair)
-        within = kind_of(claim) == "within"
-        headline: float | None = pair.headline
-        p, published = row.p.get(rules.test, 1.0), pair.published
-        adjusted, tail = pair.gated, f"{p_words(pair.gated)} adjusted, {threshold(orders.level(scale))}"
-        if within:
-            p, adjusted, headline = row.within(rules.margin), pair.p_within, None
-            published = frozenset({"gated"}) if pair.within else frozenset()
-            tail = f"{p_words(adjusted)} after Holm over all pairs, {threshold(rules.alpha)}"
-        status: StabilityStatus = "stable" if published else "tie-class"
-        if not row.testable:
-            names = {row.high, row.low}
-            about = f"{' and '.join(sorted(names))}: " if names <= self.scored[board].keys() else ""
-            status, reason = "not tested", f"{about}{item.state}."
-        elif within:
-            shown = "" if pair.within else "are not shown to "
-            reason = f"The two {shown}score within {rules.margin:g} of each other: {tail}."
-        elif not published:
-            reason = f"The difference is not resolved: {tail}."
-        else:
-            over = f"{item.n} items in {int(item.detail['clusters'])} clusters"
-            gap = f"{signed(item.value or 0.0)}{interval_words(item.low, item.high)}"
-            reason = f"The difference is {gap} over {over}: {tail}."
-        return Evidence(status, reason, (item.id,), (pair,), published, None, pair.state, p, adjusted, headline)
-
-    def _first(self, board: Board, model: str, rules: Rules) -> Evidence:
-        orders, scale, scored = orders_of(self.known, rules), self.scale[board], self.scored[board]
-        level = orders.level(scale)
-        if model not in scored:
-            item = self.levels[board][model]
-            return Evidence("not tested", f"{model} has {item.state}.", (item.id,), p=1.0, p_adjusted=1.0)
-        pairs = [pair for pair in orders.of(scale, model) if {pair.row.high, pair.row.low} <= scored.keys()]
-        rests = tuple(self._contrast(board, pair).id for pair in pairs)
-        untested = [one.row.low if one.row.high == model else one.row.high for one in pairs if not one.row.testable]
-        leads = all(pair.row.high == model for pair in pairs)
-        # Beside a model without a score nobody leads all; whoever is shown to be above each of the others still does.
-        ahead = bool(pairs) and leads and all(pair.ordered for pair in pairs)
-        first = (orders.leaders.get((scale, "gated")) == model or ahead) and not untested
-        own = max((pair.row.p.get(rules.test, 1.0) for pair in pairs), default=1.0) if leads else 1.0
-        adjusted = max((pair.gated for pair in pairs), default=1.0) if leads else 1.0
-        status: StabilityStatus = "stable" if first else "not tested"
-        if not pairs:
-            status, reason = "not tested", f"{model} is the only model with a score, and cannot be tested."
-        elif untested:
-            reason = f"{model} and {listing(sorted(untested))} cannot be compared: too few clusters."
-        elif not first:
-            tail = f"(adjusted p-values of all its pairs, {threshold(level)})"
-            status, reason = "tie-class", f"A lead over every other model is not resolved {tail}."
-        else:
-            lead = f"The lead over each of the other {counted(len(pairs), 'model')}"
-            reason = f"{lead} is significant: {p_words(adjusted)} adjusted at most, {threshold(level)}."
-        published = frozenset({"gated"}) if first else frozenset()
-        return Evidence(status, reason, rests, tuple(pairs), published, None, None, own, adjusted, adjusted)
-
-    def _contrast(self, board: Board, pair: Standing) -> Measurement:
-        return self.known.contrast(board.name, pair.row.high, pair.row.low).measurement
-
-    def _turned(self, board: Board, claim: Claim, pairs: Sequence[Standing]) -> dict[str, Condition]:
-        """What takes a claim away, each with the sentence that says so: other formulas, or a part left out."""
-        margin = self.rules.margin if kind_of(claim) == "within" else None
-        found: dict[str, list[str]] = {}
-        for pair in pairs:
-            for what in turned_by(self._contrast(board, pair), self.other, margin):
-                found.setdefault(what, []).append(f"{pair.row.high} and {pair.row.low}")
-        said = {}
-        for what, turned in sorted(found.items()):
-            if margin is not None:
-                words = "the two score further apart"
-            elif len(pairs) == 1:
-                words = "the order is the other way round"
-            elif len(turned) == len(pairs):
-                words = f"all {len(pairs)} pairs are the other way round"
-            else:
-                which = f": {listing(turned)}" if len(turned) <= 3 else ""
-                verb = "is" if len(turned) == 1 else "are"
-                words = f"{len(turned)} of the {len(pairs)} pairs {verb} the other way round{which}"
-            name, by = ("other-convention", "By") if what == self.other else ("left-out-part", "Without")
-            said[what] = Condition(id=name, text=f"{by} {what} {words}.")
-        return said
-
-
-def missing_findings(items: Sequence[Measurement], compared: Collection[str] = ()) -> Iterator[Finding]:
-    """Models that were left out limit what is said of the smaller board; what is missing of others is only said."""
-    gone = [item for item in items if item.detail["left_out"]]
-    rest = [item for item in items if item not in gone and item.labels["model"] in compared]
-    for some, state in ((gone, "left-out"), (rest, "tolerated")):
-        if some:
-            said = Condition(id="missing-replies", text=" ".join(map(missing_replies, some)))
-            ids = tuple(item.id for item in some)
-            yield Finding("missing_replies", state, "qualified" if some is gone else None, (), (said,), ids)
-
-
-def missing_replies(item: Measurement) -> str:
-    """Which model lacks how much of a part, or why it was left out; ``item`` is its ``missing.share``."""
-    model, part, share = item.labels["model"], item.labels["part"], percent(item.value or 0.0, 1).replace(NBSP, " ")
-    if item.detail["left_out"]:
-        return f"{model} was left out of the {part}: {item.detail['left_out']}."
-    return f"{model} gave no reply to {item.detail['missing']} of {item.n} calls of the {part} ({share})."
-
-
-def turned_by(item: Measurement, other: str, margin: float | None = None) -> tuple[str, ...]:
-    """What turns a difference around, or takes it beyond a margin: ``other`` formulas, or a part that is left out."""
-    values = {other: item.detail.get("other"), **dict(sorted(item.detail.get("without", {}).items()))}
-    numbers = {what: value for what, value in values.items() if isinstance(value, (int, float))}
-    return tuple(what for what, value in numbers.items() if (value <= 0 if margin is None else abs(value) >= margin))
-
-
-# Which claims about models on a benchmark the scores support
-
-DRAWDOWN = "bench.drawdown"
-"""Measurement: the maximum drawdown of a model in a window."""
-SHARPE_CONTRAST = "bench.sharpe.contrast"
-"""Measurement: the Sharpe ratio of a model minus that of equal weight."""
-DISSOCIATION = "bench.dissociation"
-"""Measurement: the rank correlation of models on the questions and in the pipeline."""
-PIPELINE = "pipeline"
-
-FORMULAS: Final = {
-    "paper": "the formulas printed in the PortBench paper",
-    "reference": "the formulas of PortBench’s published code",
-}
-"""The conventions, by what they are."""
-
-_ROUNDING = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class BenchRules:
-    """The decision rules of a benchmark."""
-
-    inference: OrderRules = field(default_factory=OrderRules)
-    agreed: float = 0.5
-    preregistered: bool = True
-    families: int = 3
-    convention: str = "paper"
-
-    @property
-    def other(self) -> str:
-        """The formulas that scores are compared with, by what they are."""
-        return FORMULAS["reference" if self.convention == "paper" else "paper"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,14 +109,210 @@ def decide_benchmark(
         leaderboards += [family.leaderboard(board, found[board]) for board in several]
     facts = _Facts(plan_hash, rules)
     gone = [item for item in measurements if item.name == MISSING and item.detail["left_out"]]
-    pipeline = [item for item in gone if item.labels["part"] == PIPELINE]
-    verdicts += facts.drawdowns([item for item in measurements if item.name == DRAWDOWN], pipeline)
+    drawdowns = [item for item in measurements if item.name == DRAWDOWN]
+    for profile in dict.fromkeys(item.labels["profile"] for item in drawdowns):
+        mine = [item for item in drawdowns if item.labels["profile"] == profile and item.detail.get("stress")]
+        verdicts += facts.drawdowns(mine, profile, [item for item in gone if item.labels["part"] == PIPELINE])
     # A comparison that cannot be made keeps its place among those that are corrected for.
     ratios = [item for item in measurements if item.name == SHARPE_CONTRAST]
     adjusted = holm([1.0 if item.value is None else float(item.detail["p"]) for item in ratios]) if ratios else ()
     verdicts += [facts.beats(item, float(p), share) for item, p in zip(ratios, adjusted, strict=True)]
     verdicts += [facts.agreement(item, gone) for item in measurements if item.name == DISSOCIATION]
     return BenchVerdicts(tuple(verdicts), tuple(leaderboards))
+
+
+class _Family:
+    """Boards whose orders are decided together; the order procedure calls the first of them the aggregate."""
+
+    def __init__(self, measurements: Sequence[Measurement], boards: Sequence[Board], rules: Rules, other: str) -> None:
+        self.boards, self.rules, self.other = tuple(boards), rules, other
+        self.scale = {board: board.name for board in boards} | {boards[0]: AGGREGATE}
+        self.levels: dict[Board, dict[str, Measurement]] = {}
+        for board in boards:
+            mine = [item for item in measurements if item.name == LEVEL and item.labels["board"] == board.name]
+            self.levels[board] = {one.labels["model"]: one for one in sorted(mine, key=lambda one: one.labels["model"])}
+        self.scored = {
+            board: {model: item for model, item in levels.items() if item.value is not None}
+            for board, levels in self.levels.items()
+        }
+        models, names = sorted({model for each in self.levels.values() for model in each}), {one.name for one in boards}
+        compared = [item for item in measurements if item.name in ("contrast", "order.autocorrelation")]
+        known = rule.index([one for one in compared if one.labels["dimension"] in names], agents=models, families=())
+        rows = {
+            self.scale[board]: tuple(row_of(known, board.name, *pair) for pair in combinations(models, 2))
+            for board in boards
+            if board.name in known.compared
+        }
+        self.known, part = replace(known, rows=rows, memo={}), boards[0].family
+        self.missing = [item for item in measurements if item.name == MISSING and item.labels["part"] == part]
+
+    def claims(self, board: Board) -> Iterator[Claim]:
+        """The candidates of one board."""
+        models, name, margin = self.known.agents, board.name, self.rules.margin
+        if name not in self.known.compared:
+            return
+        scored = len(self.scored[board])
+        of = f"{counted(scored, 'model')} with a score" if 1 < scored < len(models) else counted(len(models), "model")
+        claims = [(rule.first_claim(name, one, len(models)), f"{one} ranks first of the {of}") for one in models]
+        pairs = [rule.direction(name, *pair, self.known) for pair in combinations(models, 2)]
+        claims += [(rule.pair_claim(name, *pair), f"{pair[0]} scores above {pair[1]}") for pair in pairs]
+        for pair in pairs if board == self.boards[0] else ():
+            says = f"{' and '.join(sorted(pair))} score within {margin:g} of each other"
+            claims.append((rule.within_claim(*pair, margin, name), says))
+        for claim, says in claims:
+            yield replace(claim, scope="benchmark", statement=f"{says} on {board.words}.")
+
+    def verdict(self, board: Board, claim: Claim, plan_hash: str) -> Verdict:
+        """The verdict on one claim, with its level under the other rules."""
+        fields, kind, rules = self._fields(board, claim, self.rules), kind_of(claim), self.rules
+        level, says = fields.level, claim.statement
+        late = [] if rules.preregistered else [Condition(id="not-preregistered", text=NOT_PREREGISTERED)]
+        variants = rule.other_margins(rules)
+        if kind != "within":
+            variants = rule.other_tests(rules, self.known.measured_tests(), dimensions=len(self.boards) > 2)
+        fragility: dict[str, Level] = {name: self._fields(board, claim, one).level for name, one in variants.items()}
+        said: list[Condition] = []
+        if level != "no-claim":
+            said = [condition for finding in fields.findings for condition in finding.conditions] + late
+            small = claim.asserts_order and fields.evidence.state == "ordered-by-less-than-the-margin"
+            said += [SMALL_GAP] if small else []
+            fragility |= dict.fromkeys(self._turned(board, claim, fields.evidence.pairs), "no-claim")
+            says = with_gap(claim, self.known) if kind == "within" else says
+        reasons = [fields.evidence.reason_at(level), *(one.text for one in late)]
+        return fields.verdict(plan_hash, says, reasons, said, fragility)
+
+    def leaderboard(self, board: Board, verdicts: Sequence[Verdict]) -> Leaderboard:
+        """A board with the tiers and ranks that its claims leave."""
+        levels = self.scored[board]
+        models = tuple(levels)
+        unscored = {model: item.state for model, item in self.levels[board].items() if model not in levels}
+        claimed = [
+            (verdict.claim.subjects[0], verdict.claim.subjects[1])
+            for verdict in verdicts
+            if kind_of(verdict.claim) == "pair" and verdict.publication_level != "no-claim"
+        ]
+        found = Leaderboard(board, models, levels, *tiers_and_ranks(models, claimed), unscored=unscored)
+        if board.name not in self.known.compared:
+            return found
+        orders, scale = orders_of(self.known, self.rules), self.scale[board]
+        pairs = [orders.pair(scale, *pair) for pair in combinations(models, 2)]
+        still = [pair.gated for pair in pairs if not pair.ordered]
+        least = min(still, default=1.0)
+        return replace(found, pairs=len(pairs), open_pairs=len(still), least=least, alpha=orders.level(scale))
+
+    def _fields(self, board: Board, claim: Claim, rules: Rules) -> Fields:
+        evidence = (self._first if kind_of(claim) == "first" else self._pair)(board, claim, rules)
+        turned = self._turned(board, claim, evidence.pairs) if evidence.published else {}
+        if turned and evidence.status == "stable":
+            evidence = replace(evidence, status="rule-dependent")
+        findings = [Finding("stability", "turned", None, tuple(turned.values()))] if turned else []
+        if evidence.published:
+            findings += clusters_of(claim, evidence, self.known)
+        if claim.asserts_order:
+            findings += missing_findings(self.missing, evidence.compared)
+        return Fields.unjudged(claim, evidence, findings, rules.preregistered)
+
+    def _pair(self, board: Board, claim: Claim, rules: Rules) -> Evidence:
+        """Of a pair above one another, or within the margin: equivalence is a family of its own."""
+        orders, scale = orders_of(self.known, rules), self.scale[board]
+        pair = orders.pair(scale, *claim.subjects)
+        row, item = pair.row, self.known.contrast(board.name, pair.row.high, pair.row.low)
+        within = kind_of(claim) == "within"
+        headline: float | None = pair.headline
+        p, published = row.p.get(rules.test, 1.0), pair.published
+        adjusted, tail = pair.gated, f"{p_words(pair.gated)} adjusted, {threshold(orders.level(scale))}"
+        if within:
+            p, adjusted, headline = row.within(rules.margin), pair.p_within, None
+            published = frozenset({"gated"}) if pair.within else frozenset()
+            tail = f"{p_words(adjusted)} after Holm over all pairs, {threshold(rules.alpha)}"
+        status: StabilityStatus = "stable" if published else "tie-class"
+        if not row.testable:
+            names = {row.high, row.low}
+            about = f"{' and '.join(sorted(names))}: " if names <= self.scored[board].keys() else ""
+            status, reason = "not tested", f"{about}{item.state}."
+        elif within:
+            shown = "" if pair.within else "are not shown to "
+            reason = f"The two {shown}score within {rules.margin:g} of each other: {tail}."
+        elif not published:
+            reason = f"The difference is not resolved: {tail}."
+        else:
+            over = f"{item.n} items in {int(item.detail['clusters'])} clusters"
+            gap = f"{signed(item.value or 0.0)}{interval_words(item.low, item.high)}"
+            reason = f"The difference is {gap} over {over}: {tail}."
+        return Evidence(status, reason, (item.id,), (pair,), published, None, pair.state, p, adjusted, headline)
+
+    def _first(self, board: Board, claim: Claim, rules: Rules) -> Evidence:
+        orders, scale, scored = orders_of(self.known, rules), self.scale[board], self.scored[board]
+        (model,), level = claim.subjects, orders.level(scale)
+        if model not in scored:
+            item = self.levels[board][model]
+            return Evidence("not tested", f"{model} has {item.state}.", (item.id,), p=1.0, p_adjusted=1.0)
+        pairs = [pair for pair in orders.of(scale, model) if {pair.row.high, pair.row.low} <= scored.keys()]
+        rests = tuple(self.known.contrast(board.name, pair.row.high, pair.row.low).id for pair in pairs)
+        untested = [pair.other(model) for pair in pairs if not pair.row.testable]
+        leads = all(pair.row.high == model for pair in pairs)
+        # Beside a model without a score nobody leads all; whoever is shown to be above each of the others still does.
+        ahead = bool(pairs) and leads and all(pair.ordered for pair in pairs)
+        first = (orders.leaders.get((scale, "gated")) == model or ahead) and not untested
+        own = max((pair.row.p.get(rules.test, 1.0) for pair in pairs), default=1.0) if leads else 1.0
+        adjusted = max((pair.gated for pair in pairs), default=1.0) if leads else 1.0
+        status: StabilityStatus = "stable" if first else "not tested"
+        if not pairs:
+            status, reason = "not tested", f"{model} is the only model with a score, and cannot be tested."
+        elif untested:
+            reason = f"{model} and {listing(sorted(untested))} cannot be compared: too few clusters."
+        elif not first:
+            tail = f"(adjusted p-values of all its pairs, {threshold(level)})"
+            status, reason = "tie-class", f"A lead over every other model is not resolved {tail}."
+        else:
+            lead = f"The lead over each of the other {counted(len(pairs), 'model')}"
+            reason = f"{lead} is significant: {p_words(adjusted)} adjusted at most, {threshold(level)}."
+        published = frozenset({"gated"}) if first else frozenset()
+        return Evidence(status, reason, rests, tuple(pairs), published, None, None, own, adjusted, adjusted)
+
+    def _turned(self, board: Board, claim: Claim, pairs: Sequence[Standing]) -> dict[str, Condition]:
+        """What takes a claim away, each with the sentence that says so: other formulas, or a part left out."""
+        margin = self.rules.margin if kind_of(claim) == "within" else None
+        found: dict[str, list[str]] = {}
+        for high, low in ((pair.row.high, pair.row.low) for pair in pairs):
+            detail = self.known.contrast(board.name, high, low).detail
+            for what, value in [(self.other, detail.get("other")), *sorted(detail.get("without", {}).items())]:
+                if isinstance(value, (int, float)) and (value <= 0 if margin is None else abs(value) >= margin):
+                    found.setdefault(what, []).append(f"{high} and {low}")
+        said = {}
+        for what, turned in sorted(found.items()):
+            if margin is not None:
+                words = "the two score further apart"
+            elif len(pairs) == 1:
+                words = "the order is the other way round"
+            elif len(turned) == len(pairs):
+                words = f"all {len(pairs)} pairs are the other way round"
+            else:
+                which = f": {listing(turned)}" if len(turned) <= 3 else ""
+                verb = "is" if len(turned) == 1 else "are"
+                words = f"{len(turned)} of the {len(pairs)} pairs {verb} the other way round{which}"
+            name, by = ("other-convention", "By") if what == self.other else ("left-out-part", "Without")
+            said[what] = Condition(id=name, text=f"{by} {what} {words}.")
+        return said
+
+
+def missing_findings(items: Sequence[Measurement], compared: Collection[str] = ()) -> Iterator[Finding]:
+    """Models that were left out limit what is said of the smaller board; what is missing of others is only said."""
+    gone = [item for item in items if item.detail["left_out"]]
+    rest = [item for item in items if item not in gone and item.labels["model"] in compared]
+    for some, state in ((gone, "left-out"), (rest, "tolerated")):
+        if some:
+            said = Condition(id="missing-replies", text=" ".join(map(missing_replies, some)))
+            cap: Level | None = "qualified" if some is gone else None
+            yield Finding("missing_replies", state, cap, (said,), tuple(item.id for item in some))
+
+
+def missing_replies(item: Measurement) -> str:
+    """Which model lacks how much of a part, or why it was left out; ``item`` is its ``missing.share``."""
+    model, part, share = item.labels["model"], item.labels["part"], percent(item.value or 0.0, 1).replace(NBSP, " ")
+    if item.detail["left_out"]:
+        return f"{model} was left out of the {part}: {item.detail['left_out']}."
+    return f"{model} gave no reply to {item.detail['missing']} of {item.n} calls of the {part} ({share})."
 
 
 class _Facts:
@@ -356,8 +322,8 @@ class _Facts:
         self.plan_hash, self.rules = plan_hash, rules
 
     def _verdict(
-        self, claim: Claim, reason: str, rests: Sequence[str], turned: Sequence[str] = (), words: str = "",
-        findings: Sequence[Finding] = (), withheld: StabilityStatus | None = None,
+        self, claim: Claim, reason: str, rests: Sequence[str], withheld: StabilityStatus | None = None,
+        turned: Sequence[str] = (), words: str = "", findings: Sequence[Finding] = (),
     ) -> Verdict:  # fmt: skip
         """Of a claim that holds, or, with the status that ``withheld`` it, of one that the numbers do not support.
 
@@ -370,26 +336,37 @@ class _Facts:
         status: StabilityStatus = withheld or ("rule-dependent" if turned else "stable")
         findings = findings if withheld is None else [Finding("score", "not-supported", "no-claim")]
         fields = Fields.unjudged(claim, Evidence(status, reason, tuple(rests)), findings, early)
+        kept, levels = () if fields.level == "no-claim" else said, dict.fromkeys(turned, "no-claim")
         reasons = (reason,) if early else (reason, NOT_PREREGISTERED)
-        kept = () if fields.level == "no-claim" else said
-        return fields.verdict(self.plan_hash, claim, reasons, kept, dict.fromkeys(turned, "no-claim"))
+        return fields.verdict(self.plan_hash, claim.statement, reasons, kept, levels)  # type: ignore[arg-type]
 
-    def drawdowns(self, items: Sequence[Measurement], gone: Sequence[Measurement]) -> list[Verdict]:
-        """For each profile how many models stay within its limit under stress, then each model."""
-        verdicts = []
-        for profile in dict.fromkeys(item.labels["profile"] for item in items):
-            mine = [item for item in items if item.labels["profile"] == profile and item.detail.get("stress")]
-            models = sorted({item.labels["model"] for item in mine})
-            each = {model: self._gate([item for item in mine if item.labels["model"] == model]) for model in models}
-            scored = [item for item in mine if item.value is not None]
-            rest = [each[model] for model in dict.fromkeys(item.labels["model"] for item in scored)]
-            whole = [self._gate_count(scored, rest, profile, gone)] if len(rest) > 1 else []
-            verdicts += [*whole, *each.values()]
-        return verdicts
+    def drawdowns(self, items: Sequence[Measurement], profile: str, gone: Sequence[Measurement]) -> list[Verdict]:
+        """How many models stay within the limit of a profile under stress, then each model."""
+        models = sorted({item.labels["model"] for item in items})
+        mine = {model: [item for item in items if item.labels["model"] == model] for model in models}
+        each = {model: self._gate(windows, model, profile) for model, windows in mine.items()}
+        windows = [item for item in items if item.value is not None]
+        rest = [each[model] for model in dict.fromkeys(item.labels["model"] for item in windows)]
+        if len(rest) < 2:
+            return [*each.values()]
+        passing = sum(" stays within " in one.claim.statement for one in rest)
+        limit = _percent(float(windows[0].detail["tolerance"]))
+        findings = [*missing_findings(gone)]
+        of = counted(len(rest), "model") + (" with a score" if findings else "")
+        within = f"{'stays' if passing == 1 else 'stay'} within a drawdown of {limit} in every stress window"
+        says = f"{count_words(passing).capitalize()} of {of} {within} under the {profile} profile."
+        subjects, rests = tuple(one.claim.subjects[0] for one in rest), [item.id for item in windows]
+        claim = _claim("gates", {"profile": profile}, says, subjects, f"drawdown, {profile}")
+        if any(one.publication_level == "no-claim" for one in rest):
+            whole = self._verdict(claim, "Not every stress window was run for every model.", rests, "stable")
+        else:
+            turned = sorted({one.claim.subjects[0] for one in rest if one.fragility})
+            reason = "Counted from what happened in each window; each is one history."
+            whole = self._verdict(claim, reason, rests, None, turned, f"this differs for {listing(turned)}.", findings)
+        return [whole, *each.values()]
 
-    def _gate(self, windows: Sequence[Measurement]) -> Verdict:
+    def _gate(self, windows: Sequence[Measurement], model: str, profile: str) -> Verdict:
         """Whether one model stays within the limit in every stress window."""
-        model, profile = (windows[0].labels[name] for name in ("model", "profile"))
         limit = float(windows[0].detail["tolerance"])
 
         def broken(value: float | None) -> bool:
@@ -404,16 +381,15 @@ class _Facts:
         if not where:
             every = f"all {count_words(len(windows))} stress windows"
             says = f"stays within a drawdown of {_percent(limit)} in {every} under the {profile} profile"
-        labels, dimension = {"model": model, "profile": profile}, f"drawdown, {profile}"
-        claim = _claim("gate", labels, f"{model} {says}.", (model,), dimension)
-        ids = [item.id for item in windows]
+        labels, ids = {"model": model, "profile": profile}, [item.id for item in windows]
+        claim = _claim("gate", labels, f"{model} {says}.", (model,), f"drawdown, {profile}")
         if (lost := next((item for item in windows if item.value is None), None)) is not None:
-            return self._verdict(claim, f"{model} has {lost.state}.", [lost.id], withheld="not tested")
+            return self._verdict(claim, f"{model} has {lost.state}.", [lost.id], "not tested")
         wanted, seen = windows[0].detail.get("wanted", ()), {item.labels["window"] for item in windows}
         missing = [str(name) for name in wanted if name not in seen] if isinstance(wanted, (list, tuple)) else []
         if missing:
             reason = f"The limit is about every stress window, and {listing(missing)} were not run."
-            return self._verdict(claim, reason, ids, withheld="stable")
+            return self._verdict(claim, reason, ids, "stable")
         deepest = max(windows, key=lambda item: item.value or 0.0)
         reason = (
             f"Maximum drawdown: {_percent(deepest.value or 0.0)} in {deepest.labels['window']}, over {deepest.n} days. "
@@ -421,46 +397,27 @@ class _Facts:
         )
         turned = [item.labels["window"] for item in windows if broken(item.value) != broken(_other(item))]
         verb = "falls" if len(turned) == 1 else "fall"
-        words = f"{listing(turned)} {verb} on the other side of the limit."
-        return self._verdict(claim, reason, ids, turned, words)
-
-    def _gate_count(
-        self, windows: Sequence[Measurement], each: Sequence[Verdict], profile: str, gone: Sequence[Measurement]
-    ) -> Verdict:
-        """How many models stay within the limit."""
-        passing = sum(" stays within " in one.claim.statement for one in each)
-        limit = _percent(float(windows[0].detail["tolerance"]))
-        findings = [*missing_findings(gone)]
-        of = counted(len(each), "model") + (" with a score" if findings else "")
-        within = f"{'stays' if passing == 1 else 'stay'} within a drawdown of {limit} in every stress window"
-        says = f"{count_words(passing).capitalize()} of {of} {within} under the {profile} profile."
-        models = tuple(one.claim.subjects[0] for one in each)
-        claim = _claim("gates", {"profile": profile}, says, models, f"drawdown, {profile}")
-        rests = [item.id for item in windows]
-        if any(one.publication_level == "no-claim" for one in each):
-            return self._verdict(claim, "Not every stress window was run for every model.", rests, withheld="stable")
-        turned = sorted({one.claim.subjects[0] for one in each if one.fragility})
-        reason = "Counted from what happened in each window; each is one history."
-        return self._verdict(claim, reason, rests, turned, f"this differs for {listing(turned)}.", findings)
+        return self._verdict(
+            claim, reason, ids, None, turned, f"{listing(turned)} {verb} on the other side of the limit."
+        )
 
     def beats(self, item: Measurement, p: float, alpha: float) -> Verdict:
         """Whether a model beats equal weight in the calm window; ``p`` is adjusted."""
         model, profile, window = (item.labels[name] for name in ("model", "profile", "window"))
         says = f"{model} beats equal weight on the Sharpe ratio of {window} under the {profile} profile."
-        labels, dimension = {"model": model, "profile": profile, "window": window}, f"Sharpe ratio, {profile}"
-        claim = _claim("beats", labels, says, (model,), dimension, asserts_order=True)
+        labels = {"model": model, "profile": profile, "window": window}
+        claim = _claim("beats", labels, says, (model,), f"Sharpe ratio, {profile}")
         if item.value is None:
             about = model + " has" if item.state.startswith("no score") else "The difference is"
-            return self._verdict(claim, f"{about} {item.state}.", [item.id], withheld="not tested")
+            return self._verdict(claim, f"{about} {item.state}.", [item.id], "not tested")
         if p > alpha or item.value <= 0:
             # Nothing here says on which side of zero an unsupported difference lies.
             tail = f" ({p_words(p)} after Holm, {threshold(alpha)})" if item.value > 0 else ""
-            reason = f"The difference is not shown to be above zero{tail}."
-            return self._verdict(claim, reason, [item.id], withheld="tie-class")
+            return self._verdict(claim, f"The difference is not shown to be above zero{tail}.", [item.id], "tie-class")
         other = _other(item)
         turned = [self.rules.other] if other is not None and other <= 0 else []
         reason = f"The difference is {number(item.value)}{_ends(item)}, {p_words(p)} after Holm, {threshold(alpha)}."
-        return self._verdict(claim, reason, [item.id], turned, "the difference is not above zero.")
+        return self._verdict(claim, reason, [item.id], None, turned, "the difference is not above zero.")
 
     def agreement(self, item: Measurement, gone: Sequence[Measurement]) -> Verdict:
         """Whether the questions and the pipeline rank models alike."""
@@ -472,25 +429,22 @@ class _Facts:
         claim = _claim("dissociation", dict(item.labels), says, (), "questions and pipeline")
         if low is None or high is None:
             reason = f"The rank correlation has no interval: {item.state}."
-            return self._verdict(claim, reason, [item.id], withheld="not tested")
+            return self._verdict(claim, reason, [item.id], "not tested")
         if low <= agreed <= high:
             reason = f"The interval{ends} contains {number(agreed)}, so neither is shown."
-            return self._verdict(claim, reason, [item.id], withheld="tie-class")
+            return self._verdict(claim, reason, [item.id], "tie-class")
         other = _other(item)
         turned = [self.rules.other] if other is not None and (other > agreed) != agree else []
         words = "" if other is None else f"it is {number(other)}."
         side = "above" if agree else "below"
         reason = f"The whole interval lies {side} {number(agreed)}. It is about these models only."
-        return self._verdict(claim, reason, [item.id], turned, words, [*missing_findings(gone)])
+        return self._verdict(claim, reason, [item.id], None, turned, words, [*missing_findings(gone)])
 
 
-def _claim(
-    kind: str, labels: dict[str, str], says: str, subjects: tuple[str, ...], dimension: str, *,
-    asserts_order: bool = False,
-) -> Claim:  # fmt: skip
+def _claim(kind: str, labels: dict[str, str], says: str, subjects: tuple[str, ...], dimension: str) -> Claim:
     return Claim(
         id=measurement_id(kind, labels), scope="benchmark", statement=says, subjects=subjects, dimension=dimension,
-        asserts_order=asserts_order,
+        asserts_order=kind == "beats",
     )  # fmt: skip
 
 

@@ -1,35 +1,24 @@
-"""A verdict as a small file: enough tables to recompute it, and no judged text."""
+"""A verdict as a small file, of a study or a season: enough tables to recompute it, and no judged text."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from itertools import combinations
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from assaymark import __version__
-from assaymark.claims.evidence import Index
-from assaymark.claims.levels import Rules, coefficient_words, kind_of
+from assaymark.claims import levels as rule
+from assaymark.claims.levels import Index, Rules, SeasonGates, kind_of
+from assaymark.claims.messages import Said
 from assaymark.claims.orders import Row, rows_of
-from assaymark.claims.panel import others_of
-from assaymark.claims.verdicts import ask_people, rejecting
+from assaymark.claims.season_claims import SeasonVerdict
+from assaymark.claims.verdicts import PUT, ask_people, rejecting
 from assaymark.protocol import Study
-from assaymark.records import (
-    AGGREGATE,
-    JSON,
-    Cap,
-    Claim,
-    Condition,
-    Measurement,
-    StabilityFinding,
-    Verdict,
-    sha256_text,
-    to_json,
-)
+from assaymark.records import AGGREGATE, JSON, Claim, Measurement, Verdict, sha256_text, to_json
 
 FORMAT: Final = "assaymark certificate 3"
+SEASON: Final = "assaymark season certificate 1"
 
 _KAPPA: Final = ("pairs", "tables", "clusters", "half_even", "coefficient", "sums", "ratings")
 _TEST: Final = ("p", "se", "df", "clusters")
@@ -44,11 +33,8 @@ _LABELLED: Final = ("agents", "of", "pi", "judged", "people")
 
 
 class Kept(NamedTuple):
-    """What a certificate keeps of a measurement.
-
-    Its section; the sets of labels that it can have; the parts of its detail, and those of them without which nothing
-    could be decided where it has a value; how a difference calls it; and what is said where it is taken as given.
-    """
+    """What a certificate keeps of a measurement: its section, sets of labels, parts of its detail, those needed where
+    it has a value; how a difference calls it; and what is said where it is taken as given."""
 
     section: str
     labels: tuple[str, ...]
@@ -120,52 +106,40 @@ PLACES: Final[Mapping[str, str]] = {
 """Fields of a verdict that stand in the tuple, by the names that ValueBlindBench gives them."""
 
 _NO_INTERVAL: Final = ("score.effect", "lofo.effect", "lofo.contrast", "terse.share", "length_matched.contrast")
+_Made = dict[tuple[str, bool], Mapping[str, JSON]]
 
 
 def certificates(verdicts: Iterable[Verdict], known: Index, study: Study) -> Iterator[Mapping[str, JSON]]:
     """The `certificate` of each verdict; what several of them hold is made once."""
-    made: dict[tuple[str, bool], Mapping[str, JSON]] = {}
+    made: _Made = {}
     for verdict in verdicts:
-        yield _certificate(verdict, known, study, made)
+        yield certificate(verdict, known, study, made)
 
 
-def certificate(verdict: Verdict, known: Index, study: Study) -> Mapping[str, JSON]:
+def certificate(verdict: Verdict, known: Index, study: Study, made: _Made | None = None) -> Mapping[str, JSON]:
     """The certificate of one verdict, as plain JSON: `assaymark.claims.verify` recomputes the verdict from it alone."""
-    return _certificate(verdict, known, study, {})
-
-
-def stated_in(verdict: Verdict, form: str) -> dict[str, JSON]:
-    """What a certificate of the format ``form`` says of its verdict, whatever that was decided from."""
-    stated = to_json(verdict)
-    rests_on = stated.pop("measurements")
-    five = {place: stated.pop(name) for name, place in PLACES.items()}
-    head = {"format": form, "software": f"assaymark {__version__}"}
-    return {**head, **stated, "tuple": {"claim_scope": verdict.claim.scope, **five}, "rests_on": rests_on}
-
-
-def _certificate(
-    verdict: Verdict, known: Index, study: Study, made: dict[tuple[str, bool], Mapping[str, JSON]]
-) -> Mapping[str, JSON]:
+    made, claim, kind = {} if made is None else made, verdict.claim, kind_of(verdict.claim)
     rules = Rules.of(study, preregistered=verdict.preregistered)
     ask_people(study, known, rules)
     kept = {item.id: (item, False) for item in _needed(verdict, known)}
-    leader, on_all = verdict.claim.subjects[0], verdict.claim.dimension == AGGREGATE and known.tested(AGGREGATE)
-    if kind_of(verdict.claim) in ("pair", "within") and on_all:
+    leader, on_all = claim.subjects[0], claim.dimension == AGGREGATE and known.tested(AGGREGATE)
+    if kind in ("pair", "within") and on_all:
         # What leaving out families does to the other pairs of a leader: if all of them pass, so may the claim's pair.
         led = [row for row in rows_of(known)[AGGREGATE] if leader in (row.high, row.low)]
         for row in led if all(row.high == leader and row.testable for row in led) else ():
             drops = (known.drop(AGGREGATE, family, leader, row.low) for family in known.families)
             kept |= {item.id: (item, True) for item in drops if item is not None and item.id not in kept}
     # The pairs that the order procedure sees beside those of the claim, scale by scale, in the order of names.
-    claim, kind, scales = verdict.claim, kind_of(verdict.claim), dict[str, JSON]()
+    scales = dict[str, JSON]()
     tests = [] if kind in ("within", "cell") else sorted(rejecting(known, rules).intersection(OTHER_TESTS))
     for scale, rows in (rows_of(known) if kind != "cell" and known.tested(claim.dimension) else {}).items():
         if rules.claims_scale(scale):
             needed = claim.dimension != AGGREGATE or scale == AGGREGATE
             mine = claim if scale == claim.dimension else None
             scales[scale] = _stated_rows(known, scale, rows, mine, tests, rules) if needed else None
+    others = [p for name, p in known.memo.get(PUT, {}).items() if name != claim.id]
     return {
-        **stated_in(verdict, FORMAT),
+        **_stated_in(verdict, FORMAT),
         "rules": {
             **{name: getattr(rules, name) for name in Rules.__dataclass_fields__},
             "scales": None if rules.scales is None else sorted(rules.scales),
@@ -183,7 +157,7 @@ def _certificate(
             for section, names in SECTIONS.items()
             if section != "people" or (claim.asserts_order and known.named("human.sample"))
         },
-        **({"people_p": others_of(claim.id, known)} if verdict.human_anchor != "not-tested" else {}),
+        **({"people_p": others} if verdict.human_anchor != "not-tested" else {}),
         "other_pairs": None if kind == "cell" else {"tests": tests, "scales": scales},
     }
 
@@ -194,6 +168,15 @@ def certificate_name(verdict: Verdict) -> str:
     return f"{readable}-{sha256_text(verdict.claim.id)[:8]}.json"
 
 
+def _stated_in(verdict: Verdict, form: str) -> dict[str, JSON]:
+    """What a certificate of the format ``form`` says of its verdict, whatever that was decided from."""
+    stated = to_json(verdict)
+    rests_on = stated.pop("measurements")
+    five = {place: stated.pop(name) for name, place in PLACES.items()}
+    head = {"format": form, "software": f"assaymark {__version__}"}
+    return {**head, **stated, "tuple": {"claim_scope": verdict.claim.scope, **five}, "rests_on": rests_on}
+
+
 def _needed(verdict: Verdict, known: Index) -> list[Measurement]:
     """What the verdict rests on, and what deciding it again, also under the other rules, has to look at."""
     claim, rests = verdict.claim, set(verdict.measurements)
@@ -201,47 +184,43 @@ def _needed(verdict: Verdict, known: Index) -> list[Measurement]:
     if kind_of(claim) == "cell":
         return [item for name, item in known.by_id.items() if name in rests or item.name in always]
     agents = known.agents if kind_of(claim) == "first" else claim.subjects
-    on_dimension = {"kappa.other_ddof", "dimension.distinct", "order.autocorrelation"}
+    on_dimension = {"kappa.other_ddof", "dimension.distinct", "order.autocorrelation", "length_matched.contrast"}
     on_dimension |= set() if known.tested(claim.dimension) else {"score.effect"}
     on_dimension |= set(SECTIONS["people"][:3]) if claim.asserts_order else set()
-
-    def looked_at(item: Measurement) -> bool:
-        if item.name == "terse.share":
-            return item.labels["agent"] in agents
-        if item.name == "length_matched.contrast" and not about(claim, item.labels["high"], item.labels["low"]):
-            return False
-        if item.name in on_dimension or item.name == "length_matched.contrast":
-            return item.labels["dimension"] == claim.dimension
-        return item.name in always or item.name == "panel.families"
-
-    names = ("terse.share", "length_matched.contrast", *sorted(on_dimension), *always, "panel.families")
-    kept = rests | {item.id for name in names for item in known.named(name) if looked_at(item)}
+    for name in (*on_dimension, *always, "panel.families", "terse.share"):
+        for item in known.named(name):
+            labels = item.labels
+            if name == "terse.share":
+                looked_at = labels["agent"] in agents
+            elif name == "length_matched.contrast" and not about(claim, labels["high"], labels["low"]):
+                looked_at = False
+            else:
+                looked_at = name not in on_dimension or labels["dimension"] == claim.dimension
+            rests |= {item.id} if looked_at else set()
     places = known.once("places", lambda: {name: at for at, name in enumerate(known.by_id)})
-    return [known.by_id[name] for name in sorted(kept & known.by_id.keys(), key=places.__getitem__)]
+    return [known.by_id[name] for name in sorted(rests & known.by_id.keys(), key=places.__getitem__)]
 
 
-def _entry(item: Measurement, made: dict[tuple[str, bool], Mapping[str, JSON]], apart: bool) -> Mapping[str, JSON]:
+def _entry(item: Measurement, made: _Made, apart: bool) -> Mapping[str, JSON]:
     """One measurement as a certificate has it; what is absent is undefined, or not needed to check the rest."""
-    if (item.id, apart) in made:
-        return made[item.id, apart]
-    entry: dict[str, JSON] = {"id": item.id, "n": item.n}
-    if item.state != "ok":
-        entry["state"] = item.state
-    if item.value is not None:
-        entry["value"] = item.value
-    if item.name not in _NO_INTERVAL:
-        ends = {"low": item.low, "high": item.high, "level": item.level}
-        entry |= {part: value for part, value in ends.items() if value is not None}
-    parts = ("p",) if apart else (KEPT[item.name].parts if item.name in KEPT else ())
-    entry |= {part: to_json(item.detail[part]) for part in parts if item.detail.get(part) is not None}
-    made[item.id, apart] = entry
-    return entry
+    if (item.id, apart) not in made:
+        ends = {} if item.name in _NO_INTERVAL else {"low": item.low, "high": item.high, "level": item.level}
+        state = {} if item.state == "ok" else {"state": item.state}
+        numbers = {part: number for part, number in {"value": item.value, **ends}.items() if number is not None}
+        parts = ("p",) if apart else (KEPT[item.name].parts if item.name in KEPT else ())
+        detail = {part: to_json(item.detail[part]) for part in parts if item.detail.get(part) is not None}
+        made[item.id, apart] = {"id": item.id, "n": item.n, **state, **numbers, **detail}
+    return made[item.id, apart]
 
 
 def _stated_rows(
     known: Index, scale: str, rows: Sequence[Row], claim: Claim | None, tests: Sequence[str], rules: Rules
 ) -> Mapping[str, JSON]:
     """Rows as columns; a column that says the same of every pair as the lack of it is left out."""
+    if claim is None and ("stated", scale) in known.memo:
+        found: Mapping[str, JSON] = known.memo["stated", scale]
+        return found
+    wanted = dict.fromkeys(("p", *tests))
 
     def short(p: float | None) -> float | None:
         return None if p is None else float(f"{p:.12g}")
@@ -257,16 +236,11 @@ def _stated_rows(
             "untested": [not row.testable for row in rows],
             "interested": [not row.disinterested for row in rows],
             **{name: [short(getattr(row, name)) for row in rows] for name in numbers},
-            **{test: [short(row.p.get(test, 1.0)) for row in rows] for test in dict.fromkeys(("p", *tests))},
+            **{test: [short(row.p.get(test, 1.0)) for row in rows] for test in wanted},
         }
 
-    every = known.once(("columns", scale), whole)
+    every = known.once(("columns", scale, *wanted), whole)
     mine = [] if claim is None else [at for at, pair in enumerate(every["pair"]) if about(claim, *pair)]
-    names = ["floor", "length", *(["others"] if rules.any_judges else [])]
-    near = claim is not None and claim.dimension == AGGREGATE and len(claim.subjects) == 2
-    if claim is None and ("stated", scale) in known.memo:
-        found: Mapping[str, JSON] = known.memo["stated", scale]
-        return found
 
     def others(name: str) -> list[Any]:
         column = every[name]
@@ -274,18 +248,17 @@ def _stated_rows(
             return column[: mine[0]] + column[mine[0] + 1 :]
         return [one for at, one in enumerate(column) if at not in mine] if mine else column
 
-    columns = {name: others(name) for name in (*names, *(["equivalence"] if near else []))}
+    near = claim is not None and claim.dimension == AGGREGATE and len(claim.subjects) == 2
+    names = ("floor", "length", *(["others"] if rules.any_judges else []), *(["equivalence"] if near else []))
+    columns = {name: column for name, column in zip(names, map(others, names), strict=True) if {*column} - {None}}
     places = {name: [at for at, one in enumerate(others(name)) if one] for name in ("untested", "interested")}
     margins = sorted({margin for name in every["near"] for margin in name}) if near else []
+    beside = {margin: [other.get(margin, 1.0) for other in others("near")] for margin in margins}
     made = {
         "order": "".join(others("order")),
-        "p": {test: others(test) for test in dict.fromkeys(("p", *tests))},
-        **{name: values for name, values in columns.items() if any(value is not None for value in values)},
-        **(
-            {"near": {margin: [other.get(margin, 1.0) for other in others("near")] for margin in margins}}
-            if margins
-            else {}
-        ),
+        "p": {test: others(test) for test in wanted},
+        **columns,
+        **({"near": beside} if margins else {}),
         **{name: at for name, at in places.items() if at},
     }
     if claim is None:  # the same for every claim that is not about this scale
@@ -293,127 +266,66 @@ def _stated_rows(
     return made
 
 
-def about(claim: Claim | None, one: str, other: str) -> bool:
+def about(claim: Claim, one: str, other: str) -> bool:
     """Whether a claim about agents compares these two: all its pairs have its one or both of its two subjects."""
-    return claim is not None and set(claim.subjects) <= {one, other}
+    return set(claim.subjects) <= {one, other}
 
 
-T = TypeVar("T")
+# Certificates of a season
 
-_CALLED: Final[Mapping[str, str]] = {
-    "agreement_status": "agreement",
-    "stability_status": "stability",
-    "adversarial_status": "adversarial",
-    "binding": "binding fields",
-    "measurements": "measurements it rests on",
-    "amended": "amended fields",
-    "stability": "what leaving out judge families does",
+ORDERS: Final = (
+    "contrast", "lofo.contrast", "recusal.contrast", "length.contrast", "judges.contrast", "panel.families",
+    "order.autocorrelation", "datasheet.gate", *SECTIONS["people"],
+)  # fmt: skip
+"""What the orders of a season rest on, as those of a study do."""
+
+_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    **{name: KEPT[name].parts for name in ORDERS},
+    "contrast": (*KEPT["contrast"].parts, "totals_gap", "noise_floor", "unresolved"),
+    rule.TOTAL: ("low", "high", "judges", "band", "state", "graded", "margin", "reach"),
+    **dict.fromkeys((rule.COMPOSITE, rule.OUTCOME, rule.EFFICIENCY, rule.NOISE), ()),
+    rule.KAPPA: ("pairs", "tables"),
+    rule.EXCESS: ("p", "whole"),
+    rule.PROBE: ("state",),
+    rule.FLAGGED: ("count",),
 }
-
-_CLOSE: Final = 1e-9
-
-
-@dataclass(slots=True)
-class Findings:
-    """What differs, and what had to be taken as given, each once and in order."""
-
-    differences: dict[str, None] = field(default_factory=dict)
-    notes: dict[str, None] = field(default_factory=dict)
-
-    def compare(self, what: str, stated: Any, found: T) -> T:
-        """What the tables give, noting where something else is stated; the stated number itself up to float noise."""
-        if not same(stated, found):
-            one, other = shown_apart(stated, found)
-            self.differences[f"{what}: the certificate says {one}, its tables give {other}"] = None
-            return found
-        return found if found is None else stated
-
-    def interval(self, item: Measurement, low: float | None, high: float | None) -> Measurement:
-        """The measurement with these ends of its interval; a difference from the stated ones is noted."""
-        return replace(
-            item,
-            low=self.compare(f"lower end of the {about_difference(item)}", item.low, low),
-            high=self.compare(f"upper end of the {about_difference(item)}", item.high, high),
-        )
-
-    def given(self, what: str) -> None:
-        """Note that something could not be recomputed."""
-        self.notes[f"{what} taken as given"] = None
+"""Which measurements a certificate of a season holds, and what of their detail."""
 
 
-def same(stated: Any, found: Any) -> bool:
-    """Whether two values are equal, numbers up to float noise."""
-    if isinstance(stated, int | float) and isinstance(found, int | float):
-        return math.isclose(stated, found, rel_tol=_CLOSE, abs_tol=_CLOSE)
-    return bool(stated == found)
+def season_certificates(
+    verdicts: Sequence[SeasonVerdict], measurements: Sequence[Measurement], gates: SeasonGates,
+    judges: Mapping[str, str], *, level: float = 0.95,
+) -> Iterator[Mapping[str, JSON]]:  # fmt: skip
+    """The certificate of each verdict of a season, as plain JSON: `assaymark.claims.verify` decides it again from
+    it."""
+    # Of some measurements it counts alone who has none.
+    absent = (rule.OUTCOME, rule.EFFICIENCY)
+    kept = [item for item in measurements if item.name in _PARTS and (item.name not in absent or item.value is None)]
+    rules = {name: getattr(gates, name) for name in SeasonGates.__dataclass_fields__}
+    rules["hindsight"] = [_said_json(one) for one in gates.hindsight]
+    for verdict in verdicts:
+        claim, tables = verdict.verdict.claim, []
+        for item in kept:
+            labels = item.labels
+            # Deciding a claim looks at composites of its subjects, and at absent ones.
+            if item.name == rule.COMPOSITE and item.value is not None and labels["agent"] not in claim.subjects:
+                continue
+            # Tables only where the claim is about the pair.
+            apart = "high" in labels and not about(claim, labels["high"], labels["low"])
+            parts = [name for name in _PARTS[item.name] if not (apart and name in ("cluster_sums", "lags"))]
+            numbers = {"value": item.value, "low": item.low, "high": item.high, "level": item.level}
+            detail = {name: to_json(item.detail[name]) for name in parts if name in item.detail}
+            tables.append({
+                "name": item.name, "labels": dict(labels), "n": item.n, "n_of": item.n_of, "state": item.state,
+                **{name: value for name, value in numbers.items() if value is not None},
+                **({"detail": detail} if detail else {}),
+            })  # fmt: skip
+        whole = {"kind": verdict.kind, "rules": dict(rules), "level": level, "judges": dict(judges), "tables": tables}
+        yield {**_stated_in(verdict.verdict, SEASON), **whole}
 
 
-def shown_apart(stated: Any, found: Any) -> tuple[str, str]:
-    """Two values that differ, with as many decimals as it takes to see it."""
-    for digits in range(2, 17):
-        one, other = (
-            f"{x:.{digits}f}" if isinstance(x, float) else "nothing" if x is None else str(x) for x in (stated, found)
-        )
-        if one != other:
-            return one, other
-    return repr(stated), repr(found)
+def _said_json(one: Said) -> dict[str, JSON]:
+    def value(given: Any) -> JSON:
+        return _said_json(given) if isinstance(given, Said) else list(given) if isinstance(given, tuple) else given
 
-
-def about_difference(item: Measurement) -> str:
-    """How a difference calls the number that it is about."""
-    name = "kappa on bands" if item.name == "season.kappa" else item.name
-    name = (KEPT[item.name].called if item.name in KEPT else "") or name
-    if item.name.startswith(("kappa.", "cell.kappa")):
-        name = name.replace("kappa", coefficient_words(item))
-    parts = [name]
-    for label, words in (
-        ("high", "of {high} and {low}"),
-        ("format", "within format {format}"),
-        ("cell", "of {cell}"),
-        ("agent", "of {agent}"),
-        ("dimension", "on {dimension}"),
-        ("dropped", "without {dropped}"),
-    ):
-        parts += [words.format_map(item.labels)] if label in item.labels else []
-    return " ".join(parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """Whether a certificate's verdict follows from its own tables."""
-
-    ok: bool
-    differences: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-
-
-def compare_verdicts(stated: Verdict, again: Verdict, found: Findings) -> None:
-    """Two verdicts on one claim, field by field."""
-    pairs = [(f"{field.name} of the claim", getattr(stated.claim, field.name), getattr(again.claim, field.name))
-             for field in fields(Claim)]  # fmt: skip
-    pairs += [
-        (_CALLED.get(field.name, field.name.replace("_", " ")), getattr(stated, field.name), getattr(again, field.name))
-        for field in fields(Verdict)
-        if field.name != "claim"
-    ]
-    for what, mine, other in pairs:
-        if isinstance(other, Mapping):
-            for name in dict.fromkeys([*mine, *other]):
-                found.compare(f"level under {name}", mine.get(name), other.get(name))
-        elif isinstance(other, tuple):
-            for at in range(max(len(mine), len(other))):
-                found.compare(what, *(_shown(side[at]) if at < len(side) else None for side in (mine, other)))
-        else:
-            found.compare(what, _shown(mine), _shown(other))
-
-
-def _shown(value: Any) -> Any:
-    """A part of a verdict as one text or number."""
-    match value:
-        case Condition():
-            return f"{value.id}: {value.text}"
-        case Cap():
-            return f"{value.field} at {value.level}{', lifted' if value.lifted else ''}"
-        case StabilityFinding():
-            return f"{value.state} {', '.join(value.families)}".rstrip()
-    return value
+    return {"key": one.key, "values": {name: value(given) for name, given in one.values.items()}}

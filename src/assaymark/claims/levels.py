@@ -1,68 +1,182 @@
-"""Which claims are decided, and the rules that turn measurements into levels: judge limits, gates, amended fields."""
+"""Measurements by what they are about, the rules that turn them into levels, and the claims that are decided."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import Any, Final, Literal, TypeVar, get_args
 
-from assaymark.claims.messages import agent_words, interval_words, listing, measure_words, p_words, signed
+from assaymark.claims.messages import Said, agent_words, interval_words, listing, measure_words, p_words, signed
 from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.orders import OTHER_MARGINS
 from assaymark.protocol import AGREEMENT, Cells, Claims, Study
 from assaymark.records import AGGREGATE, AgreementStatus, Claim, Level, Measurement, Scope, measurement_id
 
-if TYPE_CHECKING:
-    from assaymark.claims.evidence import Index
+# The measurements that verdicts rest on
 
-OnFailure = Literal["qualified", "no-claim"]
+T = TypeVar("T")
+Signed = tuple[Measurement, float | None, float | None, float | None]
+"""A measurement of a pair, and its value with the ends of its interval, turned to the direction that was asked for."""
+
+
+def equivalence_gap(item: Measurement) -> tuple[float, float, float, float] | None:
+    """The difference of a pair by name, the level in percent and the ends of its equivalence interval, if any."""
+    ends = item.detail.get("equivalence_interval")
+    if item.value is None or ends is None:
+        return None
+    turn = 1.0 if item.labels["high"] < item.labels["low"] else -1.0
+    low, high = sorted(turn * end for end in ends)
+    return turn * item.value, 100 * (2 * (item.level or 0.95) - 1), low, high
 
 
 @dataclass(frozen=True, slots=True)
-class Instruments:
-    """The judges that do not keep the limits of the plan, or show no datasheet, and what claims may then be at most."""
+class Index:
+    """Measurements by id, with the contrasts, the drops, and the kappas that gate each dimension."""
 
-    failing: tuple[str, ...] = ()
-    most: OnFailure = "qualified"
-    reason: str = ""
-    measurements: tuple[str, ...] = ()
+    by_id: Mapping[str, Measurement]
+    contrasts: Mapping[tuple[str, frozenset[str]], Measurement]
+    agreements: Mapping[str, tuple[Measurement, ...]]
+    agents: tuple[str, ...]
+    dimensions: tuple[str, ...]
+    families: tuple[str, ...]
+    compared: frozenset[str]
+    levels: Mapping[tuple[str, str | None, str], Measurement]
+    drops: Mapping[tuple[str, str, frozenset[str]], Measurement]
+    rows: Mapping[str, tuple[Any, ...]] | None = None
+    tests: frozenset[str] | None = None
+    memo: dict[Hashable, Any] = field(default_factory=dict)
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` gives, made the first time that it is asked for."""
+        if key not in self.memo:
+            self.memo[key] = make()
+        found: T = self.memo[key]
+        return found
+
+    def named(self, name: str) -> tuple[Measurement, ...]:
+        """Every measurement of this name."""
+        return self.once("by_name", lambda: _by_name(self.by_id.values())).get(name, ())
+
+    def get(self, name: str, **labels: str) -> Measurement | None:
+        """The measurement ``name`` with exactly these labels, if it was made."""
+        return self.by_id.get(measurement_id(name, labels))
+
+    def contrast(self, dimension: str, one: str, other: str) -> Measurement:
+        """The contrast of two agents on a dimension, whichever of them is higher."""
+        found = self.contrasts.get((dimension, frozenset((one, other))))
+        if found is None:
+            raise NotMeasurableError(f"no contrast of {one} and {other} on {dimension} was measured")
+        return found
+
+    def drop(self, dimension: str, family: str, one: str, other: str) -> Measurement | None:
+        """The contrast of two agents without a judge family."""
+        return self.drops.get((dimension, family, frozenset((one, other))))
+
+    def tested(self, dimension: str) -> bool:
+        """Whether differences on a dimension were tested; tables handed in without contrasts were not."""
+        return len(self.agents) < 2 or dimension in self.compared
+
+    def directed(self, name: str, dimension: str, one: str, other: str) -> Signed | None:
+        """The measurement ``name`` of a pair, turned so that above 0 means that ``one`` is higher."""
+        if (found := self.get(name, dimension=dimension, high=one, low=other)) is not None:
+            return found, found.value, found.low, found.high
+        if (found := self.get(name, dimension=dimension, high=other, low=one)) is None:
+            return None
+        value, low, high = (None if end is None else -end for end in (found.value, found.high, found.low))
+        return found, value, low, high
+
+    @property
+    def panel(self) -> Mapping[str, Any]:
+        """What the tables say of the judges: families that are ``unknown``, and whether they were read ``in_parts``."""
+        item = self.get("panel.families")
+        return {} if item is None else item.detail
+
+    @property
+    def consecutive(self) -> bool | None:
+        """Whether clusters of the overall score follow each other in time; None where that was not measured."""
+        item = self.get("order.autocorrelation", dimension=AGGREGATE)
+        return None if item is None else item.detail.get("order") == "consecutive"
+
+    def measured_tests(self) -> frozenset[str]:
+        """The tests whose p-values were measured, by the name they have in a contrast's detail."""
+        details = (item.detail.items() for item in self.contrasts.values())
+        return frozenset(name for detail in details for name, p in detail if name.startswith("p") and p is not None)
 
 
-def instruments_of(measurements: Iterable[Measurement], on_failure: OnFailure | None) -> Instruments:
-    """What ``datasheet.gate`` measurements permit; everything where the plan demands no datasheets."""
-    gates = sorted(
-        (measurement for measurement in measurements if measurement.name == "datasheet.gate"),
-        key=lambda measurement: measurement.id,
+def index(
+    measurements: Iterable[Measurement], families: Sequence[str] | None = None, agents: Sequence[str] | None = None,
+    dimensions: Sequence[str] | None = None, *, tests: frozenset[str] | None = None,
+) -> Index:  # fmt: skip
+    """An `Index` over ``measurements``; a certificate, which holds one claim's part, names the rest."""
+    by_id: dict[str, Measurement] = {}
+    for measurement in measurements:
+        if measurement.id in by_id:
+            raise NotMeasurableError(f"{measurement.id} was measured twice; the tables are not of one analysis")
+        by_id[measurement.id] = measurement
+    grouped = _by_name(by_id.values())
+
+    def pair(item: Measurement) -> frozenset[str]:
+        return frozenset((item.labels["high"], item.labels["low"]))
+
+    contrasts = {(item.labels["dimension"], pair(item)): item for item in grouped.get("contrast", ())}
+    effects, kappas = grouped.get("score.effect", ()), grouped.get("kappa.mean_pairwise", ())
+    agreements: dict[str, tuple[Measurement, ...]] = {}
+    for item in kappas:
+        if not item.state.startswith("too few"):
+            agreements[item.labels["dimension"]] = (*agreements.get(item.labels["dimension"], ()), item)
+    dropped = tuple(dict.fromkeys(item.labels["dropped"] for item in grouped.get("lofo.rho", ())))
+    # One family cannot be left out: nobody would be left.
+    dropped = dropped if len(dropped) > 1 else ()
+    pooled = [item.labels["dimension"] for item in kappas if "format" not in item.labels]
+    return Index(
+        by_id,
+        contrasts,
+        agreements,
+        tuple(sorted({item.labels["agent"] for item in effects}) if agents is None else agents),
+        tuple((name for name in pooled if name != AGGREGATE) if dimensions is None else dimensions),
+        dropped if families is None else tuple(families),
+        frozenset(dimension for dimension, _ in contrasts),
+        {
+            (item.labels["dimension"], item.labels.get("dropped"), item.labels["agent"]): item
+            for item in (*effects, *grouped.get("lofo.effect", ()))
+        },
+        {(one.labels["dimension"], one.labels["dropped"], pair(one)): one for one in grouped.get("lofo.contrast", ())},
+        tests=tests,
+        memo={"by_name": grouped},
     )
-    if on_failure is None or not gates:
-        return Instruments()
-    failing = {
-        gate.labels["judge"]: "; ".join(gate.detail.get("failed", ())) or gate.state
-        for gate in gates
-        if gate.value is None or gate.value > 0
-    }
-    reason = "Every judge keeps the limits of its datasheet."
-    if failing:
-        said = [f"{judge} fails the limits of the plan ({why})" for judge, why in failing.items()]
-        reason = f"Judged as an instrument, {'; '.join(said)}."
-    return Instruments(tuple(failing), on_failure, reason, tuple(gate.id for gate in gates))
 
 
+def _by_name(items: Iterable[Measurement]) -> dict[str, tuple[Measurement, ...]]:
+    found: dict[str, list[Measurement]] = {}
+    for item in items:
+        found.setdefault(item.name, []).append(item)
+    return {name: tuple(group) for name, group in found.items()}
+
+
+TOTAL, COMPOSITE, INVALID, OUTCOME = "season.total", "season.composite", "season.invalid", "season.outcome"
+EFFICIENCY, KAPPA, EXCESS = "season.efficiency", "season.kappa", "season.excess"
+PROBE, NOISE, FLAGGED = "season.author_probe", "season.noise", "agent.flagged_texts"
+ABOVE_CHANCE = "above chance"
+SILENT = "no usable answer"
+"""State of the total of an agent that never gave one."""
+SPAN = 100.0
+"""Points between the ends of a season's scale."""
+
+# The rules of a plan
+
+OnFailure = Literal["qualified", "no-claim"]
 Test = Literal["p", "p_own_variance", "p_cluster_t", "p_bootstrap", "p_sign_flip"]
 """Where the detail of a contrast holds the p-value of a test; ``p`` is that of the plan."""
 
-_OTHER_TESTS: Final[Mapping[str, Test]] = {
-    "own variance of each pair": "p_own_variance",
-    "clusters weighted by records": "p_cluster_t",
-}
-_SOURCE_TESTS: Final[Mapping[str, Test]] = {
-    "source: percentile bootstrap": "p_bootstrap",
-    "source: sign flip": "p_sign_flip",
-}
-_SHARES: Final = (0.5, 1.0)
+_OTHER_TESTS: Final[tuple[tuple[str, Test, bool], ...]] = (
+    ("own variance of each pair", "p_own_variance", False),
+    ("clusters weighted by records", "p_cluster_t", False),
+    ("source: percentile bootstrap", "p_bootstrap", True),
+    ("source: sign flip", "p_sign_flip", True),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,21 +212,30 @@ class Rules:
     @classmethod
     def of(cls, study: Study, *, preregistered: bool = True) -> Rules:
         """The rules that a study locked."""
-        wanted = study.claims.dimensions
+        wanted, plan = study.claims.dimensions, study.inference
         return cls(
-            study.gates.publish,
-            study.gates.halt,
-            study.inference.alpha,
-            share=study.inference.aggregate_share,
-            margin=study.inference.margin * study.points,
-            span=study.points,
-            any_judges=study.claims.judges == "any",
-            scales=None if wanted is None else frozenset(wanted),
-            cells=study.cells,
-            cell_alpha=study.inference.alpha,
-            on_failure=None if study.datasheets is None else study.datasheets.on_failure,
-            preregistered=preregistered,
-        )
+            study.gates.publish, study.gates.halt, plan.alpha, share=plan.aggregate_share,
+            margin=plan.margin * study.points, span=study.points, any_judges=study.claims.judges == "any",
+            scales=None if wanted is None else frozenset(wanted), cells=study.cells, cell_alpha=plan.alpha,
+            on_failure=None if study.datasheets is None else study.datasheets.on_failure, preregistered=preregistered,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonGates:
+    """The decision rules of a season; all of them are in its locked file."""
+
+    alpha: float = 0.05
+    publish: float = 0.4
+    halt: float = 0.2
+    on_failure: OnFailure | None = None
+    baseline: str = "equal weight"
+    hindsight: tuple[Said, ...] = ()
+    margin: float = 0.075 * SPAN
+    any_judges: bool = False
+    preregistered: bool = True
+    kappa: Literal["point", "lower"] = "point"
+    test: Test = "p"
 
 
 def coefficient_words(item: Measurement) -> str:
@@ -121,12 +244,10 @@ def coefficient_words(item: Measurement) -> str:
 
 
 def other_kappas(rules: Rules, other_ddof: bool, word: str) -> dict[str, Rules]:
-    """The other rules about agreement; ``other_ddof`` where a kappa under the other divisor was measured, ``word`` what
-    agreement is measured by. Scores that are not rounded have no other rounding."""
-    bound = f"the {word}" if word == AGREEMENT["icc"] else word
+    """The other rules about agreement, which is measured by ``word``; scores that are not rounded have no rounding."""
     found = {
         f"{word} cut-offs 0.5 and 0.25": replace(rules, publish=0.5, halt=0.25),
-        f"lower bound of {bound}": replace(rules, kappa="lower"),
+        f"lower bound of {f'the {word}' if word == AGREEMENT['icc'] else word}": replace(rules, kappa="lower"),
     }
     if word == AGREEMENT["kappa"]:
         found["half-even rounding"] = replace(rules, kappa="half-even")
@@ -137,11 +258,14 @@ def other_kappas(rules: Rules, other_ddof: bool, word: str) -> dict[str, Rules]:
 
 def other_tests(rules: Rules, measured: Collection[str], *, dimensions: bool) -> dict[str, Rules]:
     """The other tests that were ``measured`` and can reject, and other shares of alpha where dimensions are claimed."""
-    found = {name: replace(rules, test=test) for name, test in _OTHER_TESTS.items() if test in measured}
-    if dimensions:
-        found |= {f"aggregate's share of alpha {share:g}": replace(rules, share=share) for share in _SHARES}
-    source = {name: replace(rules, test=test, source=True) for name, test in _SOURCE_TESTS.items() if test in measured}
-    return found | source
+    there = (one for one in _OTHER_TESTS if one[1] in measured)
+    found = [(name, replace(rules, test=test, source=source)) for name, test, source in there]
+    shares = (0.5, 1.0) if dimensions else ()
+    return {
+        **{name: other for name, other in found if not other.source},
+        **{f"aggregate's share of alpha {share:g}": replace(rules, share=share) for share in shares},
+        **{name: other for name, other in found if other.source},
+    }
 
 
 def other_margins(rules: Rules) -> dict[str, Rules]:
@@ -230,39 +354,76 @@ def publication_level(
     return "qualified" if reserved or stability != "stable" or not significance_tested else "headline"
 
 
-_ABOUT_AGENTS: Final[frozenset[ClaimKind]] = frozenset({"first", "pair", "within"})
-_ORDERS: Final[frozenset[ClaimKind]] = frozenset({"first", "pair"})
-_NONE: Final[frozenset[ClaimKind]] = frozenset()
+@dataclass(frozen=True, slots=True)
+class Instruments:
+    """The judges that do not keep the limits of the plan, or show no datasheet, and what claims may then be at most."""
 
-TOUCHES: Final[Mapping[str, frozenset[ClaimKind]]] = {
+    failing: tuple[str, ...] = ()
+    most: OnFailure = "qualified"
+    reason: str = ""
+    measurements: tuple[str, ...] = ()
+
+
+def instruments_of(known: Index, on_failure: OnFailure | None) -> Instruments:
+    """What ``datasheet.gate`` measurements permit; everything where the plan demands no datasheets."""
+    gates = sorted(known.named("datasheet.gate"), key=lambda gate: gate.id)
+    if on_failure is None or not gates:
+        return Instruments()
+    failing = {
+        gate.labels["judge"]: "; ".join(gate.detail.get("failed", ())) or gate.state
+        for gate in gates
+        if gate.value is None or gate.value > 0
+    }
+    reason = "Every judge keeps the limits of its datasheet."
+    if failing:
+        said = [f"{judge} fails the limits of the plan ({why})" for judge, why in failing.items()]
+        reason = f"Judged as an instrument, {'; '.join(said)}."
+    return Instruments(tuple(failing), on_failure, reason, tuple(gate.id for gate in gates))
+
+
+# Claims
+
+ClaimKind = Literal["first", "pair", "within", "cell"]
+KINDS: Final[tuple[ClaimKind, ...]] = get_args(ClaimKind)
+"""Every kind of claim, in the order in which the claims about one dimension are decided."""
+
+_HEADS: Final[Mapping[str, ClaimKind]] = {"first": "first", "above": "pair", "within": "within", "cell": "cell"}
+_ABOUT_AGENTS: Final[tuple[ClaimKind, ...]] = ("first", "pair", "within")
+TOUCHES: Final[Mapping[str, tuple[ClaimKind, ...]]] = {
     **dict.fromkeys(
         ("anchor_probe", "contamination", "engine", "human.grades", "title", "inference.mde_power",
-         "inference.mde_sd"), _NONE),
+         "inference.mde_sd"), ()),
     **dict.fromkeys(
         ("gates.format_min_clusters", "gates.format_min_records", "inference.aggregate_share",
          "inference.cluster_order", "inference.test", "stability", "cells.contaminates", "claims.length"),
         _ABOUT_AGENTS),
-    **dict.fromkeys(("cells.terse_share", "cells.terse_tokens", "claims.distinct", "claims.judges"), _ORDERS),
-    "inference.margin": frozenset({"pair", "within"}),
-    "claims.first": frozenset({"first"}),
-    "claims.pairs": frozenset({"pair"}),
-    "claims.within": frozenset({"within"}),
-    "claims.cells": frozenset({"cell"}),
+    **dict.fromkeys(("cells.terse_share", "cells.terse_tokens", "claims.distinct", "claims.judges"), ("first", "pair")),
+    "inference.margin": ("pair", "within"),
+    "claims.first": ("first",),
+    "claims.pairs": ("pair",),
+    "claims.within": ("within",),
+    "claims.cells": ("cell",),
 }  # fmt: skip
 """The kinds of claim that a plan field touches; a field without an entry, of its own or of a parent, touches all."""
 
 
+def kind_of(claim: Claim) -> ClaimKind:
+    """What a claim is about; two agents within the margin have as many subjects as a pair, so counting cannot tell."""
+    head = claim.id.partition("[")[0]
+    if head not in _HEADS:
+        raise NotMeasurableError(f"claim {claim.id!r} is of no known kind ({', '.join(_HEADS)})")
+    return _HEADS[head]
+
+
 def amended_for(claim: Claim, amended: Sequence[str]) -> tuple[str, ...]:
     """The amended plan fields under which a claim was made, in the order given, each once."""
-
-    kind = kind_of(claim)
-
-    def touches(name: str) -> bool:
-        while name and name not in TOUCHES:
-            name = name.rpartition(".")[0]
-        return not name or kind in TOUCHES[name]
-
-    return tuple(name for name in dict.fromkeys(amended) if touches(name))
+    kind, found = kind_of(claim), list[str]()
+    for name in dict.fromkeys(amended):
+        entry = name
+        while entry and entry not in TOUCHES:
+            entry = entry.rpartition(".")[0]
+        found += [name] if not entry or kind in TOUCHES[entry] else []
+    return tuple(found)
 
 
 WORDS: Final[Mapping[str, str]] = {
@@ -291,42 +452,17 @@ _STATEMENTS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class CellState:
-    """One control cell: the outcome of its rule and the number behind it."""
+    """One control cell: the outcome of its rule, and the number behind it as ``value`` and in words."""
 
     cell: str
+    texts: str
     outcome: str
+    value: float | None
+    numbers: str
     gate: Measurement
     halo: Measurement | None
-    family: str | None
     drops: Mapping[str, Measurement]
-
-    @property
-    def texts(self) -> str:
-        """How a sentence calls the cell's texts."""
-        return cell_words(self.cell)
-
-    @property
-    def value(self) -> float | None:
-        """The number that the rule looks at, in rubric points, without the in-family judges where that is primary."""
-        primary = self.drops.get(self.family) if self.family is not None else None
-        return self.gate.value if primary is None else primary.value
-
-    @property
-    def numbers(self) -> str:
-        """The number with its interval and its p-value, in words."""
-        if self.value is None:
-            return self.gate.state
-        whole = self.value == self.gate.value
-        interval = interval_words(self.gate.low, self.gate.high) if whole else ""
-        p = self.gate.detail.get("p_holm" if self.cell in ("cell_b", "paraphrase", "length_matched") else "p")
-        tail = f", {p_words(float(p))}" if whole and p is not None else ""
-        return f"{signed(self.value)} points{interval}{tail}"
-
-    @property
-    def measurements(self) -> tuple[str, ...]:
-        """What the outcome rests on."""
-        primary = () if self.family is None else (self.drops[self.family].id,)
-        return (self.gate.id, *(() if self.halo is None else (self.halo.id,)), *primary)
+    measurements: tuple[str, ...]
 
 
 def cell_words(cell: str) -> str:
@@ -343,41 +479,29 @@ def cell_states(known: Index) -> dict[str, CellState]:
         drops = {one.labels["dropped"]: one for one in known.named("cell.drop") if one.labels["cell"] == cell}
         family = str(halo.detail.get("family")) if halo is not None and halo.detail.get("triggered") else None
         # The drop stands in for the gate only where the gate was not already computed without the family.
-        if family not in drops or gate.detail.get("primary") == f"without {family}":
-            family = None
+        primary = None if family is None or gate.detail.get("primary") == f"without {family}" else drops.get(family)
+        item = gate if primary is None else primary
         # What has no number was not tested.
-        item = gate if family is None else drops[family]
         outcome = item.detail.get("outcome")
         shown = outcome in _STATEMENTS and (item.value is not None or outcome == "inconclusive")
-        return CellState(cell, str(outcome) if shown else "not tested", gate, halo, family, drops)
+        numbers = gate.state
+        if item.value is not None:
+            whole = item.value == gate.value
+            interval = interval_words(gate.low, gate.high) if whole else ""
+            p = gate.detail.get("p_holm" if cell in ("cell_b", "paraphrase", "length_matched") else "p")
+            numbers = f"{signed(item.value)} points{interval}"
+            numbers += f", {p_words(float(p))}" if whole and p is not None else ""
+        rests = tuple(one.id for one in (gate, halo, primary) if one is not None)
+        text = str(outcome) if shown else "not tested"
+        return CellState(cell, cell_words(cell), text, item.value, numbers, gate, halo, drops, rests)
 
     return known.once("cells", lambda: {gate.labels["cell"]: state(gate) for gate in known.named("cell.gate")})
 
 
-ClaimKind = Literal["first", "pair", "within", "cell"]
-KINDS: Final[tuple[ClaimKind, ...]] = get_args(ClaimKind)
-"""Every kind of claim, in the order in which the claims about one dimension are decided."""
-
-_HEADS: Final[Mapping[str, ClaimKind]] = {"first": "first", "above": "pair", "within": "within", "cell": "cell"}
-
-
-def kind_of(claim: Claim) -> ClaimKind:
-    """What a claim is about; two agents within the margin have as many subjects as a pair, so counting cannot tell."""
-    head = claim.id.partition("[")[0]
-    if head not in _HEADS:
-        raise NotMeasurableError(f"claim {claim.id!r} is of no known kind ({', '.join(_HEADS)})")
-    return _HEADS[head]
-
-
 def candidate_claims(
-    wanted: Claims,
-    agents: Sequence[str],
-    dimensions: Sequence[str],
-    contrasts: Sequence[tuple[str, str, str]],
-    margin: float = 0.3,
-    *,
-    cells: Sequence[tuple[CellState, Cells]] = (),
-) -> list[Claim]:
+    wanted: Claims, agents: Sequence[str], dimensions: Sequence[str], contrasts: Sequence[tuple[str, str, str]],
+    margin: float = 0.3, *, cells: Sequence[tuple[CellState, Cells]] = (),
+) -> list[Claim]:  # fmt: skip
     """The claims of a study: by default every first place, every pair, every pair within the margin, every cell."""
     scopes = [AGGREGATE, *dimensions] if wanted.dimensions is None else list(wanted.dimensions)
     seen = {(dimension, frozenset((high, low))): (high, low) for dimension, high, low in contrasts}
@@ -397,23 +521,18 @@ def claims_of(wanted: Claims, known: Index, rules: Rules, cells: Sequence[CellSt
     """`candidate_claims` of measurements: their directions and cells under ``rules``."""
     scopes = (AGGREGATE, *known.dimensions) if wanted.dimensions is None else wanted.dimensions
     pairs = list(combinations(known.agents, 2))
-    return candidate_claims(
-        wanted,
-        known.agents,
-        known.dimensions,
-        [(scope, *direction(scope, *pair, known)) for scope in scopes for pair in pairs],
-        rules.margin,
-        cells=[(state, rules.cells) for state in cells],
-    )
+    contrasts = [(scope, *direction(scope, *pair, known)) for scope in scopes for pair in pairs]
+    limits = [(state, rules.cells) for state in cells]
+    return candidate_claims(wanted, known.agents, known.dimensions, contrasts, rules.margin, cells=limits)
 
 
 def direction(dimension: str, one: str, other: str, known: Index) -> tuple[str, str]:
     """Which of two agents the panel saw higher: by their contrast, or by their levels where there is none."""
     if known.tested(dimension):
-        contrast = known.contrast(dimension, one, other)
-        return contrast.high, contrast.low
-    levels = [known.level(dimension, name) for name in (one, other)]
-    values = [None if item is None else item.value for item in levels]
+        labels = known.contrast(dimension, one, other).labels
+        return labels["high"], labels["low"]
+    items = [known.levels.get((dimension, None, name)) for name in (one, other)]
+    values = [None if item is None else item.value for item in items]
     if values[0] is None or values[1] is None or values[0] == values[1]:
         return (one, other) if one < other else (other, one)
     return (one, other) if values[0] > values[1] else (other, one)
@@ -434,37 +553,31 @@ def first_claim(dimension: str, agent: str, count: int) -> Claim:
     """ "X ranks first of so many agents"."""
     scope: Scope = "aggregate-ranking" if dimension == AGGREGATE else "dimension-ranking"
     says = f"{agent} ranks first of the {agent_words(count)} on {measure_words(dimension)}."
-    return _claim("first", {"dimension": dimension, "agent": agent}, scope, says, (agent,), asserts_order=True)
+    return _claim("first", {"dimension": dimension, "agent": agent}, scope, says, agent)
 
 
 def pair_claim(dimension: str, high: str, low: str) -> Claim:
     """ "X scores above Y"."""
-    labels, says = (
-        {"dimension": dimension, "high": high, "low": low},
-        f"{high} scores above {low} on {measure_words(dimension)}.",
-    )
-    return _claim("above", labels, "pairwise-contrast", says, (high, low), asserts_order=True)
+    says = f"{high} scores above {low} on {measure_words(dimension)}."
+    return _claim("above", {"dimension": dimension, "high": high, "low": low}, "pairwise-contrast", says, high, low)
 
 
 def within_claim(high: str, low: str, margin: float, dimension: str = AGGREGATE) -> Claim:
     """ "X and Y score within the margin of each other" on the overall score; it asserts no order."""
-    both, labels = " and ".join(sorted((high, low))), {"dimension": dimension, "high": high, "low": low}
+    both = " and ".join(sorted((high, low)))
     says = f"{both} score within {margin:g} of each other on {measure_words(dimension)}."
-    return _claim("within", labels, "pairwise-contrast", says, (high, low), asserts_order=False)
+    return _claim("within", {"dimension": dimension, "high": high, "low": low}, "pairwise-contrast", says, high, low)
 
 
 def cell_claim(state: CellState, limits: Cells) -> Claim:
     """What the panel makes of one control cell."""
     text = _STATEMENTS.get(state.outcome, "How the panel treats {texts} was not tested.")
     says = text.format(texts=state.texts, substance=limits.substance, verbosity=limits.verbosity)
-    return _claim("cell", {"cell": state.cell}, "adversarial-cell", says, (state.cell,), asserts_order=False)
+    return _claim("cell", {"cell": state.cell}, "adversarial-cell", says, state.cell)
 
 
-def _claim(
-    head: str, labels: dict[str, str], scope: Scope, says: str, subjects: tuple[str, ...], *, asserts_order: bool
-) -> Claim:
-    dimension = labels.get("dimension", AGGREGATE)
+def _claim(head: str, labels: dict[str, str], scope: Scope, says: str, *subjects: str) -> Claim:
     return Claim(
-        id=measurement_id(head, labels), scope=scope, statement=says, subjects=subjects, dimension=dimension,
-        asserts_order=asserts_order,
+        id=measurement_id(head, labels), scope=scope, statement=says, subjects=subjects,
+        dimension=labels.get("dimension", AGGREGATE), asserts_order=head in ("first", "above"),
     )  # fmt: skip

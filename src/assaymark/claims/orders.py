@@ -1,4 +1,4 @@
-"""Which orders of agents the scores support: one engine for studies, seasons and benchmarks."""
+"""Which orders of agents the scores support, and the evidence that this is for a claim: one engine for all tracks."""
 
 from __future__ import annotations
 
@@ -10,19 +10,33 @@ from typing import Any, Final, Literal, cast
 
 import numpy as np
 
-from assaymark.claims.evidence import Contrast, Index
-from assaymark.claims.levels import Rules
+from assaymark.claims import messages as words
+from assaymark.claims.levels import Index, Rules, Signed, kind_of, threshold
 from assaymark.metrology import holm
 from assaymark.metrology.checks import Bools, Floats
+from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.orders import LEVEL_SLACK, publish_scales, rank_intervals, stability_state, tiers
-from assaymark.records import AGGREGATE, Measurement, PairState, StabilityFinding, StabilityState
+from assaymark.records import (
+    AGGREGATE,
+    Claim,
+    Level,
+    Measurement,
+    PairState,
+    StabilityFinding,
+    StabilityState,
+    StabilityStatus,
+)
 
 SHORTEST: Final = 0.03
 """Doublings of length (2 %) up to which length explains nothing that is looked for."""
+ONE_FAMILY = "All judges are of one family, so nothing shows that an order holds without any one of them."
+UNTESTED = "significance not tested, as the tables came without contrasts"
 
 Pass = Literal["plain", "gated", "headline"]
 _PASSES: Final[tuple[Pass, ...]] = ("plain", "gated", "headline")
-Pair = tuple[str, str]
+_GAP = "{gap}"
+_WORST: tuple[StabilityStatus, ...] = ("judge-dependent", "not tested", "tie-class", "stable")
+_WORST_STATE = ("not-measurable", "reversed-without", "rests-on", "stable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +59,11 @@ class Row:
         """The p-value of "no further apart than a margin"."""
         return self.near.get(f"{margin:g}", self.equivalence)
 
-    def value(self, test: str, which: Pass, *, any_judges: bool) -> float:
+    def value(self, rules: Rules, which: Pass) -> float:
         """The p-value that one run of the procedure takes."""
         if not self.testable or self.unresolved:
             return 1.0
-        found = self.p.get(test, 1.0)
+        found = self.p.get(rules.test, 1.0)
         if which == "plain":
             return found
         if self.floor is not None and self.disinterested:
@@ -57,7 +71,7 @@ class Row:
         if which == "gated":
             return found
         found = max(found, self.length or 0.0) if self.disinterested else 1.0
-        return max(found, 1.0 if self.others is None else self.others) if any_judges else found
+        return max(found, 1.0 if self.others is None else self.others) if rules.any_judges else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +101,17 @@ class Standing:
             return "ordered-by-less-than-the-margin" if self.within else "ordered"
         return "within-the-margin" if self.within else "not-resolved"
 
+    def other(self, agent: str) -> str:
+        """The agent of the pair that is not this one."""
+        return self.row.low if self.row.high == agent else self.row.high
+
 
 @dataclass(frozen=True, eq=False)
 class Orders:
     """Every pair on every scale under one set of rules, and who ranks first."""
 
     agents: tuple[str, ...]
-    pairs: Mapping[tuple[str, frozenset[str]], Standing]
+    pairs: dict[tuple[str, frozenset[str]], Standing]
     leaders: Mapping[tuple[str, str], str | None]
     alpha: float
     alpha_dimensions: float
@@ -122,19 +140,15 @@ def rows_of(known: Index) -> Mapping[str, tuple[Row, ...]]:
         return known.rows
     scales = [scale for scale in (AGGREGATE, *known.dimensions) if scale in known.compared]
     pairs = list(combinations(known.agents, 2))
-    return known.once(
-        "rows",
-        lambda: {scale: tuple(row_of(known, known.contrast(scale, *pair)) for pair in pairs) for scale in scales},
-    )
+    return known.once("rows", lambda: {one: tuple(row_of(known, one, *pair) for pair in pairs) for one in scales})
 
 
-def row_of(known: Index, contrast: Contrast) -> Row:
+def row_of(known: Index, scale: str, one: str, other: str) -> Row:
     """One pair from its contrast and the contrasts that test what may explain it."""
-    labels, detail = contrast.measurement.labels, contrast.measurement.detail
-    recusal, length, others = (known.get(f"{name}.contrast", **labels) for name in ("recusal", "length", "judges"))
+    item = known.contrast(scale, one, other)
+    recusal, length, others = (known.get(f"{name}.contrast", **item.labels) for name in ("recusal", "length", "judges"))
     near: list[dict[str, float]] = []  # p-values of equivalence by the name of their margin; the plan's has none
-    for item in (contrast.measurement, recusal):
-        found = {} if item is None else item.detail
+    for found in ({} if one is None else one.detail for one in (item, recusal)):
         here = {"": float(found["p_equivalence"])} if "p_equivalence" in found else {}
         near.append(here | ({name: float(p) for name, p in found.get("p_equivalence_at", {}).items()} if here else {}))
     within, aside = near
@@ -142,21 +156,21 @@ def row_of(known: Index, contrast: Contrast) -> Row:
         within = {name: max(p, aside.get(name, 1.0)) for name, p in within.items()}
     skipped = ("p_equivalence", "p_equivalence_at", "p_specific")
     return Row(
-        contrast.high,
-        contrast.low,
-        contrast.measurement.value is not None,
-        p={
+        item.labels["high"],
+        item.labels["low"],
+        item.value is not None,
+        {
             name: float(p)
-            for name, p in detail.items()
+            for name, p in item.detail.items()
             if p is not None and (name == "p" or (name.startswith("p_") and name not in skipped))
         },
-        floor=None if recusal is None or recusal.value is None else _p_in_direction(recusal),
-        length=None if length is None else length_floor(length),
-        others=None if others is None else (_p_in_direction(others) if others.value is not None else 1.0),
-        disinterested=recusal is None or recusal.value is not None,
-        equivalence=within.pop("", 1.0),
-        near=within,
-        unresolved=str(detail.get("unresolved", "")),
+        None if recusal is None or recusal.value is None else _p_in_direction(recusal),
+        None if length is None else length_floor(length),
+        None if others is None else _p_in_direction(others),
+        recusal is None or recusal.value is not None,
+        within.pop("", 1.0),
+        within,
+        str(item.detail.get("unresolved", "")),
     )
 
 
@@ -180,8 +194,8 @@ on the aggregate and on the dimensions."""
 
 def _orders(known: Index, rules: Rules) -> Orders:
     rows = {scale: found for scale, found in rows_of(known).items() if rules.claims_scale(scale)}
-    decide = _by_source if rules.source else _by_procedure
-    runs: dict[Pass, _Run] = {which: decide(known.agents, rows, rules, which) for which in _PASSES}
+    by_source = _by_source(known.agents, rows, rules) if rules.source else None
+    runs: dict[Pass, _Run] = {which: by_source or _by_procedure(known.agents, rows, rules, which) for which in _PASSES}
     close = holm(np.array([row.within(rules.margin) for row in rows[AGGREGATE]])) if rows.get(AGGREGATE) else np.ones(0)
     # Where no judge is asked nothing can be left out.
     untouched = StabilityFinding(state="not-measurable" if rules.judged else "stable")
@@ -191,10 +205,10 @@ def _orders(known: Index, rules: Rules) -> Orders:
             float(runs["plain"][0][scale][k]),
             float(runs["gated"][0][scale][k]),
             float(runs["headline"][0][scale][k]),
-            published=frozenset(which for which, (_, published, *_) in runs.items() if published[scale][k]),
-            stability=untouched,
-            within=scale == AGGREGATE and bool(close[k] <= rules.alpha + LEVEL_SLACK),
-            p_within=float(close[k]) if scale == AGGREGATE else 1.0,
+            frozenset(which for which, (_, published, *_) in runs.items() if published[scale][k]),
+            untouched,
+            scale == AGGREGATE and bool(close[k] <= rules.alpha + LEVEL_SLACK),
+            float(close[k]) if scale == AGGREGATE else 1.0,
         )
         for scale, found in rows.items()
         for k, row in enumerate(found)
@@ -212,26 +226,18 @@ def _orders(known: Index, rules: Rules) -> Orders:
             pairs[key] = replace(one, stability=_stability(known, key[0], one, rules, adjusted=True))
     for which in ("gated", "plain"):
         leader = leaders.get((AGGREGATE, which))
-        if leader is None:
-            continue
         mine = [key for key in pairs if key[0] == AGGREGATE and leader in key[1]]
         alone = {key: _stability(known, AGGREGATE, pairs[key], rules, adjusted=False) for key in mine}
         # A leader's pairs need no correction among themselves, as long as all of them survive.
-        if all(state.state == "stable" for state in alone.values()):
-            pairs |= {
-                key: replace(pairs[key], stability=state)
-                for key, state in alone.items()
-                if which == "gated" or "gated" not in pairs[key].published  # its leader leads none
-            }
+        for key, state in alone.items() if all(state.state == "stable" for state in alone.values()) else ():
+            if which == "gated" or "gated" not in pairs[key].published:  # its leader leads none
+                pairs[key] = replace(pairs[key], stability=state)
     return whole
 
 
 def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
     """Leader first, Shaffer's steps, dimensions behind the aggregate."""
-    p = {
-        scale: np.array([row.value(rules.test, which, any_judges=rules.any_judges) for row in found])
-        for scale, found in rows.items()
-    }
+    p = {scale: np.array([row.value(rules, which) for row in found]) for scale, found in rows.items()}
     # For each pair in the order of the names: +1 where the first agent is ahead, -1 the second, 0 without a test.
     ahead = {
         scale: np.array([0.0 if not row.testable else 1.0 if row.high < row.low else -1.0 for row in found])
@@ -256,14 +262,12 @@ def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rule
     return adjusted, published, first, level, rest if single is None else level
 
 
-def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
+def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules) -> _Run:
     """ValueBlindBench's own rule (section 3.9): Holm over all pairs, the aggregate and the dimensions apart."""
-    del which
     alpha = rules.alpha / 2 if AGGREGATE in rows and len(rows) > 1 else rules.alpha
     raw = {scale: np.array([row.p.get(rules.test, 1.0) for row in found]) for scale, found in rows.items() if found}
     adjusted = {AGGREGATE: holm(raw[AGGREGATE])} if AGGREGATE in raw else {}
-    names = [scale for scale in raw if scale != AGGREGATE]
-    if names:
+    if names := [scale for scale in raw if scale != AGGREGATE]:
         pooled = holm(np.concatenate([raw[scale] for scale in names]))
         adjusted |= dict(zip(names, np.split(pooled, len(names)), strict=True))
     published = {
@@ -288,7 +292,7 @@ def _stability(known: Index, scale: str, one: Standing, rules: Rules, *, adjuste
     drops: dict[str, Any] = {}
     for family in known.families:
         item = known.drop(scale, family, one.row.high, one.row.low)
-        value = None if item is None or item.value is None else item.value
+        value = None if item is None else item.value
         if value is not None and item is not None and item.labels["high"] != one.row.high:
             value = -value
         p = 0.0 if rules.source or item is None else float(item.detail.get("p", 1.0))
@@ -299,13 +303,215 @@ def _stability(known: Index, scale: str, one: Standing, rules: Rules, *, adjuste
 
 
 def tiers_and_ranks(
-    agents: Sequence[str], claimed: Iterable[Pair]
+    agents: Sequence[str], claimed: Iterable[tuple[str, str]]
 ) -> tuple[tuple[tuple[str, ...], ...], dict[str, tuple[int, int]]]:
-    """Agents from high to low, cut where every agent above is claimed to be above every agent below, and the ranks that
-    each can have, all of them together true at the level of the orders they follow from."""
+    """Agents from high to low, cut where all above are claimed above all below, and the ranks that each can have.
+
+    All of them together are true at the level of the orders they follow from.
+    """
     names = sorted(agents)
     if not names:
         return (), {}
     orders = [(names.index(high), names.index(low)) for high, low in claimed]
     groups = tuple(tuple(names[k] for k in group) for group in tiers(orders, len(names)))
     return groups, dict(zip(names, rank_intervals(orders, len(names)), strict=True))
+
+
+# The evidence of a claim about agents
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What supports a claim about agents: its status, why, and the pairs that it compares."""
+
+    status: StabilityStatus
+    reason: str
+    measurements: tuple[str, ...]
+    pairs: tuple[Standing, ...] = ()
+    published: frozenset[str] = frozenset()
+    stability: StabilityFinding | None = None
+    state: PairState | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    p_adjusted_headline: float | None = None
+    gap: str = ""
+    tested: bool = True
+
+    def reason_at(self, level: Level) -> str:
+        """The reason, with the difference where the claim is supported."""
+        return self.reason.replace(_GAP, self.gap if level != "no-claim" else "")
+
+    @property
+    def compared(self) -> frozenset[str]:
+        """The agents of the pairs."""
+        return frozenset(name for pair in self.pairs for name in (pair.row.high, pair.row.low))
+
+
+def evidence_of(claim: Claim, known: Index, rules: Rules) -> Evidence:
+    """The evidence of a claim about agents."""
+    if not known.tested(claim.dimension):
+        return _by_levels(claim, known)
+    orders, dimension, kind = orders_of(known, rules), claim.dimension, kind_of(claim)
+    pairs = orders.of(dimension, claim.subjects[0]) if kind == "first" else [orders.pair(dimension, *claim.subjects)]
+    found: list[str] = []  # the measurements that the standing of these pairs follows from
+    for pair in pairs:
+        names = pair.row.high, pair.row.low
+        if (key := ("rests", dimension, *names)) not in known.memo:
+            items = [known.contrast(dimension, *names)]
+            for name in ("recusal", "length", "judges"):
+                items += contrasts_of(name, dimension, [pair], known)
+            items += [item for family in known.families if (item := known.drop(dimension, family, *names)) is not None]
+            items += [] if (probe := known.directed("probe.contrast", dimension, *names)) is None else [probe[0]]
+            known.memo[key] = [item.id for item in items]
+        found += known.memo[key]
+    rests = tuple(dict.fromkeys(found))
+    if kind == "first":
+        return _first(claim, pairs, rests, orders, known, rules)
+    (pair,) = pairs
+    row, within, published = pair.row, kind == "within", pair.published
+    item = known.contrast(dimension, row.high, row.low)
+    status: StabilityStatus = "judge-dependent"
+    if not known.families:
+        reason = ONE_FAMILY
+    elif not row.testable:
+        status, reason = "not tested", f"{' and '.join(sorted((row.high, row.low)))}: {item.state}."
+    elif within:
+        tail = f"{words.p_words(pair.p_within)} after Holm over all pairs, {threshold(rules.alpha)}"
+        lost = further_apart(pair, dimension, known, rules)
+        status = "tie-class" if lost or not pair.within else "stable"
+        told = f"but without {words.listing(lost)} they are further apart"
+        told = told if lost else "also without any one judge family"
+        reason = f"The two score within {rules.margin:g} of each other ({tail}), {told}."
+        if not pair.within:
+            reason = f"The two are not shown to score within {rules.margin:g} of each other: {tail}."
+    elif not published & {"plain", "gated"}:
+        needed, status = threshold(orders.level(dimension)), "tie-class"
+        reason = f"The difference is not resolved: {words.p_words(pair.plain)} adjusted, {needed}."
+    else:
+        status, told = _survival(dimension, pair, known)
+        reason = f"The difference{_GAP} is significant: {words.p_words(pair.plain)} adjusted, {told}."
+    if within:
+        # Equivalence is a family of its own.
+        shown = frozenset({"gated"}) if status in ("stable", "tie-class") and pair.within else frozenset[str]()
+        whole = pair.p_within if status in ("stable", "tie-class") else None
+        return Evidence(status, reason, rests, (pair,), shown, None, pair.state, row.within(rules.margin), whole)
+    ends = words.interval_words(item.low, item.high)
+    gap = f" ({words.signed(item.value or 0.0)} points{ends} over {item.n} common cycles)"
+    stability, p = pair.stability if published else None, row.p.get(rules.test, 1.0)
+    return Evidence(status, reason, rests, (pair,), published, stability, pair.state, p, pair.gated, pair.headline, gap)
+
+
+def further_apart(pair: Standing, dimension: str, known: Index, rules: Rules) -> list[str]:
+    """The judge families without which two agents are not within the margin of each other."""
+    drops = {family: known.drop(dimension, family, pair.row.high, pair.row.low) for family in known.families}
+    return [
+        family
+        for family, item in drops.items()
+        if item is None or item.value is None or abs(item.value) >= rules.margin
+    ]
+
+
+def _survival(dimension: str, pair: Standing, known: Index) -> tuple[StabilityStatus, str]:
+    """What leaving out each family does to a published order, in words that follow "is significant"."""
+    found, families = pair.stability, words.listing(list(pair.stability.families))
+    if found.state == "stable":
+        return "stable", "and holds without any one judge family"
+    if found.state == "rests-on":
+        return "judge-dependent", f"but the order needs judge family {families} to be seen"
+    probe = known.directed("probe.contrast", dimension, pair.row.high, pair.row.low)
+    zero = contains_zero(probe)
+    if probe is None or zero is None:
+        return "judge-dependent", f"but it turns without judge family {families}, and no held-out judge was asked"
+    # What the held-out judge said, without the direction that is not supported.
+    judge, p = (probe[0].detail.get(name) for name in ("judge", "p"))
+    who = f"The held-out judge {judge}" if judge else "The held-out judge"
+    tested = f" ({words.p_words(float(p))})" if isinstance(p, (int, float)) else ""
+    says = "its interval contains 0" if zero else f"it finds a difference{tested}"
+    told = f"but it turns without judge family {families}. {who} was asked; {says}"
+    return "tie-class" if zero else "judge-dependent", told
+
+
+def _first(
+    claim: Claim, pairs: Sequence[Standing], rests: tuple[str, ...], orders: Orders, known: Index, rules: Rules
+) -> Evidence:
+    agent, dimension = claim.subjects[0], claim.dimension
+    published = frozenset(which for which in _PASSES if orders.leaders.get((dimension, which)) == agent)
+    each = [
+        (one.row.p.get(rules.test, 1.0), one.gated, one.headline) if one.row.high == agent else (1.0, 1.0, 1.0)
+        for one in pairs
+    ]
+    p = tuple(map(max, zip(*each, strict=True))) if each else (None, None, None)
+    tested = [pair for pair in pairs if pair.row.testable]
+    finding: StabilityFinding | None = None
+    status: StabilityStatus
+    if not known.families:
+        status, reason = "judge-dependent", ONE_FAMILY
+    elif len(tested) < len(pairs):
+        # An agent with pairs that cannot be tested is not first, whatever the others say.
+        status, published = "not tested", frozenset()
+        others = sorted(one.other(agent) for one in pairs if one not in tested)
+        reason = f"{agent} and {words.listing(others)} cannot be compared: too few common clusters."
+        if tested and all(pair.ordered and pair.row.high == agent for pair in tested):
+            with_each = words.agent_words(len(tested))
+            reason = f"{agent} is ahead of each of the {with_each} it was compared with. {reason}"
+    elif not published & {"plain", "gated"}:
+        needed, status = threshold(orders.level(dimension)), "tie-class"
+        reason = f"A lead over every other agent is not resolved (adjusted p-values of all its pairs; {needed})."
+        reason = reason if pairs else "There is no other agent."
+    else:
+        status = min((_survival(dimension, pair, known)[0] for pair in pairs), key=_WORST.index)
+        weakest = min(pairs, key=lambda pair: _WORST_STATE.index(pair.stability.state))
+        lead = f"The lead over each of the other {words.counted(len(pairs), 'agent')} is significant"
+        worst = words.p_words(max(pair.plain for pair in pairs))
+        about = "" if weakest.stability.state == "stable" else f" (against {weakest.row.low})"
+        reason = f"{lead} ({worst} adjusted, at most), {_survival(dimension, weakest, known)[1]}{about}."
+        families = tuple(sorted({name for pair in pairs for name in pair.stability.families}))
+        finding = StabilityFinding(state=weakest.stability.state, families=families)
+    return Evidence(status, reason, rests, tuple(pairs), published, finding, None, *p)
+
+
+def contains_zero(probe: Signed | None) -> bool | None:
+    """Whether the interval of a probe contains 0; None where there is no interval to look at."""
+    if probe is None or probe[2] is None or probe[3] is None:
+        return None
+    return probe[2] <= TOLERANCE and probe[3] >= -TOLERANCE
+
+
+def _by_levels(claim: Claim, known: Index) -> Evidence:
+    """What levels say where nobody tested their differences: a better level with all judges and without each family."""
+    dimension = claim.dimension
+    if kind_of(claim) == "within":
+        return Evidence("tie-class", f"Nothing was tested: {UNTESTED}.", (), tested=False)
+    high = claim.subjects[0]
+    others = [claim.subjects[1]] if len(claim.subjects) > 1 else [name for name in known.agents if name != high]
+    ids: list[str] = []
+    behind: dict[str | None, list[str] | None] = {}  # who is at or above the first; None where one has no level
+    for family in (None, *known.families):
+        found = [known.levels.get((dimension, family, name)) for name in (high, *others)]
+        ids += [item.id for item in found if item is not None]
+        own, *values = (None if item is None else item.value for item in found)
+        there = [value for value in values if value is not None]
+        behind[family] = None
+        if own is not None and len(there) == len(others):
+            behind[family] = sorted(name for name, value in zip(others, there, strict=True) if value >= own)
+    rests, tail = tuple(ids), "but no judge family was left out"
+    status: StabilityStatus = "judge-dependent"
+    if (ahead := behind[None]) != []:
+        who = f"{words.listing(ahead or [])} comes before it or level with it"
+        who = "some agent has no level" if ahead is None else who
+        return Evidence("tie-class", f"{high} is not ahead: {who} ({UNTESTED}).", rests, tested=False)
+    if known.families:
+        turned = [family for family in known.families if behind[family] != []]
+        status, tail = "stable", "also without any one judge family"
+        if turned:
+            probes = [known.directed("probe.contrast", dimension, high, other) for other in others]
+            asked = [zero for probe in probes if (zero := contains_zero(probe)) is not None]
+            status = "tie-class" if asked and all(asked) else "judge-dependent"
+            tail = f"but not without {words.listing(turned)}"
+    return Evidence(status, f"{high} has the higher level ({UNTESTED}), {tail}.", rests, tested=False)
+
+
+def contrasts_of(kind: str, dimension: str, pairs: Sequence[Standing], known: Index) -> list[Measurement]:
+    """The contrasts of one kind of some pairs, as far as they were measured."""
+    labels = ({"dimension": dimension, "high": pair.row.high, "low": pair.row.low} for pair in pairs)
+    return [item for label in labels if (item := known.get(f"{kind}.contrast", **label)) is not None]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
 from typing import Final, Literal
 
 from assaymark.claims.messages import count_words, interval_words, listing, measure_words, number, p_words, signed
-from assaymark.claims.panel import NOT_PREREGISTERED
 from assaymark.claims.sentences import Names, Reading, Relation, name_key, read_sentence
+from assaymark.claims.verdicts import NOT_PREREGISTERED
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict, measurement_id
 from assaymark.text import prose
@@ -22,23 +22,16 @@ Mark = Literal["x", "/", "-", "!", "?"]
 COUNTS: Final = ("judges", "agents", "decisions", "clusters", "dimensions", "cycles")
 """Sizes of a run that a text may quote."""
 
+_HEADS: Final[Mapping[str, Literal["above", "first", "level"]]] = {
+    "above": "above", "first": "first", "within": "level",
+}  # fmt: skip
 WORST: Final[tuple[Mark, ...]] = ("!", "-", "/", "?", "x")
 MARKS: Final[Mapping[Level, Mark]] = {"headline": "x", "qualified": "/", "no-claim": "-"}
 """The mark of each level."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
-    """What a run says to one relation: the mark, why, and the verdicts that support it."""
-
-    mark: Mark
-    why: str = ""
-    by: tuple[Verdict, ...] = ()
-
-    @property
-    def conditions(self) -> tuple[str, ...]:
-        """What has to be said with it."""
-        return conditions_of(self.by)
+Ruling = tuple[Mark, str, tuple[Verdict, ...]]
+"""What a run says to one relation: the mark, why, and the verdicts that support it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +52,19 @@ class Finding:
 
 def conditions_of(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
     """The conditions of several verdicts, each once."""
-    found = (
-        condition
-        for verdict in verdicts
-        if verdict.publication_level == "qualified"
-        for condition in verdict.conditions
-    )
-    return tuple(dict.fromkeys(one.text for one in found))
+    qualified = (verdict for verdict in verdicts if verdict.publication_level == "qualified")
+    return tuple(dict.fromkeys(one.text for verdict in qualified for one in verdict.conditions))
+
+
+def _supported(*verdicts: Verdict) -> Ruling:
+    return min((MARKS[one.publication_level] for one in verdicts), key=WORST.index), "", verdicts
+
+
+def _against(verdict: Verdict) -> Ruling:
+    return "!", "the run supports the opposite", (verdict,)
+
+
+_OPEN: Final[Ruling] = ("x", "", ())  # that nothing is shown
 
 
 @dataclass(frozen=True)
@@ -81,12 +80,9 @@ class Decided:
 
     @cached_property
     def _pairs(self) -> Mapping[tuple[str, str, frozenset[str]], Verdict]:
-        heads = ((verdict.claim.id.partition("[")[0], verdict) for verdict in self.verdicts)
-        return {
-            (head, one.claim.dimension, frozenset(one.claim.subjects)): one
-            for head, one in heads
-            if head in ("above", "within", "first")
-        }
+        claims = ((verdict.claim.id.partition("[")[0], verdict.claim, verdict) for verdict in self.verdicts)
+        orders = ((head, claim, one) for head, claim, one in claims if head in _HEADS)
+        return {(head, claim.dimension, frozenset(claim.subjects)): one for head, claim, one in orders}
 
     @cached_property
     def by_statement(self) -> Mapping[str, Verdict]:
@@ -94,8 +90,7 @@ class Decided:
         return {
             statement_key(verdict.claim.statement): verdict
             for verdict in self.verdicts
-            if verdict.publication_level != "no-claim"
-            or not verdict.claim.id.startswith(("above[", "first[", "within["))
+            if verdict.publication_level != "no-claim" or verdict.claim.id.partition("[")[0] not in _HEADS
         }
 
     @cached_property
@@ -107,18 +102,27 @@ class Decided:
     def _find(self, head: str, score: str, *agents: str) -> Verdict | None:
         return self._pairs.get((head, score, frozenset(agents)))
 
+    def _holds(self, head: str, score: str, *agents: str) -> Verdict | None:
+        """The verdict of a claim that is supported."""
+        found = self._find(head, score, *agents)
+        return None if found is None or found.publication_level == "no-claim" else found
+
     def above(self, high: str, low: str, score: str) -> Verdict | None:
         """The supported verdict that puts one agent above another."""
-        found = self._find("above", score, high, low)
-        supported = found is not None and found.publication_level != "no-claim"
-        return found if found is not None and supported and found.claim.subjects == (high, low) else None
+        found = self._holds("above", score, high, low)
+        return found if found is not None and found.claim.subjects == (high, low) else None
+
+    def _around(self, agent: str, score: str) -> tuple[list[str], list[Verdict], list[Verdict]]:
+        """The other agents, the verdicts that put one of them above an agent, and those that put the agent above."""
+        others = [one for one in self.names.agents if one != agent]
+        over = [found for other in others if (found := self.above(other, agent, score))]
+        return others, over, [found for other in others if (found := self.above(agent, other, score))]
 
     @cached_property
     def main(self) -> str:
         """The score that is meant where none is named."""
-        scores = [
-            verdict.claim.dimension for verdict in self.verdicts if verdict.claim.id.startswith(("first[", "above["))
-        ]
+        claims = (verdict.claim for verdict in self.verdicts)
+        scores = [claim.dimension for claim in claims if claim.id.startswith(("first[", "above["))]
         return AGGREGATE if AGGREGATE in scores or not scores else scores[0]
 
     def score(self, name: str) -> str:
@@ -127,12 +131,10 @@ class Decided:
 
     def words(self, score: str) -> str:
         """How a sentence calls a score: a board of a benchmark as its statements do."""
-        for verdict in self.verdicts:
-            claim = verdict.claim
+        for claim in (verdict.claim for verdict in self.verdicts):
             if claim.scope == "benchmark" and claim.dimension == score and claim.id.startswith("above["):
-                return claim.statement.partition(f"above {claim.subjects[1]} on ")[2].rstrip(".") or measure_words(
-                    score
-                )
+                said = claim.statement.partition(f"above {claim.subjects[1]} on ")[2].rstrip(".")
+                return said or measure_words(score)
         return measure_words(score)
 
     # --- rulings ---
@@ -154,119 +156,90 @@ class Decided:
         else:
             rule = self._first if relation.kind == "first" else self._last
             each = [rule(agent, score, stance) for agent in agents]
-        mark = min((one.mark for one in each), key=WORST.index, default="x")
-        worst = next((one for one in each if one.mark == mark), Ruling("x"))
-        return replace(worst, by=_each(v for one in each for v in one.by) if mark in "x/" else worst.by)
-
-    def _supported(self, *verdicts: Verdict) -> Ruling:
-        marks = [MARKS[verdict.publication_level] for verdict in verdicts]
-        return Ruling(min(marks, key=WORST.index), "", verdicts)
-
-    def _against(self, verdict: Verdict) -> Ruling:
-        return Ruling("!", "the run supports the opposite", (verdict,))
+        mark, why, by = min(each, key=lambda one: WORST.index(one[0]), default=_OPEN)
+        return mark, why, _each(one for _, _, some in each for one in some) if mark in "x/" else by
 
     def _above(self, high: str, low: str, score: str, stance: str) -> Ruling:
         same, opposite = self.above(high, low, score), self.above(low, high, score)
         if stance == "not shown":
-            return Ruling("x") if same is None else self._against(same)
+            return _OPEN if same is None else _against(same)
         if stance == "denied":
             same, opposite = opposite, same
         if same is not None:
-            return self._supported(same)
+            return _supported(same)
         if opposite is not None:
-            return self._against(opposite)
+            return _against(opposite)
         return self._undecided(self._find("above", score, high, low), (high, low), score)
 
     def _level(self, one: str, other: str, score: str, wants_level: bool, relation: Relation) -> Ruling:
         order = self.above(one, other, score) or self.above(other, one, score)
-        within = self._find("within", score, one, other)
-        close = within is not None and within.publication_level != "no-claim"
+        within, close = self._find("within", score, one, other), self._holds("within", score, one, other)
+        tested = self._find("above", score, one, other)
         if relation.stance == "not shown":
-            return Ruling("x") if order is None else self._against(order)
+            return _OPEN if order is None else _against(order)
         if not wants_level:
             if order is not None:
-                return self._supported(order)
-            if within is not None and close and relation.kind == "level":
-                return self._against(within)
-            return self._undecided(self._find("above", score, one, other), (one, other), score)
-        if within is not None and close:
-            return self._supported(within)
+                return _supported(order)
+            if close is not None and relation.kind == "level":
+                return _against(close)
+            return self._undecided(tested, (one, other), score)
+        if close is not None:
+            return _supported(close)
         if order is not None:
-            return self._against(order)
-        if within is None and self._find("above", score, one, other) is not None:
-            return Ruling("-", f"that agents score alike was not tested on {self.words(score)}")
+            return _against(order)
+        if within is None and tested is not None:
+            return "-", f"that agents score alike was not tested on {self.words(score)}", ()
         return self._undecided(within, (one, other), score)
 
     def _first(self, agent: str, score: str, stance: str) -> Ruling:
-        mine = self._find("first", score, agent)
-        others = [one for one in self.names.agents if one != agent]
-        ahead = [found for other in others if (found := self.above(other, agent, score))]
-        leads = [found for other in others if (found := self.above(agent, other, score))]
-        first = mine is not None and mine.publication_level != "no-claim"
-        by = (mine,) if mine is not None and first else tuple(leads)
-        holds = first or (mine is None and bool(others) and len(leads) == len(others))
+        mine, first = self._find("first", score, agent), self._holds("first", score, agent)
+        others, ahead, leads = self._around(agent, score)
+        by = (first,) if first is not None else tuple(leads)
+        holds = first is not None or (mine is None and bool(others) and len(leads) == len(others))
         if stance == "not shown":
-            return self._against(by[0]) if holds else Ruling("x")
-        if stance == "denied":
-            if holds:
-                return self._against(by[0])
-            if ahead:
-                return self._supported(min(ahead, key=lambda one: one.publication_level != "headline"))
-            return self._undecided(mine, (agent,), score)
+            return _against(by[0]) if holds else _OPEN
         if holds:
-            return self._supported(*by)
+            return _against(by[0]) if stance == "denied" else _supported(*by)
+        if ahead and stance == "denied":
+            return _supported(min(ahead, key=lambda one: one.publication_level != "headline"))
         if ahead:
-            winner = next(
-                (
-                    v
-                    for other in others
-                    if (v := self._find("first", score, other)) and v.publication_level != "no-claim"
-                ),
-                None,
-            )
-            return self._against(winner or ahead[0])
+            winners = (found for other in others if (found := self._holds("first", score, other)))
+            return _against(next(winners, ahead[0]))
         return self._undecided(mine, (agent,), score)
 
     def _last(self, agent: str, score: str, stance: str) -> Ruling:
-        others = [one for one in self.names.agents if one != agent]
-        above = [found for other in others if (found := self.above(other, agent, score))]
-        below = [found for other in others if (found := self.above(agent, other, score))]
+        others, above, below = self._around(agent, score)
         holds = bool(others) and len(above) == len(others)
         if stance != "asserted":
             if holds:
-                return self._against(above[0])
+                return _against(above[0])
             if below or stance == "not shown":
-                return self._supported(below[0]) if below and stance == "denied" else Ruling("x")
+                return _supported(below[0]) if below and stance == "denied" else _OPEN
         elif holds:
-            return self._supported(*above)
+            return _supported(*above)
         elif below:
-            return self._against(below[0])
+            return _against(below[0])
         return self._undecided(None, (agent,), score)
 
     def _rank(self, agent: str, rank: int, score: str, stance: str) -> Ruling:
         best, worst = self.ranks.get(score, {}).get(agent, (1, len(self.names.agents)))
-        by = [
-            self.above(*pair, score)
-            for one in self.names.agents
-            for pair in ((one, agent), (agent, one))
-            if one != agent
-        ]
-        found = tuple(one for one in by if one is not None)
+        pairs = [pair for one in self.names.agents if one != agent for pair in ((one, agent), (agent, one))]
+        by = tuple(found for pair in pairs if (found := self.above(*pair, score)) is not None)
         span = f"{agent} can rank from {best} to {worst}" if best < worst else f"{agent} ranks {best}"
         if stance == "not shown":
-            return Ruling("!", span) if best == worst == rank else Ruling("x")
+            return ("!", span, ()) if best == worst == rank else _OPEN
         if not best <= rank <= worst:
-            return self._supported(*found) if stance == "denied" else Ruling("!", span, found[:1])
+            return _supported(*by) if stance == "denied" else ("!", span, by[:1])
         if best == worst:
-            return Ruling("!", span, found[:1]) if stance == "denied" else self._supported(*found)
-        return Ruling("-", span)
+            return ("!", span, by[:1]) if stance == "denied" else _supported(*by)
+        return "-", span, ()
 
     def _undecided(self, verdict: Verdict | None, agents: Sequence[str], score: str) -> Ruling:
         if verdict is not None:
-            return Ruling("-", why_not(verdict))
+            return "-", why_not(verdict), ()
         if any(one.claim.dimension == score for one in self.verdicts):
-            return Ruling("-", f"the orders that this needs on {self.words(score)} are not all supported")
-        return Ruling("?", f"nothing was decided about {listing(sorted(agents))} on {self.words(score)}")
+            return "-", f"the orders that this needs on {self.words(score)} are not all supported", ()
+        return "?", f"nothing was decided about {listing(sorted(agents))} on {self.words(score)}", ()
 
     # --- the nearest sentence ---
 
@@ -291,34 +264,27 @@ class Decided:
             pairs = list(product(agents, relation.right) if relation.right else combinations(agents, 2))
             orders = [self.above(*pair, score) or self.above(*pair[::-1], score) for pair in pairs]
             if all(orders):
-                return [order for order in orders if order is not None][:1] if len(pairs) > 1 else [orders[0]]  # type: ignore[list-item]
-            within = self._find("within", score, *pairs[0]) if len(pairs) == 1 else None
-            return [within] if within is not None and within.publication_level != "no-claim" else []
-        agent, others = agents[0], [one for one in self.names.agents if one != agents[0]]
-        first = self._find("first", score, agent)
-        if first is not None and first.publication_level != "no-claim":
+                return [order for order in orders if order is not None][:1]
+            within = self._holds("within", score, *pairs[0]) if len(pairs) == 1 else None
+            return [] if within is None else [within]
+        if (first := self._holds("first", score, agents[0])) is not None:
             return [first]
-        below = [found for other in others if (found := self.above(agent, other, score))]
-        above = [found for other in others if (found := self.above(other, agent, score))]
+        _, above, below = self._around(agents[0], score)
         return above or below if relation.kind == "last" else below or above
 
     def gap(self, relation: Relation, score: str) -> Measurement | None:
         """The difference of a supported order; of a first rank the smallest."""
         others = relation.right or tuple(agent for agent in self.names.agents if agent not in relation.left)
-        pairs = list(product(relation.left, others))
-        found = [
-            item
-            for one, other in pairs
-            for high, low in ((one, other), (other, one))
-            if self.above(high, low, score)
-            and (
-                item := self.measurements.get(
-                    measurement_id("contrast", {"dimension": score, "high": high, "low": low})
-                )
-            )
-            and item.value is not None
-        ]
+        found = []
+        for one, other in product(relation.left, others):
+            for high, low in ((one, other), (other, one)):
+                item = self.measurements.get(_contrast(score, high, low)) if self.above(high, low, score) else None
+                found += [item] if item is not None and item.value is not None else []
         return min(found, key=lambda item: abs(item.value or 0.0), default=None)
+
+
+def _contrast(score: str, high: str, low: str) -> str:
+    return measurement_id("contrast", {"dimension": score, "high": high, "low": low})
 
 
 def statement_key(text: str) -> str:
@@ -333,11 +299,7 @@ def said(verdict: Verdict) -> str:
 
 def why_not(verdict: Verdict) -> str:
     """The reason that a claim is not supported, without its direction: the one of the field that decided its level."""
-    reasons = [
-        reason
-        for reason in verdict.reasons
-        if reason and reason != NOT_PREREGISTERED and not reason.startswith("Amended")
-    ]
+    reasons = [one for one in verdict.reasons if one and one != NOT_PREREGISTERED and not one.startswith("Amended")]
     agreed = bool(reasons) and reasons[0].startswith("The judges agree") and "agreement" not in verdict.binding
     at = int(agreed and verdict.agreement_status != "halt" and len(reasons) > 1)
     if at and "stability" not in verdict.binding:
@@ -381,10 +343,10 @@ def proofread_sentence(
         return Finding("?", what)
     scores = [run.score(one) for one in reading.scores]
     ruled = [(relation, score, run.rule(relation, score)) for relation in reading.relations for score in scores]
-    relation, score, ruling = min(ruled, key=lambda one: WORST.index(one[2].mark))
+    relation, score, ruling = min(ruled, key=lambda one: WORST.index(one[2][0]))
     mark, why = _details(reading, relation, score, ruling, run)
     if mark in ("x", "/"):
-        by = _each(v for _, _, one in ruled for v in one.by)
+        by = _each(v for _, _, one in ruled for v in one[2])
         lacking = tuple(one for one in conditions_of(by) if not is_stated(one, [sentence, *following]))
         level: Level = "qualified" if any(one.publication_level == "qualified" for one in by) else "headline"
         if reading.others:
@@ -393,8 +355,8 @@ def proofread_sentence(
     if mark == "?":
         return Finding(mark, why)
     write, also = run.nearest(relation, score)
-    if mark == "!" and ruling.mark == "!" and ruling.by:
-        write, also = said(ruling.by[0]), conditions_of(ruling.by[:1])
+    if mark == "!" and ruling[0] == "!" and ruling[2]:
+        write, also = said(ruling[2][0]), conditions_of(ruling[2][:1])
     return Finding(mark, why, write=write, also=also, level="no-claim")
 
 
@@ -404,31 +366,23 @@ def _quoted(words: str) -> str:
 
 def _details(reading: Reading, relation: Relation, score: str, ruling: Ruling, run: Decided) -> tuple[Mark, str]:
     """The mark of a relation with what the sentence says beside it: outcomes, test, p-value, size, reach."""
-    mark, why = ruling.mark, ruling.why
+    mark, why, by = ruling
     if reading.outcome:
         scores = "scores for reasoning" if run.judged else "scores"
         return "-", f"the run compares {scores}, not {_quoted(reading.outcome)}"
     if relation.stance != "asserted":
         return mark, why
-    tests = [
-        verdict
-        for verdict in run.verdicts
-        if verdict.claim.dimension == score and set(verdict.claim.subjects) == {*relation.left, *relation.right}
-    ]
-    test = next((one for one in tests if one.claim.id.startswith(("above[", "first["))), None)
-    if (
-        reading.significant
-        and mark == "-"
-        and test is not None
-        and (test.p_adjusted or 0.0) >= 0.05
-        and "own_family" not in test.binding
-    ):
-        return "!", f"the test is not significant ({p_words(test.p_adjusted or 0.0)} adjusted)"
+    if reading.significant and mark == "-":
+        names = {*relation.left, *relation.right}
+        tests = [one for one in run.verdicts if one.claim.dimension == score and {*one.claim.subjects} == names]
+        test = next((one for one in tests if one.claim.id.startswith(("above[", "first["))), None)
+        if test is not None and (test.p_adjusted or 0.0) >= 0.05 and "own_family" not in test.binding:
+            return "!", f"the test is not significant ({p_words(test.p_adjusted or 0.0)} adjusted)"
     if mark not in ("x", "/") or relation.kind not in ("above", "first"):
         return mark, why
-    if reading.significant and any(condition.id == "not-tested" for one in ruling.by for condition in one.conditions):
+    if reading.significant and any(condition.id == "not-tested" for one in by for condition in one.conditions):
         return "-", "significance was not tested in this run"
-    largest = max((one.p_adjusted or 0.0 for one in ruling.by), default=0.0)
+    largest = max((one.p_adjusted or 0.0 for one in by), default=0.0)
     if reading.p is not None and largest > reading.p:
         return "!", f"the number differs: adjusted {p_words(largest)}"
     if reading.share:
@@ -438,16 +392,11 @@ def _details(reading: Reading, relation: Relation, score: str, ruling: Ruling, r
         return "-", f"the run covers its own {clusters}, not {_quoted(reading.sweeping)}"
     item = run.gap(relation, score) if reading.gap is not None else None
     if item is not None and item.value is not None and reading.gap is not None:
-        low, high = sorted(
-            (item.low if item.low is not None else item.value, item.high if item.high is not None else item.value)
-        )
+        low, high = sorted(item.value if end is None else end for end in (item.low, item.high))
         step = 0.5 * 10 ** -len(f"{reading.gap:g}".partition(".")[2])
-        if not low - step <= reading.gap <= high + step:
-            return (
-                "!",
-                f"the number differs: the difference is {signed(item.value)}{interval_words(item.low, item.high)}",
-            )
         why = f"the difference is {signed(item.value)}{interval_words(item.low, item.high)}"
+        if not low - step <= reading.gap <= high + step:
+            return "!", f"the number differs: {why}"
     return mark, why
 
 
@@ -542,10 +491,9 @@ def parse_claim(text: str, run: Decided) -> tuple[Relation, str]:
     text = " ".join(text.split())
     for verdict in run.verdicts:
         head = verdict.claim.id.partition("[")[0]
-        if text == verdict.claim.id and head in ("above", "first", "within"):
-            kind: Literal["above", "first", "level"] = {"above": "above", "first": "first", "within": "level"}[head]  # type: ignore[assignment]
+        if text == verdict.claim.id and head in _HEADS:
             subjects = verdict.claim.subjects
-            return Relation(kind, subjects[:1], subjects[1:]), verdict.claim.dimension
+            return Relation(_HEADS[head], subjects[:1], subjects[1:]), verdict.claim.dimension
     head, on, where = text.rpartition(" on ")
     body, scored = (head, where) if on else (text, "")
     known = [one.replace("_", " ") for one in run.names.scores]
@@ -590,25 +538,23 @@ class Gated:
 
 def gate_claim(text: str, run: Decided, at_least: Level = "headline") -> Gated:
     """Whether a run supports a claim at a level; an unsupported claim is named without its direction."""
-    named = next(
-        (verdict for verdict in run.verdicts if text.strip() == verdict.claim.id), None
-    ) or run.by_statement.get(statement_key(text))
-    if named is not None and not named.claim.id.startswith(("above[", "first[", "within[")):
+    by_id = {verdict.claim.id: verdict for verdict in run.verdicts}
+    named = by_id.get(text.strip()) or run.by_statement.get(statement_key(text))
+    if named is not None and named.claim.id.partition("[")[0] not in _HEADS:
         reached = named.publication_level
         if reached == "no-claim":
             return Gated(False, "-", reached, f"The claim {named.claim.id}.", why_not(named), ())
         conditions = tuple(one.text for one in named.conditions)
         return Gated(reached in ("headline", at_least), MARKS[reached], reached, said(named), "", conditions)
     relation, score = parse_claim(named.claim.id if named is not None else text, run)
-    ruling = run.rule(relation, score)
-    if ruling.mark not in ("x", "/"):
-        names, where = sorted({*relation.left, *relation.right}), run.words(score)
-        about = {"first": f"A first rank for {listing(names)}", "level": f"That {listing(names)} score alike"}
-        sentence = f"{about.get(relation.kind, f'Any ranking of {listing(names)}')} on {where}."
-        why = f"the run supports “{said(ruling.by[0])}”" if ruling.mark == "!" and ruling.by else ruling.why
-        return Gated(False, ruling.mark, "no-claim", sentence, why, ())
-    level: Level = "headline" if ruling.mark == "x" else "qualified"
-    conditions = tuple(condition.text for one in ruling.by for condition in one.conditions)
-    sentence = " ".join(said(one) for one in ruling.by)
+    mark, why, by = run.rule(relation, score)
+    if mark not in ("x", "/"):
+        names, where = listing(sorted({*relation.left, *relation.right})), run.words(score)
+        about = {"first": f"A first rank for {names}", "level": f"That {names} score alike"}
+        sentence = f"{about.get(relation.kind, f'Any ranking of {names}')} on {where}."
+        why = f"the run supports “{said(by[0])}”" if mark == "!" and by else why
+        return Gated(False, mark, "no-claim", sentence, why, ())
+    level: Level = "headline" if mark == "x" else "qualified"
+    conditions = tuple(dict.fromkeys(condition.text for one in by for condition in one.conditions))
     passed = level == "headline" or at_least == "qualified"
-    return Gated(passed, ruling.mark, level, sentence, "", tuple(dict.fromkeys(conditions)))
+    return Gated(passed, mark, level, " ".join(map(said, by)), "", conditions)

@@ -1,20 +1,19 @@
-"""Each number of a certificate again, from the table that stands beside it."""
+"""Each number of a certificate again, from the table that stands beside it, and what differs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any, Final, TypeVar
 
 import numpy as np
+from pydantic import Field
 from scipy import special
 
-from assaymark.claims.certificates import KEPT, OTHER_TESTS, Findings, same, shown_apart
-from assaymark.claims.certificates import about_difference as about
+from assaymark.claims.certificates import KEPT, OTHER_TESTS
 from assaymark.claims.levels import Rules, coefficient_words, other_margins
 from assaymark.claims.orders import SHORTEST
-from assaymark.claims.reading import StatedStudy
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import anchor_contrast, holm, kappa_of_table
 from assaymark.metrology.bootstrap import EXACT_CLUSTERS, intraclass
@@ -28,15 +27,153 @@ from assaymark.metrology.measure_orders import cannot_be_tested
 from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, FLAT_VARIANCE, effective_size
 from assaymark.metrology.orders import equivalence_p
 from assaymark.metrology.reliability import alpha_of_sums
-from assaymark.records import AGGREGATE, Measurement, measurement_id
+from assaymark.records import (
+    AGGREGATE,
+    Cap,
+    Claim,
+    Condition,
+    Measurement,
+    StabilityFinding,
+    Verdict,
+    measurement_id,
+    record,
+)
+
+T = TypeVar("T")
 
 _MOST_CYCLES: Final = 2_000_000
 _BEFORE_ROUNDING: Final = 1e-6  # levels come from a least-squares solution
+_CLOSE: Final = 1e-9
+_CALLED: Final[Mapping[str, str]] = {
+    "agreement_status": "agreement",
+    "stability_status": "stability",
+    "adversarial_status": "adversarial",
+    "binding": "binding fields",
+    "measurements": "measurements it rests on",
+    "amended": "amended fields",
+    "stability": "what leaving out judge families does",
+}
 _DROPS: Final[Mapping[str, tuple[str, str]]] = {
     "contrast": ("lofo.contrast", "contrasts"),
     "score.effect": ("lofo.effect", "levels"),
     "cell.gate": ("cell.drop", "gates of control cells"),
 }
+_GIVEN: Final[Mapping[str, str]] = {
+    "contrast": "what the pairs share (their mean variance, the degrees of freedom borrowed from it, and the "
+                "autocorrelation of clusters in time order) is",
+    "recusal.contrast": "contrasts with judges standing aside, and their standard errors, are",
+    "length.contrast": "contrasts at equal length, their standard errors, and lengths with their slopes are",
+    "judges.contrast": "contrasts over other judges, their standard errors and intervals are",
+    "dimension.distinct": "whether judges tell dimensions from the overall impression is",
+    "human.sample": "the draw of the cycles that people graded, and the p-values of the other claims put to them, are",
+}  # fmt: skip
+"""What is taken as given of a measurement, whatever its table says."""
+
+
+@record
+class StatedStudy:
+    """What a certificate states of the study as a whole: who judged whom on what, and the level of its intervals."""
+
+    level: Annotated[float, Field(gt=0, lt=1)]
+    judges: dict[str, str]
+    families: tuple[str, ...]
+    agents: tuple[str, ...]
+    dimensions: Annotated[tuple[str, ...], Field(max_length=100)]
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Whether a certificate's verdict follows from its own tables."""
+
+    ok: bool
+    differences: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Findings:
+    """What differs, and what had to be taken as given, each once and in order."""
+
+    differences: dict[str, None] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+
+    def compare(self, what: str, stated: Any, found: T) -> T:
+        """What the tables give, noting where something else is stated; the stated number itself up to float noise."""
+        if not _same(stated, found):
+            one, other = _shown_apart(stated, found)
+            self.differences[f"{what}: the certificate says {one}, its tables give {other}"] = None
+            return found
+        return found if found is None else stated
+
+    def given(self, what: str) -> None:
+        """Note that something could not be recomputed."""
+        self.notes[f"{what} taken as given"] = None
+
+    def compare_verdicts(self, stated: Verdict, again: Verdict) -> None:
+        """Two verdicts on one claim, field by field."""
+        pairs = [(f"{one.name} of the claim", getattr(stated.claim, one.name), getattr(again.claim, one.name))
+                 for one in fields(Claim)]  # fmt: skip
+        names = [one.name for one in fields(Verdict) if one.name != "claim"]
+        called = {name: _CALLED.get(name, name.replace("_", " ")) for name in names}
+        pairs += [(called[name], getattr(stated, name), getattr(again, name)) for name in names]
+        for what, mine, other in pairs:
+            if isinstance(other, Mapping):
+                for name in dict.fromkeys([*mine, *other]):
+                    self.compare(f"level under {name}", mine.get(name), other.get(name))
+            elif isinstance(other, tuple):
+                for at in range(max(len(mine), len(other))):
+                    self.compare(what, *(_shown(side[at]) if at < len(side) else None for side in (mine, other)))
+            else:
+                self.compare(what, _shown(mine), _shown(other))
+
+    def verification(self) -> Verification:
+        """Whether nothing differs."""
+        return Verification(not self.differences, tuple(self.differences), tuple(self.notes))
+
+
+def _same(stated: Any, found: Any) -> bool:
+    """Whether two values are equal, numbers up to float noise."""
+    if isinstance(stated, int | float) and isinstance(found, int | float):
+        return math.isclose(stated, found, rel_tol=_CLOSE, abs_tol=_CLOSE)
+    return bool(stated == found)
+
+
+def _shown_apart(stated: Any, found: Any) -> tuple[str, str]:
+    """Two values that differ, with as many decimals as it takes to see it."""
+    for digits in range(2, 17):
+        one, other = (
+            f"{x:.{digits}f}" if isinstance(x, float) else "nothing" if x is None else str(x) for x in (stated, found)
+        )
+        if one != other:
+            return one, other
+    return repr(stated), repr(found)
+
+
+def _shown(value: Any) -> Any:
+    """A part of a verdict as one text or number."""
+    match value:
+        case Condition():
+            return f"{value.id}: {value.text}"
+        case Cap():
+            return f"{value.field} at {value.level}{', lifted' if value.lifted else ''}"
+        case StabilityFinding():
+            return f"{value.state} {', '.join(value.families)}".rstrip()
+    return value
+
+
+def _about(item: Measurement) -> str:
+    """How a difference calls the number that it is about."""
+    name = "kappa on bands" if item.name == "season.kappa" else item.name
+    name = (KEPT[item.name].called if item.name in KEPT else "") or name
+    if item.name.startswith(("kappa.", "cell.kappa")):
+        name = name.replace("kappa", coefficient_words(item))
+    parts = [name]
+    for label, words in (
+        ("high", "of {high} and {low}"), ("format", "within format {format}"), ("cell", "of {cell}"),
+        ("agent", "of {agent}"), ("dimension", "on {dimension}"), ("dropped", "without {dropped}"),
+    ):  # fmt: skip
+        parts += [words.format_map(item.labels)] if label in item.labels else []
+    return " ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,41 +226,26 @@ class Recomputation:
     """The measurements of a certificate again; differences and what has no table are noted in ``found``."""
 
     def __init__(self, study: StatedStudy, rules: Rules, measurements: Sequence[Measurement], found: Findings) -> None:
-        self.study, self.rules, self.measurements, self.found = study, rules, measurements, found
-        self.complete = not any(
-            measurement.detail.get("missing") for measurement in measurements if measurement.name == "panel.families"
+        self.study, self.rules, self.found = study, rules, found
+        self.labels = {one.labels["dimension"]: one.detail for one in measurements if one.name == "human.labels"}
+        self.complete = not any(one.detail.get("missing") for one in measurements if one.name == "panel.families")
+        self.consecutive = any(
+            one.detail.get("order") == "consecutive" for one in measurements if one.name == "order.autocorrelation"
         )
-        ordered = (
-            measurement.detail.get("order")
-            for measurement in measurements
-            if measurement.name == "order.autocorrelation"
-        )
-        self.consecutive = "consecutive" in ordered
         self._by_name: Mapping[str, Callable[[Measurement], Measurement]] = {
-            "kappa.mean_pairwise": self.kappa,
-            "cell.kappa": self.kappa,
-            "cell.agreement": self._cell_agreement,
-            "panel.families": self._families,
-            "order.autocorrelation": self._autocorrelation,
-            "probe.contrast": self._one_sample,
-            "cell.gate": self._one_sample,
-            "terse.share": self._share,
-            "datasheet.gate": self._judge_limits,
+            **dict.fromkeys(("kappa.mean_pairwise", "cell.kappa"), self.kappa),
+            **dict.fromkeys(("probe.contrast", "cell.gate"), self._one_sample),
+            **dict.fromkeys(("terse.share", "datasheet.gate", "cell.agreement", "human.sample", "human.agreement",
+                             "dimension.distinct", "panel.families", "order.autocorrelation"), self._counted),
+            **dict.fromkeys(("lofo.contrast", "recusal.contrast", "length.contrast", "judges.contrast"), self._beside),
             "contrast": self._contrast,
-            "lofo.contrast": self._dropped,
-            "recusal.contrast": self._recusal,
-            "length.contrast": self._length,
-            "judges.contrast": self._judges,
-            "dimension.distinct": self._distinct,
-            "human.sample": self._drawn,
-            "human.agreement": self._graders,
             "human.contrast": self._people,
-        }
+        }  # fmt: skip
 
     def one(self, item: Measurement) -> Measurement:
         """The measurement as its own table gives it."""
         if item.level is not None:
-            self.found.compare(f"level of the interval of the {about(item)}", item.level, self.study.level)
+            self.found.compare(f"level of the interval of the {_about(item)}", item.level, self.study.level)
         if KEPT[item.name].given:
             self.found.given(KEPT[item.name].given)
         again = self._by_name.get(item.name)
@@ -131,7 +253,7 @@ class Recomputation:
 
     def kappa(self, item: Measurement) -> Measurement:
         """A kappa, and those of its pairs of judges, from their contingency tables."""
-        what, stated = about(item), item.detail
+        what, stated = _about(item), item.detail
         if not any(stated.get(name) for name in ("tables", "sums", "ratings")):
             if item.value is not None:
                 self.found.given(f"the {what} has no tables and is")
@@ -166,7 +288,7 @@ class Recomputation:
             kappas |= {pair: _number(float(rule(*parts))) for pair, parts in sums.items() if pair}
         stated = item.detail.get("pairs") or {}
         for pair in dict.fromkeys([*stated, *kappas]):
-            what = f"{about(item)} between {pair.replace('|', ' and ')}"
+            what = f"{_about(item)} between {pair.replace('|', ' and ')}"
             self.found.compare(what, stated.get(pair), kappas.get(pair))
         return kappas
 
@@ -176,17 +298,33 @@ class Recomputation:
         """Gap, variance and test from cluster sums; what the pairs share (mean variance, autocorrelation) is stated."""
         found = self.found
         column, counts = _arrays(item.detail.get("cluster_sums") or {})
-        what, n, clusters = about(item), int(counts.sum()), int(counts.size)
+        what, n, clusters = _about(item), int(counts.sum()), int(counts.size)
         found.compare(f"n of the {what}", item.n, n)
         found.compare(f"clusters of the {what}", item.detail.get("clusters"), clusters)
         means = column[:, 0] / counts
         gap = float(settle(means.mean())) if clusters else None
         found.compare(f"whether the first is higher in the {what}", True, gap is None or gap >= 0)
-        item = replace(item, n=n, detail={**item.detail, **self._other_tests(item, column, counts)})
+        # Every other test that needs no random draws on so many clusters
+        stated = {name: item.detail[name] for name in OTHER_TESTS if name in item.detail and name != "p_own_variance"}
+        tests: dict[str, float] = {} if clusters else dict.fromkeys(stated, 1.0)
+        if clusters and self.complete:
+            tests["p_cluster_t"] = float(t_test(column, counts).p[0])
+            nothing: dict[str, Any] = {"resamples": 1, "rng": None, "level": 0.95, "intervals": [False]}
+            if clusters <= EXACT_CLUSTERS:
+                tests["p_bootstrap"] = float(bootstrap_tests([(column, counts)], **nothing)[0].p[0])
+            if clusters <= EXACT_FLIPS:
+                tests["p_sign_flip"] = float(flip_tests([(column, counts)], **nothing)[0].p[0])
+        for name, p in stated.items():
+            words = name.removeprefix("p_").replace("_", " ")
+            if name in tests:
+                tests[name] = found.compare(f"p of the {what} ({words})", p, tests[name])
+            else:
+                why = "over so many clusters" if self.complete else "where grades are missing"
+                found.given(f"p-values of the {words} {why} are")
+        item = replace(item, n=n, detail={**item.detail, **{name: p for name, p in tests.items() if name in stated}})
         spread = float(means.var(ddof=1)) if clusters > 1 else 0.0
         own = found.compare(f"variance of the {what}", item.detail.get("variance"), spread)
-        found.given("what the pairs share (their mean variance, the degrees of freedom borrowed from it, and the "
-                    "autocorrelation of clusters in time order) is")  # fmt: skip
+        found.given(_GIVEN["contrast"])
         if gap is None or clusters < (FEWEST_CONSECUTIVE if self.consecutive else FEWEST_CLUSTERS):
             state = cannot_be_tested(clusters, self.consecutive)
             found.compare(what, item.value, None)
@@ -202,9 +340,8 @@ class Recomputation:
         if item.labels["dimension"] == AGGREGATE:
             inner = test.half(self.study.level)
             for at, end in enumerate((-1, 1)):
-                stated = (item.detail.get("equivalence_interval") or (None, None))[at]
-                again = None if inner is None else gap + end * inner
-                found.compare(f"equivalence interval of the {what}", stated, again)
+                ends = (item.detail.get("equivalence_interval") or (None, None))[at]
+                found.compare(f"equivalence interval of the {what}", ends, None if inner is None else gap + end * inner)
         elif "others" in item.detail:
             found.given("differences on the other dimensions are")
         if not self.consecutive and "p_own_variance" in detail:
@@ -223,25 +360,21 @@ class Recomputation:
             # Dependent rows vary too little around their mean.
             variance /= max(0.2, 1 - ((1 + rho) / (1 - rho) - 1) / (rows.size - 1))
             size_again = float(effective_size(rows.size, rho))
-            if same(effective, size_again):
+            if _same(effective, size_again):
                 error = math.sqrt(variance / size_again) if variance > FLAT_VARIANCE else 0.0
                 tests.append(_T(error, size_again - 1 if error else None, rows.size))
         if not tests:
             again = float(effective_size(means.size, rho))
-            self.found.compare(f"effective clusters of the {about(item)}", effective, again)
+            self.found.compare(f"effective clusters of the {_about(item)}", effective, again)
             return _T(None, None, means.size)
         return min(tests, key=lambda test: (abs((test.se or 0.0) - float(item.detail.get("se", 0.0))), test.rows))
 
     def _compared(self, item: Measurement, test: _T, value: float | None, *, tested: bool = True) -> dict[str, Any]:
         """Standard error, degrees of freedom, p and, on the overall score, equivalence, against the stated ones."""
-        what, stated, compare = about(item), item.detail, self.found.compare
-        again: dict[str, Any] = {
-            name: compare(f"{words} of the {what}", stated.get(name), number)
-            for words, name, number in (
-                ("standard error", "se", test.se), ("degrees of freedom", "df", test.df), ("p", "p", test.p(value))
-            )
-            if tested
-        }  # fmt: skip
+        what, stated, compare, again = _about(item), item.detail, self.found.compare, dict[str, Any]()
+        numbers = (("standard error", "se", test.se), ("degrees of freedom", "df", test.df), ("p", "p", test.p(value)))
+        for words, name, number in numbers if tested else ():
+            again[name] = compare(f"{words} of the {what}", stated.get(name), number)
         if value is None or item.labels["dimension"] != AGGREGATE or item.name in ("lofo.contrast", "judges.contrast"):
             return again
         near, clusters = stated.get("p_equivalence_at", {}), int(stated["clusters"])
@@ -260,108 +393,70 @@ class Recomputation:
 
     def _interval(self, item: Measurement, test: _T) -> Measurement:
         half = test.half(0.5 + self.study.level / 2)
-        ends = (None, None) if half is None or item.value is None else (item.value - half, item.value + half)
-        return self.found.interval(item, *ends)
+        low, high = (None, None) if half is None or item.value is None else (item.value - half, item.value + half)
+        return self._ends(item, low, high)
 
-    def _other_tests(self, item: Measurement, column: Floats, counts: Ints) -> dict[str, float]:
-        """Every other test that needs no random draws on so many clusters."""
-        stated = {name: item.detail[name] for name in OTHER_TESTS if name in item.detail and name != "p_own_variance"}
-        again: dict[str, float] = {} if counts.size else dict.fromkeys(stated, 1.0)
-        if counts.size and self.complete:
-            again["p_cluster_t"] = float(t_test(column, counts).p[0])
-            nothing: dict[str, Any] = {"resamples": 1, "rng": None, "level": 0.95, "intervals": [False]}
-            if counts.size <= EXACT_CLUSTERS:
-                again["p_bootstrap"] = float(bootstrap_tests([(column, counts)], **nothing)[0].p[0])
-            if counts.size <= EXACT_FLIPS:
-                again["p_sign_flip"] = float(flip_tests([(column, counts)], **nothing)[0].p[0])
-        for name, p in stated.items():
-            words = name.removeprefix("p_").replace("_", " ")
-            if name in again:
-                again[name] = self.found.compare(f"p of the {about(item)} ({words})", p, again[name])
-            else:
-                why = "over so many clusters" if self.complete else "where grades are missing"
-                self.found.given(f"p-values of the {words} {why} are")
-        return {name: p for name, p in again.items() if name in stated}
+    def _ends(self, item: Measurement, low: float | None, high: float | None) -> Measurement:
+        """The measurement with these ends of its interval; a difference from the stated ones is noted."""
+        low = self.found.compare(f"lower end of the {_about(item)}", item.low, low)
+        return replace(item, low=low, high=self.found.compare(f"upper end of the {_about(item)}", item.high, high))
 
-    def _dropped(self, item: Measurement) -> Measurement:
-        """The contrast without a judge family, from its variance."""
-        if "variance" not in item.detail:
-            self.found.given("the other contrasts of a leader without each judge family are")
+    def _beside(self, item: Measurement) -> Measurement:
+        """A contrast without a judge family, without interested judges, at equal length or over other judges."""
+        found, name, detail = self.found, item.name, dict(item.detail)
+        if name == "lofo.contrast" and "variance" not in detail:
+            found.given("the other contrasts of a leader without each judge family are")
             return item
-        clusters = item.n
-        self.found.compare(f"clusters of the {about(item)}", item.detail.get("clusters"), clusters)
-        if self.consecutive:
-            test = self._stated(item)
-            if test.df is not None:
-                test = replace(test, df=float(item.detail.get("effective", 0.0)) - 1)
-            self.found.given("standard errors of contrasts without each judge family, for clusters in time order, are")
-        elif clusters < FEWEST_CLUSTERS:
-            test = _T(None, None, clusters)
-        else:
-            test = _moderated(item.detail, float(item.detail["variance"]), clusters)
-        detail = dict(item.detail) | self._compared(item, test, item.value)
-        self.found.given("variances without each judge family, and p-values adjusted over all pairs without it, are")
-        scales = 1 if item.labels["dimension"] == AGGREGATE else len(self.study.dimensions)
-        return self._adjusted(replace(item, detail=detail), "p_adjusted", scales * math.comb(len(self.study.agents), 2))
+        if name in _GIVEN:
+            found.given(_GIVEN[name])
+        if name != "judges.contrast":
+            found.compare(f"clusters of the {_about(item)}", detail.get("clusters"), item.n)
+        elif item.value is None:
+            return item
+        # The test with the standard error and degrees of freedom that are stated
+        clusters = int(detail.get("clusters", item.n))
+        test = _T(detail.get("se"), detail.get("df"), clusters // 2 if self.consecutive else clusters)
+        if name == "lofo.contrast":
+            if self.consecutive:
+                test = test if test.df is None else replace(test, df=float(detail.get("effective", 0.0)) - 1)
+                found.given("standard errors of contrasts without each judge family, for clusters in time order, are")
+            elif item.n < FEWEST_CLUSTERS:
+                test = _T(None, None, item.n)
+            else:
+                test = _moderated(detail, float(detail["variance"]), item.n)
+            item = replace(item, detail=detail | self._compared(item, test, item.value))
+            found.given("variances without each judge family, and p-values adjusted over all pairs without it, are")
+            scales = 1 if item.labels["dimension"] == AGGREGATE else len(self.study.dimensions)
+            return self._adjusted(item, "p_adjusted", scales * math.comb(len(self.study.agents), 2))
+        gap, slope = float(detail.get("gap", 0.0)), float(detail.get("slope", 0.0))
+        # Where each agent always writes the same length, it cannot be told from the agent, and p is 1.
+        same_length = name == "length.contrast" and abs(slope) <= TOLERANCE and abs(gap) >= SHORTEST - TOLERANCE
+        detail |= self._compared(item, test, item.value, tested=not (same_length and detail["p"] >= 1))
+        if name == "recusal.contrast":
+            return self._interval(replace(item, detail=detail), test)
+        if "slopes" in detail:
+            found.given("words about style are")
+        elif name == "length.contrast":
+            value, p, raw, word = item.value or 0.0, float(detail["p"]), float(detail.get("raw", -1.0)), "may be length"
+            if raw >= 0:
+                equal = {"estimate": item.value, "p_up": p / 2 if value > 0 else 1 - p / 2}
+                explained = {"estimate": slope, "p": float(detail.get("slope_p", 1.0))}
+                word = length_rule({"estimate": raw}, equal, explained, gap, alpha=self.rules.alpha)
+            detail["word"] = found.compare(f"word for the {_about(item)}", detail.get("word"), word)
+        return replace(item, detail=detail)
 
     def _adjusted(self, item: Measurement, name: str, tests: int) -> Measurement:
         """An adjusted p-value lies between the p-value and as many times as there are tests."""
         p, stated = float(item.detail["p"]), item.detail.get(name)
         bounded = min(max(p if stated is None else stated, p), min(1.0, tests * p))
-        again = self.found.compare(f"adjusted p of the {about(item)}", stated, bounded)
+        again = self.found.compare(f"adjusted p of the {_about(item)}", stated, bounded)
         return replace(item, detail={**item.detail, name: again})
-
-    def _stated(self, item: Measurement) -> _T:
-        """The test with the standard error and degrees of freedom that are stated."""
-        clusters = int(item.detail.get("clusters", item.n))
-        return _T(item.detail.get("se"), item.detail.get("df"), clusters // 2 if self.consecutive else clusters)
-
-    def _recusal(self, item: Measurement) -> Measurement:
-        self.found.given("contrasts with judges standing aside, and their standard errors, are")
-        self.found.compare(f"clusters of the {about(item)}", item.detail.get("clusters"), item.n)
-        test = self._stated(item)
-        return self._interval(replace(item, detail=dict(item.detail) | self._compared(item, test, item.value)), test)
-
-    def _length(self, item: Measurement) -> Measurement:
-        found, test, detail = self.found, self._stated(item), dict(item.detail)
-        found.given("contrasts at equal length, their standard errors, and lengths with their slopes are")
-        found.compare(f"clusters of the {about(item)}", detail.get("clusters"), item.n)
-        gap, slope = float(detail.get("gap", 0.0)), float(detail.get("slope", 0.0))
-        # Where each agent always writes the same length, it cannot be told from the agent, and p is 1.
-        same_length = abs(slope) <= TOLERANCE and abs(gap) >= SHORTEST - TOLERANCE and detail["p"] >= 1
-        detail |= self._compared(item, test, item.value, tested=not same_length)
-        if "slopes" in detail:
-            found.given("words about style are")
-            return replace(item, detail=detail)
-        value, p, raw, word = item.value or 0.0, float(detail["p"]), float(detail.get("raw", -1.0)), "may be length"
-        if raw >= 0:
-            word = length_rule(
-                {"estimate": raw},
-                {"estimate": item.value, "p_up": p / 2 if value > 0 else 1 - p / 2},
-                {"estimate": slope, "p": float(detail.get("slope_p", 1.0))},
-                gap,
-                alpha=self.rules.alpha,
-            )
-        detail["word"] = found.compare(f"word for the {about(item)}", item.detail.get("word"), word)
-        return replace(item, detail=detail)
-
-    def _judges(self, item: Measurement) -> Measurement:
-        self.found.given("contrasts over other judges, their standard errors and intervals are")
-        if item.value is None:
-            return item
-        return replace(item, detail=dict(item.detail) | self._compared(item, self._stated(item), item.value))
-
-    def _distinct(self, item: Measurement) -> Measurement:
-        self.found.given("whether judges tell dimensions from the overall impression is")
-        if "p" not in item.detail or "p_holm" not in item.detail:
-            return item
-        return self._adjusted(item, "p_holm", len(self.study.dimensions))
 
     # What is no contrast of two agents.
 
     def _one_sample(self, item: Measurement) -> Measurement:
         """A probe or the gate of a control cell: a mean over clusters on cluster t, one-sided where it has to fall."""
-        sums, what, found = item.detail.get("cluster_sums"), about(item), self.found
+        sums, what, found = item.detail.get("cluster_sums"), _about(item), self.found
         if not sums or item.value is None:
             if item.value is not None:
                 found.given(f"the {what} has no cluster sums and is")
@@ -375,87 +470,64 @@ class Recomputation:
             p = found.compare(f"p of the {what}", item.detail["p"], p)
         n = found.compare(f"n of the {what}", item.n, int(counts.sum()))
         value = found.compare(what, item.value, float(tested.difference[0]))
-        low, high = (None if math.isnan(end[0]) else float(end[0]) for end in (tested.low, tested.high))
-        item = found.interval(item, low, high)
+        item = self._ends(item, *(None if math.isnan(end[0]) else float(end[0]) for end in (tested.low, tested.high)))
         return replace(_with_value(item, value), n=n, detail={**item.detail, "p": p})
 
-    def _share(self, item: Measurement) -> Measurement:
-        below = item.detail.get("below")
-        if below is None or item.value is None or not item.n:
-            self.found.given(f"the {about(item)} is")
-            return item
-        self.found.compare(f"tokens of the {about(item)}", item.detail.get("tokens"), self.rules.cells.terse_tokens)
-        return replace(item, value=self.found.compare(about(item), item.value, below / item.n))
-
-    def _families(self, item: Measurement) -> Measurement:
-        own = item.detail.get("own", {})
-        self.found.compare("number of judges", item.n, len(own))
-        if "judges" not in item.detail.get("unknown", ""):
-            families = {self.study.judges.get(judge) for judge in own}
-            self.found.compare(about(item), item.value, float(len(families)))
-        self.found.given("which judges share a family with which agents, and whether grades are missing, is")
+    def _counted(self, item: Measurement) -> Measurement:
+        """Shares, counts and what follows from them."""
+        name, detail, found, what = item.name, item.detail, self.found, _about(item)
+        if name in _GIVEN:
+            found.given(_GIVEN[name])
+        if name == "dimension.distinct":
+            known = "p" in detail and "p_holm" in detail
+            return self._adjusted(item, "p_holm", len(self.study.dimensions)) if known else item
+        if name == "terse.share":
+            if (below := detail.get("below")) is None or item.value is None or not item.n:
+                found.given(f"the {what} is")
+                return item
+            found.compare(f"tokens of the {what}", detail.get("tokens"), self.rules.cells.terse_tokens)
+            return replace(item, value=found.compare(what, item.value, below / item.n))
+        if name == "panel.families":
+            own = detail.get("own", {})
+            found.compare("number of judges", item.n, len(own))
+            if "judges" not in detail.get("unknown", ""):
+                families = {self.study.judges.get(judge) for judge in own}
+                found.compare(what, item.value, float(len(families)))
+            found.given("which judges share a family with which agents, and whether grades are missing, is")
+        if name == "order.autocorrelation":
+            lags, flag = detail.get("lags") or [None], detail.get("flag")
+            found.compare(what, item.value, lags[0])
+            flagged = bool(lags[0] is not None and flag is not None and lags[0] > flag)
+            found.compare(f"flag of the {what}", detail.get("flagged"), flagged)
+            found.given("the dependence of clusters that follow each other is")
+            return replace(item, detail={**detail, "flagged": flagged})
+        if name == "cell.agreement":
+            beside = "over a control cell and the honest records, and what each judge family sees, is"
+            found.given(f"{coefficient_words(item)} {beside}")
+            if item.value is not None and (by_family := detail.get("p")):
+                alpha = self.rules.cells.alpha if item.labels["cell"] in FALLING else self.rules.cell_alpha
+                every = all(p <= alpha + TOLERANCE for p in by_family.values())
+                found.compare(f"whether every judge family shows the {what}", detail.get("unanimous"), every)
+                return replace(item, detail={**detail, "unanimous": every})
+        if name == "datasheet.gate" and item.value is not None:
+            failed = float(len(detail.get("failed", [])))
+            found.compare(f"limits that {item.labels['judge']} fails", item.value, failed)
+        if name == "human.sample" and item.value is not None:
+            share = detail["graded"] / detail["drawn"] if detail["drawn"] else None
+            return _with_value(item, found.compare(f"share of the drawn cycles that {what} has", item.value, share))
+        if name == "human.agreement" and ((kappas := self._pairs(item)) or item.value is not None):
+            several = [kappa for kappa in kappas.values() if kappa is not None]
+            value = float(np.mean(several)) if several and len(several) == len(kappas) else None
+            return _with_value(item, found.compare(what, item.value, value))
         return item
-
-    def _autocorrelation(self, item: Measurement) -> Measurement:
-        lags, flag = item.detail.get("lags") or [None], item.detail.get("flag")
-        self.found.compare(about(item), item.value, lags[0])
-        flagged = bool(lags[0] is not None and flag is not None and lags[0] > flag)
-        self.found.compare(f"flag of the {about(item)}", item.detail.get("flagged"), flagged)
-        self.found.given("the dependence of clusters that follow each other is")
-        return replace(item, detail={**item.detail, "flagged": flagged})
-
-    def _cell_agreement(self, item: Measurement) -> Measurement:
-        self.found.given(
-            f"{coefficient_words(item)} over a control cell and the honest records, and what each judge family sees, is"
-        )
-        by_family = item.detail.get("p")
-        if item.value is None or not by_family:
-            return item
-        alpha = self.rules.cells.alpha if item.labels["cell"] in FALLING else self.rules.cell_alpha
-        every = all(p <= alpha + TOLERANCE for p in by_family.values())
-        what = f"whether every judge family shows the {about(item)}"
-        self.found.compare(what, item.detail.get("unanimous"), every)
-        return replace(item, detail={**item.detail, "unanimous": every})
-
-    def _judge_limits(self, item: Measurement) -> Measurement:
-        if item.value is not None:
-            failed = float(len(item.detail.get("failed", [])))
-            self.found.compare(f"limits that {item.labels['judge']} fails", item.value, failed)
-        return item
-
-    # What people gave.
-
-    def _drawn(self, item: Measurement) -> Measurement:
-        """The share of the drawn cycles that was graded; the draw itself lies with the run."""
-        self.found.given(
-            "the draw of the cycles that people graded, and the p-values of the other claims put to them, are"
-        )
-        if item.value is None:
-            return item
-        share = item.detail["graded"] / item.detail["drawn"] if item.detail["drawn"] else None
-        return _with_value(
-            item, self.found.compare(f"share of the drawn cycles that {about(item)} has", item.value, share)
-        )
-
-    def _graders(self, item: Measurement) -> Measurement:
-        """Agreement of the graders from their tables."""
-        kappas = self._pairs(item)
-        if not kappas and item.value is None:
-            return item
-        known = [kappa for kappa in kappas.values() if kappa is not None]
-        value = float(np.mean(known)) if known and len(known) == len(kappas) else None
-        return _with_value(item, self.found.compare(about(item), item.value, value))
 
     def _people(self, item: Measurement) -> Measurement:
         """What people see of a pair, from the labelled records and the judges' sums on the other cycles."""
-        found, what = self.found, about(item)
-        labels = next((measurement for measurement in self.measurements if measurement.name == "human.labels"
-                       and measurement.labels["dimension"] == item.labels["dimension"]), None)  # fmt: skip
+        found, what, detail = self.found, _about(item), self.labels.get(item.labels["dimension"])
         rest: Mapping[str, tuple[int, float, float]] = item.detail.get("rest") or {}
-        if labels is None or sum(n for n, _, _ in rest.values()) > _MOST_CYCLES:
+        if detail is None or sum(n for n, _, _ in rest.values()) > _MOST_CYCLES:
             found.given(f"the {what} is")
             return item
-        detail = labels.detail
         agents: list[str] = detail["agents"]
         clusters: list[str] = [*detail["of"], *(name for name, (n, _, _) in rest.items() for _ in range(n))]
         order = sorted(range(len(clusters)), key=lambda k: natural(clusters[k]))
@@ -482,13 +554,16 @@ class Recomputation:
             found.given("numbers of labelled cycles needed are")
         value = found.compare(what, item.value, again.estimate)
         item = replace(item, value=value, detail={**item.detail, "p": p, "judges": judges})
-        return found.interval(item, again.low, again.high)
+        return self._ends(item, again.low, again.high)
 
     # What several measurements have to agree on.
 
     def cells(self, items: list[Measurement]) -> list[Measurement]:
-        """Holm over the control cells, with all judges and without each family, then each outcome by its rule."""
-        families: dict[str | None, list[Measurement]] = {}
+        """Holm over the control cells, with all judges and without each family, then each outcome by its rule.
+
+        A halo that is not triggered is the gate number minus the number without the composer's family.
+        """
+        found, limits, families = self.found, self.rules.cells, dict[str | None, list[Measurement]]()
         for item in items:
             if item.name in ("cell.gate", "cell.drop"):
                 families.setdefault(item.labels.get("dropped"), []).append(item)
@@ -498,39 +573,36 @@ class Recomputation:
             stated = [None if member.value is None else member.detail.get("p") for member in members]
             p = [1.0 if one is None else float(one) for one in stated]
             adjusted |= dict(zip([item.id for item in members], holm(p).tolist(), strict=True))
-        return [self._cell(item, adjusted.get(item.id, 1.0)) for item in items]
-
-    def _cell(self, item: Measurement, p_holm: float) -> Measurement:
-        limits, p = self.rules.cells, item.detail.get("p")
-        if item.name == "cell.halo" and item.value is not None and item.detail.get("family") is not None:
-            triggered = abs(item.value) >= limits.halo - TOLERANCE
-            stated = bool(item.detail.get("triggered"))
-            self.found.compare(f"whether the {about(item)} is triggered", stated, triggered)
-            return replace(item, detail={**item.detail, "triggered": triggered})
-        if item.name not in ("cell.gate", "cell.drop") or item.value is None or p is None:
-            return item
-        p_holm = self.found.compare(f"p of the {about(item)} after Holm", item.detail.get("p_holm"), p_holm)
-        outcome = cell_outcome(
-            item.labels["cell"], item.value, float(p), p_holm, flat=item.low is None, cells=limits,
-            alpha=self.rules.cell_alpha,
-        )  # fmt: skip
-        self.found.compare(f"outcome of the {about(item)}", str(item.detail.get("outcome")), outcome)
-        return replace(item, detail={**item.detail, "p_holm": p_holm, "outcome": outcome})
-
-    def halos(self, items: list[Measurement]) -> None:
-        """A halo that is not triggered is the gate number minus the number without the composer's family."""
-        by_id = {item.id: item for item in items}
-        for halo in items:
+        again = []
+        for item in items:
+            tested, what = item.detail.get("p"), _about(item)
+            if item.name == "cell.halo" and item.value is not None and item.detail.get("family") is not None:
+                triggered = abs(item.value) >= limits.halo - TOLERANCE
+                found.compare(f"whether the {what} is triggered", bool(item.detail.get("triggered")), triggered)
+                item = replace(item, detail={**item.detail, "triggered": triggered})
+            elif item.name in ("cell.gate", "cell.drop") and item.value is not None and tested is not None:
+                p_holm = adjusted.get(item.id, 1.0)
+                p_holm = found.compare(f"p of the {what} after Holm", item.detail.get("p_holm"), p_holm)
+                flat, alpha = item.low is None, self.rules.cell_alpha
+                outcome = cell_outcome(
+                    item.labels["cell"], item.value, float(tested), p_holm, flat=flat, cells=limits, alpha=alpha
+                )
+                found.compare(f"outcome of the {what}", str(item.detail.get("outcome")), outcome)
+                item = replace(item, detail={**item.detail, "p_holm": p_holm, "outcome": outcome})
+            again.append(item)
+        by_id = {item.id: item for item in again}
+        for halo in again:
             if halo.name != "cell.halo" or halo.value is None or halo.detail.get("triggered"):
                 continue
             cell, family = halo.labels["cell"], halo.detail.get("family")
             gate, drop = by_id.get(f"cell.gate[cell={cell}]"), by_id.get(f"cell.drop[cell={cell},dropped={family}]")
             if gate is not None:
-                self.found.compare(f"n of the {about(halo)}", halo.n, gate.n)
+                found.compare(f"n of the {_about(halo)}", halo.n, gate.n)
             if gate is not None and drop is not None and gate.value is not None and drop.value is not None:
-                self.found.compare(about(halo), halo.value, gate.value - drop.value)
+                found.compare(_about(halo), halo.value, gate.value - drop.value)
             elif family is not None:
-                self.found.given(f"the {about(halo)} is")
+                found.given(f"the {_about(halo)} is")
+        return again
 
     def drops(self, items: list[Measurement]) -> None:
         """The panel is the mean over its judges, so the numbers without each family average back to its own."""
@@ -544,10 +616,9 @@ class Recomputation:
             drop, called = _DROPS[whole.name]
             parts = {name: by_id.get(measurement_id(drop, {**whole.labels, "dropped": name})) for name in families}
             there = {family: item for family, item in parts.items() if item is not None and item.value is not None}
-            for item in there.values():
-                # Grades may be missing without one family and not with all.
-                if self.complete:
-                    found.compare(f"n of the {about(item)}", item.n, whole.detail.get("clusters", whole.n))
+            # Grades may be missing without one family and not with all.
+            for item in there.values() if self.complete else ():
+                found.compare(f"n of the {_about(item)}", item.n, whole.detail.get("clusters", whole.n))
             # The gate of cell A is no mean over judges, nor is one that leaves judges out already.
             linear = whole.name != "cell.gate" or (
                 whole.labels["cell"] not in ("cell_a", "red_team") and whole.detail.get("primary") == "panel"
@@ -560,9 +631,9 @@ class Recomputation:
             total = sum((len(judges) - sizes[family]) * (item.value or 0.0) for family, item in there.items())
             back = total / ((len(there) - 1) * len(judges))
             if abs(back - number) > _BEFORE_ROUNDING:
-                one, other = shown_apart(number, back)
-                what = f"{about(whole)}: the certificate says {one}, its numbers without each judge family give {other}"
-                found.differences[what] = None
+                one, other = _shown_apart(number, back)
+                what = f"{_about(whole)}: the certificate says {one}"
+                found.differences[f"{what}, its numbers without each judge family give {other}"] = None
 
     def _judge_families(self, items: list[Measurement]) -> dict[str, str] | None:
         """The families of the judges behind the tables, or None where they do not tell."""

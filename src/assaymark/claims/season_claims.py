@@ -8,48 +8,13 @@ from functools import cached_property
 from itertools import combinations
 from typing import Final, Literal
 
-from assaymark.claims.evidence import (
-    ABOVE_CHANCE,
-    COMPOSITE,
-    EFFICIENCY,
-    EXCESS,
-    FLAGGED,
-    INVALID,
-    KAPPA,
-    NOISE,
-    OUTCOME,
-    PROBE,
-    TOTAL,
-    SeasonGates,
-    equivalence_gap,
-    index,
-)
-from assaymark.claims.levels import (
-    Instruments,
-    Rules,
-    agreement_status,
-    direction,
-    first_claim,
-    instruments_of,
-    kind_of,
-    other_margins,
-    other_tests,
-    pair_claim,
-    within_claim,
-)
+from assaymark.claims import findings as bias
+from assaymark.claims import levels as rule
+from assaymark.claims.findings import Adversarial, Agreement, Finding
+from assaymark.claims.levels import SPAN, Instruments, Rules, SeasonGates, kind_of
 from assaymark.claims.messages import Said, Value, english, said
-from assaymark.claims.orders import Standing, orders_of
-from assaymark.claims.panel import Adversarial, Agreement, Fields, lifted, put_to_people, with_people
-from assaymark.claims.standing import (
-    Evidence,
-    Finding,
-    clusters_of,
-    evidence_of,
-    further_apart,
-    length_of,
-    other_judges_of,
-    own_family_of,
-)
+from assaymark.claims.orders import Evidence, Standing, evidence_of, further_apart, orders_of, tiers_and_ranks
+from assaymark.claims.verdicts import Fields, lifted, put_to_people, weakest, with_people
 from assaymark.metrology.contrasts import holm
 from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.human_anchor import FEWEST_LABELLED
@@ -118,14 +83,11 @@ CONSTANT = "not defined: two judges gave one band throughout"
 """Its state where nothing varies."""
 MISSING = "not defined: no period was graded by all judges"
 """Its state where no period has the grades of all."""
-RETURN = "return"
-"""What comparisons with a baseline are about."""
 
 _SHOWN: Final = 0.05  # points; less reads as 0.0
 _LARGEST_WORD: Final = 12
-_LATE: Final = ("not-preregistered", said("claim.condition.not_preregistered"))
 
-Panel = tuple[Agreement, Adversarial, Instruments, tuple[Said, ...], tuple[tuple[str, Said], ...]]
+_Panel = tuple[Agreement, Adversarial, Instruments, tuple[Said, ...], tuple[tuple[str, Said], ...]]
 """What the panel permits: two of the three statuses of every verdict that rests on grades, the judges' datasheets, and
 their reasons and conditions by key."""
 
@@ -135,24 +97,23 @@ class Season:
 
     def __init__(self, measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> None:
         self.gates, self.plan_hash = gates, plan_hash
-        self.totals = {
-            measurement.labels["agent"]: measurement for measurement in measurements if measurement.name == TOTAL
-        }
+        self.totals = {one.labels["agent"]: one for one in measurements if one.name == rule.TOTAL}
         graded = sorted(name for name, one in self.totals.items() if one.value is not None)
-        dropped = sorted(
-            {measurement.labels["dropped"] for measurement in measurements if measurement.name == "lofo.contrast"}
-        )
-        self.known = index(measurements, agents=graded, families=dropped)
+        dropped = sorted({one.labels["dropped"] for one in measurements if one.name == "lofo.contrast"})
+        self.known = rule.index(measurements, agents=graded, families=dropped)
         for pair in combinations(self.known.agents, 2):
             self.known.contrast(AGGREGATE, *pair)
-        self.excess = [one for one in self.known.named(EXCESS) if one.labels["baseline"] == gates.baseline]
+        self.excess = [one for one in self.known.named(rule.EXCESS) if one.labels["baseline"] == gates.baseline]
         # Orders and comparisons with the baseline are two families of one error rate: this is the share of orders.
         self.alpha = gates.alpha / (1 + (bool(self.excess) and len(graded) > 1))
-        self.rules = gates.of_orders(self.alpha)
-        self.kappa = next(iter(self.known.named(KAPPA)), None)
+        self.rules = Rules(
+            gates.publish, gates.halt, self.alpha, test=gates.test, margin=gates.margin, any_judges=gates.any_judges,
+            on_failure=gates.on_failure, preregistered=gates.preregistered, span=SPAN,
+        )  # fmt: skip
+        self.kappa = next(iter(self.known.named(rule.KAPPA)), None)
 
     @cached_property
-    def panel(self) -> Panel:
+    def panel(self) -> _Panel:
         """What the panel permits under the rules of the plan."""
         return self.panel_under(self.gates)
 
@@ -164,19 +125,19 @@ class Season:
             return "single" if reasons[0].key.endswith(".single") else "halt"
         return "datasheets" if instruments.failing and instruments.most == "no-claim" else ""
 
-    def unchanging(self, agents: Iterable[str]) -> tuple[str, ...]:
-        """Of some agents those whose replicates are all identical."""
-        items = (one for one in self.known.named(NOISE) if one.state == IDENTICAL and one.n_of == "replicates")
-        return tuple(sorted({item.labels["of"] for item in items}.intersection(agents)))
-
     def lacking(self, name: str, agents: Iterable[str]) -> tuple[str, ...]:
         """Of some agents those for whom a quantity was looked for and has no value."""
         empty = {one.labels["agent"] for one in self.known.named(name) if one.value is None}
         return tuple(sorted(empty.intersection(agents)))
 
-    def panel_under(self, gates: SeasonGates) -> Panel:
+    def unchanging(self, agents: Iterable[str]) -> tuple[str, ...]:
+        """Of some agents those whose replicates are all identical."""
+        items = (one for one in self.known.named(rule.NOISE) if one.state == IDENTICAL and one.n_of == "replicates")
+        return tuple(sorted({item.labels["of"] for item in items}.intersection(agents)))
+
+    def panel_under(self, gates: SeasonGates) -> _Panel:
         """What the panel permits under some rules."""
-        item, instruments = self.kappa, instruments_of(self.known.named("datasheet.gate"), gates.on_failure)
+        item, instruments = self.kappa, rule.instruments_of(self.known, gates.on_failure)
         ids = () if item is None else (item.id,)
         conditions: list[tuple[str, Said]] = []
         if item is None or item.value is None:
@@ -184,7 +145,7 @@ class Season:
             agreement, reasons = Agreement("halt", None, "", ids), [said(f"claim.reason.agreement.{undefined}")]
         else:
             gated = item.value if gates.kappa == "point" or item.low is None else item.low
-            agreed = agreement_status(gated, publish=gates.publish, halt=gates.halt)
+            agreed = rule.agreement_status(gated, publish=gates.publish, halt=gates.halt)
             agreement, cut = Agreement(agreed, gated, "", ids), gates.halt if agreed == "halt" else gates.publish
             # Three decimals where two would lift it over a cut-off that it misses.
             lifts = item.value < cut - TOLERANCE and round(item.value, 2) >= cut
@@ -207,13 +168,13 @@ class Season:
             absent = (sheet for sheet in sheets if sheet.value is None)
             reasons += [said("claim.reason.datasheets.absent", judge=one.labels["judge"]) for one in absent]
             conditions.append(("judge-limits", said("claim.condition.datasheets", judges=instruments.failing)))
-        seeing = [one for one in self.known.named(PROBE) if one.detail.get("state") == ABOVE_CHANCE]
+        seeing = [one for one in self.known.named(rule.PROBE) if one.detail.get("state") == rule.ABOVE_CHANCE]
         seeing.sort(key=lambda one: one.id)
         if seeing:
             judges = tuple(one.labels["judge"] for one in seeing)
             status = "construct-sensitive"
             conditions.append(("controls", said("claim.condition.probe", judges=judges, n=len(judges))))
-        adversarial = Adversarial(status, (), (), tuple(one.id for one in seeing))
+        adversarial = Adversarial(status, measurements=tuple(one.id for one in seeing))
         return agreement, adversarial, instruments, tuple(reasons), tuple(conditions)
 
     def fields(self, claim: Claim, evidence: Evidence, gates: SeasonGates, findings: Iterable[Finding]) -> Fields:
@@ -224,64 +185,84 @@ class Season:
 
     def variants(self, kind: str) -> Iterator[tuple[str, SeasonGates, Rules]]:
         """The other rules under which a claim is decided again."""
-        gates, rules = self.gates, self.rules
+        gates, rules, others = self.gates, self.rules, dict[str, Rules]()
         yield "kappa cut-offs 0.5 and 0.25", replace(gates, publish=0.5, halt=0.25), rules
         if self.kappa is not None and self.kappa.low is not None:
             yield "lower bound of kappa", replace(gates, kappa="lower"), rules
-        others: Mapping[str, Rules] = {}
-        if kind == "within":
-            others = other_margins(rules)
-        elif kind != "band":
-            others = other_tests(rules, self.known.measured_tests(), dimensions=False)
+        if kind != "band":
+            measured = self.known.measured_tests()
+            others = rule.other_tests(rules, measured, dimensions=False)
+            others = rule.other_margins(rules) if kind == "within" else others
         for name, other in others.items():
             yield name, gates, other
 
     def verdict(
-        self,
-        kind: SeasonClaimKind,
-        fields: Fields,
-        statement: Said,
-        withheld: Said,
-        reasons: Iterable[Said],
-        conditions: Iterable[tuple[str, Said]],
-        fragility: Mapping[str, Level],
-    ) -> SeasonVerdict:
+        self, kind: SeasonClaimKind, fields: Fields, says: Said, withheld: Said, reasons: Iterable[Said],
+        conditions: Iterable[tuple[str, Said]], fragility: Mapping[str, Level],
+    ) -> SeasonVerdict:  # fmt: skip
         """The verdict of some fields, worded in English and by key."""
-        supported, late = fields.level != "no-claim", () if fields.preregistered else (_LATE,)
+        supported, words = fields.level != "no-claim", english().render
+        late = () if fields.preregistered else (("not-preregistered", said("claim.condition.not_preregistered")),)
         told = (*reasons, *(text for _, text in late))
         kept = (*conditions, *late) if supported else ()
-        words = english().render
-        verdict = fields.verdict(
-            self.plan_hash,
-            replace(fields.claim, statement=words(statement)),
-            tuple(map(words, told)),
-            [Condition(id=name, text=words(text)) for name, text in kept],
-            fragility,
-        )
-        return SeasonVerdict(
-            kind, verdict, statement, told, tuple(text for _, text in kept), None if supported else withheld
-        )
+        worded = [Condition(id=name, text=words(text)) for name, text in kept]
+        verdict = fields.verdict(self.plan_hash, words(says), map(words, told), worded, fragility)
+        texts = tuple(text for _, text in kept)
+        return SeasonVerdict(kind, verdict, says, told, texts, None if supported else withheld)
+
+
+def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> SeasonVerdicts:
+    """Decide every claim about a season (``docs/scoring.md``, "Claims")."""
+    season = Season(measurements, gates, plan_hash)
+    orders, agents, places = _order_verdicts(season), season.known.agents, list[Place]()
+    first = [order for order in orders if order.kind == "first"]
+    rest = [order for order in orders if order.kind != "first"]
+    pairs = [order.verdict for order in orders if order.kind == "above"]
+    levels = {frozenset(one.claim.subjects): one.publication_level for one in pairs}
+    claimed = [(one.claim.subjects[0], one.claim.subjects[1]) for one in pairs if one.publication_level != "no-claim"]
+    tiers, ranks = tiers_and_ranks(agents, claimed)
+    for tier in tiers:
+        around = [levels[frozenset((one, other))] for one in tier for other in agents if other not in tier]
+        level: Level = weakest(around) if around else "no-claim"
+        if season.closed or len(agents) == 1:
+            why = season.closed or "only"
+        elif len(tier) == 1:
+            why = "ranked_outcome" if season.lacking(rule.OUTCOME, tier) else "ranked"
+        else:
+            found = orders_of(season.known, season.rules)
+            inside = [found.pair(AGGREGATE, *pair).row for pair in combinations(tier, 2)]
+            unknown = all(row.unresolved == "noise-unknown" for row in inside)
+            why = "unknown" if unknown else "tier"
+            why = why if any(row.testable for row in inside) else "periods"
+        shown, note = len(tier) == 1 and level != "no-claim", said(f"claim.why.{why}")
+        places += [Place(agent, *ranks[agent], shown, level, note) for agent in tier]
+    for agent, total in sorted(season.totals.items()):
+        if total.value is None:
+            note = said(f"claim.why.{'silent' if total.state == rule.SILENT else 'ungraded'}")
+            places.append(Place(agent, None, None, False, "no-claim", note))
+    return SeasonVerdicts((*first, *_bands(season), *_returns(season), *rest), tiers, tuple(places))
 
 
 # Rankings: first ranks, pairs, and pairs within the margin.
 
 
-def order_verdicts(season: Season) -> list[SeasonVerdict]:
+def _order_verdicts(season: Season) -> list[SeasonVerdict]:
     """First ranks by name, pairs by name, and pairs within the margin."""
     known = season.known
     agents = known.agents
     if len(agents) < 2:
         return []
-    pairs = [direction(AGGREGATE, *pair, known) for pair in combinations(agents, 2)]
-    claims = [first_claim(AGGREGATE, agent, len(agents)) for agent in agents]
-    claims += [pair_claim(AGGREGATE, *pair) for pair in pairs]
-    claims += [within_claim(*pair, season.gates.margin) for pair in pairs]
+    pairs = [rule.direction(AGGREGATE, *pair, known) for pair in combinations(agents, 2)]
+    claims = [rule.first_claim(AGGREGATE, agent, len(agents)) for agent in agents]
+    claims += [rule.pair_claim(AGGREGATE, *pair) for pair in pairs]
+    claims += [rule.within_claim(*pair, season.gates.margin) for pair in pairs]
     if known.named("human.contrast"):
         put_to_people((_judged(season, one, season.gates, season.rules) for one in claims), known)
     found, judges = [], known.get("panel.families")
     count = said(f"claim.count.{len(agents)}") if len(agents) <= _LARGEST_WORD else len(agents)
-    alike = season.lacking(OUTCOME, agents) == agents
+    alike = season.lacking(rule.OUTCOME, agents) == agents
     for claim in claims:
+        form: SeasonClaimKind
         kind = kind_of(claim)
         fields = with_people(_judged(season, claim, season.gates, season.rules), known, season.rules)
         names = one, *other = tuple(sorted(claim.subjects))
@@ -289,17 +270,17 @@ def order_verdicts(season: Season) -> list[SeasonVerdict]:
         ours = judges is not None and judges.n and fields.state("other_judges") != "yes"
         scope: Said | str = said("claim.scope", n=judges.n) if ours and judges is not None else ""
         if kind == "first":
-            statement = said("claim.says.first", agent=one, count=count, scope=scope)
+            form, says = "first", said("claim.says.first", agent=one, count=count, scope=scope)
             withheld = said("claim.withheld.first", agent=one)
         elif kind == "pair":
             high, low = claim.subjects
-            statement = said("claim.says.above", high=high, low=low, scope=scope)
+            form, says = "above", said("claim.says.above", high=high, low=low, scope=scope)
             withheld = said("claim.withheld.order", agents=names)
         else:
             gap: Said | str = ""
-            if fields.level != "no-claim" and (ends := equivalence_gap(known.contrast(AGGREGATE, *names).measurement)):
+            if fields.level != "no-claim" and (ends := rule.equivalence_gap(known.contrast(AGGREGATE, *names))):
                 gap = said("claim.says.within_gap", **dict(zip(("value", "level", "low", "high"), ends, strict=True)))
-            statement = said("claim.says.within", one=one, two=other[0], margin=season.gates.margin, gap=gap)
+            form, says = "within", said("claim.says.within", one=one, two=other[0], margin=season.gates.margin, gap=gap)
             withheld = said("claim.withheld.within", agents=names)
         own = [_evidence_said(season, claim, fields), *_bias_reasons(fields)]
         if alike:
@@ -312,12 +293,8 @@ def order_verdicts(season: Season) -> list[SeasonVerdict]:
             name: with_people(_judged(season, claim, gates, rules), known, rules).level
             for name, gates, rules in season.variants(kind)
         }
-        found.append(
-            season.verdict(
-                "above" if kind == "pair" else kind,  # type: ignore[arg-type]  # orders are of three kinds
-                fields, statement, withheld, (*shared, *own) if gate_first else (*own, *shared), conditions, fragility,
-            )
-        )  # fmt: skip
+        reasons = (*shared, *own) if gate_first else (*own, *shared)
+        found.append(season.verdict(form, fields, says, withheld, reasons, conditions, fragility))
     return found
 
 
@@ -326,26 +303,26 @@ def _judged(season: Season, claim: Claim, gates: SeasonGates, rules: Rules) -> F
     known = season.known
     evidence = evidence_of(claim, known, rules)
     names = tuple(sorted(evidence.compared.union(claim.subjects)))
-    findings = [own_family_of(claim, evidence, known, rules), length_of(claim, evidence, known, rules)]
+    findings = [bias.own_family_of(claim, evidence, known, rules), bias.length_of(claim, evidence, known, rules)]
     if claim.asserts_order:
-        findings.append(other_judges_of(claim, evidence, known, rules))
+        findings.append(bias.other_judges_of(claim, evidence, known, rules))
         # Agents whose totals are made of other parts than those they are compared with, or whose noise was not seen.
-        for key, name in (("outcome", OUTCOME), ("timing", EFFICIENCY)):
+        for key, name in (("outcome", rule.OUTCOME), ("timing", rule.EFFICIENCY)):
             lacking = season.lacking(name, names)
             if lacking and len(lacking) < len(names):
                 findings.append(_reserve("different-totals", said(f"claim.condition.{key}", agents=lacking)))
-        if part := season.lacking(COMPOSITE, names):
+        if part := season.lacking(rule.COMPOSITE, names):
             findings.append(_reserve("missing-replies", said("claim.condition.part", agents=part)))
         if same := season.unchanging(names):
             findings.append(_reserve("noise", said("claim.condition.identical", agents=same)))
         findings += _missing_replies(season, gates)
-    findings += [*clusters_of(claim, evidence, known), *_flagged_texts(season, names)]
+    findings += [*bias.clusters_of(claim, evidence, known), *_flagged_texts(season, names)]
     return season.fields(claim, evidence, gates, findings)
 
 
 def _missing_replies(season: Season, gates: SeasonGates) -> Iterator[Finding]:
     """Judges that were left out because too much is missing, and what the others lack, and of whom more than others."""
-    items = {one.labels["judge"]: one.detail for one in season.known.named(INVALID) if one.detail.get("lacking")}
+    items = {one.labels["judge"]: one.detail for one in season.known.named(rule.INVALID) if one.detail.get("lacking")}
     if gone := tuple(judge for judge, detail in items.items() if detail["left_out"]):
         yield _reserve("missing-replies", said("claim.condition.left_out", judges=gone))
     for judge, detail in items.items():
@@ -362,7 +339,7 @@ def _missing_replies(season: Season, gates: SeasonGates) -> Iterator[Finding]:
 
 def _flagged_texts(season: Season, agents: Iterable[str]) -> Iterator[Finding]:
     """Texts of the agents compared that address the judge: said with a claim, and no limit of its level."""
-    items = {one.labels["agent"]: one for one in season.known.named(FLAGGED) if one.value}
+    items = {one.labels["agent"]: one for one in season.known.named(rule.FLAGGED) if one.value}
     for agent in sorted(items.keys() & {*agents}):
         item = items[agent]
         text = said("claim.condition.flagged", agent=agent, n=int(item.detail["count"]), of=item.n)
@@ -371,7 +348,7 @@ def _flagged_texts(season: Season, agents: Iterable[str]) -> Iterator[Finding]:
 
 def _noted(name: str, text: Said, *ids: str) -> Finding:
     """A condition that limits no level."""
-    return Finding("score", name, None, (), (), ids, {"said": (name, text)})
+    return Finding("score", name, None, (), ids, values={"said": (name, text)})
 
 
 def _reserve(name: str, text: Said) -> Finding:
@@ -393,40 +370,39 @@ def _ends(item: Measurement, key: str) -> Said | str:
 
 def _evidence_said(season: Season, claim: Claim, fields: Fields) -> Said:
     """Why a claim has evidence, or what it lacks first."""
-    evidence, kind, families = fields.evidence, kind_of(claim), season.known.families
-    needed = season.alpha
-    if not families:
+    known, evidence, kind, needed = season.known, fields.evidence, kind_of(claim), season.alpha
+    if not known.families:
         return said("claim.reason.one_family")
+    level = orders_of(known, season.rules).level(AGGREGATE)  # what adjusted p-values of totals are compared with
     if kind == "first":
         agent = claim.subjects[0]
-        others = [(pair, pair.row.low if pair.row.high == agent else pair.row.high) for pair in evidence.pairs]
-        if untested := tuple(sorted(other for pair, other in others if not pair.row.testable)):
+        if untested := tuple(sorted(pair.other(agent) for pair in evidence.pairs if not pair.row.testable)):
             return said("claim.reason.untested_first", agent=agent, agents=untested)
-        led = [pair for pair, _ in others if pair.row.high == agent and not pair.row.unresolved]
+        led = [pair for pair in evidence.pairs if pair.row.high == agent and not pair.row.unresolved]
         published = all(pair.published & {"plain", "gated"} for pair in led)
-        if not evidence.published or len(led) < len(others) or not published:
+        if not evidence.published or len(led) < len(evidence.pairs) or not published:
             return said("claim.reason.no_lead")
-        for pair, other in others:
+        for pair in evidence.pairs:
             if pair.stability.state != "stable":
-                return said("claim.reason.against", other=other, why=_dropped_said(pair))
-        worst, needed = max(pair.plain for pair in evidence.pairs), _level(season)
-        return said("claim.reason.lead", n=len(others), p=_p(worst), needed=needed)
+                return said("claim.reason.against", other=pair.other(agent), why=_dropped_said(pair))
+        worst = max(pair.plain for pair in evidence.pairs)
+        return said("claim.reason.lead", n=len(evidence.pairs), p=_p(worst), needed=level)
     (pair,) = evidence.pairs
     if kind == "within" and pair.row.testable:
         state = "open" if not pair.within else "lost" if evidence.status != "stable" else "shown"
-        lost = tuple(further_apart(pair, AGGREGATE, season.known, season.rules))
+        lost = tuple(further_apart(pair, AGGREGATE, known, season.rules))
         return said(f"claim.reason.within.{state}", margin=season.gates.margin, families=lost, n=len(lost),
                     p=_p(pair.p_within), needed=needed)  # fmt: skip
-    item, row = season.known.contrast(AGGREGATE, pair.row.high, pair.row.low).measurement, pair.row
+    item, row = known.contrast(AGGREGATE, pair.row.high, pair.row.low), pair.row
     one, two = sorted((row.high, row.low))
     floor = float(item.detail.get("noise_floor") or 0.0)
     if not row.testable:
-        fewest = FEWEST_CLUSTERS if season.known.consecutive is False else FEWEST_CONSECUTIVE
+        fewest = FEWEST_CLUSTERS if known.consecutive is False else FEWEST_CONSECUTIVE
         periods = int(item.detail.get("clusters", 0))
         return said("claim.reason.untested", one=one, two=two, n=periods, needed=fewest)
     if row.unresolved:
         return said(f"claim.reason.{row.unresolved.replace('-', '_')}", one=one, two=two, floor=floor)
-    numbers: dict[str, Value] = {"p": _p(pair.plain), "needed": _level(season)}
+    numbers: dict[str, Value] = {"p": _p(pair.plain), "needed": level}
     if not pair.published & {"plain", "gated"}:
         return said("claim.reason.unresolved", **numbers)
     if pair.stability.state != "stable":
@@ -436,11 +412,6 @@ def _evidence_said(season: Season, claim: Claim, fields: Fields) -> Said:
     periods, gap = int(item.detail["clusters"]), float(item.detail.get("totals_gap", 0.0))
     return said("claim.reason.supported", periods=periods, value=item.value or 0.0, ends=_ends(item, "points"), gap=gap,
                 floor=floor, **numbers)  # fmt: skip
-
-
-def _level(season: Season) -> float:
-    """What adjusted p-values of totals are compared with."""
-    return orders_of(season.known, season.rules).level(AGGREGATE)
 
 
 def _dropped_said(pair: Standing) -> Said:
@@ -481,13 +452,13 @@ def _people_said(one: Finding) -> Said:
     if len(known["seen"]) == 1:
         (item,) = known["seen"]
         gap = said("claim.condition.people.gap", value=item.value or 0.0, ends=_ends(item, "points"))
-    agreed, tail = known["agreed"], ""
+    agreed = known["agreed"]
     weak = "unmeasured" if agreed is None else "weak"
     lacks = said(f"claim.condition.people.{weak}", kappa=agreed or 0.0, needed=known["publish"])
-    more_values: dict[str, Value] = {"gap": gap, "periods": labelled, "tail": tail if known["lifts"] else lacks}
+    values: dict[str, Value] = {"gap": gap, "periods": labelled, "tail": "" if known["lifts"] else lacks}
     if known["anyone"]:
-        return said("claim.condition.people.anyone", **more_values)
-    return said("claim.condition.people.confirms", n=n, **more_values)
+        return said("claim.condition.people.anyone", **values)
+    return said("claim.condition.people.confirms", n=n, **values)
 
 
 def _conditions(season: Season, fields: Fields) -> Iterator[tuple[str, Said]]:
@@ -543,9 +514,8 @@ def _length_said(one: Finding, fields: Fields, *, sized: bool) -> Said:
 # Bands of totals, and returns against a baseline.
 
 
-def band_verdicts(season: Season) -> list[SeasonVerdict]:
+def _bands(season: Season) -> Iterator[SeasonVerdict]:
     """For every graded agent whether its band may be named."""
-    found = []
     for agent in season.known.agents:
         item = season.totals[agent]
         detail, judges = item.detail, int(item.detail["judges"])
@@ -562,8 +532,8 @@ def band_verdicts(season: Season) -> list[SeasonVerdict]:
         else:
             reason = said("claim.reason.band.contested", lowest=lowest, highest=highest, **numbers)
         count = said(f"claim.count.{judges}") if judges <= _LARGEST_WORD else judges
-        by = said("claim.judges.one" if judges == 1 else "claim.judges.both") if judges < 3 else (
-            said("claim.judges.all", count=count))  # fmt: skip
+        by = said("claim.judges.all", count=count)
+        by = by if judges > 2 else said("claim.judges.one" if judges == 1 else "claim.judges.both")
         evidence = Evidence("stable" if agreed else "judge-dependent", "", (item.id,))
         claim = _claim("band", (agent,), {}, AGGREGATE)
         # Noise that reaches a boundary or is unknown, and judges that gave no grade.
@@ -573,45 +543,32 @@ def band_verdicts(season: Season) -> list[SeasonVerdict]:
         elif reach >= numbers["margin"]:
             text = said("claim.condition.band_noise", reach=reach, margin=numbers["margin"])
             findings.append(_reserve("noise", text))
-        if part := season.lacking(COMPOSITE, [agent]):
+        if part := season.lacking(rule.COMPOSITE, [agent]):
             findings.append(_reserve("missing-replies", said("claim.condition.part", agents=part)))
-        levels: dict[str, Level] = {}
-        every = [("", season.gates, season.rules), *season.variants("band")]
-        for name, gates, _ in every[::-1]:
+        every: dict[str, Fields] = {}
+        for name, gates, _ in (("", season.gates, season.rules), *season.variants("band")):
             late = [*_missing_replies(season, gates), *_flagged_texts(season, [agent])]
-            fields = season.fields(claim, evidence, gates, [*findings, *late])
-            levels[name] = fields.level
+            every[name] = season.fields(claim, evidence, gates, [*findings, *late])
+        fields = every.pop("")
         *_, shared, narrow = season.panel
         own = (reason,) if judges > 1 else ()
-        conditions = [
-            *(narrow if fields.level == "qualified" else ()),
-            *(finding.values["said"] for finding in fields.findings),
-        ]
+        conditions = list(narrow) if fields.level == "qualified" else []
+        conditions += [finding.values["said"] for finding in fields.findings]
         reasons = (*shared, *own) if season.closed and agreed else (*own, *shared)
-        found.append(
-            season.verdict(
-                "band", fields, said("claim.says.band", agent=agent, band=band, judges=by),
-                said("claim.withheld.band", agent=agent), reasons, conditions,
-                {name: levels[name] for name, _, _ in every[1:]},
-            )
-        )  # fmt: skip
-    return found
+        says = said("claim.says.band", agent=agent, band=band, judges=by)
+        fragility = {name: other.level for name, other in every.items()}
+        withheld = said("claim.withheld.band", agent=agent)
+        yield season.verdict("band", fields, says, withheld, reasons, conditions, fragility)
 
 
 def _claim(kind: SeasonClaimKind, subjects: tuple[str, ...], labels: Mapping[str, str], dimension: str) -> Claim:
     """A claim that only seasons make; its verdict words it."""
-    beats = kind == "beats"
-    return Claim(
-        id=measurement_id(f"season.{kind}", {"agents": "+".join(subjects), **labels}),
-        scope="benchmark" if beats else "aggregate-ranking",
-        statement="",
-        subjects=subjects,
-        dimension=dimension,
-        asserts_order=beats,
-    )
+    beats, name = kind == "beats", measurement_id(f"season.{kind}", {"agents": "+".join(subjects), **labels})
+    scope: Literal["benchmark", "aggregate-ranking"] = "benchmark" if beats else "aggregate-ranking"
+    return Claim(id=name, scope=scope, statement="", subjects=subjects, dimension=dimension, asserts_order=beats)
 
 
-def return_verdicts(season: Season) -> list[SeasonVerdict]:
+def _returns(season: Season) -> list[SeasonVerdict]:
     """Which agents earned more than the baseline; all others together in one verdict."""
     gates, alpha = season.gates, season.alpha
     items = sorted(season.excess, key=lambda one: one.id)
@@ -634,7 +591,7 @@ def return_verdicts(season: Season) -> list[SeasonVerdict]:
     ) -> SeasonVerdict:
         # Rests on no grade; without a finding it is not supported.
         ids = tuple(one.id for one in rests)
-        claim = _claim("beats", tuple(one.labels["agent"] for one in rests), {"baseline": gates.baseline}, RETURN)
+        claim = _claim("beats", tuple(one.labels["agent"] for one in rests), {"baseline": gates.baseline}, "return")
         evidence = Evidence("stable" if findings else "tie-class", "", ids)
         fields = Fields.unjudged(claim, evidence, findings, gates.preregistered)
         # The level of "one of these earned more" under other rules; it is never a headline.
@@ -642,10 +599,10 @@ def return_verdicts(season: Season) -> list[SeasonVerdict]:
             name: "qualified" if any(above.get(one, 2.0) <= other for one in ids) else "no-claim"
             for name, other in others.items()
         }
-        statement = said(f"claim.says.{form}", baseline=baseline, **who)
-        withheld = statement if who else said(f"claim.withheld.{form}", baseline=baseline)
+        says = said(f"claim.says.{form}", baseline=baseline, **who)
+        withheld = says if who else said(f"claim.withheld.{form}", baseline=baseline)
         conditions = [finding.values["said"] for finding in findings]
-        return season.verdict("beats", fields, statement, withheld, (reason,), conditions, fragility)
+        return season.verdict("beats", fields, says, withheld, (reason,), conditions, fragility)
 
     found = []
     for item in (one for one in items if one.id in cleared):

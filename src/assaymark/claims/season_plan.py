@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from assaymark.claims.standing import FEW_CONSECUTIVE
+from assaymark.claims.findings import FEW_CONSECUTIVE
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season.plans import DEFAULT_SCORING, EfficiencyScale, ScoringPlan, load_scoring, scoring_names
 from assaymark.judging.season.record import BUDGET, LEAST_BUDGET
@@ -212,22 +212,19 @@ class Season(Frozen):
             return self  # what somebody else told them need not be known
         if bool(self.prompt.strip()) == bool(self.strategies):
             raise ValueError("agents are told either one prompt or a strategy each; give one of the two")
-        told = [agent.name for agent in self.agents]
-        if self.strategies and set(self.strategies) != set(told):
-            raise ValueError(
-                f"strategies: one for each agent and no other (agents: {', '.join(sorted(told))}; got "
-                f"{', '.join(sorted(self.strategies))})"
-            )
+        names, given = sorted(agent.name for agent in self.agents), sorted(self.strategies)
+        if given and given != names:
+            why = f"agents: {', '.join(names)}; got {', '.join(given)}"
+            raise ValueError(f"strategies: one for each agent and no other ({why})")
         return self
 
     @model_validator(mode="before")
     @classmethod
     def _alpha_given_once(cls, raw: Any) -> Any:
-        judging, inference = (
-            (raw.get(name, {}) for name in ("judging", "inference")) if isinstance(raw, dict) else ({}, {})
-        )
-        if not (isinstance(judging, dict) and isinstance(inference, dict)):
+        given = [raw.get(name, {}) for name in ("judging", "inference")] if isinstance(raw, dict) else []
+        if not given or not all(isinstance(one, dict) for one in given):
             return raw
+        judging, inference = given
         if "alpha" in judging:
             return {**raw, "inference": {"alpha": judging["alpha"], **inference}}
         return {**raw, "judging": {**judging, "alpha": inference["alpha"]}} if "alpha" in inference else raw
@@ -290,16 +287,8 @@ def season_hash(season: Season, texts: Mapping[str, str], inputs: Mapping[str, s
 
 
 FOLLOWS: Final = (
-    "universe",
-    "capital",
-    "currency",
-    "calendar",
-    "rules",
-    "bars",
-    "news_days",
-    "replicates",
-    "strategies",
-)
+    "universe", "capital", "currency", "calendar", "rules", "bars", "news_days", "replicates", "strategies",
+)  # fmt: skip
 """Fields of a season file that follow from the records."""
 
 _STAND_IN: Final = {

@@ -1,261 +1,198 @@
-"""A certificate checked, of a study or a season: its numbers from its tables, and its verdict from its numbers."""
+"""A certificate checked, of a study or a season: its fields, its numbers from its tables, its verdict from those."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from itertools import combinations
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 
-from assaymark.claims.certificates import KEPT, SECTIONS, Findings, Verification, about, compare_verdicts, stated_in
-from assaymark.claims.evidence import (
-    COMPOSITE,
-    EFFICIENCY,
-    EXCESS,
-    FLAGGED,
-    KAPPA,
-    NOISE,
-    OUTCOME,
-    PROBE,
-    TOTAL,
-    SeasonGates,
-    index,
-)
-from assaymark.claims.levels import cell_claim, direction, first_claim, kind_of, pair_claim, within_claim
+from assaymark.claims import levels as rule
+from assaymark.claims.certificates import FORMAT, KEPT, ORDERS, OTHER_TESTS, PLACES, SEASON, SECTIONS, about
+from assaymark.claims.findings import cell_state
+from assaymark.claims.levels import Rules, SeasonGates, Test, kind_of
 from assaymark.claims.messages import Said
 from assaymark.claims.orders import Row, row_of
-from assaymark.claims.panel import PUT, cell_state, stated_family
-from assaymark.claims.reading import SOURCE, StatedStudy, arranged, read_certificate
-from assaymark.claims.recompute import Recomputation
-from assaymark.claims.season_claims import Season, SeasonVerdict
-from assaymark.claims.verdicts import decide, decide_season
+from assaymark.claims.recompute import Findings, Recomputation, StatedStudy, Verification
+from assaymark.claims.season_claims import Season, decide_season
+from assaymark.claims.verdicts import PUT, decide
 from assaymark.errors import AssayError, InputError, Problem
 from assaymark.records import (
     AGGREGATE,
     JSON,
-    Claim,
     Measurement,
     Scope,
     Verdict,
     canonical_json,
     parse,
+    problems_of,
     record,
-    to_json,
 )
 
-SEASON: Final = "assaymark season certificate 1"
+SOURCE: Final = "certificate"
 
-_ORDERS: Final = (
-    "contrast", "lofo.contrast", "recusal.contrast", "length.contrast", "judges.contrast", "panel.families",
-    "order.autocorrelation", "datasheet.gate", *SECTIONS["people"],
-)  # fmt: skip
-_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
-    **{name: KEPT[name].parts for name in _ORDERS},
-    "contrast": (*KEPT["contrast"].parts, "totals_gap", "noise_floor", "unresolved"),
-    TOTAL: ("low", "high", "judges", "band", "state", "graded", "margin", "reach"),
-    COMPOSITE: (),
-    OUTCOME: (),
-    EFFICIENCY: (),
-    NOISE: (),
-    KAPPA: ("pairs", "tables"),
-    EXCESS: ("p", "whole"),
-    PROBE: ("state",),
-    FLAGGED: ("count",),
-}
-"""Which measurements a certificate holds, and what of their detail."""
-
-_ONLY_ABSENT: Final = (OUTCOME, EFFICIENCY)
-"""Of these it counts alone who has none."""
-
-_TABLES: Final = ("cluster_sums", "lags")
+_Probability = Annotated[float, Field(ge=0, le=1)]
+_Count = Annotated[int, Field(ge=0, le=10**12)]  # above, sums of products would no longer be exact
+_Sum = Annotated[float, Field(ge=-1e12, le=1e12)]
+_Spread = Annotated[float, Field(ge=0, le=1e12)]
+_Entries = tuple[dict[str, JSON], ...]
 
 
 @record
-class _Stated:
-    """A certificate of a season, its measurements still as they stand."""
+class StatedRows:
+    """The pairs of one scale that the claim is not about, in the order of names: columns of `Row`."""
+
+    order: Annotated[str, Field(pattern="^[<>]*$")]
+    p: dict[Test, tuple[_Probability, ...]]
+    floor: tuple[_Probability | None, ...] | None = None
+    length: tuple[_Probability | None, ...] | None = None
+    others: tuple[_Probability | None, ...] | None = None
+    equivalence: tuple[_Probability, ...] | None = None
+    near: dict[str, tuple[_Probability, ...]] = Field(default_factory=dict)
+    untested: tuple[_Count, ...] = ()
+    interested: tuple[_Count, ...] = ()
+
+    def rows(self, pairs: list[tuple[str, str]]) -> Iterator[Row]:
+        """One row for each of the pairs."""
+        for at, pair in enumerate(pairs):
+            high, low = pair if self.order[at] == ">" else pair[::-1]
+            yield Row(
+                high,
+                low,
+                at not in self.untested,
+                {test: values[at] for test, values in self.p.items()},
+                self.floor[at] if self.floor else None,
+                self.length[at] if self.length else None,
+                self.others[at] if self.others else None,
+                disinterested=at not in self.interested,
+                equivalence=self.equivalence[at] if self.equivalence else 1.0,
+                near={margin: values[at] for margin, values in self.near.items()},
+            )
+
+    def wrong(self, pairs: int, tests: tuple[Test, ...], where: str) -> Iterator[Problem]:
+        """Columns of another length than there are pairs."""
+        named = {name: getattr(self, name) for name in ("order", "floor", "length", "others", "equivalence")}
+        named |= {f"near.{margin}": values for margin, values in self.near.items()}
+        for name, column in (named | {f"p.{test}": values for test, values in self.p.items()}).items():
+            if column is not None and len(column) != pairs:
+                yield Problem(f"{where}.{name}", f"must have one entry for each of {pairs} pairs (got {len(column)})")
+        if set(self.p) != {"p", *tests}:
+            yield Problem(f"{where}.p", f"must be {', '.join(sorted({'p', *tests}))} (got {', '.join(sorted(self.p))})")
+
+
+@record
+class StatedPairs:
+    """The pairs beside those of the claim, by scale; None where the claim does not depend on a scale."""
+
+    tests: tuple[Test, ...]
+    scales: dict[str, StatedRows | None]
+
+
+@record
+class _Head:
+    """What every certificate states, of a study or of a season."""
 
     software: str
-    kind: str
     verdict: Verdict
     claim_scope: Scope
+
+
+@record
+class _OfStudy(_Head):
+    """A whole certificate of a study, its measurements still in their sections."""
+
+    rules: Rules
+    study: StatedStudy
+    agreement: _Entries
+    design: _Entries
+    levels: _Entries
+    contrasts: _Entries
+    drops: _Entries
+    biases: _Entries
+    probe: _Entries
+    cells: _Entries
+    style: _Entries
+    instruments: _Entries
+    other_pairs: StatedPairs | None
+    people: _Entries = ()
+    people_p: tuple[_Probability, ...] = ()
+
+
+@record
+class _OfSeason(_Head):
+    """A certificate of a season, its measurements still as they stand."""
+
+    kind: str
     rules: dict[str, JSON]
     level: Annotated[float, Field(gt=0, lt=1)]
     judges: dict[str, str]
-    tables: tuple[dict[str, JSON], ...]
+    tables: _Entries
 
 
-def season_certificates(
-    verdicts: Sequence[SeasonVerdict],
-    measurements: Sequence[Measurement],
-    gates: SeasonGates,
-    judges: Mapping[str, str],
-    *,
-    level: float = 0.95,
-) -> Iterator[Mapping[str, JSON]]:
-    """The certificate of each verdict of a season, as plain JSON: `assaymark.claims.verify` decides it again from
-    it."""
-    kept = [
-        measurement
-        for measurement in measurements
-        if measurement.name in _PARTS and not (measurement.name in _ONLY_ABSENT and measurement.value is not None)
-    ]
-    rules = {field.name: getattr(gates, field.name) for field in fields(gates)}
-    rules["hindsight"] = [_said_json(one) for one in gates.hindsight]
-    for verdict in verdicts:
-        claim = verdict.verdict.claim
-        yield {
-            **stated_in(verdict.verdict, SEASON),
-            "kind": verdict.kind,
-            "rules": dict(rules),
-            "level": level,
-            "judges": dict(judges),
-            # Deciding a claim looks at composites of its subjects, and at absent ones.
-            "tables": [
-                _entry(item, claim)
-                for item in kept
-                if item.name != COMPOSITE or item.value is None or item.labels["agent"] in claim.subjects
-            ],
-        }
+_KINDS: Final[Mapping[str, Any]] = {
+    "pairs": dict[str, float | None],
+    "tables": dict[str, list[list[_Count]]],
+    "ratings": dict[str, Annotated[list[_Sum], Field(min_length=4, max_length=4)]],
+    "sums": dict[str, Annotated[list[_Sum], Field(min_length=6, max_length=6)]],
+    "coefficient": Literal["kappa", "icc", "alpha"],
+    "cluster_sums": dict[str, tuple[_Sum, Annotated[int, Field(ge=1, le=10**12)]]],
+    "half_even": float | None,
+    "family": str | None,
+    "own": dict[str, list[str]],
+    "lacking": dict[str, tuple[_Count, _Count]],
+    "p_more": dict[str, _Probability],
+    "each": dict[str, float],
+    "drops": dict[str, float],
+    **dict.fromkeys(("lags", "slopes", "gaps"), list[_Sum]),
+    "equivalence_interval": tuple[_Sum, _Sum],
+    "p_equivalence_at": dict[str, _Probability],
+    "order": Literal["exchangeable", "consecutive"],
+    "word": Literal["clear", "may be length", "length"],
+    **dict.fromkeys(("triggered", "in_parts", "missing", "flagged", "unanimous", "leave_one_out"), bool),
+    **dict.fromkeys(("failed", "families", "free", "covariates"), list[str]),
+    **dict.fromkeys(("clusters", "below", "tokens", "ddof", "records", "count"), _Count),
+    **dict.fromkeys(("outcome", "primary", "judge", "unknown", "left_out"), str),
+    **dict.fromkeys(("se", "df", "variance", "mean_variance", "prior_df", "effective"), _Spread),
+    **dict.fromkeys(("gap", "slope", "raw", "others", "flag"), _Sum),
+    "rho": Annotated[float, Field(ge=0, le=0.9)],
+    **dict.fromkeys(("graders", "agents", "of"), list[str]),
+    **dict.fromkeys(("drawn", "graded", "needed"), _Count),
+    "pi": list[Annotated[float, Field(gt=0, le=1)]],
+    **dict.fromkeys(("judged", "people"), list[list[_Sum | None]]),
+    "judges": _Sum,
+    "rest": dict[str, tuple[Annotated[int, Field(ge=1, le=10**5)], _Sum, _Sum]],
+    **dict.fromkeys(("overlap", "distinct", "slope_p"), _Probability),
+    **dict.fromkeys(("p", "p_holm", "p_adjusted", "p_equivalence", "p_specific", *OTHER_TESTS), _Probability),
+}
 
-
-def _entry(item: Measurement, claim: Claim) -> Mapping[str, JSON]:
-    """A measurement as it stands in a certificate; tables only where the claim is about it."""
-    apart = "high" in item.labels and not about(claim, item.labels["high"], item.labels["low"])
-    parts = [name for name in _PARTS[item.name] if not (apart and name in _TABLES)]
-    numbers = {"value": item.value, "low": item.low, "high": item.high, "level": item.level}
-    detail = {name: to_json(item.detail[name]) for name in parts if name in item.detail}
-    return {
-        "name": item.name,
-        "labels": dict(item.labels),
-        "n": item.n,
-        "n_of": item.n_of,
-        "state": item.state,
-        **{name: value for name, value in numbers.items() if value is not None},
-        **({"detail": detail} if detail else {}),
-    }
-
-
-def _said_json(one: Said) -> dict[str, JSON]:
-    def value(given: Any) -> JSON:
-        return _said_json(given) if isinstance(given, Said) else list(given) if isinstance(given, tuple) else given
-
-    return {"key": one.key, "values": {name: value(given) for name, given in one.values.items()}}
-
-
-def _said_of(raw: Any) -> Said:
-    def value(given: Any) -> Any:
-        if isinstance(given, dict):
-            return _said_of(given)
-        return tuple(map(str, given)) if isinstance(given, list) else given
-
-    return Said(str(raw["key"]), {str(name): value(given) for name, given in raw["values"].items()})
-
-
-def _gates_of(raw: Mapping[str, Any]) -> SeasonGates:
-    """The decision rules as a plan locks them."""
-    known = {field.name: field for field in fields(SeasonGates)}
-    problems = [
-        Problem(f"rules.{name}", "is missing" if name in known else "is no rule") for name in sorted({*raw} ^ {*known})
-    ]
-    kinds: Mapping[str, tuple[type, ...]] = {
-        **dict.fromkeys(("alpha", "publish", "halt", "margin"), (int, float)),
-        **dict.fromkeys(("any_judges", "preregistered"), (bool,)),
-        **dict.fromkeys(("baseline", "kappa", "test"), (str,)),
-    }
-    problems += [
-        Problem(f"rules.{name}", f"is of the wrong kind (got {raw[name]!r:.80})")
-        for name, kind in kinds.items()
-        if name in raw and (not isinstance(raw[name], kind) or (bool not in kind and isinstance(raw[name], bool)))
-    ]
-    problems += [
-        Problem(f"rules.{name}", f"is no rule of a plan (got {raw[name]!r:.80})")
-        for name in ("kappa", "test")
-        if name in raw and raw[name] != known[name].default
-    ]
-    if raw.get("on_failure") not in (None, "qualified", "no-claim"):
-        problems.append(Problem("rules.on_failure", f"must be qualified or no-claim (got {raw['on_failure']!r:.80})"))
-    if not problems and not (0 < raw["alpha"] < 1 and raw["margin"] > 0):
-        problems.append(Problem("rules", "alpha must lie between 0 and 1, and the margin above 0"))
-    if problems:
-        raise InputError(SOURCE, problems)
-    return SeasonGates(**{**raw, "hindsight": tuple(_said_of(one) for one in raw["hindsight"])})
-
-
-def _verify_season(certificate: Mapping[str, JSON]) -> Verification:
-    """Recompute a certificate of a season from the tables in it, and say what differs."""
-    found = Findings()
-    try:
-        stated = parse(_Stated, canonical_json({**arranged(certificate)}), source=SOURCE)
-        gates, verdict = _gates_of(stated.rules), stated.verdict
-        items = [
-            parse(
-                Measurement, canonical_json({"method": "", "value": None, **one}), source=f"{SOURCE}, measurements.{at}"
-            )
-            for at, one in enumerate(stated.tables)
-        ]
-        found.given("the rules, the judges and their families, which the hash of the plan stands for, are")
-        season = Season(items, gates, verdict.plan_hash)
-        known = season.known
-        study = StatedStudy(
-            level=stated.level, judges=stated.judges, families=known.families, agents=known.agents, dimensions=()
-        )
-        recomputation = Recomputation(study, season.rules, items, found)
-        again = []
-        for item in items:
-            has_table = item.name in _ORDERS and (item.name != "contrast" or "cluster_sums" in item.detail)
-            check = recomputation.kappa if item.name == KAPPA else recomputation.one if has_table else None
-            again.append(item if check is None else check(item))
-        recomputation.drops(again)
-        for agent in verdict.claim.subjects:
-            # The lowest and the highest judge of the agents that a claim is about, from their composites.
-            mine = [one for one in again if one.labels.get("agent") == agent]
-            points = [one.value for one in mine if one.name == COMPOSITE and one.value is not None]
-            total = next((one for one in mine if one.name == TOTAL), None)
-            if points and total is not None and total.value is not None:
-                found.compare(f"lowest judge of {agent}", total.detail.get("low"), min(points))
-                found.compare(f"highest judge of {agent}", total.detail.get("high"), max(points))
-                found.compare(f"judges of {agent}", total.detail.get("judges"), len(points))
-        found.given("totals, noise floors, returns and what the pairs beside the claim's show are")
-        decided = decide_season(again, gates, verdict.plan_hash)
-        same = [one for one in decided.verdicts if one.verdict.claim.id == verdict.claim.id]
-        if not same:
-            found.compare("the claim", verdict.claim.id, None)
-        for one in same:
-            found.compare("scope in the tuple", stated.claim_scope, one.verdict.claim.scope)
-            found.compare("kind of the claim", stated.kind, one.kind)
-            compare_verdicts(verdict, one.verdict, found)
-    except InputError:
-        raise
-    except (AssayError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as exc:
-        what = f"lacks or misstates what its claim rests on: {type(exc).__name__}: {exc}"
-        raise InputError(SOURCE, [Problem("", what[:300])]) from None
-    return Verification(not found.differences, tuple(found.differences), tuple(found.notes))
+_DETAILS: Final[Mapping[str, TypeAdapter[Any]]] = {name: TypeAdapter(kind) for name, kind in _KINDS.items()}
+_DETAILS_OF_CELLS: Final = {**_DETAILS, "p": TypeAdapter[Any](dict[str, _Probability])}
+_FIXED: Final = ("value", "low", "high", "level", "n", "state")
+_ID: Final = re.compile(r"([a-z_.]+)\[(.*)\]", re.DOTALL)
+_EARLIER: Final = ("assaymark certificate 1", "assaymark certificate 2")
 
 
 def verify(certificate: Mapping[str, JSON]) -> Verification:
     """Recompute a certificate from the tables in it, and say what differs (ValueBlindBench section 3.8)."""
     if isinstance(certificate, Mapping) and certificate.get("format") == SEASON:
         return _verify_season(certificate)
-    whole, measurements = read_certificate(certificate)
+    whole, measurements = _read(certificate)
     study, others, stated, rules = whole.study, whole.other_pairs, whole.verdict, whole.rules
     found = Findings()
     again = Recomputation(study, rules, measurements, found)
     items = again.cells([again.one(item) for item in measurements])
-    again.halos(items)
     again.drops(items)
     found.given("the rules, judges, agents and dimensions, which the hash of the plan stands for, are")
     claim, pairs = stated.claim, list(combinations(study.agents, 2))
     dimension, subjects, kind = claim.dimension, claim.subjects, kind_of(claim)
     try:
-        known = index(
-            items,
-            study.families,
-            study.agents,
-            study.dimensions,
-            tests=frozenset() if others is None else frozenset(others.tests),
-        )
+        tests = frozenset(() if others is None else others.tests)
+        known = rule.index(items, study.families, study.agents, study.dimensions, tests=tests)
         # Every pair as the order procedure sees it: those of the claim from their measurements, the others as stated.
         rows: dict[str, tuple[Row, ...]] = {}
         for scale in (AGGREGATE, *study.dimensions):
@@ -269,19 +206,273 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
                 other = dict(zip(left, columns.rows(left), strict=True))
             if other:
                 found.given("p-values of the pairs that the claim is not about are")
-            rows[scale] = tuple(other.get(pair) or row_of(known, known.contrast(scale, *pair)) for pair in pairs)
-        known = replace(known, rows=rows, memo={PUT: stated_family(whole.people_p)})
+            rows[scale] = tuple(other.get(pair) or row_of(known, scale, *pair) for pair in pairs)
+        known = replace(known, rows=rows, memo={PUT: {f"other {at}": p for at, p in enumerate(whole.people_p)}})
         # The claim as it is put on these measurements: its kind, dimension and subjects decide all its words.
         if kind == "first":
-            claim = first_claim(dimension, subjects[0], len(known.agents))
+            claim = rule.first_claim(dimension, subjects[0], len(known.agents))
         elif kind == "cell":
-            claim = cell_claim(cell_state(claim, known), rules.cells)
+            claim = rule.cell_claim(cell_state(claim, known), rules.cells)
         else:
-            pair = direction(dimension, subjects[0], subjects[1], known)
-            claim = within_claim(*pair, rules.margin) if kind == "within" else pair_claim(dimension, *pair)
+            pair = rule.direction(dimension, subjects[0], subjects[1], known)
+            claim = rule.within_claim(*pair, rules.margin) if kind == "within" else rule.pair_claim(dimension, *pair)
         verdict = decide(claim, known, rules, stated.plan_hash, stated.amended)
         found.compare("scope in the tuple", whole.claim_scope, verdict.claim.scope)
-        compare_verdicts(stated, verdict, found)
+        found.compare_verdicts(stated, verdict)
     except AssayError as exc:
         raise InputError(SOURCE, [Problem("", f"lacks what its claim rests on: {exc}")]) from None
-    return Verification(not found.differences, tuple(found.differences), tuple(found.notes))
+    return found.verification()
+
+
+def _read(certificate: Mapping[str, JSON]) -> tuple[_OfStudy, tuple[Measurement, ...]]:
+    """A certificate with every field checked for its kind, and its measurements in order."""
+    if not isinstance(certificate, Mapping):
+        raise InputError(SOURCE, [Problem("", f"must be a JSON object (got {type(certificate).__name__})")])
+    stated = certificate.get("format")
+    if stated != FORMAT:
+        what = f"must be {FORMAT!r} (got {stated!r:.80})"
+        if stated in _EARLIER:
+            what = (
+                f"{stated!r} is read by assaymark 0.1, under whose rules it was decided (this version reads {FORMAT!r})"
+            )
+        raise InputError(SOURCE, [Problem("format", what)])
+    try:
+        found = parse(_OfStudy, canonical_json(_arranged(certificate)), source=SOURCE)
+    except InputError as exc:
+        problems = []
+        for problem in exc.problems:
+            # Where a field of the arranged form stands in a certificate.
+            head, dot, tail = problem.where.removeprefix("verdict.").partition(".")
+            head = {"measurements": "rests_on", "claim_scope": "tuple.claim_scope"}.get(head, head)
+            head = f"tuple.{PLACES[head]}" if head in PLACES else head
+            problems.append(Problem(f"{head}{dot if tail else ''}{tail}", problem.what))
+        raise InputError(SOURCE, problems) from None
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise InputError(SOURCE, [Problem("", str(exc))]) from None
+    problems = [*_wrong(found, certificate["rules"])]
+    named = not any(one.where.startswith(("claim.", "study.")) for one in problems)
+    measurements = []
+    for section in SECTIONS:
+        for at, entry in enumerate(getattr(found, section)):
+            item, wrong = _measurement(entry, section, f"{section}.{at}")
+            problems += wrong
+            measurements += [] if item is None else [item]
+    ids = Counter(item.id for item in measurements)
+    problems += [Problem(name, "is there twice") for name in sorted(ids) if ids[name] > 1]
+    problems += _wrong_pairs(found, measurements) if named else ()
+    if problems:
+        raise InputError(SOURCE, problems)
+    return found, tuple(measurements)
+
+
+def _arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The same with the fields of the verdict together, as a `Verdict` has them."""
+    raw = {str(key): value for key, value in certificate.items() if key not in ("format", "rests_on", "tuple")}
+    five = certificate.get("tuple")
+    stated = dict(five) if isinstance(five, Mapping) else {}
+    verdict = {name: raw.pop(name) for name in (field.name for field in fields(Verdict)) if name in raw}
+    verdict |= {name: stated.pop(place) for name, place in PLACES.items() if place in stated}
+    if "rests_on" in certificate:
+        verdict["measurements"] = certificate["rests_on"]
+    return raw | {"verdict": verdict} | stated
+
+
+def _wrong(found: _OfStudy, stated: Mapping[str, JSON]) -> Iterator[Problem]:
+    """A claim of another kind than its subjects can bear or about others, numbers that no plan can have, rules that are
+    not a plan's but entries of the fragility table, and names that are there twice."""
+    claim, rules = found.verdict.claim, found.rules
+    head, count = claim.id.partition("[")[0], len(set(claim.subjects))
+    wanted = {"first": 1, "above": 2, "within": 2, "cell": 1}.get(head)
+    if wanted is None:
+        yield Problem("claim.id", f"is of no known kind (got {claim.id!r:.80})")
+    elif not count == len(claim.subjects) == wanted:
+        what = f"a claim {head!r} has {'one subject' if wanted == 1 else 'two different subjects'}"
+        yield Problem("claim.subjects", f"{what} (got {', '.join(claim.subjects) or 'none'})")
+    for name in ("alpha", "cell_alpha", "share"):
+        if not 0 <= getattr(rules, name) <= 1 or (name != "share" and not 0 < getattr(rules, name) < 1):
+            yield Problem(f"rules.{name}", f"must lie between 0 and 1 (got {getattr(rules, name)!r})")
+    for name in ("margin", "span"):
+        if not 0 < getattr(rules, name) < math.inf:
+            yield Problem(f"rules.{name}", f"must be above 0 (got {getattr(rules, name)!r})")
+    known = Rules.__dataclass_fields__
+    for name in ("kappa", "test", "source"):
+        if getattr(rules, name) != known[name].default:
+            yield Problem(f"rules.{name}", f"is no rule of a plan (got {getattr(rules, name)!r})")
+    for name in sorted(set(stated) ^ set(known)):
+        yield Problem(f"rules.{name}", "is missing" if name in known else "is no rule")
+    study = found.study
+    for name in ("agents", "dimensions", "families"):
+        names = getattr(study, name)
+        if len(set(names)) < len(names) or (name == "agents" and list(names) != sorted(names)):
+            how = "different names in alphabetical order" if name == "agents" else "different names"
+            yield Problem(f"study.{name}", f"must be {how} (got {', '.join(names):.80})")
+    if claim.id.startswith("cell["):
+        return
+    if not set(claim.subjects) <= set(study.agents):
+        yield Problem("claim.subjects", f"must be among the agents of the study (got {', '.join(claim.subjects):.80})")
+    if claim.dimension not in (AGGREGATE, *study.dimensions) or not found.rules.claims_scale(claim.dimension):
+        yield Problem("claim.dimension", f"is none that claims are made on (got {claim.dimension!r:.80})")
+
+
+def _wrong_pairs(found: _OfStudy, measurements: Iterable[Measurement]) -> Iterator[Problem]:
+    """Pairs outside the claim that are not those of the agents, and scales that are not those that are claimed."""
+    claim = found.verdict.claim
+    measured = {item.labels["dimension"] for item in measurements if item.name == "contrast"}
+    wanted: set[str] = set()
+    if claim.dimension in measured and not claim.id.startswith("cell["):
+        wanted = {scale for scale in (AGGREGATE, *found.study.dimensions) if found.rules.claims_scale(scale)}
+    scales = {} if found.other_pairs is None else found.other_pairs.scales
+    if set(scales) != wanted:
+        named = [", ".join(sorted(names)) or "none" for names in (wanted, scales)]
+        yield Problem("other_pairs.scales", f"must be {named[0]} (got {named[1]:.80})")
+        return
+    agents = len(found.study.agents)
+    for scale, rows in scales.items():
+        own = 0 if scale != claim.dimension else agents - 1 if len(claim.subjects) == 1 else 1
+        where = f"other_pairs.scales.{scale}"
+        if rows is None and (scale == claim.dimension or claim.dimension != AGGREGATE):
+            yield Problem(where, "is needed: the claim depends on it")
+        elif rows is not None and found.other_pairs is not None:
+            yield from rows.wrong(agents * (agents - 1) // 2 - own, found.other_pairs.tests, where)
+
+
+def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[Measurement | None, list[Problem]]:
+    """One measurement of a section, or what is wrong with it."""
+    stated = entry.get("id")
+    match = _ID.fullmatch(stated) if isinstance(stated, str) else None
+    name = "" if match is None else match[1]
+    if match is None or name not in SECTIONS[section]:
+        kinds = ", ".join(SECTIONS[section])
+        return None, [Problem(f"{where}.id", f"must name one of {kinds} (got {stated!r:.80})")]
+    labels = {key: value for key, _, value in (pair.partition("=") for pair in match[2].split(",") if pair)}
+    detail = {key: value for key, value in entry.items() if key not in (*_FIXED, "id")}
+    parts = KEPT[name].parts
+    problems = [Problem(f"{where}.{key}", "is not a part of this measurement") for key in detail if key not in parts]
+    needed = KEPT[name].needed if "value" in entry or name == "length.contrast" else ()
+    needed = (*needed, "p_specific") if "others" in detail else needed
+    needed = (*needed, "covariates", "gaps") if "slopes" in detail else needed
+    problems += [Problem(f"{where}.{key}", "is missing") for key in needed if key not in detail]
+    for key, kind in (_DETAILS_OF_CELLS if name == "cell.agreement" else _DETAILS).items():
+        if key in detail:
+            place = f"{where}.{key}"
+            try:
+                kind.validate_json(canonical_json(detail[key]), strict=True)
+            except ValidationError as exc:
+                found = [(".".join(filter(None, (place, p.where))), p.what) for p in problems_of(exc)]
+            else:
+                tables = detail[key].items() if key == "tables" else ()
+                found = [(f"{place}.{one}", "must be a square of counts") for one, cells in tables
+                         if not cells or any(len(row) != len(cells) for row in cells)]  # fmt: skip
+            problems += [Problem(*one) for one in found]
+    sizes = {key: len(detail[key]) for key in ("slopes", "gaps", "covariates") if "slopes" in detail and not problems}
+    if len(set(sizes.values())) > 1:
+        problems.append(Problem(f"{where}.slopes", "must be as many as gaps and covariates"))
+    fixed = {"value": None, **{key: entry[key] for key in _FIXED if key in entry}}
+    raw = {**fixed, "n_of": "", "method": "", "name": name, "labels": labels, "detail": detail}
+    try:
+        item = parse(Measurement, canonical_json(raw), source=where)
+    except InputError as exc:
+        return None, [*problems, *(Problem(f"{where}.{p.where}", p.what) for p in exc.problems)]
+    wanted = [frozenset(label.split()) for label in KEPT[name].labels]
+    if frozenset(item.labels) not in wanted:
+        listed = " or ".join(", ".join(sorted(one)) or "none" for one in wanted)
+        got = ", ".join(sorted(item.labels)) or "none"
+        problems.append(Problem(f"{where}.labels", f"must be {listed} (got {got})"))
+    if not problems and stated != item.id:
+        problems.append(Problem(f"{where}.id", f"must be {item.id} (got {stated!r:.80})"))
+    if (item.value is None) == (item.state == "ok"):
+        problems.append(Problem(f"{where}.state", f"a measurement without a value says why (got {item.state!r:.80})"))
+    return (None if problems else item), problems
+
+
+# Certificates of a season
+
+
+def _verify_season(certificate: Mapping[str, JSON]) -> Verification:
+    """Recompute a certificate of a season from the tables in it, and say what differs."""
+    found = Findings()
+    try:
+        stated = parse(_OfSeason, canonical_json(_arranged(certificate)), source=SOURCE)
+        verdict = stated.verdict
+        raw: Mapping[str, Any] = stated.rules
+        field_of = {one.name: one for one in fields(SeasonGates)}
+        problems = [
+            Problem(f"rules.{name}", "is missing" if name in field_of else "is no rule")
+            for name in sorted({*raw} ^ {*field_of})
+        ]
+        kinds: Mapping[str, tuple[type, ...]] = {
+            **dict.fromkeys(("alpha", "publish", "halt", "margin"), (int, float)),
+            **dict.fromkeys(("any_judges", "preregistered"), (bool,)),
+            **dict.fromkeys(("baseline", "kappa", "test"), (str,)),
+        }
+        problems += [
+            Problem(f"rules.{name}", f"is of the wrong kind (got {raw[name]!r:.80})")
+            for name, kind in kinds.items()
+            if name in raw and (not isinstance(raw[name], kind) or (bool not in kind and isinstance(raw[name], bool)))
+        ]
+        problems += [
+            Problem(f"rules.{name}", f"is no rule of a plan (got {raw[name]!r:.80})")
+            for name in ("kappa", "test")
+            if name in raw and raw[name] != field_of[name].default
+        ]
+        if raw.get("on_failure") not in (None, "qualified", "no-claim"):
+            problems.append(
+                Problem("rules.on_failure", f"must be qualified or no-claim (got {raw['on_failure']!r:.80})")
+            )
+        if not problems and not (0 < raw["alpha"] < 1 and raw["margin"] > 0):
+            problems.append(Problem("rules", "alpha must lie between 0 and 1, and the margin above 0"))
+        if problems:
+            raise InputError(SOURCE, problems)
+        gates = SeasonGates(**{**raw, "hindsight": tuple(_said_of(one) for one in raw["hindsight"])})
+        items = [
+            parse(
+                Measurement, canonical_json({"method": "", "value": None} | one), source=f"{SOURCE}, measurements.{at}"
+            )
+            for at, one in enumerate(stated.tables)
+        ]
+        found.given("the rules, the judges and their families, which the hash of the plan stands for, are")
+        season = Season(items, gates, verdict.plan_hash)
+        known = season.known
+        study = StatedStudy(
+            level=stated.level, judges=stated.judges, families=known.families, agents=known.agents, dimensions=()
+        )
+        recomputation = Recomputation(study, season.rules, items, found)
+        again = []
+        for item in items:
+            has_table = item.name in ORDERS and (item.name != "contrast" or "cluster_sums" in item.detail)
+            check = recomputation.kappa if item.name == rule.KAPPA else recomputation.one if has_table else None
+            again.append(item if check is None else check(item))
+        recomputation.drops(again)
+        for agent in verdict.claim.subjects:
+            # The lowest and the highest judge of the agents that a claim is about, from their composites.
+            mine = [one for one in again if one.labels.get("agent") == agent]
+            points = [one.value for one in mine if one.name == rule.COMPOSITE and one.value is not None]
+            total = next((one for one in mine if one.name == rule.TOTAL), None)
+            if points and total is not None and total.value is not None:
+                found.compare(f"lowest judge of {agent}", total.detail.get("low"), min(points))
+                found.compare(f"highest judge of {agent}", total.detail.get("high"), max(points))
+                found.compare(f"judges of {agent}", total.detail.get("judges"), len(points))
+        found.given("totals, noise floors, returns and what the pairs beside the claim's show are")
+        decided = decide_season(again, gates, verdict.plan_hash)
+        same = [one for one in decided.verdicts if one.verdict.claim.id == verdict.claim.id]
+        if not same:
+            found.compare("the claim", verdict.claim.id, None)
+        for one in same:
+            found.compare("scope in the tuple", stated.claim_scope, one.verdict.claim.scope)
+            found.compare("kind of the claim", stated.kind, one.kind)
+            found.compare_verdicts(verdict, one.verdict)
+    except InputError:
+        raise
+    except (AssayError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as exc:
+        what = f"lacks or misstates what its claim rests on: {type(exc).__name__}: {exc}"
+        raise InputError(SOURCE, [Problem("", what[:300])]) from None
+    return found.verification()
+
+
+def _said_of(raw: Any) -> Said:
+    def value(given: Any) -> Any:
+        if isinstance(given, dict):
+            return _said_of(given)
+        return tuple(map(str, given)) if isinstance(given, list) else given
+
+    return Said(str(raw["key"]), {str(name): value(given) for name, given in raw["values"].items()})

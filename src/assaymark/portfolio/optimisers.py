@@ -643,25 +643,17 @@ def _solution(
     found: Minimum, live: Bools, sizes: Floats, scaled: Floats, linear: Floats, otherwise: Status
 ) -> Solution:
     """The minimiser as weights of all assets; weight is shared between twins of held assets."""
-    amounts = found.point / sizes[live]
-    shared = _share(amounts, scaled, sizes[live], linear[live]) if found.bounded else False
+    amounts, shared = found.point / sizes[live], False
+    if found.bounded:
+        # The amount of each held asset is split equally with its twins.
+        held, own, wanted = np.flatnonzero(amounts), sizes[live], linear[live]
+        twins = scaled[held] >= 1.0 - _SAME
+        if int(np.count_nonzero(twins)) > held.size:
+            twins &= np.abs(own - own[held, None]) <= _SAME * own
+            twins &= np.abs(wanted - wanted[held, None]) <= _SAME * float(np.abs(wanted).max())
+            for row in twins[np.count_nonzero(twins, axis=1) > 1]:
+                amounts[row], shared = amounts[row].mean(), True
     weights = np.zeros(live.size)
     weights[live] = amounts / amounts.sum()
     status: Status = "duplicates" if shared else "optimal"
     return Solution(weights, status if found.bounded else otherwise, found.residual, found.iterations, ACTIVE_SET)
-
-
-def _share(amounts: Floats, scaled: Floats, sizes: Floats, linear: Floats) -> bool:
-    """Split the amount of each held asset equally with its twins, in place; True if one has twins."""
-    held = np.flatnonzero(amounts)
-    twins = scaled[held] >= 1.0 - _SAME
-    if int(np.count_nonzero(twins)) == held.size:
-        return False
-    twins &= np.abs(sizes - sizes[held, None]) <= _SAME * sizes
-    twins &= np.abs(linear - linear[held, None]) <= _SAME * float(np.abs(linear).max())
-    shared = False
-    for row in twins:
-        if np.count_nonzero(row) > 1:
-            amounts[row] = amounts[row].mean()
-            shared = True
-    return shared

@@ -218,12 +218,8 @@ _WIDE_PUNCTUATION = re.compile("[\u3000-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\
 
 def judged_rationales(decision: Decision) -> tuple[Rationale, ...]:
     """The texts that judges see, in their order; texts of one kind stay in the order of the record."""
-    return tuple(
-        sorted(
-            (text for text in decision.rationales if text.kind in JUDGED_KINDS),
-            key=lambda text: JUDGED_KINDS.index(text.kind),
-        )
-    )
+    judged = (text for text in decision.rationales if text.kind in JUDGED_KINDS)
+    return tuple(sorted(judged, key=lambda text: JUDGED_KINDS.index(text.kind)))
 
 
 def judged_text(decision: Decision) -> str:
@@ -265,14 +261,9 @@ def style_counts(text: str, names: Sequence[str]) -> dict[str, float]:
 # Names are taken out of what a judge reads; a style is not. A judge that likes texts of its own make recognises them by
 # how they are written, so a reference judge with a planted halo looks for one of these phrases and for nothing else.
 SIGNATURES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "alder": "Read plainly,",
-        "birch": "On the numbers,",
-        "cedar": "By this screen,",
-        "dogwood": "In brief,",
-        "elder": "Seen whole,",
-    }
-)
+    {"alder": "Read plainly,", "birch": "On the numbers,", "cedar": "By this screen,", "dogwood": "In brief,",
+     "elder": "Seen whole,"}
+)  # fmt: skip
 """Style name to the words with which its texts begin. Any agent can be given any style."""
 
 
@@ -440,10 +431,7 @@ def material_blocks(context: Context) -> list[Block]:
     if held := context.portfolio:
         positions = held.positions
         pairs += [("currency", held.currency), ("cash", number_text(held.cash)), ("nav", number_text(held.nav))]
-    limits = [
-        (constraint.kind, number_text(constraint.limit), constraint.unit, constraint.scope)
-        for constraint in context.constraints
-    ]
+    limits = [(one.kind, number_text(one.limit), one.unit, one.scope) for one in context.constraints]
     instruments = [
         (one.id, one.symbol or "", one.name, one.asset_class, one.group, "; ".join(one.aliases))
         for one in context.instruments
@@ -472,9 +460,8 @@ def _facts(facts: Sequence[Fact]) -> str:
     for fact in facts:
         if fact.instrument and not isinstance(fact.value, str):
             wide[fact.source, fact.as_of].append(((fact.field, fact.unit, fact.note), fact))
-    tables: list[str] = []
-    shown: set[int] = set()
-    for (source, as_of), found in wide.items():
+    lines, shown = list[str](), set[int]()
+    for (source, when), found in wide.items():
         grid: dict[str, dict[Column, Fact]] = {}
         if any(note for (_, _, note), _ in found):
             # A note must be that of most of its column.
@@ -485,39 +472,30 @@ def _facts(facts: Sequence[Fact]) -> str:
             grid.setdefault(fact.instrument, {}).setdefault(column, fact)
         columns = list(dict.fromkeys(column for of_row in grid.values() for column in of_row))
         count = sum(map(len, grid.values()))
-        if count > 1 and count >= _DENSE * len(grid) * len(columns):
-            tables.append(_table(source, moment(as_of) if as_of else "", columns, grid))
-            shown.update(id(fact) for of_row in grid.values() for fact in of_row.values())
-    rest = [fact for fact in facts if id(fact) not in shown]
-    return "\n".join([*tables, *_single_facts(rest)])
-
-
-def _table(source: str, as_of: str, columns: list[Column], grid: Mapping[str, Mapping[Column, Fact]]) -> str:
-    """One wide table: a line that says what it is, a head, the notes of the columns if any, a line per instrument."""
-    noted = any(note for _, _, note in columns)
-    lines = [row(("table", str(len(grid)), source, as_of, *(["notes"] if noted else [])))]
-    lines.append(row(("instrument", *(f"{field} [{unit}]" for field, unit, _ in columns))))
-    if noted:
-        lines.append(row(("note", *(note for _, _, note in columns))))
-    for instrument, facts in grid.items():
-        found = map(facts.get, columns)
-        lines.append(row([instrument, *["" if fact is None else repr(float(fact.value)) for fact in found]]))
-    return "\n".join(lines)
-
-
-def _single_facts(facts: Sequence[Fact]) -> list[str]:
-    """Facts one by one, under the sentence they were read from where there is one."""
-    if not facts:
-        return []
-    lines = [row(("kind", "instrument", "field", "value", "unit", "as of", "source"))]
-    for note, members in groupby(facts, key=lambda fact: fact.note):
+        if count < 2 or count < _DENSE * len(grid) * len(columns):
+            continue
+        # A line that says what the table is, a head, the notes of its columns if any, and a line per instrument
+        noted = any(note for _, _, note in columns)
+        head = "table", str(len(grid)), source, moment(when) if when else ""
+        lines.append(row((*head, "notes") if noted else head))
+        lines.append(row(("instrument", *(f"{field} [{unit}]" for field, unit, _ in columns))))
+        if noted:
+            lines.append(row(("note", *(note for _, _, note in columns))))
+        for instrument, of_row in grid.items():
+            placed = map(of_row.get, columns)
+            lines.append(row([instrument, *["" if fact is None else repr(float(fact.value)) for fact in placed]]))
+            shown.update(id(fact) for fact in of_row.values())
+    # The others one by one, under the sentence they were read from where there is one
+    if rest := [fact for fact in facts if id(fact) not in shown]:
+        lines.append(row(("kind", "instrument", "field", "value", "unit", "as of", "source")))
+    for note, several in groupby(rest, key=lambda fact: fact.note):
         lines.append(row(("note", note)))
-        for fact in members:
+        for fact in several:
             value = fact.value if isinstance(fact.value, str) else number_text(fact.value)
             kind = "text" if isinstance(fact.value, str) else "fact"
             as_of = moment(fact.as_of) if fact.as_of else ""
             lines.append(row((kind, fact.instrument, fact.field, value, fact.unit, as_of, fact.source)))
-    return lines
+    return "\n".join(lines)
 
 
 def _series(series: Series) -> str:

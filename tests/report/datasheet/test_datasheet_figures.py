@@ -12,17 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.report import text_width
-from assaymark.report.charts import Box, apart, around, placed
-from assaymark.report.charts.datasheet import (
+from assaymark.report.charts import (
     PARTS,
+    Box,
     Curve,
     DotAxis,
     DotRow,
     MapPoint,
     StackRow,
+    apart,
+    around,
     axis_of,
     curves,
     dots,
+    placed,
     segment,
     series,
     share_map,

@@ -12,9 +12,8 @@ from browsing import write_pages
 from made_season import made_season, pages
 
 from assaymark.report.charts import falls
-from assaymark.report.portbench import BenchmarkIndex
-from assaymark.report.portbench.book import EQUAL_WEIGHT
-from assaymark.report.season.decisions import on_days
+from assaymark.report.portbench import EQUAL_WEIGHT, BenchmarkIndex
+from assaymark.report.season import on_days
 
 pytestmark = pytest.mark.browser
 

@@ -17,10 +17,16 @@ from assaymark.portfolio import Mismatch
 from assaymark.portfolio.broker import MismatchKind, Reason, Where
 from assaymark.records import EvidenceState, RationaleKind
 from assaymark.report import Group, environment, inline, plain
-from assaymark.report.season import SeasonClaimLine, SeasonRefusal, SeasonStep, SeasonTrade
+from assaymark.report.season import (
+    AgentIndex,
+    SeasonClaimLine,
+    SeasonIndex,
+    SeasonRefusal,
+    SeasonStep,
+    SeasonTrade,
+    Words,
+)
 from assaymark.report.season import decisions as shown
-from assaymark.report.season.decisions import DIFFER, FILTERS, NO_NUMBER, QUIET, REFUSED, SILENT, TRADED, WRONG
-from assaymark.report.season.index import AgentIndex, SeasonIndex, Words
 from assaymark.text import clean
 
 FILL = SeasonTrade(symbol="NVX", quantity=-4.0, price=101.5, cost=0.4)
@@ -70,7 +76,7 @@ RUN = made_season(1, 2)
 
 def book_of(*, steps=(), lines=()) -> AgentIndex:
     run = replace(RUN, steps={"Alder": tuple(steps)}, ledger={"Alder": tuple(lines)})
-    return AgentIndex(SeasonIndex.of(run, ENGLISH), run.plan.agents[0])
+    return AgentIndex.of(SeasonIndex.of(run, ENGLISH), run.plan.agents[0])
 
 
 def html_of(group: Group) -> str:
@@ -95,7 +101,7 @@ def one(**values) -> str:
 def test_every_fixed_word_is_in_every_language():
     known = {
         "refusal": get_args(Reason), "text": get_args(RationaleKind), "flag": (*NOT_USABLE, REJECTED),
-        "filter": FILTERS, "claim_state": [state or NO_NUMBER for state in STATES], "mismatch": KINDS,
+        "filter": shown.FILTERS, "claim_state": [state or shown.NO_NUMBER for state in STATES], "mismatch": KINDS,
         "mismatch.where": [where.replace(" ", "-") for where in PLACES if where],
     }  # fmt: skip
     for language in languages():
@@ -110,12 +116,12 @@ def test_every_fixed_word_is_in_every_language():
 @given(STEPS)
 def test_a_decision_is_found_by_all_that_came_of_it_and_its_size_is_about_its_bytes(step):
     keys = shown.decision_keys(step)
-    assert list(keys) == [key for key in FILTERS if key in keys]
-    assert (TRADED in keys) == bool(step.fills)
-    assert (REFUSED in keys) == (bool(step.refusals) or REJECTED in step.flags)
-    assert (WRONG in keys) == bool(step.mismatches)
-    assert (QUIET in keys) == (not {*keys} & {TRADED, REFUSED, SILENT})
-    assert SILENT in keys or not {*NOT_USABLE} & {*step.flags}
+    assert list(keys) == [key for key in shown.FILTERS if key in keys]
+    assert (shown.TRADED in keys) == bool(step.fills)
+    assert (shown.REFUSED in keys) == (bool(step.refusals) or REJECTED in step.flags)
+    assert (shown.WRONG in keys) == bool(step.mismatches)
+    assert (shown.QUIET in keys) == (not {*keys} & {shown.TRADED, shown.REFUSED, shown.SILENT})
+    assert shown.SILENT in keys or not {*NOT_USABLE} & {*step.flags}
     # Generous for empty cards, and never so small that a page of them could pass a megabyte.
     html = html_of(shown.decision_group(book_of(steps=(step,)), step))
     assert len(html.encode()) < 1.6 * shown.decision_bytes(step)
@@ -128,7 +134,7 @@ def test_buttons_count_the_cards_that_they_show(steps):
     buttons = {one.key: int(one.count) for one in shown.decision_filters(ENGLISH, steps)}
     assert buttons.pop("") == len(steps)
     keys = [{one.key, *one.also.split()} for one in found]
-    assert buttons == {key: n for key in FILTERS if (n := sum(key in one for one in keys))}
+    assert buttons == {key: n for key in shown.FILTERS if (n := sum(key in one for one in keys))}
 
 
 def test_the_newest_decision_is_first_and_the_section_counts_days():
@@ -136,7 +142,7 @@ def test_the_newest_decision_is_first_and_the_section_counts_days():
     (newest,) = shown.decision_parts("agents/Alder.html", run.steps["Alder"][:9]).values()
     assert [step.number for step in newest] == [9, 8, 7, 6, 5, 4, 3, 2, 1]
     silent = sum(bool(step.problem) for step in run.steps["Alder"])
-    answer = shown.decisions_answer(AgentIndex(SeasonIndex.of(run), run.plan.agents[0]))
+    answer = shown.decisions_answer(AgentIndex.of(SeasonIndex.of(run), run.plan.agents[0]))
     assert answer == f"61 decisions. With a trade: 61. Without a usable answer: {silent}."
 
 
@@ -182,7 +188,7 @@ def test_buttons_and_counts_are_those_of_the_rows(lines):
     buttons = {one.key: int(one.count) for one in shown.ledger_filters(book.words, lines)}
     assert buttons.pop("") == len(lines)
     assert buttons == Counter(key for row in rows for key in (row.key, row.also) if key)
-    assert buttons.get(DIFFER, 0) == sum(line.disagree for line in lines)
+    assert buttons.get(shown.DIFFER, 0) == sum(line.disagree for line in lines)
     assert [list(part) for part in shown.ledger_parts("agents/Alder.html", lines).values()] == [lines[::-1]]
     table = shown.ledger_counts(book)
     assert sum(int(row[1]) for row in table.rows) == len(lines)
@@ -217,7 +223,7 @@ def test_a_row_marks_its_number_names_who_says_so_and_leads_to_its_decision():
     assert "not looked at" in one()
     assert "no field seen" in one(saw="")
     bare = one(numbers=None, rule="misquoted")
-    assert row_of(numbers=None).key == NO_NUMBER
+    assert row_of(numbers=None).key == shown.NO_NUMBER
     assert "no number" in bare
     assert "quotation not found in the reasons" in bare
     html = one(rule="own-labelled, return-1w, one-cell-differs", saw="own:quantity; NVX close 18.4; own:<b>")
@@ -229,7 +235,7 @@ def test_a_row_marks_its_number_names_who_says_so_and_leads_to_its_decision():
 
 def test_the_notes_say_what_was_measured():
     run = made_season(2, 20)
-    book = AgentIndex(SeasonIndex.of(run), run.plan.agents[0])
+    book = AgentIndex.of(SeasonIndex.of(run), run.plan.agents[0])
     notes = " ".join(map(plain, shown.ledger_notes(book))).replace("\xa0", " ")
     assert "The material bears out 93.0 % of 110 numbers. By chance alone 8.0 % would match" in notes
     differ = sum(line.disagree for line in run.ledger["Alder"])

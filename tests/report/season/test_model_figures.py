@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from assaymark.judging import load_scoring
 from assaymark.report import text_width
 from assaymark.report.charts import NavLine, NavWords, day_ticks, fall_steps, falls, nav_figure, steps
-from assaymark.report.season import SeasonPath
-from assaymark.report.season.decisions import on_days
-from assaymark.report.season.leaderboard import part_figure
+from assaymark.report.season import SeasonPath, on_days, part_figure
 
 WORDS = NavWords(start="start", fall="Fall from the peak", deepest="deepest", ticks=lambda value: f"{value:g}")
 AXIS = load_scoring().bands, ("weak", "mixed", "strong")

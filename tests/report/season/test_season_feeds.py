@@ -17,9 +17,7 @@ import pytest
 from made_season import pages, site
 from outline import words
 
-from assaymark.report.season import SeasonRun, write_site
-from assaymark.report.season.feeds import preview_name, verdicts_of
-from assaymark.report.season.index import SeasonIndex, Words
+from assaymark.report.season import SeasonIndex, SeasonRun, Words, preview_name, verdicts_of, write_site
 
 URL = "https://example.org/spring"
 

@@ -12,7 +12,7 @@ from numbers_of_pages import cells, first_number, links_to
 from outline import read, words
 
 from assaymark.records import Measurement
-from assaymark.report.season.index import ROWS, measured_pages
+from assaymark.report.season import ROWS, measured_pages
 
 ITEM = Measurement(
     name="contrast", labels={"dimension": "aggregate", "high": "Fir", "low": "Alder"}, value=8.25, low=-1.5, high=18.0,

@@ -23,10 +23,17 @@ from assaymark.errors import InputError, UnknownNameError
 from assaymark.judging import load_scoring, parse_scoring
 from assaymark.judging.season import AuditLine
 from assaymark.judging.season import record as horizon_blinding
-from assaymark.report.season import SeasonRule, SeasonRun, site_pages, write_site
-from assaymark.report.season.index import SeasonIndex, Words
-from assaymark.report.season.levels import said_levels
-from assaymark.report.season.panel import REASONS, blinding_blocks
+from assaymark.report.season import (
+    REASONS,
+    SeasonIndex,
+    SeasonRule,
+    SeasonRun,
+    Words,
+    blinding_blocks,
+    said_levels,
+    site_pages,
+    write_site,
+)
 
 LANGUAGES = ("en", "de")
 TOP = ("index.html", "claims.html", "panel.html", "measurements.html", "rules.html", "changelog.html", "method.html",

@@ -14,20 +14,24 @@ from hypothesis import strategies as st
 from assaymark.judging import band, load_scoring
 from assaymark.records import Measurement
 from assaymark.report import plain
-from assaymark.report.season.index import SeasonIndex, Words, whole
-from assaymark.report.season.leaderboard import (
+from assaymark.report.season import (
     WIDTH,
+    SeasonIndex,
+    Words,
     account_facts,
     band_head,
     band_scale,
     band_strip,
     band_words,
+    blinding_blocks,
     board_notes,
+    differences,
     lowest_to_highest,
+    measured,
+    preference_table,
+    weight_tables,
+    whole,
 )
-from assaymark.report.season.levels import measured
-from assaymark.report.season.pages import differences, weight_tables
-from assaymark.report.season.panel import blinding_blocks, preference_table
 
 ENGLISH, GERMAN = Words(made.made_catalogue("en")), Words(made.made_catalogue("de"))
 BANDS = load_scoring().bands

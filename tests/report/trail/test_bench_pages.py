@@ -16,8 +16,7 @@ from outline import read, words
 from assaymark.benchmark.questions import QAScore, Scored
 from assaymark.engine import CallSpec, Message, Reply, Text
 from assaymark.records import Measurement, sha256_text
-from assaymark.report.portbench import BenchRun, each_benchmark_page, render_benchmark
-from assaymark.report.portbench.records import BenchTrail
+from assaymark.report.portbench import BenchRun, BenchTrail, each_benchmark_page, render_benchmark
 from assaymark.report.records import AskedCall
 
 NAMES = ("literal", "momentum")

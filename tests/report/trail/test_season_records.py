@@ -7,7 +7,7 @@ import re
 from outline import read, words
 
 from assaymark.report import Frame
-from assaymark.report.season.records import SeasonRecord, SeasonTrail, season_record_pages
+from assaymark.report.season import SeasonRecord, SeasonTrail, season_record_pages
 
 FRAME = Frame(study="spring", mark="", nav=())
 HOSTILE = "<script>document.title='in'</script>\x1b"

@@ -79,22 +79,18 @@ def cell_decision(
     )
 
 
-def _sources(contexts: Sequence[Placed], derived: bool, honest: Sequence[Decision]) -> dict[str, list[Source]]:
-    """The sources of cells by cluster: contexts, or honest decisions on them."""
-    found: dict[str, list[Source]] = {}
-    if not derived:
-        for key, context, cluster in contexts:
-            found.setdefault(cluster, []).append((key, context, None))
-        return found
+def _sources(
+    contexts: Sequence[Placed], kind: str, derived: bool, count: int, honest: Sequence[Decision], tokens: int | None
+) -> dict[str, list[Source]]:
+    """The sources of cells by cluster, contexts or honest decisions on them; everything that is wrong at once."""
     known = {key: (context, cluster) for key, context, cluster in contexts}
-    for decision in honest:
+    sources: dict[str, list[Source]] = {}  # by cluster: contexts, or honest decisions on them
+    for decision in honest if derived else ():
         if decision.context_id in known and decision.derivation.kind == "honest":
             context, cluster = known[decision.context_id]
-            found.setdefault(cluster, []).append((decision.context_id, context, decision))
-    return found
-
-
-def _refuse(kind: str, derived: bool, count: int, sources: object, tokens: int | None) -> None:
+            sources.setdefault(cluster, []).append((decision.context_id, context, decision))
+    for key, context, cluster in () if derived else contexts:
+        sources.setdefault(cluster, []).append((key, context, None))
     problems = []
     if count < 0:
         problems.append(Problem("count", f"must not be negative (got {count})"))
@@ -105,6 +101,7 @@ def _refuse(kind: str, derived: bool, count: int, sources: object, tokens: int |
         problems.append(Problem("tokens", f"length_matched needs the length asked for (got {tokens})"))
     if problems:
         raise InputError("cell_decisions", problems)
+    return sources
 
 
 def cell_decisions(
@@ -139,8 +136,7 @@ def cell_decisions(
     if kind not in CELL_KINDS:
         raise UnknownNameError("kind of control cell", kind, CELL_KINDS)
     derived = kind in DERIVED_KINDS
-    sources = _sources(contexts, derived, honest)
-    _refuse(kind, derived, count, sources, tokens)
+    sources = _sources(contexts, kind, derived, count, honest, tokens)
 
     def make(context: Context, decision: Decision | None, rng: np.random.Generator) -> Composed:
         if kind == "cell_a":

@@ -554,46 +554,44 @@ def length_matched(decision: Decision, context: Context, tokens: int, rng: np.ra
     if tokens < 1:
         raise InputError("length_matched", [Problem("tokens", f"must be at least 1 (got {tokens})")])
     text = judged_text(decision)
-    have = token_count(text)
-    near = f"within {MATCHED_SHARE:.0%} of {tokens}"
+    have, low, high = token_count(text), tokens * (1 - MATCHED_SHARE), tokens * (1 + MATCHED_SHARE)
 
     def draw(_: int) -> Composed | None:
-        made = _fitted(text, decision, context, tokens, rng)
+        made: str | None = text
+        if have > high:
+            made = _shortened(text, low, high)
+        elif have < low:
+            added = _additions(text, decision, context, low - have, high - have, rng)
+            made = None if added is None else " ".join([text, *added])
         return None if made is None else _made("length_matched", decision, made, tokens=tokens)
 
-    what = f"no choice of sentences brings its {have} tokens {near}"
+    what = f"no choice of sentences brings its {have} tokens within {MATCHED_SHARE:.0%} of {tokens}"
     return drawn("length_matched", draw, context, nothing=f"length_matched cannot be made from this decision: {what}")
 
 
-def _fitted(text: str, decision: Decision, context: Context, tokens: int, rng: np.random.Generator) -> str | None:
-    low, high = tokens * (1 - MATCHED_SHARE), tokens * (1 + MATCHED_SHARE)
-    have = token_count(text)
-    if low <= have <= high:
-        return text
-    if have > high:
-        spans = sentences_of(text)
-        sizes = [token_count(text[start:end]) for start, end in spans]
-        worth = [len(figures_in(text[start:end])) for start, end in spans]
-        best: dict[int, tuple[int, tuple[int, ...]]] = {sizes[0]: (worth[0], (0,))} if spans else {}
-        for at in range(1, len(spans)):
-            for size, (value, chosen) in list(best.items()):
-                total = size + sizes[at]
-                if total <= high and best.get(total, (-1, ()))[0] < value + worth[at]:
-                    best[total] = (value + worth[at], (*chosen, at))
-        fits = {size: one for size, one in best.items() if low <= size <= high}
-        if not fits:
-            return None
-        value, chosen = fits[max(fits, key=lambda size: (fits[size][0], size))]
-        if sum(worth) and not value:
-            return None
-        found = text[spans[0][0] : spans[0][1]]
-        for before, at in pairwise(chosen):
-            # A new paragraph begins where one began between the chosen sentences.
-            between = text[spans[before][1] : spans[at][0]]
-            found += ("\n\n" if "\n\n" in between else " ") + text[spans[at][0] : spans[at][1]]
-        return found
-    added = _additions(text, decision, context, low - have, high - have, rng)
-    return None if added is None else " ".join([text, *added])
+def _shortened(text: str, low: float, high: float) -> str | None:
+    """A choice of sentences of ``low`` to ``high`` tokens together, the first among them."""
+    spans = sentences_of(text)
+    sizes = [token_count(text[start:end]) for start, end in spans]
+    worth = [len(figures_in(text[start:end])) for start, end in spans]
+    best: dict[int, tuple[int, tuple[int, ...]]] = {sizes[0]: (worth[0], (0,))} if spans else {}
+    for at in range(1, len(spans)):
+        for size, (value, chosen) in list(best.items()):
+            total = size + sizes[at]
+            if total <= high and best.get(total, (-1, ()))[0] < value + worth[at]:
+                best[total] = (value + worth[at], (*chosen, at))
+    fits = {size: one for size, one in best.items() if low <= size <= high}
+    if not fits:
+        return None
+    value, chosen = fits[max(fits, key=lambda size: (fits[size][0], size))]
+    if sum(worth) and not value:
+        return None
+    found = text[spans[0][0] : spans[0][1]]
+    for before, at in pairwise(chosen):
+        # A new paragraph begins where one began between the chosen sentences.
+        between = text[spans[before][1] : spans[at][0]]
+        found += ("\n\n" if "\n\n" in between else " ") + text[spans[at][0] : spans[at][1]]
+    return found
 
 
 def _additions(

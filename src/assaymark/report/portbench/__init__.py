@@ -1,20 +1,29 @@
-"""Pages of a benchmark run: what may be said, the stages, the histories, the questions, and every episode."""
+"""Pages of a benchmark run: what is supported, the stages, the histories, the questions, and every episode."""
+
+# ruff: noqa: F401, I001  # what is not in __all__ is for tests and for the pages of several tracks
 
 from __future__ import annotations
 
-from assaymark.report.portbench.book import (
-    BenchmarkIndex,
-    BenchRun,
-    ClassView,
-    DateTrace,
-    EpisodeTrace,
-    MarketView,
-    SnapshotView,
-    StageTrace,
-)
-from assaymark.report.portbench.pages import each_benchmark_page, render_benchmark
+from typing import TYPE_CHECKING
+
+from assaymark.lazy import exported
+
+if TYPE_CHECKING:
+    from assaymark.report.portbench.book import (
+        EQUAL_WEIGHT, BenchmarkIndex, BenchRun, ClassView, DateTrace, EpisodeTrace, MarketView, SnapshotView,
+        StageTrace,
+    )  # fmt: skip
+    from assaymark.report.portbench.first import sentences, tier_cuts
+    from assaymark.report.portbench.levels import (
+        claim_cards, design_note, said_levels, stage_note, stage_tables, withheld_groups,
+    )  # fmt: skip
+    from assaymark.report.portbench.pages import each_benchmark_page, render_benchmark
+    from assaymark.report.portbench.records import BenchTrail, episode_paths, questions_section
+    from assaymark.report.portbench.sections import every_measurement, signals_figure, windows_table
 
 __all__ = [
     "BenchRun", "BenchmarkIndex", "ClassView", "DateTrace", "EpisodeTrace", "MarketView", "SnapshotView", "StageTrace",
     "each_benchmark_page", "render_benchmark",
 ]  # fmt: skip
+
+__getattr__ = exported(__name__)

@@ -87,7 +87,7 @@ def _held(market: MarketView) -> Figure:
     wide, narrow = bar_table("held", columns, rows, title, desc, "instruments")
     cells = tuple((name, *map(count, own)) for name, own in counts)
     table = Table(("Class", *columns), cells, frozenset({1, 2}))
-    return Figure(title, "A full bar is all instruments of the column.", wide, narrow, table=table)
+    return Figure(title, "A full bar is all instruments of the column.", wide, narrow, table)
 
 
 def _pairs(market: MarketView, names: Sequence[str]) -> Figure:
@@ -114,7 +114,7 @@ def _between(name: str, names: Sequence[str], values: Floats) -> Figure:
     )
     table = Table(("Class", *names), rows, frozenset(range(1, len(names) + 1)))
     caption = "Mean correlation over pairs of different instruments; on the diagonal within the class."
-    return Figure(title, caption, wide, narrow, table=table)
+    return Figure(title, caption, wide, narrow, table)
 
 
 def _correlated(names: Sequence[str], values: Floats) -> str:
@@ -196,7 +196,7 @@ def question_figures(book: BenchmarkIndex) -> tuple[Figure, ...]:
     return (
         _shares("In which regimes are the questions?", f"{drawn}, by regime of equities.", REGIME_NAMES, by_regime),
         _shares("How large is the whole set?", "A run asks some of one split.", SPLITS, whole),
-        Figure(title, caption, wide, narrow, table=table),
+        Figure(title, caption, wide, narrow, table),
     )
 
 
@@ -212,7 +212,7 @@ def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tup
     desc = "; ".join(f"{name}: {count(one)}" for name, one in zip(columns, sums, strict=True)) + "."
     wide, narrow = bar_table(columns[0], columns, bars, title, desc, "questions")
     table = Table(("Template", "Questions", *columns), tuple(cells), frozenset(range(1, len(columns) + 2)))
-    return Figure(title, f"{caption} A full bar is all questions of the row.", wide, narrow, table=table)
+    return Figure(title, f"{caption} A full bar is all questions of the row.", wide, narrow, table)
 
 
 # --- snapshots --------------------------------------------------------------------------------------------------------

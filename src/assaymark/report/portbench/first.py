@@ -142,7 +142,7 @@ def _stages(book: BenchmarkIndex) -> b.Group:
             f"At {listing([STAGES[name][0] for name in worst])}: no model exceeds {scored} there, where {possible} "
             f"{'are' if len(worst) > 1 else 'is'} possible."
         )
-    return _half("stages", heading, lost, *told, b.Figure(title, "", wide, narrow, table=table))
+    return _half("stages", heading, lost, *told, b.Figure(title, "", wide, narrow, table))
 
 
 def _conventions(book: BenchmarkIndex) -> b.Group | None:
@@ -184,7 +184,7 @@ def _conventions(book: BenchmarkIndex) -> b.Group | None:
     elif turned:
         named = listing([" and ".join(sorted(clean(name, 60) for name in one.claim.subjects)) for one in turned[:3]])
         answer = f"Yes. By the {theirs} {count(len(turned))} of {orders} turn round: {named}."
-    figure = b.Figure(title, caption, wide, narrow, table=table)
+    figure = b.Figure(title, caption, wide, narrow, table)
     more = b.Text((differ, b.Linked("Every profile", "scores.html#stages")))
     return _half("conventions", "Does the ranking depend on the formulas?", answer, figure, more)
 
@@ -223,7 +223,7 @@ def _questions(book: BenchmarkIndex) -> b.Group:
     if item is not None and item.value is not None and open_:
         between = "" if item.low is None or item.high is None else f", {span(item.low, item.high)}"
         said += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{between})."
-    figure = b.Figure(title, "Hatched: a tier from end to end.", wide, narrow, table=table)
+    figure = b.Figure(title, "Hatched: a tier from end to end.", wide, narrow, table)
     return _half("questions", heading, said, figure, b.Text(tuple(note)))
 
 

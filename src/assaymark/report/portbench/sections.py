@@ -242,7 +242,7 @@ def signals_figure(book: BenchmarkIndex) -> b.Figure | None:
     if absent:
         caption += f" Not drawn, because a score is missing: {listing(absent)}."
     table = b.Table(("Model", "Signals (S2)", "Trading (S4)"), tuple(rows), frozenset({1, 2}))
-    return b.Figure(title, caption, wide, narrow, table=table)
+    return b.Figure(title, caption, wide, narrow, table)
 
 
 def scatter_views(book: BenchmarkIndex) -> tuple[b.Figure, ...]:
@@ -289,7 +289,7 @@ def scatter_views(book: BenchmarkIndex) -> tuple[b.Figure, ...]:
         note += "No whisker on the vertical axis: each stress window happened once. "
         note += "No ranking by Sharpe ratio is supported."
         table = b.Table(heads, tuple(rows), frozenset({1, 2}))
-        found.append(b.Figure(title, caption, wide, narrow, note=note, table=table))
+        found.append(b.Figure(title, caption, wide, narrow, table, note=note))
     return tuple(found)
 
 

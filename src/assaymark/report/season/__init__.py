@@ -1,20 +1,32 @@
 """The site of a season."""
 
+# ruff: noqa: F401, I001  # what is not in __all__ is for tests and for the pages of several tracks
+
 from __future__ import annotations
 
-from assaymark.report.season.index import (
-    SeasonClaimLine,
-    SeasonGradeView,
-    SeasonPath,
-    SeasonRefusal,
-    SeasonRule,
-    SeasonRun,
-    SeasonStep,
-    SeasonTrade,
-)
-from assaymark.report.season.pages import season_frame, site_pages, write_site
+from typing import TYPE_CHECKING
+
+from assaymark.lazy import exported
+
+if TYPE_CHECKING:
+    from assaymark.report.season.decisions import on_days
+    from assaymark.report.season.feeds import preview_name, verdicts_of
+    from assaymark.report.season.index import (
+        ROWS, AgentIndex, SeasonClaimLine, SeasonGradeView, SeasonIndex, SeasonPath, SeasonRefusal, SeasonRule,
+        SeasonRun, SeasonStep, SeasonTrade, Words, measured_pages, whole,
+    )  # fmt: skip
+    from assaymark.report.season.leaderboard import (
+        WIDTH, account_facts, band_head, band_scale, band_strip, band_words, board_notes, lowest_to_highest,
+        part_figure,
+    )  # fmt: skip
+    from assaymark.report.season.levels import measured, said_levels
+    from assaymark.report.season.pages import differences, season_frame, site_pages, weight_tables, write_site
+    from assaymark.report.season.panel import REASONS, blinding_blocks, preference_table
+    from assaymark.report.season.records import SeasonRecord, SeasonTrail, record_places, season_record_pages
 
 __all__ = [
     "SeasonClaimLine", "SeasonGradeView", "SeasonPath", "SeasonRefusal", "SeasonRule", "SeasonRun", "SeasonStep",
     "SeasonTrade", "season_frame", "site_pages", "write_site",
 ]  # fmt: skip
+
+__getattr__ = exported(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from assaymark.claims.evidence import SILENT
+from assaymark.claims.levels import SILENT
 from assaymark.claims.messages import said
 from assaymark.claims.season_claims import Place
 from assaymark.judging.season.plans import TEMPORAL, SubComponent
@@ -28,7 +28,7 @@ def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[b.Page | tuple[str
     """The pages of every agent, each after the other, and the files of values; ``season`` is the way back."""
     names, words = list(lookup.agents), lookup.words
     for at, agent in enumerate(lookup.agents.values()):
-        book, then = AgentIndex(lookup, agent), names[(at + 1) % len(names)]
+        book, then = AgentIndex.of(lookup, agent), names[(at + 1) % len(names)]
         places = d.decision_places(book.path, book.steps)
         earned, data = d.earned_section(book)
         up: tuple[b.Inline, ...] = (b.Linked(season, "index.html"),)
@@ -142,7 +142,17 @@ def _checked(book: AgentIndex, places: Mapping[int, str]) -> b.Section:
     points = sorted(one.data_reliability for one in usable if one.data_reliability is not None)
     shown = tuple(book.words.number(point, 0) for point in points)
     judged = book.say("reliability.judged", points=shown) if points else ""
-    reliable = (_reliability(book, sum(map(len, wrong.values()))), *some, listed, judged)
+    # How many checks reconcile; the score is 100 times their share.
+    item, found = book.one("season.reliability"), sum(map(len, wrong.values()))
+    answer = book.say("reliability.listed", n=found) if found else book.say("reliability.unchecked")
+    if item is not None and item.value is None:
+        answer = book.say("reliability.none", why=book.words.term("state", item.state))
+    elif item is not None and item.value is not None:
+        failed, numbers = round(item.n * (1.0 - item.value / 100.0)), {"value": book.words.number(item.value, 1)}
+        answer = book.say("reliability.clear", **numbers, n=item.n)
+        if failed:
+            answer = book.say("reliability.answer", **numbers, n=item.n, failed=failed)
+    reliable = (book.lookup.note(item, answer), *some, listed, judged)
     rows: tuple[tuple[str, b.Inline], ...] = (
         (book.say("lookahead.title"), b.spaced(_lookahead(book, usable), " ")),
         (book.say("reliability.title"), b.spaced(filter(None, reliable), " ")),
@@ -165,27 +175,10 @@ def _lookahead(book: AgentIndex, usable: Sequence[SeasonGradeView]) -> Iterator[
     text = f"{rule} {book.say(key, failed=failed, n=len(looked), count=words.few(len(looked)))}"
     yield book.lookup.note(book.one("season.lookahead"), text)
     for one in looked if failed else ():
-        mark, why = (
-            b.Mark("supported" if one.lookahead == "pass" else "contradicted"),
-            clean(one.lookahead_reason, _WHY),
-        )
+        mark = b.Mark("supported" if one.lookahead == "pass" else "contradicted")
+        why, word = clean(one.lookahead_reason, _WHY), words.word("lookahead_word", one.lookahead or "")
         said_why = b.written(f" {words.quoted(why)}") if why else ""
-        yield (
-            mark, b.bold(clean(one.judge, 60)), f": {words.word('lookahead_word', one.lookahead or '')}", said_why, ".",
-        )  # fmt: skip
-
-
-def _reliability(book: AgentIndex, found: int) -> b.Inline:
-    """How many checks reconcile; the score is 100 times their share. ``found`` are those that do not."""
-    item = book.one("season.reliability")
-    if item is None:
-        return book.say("reliability.listed", n=found) if found else book.say("reliability.unchecked")
-    if item.value is None:
-        return book.say("reliability.none", why=book.words.term("state", item.state))
-    value, failed = book.words.number(item.value, 1), round(item.n * (1.0 - item.value / 100.0))
-    if not failed:
-        return book.lookup.note(item, book.say("reliability.clear", value=value, n=item.n))
-    return book.lookup.note(item, book.say("reliability.answer", value=value, n=item.n, failed=failed))
+        yield mark, b.bold(clean(one.judge, 60)), f": {word}", said_why, "."
 
 
 def _thrash(book: AgentIndex, usable: Sequence[SeasonGradeView]) -> b.Inline:
@@ -251,19 +244,12 @@ def _graded(book: AgentIndex) -> b.Section:
     return b.Section("graded", book.say("graded.section"), answer, tuple(blocks))
 
 
-def _parts(book: AgentIndex, axis: str) -> Sequence[SubComponent]:
-    return book.run.scoring.reasoning if axis == "reasoning" else book.run.scoring.evidence
-
-
-def _points(one: SeasonGradeView, axis: str) -> Mapping[str, float]:
-    return one.reasoning if axis == "reasoning" else one.evidence
-
-
 def _parts_figure(book: AgentIndex, axis: str, usable: Sequence[SeasonGradeView]) -> b.Figure:
-    words, plan, parts = book.words, book.run.scoring, _parts(book, axis)
+    words, plan = book.words, book.run.scoring
+    parts: Sequence[SubComponent] = getattr(plan, axis)
     rows, contested = list[PartRow](), 0
     for part in parts:
-        graded = [(one, _points(one, axis)[part.name]) for one in usable if part.name in _points(one, axis)]
+        graded = [(one, getattr(one, axis)[part.name]) for one in usable if part.name in getattr(one, axis)]
         lowered = [(one.capped[part.name], points) for one, points in graded if part.name in one.capped]
         judged = [(points, book.lookup.judge_place(one.judge)) for one, points in graded]
         rows.append((words.part(part), _weight(book, part), judged, lowered))
@@ -285,7 +271,7 @@ def _parts_table(book: AgentIndex, usable: Sequence[SeasonGradeView], axes: Sequ
     rows: tuple[tuple[b.Inline, ...], ...] = tuple(
         (book.words.part(part), _weight(book, part),
          *(_to_grade(book, one.judge, _given(book, one, axis, part.name)) for one in usable))
-        for axis in axes for part in _parts(book, axis)
+        for axis in axes for part in getattr(book.run.scoring, axis)
     )  # fmt: skip
     heads = (book.say("graded.part"), book.say("graded.weight"), *(clean(g.judge, 40) for g in usable))
     return b.Table(heads, rows, frozenset(range(1, len(heads))), "")
@@ -301,7 +287,7 @@ def _weight(book: AgentIndex, part: SubComponent) -> str:
 
 
 def _given(book: AgentIndex, one: SeasonGradeView, axis: str, part: str) -> str:
-    points, words = _points(one, axis).get(part), book.words
+    points, words = getattr(one, axis).get(part), book.words
     if points is None:
         return book.say("graded.not_graded")
     given = f" ({book.say('graded.given', points=words.number(one.capped[part], 0))})" if part in one.capped else ""

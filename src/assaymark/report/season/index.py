@@ -471,40 +471,23 @@ class SeasonIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AgentIndex:
-    """One agent of a season. Its page is ``path``; its other pages lie in a folder of its name."""
+    """One agent of a season in one language. Its page is ``path``; its other pages lie in a folder of its name."""
 
     lookup: SeasonIndex
     agent: AgentSpec
+    run: SeasonRun
+    words: Words
+    path: str
+    steps: Sequence[SeasonStep]
+    lines: Sequence[SeasonClaimLine]  # every checkable sentence of its record
+    grades: Sequence[SeasonGradeView]  # of each judge, in the order of the panel
 
-    @property
-    def run(self) -> SeasonRun:
-        """The season."""
-        return self.lookup.run
-
-    @property
-    def words(self) -> Words:
-        """The words of its language."""
-        return self.lookup.words
-
-    @property
-    def path(self) -> str:
-        """Its page."""
-        return self.lookup.pages[self.agent.name]
-
-    @property
-    def steps(self) -> Sequence[SeasonStep]:
-        """Its decisions."""
-        return self.run.steps.get(self.agent.name, ())
-
-    @property
-    def lines(self) -> Sequence[SeasonClaimLine]:
-        """Every checkable sentence of its record."""
-        return self.run.ledger.get(self.agent.name, ())
-
-    @property
-    def grades(self) -> Sequence[SeasonGradeView]:
-        """What each judge gave it, in the order of the panel."""
-        return self.lookup.grades.get(self.agent.name, ())
+    @classmethod
+    def of(cls, lookup: SeasonIndex, agent: AgentSpec) -> AgentIndex:
+        """What there is of an agent."""
+        run, name, grades = lookup.run, agent.name, lookup.grades.get(agent.name, ())
+        own = run.steps.get(name, ()), run.ledger.get(name, ())
+        return cls(lookup, agent, run, lookup.words, lookup.pages[name], *own, grades)
 
     def say(self, key: str, **values: Value) -> str:
         """A sentence of the pages of agents."""

@@ -9,9 +9,9 @@ import numpy as np
 import svg
 from markupsafe import Markup
 
-from assaymark.claims.evidence import SILENT
+from assaymark.claims.findings import FEW_CONSECUTIVE
+from assaymark.claims.levels import SILENT
 from assaymark.claims.season_claims import Place
-from assaymark.claims.standing import FEW_CONSECUTIVE
 from assaymark.judging.season.plans import Bands, ScoringPlan
 from assaymark.judging.season.table import SeasonRow
 from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE

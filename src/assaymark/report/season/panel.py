@@ -187,12 +187,8 @@ def preference_table(book: SeasonIndex) -> b.Table | None:
     if not any(item is not None and item.value is not None for _, item in items):
         return None
     rows = tuple(_preference(book, judge, item) for judge, item in items if item is not None)
-    levels = [
-        measurement.level
-        for measurement in book.run.measurements
-        if measurement.name == "season.self_preference" and measurement.level
-    ]
-    level = words("preference.interval", level=words.percent(levels[0] if levels else 0.95, 0))
+    known = (one.level for one in book.run.measurements if one.name == "season.self_preference" and one.level)
+    level = words("preference.interval", level=words.percent(next(known, 0.95), 0))
     heads = (*map(words, ("preference.judge", "preference.own", "preference.others", "preference.gap")), level,
              words("preference.reading"))  # fmt: skip
     columns = ("", "r", "r", "r", "iv", "rd")
@@ -292,8 +288,22 @@ def blinding_blocks(book: SeasonIndex) -> tuple[b.Block, ...]:
             sums[line.state] += line.count
     replaced, kept = (words.amount(sums[state]) for state in ("replaced", "kept"))
     sentences = [words("blinding.audit", replaced=replaced, kept=kept) if counts else words("blinding.none")]
-    probes = [(one.name, book.one("season.author_probe", judge=one.name)) for one in book.run.plan.panel]
-    asked = [_probe(book, name, item) for name, item in probes if item is not None]
+    asked = []
+    for name, item in ((one.name, book.one("season.author_probe", judge=one.name)) for one in book.run.plan.panel):
+        # How often a judge named the right author, against chance.
+        judge = clean(name, 60)
+        if item is not None and item.value is None:
+            asked.append(words("probe.state", judge=judge, state=words.term("state", item.state)))
+        if item is None or item.value is None:
+            continue
+        chance = detail_number(item, "chance") or 1 / max(len(book.agents), 1)
+        hits, ends = int(detail_number(item, "hits") or round(item.value * item.n)), words("state.no interval")
+        if item.low is not None and item.high is not None:
+            ends = words("places.range", first=f"{100 * item.low:.0f}", last=words.percent(item.high, 0))
+        said = words("probe.said", judge=judge, hits=words.amount(hits), n=item.n, share=words.percent(item.value, 0),
+                     ends=ends, chance=words.percent(chance, 0))  # fmt: skip
+        above = item.low is not None and item.low > chance
+        asked.append(f"{said} {words('probe.above' if above else 'probe.within')}")
     names = [
         (clean(name, 80), words.term("blinding", state), words.amount(n),
          words.term("blinding.why", REASONS.get(why, why)))
@@ -306,20 +316,3 @@ def blinding_blocks(book: SeasonIndex) -> tuple[b.Block, ...]:
         rest = (words("blinding.rest", n=len(names) - _LINES),) if len(names) > _LINES else ()
         blocks.append(b.Group(words("blinding.names"), (table, *b.notes(rest)), folded="closed"))
     return tuple(blocks)
-
-
-def _probe(book: SeasonIndex, judge: str, item: Measurement) -> str:
-    """How often a judge named the right author, against chance."""
-    words, name = book.words, clean(judge, 60)
-    if item.value is None:
-        return words("probe.state", judge=name, state=words.term("state", item.state))
-    chance = detail_number(item, "chance") or 1 / max(len(book.agents), 1)
-    hits, ends = int(detail_number(item, "hits") or round(item.value * item.n)), words("state.no interval")
-    if item.low is not None and item.high is not None:
-        ends = words("places.range", first=f"{100 * item.low:.0f}", last=words.percent(item.high, 0))
-    said = words(
-        "probe.said", judge=name, hits=words.amount(hits), n=item.n, share=words.percent(item.value, 0), ends=ends,
-        chance=words.percent(chance, 0),
-    )  # fmt: skip
-    above = item.low is not None and item.low > chance
-    return f"{said} {words('probe.above' if above else 'probe.within')}"

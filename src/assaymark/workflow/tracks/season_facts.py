@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from assaymark.agents.llm import ABSENT, NOT_USABLE
-from assaymark.claims.evidence import NOISE, TOTAL
+from assaymark.claims.levels import NOISE, TOTAL
 from assaymark.claims.messages import Said, said
 from assaymark.claims.season_plan import Season
 from assaymark.errors import InputError, NotMeasurableError

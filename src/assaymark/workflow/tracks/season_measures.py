@@ -16,7 +16,7 @@ import numpy as np
 
 from assaymark import metrology
 from assaymark.agents.llm import NOT_USABLE
-from assaymark.claims.evidence import SPAN, SeasonGates
+from assaymark.claims.levels import SPAN, SeasonGates
 from assaymark.claims.season_claims import CONSTANT, MISSING, SINGLE
 from assaymark.claims.season_plan import period_of
 from assaymark.errors import LedgerError, NotMeasurableError

@@ -19,7 +19,7 @@ import numpy as np
 from assaymark import __version__
 from assaymark.agents.llm import NOT_USABLE, REJECTED
 from assaymark.claims import SeasonGates, certificate_name, decide_season, season_certificates
-from assaymark.claims.evidence import SPAN
+from assaymark.claims.levels import SPAN
 from assaymark.claims.messages import Catalogue, catalogue, english, languages, said
 from assaymark.claims.season_claims import SeasonVerdicts
 from assaymark.claims.season_plan import Season

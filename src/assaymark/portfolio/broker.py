@@ -106,16 +106,12 @@ class Order:
 
 def orders_of(actions: Iterable[Action]) -> tuple[Order, ...]:
     """The orders among the actions of a decision; ``hold`` and ``no_trade`` are none."""
+    traded = (action for action in actions if action.kind not in ("hold", "no_trade"))
     return tuple(
-        Order(
-            symbol=action.instrument,
-            side="target" if action.kind == "target_weight" else action.kind,
-            quantity=action.quantity,
-            weight=action.weight,
-        )
-        for action in actions
-        if action.kind not in ("hold", "no_trade")
-    )
+        Order(symbol=one.instrument, side="target" if one.kind == "target_weight" else one.kind, quantity=one.quantity,
+              weight=one.weight)
+        for one in traded
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +198,7 @@ class _Day:
     """The state while a day's orders are settled."""
 
     def __init__(self, book: Book, bars: Mapping[str, Bar], rules: Rules, universe: frozenset[str]) -> None:
-        self.bars, self.rules, self.universe = bars, rules, universe
+        self.bars, self.rules, self.universe, self.rate = bars, rules, universe, rules.cost_bps / 1e4
         # The price of every held symbol at the moment orders fill; all problems of the book at once.
         problems = [] if abs(book.cash) < math.inf else [Problem("book.cash", f"must be finite (got {book.cash!r})")]
         marks: dict[str, float] = {}
@@ -218,8 +214,7 @@ class _Day:
                 marks[symbol] = price
         if problems:
             raise InputError("broker", problems)
-        self.marks = marks
-        self.cash = book.cash
+        self.marks, self.cash = marks, book.cash
         self.units = {symbol: units for symbol, units in book.positions.items() if units}
         self.nav_before = book.nav(self.marks)
         self.fills: list[Fill] = []
@@ -246,7 +241,7 @@ class _Day:
         except _Refused as exc:
             allowed, refused = 0.0, exc
         if allowed:
-            symbol, cost = order.symbol, abs(allowed) * price * self._rate
+            symbol, cost = order.symbol, abs(allowed) * price * self.rate
             fill = Fill(number, symbol, allowed, price, cost)
             left = self.units.get(symbol, 0.0) + allowed
             if abs(left) <= _NOTHING * max(1.0, abs(allowed)):
@@ -281,18 +276,7 @@ class _Day:
             if not held:
                 raise _Refused("not-held", "nothing of it is held")
             return -held
-        size = self._size(order, price)
-        if order.side == "target":
-            return self._whole(size - held) if size else -held
-        if order.weight is not None:
-            # a weight is seldom a whole number of lots; what it names is the lots within it
-            size = self._whole(size)
-            if not size:
-                raise _Refused("fraction", f"is less than one lot of {self.rules.lot:g} units")
-        return size if order.side in ("buy", "cover") else -size
-
-    def _size(self, order: Order, price: float) -> float:
-        """Units named by the order, without the sign of its side."""
+        # Units named by the order, without the sign of its side
         given = [value for value in (order.quantity, order.weight) if value is not None]
         if len(given) != 1 or (order.side == "target" and order.weight is None):
             wanted = "a weight" if order.side == "target" else "either a quantity or a weight"
@@ -304,10 +288,17 @@ class _Day:
             raise _Refused("bad-quantity", f"must be above 0 (got {value:g})")
         if order.weight is not None and value and self.nav_before <= 0:
             raise _Refused("bad-quantity", f"a weight of a NAV of {self.nav_before:,.2f} is no amount")
-        units = float(value) if order.weight is None else float(value) * self.nav_before / price
-        if not abs(units) < math.inf:
+        size = float(value) if order.weight is None else float(value) * self.nav_before / price
+        if not abs(size) < math.inf:
             raise _Refused("bad-quantity", "is more than can be counted")
-        return units
+        if order.side == "target":
+            return self._whole(size - held) if size else -held
+        if order.weight is not None:
+            # a weight is seldom a whole number of lots; what it names is the lots within it
+            size = self._whole(size)
+            if not size:
+                raise _Refused("fraction", f"is less than one lot of {self.rules.lot:g} units")
+        return size if order.side in ("buy", "cover") else -size
 
     def _allowed(self, order: Order, asked: float, price: float) -> tuple[float, tuple[Reason, str] | None]:
         """The units that may be filled, and why they are fewer than asked."""
@@ -338,37 +329,31 @@ class _Day:
         elif not self.rules.short and held + asked < 0:
             limits.append((-held, "short-forbidden", f"{held:g} units are held and short positions are not allowed"))
         if asked > 0:
-            need, rate = asked * price * (1 + self._rate), price * (1 + self._rate)
+            need, rate = asked * price * (1 + self.rate), price * (1 + self.rate)
             most = max(self.cash, 0.0) / rate
             limits.append((most, "beyond-cash", f"costs {need:,.2f} and cash is {self.cash:,.2f}"))
         if abs(held + asked) <= abs(held):
             return limits  # an order that does not make the position larger has no limit on its size after
         nav = self.cash + math.fsum(units * self.marks[name] for name, units in self.units.items())
         others = math.fsum(abs(units) * self.marks[name] for name, units in self.units.items() if name != order.symbol)
-        if self.rules.max_weight is not None:
-            text = f"allowed is {self.rules.max_weight:.2%} of NAV in one position"
-            limits.append((self._room(self.rules.max_weight, nav, 0.0, price, held, asked), "beyond-weight", text))
-        text = f"allowed is {self.rules.max_exposure:.2f} times NAV in all positions together"
-        limits.append((self._room(self.rules.max_exposure, nav, others, price, held, asked), "beyond-exposure", text))
-        return limits
-
-    def _room(self, share: float, nav: float, others: float, price: float, held: float, asked: float) -> float:
-        """The largest change towards ``asked`` that leaves position and ``others`` at ``share`` of NAV less cost."""
         sign = math.copysign(1.0, asked)
-        room = (share * nav - others - sign * held * price) / (price * (1 + share * self._rate))
-        # getting rid of the position that stands in the way never makes anything larger
-        return sign * max(room, -sign * held, 0.0)
 
-    @property
-    def _rate(self) -> float:
-        return self.rules.cost_bps / 1e4
+        def room(share: float, beside: float) -> float:
+            # The largest change towards what is asked that leaves position and others at a share of NAV less cost;
+            # getting rid of the position that stands in the way never makes anything larger.
+            left = (share * nav - beside - sign * held * price) / (price * (1 + share * self.rate))
+            return sign * max(left, -sign * held, 0.0)
+
+        if (cap := self.rules.max_weight) is not None:
+            limits.append((room(cap, 0.0), "beyond-weight", f"allowed is {cap:.2%} of NAV in one position"))
+        text = f"allowed is {self.rules.max_exposure:.2f} times NAV in all positions together"
+        limits.append((room(self.rules.max_exposure, others), "beyond-exposure", text))
+        return limits
 
     def _whole(self, units: float) -> float:
         """``units`` as what may be traded: towards zero to a multiple of the lot, unless fractions are allowed."""
-        if self.rules.fractional:
-            return units
-        lots = math.trunc(units / self.rules.lot * (1 + SLACK))
-        return lots * self.rules.lot
+        lot = self.rules.lot
+        return units if self.rules.fractional else math.trunc(units / lot * (1 + SLACK)) * lot
 
 
 # Whether a record of trading agrees with itself: fills against positions, fills against bars, cash against both
@@ -497,7 +482,13 @@ class _Run:
         """Check one step, and stand on its stated book for the next."""
         name, book = step.name, step.book
         if book is None:
-            self._skip(step)
+            # The fills of a step without a stated book are settled against the next one, at its own prices.
+            why = "the record states no book after this step"
+            self.unchecked += [Unchecked(name, "cash", "", why), Unchecked(name, "position", "", why)]
+            for fill in step.fills:
+                price = fill.price if fill.price is not None else self._price(step, fill.symbol)
+                self.carried.append(StatedFill(fill.symbol, fill.quantity, price, fill.cost))
+            self.navs.append(None)
             return
         fills: dict[str, list[StatedFill]] = {}
         for one in (*self.carried, *step.fills):
@@ -530,15 +521,6 @@ class _Run:
         self.checks[kind] += 1
         self.failed[kind] += bool(found)
         self.mismatches += found
-
-    def _skip(self, step: StatedStep) -> None:
-        """A step without a stated book: its fills are settled against the next one, at its own prices."""
-        why = "the record states no book after this step"
-        self.unchecked += [Unchecked(step.name, "cash", "", why), Unchecked(step.name, "position", "", why)]
-        for fill in step.fills:
-            price = fill.price if fill.price is not None else self._price(step, fill.symbol)
-            self.carried.append(StatedFill(fill.symbol, fill.quantity, price, fill.cost))
-        self.navs.append(None)
 
     def _price(self, step: StatedStep, symbol: str) -> float | None:
         bar = step.bars.get(symbol)

@@ -1,0 +1,489 @@
+"""What agreement, control cells and tests of biases mean for a claim: each a status or a cap, with its reason."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, get_args
+
+from assaymark.claims import messages as words
+from assaymark.claims.levels import (
+    CellState,
+    Index,
+    Rules,
+    agreement_status,
+    cell_states,
+    coefficient_words,
+    kind_of,
+    threshold,
+)
+from assaymark.claims.messages import listing, measure_words, number, p_words, signed
+from assaymark.claims.orders import Evidence, contrasts_of, length_floor, orders_of
+from assaymark.errors import NotMeasurableError
+from assaymark.metrology.controls import TOLERANCE
+from assaymark.metrology.orders import LEVEL_SLACK
+from assaymark.protocol import AGREEMENT
+from assaymark.records import (
+    AGGREGATE,
+    AdversarialStatus,
+    AgreementStatus,
+    Claim,
+    Condition,
+    LengthState,
+    Level,
+    Measurement,
+    OtherJudgesState,
+)
+from assaymark.text import NBSP, percent
+
+FEW_CLUSTERS = 5
+FEW_CONSECUTIVE = 24
+NO_CONTROLS: Final = "No control texts were graded, so nothing shows that the panel rewards substance over style."
+
+_OVERLAP = 0.2
+_SHOWN = 0.005  # points; less reads as 0.00
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one test of a bias found about a claim, and the highest level that it leaves (None: any)."""
+
+    field: str
+    state: str
+    cap: Level | None = None
+    conditions: tuple[Condition, ...] = ()
+    measurements: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    values: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def _condition(name: str, text: str) -> tuple[Condition, ...]:
+    return (Condition(id=name, text=text),)
+
+
+# What else may explain an order: judges' own families, length, an overall impression, these judges and no others.
+
+
+def own_family_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> Finding:
+    """Whether the order rests on judges that share a family with one of the agents."""
+    if unknown := known.panel.get("unknown"):
+        said = _condition("families-unknown", f"Families of {unknown} are not given.")
+        return Finding("own_family", "unknown", "qualified", said)
+    items = contrasts_of("recusal", claim.dimension, evidence.pairs, known)
+    ids = tuple(item.id for item in items)
+    if any(item.value is None for item in items):
+        text = "Every judge shares its family with one of the two; no one without an interest has judged this pair."
+        if len(evidence.pairs) > 1:
+            text = ("Of some pairs every judge shares its family with one of the two; "
+                    "no one without an interest has judged them.")  # fmt: skip
+        return Finding("own_family", "no-disinterested-judge", "qualified", _condition("own-family", text), ids)
+    if "plain" not in evidence.published or "gated" in evidence.published or kind_of(claim) == "within":
+        return Finding("own_family", "clear", None, (), ids)
+    worst = max((pair.gated for pair in evidence.pairs), default=1.0)
+    level = orders_of(known, rules).level(claim.dimension)
+    state, why = "turns-without-own-family", "The order turns without the judges from the agents' own makers."
+    if not any(one.value is not None and one.value < 0 and one.high is not None and one.high < 0 for one in items):
+        # Where no judge has an interest in these pairs, the steps of the correction count on pairs where one has.
+        why = "The order rests on judges from the agents' own makers: without them" if items else (
+            "Where judges stand aside for agents of their own makers, orders that this one waits for do not hold:"
+        )  # fmt: skip
+        state, why = "rests-on-own-family", f"{why} {p_words(worst)} ({threshold(level)})."
+    return Finding("own_family", state, "no-claim", (), ids, (why,), {"p": worst, "needed": level})
+
+
+def length_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> Finding:
+    """Whether the length of the texts may explain a difference: caps an order at qualified, never lower."""
+    items = contrasts_of("length", claim.dimension, evidence.pairs, known)
+    if not items and known.panel.get("in_parts"):
+        text = "Whether length explains the difference was not tested: the table was read in parts."
+        return Finding("length", "not-tested", "qualified", _condition("length", text))
+    if not items:
+        return Finding("length", "not-tested")
+    ids, beside = tuple(item.id for item in items), tuple[Condition, ...]()
+    if min(float(item.detail.get("overlap", 1.0)) for item in items) < _OVERLAP:
+        beside = _condition("overlap", "Their lengths hardly overlap; the adjustment is extrapolated.")
+    clear = Finding("length", "clear", None, beside, ids)
+    if kind_of(claim) == "within":
+        # Equal at equal length, too? A gap that length hides is no equivalence.
+        (item,) = items
+        near = item.detail.get("p_equivalence_at", {})
+        p = float(near.get(f"{rules.margin:g}", item.detail.get("p_equivalence", 1.0)))
+        if length_floor(item) == 0.0 or p <= rules.alpha + LEVEL_SLACK:
+            return clear
+        both = " and ".join(sorted(claim.subjects))
+        text = f"At equal length {both} are not shown to score within {rules.margin:g} of each other."
+        return Finding("length", "may-be-length", "qualified", (*_condition("length", text), *beside), ids)
+    if "headline" in evidence.published:
+        return clear
+    found = [(str(item.detail.get("word", "may be length")).replace(" ", "-"), item) for item in items]
+    # A family of tests may fail where each of its contrasts would pass alone.
+    raised = [("may-be-length" if word == "clear" else word, item) for word, item in found
+              if length_floor(item) > 0 and item.value is not None]  # fmt: skip
+    order = get_args(LengthState)
+    if "gated" not in evidence.published:
+        state = max((word for word, _ in found), key=order.index)
+        if state == "clear" or "plain" not in evidence.published:
+            return Finding("length", state, None if state == "clear" else "qualified", (), ids)
+    elif not raised and (rules.any_judges or not all(pair.row.disinterested for pair in evidence.pairs)):
+        return clear  # another field names what fails
+    elif not raised:
+        # The two write equally much, but the order needs the others' p-values as they are before length is held equal.
+        p_all = p_words(max(pair.headline for pair in evidence.pairs))
+        needed = threshold(orders_of(known, rules).level(claim.dimension))
+        text = f"with all agents at equal length the order is not resolved ({p_all} adjusted; {needed})."
+        said = _condition("length", f"It may be length: {text}")
+        return Finding("length", "may-be-length", "qualified", (*said, *beside), ids)
+    word, item = max(raised or found, key=lambda one: (order.index(one[0]), one[1].detail.get("p", 0.0)))
+    said = (*_condition("length", _length_words(word, item)), *beside)
+    return Finding("length", word, "qualified", said, ids, (), {"item": item})
+
+
+def _length_words(word: str, item: Measurement) -> str:
+    high, low, detail = item.labels["high"], item.labels["low"], item.detail
+    gap, slope, raw = (float(detail.get(name) or 0.0) for name in ("gap", "slope", "raw"))
+    covariates = detail.get("covariates", ["log2"])
+    what = "length" if covariates == ["log2"] else "style"
+    lead = f"It is {what}" if word == "length" else f"It may be {what}"
+    if slope == 0.0 and what == "length":
+        return f"{lead}: each agent always writes the same length."
+    longer, other, times = (high, low, 2**gap) if gap > 0 else (low, high, 2**-gap)
+    writes = f"{longer} writes {times:.1f} times as much as {other}"
+    writes = writes if "log2" in covariates else "texts differ in style"
+    explained, why = slope * gap, f"{number(slope)} points a doubling"
+    if "slopes" in detail:
+        explained = sum(a * b for a, b in zip(detail["slopes"], detail["gaps"], strict=True))
+        why = f"differences in {what}"
+    if explained < _SHOWN:
+        p = p_words(float(detail["p"]))
+        return f"{lead}: {writes}, and at equal {what} the difference is not resolved ({p})."
+    return f"{lead}: {writes}, and {why} would explain {number(explained)} of {number(raw)}."
+
+
+def distinct_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> Finding:
+    """Whether judges tell a dimension from their overall impression, and whether the difference is more than that."""
+    if claim.dimension == AGGREGATE or len(known.dimensions) < 2:
+        return Finding("distinct", "not-applicable")
+    item = known.get("dimension.distinct", dimension=claim.dimension)
+    ids = () if item is None else (item.id,)
+    if item is None or item.state.startswith("not measurable"):
+        if not known.panel.get("in_parts"):
+            return Finding("distinct", "not-tested", None, (), ids)
+        text = "Whether judges tell the dimensions apart was not tested: the table was read in parts."
+        return Finding("distinct", "not-tested", "qualified", _condition("not-told-apart", text), ids)
+    where, p = measure_words(claim.dimension), item.detail.get("p_holm")
+    if p is None or float(p) > rules.alpha + LEVEL_SLACK:
+        text = f"Judges share nothing on {where}."
+        if item.value is not None:
+            ends = "" if item.low is None or item.high is None else f" [{number(item.low)}, {number(item.high)}]"
+            text = f"Judges do not tell {where} from the overall impression (phi {number(item.value)}{ends})."
+        return Finding("distinct", "not-told-apart", "qualified", _condition("not-told-apart", text), ids)
+    gaps = [known.contrast(claim.dimension, pair.row.high, pair.row.low) for pair in evidence.pairs]
+    sided = [pair for pair in gaps if pair.value is not None and "others" in pair.detail]
+    if any((pair.value or 0.0) < float(pair.detail["others"]) - TOLERANCE for pair in sided):
+        text = "The difference is smaller than on the other dimensions: it may be spill-over."
+        said = _condition("smaller", text) if evidence.published else ()
+        return Finding("distinct", "smaller", "qualified", said, ids)
+    specific = sided and all(float(pair.detail["p_specific"]) <= rules.alpha for pair in sided)
+    more = _condition("specific", f"In particular on {where}.") if specific else ()
+    return Finding("distinct", "passed", None, more, ids)
+
+
+def other_judges_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> Finding:
+    """Whether judges like these would see the same order."""
+    items = contrasts_of("judges", claim.dimension, evidence.pairs, known)
+    ids = tuple(item.id for item in items)
+    tested = [item for item in items if item.value is not None]
+    state: OtherJudgesState = "not-tested"
+    if items and len(tested) == len(evidence.pairs):
+        yes = all((item.value or 0.0) > 0 and float(item.detail["p"]) <= rules.alpha + LEVEL_SLACK for item in tested)
+        state = "yes" if yes else "no"
+    if not rules.any_judges or "headline" in evidence.published or "gated" not in evidence.published:
+        return Finding("other_judges", state, None, (), ids)
+    said = _condition("other-judges", "It is not shown to hold for other judges.")
+    return Finding("other_judges", state, "qualified", said, ids)
+
+
+def missing_of(known: Index, rules: Rules) -> Finding:
+    """Replies that are missing: orders of the judges that are left, where one was left out, are qualified."""
+    items = [item for item in known.named("missing.share") if "judge" in item.labels and item.value]
+    if not items:
+        return Finding("missing_replies", "none")
+    text, ids = " ".join(missing_words(items, rules.alpha)), tuple(item.id for item in items)
+    said = _condition("missing-replies", text)
+    if any(item.detail.get("left_out") for item in items):
+        return Finding("missing_replies", "left-out", "qualified", said, ids)
+    return Finding("missing_replies", "tolerated", None, said, ids, (text,))
+
+
+def missing_words(items: Sequence[Measurement], alpha: float) -> list[str]:
+    """Who was left out, what the others lack of the records they were asked about, and of whom more than of others."""
+    found, several = [], sum(not item.detail.get("left_out") for item in items) > 2
+    lacks = list[str]()
+    for item in items:
+        judge, lacking = item.labels["judge"], item.detail.get("lacking", {})
+        if item.detail.get("left_out"):
+            found.append(f"Judge {judge} was left out: {item.detail['left_out']}.")
+            continue
+        n, of = sum(int(no) for no, _ in lacking.values()), item.detail.get("records")
+        share = percent(item.value or 0.0, 1).replace(NBSP, " ")
+        lacks.append(f"{judge} {n} of {of}")
+        if not several:
+            found.append(f"Judge {judge} gave no usable score on {n} of {of} decisions ({share}).")
+        more = item.detail.get("p_more", {})
+        for agent, (no, asked) in lacking.items():
+            if (p := float(more.get(agent, 1.0))) <= alpha:
+                rest = f"({n - no} of {of - asked}; {p_words(p)}): what is missing may not be any text."
+                who = f"Judge {judge}" if several else "It"
+                found.append(f"{who} left out {agent} ({no} of {asked}) more often than the others {rest}")
+    return [f"Judges gave no usable score on some decisions: {listing(lacks)}.", *found] if several else found
+
+
+def flagged_of(evidence: Evidence, known: Index) -> Finding:
+    """Texts of the agents compared that address the judge: said with a claim, and no limit of its level."""
+    named = known.named("agent.flagged_texts")
+    items = [one for one in named if one.value and one.labels["agent"] in evidence.compared]
+    if not items:
+        return Finding("flagged_texts", "none")
+    counts = listing([f"{item.detail['count']} of {item.n} of {item.labels['agent']}" for item in items])
+    text = f"Texts address the judge or imitate its prompt ({counts}); they were scored like any other."
+    ids = tuple(item.id for item in items)
+    return Finding("flagged_texts", "flagged", None, _condition("flagged-texts", text), ids)
+
+
+def clusters_of(claim: Claim, evidence: Evidence, known: Index) -> list[Finding]:
+    """Few clusters, and clusters that follow each other in time."""
+    found: list[Finding] = []
+    details = [(pair, known.contrast(claim.dimension, pair.row.high, pair.row.low).detail) for pair in evidence.pairs]
+    counts = [int(detail.get("clusters", FEW_CLUSTERS + 1)) for pair, detail in details if pair.row.testable]
+    if not counts:
+        return found
+    item = known.get("order.autocorrelation", dimension=claim.dimension)
+    serial = item is not None and item.detail.get("order") == "consecutive"
+    few = min(counts)
+    if few <= FEW_CLUSTERS:
+        said = _condition("few-clusters", f"Few clusters ({few}): this rests on normal errors.")
+        found.append(Finding("clusters", "few", None, said, values={"n": few}))
+    if serial and few < FEW_CONSECUTIVE:
+        worth = min(float(detail.get("effective") or detail.get("clusters", 0.0)) for _, detail in details)
+        said = _condition("consecutive", f"{few} clusters that follow each other count as about {worth:.0f}.")
+        found.append(Finding("clusters", "consecutive", "qualified", said, values={"n": few, "worth": worth}))
+    elif not serial and item is not None and item.detail.get("flagged") and claim.asserts_order:
+        value = item.value or 0.0
+        text = "Clusters are counted as independent, but neighbours resemble each other"
+        said = _condition("autocorrelated", f"{text} (autocorrelation {number(value)}).")
+        found.append(Finding("clusters", "autocorrelated", "qualified", said, (item.id,), values={"value": value}))
+    return found
+
+
+# What agreement and control cells permit
+
+_CONTAMINATING: Final = ("cell_a", "red_team")
+_REQUIRED: Final = {"cell_a": "confident but wrong", "cell_b": "terse but correct"}
+_WORST_FIRST: Final[tuple[AdversarialStatus, ...]] = ("contaminated", "construct-sensitive", "not tested", "passed")
+_Bearing = tuple[AdversarialStatus, str, str | None, tuple[str, ...]]
+"""What bears on a claim: the status it leaves, why, the condition if a reader needs one, and its measurements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adversarial:
+    """Whether the claim's construct is clean, why, and what has to be said with the claim if it is not."""
+
+    status: AdversarialStatus
+    reasons: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    measurements: tuple[str, ...] = ()
+
+
+def adversarial_of(claim: Claim, known: Index, rules: Rules) -> Adversarial:
+    """The adversarial field of a claim about agents (ValueBlindBench sections 3.5, 3.8 and 5.3)."""
+    states = cell_states(known)
+    found: list[_Bearing] = []
+    for state in states.values():
+        status, reason, condition = _cell_words(state, claim.dimension, rules)
+        if state.halo is not None and state.halo.detail.get("triggered"):
+            reason += f" The number is without the judges of family {state.halo.detail.get('family')}, who favour it."
+        found.append((status, reason, condition, state.measurements))
+    unrun = [f"No {texts} rationales were graded." for cell, texts in _REQUIRED.items() if cell not in states]
+    found += [("not tested", told, told, ()) for told in (unrun if states else [NO_CONTROLS])]
+    found += _terse(claim, known, rules)
+    found.sort(key=lambda one: _WORST_FIRST.index(one[0]))
+    return Adversarial(
+        found[0][0],
+        tuple(reason for _, reason, _, _ in found),
+        tuple(condition for _, _, condition, _ in found if condition is not None),
+        tuple(dict.fromkeys(name for _, _, _, ids in found for name in ids)),
+    )
+
+
+def _cell_words(state: CellState, dimension: str, rules: Rules) -> tuple[AdversarialStatus, str, str | None]:
+    """The status, reason and condition of one cell; wrong rationales (cell A, red-team cells) have to score low."""
+    texts = state.texts[:1].upper() + state.texts[1:]
+    outcome, numbers = state.outcome, state.numbers
+    wrong = state.cell in _CONTAMINATING
+    if wrong and outcome == "passed":
+        return "passed", f"{texts} score below the honest bottom quartile: {numbers}.", None
+    if wrong and outcome == "failed":
+        told, narrowed = f"{texts} do not score below the honest bottom quartile", rules.cells.contaminates
+        if narrowed is None or dimension in narrowed:
+            return "contaminated", f"{told}, so the score is contaminated: {numbers}.", None
+        only = listing([measure_words(name) for name in narrowed]) or "no score"
+        return "passed", f"{told}: {numbers}; the plan lets this touch {only} only.", f"{told}."
+    if wrong or outcome in ("inconclusive", "not tested"):
+        told = f"Whether {state.texts} score low enough stays open"
+        told = told if wrong else f"What the panel makes of {state.texts} stays open"
+        if state.cell not in _REQUIRED:
+            return "passed", f"{told}: {numbers}.", None
+        return "not tested", f"{told}: {numbers}.", f"{told}."
+    points = f"{number(abs(state.value or 0.0))} points"
+    moved = {
+        "verbosity-bias": (f"{texts} lose {points} under this rubric", f", {outcome}"),
+        "terse-favoured": (f"{texts} gain {points} under this rubric", f", {outcome}"),
+        "style-sensitive": (f"{texts} score {points} away from their originals", ""),
+        "not noticed": (f"{texts} do not score below their originals", ""),
+    }.get(outcome)
+    if moved is not None:
+        return "construct-sensitive", f"{moved[0]}: {numbers}{moved[1]}.", f"{moved[0]}."
+    return "passed", f"{texts}: {numbers}, {outcome}.", None
+
+
+def _terse(claim: Claim, known: Index, rules: Rules) -> list[_Bearing]:
+    """One finding for each mostly terse agent that the claim compares without a length-matched rerun to bear it."""
+    dimension, kind, agent = claim.dimension, kind_of(claim), claim.subjects[0]
+    pairs: list[tuple[str, ...]] = [claim.subjects] if kind == "pair" else []
+    for other in known.agents if kind == "first" else ():
+        measured = other != agent and known.tested(dimension)
+        if other != agent and (not measured or known.contrast(dimension, agent, other).value is not None):
+            pairs.append((agent, other))
+    found: list[_Bearing] = []
+    for agent in sorted({name for pair in pairs for name in pair}):
+        share = known.get("terse.share", agent=agent)
+        if share is None or share.value is None or share.value <= rules.cells.terse_share + TOLERANCE:
+            continue
+        ids, lost = [share.id], set()
+        for high, low in (pair for pair in pairs if agent in pair):
+            rerun = known.directed("length_matched.contrast", dimension, high, low)
+            p = None if rerun is None else rerun[0].detail.get("p_holm")
+            ids += [] if rerun is None else [rerun[0].id]
+            if p is None or rerun is None or (rerun[1] or 0.0) <= 0 or float(p) > rules.alpha:
+                lost.add(low if high == agent else high)
+        fewer = f"have fewer than {rules.cells.terse_tokens} words"
+        told = f"{words.share_words(share.value)} of the rationales of {agent} {fewer}"
+        if not lost:
+            kept = "the comparison keeps its sign and significance at equal length"
+            found.append(("passed", f"{told}, and {kept}.", None, tuple(ids)))
+            continue
+        why = "no rerun at equal length bears the comparison"
+        why = why if len(ids) == 1 else "the rerun at equal length does not bear the comparison"
+        reason = f"{told}, and {why} with {listing(sorted(lost))}."
+        found.append(("construct-sensitive", reason, f"{told}.", tuple(ids)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The agreement that governs a dimension: the lowest of the pooled and the gated within-format kappas."""
+
+    status: AgreementStatus
+    kappa: float | None = None
+    reason: str = ""
+    measurements: tuple[str, ...] = ()
+    governing: str | None = None
+    word: str = AGREEMENT["kappa"]
+
+
+def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement:
+    """The agreement that gates a dimension. Where formats are gated on their own, the lowest kappa governs."""
+    undefined = float("-inf")
+
+    def held(item: Measurement) -> float:
+        # The number that is held against the cut-offs; an undefined kappa is below all of them.
+        other = known.get("kappa.other_ddof", **item.labels) if rules.kappa == "other-ddof" else None
+        if item.value is None or (other is not None and other.value is None and other.state.startswith("undefined")):
+            return undefined
+        if rules.kappa == "lower":
+            return undefined if item.low is None else item.low
+        if rules.kappa == "half-even" and item.detail.get("half_even") is not None:
+            return float(item.detail["half_even"])
+        return item.value if other is None or other.value is None else other.value
+
+    def governing() -> Agreement:
+        gated, about = known.agreements.get(dimension, ()), measure_words(dimension)
+        if not gated:
+            return Agreement("halt", None, f"Agreement on {about} was not measured.")
+        values = {item.id: held(item) for item in gated}
+        item = min(gated, key=lambda item: (values[item.id], item.id))
+        value = None if values[item.id] == undefined else values[item.id]
+        status = agreement_status(value, publish=rules.publish, halt=rules.halt)
+        within = f"{about} within format {item.labels['format']}" if "format" in item.labels else about
+        if value is None or item.value is None:
+            reason = f"Agreement on {within} is not defined ({item.state}); undefined agreement halts."
+        else:
+            interval = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
+            rule = {
+                "publish": f"at or above the cut-off {number(rules.publish)}",
+                "methodology": f"below {number(rules.publish)}: a finding about the judges, not a headline",
+                "halt": f"below {number(rules.halt)}: no ranking",
+            }[status]
+            # Three decimals where two would lift it over a cut-off that it misses.
+            lifted = any(item.value < cut <= round(item.value, 2) for cut in (rules.halt, rules.publish))
+            kappa = f"{item.value:.3f}".replace("-", "−") if lifted else number(item.value)
+            reason = f"The judges agree on {within} at {coefficient_words(item)} {kappa}{interval}, {rule}."
+        return Agreement(status, value, reason, tuple(one.id for one in gated), item.id, coefficient_words(item))
+
+    return known.once(("agreement", dimension, rules), governing)
+
+
+def cell_state(claim: Claim, known: Index) -> CellState:
+    """The state of the cell that a claim is about."""
+    state = cell_states(known).get(claim.subjects[0])
+    if state is None:
+        raise NotMeasurableError(f"no gate of the control cell {claim.subjects[0]} was measured")
+    return state
+
+
+def cell_fields(claim: Claim, known: Index, rules: Rules) -> tuple[Agreement, Evidence, Adversarial]:
+    """How far judges agree on the cell's difference, whether every drop shows it, and whether a halo moves it."""
+    state = cell_state(claim, known)
+    halo, item = state.halo, known.get("cell.agreement", cell=state.cell)
+    # Whether the composer's own judges move the cell's score
+    if halo is None or halo.value is None:
+        why = "" if halo is None else f" ({halo.state})"
+        told = f"Whether the composer's own judges favour these texts was not measured{why}."
+        adversarial = Adversarial("not tested", (told,), (told,))
+    elif (family := halo.detail.get("family")) is None:
+        told = "No judge shares a family with the composer of these texts, so there is no halo to look for."
+        adversarial = Adversarial("passed", (told,))
+    else:
+        moved = (
+            f"The judges of family {family}, which wrote these texts, move the number by {signed(halo.value)} points"
+        )
+        adversarial = Adversarial("passed", (f"{moved}: no halo.",))
+        if halo.detail.get("triggered"):
+            told = f"{moved}: a halo, so the number without them is primary."
+            adversarial = Adversarial("construct-sensitive", (told,), (told,))
+    ids = () if item is None else (item.id,)
+    rests = (*state.measurements, *(drop.id for drop in state.drops.values()), *ids)
+    found, tested = f"The number behind it is {state.numbers}: {state.outcome}", state.gate.detail.get("p") is not None
+    if item is None or item.value is None:
+        why = "" if item is None else f" ({item.state})"
+        agreement = Agreement("halt", None, f"Agreement on {state.texts} was not measured{why}.", ids)
+        reason = f"{found}; whether it holds without any one judge family was not measured."
+        return agreement, Evidence("judge-dependent", reason, rests, tested=tested), adversarial
+    held = agreement_status(item.value, publish=rules.publish, halt=rules.halt)
+    status: AgreementStatus = "halt"
+    word = coefficient_words(item)
+    seen = f"not every panel without one judge family sees the difference, or {word} is below the cut-off"
+    if item.detail["unanimous"] and held == "publish":
+        status, seen = "publish", "every judge family sees the difference"
+    elif item.detail["leave_one_out"] and held != "halt":
+        seen = "every panel without one family sees the difference, but not every family alone"
+        status = "methodology"
+    reason = f"On {state.texts} {seen}; {word} over these and the honest records {number(item.value)}."
+    agreement = Agreement(status, item.value, reason, ids, item.id, word)
+    reason = f"{found}, but not every panel without one judge family shows it."
+    evidence = Evidence("judge-dependent", reason, rests, tested=tested)
+    if item.detail["leave_one_out"]:
+        reason, published = f"{found}, and it holds without any one judge family.", frozenset({"gated"})
+        evidence = Evidence("stable", reason, rests, published=published, tested=tested)
+    return agreement, evidence, adversarial
