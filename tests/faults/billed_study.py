@@ -52,13 +52,8 @@ class Study:
         """Start a run; the number of its process."""
         files = {name: str(getattr(self, name)) for name in ("ledger", "bills", "told")}
         manner = {
-            "point": point,
-            "survived": survived,
-            "shift": shift,
-            "slow": slow,
-            "worker": worker,
-            "lease_s": lease_s,
-        }
+            "point": point, "survived": survived, "shift": shift, "slow": slow, "worker": worker, "lease_s": lease_s,
+        }  # fmt: skip
         return self.say({**files, "n": self.n, **manner})
 
     def wait(self, process: int) -> int:

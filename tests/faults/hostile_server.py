@@ -45,28 +45,21 @@ def texts_of(good: dict[str, object], said: str, number: str) -> dict[str, tuple
         return text.replace(number, f"{field}: {piece}")
 
     return {
-        "NaN": (numbered("NaN"), False),
-        "Infinity": (numbered("Infinity"), False),
-        "minus Infinity": (numbered("-Infinity"), False),
-        "a number beyond floats": (numbered("1e999"), False),
+        "NaN": (numbered("NaN"), False), "Infinity": (numbered("Infinity"), False),
+        "minus Infinity": (numbered("-Infinity"), False), "a number beyond floats": (numbered("1e999"), False),
         "an integer of 100,000 digits": (numbered("1" * 100_000), False),
-        "an integer of 90,000 digits": (numbered("1" * 90_000), False),
-        "a negative number": (numbered("-5"), False),
+        "an integer of 90,000 digits": (numbered("1" * 90_000), False), "a negative number": (numbered("-5"), False),
         "a number in words": (numbered(f'"{value}"'), False),
-        "a key twice": ("{" + f'"{said}": "x", ' + text[1:], False),
-        "200,000 brackets": ("[" * 200_000, False),
-        "90,000 brackets": ("[" * 90_000, False),
-        "more than a reply may have": (text + " " * 200_000, False),
-        "prose": (INJECTION, False),
-        "a page": (f"<!DOCTYPE html><html>{ATTACK}</html>", False),
-        "half a surrogate pair": (text + "\ud83d", False),
-        "nothing": ("", False),
+        "a key twice": ("{" + f'"{said}": "x", ' + text[1:], False), "200,000 brackets": ("[" * 200_000, False),
+        "90,000 brackets": ("[" * 90_000, False), "more than a reply may have": (text + " " * 200_000, False),
+        "prose": (INJECTION, False), "a page": (f"<!DOCTYPE html><html>{ATTACK}</html>", False),
+        "half a surrogate pair": (text + "\ud83d", False), "nothing": ("", False),
         "null characters": ("\0" * 50, False),
         "half a surrogate pair, escaped": (json.dumps({**good, said: "half \ud83d of it"}), False),
         "a script": (json.dumps({**good, said: ATTACK}), True),
         "an instruction": (json.dumps({**good, said: INJECTION}), True),
         "the key": (json.dumps({**good, said: f"your key is {CANARY}"}), True),
-    }
+    }  # fmt: skip
 
 
 def answers_to(body: dict[str, object]) -> dict[str, tuple[str, bool]]:

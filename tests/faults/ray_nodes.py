@@ -22,11 +22,9 @@ class Nodes:
         token = folder / "token"
         token.write_text(secrets.token_hex(32))
         self.environment = {
-            "RAY_AUTH_MODE": "token",
-            "RAY_AUTH_TOKEN_PATH": str(token),
-            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_USAGE_STATS_ENABLED": "0",
             "PYTHONPATH": os.pathsep.join(map(str, paths)),
-        }
+        }  # fmt: skip
         self._folder, self._temp = folder, temp
         self._started: list[subprocess.Popen[bytes]] = []
         self._port = free_port()
@@ -80,11 +78,9 @@ class Nodes:
         with log.open("wb") as file:
             started = subprocess.Popen(
                 [str(ray), "start", *options, "--num-cpus=1", "--block"],
-                env={**os.environ, **self.environment, **environment},
-                stdout=file,
-                stderr=subprocess.STDOUT,
+                env={**os.environ, **self.environment, **environment}, stdout=file, stderr=subprocess.STDOUT,
                 start_new_session=True,
-            )
+            )  # fmt: skip
         self._started.append(started)
         return started
 

@@ -113,7 +113,6 @@ def test_an_outage_is_named_stops_the_asking_and_costs_nothing(ledger, long, not
         again = run_calls(ledger, asked, {NAME: model_at(server.url)}, concurrency=8, **REPEATED)
     assert (again.made, again.left) == (n, 0)
     note(
-        "outage",
-        f"a provider that nobody can reach, {n} calls",
+        "outage", f"a provider that nobody can reach, {n} calls",
         f"asked {sent} times and then no more; one line names it and why",
-    )
+    )  # fmt: skip

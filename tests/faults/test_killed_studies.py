@@ -46,7 +46,6 @@ def test_a_study_that_is_killed_ends_where_another_does(tmp_path, request, long,
     assert main(command) == 0
     assert outcome(killed) == outcome(undisturbed)
     note(
-        "kill -9 of a whole study, ledger in PostgreSQL",
-        f"{kills} kills at random times",
+        "kill -9 of a whole study, ledger in PostgreSQL", f"{kills} kills at random times",
         "verdicts, certificates, grades and evidence are byte for byte those of a run that was left alone",
-    )
+    )  # fmt: skip

@@ -125,10 +125,9 @@ def test_a_head_that_is_killed(nodes, folder, tmp_path, note):
     assert sum(before[key] == counts[key] for key in before) >= 2
     assert seconds < 60 + stall_s
     note(
-        "kill -9 of the Ray head node",
-        "1 kill in the midst of 40 chunks, 30 s without any chunk allowed",
+        "kill -9 of the Ray head node", "1 kill in the midst of 40 chunks, 30 s without any chunk allowed",
         f"one error after {seconds:.0f} s; what was finished was kept, the rest computed by the next run",
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.usefixtures("only_in_full")

@@ -35,7 +35,7 @@ from assaymark.metrology import (
 from assaymark.metrology.panel import Panel, panel_of
 from assaymark.protocol import Study, parse_study
 from assaymark.records import Claim, Measurement, Verdict
-from assaymark.workflow.plan_calls import plan_calls_report
+from assaymark.workflow import plan_calls_report
 
 AGENTS = ("ash", "birch", "cedar", "elm")
 FAMILIES = ("north", "south", "east")

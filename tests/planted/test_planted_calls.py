@@ -12,7 +12,8 @@ from repetitions import over_seeds, untraced
 from assaymark.claims import decide_claims
 from assaymark.errors import InputError
 from assaymark.metrology import Composer, Spread, analyse, dstudy_variance, gated, simulate_scores
-from assaymark.workflow.plan_calls import ASSUMPTIONS, lines, plan_calls_report
+from assaymark.workflow import ASSUMPTIONS, plan_calls_report
+from assaymark.workflow import plan_calls_lines as lines
 
 FIRST = study_of("inference = {resamples = 1000}\nclaims = {pairs = false, within = false, cells = false}")
 LEADER = "first[agent=ash,dimension=aggregate]"

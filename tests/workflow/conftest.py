@@ -14,6 +14,12 @@ from assaymark.cli import main
 
 
 @pytest.fixture(scope="session")
+def real(own_copy) -> Path:
+    """The run folder of the real demo. Not to be changed."""
+    return own_copy("real", lambda folder: main(["demo", "--real", "--out", str(folder / "run")])) / "run"
+
+
+@pytest.fixture(scope="session")
 def records(own_copy) -> Path:
     """A run folder with imported records and nothing else. Not to be changed."""
     return own_copy("imported-records", lambda folder: store_imported(folder / "run")) / "run"

@@ -13,13 +13,9 @@ from assaymark.records import Agent, Decision, Derivation, Rationale
 from assaymark.workflow import RunFolder, store_records
 
 DIMENSIONS = (
-    "action_coherence",
-    "constraint_awareness",
-    "information_use",
-    "position_sizing",
-    "risk_alignment",
+    "action_coherence", "constraint_awareness", "information_use", "position_sizing", "risk_alignment",
     "uncertainty_handling",
-)
+)  # fmt: skip
 BOAST = (
     "This will certainly triple, without any doubt whatever, and nobody who understands markets can see it otherwise. "
     "The return of 999.9% that we saw proves it, volatility of 0.001 shows that risk has ended, and a yield of 77.7% "
@@ -28,12 +24,11 @@ BOAST = (
 
 def derived(one: Decision, kind: str, text: str, *, parent: bool, known: dict[str, float] | None = None) -> Decision:
     return replace(
-        one,
-        record_id=f"{one.record_id}~{kind}",
+        one, record_id=f"{one.record_id}~{kind}",
         agent=one.agent if parent else Agent(id=f"composer-{kind}", family="composer"),
         rationales=(Rationale(text=text, kind="summary"),),
         derivation=Derivation(kind=kind, parent=one.record_id if parent else None, known_scores=known or {}),
-    )
+    )  # fmt: skip
 
 
 def cells(decisions: list[Decision]) -> list[Decision]:
@@ -79,8 +74,7 @@ def study(path: Path, *, people: bool = False, extra: str = "") -> Path:
         for name in ("committee-1", "committee-2"):
             text = text.replace(
                 "# --- what is judged",
-                f'[[judges]]\nname = "{name}"\nfamily = "human"\nmodel = "human/table"\n\n# --- what is judged',
-                1,
-            )
+                f'[[judges]]\nname = "{name}"\nfamily = "human"\nmodel = "human/table"\n\n# --- what is judged', 1,
+            )  # fmt: skip
     path.write_text(text + extra)
     return path

@@ -12,36 +12,20 @@ from pathlib import Path
 
 import numpy as np
 
-from assaymark.records import (
-    Action,
-    Agent,
-    Constraint,
-    Context,
-    Decision,
-    Fact,
-    Instrument,
-    Portfolio,
-    Provenance,
-    Rationale,
-    content_id,
-)
+from assaymark import records
 from assaymark.workflow import RunFolder, store_records
 
 CLIMATES = {
-    "calm-advance": (0.02, 0.10),
-    "late-rally": (0.05, 0.17),
-    "range-bound": (0.00, 0.12),
-    "rate-shock": (-0.03, 0.22),
-    "sell-off": (-0.09, 0.38),
-    "rebound": (0.06, 0.24),
-}
+    "calm-advance": (0.02, 0.10), "late-rally": (0.05, 0.17), "range-bound": (0.00, 0.12), "rate-shock": (-0.03, 0.22),
+    "sell-off": (-0.09, 0.38), "rebound": (0.06, 0.24),
+}  # fmt: skip
 """The clusters: the mean return over 21 sessions, and the mean volatility."""
 
 CYCLES = 4
 """Questions in each cluster; every agent answers every one."""
 
 UNIVERSE = tuple(
-    Instrument(id=short.upper(), name=f"{short} {rest}", asset_class=kind, aliases=(short,))
+    records.Instrument(id=short.upper(), name=f"{short} {rest}", asset_class=kind, aliases=(short,))
     for short, rest, kind in (
         ("Alder", "Broad Equity", "equity"),
         ("Briar", "Growth Equity", "equity"),
@@ -51,13 +35,13 @@ UNIVERSE = tuple(
     )
 )
 RULES = (
-    Constraint(kind="min_holdings", limit=3.0, unit="count"),
-    Constraint(kind="max_weight", limit=0.40, unit="nav", scope="holding"),
+    records.Constraint(kind="min_holdings", limit=3.0, unit="count"),
+    records.Constraint(kind="max_weight", limit=0.40, unit="nav", scope="holding"),
 )
-BOOK = Portfolio(currency="USD", cash=65_000.0, nav=100_000.0, positions={"ALDER": 350.0})
+BOOK = records.Portfolio(currency="USD", cash=65_000.0, nav=100_000.0, positions={"ALDER": 350.0})
 
 AGENTS = tuple(
-    Agent(id=name, family=family, model=f"elsewhere/{name}", fingerprint=f"{name}@1")
+    records.Agent(id=name, family=family, model=f"elsewhere/{name}", fingerprint=f"{name}@1")
     for name, family in (("momentum", "trend"), ("minimum-variance", "risk"), ("equal-weight", "naive"))
 )
 
@@ -66,15 +50,15 @@ _FIRST_DAY = datetime(2041, 1, 2, 21, tzinfo=UTC)
 
 
 @cache
-def imported_records() -> tuple[tuple[Decision, ...], dict[str, Context]]:
+def imported_records() -> tuple[tuple[records.Decision, ...], dict[str, records.Context]]:
     """The decisions, and the contexts they name: always the same ones."""
     rng = np.random.default_rng(2041)
-    decisions: list[Decision] = []
+    decisions: list[records.Decision] = []
     contexts = {}
     for place, (regime, climate) in enumerate(CLIMATES.items()):
         for step in range(1, CYCLES + 1):
             context = _context(climate, _FIRST_DAY + timedelta(weeks=CYCLES * place + step), rng)
-            contexts[content_id(context)] = context
+            contexts[records.content_id(context)] = context
             decisions += [_decision(regime, step, agent, context) for agent in AGENTS]
     return tuple(decisions), contexts
 
@@ -88,7 +72,7 @@ def store_imported(folder: Path) -> RunFolder:
     return run
 
 
-def _context(climate: tuple[float, float], cutoff: datetime, rng: np.random.Generator) -> Context:
+def _context(climate: tuple[float, float], cutoff: datetime, rng: np.random.Generator) -> records.Context:
     mean, rough = climate
     facts = []
     for one in UNIVERSE:
@@ -97,7 +81,7 @@ def _context(climate: tuple[float, float], cutoff: datetime, rng: np.random.Gene
         trend = round(mean * calm + volatility * 0.3 * rng.standard_normal(), 4)
         price = round(100 * (1 + trend), 2)
         facts += [
-            Fact(
+            records.Fact(
                 id=f"{one.id}.{field}", instrument=one.id, field=field, value=value, unit=unit, available_at=cutoff,
                 as_of=cutoff, source=_SOURCE,
             )
@@ -107,28 +91,31 @@ def _context(climate: tuple[float, float], cutoff: datetime, rng: np.random.Gene
                 ("volatility_21s", volatility, "ratio"),
             )
         ]  # fmt: skip
-    return Context(
+    return records.Context(
         completeness="complete", cutoff=cutoff, cutoff_source="close of the last bar",
         prompt=f"Choose target weights at the close of {cutoff:%Y-%m-%d}, and say why.", facts=tuple(facts),
         instruments=UNIVERSE, portfolio=BOOK, constraints=RULES,
     )  # fmt: skip
 
 
-def _decision(regime: str, step: int, agent: Agent, context: Context) -> Decision:
+def _decision(regime: str, step: int, agent: records.Agent, context: records.Context) -> records.Decision:
     seen = {(fact.instrument, fact.field): float(fact.value) for fact in context.facts}
     trend = {one.id: seen[one.id, "return_21s"] for one in UNIVERSE}
     rough = {one.id: seen[one.id, "volatility_21s"] for one in UNIVERSE}
     weights, texts, confidence = {"momentum": _momentum, "minimum-variance": _calm, "equal-weight": _equal}[agent.id](
         trend, rough
     )
-    return Decision(
+    return records.Decision(
         record_id=f"{regime}-{step:02d}-{agent.id}", episode_id=regime, step=step, cluster=regime,
-        decided_at=context.cutoff + timedelta(minutes=20), agent=agent, context_id=content_id(context),
-        actions=tuple(Action(instrument=name, kind="target_weight", weight=weight) for name, weight in weights.items()),
-        rationales=tuple(
-            Rationale(text=text, kind=kind) for text, kind in zip(texts, ("summary", "portfolio", "risk"), strict=True)
+        decided_at=context.cutoff + timedelta(minutes=20), agent=agent, context_id=records.content_id(context),
+        actions=tuple(
+            records.Action(instrument=one, kind="target_weight", weight=weight) for one, weight in weights.items()
         ),
-        confidence=confidence, format="weights-v1", provenance=Provenance(source=_SOURCE),
+        rationales=tuple(
+            records.Rationale(text=text, kind=kind)
+            for text, kind in zip(texts, ("summary", "portfolio", "risk"), strict=True)
+        ),
+        confidence=confidence, format="weights-v1", provenance=records.Provenance(source=_SOURCE),
     )  # fmt: skip
 
 
@@ -170,9 +157,8 @@ def _equal(trend: dict[str, float], rough: dict[str, float]) -> Made:
     most = max(rough, key=lambda name: rough[name])
     return (
         dict.fromkeys(rough, 0.2),
-        ("Equal shares of 20%. No forecast.", "All five names.", f"Roughest: {_name(most)}, {rough[most]:.1%}."),
-        0.4,
-    )
+        ("Equal shares of 20%. No forecast.", "All five names.", f"Roughest: {_name(most)}, {rough[most]:.1%}."), 0.4,
+    )  # fmt: skip
 
 
 def _name(instrument: str) -> str:

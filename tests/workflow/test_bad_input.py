@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from made_records import STUDY, generic_records, refused
@@ -23,27 +24,28 @@ def edited(tmp_path, *changes: tuple[str, str]):
     return path
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["judge", "{tmp}/none"], "no such run folder"),
-        (["run", STUDY, "--out", "{tmp}/empty"], "assaymark import"),
-        (["run", "{tmp}/none.toml", "--out", "{run}"], "no such study file"),
-        (["run", "{tmp}/s.toml", "--out", "{run}"], "s.toml: is text in UTF-16: save it as UTF-8"),
-        (["demo", "--out", "{run}"], "holds other records already"),
-        (["measure", "{run}"], "has no locked plan"),
-        (
-            ["import", "capitalbank", "{tmp}", "--out", "{tmp}/none"],
-            "unknown format 'capitalbank'. Did you mean 'capitalbench'?",
-        ),
-        (
-            ["import", "capitalbench", "{tmp}/recods", "--out", "{tmp}/none"],
-            "no such folder; give the one that holds contexts.jsonl",
-        ),
-        (["import", "capitalbench", "{tmp}/recods", "--out", "{tmp}/none"], "did you mean {tmp}/records?"),
-        (["demo", "--out", "{tmp}/s.toml"], "s.toml"),
-    ],
-)
+def put(run, name: str, text: str) -> None:
+    (run / name).write_text(text)
+
+
+@pytest.mark.parametrize(("words", "told"), [
+    (["judge", "{tmp}/none"], "no such run folder"),
+    (["run", STUDY, "--out", "{tmp}/empty"], "assaymark import"),
+    (["run", "{tmp}/none.toml", "--out", "{run}"], "no such study file"),
+    (["run", "{tmp}/s.toml", "--out", "{run}"], "s.toml: is text in UTF-16: save it as UTF-8"),
+    (["demo", "--out", "{run}"], "holds other records already"),
+    (["measure", "{run}"], "has no locked plan"),
+    (
+        ["import", "capitalbank", "{tmp}", "--out", "{tmp}/none"],
+        "unknown format 'capitalbank'. Did you mean 'capitalbench'?",
+    ),
+    (
+        ["import", "capitalbench", "{tmp}/recods", "--out", "{tmp}/none"],
+        "no such folder; give the one that holds contexts.jsonl",
+    ),
+    (["import", "capitalbench", "{tmp}/recods", "--out", "{tmp}/none"], "did you mean {tmp}/records?"),
+    (["demo", "--out", "{tmp}/s.toml"], "s.toml"),
+])  # fmt: skip
 def test_what_is_not_there_or_not_its_own_is_refused_and_nothing_is_written(words, told, imported, tmp_path, capsys):
     (tmp_path / "s.toml").write_bytes(b"\xff\xfe\x00")
     for name in ("empty", "records"):
@@ -54,32 +56,36 @@ def test_what_is_not_there_or_not_its_own_is_refused_and_nothing_is_written(word
     assert {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")} == there
 
 
-def test_a_study_with_many_mistakes_names_them_all(imported, tmp_path, capsys):
-    path = edited(
-        tmp_path, ('model = "reference/reader"', "model = 7"), ("publish = 0.4", "publsh = 0.5"),
-        ("trials = 2", "trials = 0"),
-    )  # fmt: skip
-    message = refused(["run", path, "--out", imported], capsys)
-    for part in ("3 problems", "judges.1.model", "gates.publsh", "judges.1.trials", "(got 0)"):
-        assert part in message
+READER = 'model = "reference/reader"'
+CLAIMS = STUDY.read_text().partition("[claims]")[2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ([(READER, "model = 7"), ("publish = 0.4", "publsh = 0.5"), ("trials = 2", "trials = 0")],
+         ["3 problems", "judges.1.model", "gates.publsh", "judges.1.trials", "(got 0)"]),
+        ([('derivations = ["honest"]', 'derivations = ["honest"]\nagents = ["momentun"]'),
+          ("pairs = true", 'pairs = true\ndimensions = ["risk_alignement"]')],
+         ["Did you mean 'risk_alignment'?", "unknown agent 'momentun'"]),
+        ([('name = "v1.0"', 'name = "v1.00"')], ["Did you mean 'v1.0'?"]),
+        # what could only fail after the lock
+        ([("reference/auditor", "reference/audtor"), (READER, f"{READER}\nargs = {{bogus = 3}}"),
+          ('name = "v1.0"', 'name = "v1.0"\nweights = {information_use = 3.0, risk_alignment = 1.0}')],
+         ["judges.0.model: unknown model 'reference/audtor'. Did you mean 'reference/auditor'?", "judges.1.args",
+          "rubric.weights: every dimension needs a weight"]),
+        ([(CLAIMS, "\nfirst = false\npairs = false\nwithin = false\n")], ["decides nothing"]),
+        ([(CLAIMS, "\nfirst = true\ndimensions = []\n")], ["claims.dimensions"]),
+        ([(CLAIMS, '\nfirst = true\ndimensions = ["aggregate", "aggregate"]\n')], ["named once"]),
+        # of clusters that follow each other, twelve are needed, and these are six
+        ([('test = "moderated-t"', 'cluster_order = "consecutive"')], ["allow_hopeless"]),
+    ],
+)  # fmt: skip
+def test_a_study_that_is_wrong_names_all_that_is_and_is_not_locked(imported, tmp_path, capsys, changes, told):
+    message = refused(["run", edited(tmp_path, *changes), "--out", imported], capsys)
+    assert [part for part in told if part not in message] == []
     assert not (imported / "study.lock").exists()
-
-
-def test_names_that_the_records_and_the_rubric_do_not_have(imported, tmp_path, capsys):
-    path = edited(
-        tmp_path,
-        ('derivations = ["honest"]', 'derivations = ["honest"]\nagents = ["momentun"]'),
-        ("pairs = true", 'pairs = true\ndimensions = ["risk_alignement"]'),
-    )
-    message = refused(["lock", path, "--out", imported], capsys)
-    assert "Did you mean 'risk_alignment'?" in message
-    assert "unknown agent 'momentun'" in message
     assert not (imported / "plan.toml").exists()
-
-
-def test_an_unknown_rubric(imported, tmp_path, capsys):
-    path = edited(tmp_path, ('name = "v1.0"', 'name = "v1.00"'))
-    assert "Did you mean 'v1.0'?" in refused(["lock", path, "--out", imported], capsys)
 
 
 def test_a_study_that_leaves_no_record(imported, tmp_path, capsys):
@@ -94,50 +100,30 @@ def test_a_study_that_leaves_no_record(imported, tmp_path, capsys):
     )
 
 
-def test_what_could_only_fail_after_the_lock_is_refused_before_it(imported, tmp_path, capsys):
-    path = edited(
-        tmp_path,
-        ("reference/auditor", "reference/audtor"),
-        ('model = "reference/reader"', 'model = "reference/reader"\nargs = {bogus = 3}'),
-        ('name = "v1.0"', 'name = "v1.0"\nweights = {information_use = 3.0, risk_alignment = 1.0}'),
-    )
-    message = refused(["run", path, "--out", imported], capsys)
-    assert "judges.0.model: unknown model 'reference/audtor'. Did you mean 'reference/auditor'?" in message
-    assert "judges.1.args" in message
-    assert "rubric.weights: every dimension needs a weight" in message
-    assert not (imported / "study.lock").exists()
-
-
-@pytest.mark.parametrize(
-    ("claims", "told"),
-    [
-        ("first = false\npairs = false\nwithin = false", "decides nothing"),
-        ("first = true\ndimensions = []", "claims.dimensions"),
-        ('first = true\ndimensions = ["aggregate", "aggregate"]', "named once"),
-    ],
-)
-def test_a_study_that_decides_nothing(imported, tmp_path, capsys, claims, told):
-    text = STUDY.read_text()
-    path = tmp_path / "study.toml"
-    path.write_text(text[: text.index("[claims]")] + "[claims]\n" + claims + "\n")
-    assert told in refused(["lock", path, "--out", imported], capsys)
-
-
-def test_a_plan_that_can_never_reject(imported, tmp_path, capsys):
-    """Of clusters that follow each other, twelve are needed, and these are six."""
-    hopeless = (('test = "moderated-t"', 'cluster_order = "consecutive"'),)
-    message = refused(["lock", edited(tmp_path, *hopeless), "--out", imported], capsys)
-    assert "allow_hopeless" in message
-    assert not (imported / "study.lock").exists()
-    knowingly = edited(tmp_path, *hopeless, ("level = 0.95", "level = 0.95\nallow_hopeless = true"))
+def test_a_plan_that_can_never_reject_is_locked_knowingly(imported, tmp_path, capsys):
+    hopeless = ('test = "moderated-t"', 'cluster_order = "consecutive"')
+    knowingly = edited(tmp_path, hopeless, ("level = 0.95", "level = 0.95\nallow_hopeless = true"))
     assert main(["lock", str(knowingly), "--out", str(imported)]) == 0
     assert "warning: " in capsys.readouterr().out
 
 
-def test_a_plan_edited_after_the_lock(run, capsys):
-    plan = run / "plan.toml"
-    plan.write_text(plan.read_text().replace("publish = 0.4", "publish = 0.3"))
-    assert "was edited after the lock" in refused(["claim", run], capsys)
+@pytest.mark.parametrize(
+    ("damage", "verb", "told"),
+    [
+        (lambda run: put(run, "plan.toml", STUDY.read_text().replace("publish = 0.4", "publish = 0.3")), "claim",
+         "was edited after the lock"),
+        (lambda run: (run / "tables/judgments.parquet").unlink(), "measure", "make it with assaymark judge"),
+        (lambda run: [(run / "ledger.db").write_bytes(b"not a database" * 100),
+                      (run / "tables/judgments.parquet").unlink()], "judge", "ledger.db"),
+        *((partial(put, name="study.lock", text=text), "claim", "study.lock")
+          for text in ("{", "{}", "[]", '{"format": "assaymark lock 99"}')),
+        *((partial(put, name="tables/manifest.json", text=text), "claim", "manifest.json")
+          for text in ("{", "[]", '{"decisions": 5}')),
+    ],
+)  # fmt: skip
+def test_a_damaged_run_is_named_with_what_makes_it_again(run, capsys, damage, verb, told):
+    damage(run)
+    assert told in refused([verb, run], capsys)
 
 
 def test_another_plan_for_a_locked_folder(run, tmp_path, capsys):
@@ -161,23 +147,6 @@ def test_a_verb_before_its_turn(imported, capsys):
     assert "make it with assaymark judge" in refused(["measure", imported], capsys)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        *(("study.lock", text) for text in ("{", "{}", "[]", '{"format": "assaymark lock 99"}')),
-        *(("tables/manifest.json", text) for text in ("{", "[]", '{"decisions": 5}')),
-    ],
-)
-def test_a_damaged_lock_or_manifest(run, capsys, name, text):
-    (run / name).write_text(text)
-    assert name.rpartition("/")[2] in refused(["claim", run], capsys)
-
-
-def test_a_lost_table_says_which_command_makes_it(run, capsys):
-    (run / "tables" / "judgments.parquet").unlink()
-    assert "make it with assaymark judge" in refused(["measure", run], capsys)
-
-
 def test_records_can_be_imported_again_into_a_locked_run_and_others_cannot(tmp_path, capsys):
     data = tmp_path / "data"
     generic_records(data)
@@ -193,12 +162,6 @@ def test_records_can_be_imported_again_into_a_locked_run_and_others_cannot(tmp_p
     assert "locked on other records" in refused(["import", "generic", data, "--out", out], capsys)
 
 
-def test_a_ledger_that_is_no_ledger(run, capsys):
-    (run / "ledger.db").write_bytes(b"not a database" * 100)
-    (run / "tables" / "judgments.parquet").unlink()
-    assert "ledger.db" in refused(["judge", run], capsys)
-
-
 def test_a_failed_import_leaves_nothing(tmp_path, capsys):
     data = tmp_path / "data"
     data.mkdir()
@@ -210,7 +173,8 @@ def test_a_failed_import_leaves_nothing(tmp_path, capsys):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("arguments", [["import", "capitalbench"], ["run"], ["nonsense"], ["run", "x.toml"]])
+@pytest.mark.parametrize("arguments", [["import", "capitalbench"], ["run"], ["nonsense"], ["run", "x.toml"],
+                                       ["claim"], ["measure"], ["datasheet"]])  # fmt: skip
 def test_misuse_of_the_command_line_is_status_2(arguments, capsys):
     assert main(arguments) == 2
     assert "Traceback" not in capsys.readouterr().err
@@ -244,36 +208,29 @@ LIBRARY = re.compile(
 )
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("seed = 1", "seed = 1\nsubstarte = 3", "substarte: unknown key; did you mean 'substrate'?"),
-        (
-            'family = "n"',
-            'family = "n"\ntemprature = 0.2',
-            "judges.0.temprature: unknown key; did you mean 'temperature'",
-        ),
-        ('family = "n"', 'family = "n"\nhuman = true', "judges.0.human: unknown key; known are args, effort, family"),
-        ("[inference]", "[infrence]", "infrence: unknown key; did you mean 'inference'?"),
-        ('"reference/auditor"', '"gpt-4o"', "(got 'gpt-4o'); did you mean 'openai/gpt-4o'?"),
-        ('"reference/auditor"', '"claude-opus-5"', "did you mean 'anthropic/claude-opus-5'?"),
-        ('"reference/auditor"', '"gemini-2.5-pro"', "did you mean 'google/gemini-2.5-pro'?"),
-        ('"reference/auditor"', '"OpenAI:gpt-4o"', "did you mean 'openai/gpt-4o'?"),
-        ('"reference/auditor"', '"ollama/llama3"', "Did you mean 'openai-chat/llama3'?"),
-        ('"reference/auditor"', '"http://me:secret@host/x"', "(got an address that may hold a secret, not shown)"),
-        ("[[judges]]", "[judges]", "judges: is a list of tables: write [[judges]] in place of [judges]"),
-        ("[inference]", "[[inference]]", "inference: is one table: write [inference] in place of [[inference]]"),
-        ("seed = 1", "seed = 1.5", "seed: must be a whole number (got 1.5)"),
-        ('["liquidity"]', '"liquidity"', "substrate.regimes: must be a list (got 'liquidity')"),
-        ("cycles = 3", "cycles = -3", "substrate.cycles: must be at least 1 (got -3)"),
-        ("allow_hopeless = true", 'allow_hopeless = "maybe"', "must be true or false (got 'maybe')"),
-        ('family = "n"', 'family = "n"\neffort = "hihg"', "(got 'hihg'); did you mean 'high'?"),
-        ('family = "n"', 'family = "n"\nargs = { x = 2024-01-01 }', "judges.0.args.x: must be text, a whole number"),
-        ('name = "s"\n', "", "name: is missing"),
-        (PLAN, '{"name": "s"}', "it looks like JSON, and has to be written as TOML"),
-        (PLAN, "name: s\nseed: 1\n", "it looks like YAML, and has to be written as TOML"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "said"), [
+    ("seed = 1", "seed = 1\nsubstarte = 3", "substarte: unknown key; did you mean 'substrate'?"),
+    ('family = "n"', 'family = "n"\ntemprature = 0.2', "judges.0.temprature: unknown key; did you mean 'temperature'",),
+    ('family = "n"', 'family = "n"\nhuman = true', "judges.0.human: unknown key; known are args, effort, family"),
+    ("[inference]", "[infrence]", "infrence: unknown key; did you mean 'inference'?"),
+    ('"reference/auditor"', '"gpt-4o"', "(got 'gpt-4o'); did you mean 'openai/gpt-4o'?"),
+    ('"reference/auditor"', '"claude-opus-5"', "did you mean 'anthropic/claude-opus-5'?"),
+    ('"reference/auditor"', '"gemini-2.5-pro"', "did you mean 'google/gemini-2.5-pro'?"),
+    ('"reference/auditor"', '"OpenAI:gpt-4o"', "did you mean 'openai/gpt-4o'?"),
+    ('"reference/auditor"', '"ollama/llama3"', "Did you mean 'openai-chat/llama3'?"),
+    ('"reference/auditor"', '"http://me:secret@host/x"', "(got an address that may hold a secret, not shown)"),
+    ("[[judges]]", "[judges]", "judges: is a list of tables: write [[judges]] in place of [judges]"),
+    ("[inference]", "[[inference]]", "inference: is one table: write [inference] in place of [[inference]]"),
+    ("seed = 1", "seed = 1.5", "seed: must be a whole number (got 1.5)"),
+    ('["liquidity"]', '"liquidity"', "substrate.regimes: must be a list (got 'liquidity')"),
+    ("cycles = 3", "cycles = -3", "substrate.cycles: must be at least 1 (got -3)"),
+    ("allow_hopeless = true", 'allow_hopeless = "maybe"', "must be true or false (got 'maybe')"),
+    ('family = "n"', 'family = "n"\neffort = "hihg"', "(got 'hihg'); did you mean 'high'?"),
+    ('family = "n"', 'family = "n"\nargs = { x = 2024-01-01 }', "judges.0.args.x: must be text, a whole number"),
+    ('name = "s"\n', "", "name: is missing"),
+    (PLAN, '{"name": "s"}', "it looks like JSON, and has to be written as TOML"),
+    (PLAN, "name: s\nseed: 1\n", "it looks like YAML, and has to be written as TOML"),
+])  # fmt: skip
 def test_a_plan_that_is_wrong_is_answered_in_our_words_with_what_was_meant(tmp_path, capsys, old, new, said):
     assert old in PLAN
     (tmp_path / "s.toml").write_text(PLAN.replace(old, new, 1))
@@ -307,14 +264,10 @@ def test_a_spreadsheet_is_told_to_be_saved_as_csv(tmp_path, capsys, data, name):
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("a.parquet", b"nope"),
-        ("a.arrow", b"nope"),
-        ("a.csv", b"date,A\n2024-03-01,2,3\n"),
-        ("a.csv", b""),
-        ("a.csv", b"date,A\nsoon,2\n"),
-        ("a.parquet", b"PAR1" + b"0" * 40 + b"PAR1"),
+        ("a.parquet", b"nope"), ("a.arrow", b"nope"), ("a.csv", b"date,A\n2024-03-01,2,3\n"), ("a.csv", b""),
+        ("a.csv", b"date,A\nsoon,2\n"), ("a.parquet", b"PAR1" + b"0" * 40 + b"PAR1"),
     ],
-)
+)  # fmt: skip
 def test_a_table_that_cannot_be_read_is_answered_in_our_words(tmp_path, capsys, name, data):
     path = tmp_path / name
     path.write_bytes(data)

@@ -116,14 +116,11 @@ def test_a_provider_that_refuses_is_one_line_with_what_to_do(tmp_path, capsys, s
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(
-    ("judge", "root", "body"),
-    [
-        ("openai/m", "/v1", {"error": {"message": "no", "code": "invalid_api_key", "type": "invalid_request_error"}}),
-        ("anthropic/m", "", {"type": "error", "error": {"type": "authentication_error", "message": "no"}}),
-        ("google/m", "", {"error": {"code": 401, "message": "no", "status": "UNAUTHENTICATED"}}),
-    ],
-)
+@pytest.mark.parametrize(("judge", "root", "body"), [
+    ("openai/m", "/v1", {"error": {"message": "no", "code": "invalid_api_key", "type": "invalid_request_error"}}),
+    ("anthropic/m", "", {"type": "error", "error": {"type": "authentication_error", "message": "no"}}),
+    ("google/m", "", {"error": {"code": 401, "message": "no", "status": "UNAUTHENTICATED"}}),
+])  # fmt: skip
 def test_a_wrong_key_reads_the_same_at_every_provider(tmp_path, capsys, judge, root, body):
     assert run_at(tmp_path, answer(body, 401), judge=judge, root=root) == 1
     err = one_line(capsys)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,20 +40,9 @@ def make_rows(
             true = base + effect + rng.normal(0, 0.5, 2)
             for judge, family in judges.items():
                 clarity, risk = np.clip(np.floor(true + rng.normal(0, 0.4, 2) + 0.5), 1, 5).astype(int).tolist()
-                rows.append(
-                    {
-                        "trajectory": 3 * cycle + k,
-                        "agent": agent,
-                        "cluster": f"week{cycle // cycles}",
-                        "judge": judge,
-                        "family": family,
-                        "trial": 1,
-                        "cycle": cycle,
-                        "clarity": clarity,
-                        "risk": risk,
-                        **columns,
-                    }
-                )
+                row = {"trajectory": 3 * cycle + k, "agent": agent, "cluster": f"week{cycle // cycles}", "judge": judge,
+                       "family": family, "trial": 1, "cycle": cycle, "clarity": clarity, "risk": risk}  # fmt: skip
+                rows.append(row | columns)
     return rows
 
 
@@ -86,6 +75,22 @@ def study_of(judges: Mapping[str, str] = PANEL, extra: str = "") -> Study:
     return parse_study(f'name = "mine"\nseed = 3\n{extra}\n{listed}')
 
 
+@pytest.fixture
+def measured(tmp_path) -> Callable[..., MeasuredTable]:
+    """``measured(rows, study)``: what is found in a file of these rows."""
+
+    def made(rows=None, study: Study | None = None, name: str = "scores.csv") -> MeasuredTable:
+        return measure_table(written(tmp_path, make_rows() if rows is None else rows, name), study)
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory) -> MeasuredTable:
+    """What is found in the table without a plan."""
+    return measure_table(written(tmp_path_factory.mktemp("plain"), make_rows()))
+
+
 def index(found: MeasuredTable) -> dict[str, Measurement]:
     return {item.id: item for item in found.measurements}
 
@@ -94,13 +99,15 @@ def levels(found: MeasuredTable) -> dict[str, str]:
     return {verdict.claim.id: verdict.publication_level for verdict in found.verdicts}
 
 
-def test_a_csv_is_measured_and_decided(tmp_path):
-    path = written(tmp_path, make_rows())
-    found = measure_table(path)
-    known = index(found)
+def bare(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != "cycle"} for row in rows]
+
+
+def test_a_csv_is_measured_and_decided_and_the_lines_say_what_stands(plain, measured):
+    found, known = plain, index(plain)
     assert known["contrast[dimension=aggregate,high=ash,low=cedar]"].value == pytest.approx(0.9, abs=0.25)
     assert known["kappa.mean_pairwise[dimension=aggregate]"].value > 0.4
-    assert len({item.id for item in found.measurements}) == len(found.measurements)
+    assert len(known) == len(found.measurements)
     assert (found.size.trajectories, found.size.agents, found.size.clusters, found.size.judges) == (180, 3, 6, 3)
     best = [v for v in found.verdicts if v.claim.subjects[0] == "ash" and v.claim.dimension == "aggregate"]
     assert {verdict.stability_status for verdict in best if verdict.claim.asserts_order} == {"stable"}
@@ -108,33 +115,22 @@ def test_a_csv_is_measured_and_decided(tmp_path):
     assert {verdict.adversarial_status for verdict in found.verdicts} == {"not tested"}
     assert found.study == default_study(dict(sorted(PANEL.items())))
     assert sum(found.tally.values()) == len(found.verdicts)
-
-
-def test_the_lines_say_what_stands_and_what_does_not(tmp_path):
-    path = written(tmp_path, make_rows())
-    lines = measure_table(path).lines()
+    lines = found.lines()
+    whole = "180 trajectories of 3 agents in 6 clusters, scored by 3 judges of 3 families on 2 dimensions"
     said = "\n".join(lines)
-    assert (
-        f"{path}: 180 trajectories of 3 agents in 6 clusters, scored by 3 judges of 3 families on 2 dimensions" in said
-    )
-    assert "not fixed before the scores were seen" in said
-    assert "agreement of the judges: mean pairwise kappa 0." in said
-    assert "qualified: ash" in said
+    for words in (f"{found.source}: {whole}", "not fixed before the scores were seen",
+                  "agreement of the judges: mean pairwise kappa 0.", "qualified: ash"):  # fmt: skip
+        assert words in said
     assert lines[-1].endswith("no-claim")
-    planned = "\n".join(measure_table(path, study_of()).lines())
-    assert "not fixed" not in planned
+    assert "not fixed" not in "\n".join(measured(None, study_of()).lines())
 
 
 def test_what_is_written(tmp_path):
     path, out = written(tmp_path, make_rows()), tmp_path / "out"
     found = measure_table(path, None, out)
     assert sorted(str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()) == [
-        "SHA256SUMS",
-        "plan.toml",
-        "tables/manifest.json",
-        "tables/measurements.parquet",
-        "verdicts.json",
-    ]
+        "SHA256SUMS", "plan.toml", "tables/manifest.json", "tables/measurements.parquet", "verdicts.json",
+    ]  # fmt: skip
     assert Store(RunFolder(out)).read(MEASUREMENTS) == sorted(found.measurements, key=lambda item: item.id)
     assert parse_study((out / "plan.toml").read_text()) == found.study
     verdicts = json.loads((out / "verdicts.json").read_text())
@@ -160,19 +156,16 @@ def test_a_locked_run_is_not_written_over(tmp_path):
         measure_table(written(tmp_path, make_rows()), None, out)
 
 
-def test_the_plan_hash_follows_plan_and_scores(tmp_path):
-    path = written(tmp_path, make_rows())
-    one, again = measure_table(path, study_of()), measure_table(path, study_of())
-    assert one.plan_hash == again.plan_hash
-    other = study_of(extra="[gates]\npublish = 0.5")
-    assert measure_table(path, other).plan_hash != one.plan_hash
-    assert measure_table(written(tmp_path, make_rows(seed=2)), study_of()).plan_hash != one.plan_hash
-    digest = one.measurements[0].inputs
-    assert one.plan_hash == plan_hash(study_of(), {}, {"scores": digest})
+def test_the_plan_hash_follows_plan_and_scores(measured):
+    one = measured(None, study_of())
+    assert one.plan_hash == measured(None, study_of()).plan_hash
+    assert measured(None, study_of(extra="[gates]\npublish = 0.5")).plan_hash != one.plan_hash
+    assert measured(make_rows(seed=2), study_of()).plan_hash != one.plan_hash
+    assert one.plan_hash == plan_hash(study_of(), {}, {"scores": one.measurements[0].inputs})
 
 
-def test_control_cells_of_the_table_are_measured(tmp_path):
-    found = measure_table(written(tmp_path, cells(make_rows())))
+def test_control_cells_of_the_table_are_measured(measured):
+    found = measured(cells(make_rows()))
     known = index(found)
     assert found.study.cells_judged == ("cell_a", "cell_b", "paraphrase")
     assert known["cell.gate[cell=cell_a]"].detail["outcome"] == "passed"
@@ -182,53 +175,42 @@ def test_control_cells_of_the_table_are_measured(tmp_path):
     assert {verdict.adversarial_status for verdict in found.verdicts} != {"not tested"}
 
 
-def test_cells_that_the_plan_does_not_name_are_left_out(tmp_path):
-    path = written(tmp_path, cells(make_rows()))
-    found = measure_table(path, study_of())
+def test_cells_that_the_plan_does_not_name_are_left_out(measured):
+    found = measured(cells(make_rows()), study_of())
     assert not any(item.name.startswith("cell.") for item in found.measurements)
     assert "rows that the plan does not name are left out: cell_a, cell_b, paraphrase" in found.lines()
-    wanted = study_of(extra='[records]\nderivations = ["honest", "red_team"]')
     with pytest.raises(PlanError, match=r"cells that the table lacks \(red_team\)"):
-        measure_table(path, wanted)
+        measured(cells(make_rows()), study_of(extra='[records]\nderivations = ["honest", "red_team"]'))
 
 
-def test_lengths_are_looked_at(tmp_path):
-    rows = [{**row, "length": 40 + row["trajectory"] % 50} for row in make_rows()]
-    known = index(measure_table(written(tmp_path, rows)))
+def test_lengths_and_clusters_after_the_cutoff_are_looked_at(measured):
+    known = index(measured([{**row, "length": 40 + row["trajectory"] % 50} for row in make_rows()]))
     assert known["terse.share[agent=ash]"].state == "ok"
     assert known["score.length_correlation[dimension=aggregate]"].state == "ok"
-
-
-def test_clusters_after_the_cutoff(tmp_path):
-    plan = study_of(extra='[contamination]\npost_cutoff = ["week5"]')
-    item = index(measure_table(written(tmp_path, make_rows()), plan))[
-        "contamination.gap[dimension=aggregate,split=all]"
-    ]
+    known = index(measured(None, study_of(extra='[contamination]\npost_cutoff = ["week5"]')))
+    item = known["contamination.gap[dimension=aggregate,split=all]"]
     assert (item.state, item.detail["n_post"], item.detail["n_earlier"]) == ("ok", 30, 150)
 
 
-@pytest.mark.parametrize(
-    ("study", "message"),
-    [
-        (study_of({"auditor": "north", "reader": "south"}), "judge skeptic is in the table and not in the plan"),
-        (study_of({**PANEL, "clerk": "west"}), "judge clerk is in the plan and not in the table"),
-        (study_of({**PANEL, "reader": "west"}), "judge reader has family west in the plan and south in the table"),
-        (study_of(extra='[claims]\ndimensions = ["tone"]'), "claims.dimensions names tone"),
-        (study_of(extra='[records]\nagents = ["oak"]'), r"agents that the table lacks \(oak\)"),
-    ],
-)
-def test_a_plan_about_something_else_is_refused(tmp_path, study, message):
+@pytest.mark.parametrize(("study", "message"), [
+    (study_of({"auditor": "north", "reader": "south"}), "judge skeptic is in the table and not in the plan"),
+    (study_of({**PANEL, "clerk": "west"}), "judge clerk is in the plan and not in the table"),
+    (study_of({**PANEL, "reader": "west"}), "judge reader has family west in the plan and south in the table"),
+    (study_of(extra='[claims]\ndimensions = ["tone"]'), "claims.dimensions names tone"),
+    (study_of(extra='[records]\nagents = ["oak"]'), r"agents that the table lacks \(oak\)"),
+])  # fmt: skip
+def test_a_plan_about_something_else_is_refused(measured, study, message):
     with pytest.raises(PlanError, match=message):
-        measure_table(written(tmp_path, make_rows()), study)
+        measured(None, study)
 
 
-def test_weights_of_the_plan(tmp_path):
+def test_weights_of_the_plan(tmp_path, measured):
     path = written(tmp_path, make_rows())
     known = index(bare_tables.measure_table(path, study_of(extra="[rubric.weights]\nclarity = 1\nrisk = 0")))
     pair = "high=ash,low=cedar"
     assert known[f"contrast[dimension=aggregate,{pair}]"].value == known[f"contrast[dimension=clarity,{pair}]"].value
     with pytest.raises(InputError, match="no weight for dimension 'risk'"):
-        measure_table(path, study_of(extra="[rubric.weights]\nclarity = 1"))
+        measured(None, study_of(extra="[rubric.weights]\nclarity = 1"))
     with pytest.raises(InputError, match=r"tone: the table has no such column .* it has clarity, risk\)"):
         bare_tables.measure_table(path, study_of(extra="[rubric.weights]\nclarity = 1\ntone = 1"))
 
@@ -252,11 +234,11 @@ def test_a_single_dimension_is_tested_at_the_level_of_the_aggregate(tmp_path):
     assert all(".05 needed." in reason or ".05 needed)" in reason for reason in reasons)
 
 
-def test_alpha_names_the_judge_that_pulls_the_panel_down(tmp_path):
+def test_alpha_names_the_judge_that_pulls_the_panel_down(measured):
     rng = np.random.default_rng(3)
     rows = [{**row, "risk": int(rng.integers(1, 6))} if row["judge"] == "skeptic" else row for row in make_rows()]
     rows = [row for row in rows if row["judge"] != "reader" or row["cycle"] % 7]  # a design that is not complete
-    item = index(measure_table(written(tmp_path, rows)))["panel.alpha[dimension=risk]"]
+    item = index(measured(rows))["panel.alpha[dimension=risk]"]
     table = {(r["trajectory"], r["judge"]): r["risk"] for r in rows}
     texts = sorted({key for key, _ in table})
     grades = np.array([[table.get((key, judge), np.nan) for judge in PANEL] for key in texts], dtype=float)
@@ -338,36 +320,33 @@ def test_the_matrix_of_judges_and_dimensions_is_that_of_the_scores(planted):
     assert item.n == len(scores)
 
 
-def test_judges_of_one_family_are_not_asked_whether_they_tell_dimensions_apart(tmp_path):
-    found = index(measure_table(written(tmp_path, make_rows(judges=dict.fromkeys(PANEL, "north")))))
-    names = [name for name, item in found.items() if item.name in BY_ROWS and item.labels["dimension"] == "risk"]
-    assert len(names) == 10
-    for name in names:
-        assert (found[name].value, found[name].state) == (None, "not measurable: one judge family, needs two")
+def test_judges_of_one_family_are_not_asked_whether_they_tell_dimensions_apart_and_claim_nothing(measured):
+    table = measured(make_rows(judges=dict.fromkeys(PANEL, "north")))
+    rows = [item for item in table.measurements if item.name in BY_ROWS and item.labels["dimension"] == "risk"]
+    assert len(rows) == 10
+    assert {(item.value, item.state) for item in rows} == {(None, "not measurable: one judge family, needs two")}
+    assert set(levels(table).values()) == {"no-claim"}
 
 
-def test_a_cluster_may_be_called_by_a_superscript(tmp_path):
+def test_a_cluster_may_be_called_by_a_superscript(measured):
     rows = [{**row, "cluster": "²" if row["cluster"] == "week2" else row["cluster"]} for row in make_rows()]
-    assert "contrast[dimension=aggregate,high=ash,low=cedar]" in index(measure_table(written(tmp_path, rows)))
+    assert "contrast[dimension=aggregate,high=ash,low=cedar]" in index(measured(rows))
 
 
-def test_a_choice_of_agents(tmp_path):
-    found = measure_table(written(tmp_path, make_rows()), study_of(extra='[records]\nagents = ["ash", "cedar"]'))
+def test_a_choice_of_agents(measured):
+    found = measured(None, study_of(extra='[records]\nagents = ["ash", "cedar"]'))
     assert {name for verdict in found.verdicts for name in verdict.claim.subjects} <= {"ash", "cedar", "honest"}
     assert found.size.agents == 2
 
 
-@pytest.mark.parametrize(
-    "study",
-    [
-        study_of(),
-        study_of(extra='title = "a \\"b\\" \\u007f é"\n[claims]\ndimensions = ["aggregate"]\nwithin = false'),
-        study_of(
-            extra='[rubric.weights]\n"a b" = 1.5\nrisk = 2\n[stability.probe]\nname = "p"\nmodel = "x/p"\nfamily = "w"'
-        ),
-        study_of(extra='[contamination]\npost_cutoff = ["w1", "w2"]\n[records]\nderivations = ["honest", "cell_a"]'),
-    ],
-)
+@pytest.mark.parametrize("study", [
+    study_of(),
+    study_of(extra='title = "a \\"b\\" \\u007f é"\n[claims]\ndimensions = ["aggregate"]\nwithin = false'),
+    study_of(
+        extra='[rubric.weights]\n"a b" = 1.5\nrisk = 2\n[stability.probe]\nname = "p"\nmodel = "x/p"\nfamily = "w"',
+    ),
+    study_of(extra='[contamination]\npost_cutoff = ["w1", "w2"]\n[records]\nderivations = ["honest", "cell_a"]'),
+])  # fmt: skip
 def test_a_study_survives_its_file(study):
     assert parse_study(study_toml(study)) == study
 
@@ -377,9 +356,8 @@ def test_people_are_judges_of_their_own_family():
     assert [judge.model for judge in default_study(families).judges] == ["human/table", "elsewhere/reader"]
 
 
-def test_without_cycles_the_words_say_so(tmp_path):
-    rows = [{k: v for k, v in row.items() if k != "cycle"} for row in make_rows()]
-    found = measure_table(written(tmp_path, rows))
+def test_without_cycles_the_words_say_so(measured):
+    found = measured(bare(make_rows()))
     item = index(found)["contrast[dimension=aggregate,high=ash,low=cedar]"]
     assert (item.n, item.n_of) == (6, "common clusters")
     assert "compared by their means in each cluster" in item.method
@@ -387,12 +365,10 @@ def test_without_cycles_the_words_say_so(tmp_path):
     assert not [m.id for m in found.measurements if "cycle" in m.n_of]
 
 
-def test_a_judge_that_leaves_out_weak_records_moves_nothing_without_cycles_either(tmp_path):
+def test_a_judge_that_leaves_out_weak_records_moves_nothing_without_cycles_either(measured):
     """Its severity is fitted record by record: a mean over its grades of a cluster is of the better records only."""
     rows = [row for row in make_rows() if row["judge"] != "reader" or row["agent"] != "ash" or row["clarity"] > 3]
-    paired = index(measure_table(written(tmp_path, rows)))
-    bare = [{k: v for k, v in row.items() if k != "cycle"} for row in rows]
-    found = index(measure_table(written(tmp_path, bare, "bare.csv")))
+    paired, found = index(measured(rows)), index(measured(bare(rows)))
     assert found["panel.families[]"].detail["missing"] is True
     for name in [name for name in paired if name.startswith(("contrast[", "lofo.contrast["))]:
         assert found[name].value == pytest.approx(paired[name].value, abs=1e-9)
@@ -448,8 +424,8 @@ SHORT = {
 
 
 @pytest.mark.parametrize(("rows", "states"), SHORT.values(), ids=SHORT)
-def test_what_cannot_be_measured_has_a_state(tmp_path, rows, states):
-    found = measure_table(written(tmp_path, rows))
+def test_what_cannot_be_measured_has_a_state(measured, rows, states):
+    found = measured(rows)
     known = index(found)
     for name, state in states.items():
         assert known[name].value is None
@@ -462,42 +438,34 @@ def test_what_cannot_be_measured_has_a_state(tmp_path, rows, states):
     assert found.lines()
 
 
-def test_one_family_is_no_claim(tmp_path):
-    rows = make_rows(judges=dict.fromkeys(PANEL, "north"))
-    assert set(levels(measure_table(written(tmp_path, rows))).values()) == {"no-claim"}
-
-
-def test_one_cluster_has_no_interval_and_no_significance(tmp_path):
-    known = index(measure_table(written(tmp_path, make_rows(clusters=1))))
-    item = known["contrast[dimension=aggregate,high=ash,low=cedar]"]
-    assert (item.value, item.low, item.high, item.detail["p"]) == (None, None, None, 1.0)
-    assert item.state == "cannot be tested (1 common cluster; 3 are needed, 5 or more to have a chance)"
-    assert item.detail["gap"] > 0.5
-    assert known[AGGREGATE_KAPPA].method.endswith("no interval: one cluster, needs two")
-
-
 @pytest.mark.parametrize(
     ("clusters", "words"),
     [
-        (2, "this study cannot order agents: 2 clusters"),
-        (5, "few clusters (5): this rests on normal errors; smallest detectable difference "),
-        (6, None),
+        (1, "this study cannot order agents: 1 cluster"), (2, "this study cannot order agents: 2 clusters"),
+        (5, "few clusters (5): this rests on normal errors; smallest detectable difference "), (6, None),
     ],
-)
-def test_the_lines_say_what_few_clusters_can_show(tmp_path, clusters, words):
-    found = measure_table(written(tmp_path, make_rows(clusters=clusters)))
+)  # fmt: skip
+def test_what_few_clusters_can_show(measured, clusters, words):
+    found = measured(make_rows(clusters=clusters))
+    known = index(found)
     said = [line for line in found.lines() if line.startswith(("this study cannot", "few clusters"))]
     assert [line.startswith(words) for line in said] == ([] if words is None else [True])
     if clusters == 5:
-        reach = index(found)["order.detectable[dimension=aggregate]"].detail
+        reach = known["order.detectable[dimension=aggregate]"].detail
         assert said[0].endswith(f"{reach['leader']:.2f} for a leader, {reach['pair']:.2f} for a pair")
+    if clusters == 1:
+        item = known["contrast[dimension=aggregate,high=ash,low=cedar]"]
+        assert (item.value, item.low, item.high, item.detail["p"]) == (None, None, None, 1.0)
+        assert item.state == "cannot be tested (1 common cluster; 3 are needed, 5 or more to have a chance)"
+        assert item.detail["gap"] > 0.5
+        assert known[AGGREGATE_KAPPA].method.endswith("no interval: one cluster, needs two")
 
 
-def test_missing_cells_are_left_out_and_counted(tmp_path):
+def test_missing_cells_are_left_out_and_counted(measured):
     rows = make_rows()
     rows[0]["clarity"] = None
     del rows[7]
-    found = measure_table(written(tmp_path, rows))
+    found = measured(rows)
     assert (found.size.trajectories, found.size.left_out) == (178, 2)
     assert "2 trajectories lack a usable score from some judge: agreement is measured without them" in found.lines()
     assert index(found)["judge.invalid_share[judge=auditor]"].detail["invalid"] == 1
@@ -516,14 +484,11 @@ def test_nan_is_a_missing_score(tmp_path, value):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"risk": 6}, "usable scores lie in 1..5"),
-        ({"risk": float("inf")}, "usable scores lie in 1..5"),
-        ({"family": "west"}, "one judge has one family"),
-        ({"agent": "oak"}, "one trajectory has one agent"),
-        ({"cluster": "w"}, "one trajectory has one cluster"),
-        ({"trial": 0}, "whole number of at least 1"),
+        ({"risk": 6}, "usable scores lie in 1..5"), ({"risk": float("inf")}, "usable scores lie in 1..5"),
+        ({"family": "west"}, "one judge has one family"), ({"agent": "oak"}, "one trajectory has one agent"),
+        ({"cluster": "w"}, "one trajectory has one cluster"), ({"trial": 0}, "whole number of at least 1"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_table_is_one_error(tmp_path, change, message):
     rows = make_rows()
     rows[4] |= change
@@ -564,24 +529,21 @@ def agree(one: MeasuredTable, other: MeasuredTable) -> None:
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_large_tables_give_the_same_verdicts(tmp_path, large, paired):
-    rows = [row if paired else {k: v for k, v in row.items() if k != "cycle"} for row in make_rows()]
-    agree(measure_table(written(tmp_path, rows, "scores.parquet")), measure_table(written(tmp_path, rows)))
+def test_large_tables_give_the_same_verdicts(measured, large, paired):
+    rows = make_rows() if paired else bare(make_rows())
+    agree(measured(rows, name="scores.parquet"), measured(rows))
 
 
-def test_judges_of_the_agents_makers_stand_aside_in_large_tables_too(tmp_path, large):
+def test_judges_of_the_agents_makers_stand_aside_in_large_tables_too(measured, large):
     """The judge of the leader's maker alone puts it ahead: no order, however the table is read."""
     makers = {"ash": "north", "birch": "maker", "cedar": None}
     rows = [
-        {
-            **row,
-            "agent_family": makers[row["agent"]],
-            "risk": min(5, row["risk"] + 2 * (row["agent"] == "ash" and row["judge"] == "auditor")),
-            "clarity": row["clarity"] - (row["agent"] == "ash" and row["clarity"] > 1),
-        }
+        {**row, "agent_family": makers[row["agent"]],
+         "risk": min(5, row["risk"] + 2 * (row["agent"] == "ash" and row["judge"] == "auditor")),
+         "clarity": row["clarity"] - (row["agent"] == "ash" and row["clarity"] > 1)}
         for row in make_rows()
-    ]
-    summed, whole = (measure_table(written(tmp_path, rows, f"s.{kind}")) for kind in ("parquet", "csv"))
+    ]  # fmt: skip
+    summed, whole = measured(rows, name="s.parquet"), measured(rows)
     agree(summed, whole)
     assert index(summed)["panel.families[]"].detail["own"] == {"auditor": ["ash"], "reader": [], "skeptic": []}
     assert [v.own_family for v in summed.verdicts] == [v.own_family for v in whole.verdicts]
@@ -589,43 +551,36 @@ def test_judges_of_the_agents_makers_stand_aside_in_large_tables_too(tmp_path, l
     assert "families-unknown" not in {c.id for v in summed.verdicts for c in v.conditions}
 
 
-def test_large_tables_that_need_their_rows_are_read_whole(tmp_path, large):
-    rows = [{**row, "replicate": 1} for row in make_rows()]
-    found = measure_table(written(tmp_path, rows, "scores.parquet"))
-    assert "read whole into memory, because there is a column replicate" in found.lines()
-    agree(found, measure_table(written(tmp_path, rows)))
+@pytest.mark.parametrize(
+    ("change", "notes"),
+    [
+        ({"replicate": 1}, ["read whole into memory, because there is a column replicate"]),
+        ({"risk": None}, ["read whole into memory, because some trajectories lack a usable score from some judge",
+                          "1 trajectory lacks a usable score from some judge: agreement is measured without them"]),
+    ],
+)  # fmt: skip
+def test_large_tables_that_need_their_rows_are_read_whole(measured, large, change, notes):
+    rows = [row | (change if "replicate" in change or at == 5 else {}) for at, row in enumerate(make_rows())]
+    found = measured(rows, name="scores.parquet")
+    assert list(found.notes) == notes
+    agree(found, measured(rows))
 
 
-def test_large_tables_in_which_a_score_is_missing_are_read_whole(tmp_path, large):
-    rows = make_rows()
-    rows[5]["risk"] = None
-    found = measure_table(written(tmp_path, rows, "scores.parquet"))
-    assert found.notes == (
-        "read whole into memory, because some trajectories lack a usable score from some judge",
-        "1 trajectory lacks a usable score from some judge: agreement is measured without them",
-    )
-    agree(found, measure_table(written(tmp_path, rows)))
-
-
-def test_large_tables_and_plans(tmp_path, large):
-    path = written(tmp_path, make_rows(), "scores.parquet")
-    agree(measure_table(path, study_of()), measure_table(written(tmp_path, make_rows()), study_of()))
-    chosen = study_of(extra='[records]\nagents = ["ash", "cedar"]')
-    assert measure_table(path, chosen).size.agents == 2
+def test_large_tables_and_plans(measured, large):
+    parquet = partial(measured, None, name="scores.parquet")
+    agree(parquet(study_of()), measured(None, study_of()))
+    assert parquet(study_of(extra='[records]\nagents = ["ash", "cedar"]')).size.agents == 2
     with pytest.raises(PlanError, match="cells that the table lacks"):
-        measure_table(path, study_of(extra='[records]\nderivations = ["honest", "cell_a"]'))
+        parquet(study_of(extra='[records]\nderivations = ["honest", "cell_a"]'))
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "streamed.parquet", "folder"])
-def test_a_stray_column_is_no_dimension(tmp_path, monkeypatch, name):
+def test_a_stray_column_is_no_dimension(tmp_path, monkeypatch, name, plain):
     if name not in ("scores.csv", "scores.parquet"):
         monkeypatch.setattr(bare_tables, "STREAMED_FROM", 1)
     rows = [{**row, "retries": 5 if row["agent"] == "cedar" else 1, "note": "x"} for row in make_rows()]
     path = written(tmp_path, rows, "one.parquet" if name == "folder" else name)
-    plain = measure_table(written(tmp_path, make_rows(), "plain.csv"))
     path = path.parent if name == "folder" else path
-    if name == "folder":
-        (path / "plain.csv").unlink()
     with pytest.raises(InputError, match=r"--dimensions clarity,risk,retries, .*retries in column 10"):
         bare_tables.measure_table(path)
     found = measure_table(path)

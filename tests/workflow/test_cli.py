@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -64,18 +63,6 @@ def test_version(capsys):
 def test_the_command_is_installed():
     done = subprocess.run([sys.executable, "-m", "assaymark", "--version"], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == f"assaymark {__version__}"
-
-
-def test_certificates_are_checked_for_a_program_too(run, tmp_path, capsys):
-    assert main(["claim", str(run)]) == 0
-    capsys.readouterr()
-    good = sorted((run / "certificates").glob("*.json"))[0]
-    assert main(["claim", "--verify", str(good), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[str(good)]["ok"]
-    bad = tmp_path / "bad.json"
-    bad.write_text(good.read_text(encoding="utf-8").replace('"no-claim"', '"headline"'), encoding="utf-8")
-    assert main(["claim", "--verify", str(bad), "--json"]) == 1
-    assert not json.loads(capsys.readouterr().out)[str(bad)]["ok"]
 
 
 def test_what_each_verb_says_when_there_is_nothing_left_to_do(run, capsys):

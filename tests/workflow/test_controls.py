@@ -82,8 +82,8 @@ def test_with_controls_an_imported_study_reaches_a_headline(logs, logged, tmp_pa
     assert said["made"] == {"cell_a": 10, "cell_b": 10, "fact_flip": 10}
     assert main(["--quiet", "run", study(tmp_path, "cell_a", "cell_b"), "--out", str(logged)]) == 0
     assert levels(logged)[above] == "headline"
-    for path in (logged / "certificates").iterdir():
-        assert main(["--quiet", "claim", "--verify", str(path)]) == 0
+    certificates = map(str, (logged / "certificates").iterdir())
+    assert main(["--quiet", "claim", "--verify", *certificates]) == 0
     assert main(["controls", str(logged)]) == 1
     assert "judges were asked already" in capsys.readouterr().err
 

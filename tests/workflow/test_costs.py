@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 from imported_records import store_imported
 from made_records import OWN
+from rich.console import Console
 
-from assaymark import cli
+from assaymark import cli, workflow
 from assaymark.cli import main
 from assaymark.engine import CallSpec, Ledger, Message, Reply, Text, load_prices
 from assaymark.engine.providers.registry import Models
 from assaymark.errors import InputError, ModelError, PlanError
 from assaymark.protocol import EngineChoice, JudgeSpec, Study
-from assaymark.workflow import RunFolder, in_flight_bound, silent
-from assaymark.workflow.ask import ask, paid_views
-from assaymark.workflow.forecast import Stage, expected, paid_lines, paid_models
 
 PRICES = """
 format = "assaymark prices 1"
@@ -55,40 +55,42 @@ def prices(tmp_path):
 
 @pytest.fixture
 def folder(tmp_path):
-    where = RunFolder(tmp_path / "run")
+    where = workflow.RunFolder(tmp_path / "run")
     where.path.mkdir()
     return where
 
 
-def put(folder, calls, models):
+def put(folder, calls, models, progress=workflow.silent):
     engine = EngineChoice(concurrency=2)
-    return ask(folder, calls, models, judge="one", what="asking", progress=silent, engine=engine)
+    return workflow.ask_judge(folder, calls, models, "one", "asking", progress, engine)
 
 
 def test_a_budget_ends_the_asking_and_a_higher_one_goes_on(folder, prices):
     model = Paid()
     with pytest.raises(ModelError, match=r"budget of 0.40 USD would be passed.*raise --budget"):
-        put(folder, asked(60), paid_models({"paid/one": model}, 0.4, prices))
+        put(folder, asked(60), workflow.paid_models({"paid/one": model}, 0.4, prices))
     # Each is estimated at 0.1 for its reply and some for its prompt, and costs 0.011.
     assert 15 < model.asked < 36
     assert model.asked * 0.011 <= 0.4
-    assert len(put(folder, asked(60), paid_models({"paid/one": model}, 1.0, prices))) == 60
+    assert len(put(folder, asked(60), workflow.paid_models({"paid/one": model}, 1.0, prices))) == 60
     assert model.asked == 60
-    assert paid_lines(paid_views(folder, load_prices(prices))) == ["paid for paid/one: 0.66 USD for 60 replies"]
+    assert workflow.paid_lines(workflow.paid_views(folder, load_prices(prices))) == [
+        "paid for paid/one: 0.66 USD for 60 replies"
+    ]
     unknown = "paid for paid/one: not known, because there is no price of its 60 replies"
-    assert paid_lines(paid_views(folder, load_prices())) == [unknown]
+    assert workflow.paid_lines(workflow.paid_views(folder, load_prices())) == [unknown]
 
 
 def test_what_was_paid_is_shown_at_the_prices_that_it_was_asked_at(folder, prices):
-    put(folder, asked(20), paid_models({"paid/one": Paid()}, None, prices))
+    put(folder, asked(20), workflow.paid_models({"paid/one": Paid()}, None, prices))
     prices.unlink()  # the report is made without the file
-    (one,) = paid_views(folder)
+    (one,) = workflow.paid_views(folder)
     assert (one.model, one.calls, one.input_tokens, one.cached_tokens, one.output_tokens) == (
         "paid/one", 20, 200, None, 200,
     )  # fmt: skip
     assert one.usd == pytest.approx(0.22)
     assert (one.unpriced, one.untold, one.in_batches, one.price_of) == (0, 0, 0, "2026-01-01")
-    (other,) = paid_views(folder, load_prices())
+    (other,) = workflow.paid_views(folder, load_prices())
     assert (other.usd, other.unpriced, other.price_of) == (0, 20, None)
 
 
@@ -98,18 +100,20 @@ def test_the_bound_after_a_kill_counts_each_address_of_a_model():
         for name, host in (("one", "a"), ("two", "b"), ("three", "b"))
     ]
     study = Study(name="s", seed=1, judges=tuple(judges), engine=EngineChoice(concurrency=5))
-    assert in_flight_bound(study) == 10
+    assert workflow.in_flight_bound(study) == 10
 
 
 def test_nothing_is_shown_of_models_that_cost_nothing(folder):
-    assert paid_views(folder) == ()
+    assert workflow.paid_views(folder) == ()
     put(folder, asked(2, "reference/free"), {"reference/free": Paid()})
-    assert paid_views(folder) == ()
+    assert workflow.paid_views(folder) == ()
 
 
 def test_one_budget_is_for_all_judges_of_a_folder(folder, prices):
-    models = paid_models({"paid/one": Paid()}, 0.4, prices)
-    put(folder, asked(20), models)
+    models = workflow.paid_models({"paid/one": Paid()}, 0.4, prices)
+    with workflow.bars(Console(file=io.StringIO())) as shown:
+        put(folder, asked(20), models, workflow.Within(shown, lambda _done, _total: None))
+    assert shown.usd == pytest.approx(0.22)  # what replies cost reaches the whole through its parts
     with pytest.raises(ModelError, match=r"0\.[23]\d spent"):
         put(folder, asked(60), models)
 
@@ -117,21 +121,26 @@ def test_one_budget_is_for_all_judges_of_a_folder(folder, prices):
 def test_a_model_without_a_price_is_not_asked_within_a_budget(folder, prices):
     model = Paid()
     with pytest.raises(PlanError, match="no price is known for paid/other"):
-        put(folder, asked(2, "paid/other"), paid_models({"paid/other": model}, 1.0, prices))
+        put(folder, asked(2, "paid/other"), workflow.paid_models({"paid/other": model}, 1.0, prices))
     assert not model.asked
-    assert put(folder, asked(2, "paid/other"), paid_models({"paid/other": model}, None, prices))
+    with workflow.bars(Console(file=io.StringIO())) as shown:
+        assert put(folder, asked(2, "paid/other"), workflow.paid_models({"paid/other": model}, None, prices), shown)
+    assert shown.usd == 0
 
 
 @pytest.mark.parametrize("budget", [-1.0, float("nan")])
 def test_a_budget_is_an_amount(budget):
     with pytest.raises(InputError, match="--budget: a budget must be a number"):
-        paid_models({}, budget, None)
+        workflow.paid_models({}, budget, None)
 
 
-def test_the_expected_counts_each_call_once_and_estimates_the_rest(prices):
+def test_a_forecast_counts_each_call_once_and_estimates_the_rest(folder, prices):
     calls = asked(5)
-    (one,) = expected([Stage("a", calls[:3]), Stage("b", calls)], [calls[0].key], load_prices(prices))
-    assert (one.planned, one.stages, one.already) == (5, {"a": 3, "b": 2}, 1)
+    put(folder, calls[:1], {"paid/one": Paid()})
+    (one,) = workflow.forecast(
+        [workflow.Stage("a", calls[:3]), workflow.Stage("b", calls)], folder, None, load_prices(prices)
+    ).models
+    assert (one.stages, one.already) == ({"a": 3, "b": 2}, 1)
     assert one.rest.output_tokens == 400
     assert one.rest.cost == pytest.approx(4 * (0.0003 + 0.1))
 
@@ -201,11 +210,11 @@ def test_a_dry_run_of_datasheets_and_of_judging(imported, tmp_path, capsys):
     assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
     assert main(["judge", str(imported), "--dry-run"]) == 0
     assert "dry run: nothing was sent" in capsys.readouterr().out
-    assert not RunFolder(imported).has_ledger or _unasked(imported)
+    assert not workflow.RunFolder(imported).has_ledger or _unasked(imported)
 
 
 def _unasked(path):
-    with Ledger.open(RunFolder(path).ledger) as ledger:
+    with Ledger.open(workflow.RunFolder(path).ledger) as ledger:
         return not ledger.begun()
 
 
@@ -216,7 +225,7 @@ def test_a_log_costs_nothing(tmp_path, capsys):
 
 
 def test_the_models_of_the_command_line_keep_their_providers():
-    models = paid_models(cli.models(), 1.0, None)
+    models = workflow.paid_models(cli.models(), 1.0, None)
     assert "openai/gpt-4o" in models
     assert "reference/auditor" in models
     assert models.purse is not None

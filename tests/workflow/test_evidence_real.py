@@ -11,16 +11,7 @@ import numpy as np
 import pytest
 
 from assaymark.importers import import_capitalbench
-from assaymark.judging import numeric_ledger
-from assaymark.judging.evidence import (
-    ROW_RULES,
-    Material,
-    audit_texts,
-    evidence_summary,
-    extract_numbers,
-    forecast_mismatches,
-    own_numbers,
-)
+from assaymark.judging import evidence, numeric_ledger
 
 pytestmark = pytest.mark.shared
 
@@ -34,7 +25,7 @@ class Real:
         names = ("decisions.jsonl.gz", "contexts.jsonl.gz")
         records = import_capitalbench({name: (folder / name).read_bytes() for name in names})
         self.decisions, self.contexts = records.decisions, records.contexts
-        self.materials = {name: Material.of(one) for name, one in self.contexts.items()}
+        self.materials = {name: evidence.Material.of(one) for name, one in self.contexts.items()}
         self.ledgers = [
             numeric_ledger(one, self.contexts[one.context_id], material=self.materials[one.context_id])
             for one in self.decisions
@@ -59,7 +50,7 @@ def test_most_figures_are_the_right_assets_and_most_others_the_briefings(real):
     """Own figures aside; the source of these targets found two thirds and a quarter."""
     others = [item for item in real.evidence if item.state != "own_action"]
     rules = Counter(item.rule for item in others)
-    row, free = (sum(rules[rule] for rule in names) / len(others) for names in (ROW_RULES, FREE_RULES))
+    row, free = (sum(rules[rule] for rule in names) / len(others) for names in (evidence.ROW_RULES, FREE_RULES))
     assert 14_000 < len(others) < 17_000
     assert 0.60 < row < 0.70
     assert 0.20 < free < 0.28
@@ -75,7 +66,7 @@ def test_even_if_they_were_complete_hardly_anybody_would_be_accused(real):
 
 
 def test_support_is_far_beyond_chance(real):
-    found = evidence_summary(real.evidence, real.decisions, real.materials, rng=np.random.default_rng(1))
+    found = evidence.evidence_summary(real.evidence, real.decisions, real.materials, rng=np.random.default_rng(1))
     chance = {one.id: one for one in found}["evidence.chance_corrected[]"]
     assert chance.n > 10_000
     assert chance.detail["chance"] < 0.10
@@ -85,7 +76,7 @@ def test_support_is_far_beyond_chance(real):
 
 
 def test_fifty_one_of_270_stated_forecasts_differ_from_their_parts(real):
-    found = forecast_mismatches(real.decisions)
+    found = evidence.forecast_mismatches(real.decisions)
     assert (found.detail["count"], found.n) == (51, 270)
 
 
@@ -96,14 +87,16 @@ def test_planted_errors_lose_support(real):
         (made, item)
         for made, ledger in zip(real.decisions, real.ledgers, strict=True)
         for item in ledger
-        if item.rule in ROW_RULES
+        if item.rule in evidence.ROW_RULES
     ]
     lost = total = 0
     for made, item in rng.sample(table, 1500):
         rationale = made.rationales[item.part]
         wrong = _altered(item.quote, rng)
         text = rationale.text[: item.start] + wrong + rationale.text[item.start + len(item.quote) :]
-        found = audit_texts([(rationale.kind, text)], real.materials[made.context_id], own_numbers(made))
+        found = evidence.audit_texts(
+            [(rationale.kind, text)], real.materials[made.context_id], evidence.own_numbers(made)
+        )
         total += 1
         lost += not any(f.start == item.start and f.state == "supported" for f in found)
     assert lost / total >= 0.9
@@ -111,7 +104,7 @@ def test_planted_errors_lose_support(real):
 
 def _altered(quote: str, rng: random.Random) -> str:
     """The quote with another size, printed with as many digits after the point."""
-    (number,) = extract_numbers(quote) or extract_numbers(f"{quote}%")
+    (number,) = evidence.extract_numbers(quote) or evidence.extract_numbers(f"{quote}%")
     size = abs(number.value) / number.scale
     step = 10.0**-number.decimals
     other = max(size * rng.choice((0.55, 0.8, 1.25, 1.7)), step)

@@ -11,21 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from assaymark import workflow
 from assaymark.cli import main
 from assaymark.engine import Ledger, Message, Text
 from assaymark.errors import AssayError, InputError, PlanError
-from assaymark.workflow import (
-    ANCHOR,
-    DECISIONS,
-    JUDGMENTS,
-    PROBE,
-    RunFolder,
-    Store,
-    export_arrow,
-    export_inspect,
-    open_locked,
-)
-from assaymark.workflow.export import item_names
 
 
 @pytest.fixture(scope="module")
@@ -37,19 +26,20 @@ def inspect_log():
 def logs(inspect_log, finished, tmp_path_factory):
     """Every exported log of the finished run by file name, as Inspect reads it."""
     out = tmp_path_factory.mktemp("logs")
-    made = export_inspect(RunFolder(finished), out)
+    made = workflow.export_inspect(workflow.RunFolder(finished), out)
     assert sorted(map(str, out.iterdir())) == sorted(one["path"] for one in made)
     return {Path(one["path"]).name: (one, inspect_log.read_eval_log(one["path"])) for one in made}
 
 
-def test_one_log_for_each_judge_and_each_kind_of_asking(logs):
+def test_each_judge_and_each_kind_of_asking_has_a_log_with_the_scores_and_counts_of_the_tables(logs, finished):
     panel = {f"panel-{name}.eval" for name in ("auditor", "reader", "allocator")}
     assert set(logs) == {*panel, "outside-outsider.eval", "anchor-auditor.eval"}
-
-
-def test_scores_and_counts_are_those_of_the_tables(logs, finished):
-    store = Store(RunFolder(finished))
-    for name, table in (("panel-reader", JUDGMENTS), ("outside-outsider", PROBE), ("anchor-auditor", ANCHOR)):
+    store = workflow.Store(workflow.RunFolder(finished))
+    for name, table in (
+        ("panel-reader", workflow.JUDGMENTS),
+        ("outside-outsider", workflow.PROBE),
+        ("anchor-auditor", workflow.ANCHOR),
+    ):
         made, log = logs[f"{name}.eval"]
         wanted = {(one.call_key, one.trial): one for one in store.read(table) if one.judge == made["judge"]}
         found = {(one.metadata["call_key"], one.epoch): one for one in log.samples}
@@ -65,7 +55,7 @@ def test_scores_and_counts_are_those_of_the_tables(logs, finished):
 def test_prompts_and_replies_are_those_of_the_ledger(logs, finished):
     _, log = logs["panel-reader.eval"]
     keys = [one.metadata["call_key"] for one in log.samples]
-    with Ledger.open(RunFolder(finished).ledger) as ledger:
+    with Ledger.open(workflow.RunFolder(finished).ledger) as ledger:
         replies = dict(ledger.replies(keys))
         calls = {key: ledger.call(key) for key in keys[:5]}
     assert [one.output.completion for one in log.samples] == [replies[key].text for key in keys]
@@ -75,26 +65,21 @@ def test_prompts_and_replies_are_those_of_the_ledger(logs, finished):
 
 
 def test_what_was_asked_is_said_once(logs, finished):
-    locked = open_locked(RunFolder(finished))
+    locked = workflow.open_locked(workflow.RunFolder(finished))
     _, log = logs["panel-reader.eval"]
     about = {name: log.eval.metadata[name] for name in ("plan_hash", "rubric", "judge", "family", "kind")}
-    assert about == {
-        "plan_hash": locked.plan_hash,
-        "rubric": "v1.0",
-        "judge": "reader",
-        "family": "reader",
-        "kind": "panel",
-    }
+    named = {"rubric": "v1.0", "judge": "reader", "family": "reader", "kind": "panel"}
+    assert about == named | {"plan_hash": locked.plan_hash}
     assert (log.status, log.eval.model, log.eval.config.epochs) == ("success", "reference/reader", 2)
     assert log.eval.model_generate_config.seed == 12
     assert {log.eval.created, log.stats.started_at, log.stats.completed_at} == {log.eval.created}
     assert {one.metadata["cluster"] for one in log.samples} == {
-        one.cluster for one in Store(RunFolder(finished)).read(DECISIONS)
+        one.cluster for one in workflow.Store(workflow.RunFolder(finished)).read(workflow.DECISIONS)
     }
 
 
 def test_nothing_tells_who_decided_and_no_mean_is_taken(logs, finished):
-    decisions = Store(RunFolder(finished)).read(DECISIONS)
+    decisions = workflow.Store(workflow.RunFolder(finished)).read(workflow.DECISIONS)
     names = {one.agent.id for one in decisions} | {one.agent.model for one in decisions if one.agent.model}
     names |= {one.record_id for one in decisions}
     assert not names & {one.cluster for one in decisions}
@@ -113,23 +98,21 @@ def test_an_item_has_one_name_in_all_logs(logs):
     assert len(seen) == 72
     assert all(len(texts) == 1 for texts in seen.values())
     assert Counter(sample.id for sample in logs["panel-reader.eval"][1].samples).most_common()[-1][1] == 2
-
-
-def test_names_follow_the_text_and_not_the_record():
+    # Names follow the text and not the record.
     shown = {name: Message("user", (Text.of(text),)) for name, text in (("a", "one"), ("b", "two"), ("c", "three"))}
     other = dict(zip(("c", "a", "b"), shown.values(), strict=True))
-    by_text = {shown[name].text: item for name, item in item_names(shown).items()}
-    assert by_text == {other[name].text: item for name, item in item_names(other).items()}
+    by_text = {shown[name].text: item for name, item in workflow.item_names(shown).items()}
+    assert by_text == {other[name].text: item for name, item in workflow.item_names(other).items()}
 
 
 def test_an_answer_without_scores_is_unscored_with_its_reason(inspect_log, run, tmp_path):
-    store = Store(RunFolder(run))
-    judgments = store.read(JUDGMENTS)
+    store = workflow.Store(workflow.RunFolder(run))
+    judgments = store.read(workflow.JUDGMENTS)
     first = next(one for one in judgments if one.judge == "auditor")
     lost = replace(first, status="invalid", scores={}, evidence=(), lookahead_check=None, reason="not JSON")
-    basis = {"plan": open_locked(RunFolder(run)).plan_hash}
-    store.write(JUDGMENTS, [lost if one is first else one for one in judgments], basis)
-    made = export_inspect(RunFolder(run), tmp_path / "logs")[0]
+    basis = {"plan": workflow.open_locked(workflow.RunFolder(run)).plan_hash}
+    store.write(workflow.JUDGMENTS, [lost if one is first else one for one in judgments], basis)
+    made = workflow.export_inspect(workflow.RunFolder(run), tmp_path / "logs")[0]
     log = inspect_log.read_eval_log(made["path"])
     (sample,) = (one for one in log.samples if one.metadata["call_key"] == first.call_key)
     assert all(math.isnan(score.value) for score in sample.scores.values())
@@ -140,32 +123,29 @@ def test_an_answer_without_scores_is_unscored_with_its_reason(inspect_log, run, 
 
 
 def test_judgments_of_another_plan_are_refused(inspect_log, run, tmp_path):
-    store = Store(RunFolder(run))
-    changed = [replace(one, call_key="0" * 64) for one in store.read(JUDGMENTS)]
-    store.write(JUDGMENTS, changed, {"plan": "other"})
+    store = workflow.Store(workflow.RunFolder(run))
+    changed = [replace(one, call_key="0" * 64) for one in store.read(workflow.JUDGMENTS)]
+    store.write(workflow.JUDGMENTS, changed, {"plan": "other"})
     with pytest.raises(PlanError, match="the judgments of auditor were not made under this plan"):
-        export_inspect(RunFolder(run), tmp_path / "logs")
+        workflow.export_inspect(workflow.RunFolder(run), tmp_path / "logs")
 
 
 def test_without_inspect_one_line_says_what_to_install(finished, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
     with pytest.raises(AssayError, match=r"pip install 'assaymark\[inspect\]'"):
-        export_inspect(RunFolder(finished), tmp_path)
+        workflow.export_inspect(workflow.RunFolder(finished), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_arrow_copies_hold_what_the_tables_hold(finished, tmp_path):
-    store = Store(RunFolder(finished))
-    made = export_arrow(RunFolder(finished), tmp_path)
+    store = workflow.Store(workflow.RunFolder(finished))
+    made = workflow.export_arrow(workflow.RunFolder(finished), tmp_path)
     assert {path.stem for path in made} == {path.stem for path in (finished / "tables").glob("*.parquet")}
     assert sorted(made) == sorted(tmp_path.iterdir())
     with pa.memory_map(str(tmp_path / "judgments.arrow")) as source:
-        assert JUDGMENTS.from_arrow(pa.ipc.open_file(source).read_all()) == store.read(JUDGMENTS)
-
-
-def test_arrow_copies_need_a_run(tmp_path):
+        assert workflow.JUDGMENTS.from_arrow(pa.ipc.open_file(source).read_all()) == store.read(workflow.JUDGMENTS)
     with pytest.raises(InputError, match="no such run folder"):
-        export_arrow(RunFolder(tmp_path / "none"), tmp_path)
+        workflow.export_arrow(workflow.RunFolder(tmp_path / "none"), tmp_path)
 
 
 def test_the_command_says_what_it_wrote(inspect_log, finished, tmp_path, capsys):

@@ -8,12 +8,10 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
+from assaymark import workflow
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.judging import load_rubric
 from assaymark.judging.pairs import pair_schema
-from assaymark.workflow import JudgingSession, RunFolder, inspect_tasks, open_locked, silent
-from assaymark.workflow.export import item_names
-from assaymark.workflow.inspect_tasks import graded_value, preferred_value
 
 NAMES = load_rubric("v1.0").names
 GOOD = json.dumps({"scores": dict.fromkeys(NAMES, 4), "evidence": [], "lookahead_check": "pass", "comment": None})
@@ -27,25 +25,23 @@ def ai():
 
 def judging(run):
     """The task on a finished run."""
-    return inspect_tasks.judge(str(run))
+    return workflow.inspect_tasks.judge(str(run))
 
 
 def test_a_reply_of_the_right_form_has_its_scores():
-    assert graded_value(GOOD, "stop", "v1.0") == ({"usable": 1.0, **dict.fromkeys(NAMES, 4.0)}, None)
+    assert workflow.graded_value(GOOD, "stop", "v1.0") == ({"usable": 1.0, **dict.fromkeys(NAMES, 4.0)}, None)
 
 
 @pytest.mark.parametrize(
     ("text", "stop", "why"),
     [
-        (LED, "stop", "not one JSON object"),
-        (GOOD, "max_tokens", "cut off at the length limit"),
-        (GOOD, "model_length", "cut off at the length limit"),
-        (GOOD, "content_filter", "the model refused to answer"),
+        (LED, "stop", "not one JSON object"), (GOOD, "max_tokens", "cut off at the length limit"),
+        (GOOD, "model_length", "cut off at the length limit"), (GOOD, "content_filter", "the model refused to answer"),
         ("", "unknown", "not one JSON object"),
     ],
-)
+)  # fmt: skip
 def test_any_other_reply_has_none_and_says_why(text, stop, why):
-    value, reason = graded_value(text, stop, "v1.0")
+    value, reason = workflow.graded_value(text, stop, "v1.0")
     assert value["usable"] == 0.0
     assert all(math.isnan(value[name]) for name in NAMES)
     assert why in reason
@@ -54,37 +50,34 @@ def test_any_other_reply_has_none_and_says_why(text, stop, why):
 @pytest.mark.parametrize(
     ("verdict", "better", "first", "right"),
     [
-        ("1", "1", 1.0, 1.0),
-        ("2", "1", 0.0, 0.0),
-        ("tie", "1", math.nan, 0.0),
-        ("1", "", 1.0, math.nan),
+        ("1", "1", 1.0, 1.0), ("2", "1", 0.0, 0.0), ("tie", "1", math.nan, 0.0), ("1", "", 1.0, math.nan),
         ("abstain", "", math.nan, math.nan),
     ],
-)
+)  # fmt: skip
 def test_what_a_verdict_on_a_pair_is_worth(verdict, better, first, right):
     text = json.dumps({"verdict": verdict, "reason": "It names a stop."})
-    value, reason = preferred_value(text, "stop", better)
+    value, reason = workflow.preferred_value(text, "stop", better)
     assert value == pytest.approx({"usable": 1.0, "first": first, "right": right}, nan_ok=True)
     assert reason is None
 
 
 def test_a_verdict_that_was_cut_off_is_not_usable():
-    value, reason = preferred_value('{"verdict": "1", "reason": "x"}', "max_tokens", "1")
+    value, reason = workflow.preferred_value('{"verdict": "1", "reason": "x"}', "max_tokens", "1")
     assert (value["usable"], reason) == (0.0, "the reply ended by length")
 
 
 def test_the_entry_point_registers_both_tasks_under_our_name(ai):
     registry = pytest.importorskip("inspect_ai._util.registry")
     loaded = EntryPoint(name="assaymark", value="assaymark.workflow.inspect_tasks", group="inspect_ai").load()
-    assert loaded is inspect_tasks
+    assert loaded is workflow.inspect_tasks
     for name in ("judge", "pairs"):
         assert registry.registry_lookup("task", f"assaymark/{name}") is not None
 
 
 def test_the_task_shows_what_the_study_shows_and_not_who_decided(ai, finished):
-    folder = RunFolder(finished)
-    desk = JudgingSession(folder, open_locked(folder), {}, silent)
-    wanted = {item: desk.shown[name].text for name, item in item_names(desk.shown).items()}
+    folder = workflow.RunFolder(finished)
+    desk = workflow.JudgingSession(folder, workflow.open_locked(folder), {}, workflow.silent)
+    wanted = {item: desk.shown[name].text for name, item in workflow.item_names(desk.shown).items()}
     task = judging(finished)
     assert {one.id: one.input[1].text for one in task.dataset} == wanted
     assert [one.id for one in task.dataset] == sorted(wanted)
@@ -94,20 +87,20 @@ def test_the_task_shows_what_the_study_shows_and_not_who_decided(ai, finished):
 
 
 def test_another_rubric_can_be_named_and_a_wrong_one_is_refused(ai, finished):
-    task = inspect_tasks.judge(str(finished), rubric="v1.1", trials=2)
+    task = workflow.inspect_tasks.judge(str(finished), rubric="v1.1", trials=2)
     assert (task.metadata["rubric"], task.epochs) == ("v1.1", 2)
     assert load_rubric("v1.1").text in task.dataset[0].input[0].text
     with pytest.raises(UnknownNameError, match="unknown rubric 'v9'"):
-        inspect_tasks.judge(str(finished), rubric="v9")
+        workflow.inspect_tasks.judge(str(finished), rubric="v9")
 
 
 def test_a_folder_that_is_no_run_is_named(ai, tmp_path):
     with pytest.raises(InputError, match="no such run folder"):
-        inspect_tasks.judge(str(tmp_path / "none"))
+        workflow.inspect_tasks.judge(str(tmp_path / "none"))
 
 
 def test_pairs_come_in_both_orders_with_what_is_known_of_them(ai):
-    task = inspect_tasks.pairs(seed=3)
+    task = workflow.inspect_tasks.pairs(seed=3)
     names = [one.id for one in task.dataset]
     assert len(set(names)) == len(names)
     swapped = {one.id: one.metadata["better"] for one in task.dataset if one.metadata["condition"] == "ladder"}

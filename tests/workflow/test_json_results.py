@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from made_records import OWN
-from season_runs import season_text
+from season_runs import NOW, market, season_text, stored
 
 from assaymark.cli import main
+from assaymark.market import Origin, snapshot_of
 
 SHEET = ["datasheet", "--judge", "reference/checklist", "--out", "OUT"]
 
@@ -33,20 +34,22 @@ def result_of(capsys, *words):
         (["judge", "RUN"], {"judgments", "evidence", "made", "reasked", "paid"}),
         (["judge", "RUN", "--dry-run"], {"dry_run", "models", "usd"}),
         (["worker", "RUN"], {"planned", "already", "made", "failed", "elsewhere", "interrupted"}),
-        (["measure", "RUN"], {"measurements"}),
-        (["claim", "RUN"], {"verdicts", "tally", "measurements"}),
-        (["report", "RUN"], {"page", "verdicts"}),
-        (["plan-calls", "RUN", "--budget", "10"], set()),
-        (["export", "RUN", "--arrow", "OUT"], {"logs", "tables"}),
-        (["doctor"], {"findings", "can_run"}),
+        (["measure", "RUN"], {"measurements"}), (["claim", "RUN"], {"verdicts", "tally", "measurements"}),
+        (["report", "RUN", "--calls", "none"], {"page", "verdicts"}), (["plan-calls", "RUN", "--budget", "10"], set()),
+        (["export", "RUN", "--arrow", "OUT"], {"logs", "tables"}), (["doctor"], {"findings", "can_run"}),
         ([*SHEET, "--tasks", "TASKS"], {"page", "datasheets", "agreement", "paid"}),
         ([*SHEET, "--dry-run"], {"dry_run", "models", "usd"}),
         (["data", "synth", "--out", "OUT"], {"snapshot", "instruments"}),
         (["data", "pull", "synthetic", "--out", "OUT"], {"snapshot", "instruments"}),
+        (["data", "show", "OUT"], {"snapshot", "instruments"}),
     ],
     ids=lambda value: "-".join(one for one in map(str, value) if one.islower()) if isinstance(value, list) else None,
-)
-def test_a_result(words, keys, own, tasks, tmp_path, capsys):
+)  # fmt: skip
+def test_a_result(words, keys, own, tasks, tmp_path, capsys, monkeypatch):
+    small = snapshot_of(market(), "small", Origin(source="tests", retrieved_at=NOW))
+    monkeypatch.setattr("assaymark.market.synthetic_snapshot", lambda _seed: small)
+    if words[:2] == ["data", "show"]:
+        stored(tmp_path / "out", market())
     places = {"RUN": own, "OUT": tmp_path / "out", "TASKS": tasks}
     status, found = result_of(capsys, *(places.get(word, word) for word in words))
     assert status == 0

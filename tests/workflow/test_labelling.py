@@ -16,39 +16,20 @@ from pathlib import Path
 import pytest
 from labelled import NAMES, checked, data_of, graded, ids_of
 
+from assaymark import workflow
 from assaymark.cli import main
 from assaymark.errors import InputError, PlanError
 from assaymark.report import label_files, label_page
-from assaymark.workflow import (
-    HOST,
-    LabelDesk,
-    RunFolder,
-    listen,
-    open_labelling,
-    read_labels,
-    stored_draw,
-    stored_grades,
-    take_over,
-)
-from assaymark.workflow import labelling_lines as lines
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-@pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checked table, not to be changed."""
-    folder = tmp_path_factory.mktemp("labelled")
-    checked(folder)
-    return folder
-
-
 @pytest.fixture
-def run(table: Path, own_copy) -> RunFolder:
-    return RunFolder(own_copy("labelled-run", lambda folder: checked(folder)) / "run")
+def run(own_copy) -> workflow.RunFolder:
+    return workflow.RunFolder(own_copy("labelled-run", lambda folder: checked(folder)) / "run")
 
 
-def label(run: RunFolder, *words: str | Path, status: int = 0, capsys: pytest.CaptureFixture[str]) -> str:
+def label(run: workflow.RunFolder, *words: str | Path, status: int = 0, capsys: pytest.CaptureFixture[str]) -> str:
     """What the command says."""
     assert main(["label", str(run.path), *map(str, words)]) == status
     out, err = capsys.readouterr()
@@ -56,7 +37,7 @@ def label(run: RunFolder, *words: str | Path, status: int = 0, capsys: pytest.Ca
 
 
 @pytest.fixture
-def files(run: RunFolder, capsys) -> tuple[Path, Path]:
+def files(run: workflow.RunFolder, capsys) -> tuple[Path, Path]:
     """The pages of two graders, beside their run folder."""
     folder = run.path.parent
     label(run, "--sample", "10", "--graders", "ab,cd", "--file", folder / "label.html", capsys=capsys)
@@ -92,7 +73,7 @@ def test_a_name_that_blinding_leaves_in_texts_is_said(tmp_path, capsys):
 
 
 def test_each_cycle_is_one_run_of_texts_in_an_order_of_its_own(run, files):
-    draw = stored_draw(run)
+    draw = workflow.stored_draw(run)
     first, second = (ids_of(path.read_text()) for path in files)
     sheets = json.loads((run.labels / "sheets.json").read_text())["ids"]
     for cycles in (first, second):
@@ -111,7 +92,7 @@ def test_what_comes_back_is_stored_once_with_time_and_duration(run, files, tmp_p
     said = label(run, "--read", *names, capsys=capsys)
     assert "60 new grades are stored" in said
     assert "ab: 32 of 32 texts graded, complete" in said or "cd: 32 of 32 texts graded, complete" in said
-    stored = stored_grades(run)
+    stored = workflow.stored_grades(run)
     assert len(stored) == 60
     one = stored[0]
     assert (one.score, one.seconds, one.at, one.comment) == (4.0, 7.5, "2100-01-02T03:04:05Z", 'well, "so"')
@@ -131,9 +112,7 @@ OTHER = "a text of the other grader"
 WRONG = [
     ({"grader": "zz"}, "line 2, grader: 'zz' is no grader of this draw (ab, cd)"),
     ({"grade": "6"}, "line 2, grade: must be a whole number from 1 to 5 in ASCII digits, or 'cannot say' (got '6')"),
-    ({"grade": "４"}, "(got '４')"),
-    ({"grade": "4.0"}, "(got '4.0')"),
-    ({"grade": ""}, "(got '')"),
+    ({"grade": "４"}, "(got '４')"), ({"grade": "4.0"}, "(got '4.0')"), ({"grade": ""}, "(got '')"),
     ({"id": "deadbeef0000"}, "line 2, id: no text of cd has the id 'deadbeef0000'"),
     ({"id": OTHER}, "line 2, id: no text of cd has the id"),
     ({"run": "0123456789ab"}, "line 2, run: of another draw or run, 1 in all"),
@@ -142,11 +121,11 @@ WRONG = [
     ({"at": "1999-01-01T00:00:00Z"}, "line 2, at: is not later than the draw of"),
     ({"seconds": "١٢"}, "line 2, seconds: must be a number from 0"),
     ({"comment": "x" * 4001}, "line 2, comment: must have at most 4000 characters (got 4001)"),
-]
+]  # fmt: skip
 
 
 def test_a_wrong_cell_is_said_and_nothing_taken(run, files, tmp_path):
-    found = open_labelling(run, now=NOW)
+    found = workflow.open_labelling(run, now=NOW)
     good = graded(files[0].read_text(), tmp_path / "good.csv")
     theirs, mine = ([name for ids in ids_of(path.read_text()) for name in ids] for path in files)
     for number, (changed, told) in enumerate(WRONG):
@@ -154,9 +133,9 @@ def test_a_wrong_cell_is_said_and_nothing_taken(run, files, tmp_path):
             changed = {"id": next(name for name in theirs if name not in mine)}
         bad = graded(files[1].read_text(), tmp_path / f"{number}.csv", **changed)
         with pytest.raises(InputError) as caught:
-            read_labels(found, [good, bad])
+            workflow.read_labels(found, [good, bad])
         assert told in str(caught.value), changed
-    assert stored_grades(run) == ()
+    assert workflow.stored_grades(run) == ()
     assert not list(run.labels.glob("*.jsonl"))
 
 
@@ -190,12 +169,11 @@ def test_the_sample_and_the_graders_are_fixed_once_people_work(run, files, tmp_p
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--sample", "11"], "--sample: must be 1 to 10"),
-        (["--graders", "ab,A B,AB"], "--graders: 2 problems"),
+        (["--sample", "11"], "--sample: must be 1 to 10"), (["--graders", "ab,A B,AB"], "--graders: 2 problems"),
         (["--file", "label.txt"], "the name of a page ends in .html"),
         (["--gold", "nothing.csv"], "no such table of known answers"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_is_said(run, capsys, words, told):
     if "--file" not in words:
         words = [*words, "--file", "x.html"]
@@ -218,9 +196,9 @@ def test_a_table_without_texts_names_the_way_without_them(tmp_path, capsys):
     assert f"assaymark draw {path} --out {run.path}" in said
 
 
-def test_a_bare_table_is_checked_first(table, tmp_path, monkeypatch, capsys):
+def test_a_bare_table_is_checked_first(run, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["label", str(table / "scores.csv"), "--graders", "1", "--file", "label.html", "--json"]) == 0
+    assert main(["label", str(run.path.parent / "scores.csv"), "--graders", "1", "--file", "label.html", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["cycles"], found["of"], found["without_second"]) == (10, 10, 5)
     assert [one["assumed"] for one in found["needed"]] == [True, True]
@@ -239,7 +217,7 @@ def test_another_table_takes_no_folder_in_which_people_grade(tmp_path, capsys):
     assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
     checked(tmp_path, items=4)
     label(run, "--read", graded((tmp_path / "b-1.html").read_text(), tmp_path / "b.csv"), capsys=capsys)
-    assert len(stored_grades(run)) == 16
+    assert len(workflow.stored_grades(run)) == 16
 
 
 def test_a_second_draw_loses_no_file_that_was_handed_out(tmp_path, capsys):
@@ -251,7 +229,7 @@ def test_a_second_draw_loses_no_file_that_was_handed_out(tmp_path, capsys):
     assert "dealt out to graders" in said
 
 
-def test_a_changed_table_is_refused(table, tmp_path, capsys):
+def test_a_changed_table_is_refused(tmp_path, capsys):
     run = checked(tmp_path)
     with (tmp_path / "scores.csv").open("a") as handle:
         handle.write("\n")
@@ -268,11 +246,11 @@ def test_long_material_is_split_into_files_of_less_than_two_megabytes(tmp_path, 
     assert len(every) == len(set(every)) == 12
     for path in parts:
         label(run, "--read", graded(path.read_text(), path.with_suffix(".csv")), capsys=capsys)
-    assert len(stored_grades(run)) == 12
+    assert len(workflow.stored_grades(run)) == 12
 
 
 def test_a_text_that_no_file_holds_is_said(run):
-    sheet = open_labelling(run, now=NOW).sheet("1")
+    sheet = workflow.open_labelling(run, now=NOW).sheet("1")
     whole = len(label_page(sheet).encode())
     with pytest.raises(InputError, match="grade it on the local page"):
         label_files(sheet, "x", limit=whole - len(json.dumps(data_of(label_page(sheet))["cycles"])))
@@ -300,7 +278,7 @@ def test_known_answers_are_hashed_and_counted_for_each_grader(run, tmp_path, cap
     assert len(re.findall(r'"check":\{"aggregate":"[0-9a-f]{64}"\}', page)) == 2
     said = label(run, "--read", graded(page, tmp_path / "ab.csv"), capsys=capsys)
     assert "1 of 2 known answers right" in said
-    assert all(one.trajectory.startswith("q") for one in stored_grades(run))  # the known texts are no records
+    assert all(one.trajectory.startswith("q") for one in workflow.stored_grades(run))  # the known texts are no records
     gold.write_text("text,scroe,score\nBad.,1,9\n,,\n")
     fresh = checked(tmp_path, items=2)
     said = label(fresh, "--gold", gold, "--file", tmp_path / "l.html", status=1, capsys=capsys)
@@ -309,7 +287,7 @@ def test_known_answers_are_hashed_and_counted_for_each_grader(run, tmp_path, cap
 
 
 def test_a_run_of_records_is_graded_as_its_judges_saw_it(own_copy, demo, tmp_path, capsys):
-    run = RunFolder(own_copy("labelled-demo", lambda folder: shutil.copytree(demo, folder / "run")) / "run")
+    run = workflow.RunFolder(own_copy("labelled-demo", lambda folder: shutil.copytree(demo, folder / "run")) / "run")
     plan = (run.path / "study.lock").read_bytes()
     label(run, "--sample", "6", "--file", tmp_path / "l.html", capsys=capsys)
     page = (tmp_path / "l-1.html").read_text()
@@ -323,7 +301,7 @@ def test_a_run_of_records_is_graded_as_its_judges_saw_it(own_copy, demo, tmp_pat
     assert rows["Constraints"][0] == ["kind", "limit", "unit", "scope"]
     assert len(rows["Series: Asset A, 60"]) > 50  # the bars that judges saw, below their head
     label(run, "--read", graded(page, tmp_path / "1.csv"), capsys=capsys)
-    assert len(stored_grades(run)) == 6 * 4 * 6
+    assert len(workflow.stored_grades(run)) == 6 * 4 * 6
     assert (run.path / "study.lock").read_bytes() == plan
 
 
@@ -331,9 +309,9 @@ def test_a_run_of_records_is_graded_as_its_judges_saw_it(own_copy, demo, tmp_pat
 
 
 @pytest.fixture
-def desk(run: RunFolder) -> Iterator[tuple[LabelDesk, int]]:
-    found = LabelDesk(open_labelling(run, graders=["ab", "cd"], now=NOW))
-    with listen(found, HOST, 0) as server:
+def desk(run: workflow.RunFolder) -> Iterator[tuple[workflow.LabelDesk, int]]:
+    found = workflow.LabelDesk(workflow.open_labelling(run, graders=["ab", "cd"], now=NOW))
+    with workflow.listen(found, workflow.HOST, 0) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield found, server.server_address[1]
@@ -342,8 +320,8 @@ def desk(run: RunFolder) -> Iterator[tuple[LabelDesk, int]]:
 
 
 def asked(port: int, method: str, path: str, body: str | None = None, **headers: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection(HOST, port, timeout=10)
-    named = {"Host": f"{HOST}:{port}"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    connection = http.client.HTTPConnection(workflow.HOST, port, timeout=10)
+    named = {"Host": f"{workflow.HOST}:{port}"} | {name.replace("_", "-"): value for name, value in headers.items()}
     connection.request(method, path, None if body is None else body.encode(), named)
     found = connection.getresponse()
     text = found.read().decode()
@@ -358,14 +336,10 @@ def test_a_label_is_on_disk_when_it_is_confirmed(run, desk):
     assert status == 200
     assert "connect-src 'self'" in html.unescape(page)
     name = ids_of(page)[0][0]
-    own = {"Origin": f"http://{HOST}:{port}", "Content_Type": "application/json"}
+    own = {"Origin": f"http://{workflow.HOST}:{port}", "Content_Type": "application/json"}
     label = {
-        "id": name,
-        "scores": {"aggregate": 3},
-        "seconds": 2.5,
-        "comment": "\ud800 so",
-        "at": "1990-01-01T00:00:00Z",
-    }
+        "id": name, "scores": {"aggregate": 3}, "seconds": 2.5, "comment": "\ud800 so", "at": "1990-01-01T00:00:00Z",
+    }  # fmt: skip
     assert asked(port, "POST", f"{address}save", json.dumps(label), **own) == (204, "")
     [line] = (run.labels / "ab.jsonl").read_text().split("\n")[1:-1]
     assert json.loads(line)["scores"] == {"aggregate": 3}
@@ -375,14 +349,14 @@ def test_a_label_is_on_disk_when_it_is_confirmed(run, desk):
     label["scores"] = {"aggregate": None}
     assert asked(port, "POST", f"{address}save", json.dumps(label), **own)[0] == 204
     assert data_of(asked(port, "GET", address)[1])["labels"][name]["scores"] == {"aggregate": None}
-    assert take_over(run) == 1
-    [grade] = stored_grades(run)
+    assert workflow.take_over(run) == 1
+    [grade] = workflow.stored_grades(run)
     assert (grade.grader, grade.score, grade.seconds) == ("ab", None, 2.5)
 
 
 def test_an_undone_grade_is_taken_back_and_a_check_leaves_none_out(run, desk, capsys):
     found, port = desk
-    sent = {"Origin": f"http://{HOST}:{port}", "Content_Type": "application/json"}
+    sent = {"Origin": f"http://{workflow.HOST}:{port}", "Content_Type": "application/json"}
     one, other = found.labelling.ids_of("ab")[:2]
 
     def give(name: str, **scores: int) -> None:
@@ -391,35 +365,22 @@ def test_an_undone_grade_is_taken_back_and_a_check_leaves_none_out(run, desk, ca
 
     give(one, aggregate=3)
     checked(run.path.parent)  # takes over what the page has, as a killed server left it
-    assert [grade.score for grade in stored_grades(run)] == [3]
+    assert [grade.score for grade in workflow.stored_grades(run)] == [3]
     give(one)  # undone
     give(other, aggregate=5)
-    opened = open_labelling(run, now=NOW)
-    assert (opened.late, sorted(grade.score or 0 for grade in stored_grades(run))) == (2, [0, 5])
-    assert "2 grades that a stopped server had left are stored now" in [*lines(opened)]
+    opened = workflow.open_labelling(run, now=NOW)
+    assert (opened.late, sorted(grade.score or 0 for grade in workflow.stored_grades(run))) == (2, [0, 5])
+    assert "2 grades that a stopped server had left are stored now" in [*workflow.labelling_lines(opened)]
 
 
 TAKEN_FROM_ELSEWHERE = [
-    ({"Origin": "http://127.0.0.1:1"}, 403),
-    ({"Origin": "null"}, 403),
-    ({"Origin": None}, 403),
-    ({"Host": "evil.example:1", "Origin": "http://evil.example:1"}, 403),
-    ({"Content-Type": "text/plain"}, 404),
-    ({"path": "/guessed/ab/save"}, 404),
-    ({"path": "/{token}/zz/save"}, 404),
-    ({"body": "[]"}, 400),
-    ({"body": "no json"}, 400),
-    ({"score": 9}, 400),
-    ({"score": True}, 400),
-    ({"score": 3.5}, 400),
-    ({"dimension": "other"}, 400),
-    ({"id": "deadbeef0000"}, 400),
-    ({"id": []}, 400),
-    ({"comment": "x" * 5000}, 400),
-    ({"seconds": -1}, 400),
-    ({"length": "-1"}, 413),
-    ({"length": "9999999"}, 413),
-]
+    ({"Origin": "http://127.0.0.1:1"}, 403), ({"Origin": "null"}, 403), ({"Origin": None}, 403),
+    ({"Host": "evil.example:1", "Origin": "http://evil.example:1"}, 403), ({"Content-Type": "text/plain"}, 404),
+    ({"path": "/guessed/ab/save"}, 404), ({"path": "/{token}/zz/save"}, 404), ({"body": "[]"}, 400),
+    ({"body": "no json"}, 400), ({"score": 9}, 400), ({"score": True}, 400), ({"score": 3.5}, 400),
+    ({"dimension": "other"}, 400), ({"id": "deadbeef0000"}, 400), ({"id": []}, 400), ({"comment": "x" * 5000}, 400),
+    ({"seconds": -1}, 400), ({"length": "-1"}, 413), ({"length": "9999999"}, 413),
+]  # fmt: skip
 
 
 def test_nothing_is_taken_from_elsewhere(run, desk):
@@ -429,10 +390,14 @@ def test_nothing_is_taken_from_elsewhere(run, desk):
         label = {"id": change.get("id", name), "scores": {change.get("dimension", "aggregate"): change.get("score", 3)}}
         label |= {key: change[key] for key in ("comment", "seconds") if key in change}
         path = change.get("path", "/{token}/ab/save").format(token=found.token)
-        headers = {"Origin": f"http://{HOST}:{port}", "Content-Type": "application/json", "Host": f"{HOST}:{port}"}
+        headers = {
+            "Origin": f"http://{workflow.HOST}:{port}",
+            "Content-Type": "application/json",
+            "Host": f"{workflow.HOST}:{port}",
+        }
         headers |= {key: value for key, value in change.items() if key in headers}
         body = change.get("body", json.dumps(label)).encode()
-        connection = http.client.HTTPConnection(HOST, port, timeout=10)
+        connection = http.client.HTTPConnection(workflow.HOST, port, timeout=10)
         connection.putrequest("POST", path, skip_host=True)
         for key, value in headers.items():
             if value is not None:

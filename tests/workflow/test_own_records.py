@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from assaymark import workflow
 from assaymark.cli import main
 from assaymark.engine import Ledger
-from assaymark.workflow import CONTEXTS, CYCLES, DECISIONS, JUDGMENTS, MEASUREMENTS, RunFolder, Store
-from assaymark.workflow.ask import unusable_decisions
 
 STUDY = """
 name = "small"
@@ -97,14 +96,14 @@ def refused(capsys, arguments: list[str]) -> str:
 
 
 def test_every_cycle_is_decided_by_every_agent_and_the_controls_stand_beside_them(made):
-    store = Store(RunFolder(made))
-    decisions = store.read(DECISIONS)
+    store = workflow.Store(workflow.RunFolder(made))
+    decisions = store.read(workflow.DECISIONS)
     kinds = [one.derivation.kind for one in decisions]
     assert kinds.count("honest") == 2 * 3 * 4
     assert [kinds.count(kind) for kind in ("cell_a", "cell_b", "paraphrase", "fact_flip", "length_matched")] == [
         3, 3, 2, 2, 2,
     ]  # fmt: skip
-    assert store.rows(CONTEXTS) == store.rows(CYCLES) == 12
+    assert store.rows(workflow.CONTEXTS) == store.rows(workflow.CYCLES) == 12
     assert {one.cluster for one in decisions} == {"liquidity", "expansion", "recent"}
     by_id = {one.record_id: one for one in decisions}
     for one in decisions:
@@ -124,23 +123,25 @@ def test_the_lock_comes_before_the_decisions_and_says_what_the_probes_found(made
 
 
 def test_no_real_name_and_no_real_date_reaches_an_agent_or_a_judge(made):
-    keys = Store(RunFolder(made)).read(CYCLES)
+    keys = workflow.Store(workflow.RunFolder(made)).read(workflow.CYCLES)
     names = {name for key in keys for name in key.names.values()}
     days = {key.last_bar.date().isoformat() for key in keys}
     assert len(names) == 6
-    with Ledger.open(RunFolder(made).ledger, create=False) as ledger:
+    with Ledger.open(workflow.RunFolder(made).ledger, create=False) as ledger:
         raw = {
-            one.record_id: one.call.raw_object for one in Store(RunFolder(made)).read(DECISIONS) if one.call.raw_object
+            one.record_id: one.call.raw_object
+            for one in workflow.Store(workflow.RunFolder(made)).read(workflow.DECISIONS)
+            if one.call.raw_object
         }
         assert len(dict(ledger.replies(list(raw.values())))) == len(raw)
     contexts = (made / "tables" / "contexts.parquet").read_bytes()
     assert not [name for name in names if name.encode() in contexts]
-    text = "".join(one.prompt + str(one.series) for one in Store(RunFolder(made)).contexts().values())
+    text = "".join(one.prompt + str(one.series) for one in workflow.Store(workflow.RunFolder(made)).contexts().values())
     assert not [day for day in days if day in text]
 
 
 def test_the_conduct_of_the_agents_the_oracle_and_the_cells_are_measured(made):
-    found = {one.id: one for one in Store(RunFolder(made)).read(MEASUREMENTS)}
+    found = {one.id: one for one in workflow.Store(workflow.RunFolder(made)).read(workflow.MEASUREMENTS)}
     assert found["agent.limits_kept[agent=one]"].value == 1.0
     assert found["agent.answered[agent=two]"].n == 12
     assert found["agent.seconds[agent=one]"].value > 0
@@ -153,35 +154,26 @@ def test_another_study_in_the_same_folder_is_refused(copy, tmp_path, capsys):
     assert "differs from the plan locked in" in refused(capsys, ["run", seeded, "--out", str(copy)])
     cut = study(tmp_path, ("seed = 3", "seed = 4"))
     assert "holds other records already" in refused(capsys, ["run", cut, "--out", str(copy)])
-    assert Store(RunFolder(copy)).rows(JUDGMENTS) == 72
+    assert workflow.Store(workflow.RunFolder(copy)).rows(workflow.JUDGMENTS) == 72
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (
-            'model = "reference/steward"',
-            'model = "reference/stewart"',
-            "agents.0.model: unknown model 'reference/stewart'",
-        ),
-        (
-            'style = "alder" }\n\n[[agents]]',
-            'style = "oak" }\n\n[[agents]]',
-            "agents.0.args: argument style must be one of",
-        ),
-        ('"liquidity", ', '"liquidty", ', "unknown regime 'liquidty'. Did you mean 'liquidity'"),
-        ('model = "reference/dater"', 'model = "reference/later"', "substrate.date_probe.model: unknown model"),
-        ('derivations = ["honest", "cell_a", ', 'derivations = ["honest", ', "missing: cell_a"),
-        (
-            "[substrate]\nseed = 3",
-            '[substrate]\nsource = "bars.csv"',
-            "bars from a file need a window for every regime",
-        ),
-        ('name = "two"', 'name = "one"', "each agent needs a name of its own (got one more than once)"),
-        ('model = "reference/equal-weight"', 'model = "http/127.0.0.1:9/x"\nseed = 1', "agents.1.seed: is not sent"),
-        ("cell_a = 3", "cell_a = -1", "controls.cell_a"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "message"), [
+    (
+        'model = "reference/steward"', 'model = "reference/stewart"',
+        "agents.0.model: unknown model 'reference/stewart'",
+    ),
+    (
+        'style = "alder" }\n\n[[agents]]', 'style = "oak" }\n\n[[agents]]',
+        "agents.0.args: argument style must be one of",
+    ),
+    ('"liquidity", ', '"liquidty", ', "unknown regime 'liquidty'. Did you mean 'liquidity'"),
+    ('model = "reference/dater"', 'model = "reference/later"', "substrate.date_probe.model: unknown model"),
+    ('derivations = ["honest", "cell_a", ', 'derivations = ["honest", ', "missing: cell_a"),
+    ("[substrate]\nseed = 3", '[substrate]\nsource = "bars.csv"', "bars from a file need a window for every regime"),
+    ('name = "two"', 'name = "one"', "each agent needs a name of its own (got one more than once)"),
+    ('model = "reference/equal-weight"', 'model = "http/127.0.0.1:9/x"\nseed = 1', "agents.1.seed: is not sent"),
+    ("cell_a = 3", "cell_a = -1", "controls.cell_a"),
+])  # fmt: skip
 def test_a_study_that_is_wrong_is_refused_in_one_line_and_leaves_nothing(tmp_path, capsys, old, new, message):
     err = refused(capsys, ["run", study(tmp_path, (old, new)), "--out", str(tmp_path / "run")])
     assert message in err
@@ -237,17 +229,21 @@ def test_an_agent_of_ones_own_is_measured_and_its_failures_are_recorded(tmp_path
     assert "own_agent_for_this_test.py, line 6); stopped here, because of --strict-agents" in err
     assert main(["run", path, "--out", str(tmp_path / "run")]) == 0
     raised = [line for line in capsys.readouterr().err.splitlines() if " raised " in line]
-    own = [one for one in Store(RunFolder(tmp_path / "run")).read(DECISIONS) if one.agent.id == "two"]
+    own = [
+        one
+        for one in workflow.Store(workflow.RunFolder(tmp_path / "run")).read(workflow.DECISIONS)
+        if one.agent.id == "two"
+    ]
     kinds = {one.flags for one in own}
     times = sum(one.flags == ("no-answer",) for one in own)
     assert len(raised) == 1
     assert raised[0].endswith(f"own_agent_for_this_test.py, line 6), {times} times; recorded as no answer")
     assert kinds == {("rejected-order",), ("no-answer",)}
     assert all("no idea" in one.missing[0] for one in own if one.flags == ("no-answer",))
-    (line,) = unusable_decisions([one for one in own if one.flags == ("no-answer",)])
+    (line,) = workflow.unusable_decisions([one for one in own if one.flags == ("no-answer",)])
     assert line.endswith("give this agent another model in a new run folder")  # an agent's model is never amended
     assert all("'GOLD' is not offered" in one.missing[0] for one in own if one.flags != ("no-answer",))
-    found = {one.id: one for one in Store(RunFolder(tmp_path / "run")).read(MEASUREMENTS)}
+    found = {one.id: one for one in workflow.Store(workflow.RunFolder(tmp_path / "run")).read(workflow.MEASUREMENTS)}
     failed = sum(one.flags == ("no-answer",) for one in own)
     assert found["agent.answered[agent=two]"].value == pytest.approx(1 - failed / 12)
 
@@ -256,7 +252,7 @@ def test_an_agent_that_was_never_started_stops_the_run_before_it_asks(tmp_path, 
     path = study(tmp_path, ('model = "reference/equal-weight"', 'model = "http/127.0.0.1:9/decide"'))
     err = refused(capsys, ["run", path, "--out", str(tmp_path / "run")])
     assert "nothing answers at" in err
-    assert Store(RunFolder(tmp_path / "run")).digest(DECISIONS) is None
+    assert workflow.Store(workflow.RunFolder(tmp_path / "run")).digest(workflow.DECISIONS) is None
 
 
 def test_a_plan_may_be_amended_until_an_agent_is_asked_and_keeps_what_the_probes_found(tmp_path, capsys):
@@ -268,7 +264,7 @@ def test_a_plan_may_be_amended_until_an_agent_is_asked_and_keeps_what_the_probes
     assert main(amend) == 0
     assert len(json.loads((folder / "study.lock").read_text())["date_probes"]) == 2
     assert main(["judge", str(folder)]) == 0
-    assert Store(RunFolder(folder)).rows(JUDGMENTS) == 2 * 35
+    assert workflow.Store(workflow.RunFolder(folder)).rows(workflow.JUDGMENTS) == 2 * 35
     late = study(tmp_path, ("cell_a = 3", "cell_a = 1"))
     assert "the asking has begun" in refused(capsys, ["amend", late, "--out", str(folder), "--reason", "too late"])
     other = study(tmp_path, ("cycles = 4", "cycles = 5"))

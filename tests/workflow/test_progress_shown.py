@@ -6,11 +6,7 @@ import logging
 import pytest
 from rich.console import Console
 
-from assaymark.engine import Reply, load_prices
-from assaymark.engine.providers.registry import Models
-from assaymark.workflow import Piece, Shown, bars, silent
-from assaymark.workflow.ask import _cost_told
-from assaymark.workflow.track import Within
+from assaymark.workflow import Piece, Shown, Within, bars, silent
 
 NOTES = "assaymark.workflow.progress"
 
@@ -49,11 +45,9 @@ def test_the_log_has_the_begin_and_end_of_each_piece_and_now_and_then_a_line(cap
             clock.now += seconds
             shown("asking", done, 100)
     assert [one.getMessage() for one in caplog.records] == [
-        "asking: 0 of 100",
-        "asking: 20 of 100, 1.8/s, 0:00:44 left",
-        "asking: 70 of 100, 2.7/s, 0:00:12 left",
+        "asking: 0 of 100", "asking: 20 of 100, 1.8/s, 0:00:44 left", "asking: 70 of 100, 2.7/s, 0:00:12 left",
         "asking: 100 of 100 in 27.0 s",
-    ]
+    ]  # fmt: skip
     assert out.getvalue() == ""
 
 
@@ -76,16 +70,11 @@ def test_lines_are_shown_unless_it_is_quiet(quiet):
     assert ("asking" in out.getvalue()) is not quiet
 
 
-def test_what_replies_cost_reaches_the_whole_through_its_parts():
+def test_the_counts_of_a_part_are_its_own_and_its_lines_and_costs_those_of_the_whole():
     whole = shown_to(Console(file=io.StringIO()), Clock())
     counts: list[tuple[int, int]] = []
     part = Within(whole, lambda done, total: counts.append((done, total)))
     part("a part", 1, 2)
-    told = _cost_told(Models({}, {}, prices=load_prices()), part)
-    assert told is not None
-    told("openai/gpt-4o", Reply(text="", model="", input_tokens=1000, output_tokens=1000))
-    told("reference/auditor", Reply(text="", model=""))
-    told("openai/a-model-without-a-price", Reply(text="", model="", input_tokens=1000, output_tokens=1000))
-    assert whole.usd == pytest.approx(0.0125)
-    assert counts == [(1, 2)]
-    assert _cost_told({}, silent) is None
+    part.pay(0.0125)
+    assert (whole.usd, counts) == (0.0125, [(1, 2)])
+    Within(silent, lambda *_: None).pay(1.0)

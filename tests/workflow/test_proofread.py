@@ -18,7 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 import validation_sentences
 
 from assaymark.cli import COMMANDS, main
-from assaymark.workflow.proofread import Document, form_of, proofread, read_decided
+from assaymark.workflow import Document, form_of, read_decided
+from assaymark.workflow import proofread_text as proofread
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -82,22 +83,18 @@ def test_an_unsupported_order_is_never_told_by_a_finding(runs):
 @pytest.mark.parametrize(
     ("text", "marks"),
     [
-        ("Alder is our new agent. It beats Cedar.", "!"),
-        ("**Cedar** [beats](https://a.b/alder) `alder`.", "x"),
+        ("Alder is our new agent. It beats Cedar.", "!"), ("**Cedar** [beats](https://a.b/alder) `alder`.", "x"),
         ("`cedar > alder` and\n\n    cedar beats alder\n\n```\ncedar beats alder\n```\n<!-- cedar beats alder -->", ""),
-        ("| agent | what |\n|---|---|\n| x | Cedar beats Alder. |", "x"),
-        ("> Cedar beats\n> Alder.", "x"),
-        ("1. Cedar beats Alder\n2. Alder beats Cedar\n", "x!"),
-        ("The kappa of people and judges is 0.31.", ""),
+        ("| agent | what |\n|---|---|\n| x | Cedar beats Alder. |", "x"), ("> Cedar beats\n> Alder.", "x"),
+        ("1. Cedar beats Alder\n2. Alder beats Cedar\n", "x!"), ("The kappa of people and judges is 0.31.", ""),
         ("Cedar leads on SWE-bench. Cedar beats Alder on MMLU.", "??"),
         ("160 decisions of four agents, and four judges.", "!"),
         ("On 709 decisions of ten models the judges agree weakly (kappa 0.15; 0.20 needed).", ""),
         ("Is kappa at least 0.40? The cut-off of kappa is at least 0.40.", ""),
         ("Cedar beats Alder (p < .05), see docs/alder.md.", "x"),
-        ("| agent | score |\n|---|---|\n| Alder | 3.97 |\n| Cedar | 4.43 |\n", "?"),
-        ("", ""),
+        ("| agent | score |\n|---|---|\n| Alder | 3.97 |\n| Cedar | 4.43 |\n", "?"), ("", ""),
     ],
-)
+)  # fmt: skip
 def test_documents_are_read_in_their_form(runs, text, marks):
     assert "".join(one.finding.mark for one in read(text, runs["demo"])[0]) == marks
 
@@ -129,31 +126,26 @@ def test_a_condition_counts_in_its_sentence_or_behind_it(runs):
 # --- commands ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("claim", "level", "status", "said"),
-    [
-        ("cedar > alder", "headline", 0, "[x] headline: cedar scores above alder"),
-        ("alder < cedar", "headline", 0, "[x] headline: cedar scores above alder"),
-        ("cedar first", "qualified", 0, "[/] qualified: cedar ranks first"),
-        ("cedar first", "headline", 1, "[/] qualified; headline needed"),
-        ("Cedar > dogwood on risk_alignment", "qualified", 0, "[/] qualified: cedar scores above dogwood"),
-        ("alder ~ birch", "headline", 0, "[x] headline: alder and birch score within 0.3"),
-        ("above[dimension=aggregate,high=cedar,low=birch]", "headline", 0, "[x] headline"),
-        ("birch > alder", "qualified", 1, "[-] no-claim; qualified needed: Any ranking of alder and birch"),
-        ("alder > cedar", "qualified", 1, "[!] no-claim; qualified needed: Any ranking of alder and cedar"),
-        ("aldr > birch", "qualified", 2, "Did you mean 'alder'?"),
-        ("alder > birch on risk", "qualified", 2, "unknown score 'risk'"),
-        (
-            "alder is nice",
-            "qualified",
-            2,
-            "A > B, A < B, A ~ B or A first, with “on SCORE” if it is not the overall score",
-        ),
-        ("cell[cell=cell_a]", "qualified", 0, "[/] qualified: The panel scores confident but wrong rationales"),
-        ("cell[cell=cell_b]", "qualified", 1, "[-] no-claim; qualified needed: The claim cell[cell=cell_b]."),
-        ("alder > alder", "qualified", 2, "names one agent twice"),
-    ],
-)
+@pytest.mark.parametrize(("claim", "level", "status", "said"), [
+    ("cedar > alder", "headline", 0, "[x] headline: cedar scores above alder"),
+    ("alder < cedar", "headline", 0, "[x] headline: cedar scores above alder"),
+    ("cedar first", "qualified", 0, "[/] qualified: cedar ranks first"),
+    ("cedar first", "headline", 1, "[/] qualified; headline needed"),
+    ("Cedar > dogwood on risk_alignment", "qualified", 0, "[/] qualified: cedar scores above dogwood"),
+    ("alder ~ birch", "headline", 0, "[x] headline: alder and birch score within 0.3"),
+    ("above[dimension=aggregate,high=cedar,low=birch]", "headline", 0, "[x] headline"),
+    ("birch > alder", "qualified", 1, "[-] no-claim; qualified needed: Any ranking of alder and birch"),
+    ("alder > cedar", "qualified", 1, "[!] no-claim; qualified needed: Any ranking of alder and cedar"),
+    ("aldr > birch", "qualified", 2, "Did you mean 'alder'?"),
+    ("alder > birch on risk", "qualified", 2, "unknown score 'risk'"),
+    (
+        "alder is nice", "qualified", 2,
+        "A > B, A < B, A ~ B or A first, with “on SCORE” if it is not the overall score",
+    ),
+    ("cell[cell=cell_a]", "qualified", 0, "[/] qualified: The panel scores confident but wrong rationales"),
+    ("cell[cell=cell_b]", "qualified", 1, "[-] no-claim; qualified needed: The claim cell[cell=cell_b]."),
+    ("alder > alder", "qualified", 2, "names one agent twice"),
+])  # fmt: skip
 def test_a_gate_passes_what_a_run_supports(demo, capsys, claim, level, status, said):
     assert main(["gate", str(demo), "--claim", claim, "--at-least", level]) == status
     shown = capsys.readouterr()
@@ -263,13 +255,10 @@ def test_aliases_name_agents_and_common_words_are_not_looked_for(demo, tmp_path,
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"\x89PNG\r\n\x1a\n", ""),
-        (b"a\x00b", "zero bytes"),
-        (b"\xff\xfeA\x00", ""),
-        (None, "no such file"),
+        (b"\x89PNG\r\n\x1a\n", ""), (b"a\x00b", "zero bytes"), (b"\xff\xfeA\x00", ""), (None, "no such file"),
         ("", "is no file"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_text_is_an_error(demo, tmp_path, capsys, content, said):
     path = tmp_path / "text.md"
     if content == "":
@@ -291,22 +280,9 @@ def test_control_characters_of_a_text_never_reach_the_terminal(demo, tmp_path, c
 @pytest.mark.parametrize("form", ["markdown", "html", "latex", "text"])
 def test_long_and_deep_texts_are_read_in_linear_time(runs, form):
     pieces = (
-        "<",
-        "`",
-        "[",
-        "<!--",
-        "alder ",
-        "alder, ",
-        "cedar beats ",
-        "a ",
-        "* ",
-        "<pre>",
-        ". ",
-        "| ",
-        "> ",
-        "{",
+        "<", "`", "[", "<!--", "alder ", "alder, ", "cedar beats ", "a ", "* ", "<pre>", ". ", "| ", "> ", "{",
         "\\begin{tabular}",
-    )
+    )  # fmt: skip
     started = time.perf_counter()
     for piece in pieces:
         read(piece * (20_000 // len(piece)), runs["demo"], form)

@@ -13,8 +13,7 @@ from raw_pages import raw_texts
 from assaymark.cli import main
 from assaymark.engine import Ledger, Text
 from assaymark.errors import LedgerError
-from assaymark.workflow import ANCHOR, DECISIONS, JUDGMENTS, PAIRS, POINTS, PROBE, RunFolder, Store, report
-from assaymark.workflow.ask import raw_calls
+from assaymark.workflow import ANCHOR, DECISIONS, JUDGMENTS, PAIRS, POINTS, PROBE, RunFolder, Store, raw_calls, report
 
 CALLS = "calls/page-*.html"
 
@@ -38,49 +37,41 @@ def folder(request) -> RunFolder:
     return RunFolder(request.getfixturevalue(request.param))
 
 
-def test_every_call_that_a_judgment_rests_on_stands_on_exactly_one_page(folder):
-    found = shown(folder)
-    wanted = set(judged_keys(folder))
-    wanted |= {one.call.raw_object for one in Store(folder).read(DECISIONS) if one.call.raw_object}
-    assert wanted
-    assert found == Counter(wanted)
-
-
-def test_every_reply_can_be_read_back_from_its_page(folder):
-    texts = {}
-    for page in folder.report.glob(CALLS):
-        texts |= raw_texts(page.read_text(encoding="utf-8"))
+def test_every_call_of_a_run_stands_on_one_page_and_can_be_read_back(folder):
+    keys = judged_keys(folder)
+    pages = {path: path.read_text(encoding="utf-8") for path in folder.report.rglob("*.html")}
+    decided = {one.call.raw_object for one in Store(folder).read(DECISIONS) if one.call.raw_object}
+    assert shown(folder) == Counter({*keys} | decided)
+    # Replies, and what was asked, from the texts of the pages.
+    texts = {name: text for path, page in pages.items() if path.parent.name == "calls"
+             for name, text in raw_texts(page).items()}  # fmt: skip
     with Ledger.open(folder.ledger, create=False) as ledger:
-        for key, reply in ledger.replies(set(judged_keys(folder))):
+        for key, reply in ledger.replies({*keys}):
             assert texts[f"c{key[:16]}"][0] == reply.text
-
-
-def test_what_was_asked_can_be_put_together_from_the_texts(folder):
-    shown_texts = {}
-    for page in folder.report.glob("calls/texts-*.html"):
-        shown_texts |= raw_texts(page.read_text(encoding="utf-8"))
-    key = judged_keys(folder)[-1]
-    with Ledger.open(folder.ledger, create=False) as ledger:
-        call = ledger.call(key)
+        call = ledger.call(keys[-1])
     for message in call.messages:
-        parts = [shown_texts[f"t{part.sha256[:16]}"][0] for part in message.parts]
-        assert "\n\n".join(parts) == message.text
-
-
-def test_every_judgment_leads_to_its_call(folder):
-    pages = [path for path in folder.report.glob("judgments/*.html") if path.name != "index.html"]
-    links = [link for path in pages for link in read(path.read_text(encoding="utf-8")).links if "../calls/" in link]
-    assert {link.partition("#c")[2] for link in links} == {key[:16] for key in judged_keys(folder)}
-
-
-def test_no_page_is_larger_than_its_budget(folder):
-    sizes = {path: path.stat().st_size for path in folder.report.rglob("*.html")}
+        assert "\n\n".join(texts[f"t{part.sha256[:16]}"][0] for part in message.parts) == message.text
+    # Every judgment leads to its call, and no page is larger than its budget.
+    judged = [page for path, page in pages.items() if path.parent.name == "judgments" and path.name != "index.html"]
+    links = [link for page in judged for link in read(page).links if "../calls/" in link]
+    assert {link.partition("#c")[2] for link in links} == {key[:16] for key in keys}
+    sizes = {path: path.stat().st_size for path in pages}
     assert max(sizes.values()) < 1_000_000
     assert max(size for path, size in sizes.items() if path.parent.name in ("judgments", "calls")) < 450_000
+    # Of each text only the first call has the words.
+    seen: dict[str, Text] = {}
+    for one in raw_calls(folder, list(dict.fromkeys(keys))):
+        assert not {text.sha256 for text in one.new} & seen.keys()
+        seen |= {text.sha256: text for text in one.new}
+        assert {text.sha256 for text in one.call.texts} <= seen.keys()
+    assert all(Text.of(text.text) == text for text in seen.values())
+    with pytest.raises(LedgerError, match="no call 0000"):
+        list(raw_calls(folder, ["0" * 64]))
 
 
-def test_calls_can_be_left_out_or_be_those_of_judges_alone(own):
+def test_calls_can_be_left_out_and_a_report_twice_is_the_same_bytes(own):
     folder = RunFolder(own)
+    before = {path: path.read_bytes() for path in folder.report.rglob("*.html")}
     report(folder, calls="judged")
     assert set(shown(folder)) == set(judged_keys(folder))
     report(folder, calls="none")
@@ -88,12 +79,6 @@ def test_calls_can_be_left_out_or_be_those_of_judges_alone(own):
     assert (folder.report / "judgments" / "index.html").is_file()
     report(folder)
     assert set(shown(folder)) > set(judged_keys(folder))
-
-
-def test_a_report_twice_is_the_same_bytes(own):
-    folder = RunFolder(own)
-    before = {path: path.read_bytes() for path in folder.report.rglob("*.html")}
-    report(folder)
     assert {path: path.read_bytes() for path in folder.report.rglob("*.html")} == before
 
 
@@ -103,16 +88,6 @@ def test_without_its_ledger_a_run_still_has_its_judgments(own):
     report(folder)
     assert not list(folder.report.glob(CALLS))
     assert "<code title=" in (next(iter(folder.report.glob("judgments/[!i]*.html")))).read_text(encoding="utf-8")
-
-
-def test_of_each_text_only_the_first_call_has_the_words(folder):
-    keys = list(dict.fromkeys(judged_keys(folder)))
-    seen: dict[str, Text] = {}
-    for one in raw_calls(folder, keys):
-        assert not {text.sha256 for text in one.new} & seen.keys()
-        seen |= {text.sha256: text for text in one.new}
-        assert {text.sha256 for text in one.call.texts} <= seen.keys()
-    assert all(Text.of(text.text) == text for text in seen.values())
 
 
 def test_a_datasheet_leads_to_answers_and_answers_to_their_calls(tasks, tmp_path):
@@ -134,8 +109,3 @@ def test_a_datasheet_leads_to_answers_and_answers_to_their_calls(tasks, tmp_path
             assert anchor in outlines[path].ids
     assert main(["report", str(tmp_path)]) == 0
     assert {path: path.read_text(encoding="utf-8") for path in folder.report.rglob("*.html")} == pages
-
-
-def test_a_call_that_was_never_planned_is_named(folder):
-    with pytest.raises(LedgerError, match="no call 0000"):
-        list(raw_calls(folder, ["0" * 64]))

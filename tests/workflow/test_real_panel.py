@@ -27,14 +27,6 @@ WON = {"A": 1.0, "B": 0.0, "tie": 0.5}
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory) -> Path:
-    """The run folder of the real demo. Not to be changed."""
-    out = tmp_path_factory.mktemp("real") / "run"
-    assert main(["demo", "--real", "--out", str(out)]) == 0
-    return out
-
-
-@pytest.fixture(scope="module")
 def grades() -> list[Row]:
     return pq.read_table(PACKAGE / "grades.parquet").to_pylist()
 

@@ -8,32 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from assaymark import workflow
 from assaymark.notebook import Folded, Grid, Rows, Said, parts_of
 from assaymark.records import parse
 from assaymark.text import prose
-from assaymark.workflow import (
-    MEASUREMENTS,
-    VERDICTS,
-    JudgeResult,
-    Reported,
-    RunFolder,
-    Store,
-    VerdictFile,
-    lock_lines,
-    open_locked,
-    study_shown,
-)
 from assaymark.workflow.tracks import Made, SeasonJudged, stored_datasheets
 
 
 @pytest.fixture(scope="module")
-def folder(demo) -> RunFolder:
-    return RunFolder(demo)
+def folder(demo) -> workflow.RunFolder:
+    return workflow.RunFolder(demo)
 
 
 @pytest.fixture(scope="module")
-def file(folder) -> VerdictFile:
-    return parse(VerdictFile, folder.verdicts.read_text(encoding="utf-8"), source="verdicts.json")
+def file(folder) -> workflow.VerdictFile:
+    return parse(workflow.VerdictFile, folder.verdicts.read_text(encoding="utf-8"), source="verdicts.json")
 
 
 def test_claiming_shows_what_may_be_said_and_names_the_rest_without_its_direction(file):
@@ -62,14 +51,14 @@ def test_what_is_withheld_stands_by_name(file):
 
 
 def test_tables_are_read_as_rows(folder):
-    for table in (MEASUREMENTS, VERDICTS):
-        read = Store(folder).read(table)
+    for table in (workflow.MEASUREMENTS, workflow.VERDICTS):
+        read = workflow.Store(folder).read(table)
         assert isinstance(read, Rows)
         assert read._repr_html_().count("<tr>") == 21
 
 
 def test_reporting_shows_the_first_screen_with_its_figure(folder):
-    reported = Reported(Path("report/index.html"), "summary", study_shown(folder).run)
+    reported = workflow.Reported(Path("report/index.html"), "summary", workflow.study_shown(folder).run)
     assert reported._repr_html_().count("<svg") == 2
     assert repr(reported).splitlines()[-1] == "page: report/index.html"
     assert repr(reported).startswith("Demonstration. Agents and judges are built-in rules with known flaws;")
@@ -85,7 +74,9 @@ def test_judges_are_shown_by_name_and_not_ranked(folder):
 
 
 def test_results_of_a_few_lines_are_those_lines(folder):
-    locked = open_locked(folder)
-    assert [line for line in lock_lines(locked) if len(line) < 100 and line not in repr(locked).splitlines()] == []
+    locked = workflow.open_locked(folder)
+    assert [
+        line for line in workflow.lock_lines(locked) if len(line) < 100 and line not in repr(locked).splitlines()
+    ] == []
     assert repr(SeasonJudged(made=2, lines=("one \x1b[31m", "two"))) == "one �[31m\ntwo"
-    assert "<td>824</td>" in JudgeResult(judgments=220, evidence=824, made=0, reasked=0)._repr_html_()
+    assert "<td>824</td>" in workflow.JudgeResult(judgments=220, evidence=824, made=0, reasked=0)._repr_html_()

@@ -22,9 +22,7 @@ from assaymark.cli import main
 from assaymark.engine import CallSpec, Model, Reply, load_prices
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError
 from assaymark.judging import load_scoring, reference_season_judges
-from assaymark.workflow import EVIDENCE, JUDGMENTS, RunFolder, Store, import_grades
-from assaymark.workflow.forecast import paid_models
-from assaymark.workflow.labelling import frame_of
+from assaymark.workflow import EVIDENCE, JUDGMENTS, RunFolder, Store, frame_of, import_grades, paid_models
 from assaymark.workflow.tracks import (
     GRADES, GUESSES, REPLACED, alone, expect_season_judging, judge_season, not_stepping, period_of,
     run_season, season_material, season_parts, season_probes, step_season, stored_season,

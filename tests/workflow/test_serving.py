@@ -74,10 +74,10 @@ def test_the_start_leads_to_the_report_or_to_the_progress(run: Path) -> None:
         reply = connection.getresponse()
         assert (reply.status, reply.read(), reply.getheader("Content-Length")) == (200, b"", "2")
     (run / "report" / "index.html").rename(run / "report" / "datasheets.html")
-    assert Served(run).answer("/", "localhost:8400").headers["Location"] == "/report/datasheets.html"
+    assert Served(run).answer("/", "localhost:8400").location == "/report/datasheets.html"
     assert b'href="/report/datasheets.html"' in Served(run).answer("/live", "localhost:8400").body
     (run / "report" / "datasheets.html").unlink()
-    assert Served(run).answer("/", "localhost:8400").headers["Location"] == "/live"
+    assert Served(run).answer("/", "localhost:8400").location == "/live"
 
 
 def test_progress_follows_the_ledger(run: Path) -> None:
@@ -111,19 +111,11 @@ def test_a_call_is_shown_as_text(run: Path) -> None:
 @pytest.mark.parametrize(
     "target",
     [
-        "/plan.toml",
-        "/ledger.db",
-        "/report/../plan.toml",
-        "/report/%2e%2e/plan.toml",
-        "/report/..%2fledger.db",
-        "//etc/passwd",
-        "/report/",
-        "/report/index.html%00",
-        "/tables/decisions.parquet",
-        "/report/link.html",
+        "/plan.toml", "/ledger.db", "/report/../plan.toml", "/report/%2e%2e/plan.toml", "/report/..%2fledger.db",
+        "//etc/passwd", "/report/", "/report/index.html%00", "/tables/decisions.parquet", "/report/link.html",
         "http://[",
     ],
-)
+)  # fmt: skip
 def test_nothing_else_is_handed_out(run: Path, target: str) -> None:
     (run / "report" / "link.html").symlink_to(run / "plan.toml")
     found = Served(run).answer(target, "localhost")
@@ -166,7 +158,7 @@ def test_a_site_is_shown_from_its_folder(tmp_path: Path) -> None:
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "ash.html").write_text("ash", encoding="utf-8")
     served = Served(tmp_path)
-    assert served.answer("/", "localhost").headers["Location"] == "/index.html"
+    assert served.answer("/", "localhost").location == "/index.html"
     assert served.answer("/agents/ash.html?from=index", "localhost").body == b"ash"
     assert served.answer("/../x.html", "localhost").status == 404
 

@@ -12,8 +12,7 @@ from made_records import OWN
 from assaymark.cli import main
 from assaymark.engine import CallSpec, Failure, Ledger, Limits, RunSummary
 from assaymark.errors import LedgerError
-from assaymark.workflow import RunFolder, verify_run
-from assaymark.workflow.verbs import name_ledger, work, work_lines
+from assaymark.workflow import RunFolder, name_ledger, verify_run, work, work_lines
 
 STUDY = "x.toml"
 ENGINE = """
@@ -41,15 +40,12 @@ def refused(capsys, *arguments) -> str:
     return capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
-        ("postgresql+psycopg://me:canary-77@127.0.0.1:1/x", "must not hold a password"),
-        ("postgresql+psycopg://me@127.0.0.1:1/x?password=canary-77", "must not hold a password"),
-        ("canary-77 no url", "is no URL of a database"),
-        ("mysql://me@127.0.0.1:1/x", "a ledger is a file or a database postgresql"),
-    ],
-)
+@pytest.mark.parametrize(("url", "message"), [
+    ("postgresql+psycopg://me:canary-77@127.0.0.1:1/x", "must not hold a password"),
+    ("postgresql+psycopg://me@127.0.0.1:1/x?password=canary-77", "must not hold a password"),
+    ("canary-77 no url", "is no URL of a database"),
+    ("mysql://me@127.0.0.1:1/x", "a ledger is a file or a database postgresql"),
+])  # fmt: skip
 def test_a_url_that_cannot_be_kept_is_refused_without_being_shown(tmp_path, capsys, url, message):
     err = refused(capsys, "run", STUDY, "--out", tmp_path / "run", "--ledger", url)
     assert message in err

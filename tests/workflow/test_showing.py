@@ -8,37 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from assaymark import records, workflow
 from assaymark.errors import LedgerError
 from assaymark.judging import load_rubric
 from assaymark.market import CycleKey
 from assaymark.protocol import AgentSpec, JudgeSpec, Study, Substrate
-from assaymark.records import (
-    Action,
-    Agent,
-    CallFacts,
-    Constraint,
-    Context,
-    Decision,
-    Derivation,
-    Fact,
-    Portfolio,
-    Provenance,
-    Rationale,
-    content_id,
-)
-from assaymark.workflow import (
-    CONTEXTS,
-    CYCLES,
-    DECISIONS,
-    Locked,
-    RunFolder,
-    Store,
-    conduct_of,
-    measured_conduct,
-    new_folder,
-    planted_agents,
-    substrate_view,
-)
 
 NOON = datetime(2000, 1, 3, 12, tzinfo=UTC)
 THEN = datetime(2016, 10, 19, 15, 48, tzinfo=UTC)
@@ -48,31 +22,26 @@ PROBE = {
 }  # fmt: skip
 
 
-def context(number: int, *, book: bool = True) -> Context:
-    return Context(
+def context(number: int, *, book: bool = True) -> records.Context:
+    return records.Context(
         completeness="complete", cutoff=NOON, cutoff_source="neutral clock", prompt=f"Cycle {number}.",
-        facts=(Fact(id="p", instrument="Asset A", field="price", value=100.0, unit="price", available_at=NOON),),
-        portfolio=Portfolio(currency="USD", cash=1000.0, nav=1000.0) if book else None,
-        constraints=(Constraint(kind="max_weight", limit=0.4, unit="nav"),),
+        facts=(records.Fact(id="p", instrument="Asset A", field="price", value=100.0, unit="price",
+                            available_at=NOON),),
+        portfolio=records.Portfolio(currency="USD", cash=1000.0, nav=1000.0) if book else None,
+        constraints=(records.Constraint(kind="max_weight", limit=0.4, unit="nav"),),
     )  # fmt: skip
 
 
-def decision(agent: str, seen: Context, units: float = 1.0, **more) -> Decision:
+def decision(agent: str, seen: records.Context, units: float = 1.0, **more) -> records.Decision:
     whole = {
-        "record_id": f"{agent}-{seen.prompt}",
-        "episode_id": seen.prompt,
-        "step": 1,
-        "cluster": "calm",
-        "decided_at": NOON,
-        "agent": Agent(id=agent, family=agent),
-        "context_id": content_id(seen),
-        "actions": (Action(instrument="Asset A", kind="buy", quantity=units),),
-        "rationales": (Rationale(text="Three little words.", kind="summary"),),
-        "format": "orders-v1",
-        "provenance": Provenance(source="made up"),
-        "call": CallFacts(seconds=1.5, timing_source="measured", output_tokens=9),
-    }
-    return Decision(**{**whole, **more})
+        "record_id": f"{agent}-{seen.prompt}", "episode_id": seen.prompt, "step": 1, "cluster": "calm",
+        "decided_at": NOON, "agent": records.Agent(id=agent, family=agent), "context_id": records.content_id(seen),
+        "actions": (records.Action(instrument="Asset A", kind="buy", quantity=units),),
+        "rationales": (records.Rationale(text="Three little words.", kind="summary"),), "format": "orders-v1",
+        "provenance": records.Provenance(source="made up"),
+        "call": records.CallFacts(seconds=1.5, timing_source="measured", output_tokens=9),
+    }  # fmt: skip
+    return records.Decision(**{**whole, **more})
 
 
 def study(**more) -> Study:
@@ -92,53 +61,46 @@ def study(**more) -> Study:
     return Study(name="s", seed=1, judges=(judge,), **{**base, **more})
 
 
-def locked(plan: Study, *probes) -> Locked:
-    return Locked(plan, load_rubric("v1.0"), "0" * 64, "now", {}, (), probes)
+def locked(plan: Study, *probes) -> workflow.Locked:
+    return workflow.Locked(plan, load_rubric("v1.0"), "0" * 64, "now", {}, (), probes)
 
 
 CONTEXTS_MADE = [context(number) for number in range(3)]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> workflow.Store:
     """Two cycles of one regime and one of another, with decisions on all of them and a control beside them."""
-    folder = RunFolder(tmp_path / "run")
+    folder = workflow.RunFolder(tmp_path / "run")
     places = (("storm", 2), ("storm", 1), ("calm", 1))
     keys = [
         CycleKey(
-            context_id=content_id(seen), regime=regime, number=number, source="x", names={"Asset A": "FENQUO"},
+            context_id=records.content_id(seen), regime=regime, number=number, source="x", names={"Asset A": "FENQUO"},
             first_bar=THEN + timedelta(days=number), last_bar=THEN + timedelta(days=number, hours=1),
             left_out=("KELRUV",) if number == 1 else (),
         )
         for seen, (regime, number) in zip(CONTEXTS_MADE, places, strict=True)
     ]  # fmt: skip
     decisions = [decision(agent, seen) for seen in CONTEXTS_MADE for agent in ("birch", "alder")]
-    control = decision("control", CONTEXTS_MADE[1], derivation=Derivation(kind="cell_b"))
-    with new_folder(folder.path):
-        found = Store(folder)
-        found.write(CONTEXTS, CONTEXTS_MADE, {})
-        found.write(CYCLES, keys, {})
-        found.write(DECISIONS, [*decisions, control], {})
+    control = decision("control", CONTEXTS_MADE[1], derivation=records.Derivation(kind="cell_b"))
+    with workflow.new_folder(folder.path):
+        found = workflow.Store(folder)
+        found.write(workflow.CONTEXTS, CONTEXTS_MADE, {})
+        found.write(workflow.CYCLES, keys, {})
+        found.write(workflow.DECISIONS, [*decisions, control], {})
     return found
 
 
-def test_the_view_counts_cycles_and_what_was_left_out(store):
-    found = substrate_view(locked(study(), PROBE), store)
+def test_the_view_counts_cycles_and_shows_the_first_of_the_first_regime_without_its_controls(store):
+    found = workflow.substrate_view(locked(study(), PROBE), store)
     assert found is not None
     assert found.source == "minutes.csv"
     assert [(one.name, one.cycles, one.left_out) for one in found.regimes] == [
-        ("storm", 2, {"KELRUV": 1}),
-        ("calm", 1, {"KELRUV": 1}),
-    ]
+        ("storm", 2, {"KELRUV": 1}), ("calm", 1, {"KELRUV": 1}),
+    ]  # fmt: skip
     assert found.regimes[0].first == THEN + timedelta(days=1)
     assert found.regimes[0].last == THEN + timedelta(days=2, hours=1)
-    assert (found.probes[0].hits, found.probes[0].passed) == (1, True)
-
-
-def test_the_example_is_the_first_cycle_of_the_first_regime_without_its_controls(store):
-    found = substrate_view(locked(study()), store)
-    assert found is not None
-    assert found.probes == ()
+    assert [(one.hits, one.passed) for one in found.probes] == [(1, True)]
     assert found.example is not None
     assert (found.example.regime, found.example.number) == ("storm", 1)
     assert found.example.context == CONTEXTS_MADE[1]
@@ -147,22 +109,22 @@ def test_the_example_is_the_first_cycle_of_the_first_regime_without_its_controls
 
 def test_imported_records_have_no_view_and_no_conduct(store):
     plan = locked(study(agents=(), substrate=None))
-    assert substrate_view(plan, store) is None
-    assert measured_conduct(store, plan) == []
+    assert workflow.substrate_view(plan, store) is None
+    assert workflow.measured_conduct(store, plan) == []
 
 
 @pytest.mark.parametrize("probe", [{"probe": "mechanical"}, {**PROBE, "hits": "many"}])
 def test_a_probe_that_cannot_be_read_is_a_damaged_lock(store, probe):
     with pytest.raises(LedgerError, match="date probe that cannot be read"):
-        substrate_view(locked(study(), probe), store)
+        workflow.substrate_view(locked(study(), probe), store)
 
 
 def test_only_reference_agents_have_something_planted():
-    assert [one.name for one in planted_agents(study())] == ["alder"]
+    assert [one.name for one in workflow.planted_agents(study())] == ["alder"]
 
 
 def test_conduct_is_measured_over_honest_decisions_of_every_agent(store):
-    found = {item.id: item for item in measured_conduct(store, locked(study()))}
+    found = {item.id: item for item in workflow.measured_conduct(store, locked(study()))}
     assert {item.labels["agent"] for item in found.values()} == {"alder", "birch"}
     assert found["agent.limits_kept[agent=alder]"].n == 3
     assert found["agent.limits_kept[agent=alder]"].value == 1.0
@@ -172,11 +134,11 @@ def test_conduct_is_measured_over_honest_decisions_of_every_agent(store):
 
 def test_what_a_decision_shows_of_its_agent():
     seen = CONTEXTS_MADE[0]
-    assert conduct_of(decision("a", seen, 5.0), seen).checks == (("max_weight", False),)
-    assert conduct_of(decision("a", seen, 1e308), seen).checks == (("settlement", False),)
-    assert conduct_of(decision("a", seen, -1.0), seen).checks == (("settlement", False),)
-    assert conduct_of(decision("a", context(9, book=False)), context(9, book=False)).checks is None
-    refused = conduct_of(decision("a", seen, actions=(), rationales=(), flags=("refused",)), seen)
+    assert workflow.conduct_of(decision("a", seen, 5.0), seen).checks == (("max_weight", False),)
+    assert workflow.conduct_of(decision("a", seen, 1e308), seen).checks == (("settlement", False),)
+    assert workflow.conduct_of(decision("a", seen, -1.0), seen).checks == (("settlement", False),)
+    assert workflow.conduct_of(decision("a", context(9, book=False)), context(9, book=False)).checks is None
+    refused = workflow.conduct_of(decision("a", seen, actions=(), rationales=(), flags=("refused",)), seen)
     assert (refused.usable, refused.checks, refused.flags) == (False, None, ("refused",))
-    untimed = replace(decision("a", seen), call=CallFacts(seconds=3.0, timing_source="absent"))
-    assert conduct_of(untimed, seen).seconds is None
+    untimed = replace(decision("a", seen), call=records.CallFacts(seconds=3.0, timing_source="absent"))
+    assert workflow.conduct_of(untimed, seen).seconds is None

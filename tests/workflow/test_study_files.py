@@ -36,12 +36,9 @@ def test_the_reference_panel_has_three_families(name):
 
 
 SIZES = {
-    "name": "demo",
-    "title": "Four reference agents on an invented market",
-    "substrate": {"cycles": 8},
-    "controls": {"cell_a": 10, "cell_b": 10},
-    "anchor_probe": {"sample": 40},
-}
+    "name": "demo", "title": "Four reference agents on an invented market", "substrate": {"cycles": 8},
+    "controls": {"cell_a": 10, "cell_b": 10}, "anchor_probe": {"sample": 40},
+}  # fmt: skip
 
 
 def test_the_demo_is_the_shipped_study_but_for_its_name_and_its_sizes():

@@ -88,15 +88,11 @@ def exact(slope, noise, offset, pivot):
 @pytest.mark.parametrize(
     ("slope", "noise", "where", "read"),
     [
-        (0.0, 0.2, MIDDLE, 0.0),
-        (0.25, 0.2, MIDDLE, 0.30),
-        (0.5, 0.2, MIDDLE, 0.57),
-        (0.25, 0.5, MIDDLE, 0.25),
-        (0.5, 0.5, MIDDLE, 0.50),
-        (0.25, 0.2, {"offset": -0.2, "pivot": 300.0}, 0.03),
+        (0.0, 0.2, MIDDLE, 0.0), (0.25, 0.2, MIDDLE, 0.30), (0.5, 0.2, MIDDLE, 0.57), (0.25, 0.5, MIDDLE, 0.25),
+        (0.5, 0.5, MIDDLE, 0.50), (0.25, 0.2, {"offset": -0.2, "pivot": 300.0}, 0.03),
     ],
     ids=["blind", "a quarter", "a half", "scattered quarter", "scattered half", "on the floor"],
-)
+)  # fmt: skip
 def test_what_rounding_and_clipping_leave_of_a_plant(slope, noise, where, read):
     assert exact(slope, noise, **where) == pytest.approx(read, abs=0.006)
 

@@ -68,12 +68,9 @@ def test_every_difference_is_named_at_once(run, capsys):
     assert "5 differences, named above" in err
     found = {one["file"]: one["what"] for one in json.loads(out)["differences"]}
     assert list(found) == [
-        "plan.toml",
-        "ledger.db",
-        "tables/judgments.parquet",
-        f"certificates/{certificate.name}",
+        "plan.toml", "ledger.db", "tables/judgments.parquet", f"certificates/{certificate.name}",
         "certificates/added.json",
-    ]
+    ]  # fmt: skip
     assert found["ledger.db"].startswith("row 2 of calls (key ")
     assert "make it with assaymark judge" in found["tables/judgments.parquet"]
 

@@ -16,9 +16,8 @@ from assaymark import __version__
 from assaymark.plan import Frozen
 from assaymark.protocol import Study, parse_study
 from assaymark.records import content_id, sha256_text
-from assaymark.workflow import json_text, texts_of
+from assaymark.workflow import json_text, texts_of, texts_of_1
 from assaymark.workflow.tracks import parse_season, texts_of_stages
-from assaymark.workflow.version_1 import texts_of_1
 
 FIELDS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("version_1_plans.json").read_text())
 """The canonical plans of the files below, as 0.1 hashed them."""

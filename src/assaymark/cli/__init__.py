@@ -25,21 +25,7 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from assaymark import __version__
-from assaymark.cli.options import (
-    WHOLE,
-    CommandGroup,
-    Services,
-    Verb,
-    Verbosity,
-    console,
-    logging_session,
-    misuse,
-    print_error,
-    progress,
-    show_examples,
-    verbosity,
-    was_interrupt,
-)
+from assaymark.cli import options as opts
 from assaymark.errors import AssayError, StoppedError
 
 if TYPE_CHECKING:
@@ -64,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
         gc.set_threshold(*_COLLECTED)
         if sys.argv[1:2] == ["check"]:  # Arrow would load it wherever it is installed, for a quarter of a second
             sys.meta_path.insert(0, _WithoutPandas())
-    with logging_session():
+    with opts.logging_session():
         try:
             status = app(argv, prog_name="assaymark", standalone_mode=False)
         except StoppedError as exc:
@@ -72,7 +58,7 @@ def main(argv: list[str] | None = None) -> int:
         except AssayError as exc:
             status, line = WRONG, str(exc)
         except typer.TyperException as exc:
-            status, line = exc.exit_code, misuse(exc)
+            status, line = exc.exit_code, opts.misuse(exc)
         except OSError as exc:  # the machine, not the program: no permission, no room, a vanished disk
             status, line = WRONG, f"{exc.filename or 'the file system'}: {exc.strerror or exc}"
         except SystemExit as end:  # as the command line library answers a shell that completes a word, or a broken pipe
@@ -80,12 +66,12 @@ def main(argv: list[str] | None = None) -> int:
         except BaseException as exc:
             if not isinstance(exc, Exception) and not isinstance(exc, KeyboardInterrupt):
                 raise
-            status, line = STOPPED, f"stopped: {WHOLE}"  # outside of any work that says where it stopped
-            if not was_interrupt(exc):
-                verbose = verbosity() is Verbosity.VERBOSE
+            status, line = STOPPED, f"stopped: {opts.WHOLE}"  # outside of any work that says where it stopped
+            if not opts.was_interrupt(exc):
+                verbose = opts.verbosity() is opts.Verbosity.VERBOSE
                 how = "report it with the traceback above"
                 if verbose:
-                    print_error("".join(traceback.format_exception(exc)).rstrip())
+                    opts.print_error("".join(traceback.format_exception(exc)).rstrip())
                 else:
                     how = "run it again with --verbose, and report the traceback"
                 words = " ".join(f"{type(exc).__name__}: {exc}".split())
@@ -93,8 +79,8 @@ def main(argv: list[str] | None = None) -> int:
         else:
             if status != STOPPED:
                 return status if isinstance(status, int) else DONE
-            line = f"stopped: {WHOLE}"
-        print_error(f"assaymark: {line}")
+            line = f"stopped: {opts.WHOLE}"
+        opts.print_error(f"assaymark: {line}")
         return int(status)
 
 
@@ -117,21 +103,16 @@ def models() -> Mapping[str, Model]:
     from assaymark.judging.reference.judges import reference_season_judges
 
     fixed: dict[str, Model] = {
-        **reference_agents(),
-        **reference_judges(),
-        **reference_pair_judges(),
-        **reference_season_judges(),
-        **reference_benchmark_models(),
-        ORACLE: ConstraintOracle(),
-        DATER: Dater(),
-    }
+        **reference_agents(), **reference_judges(), **reference_pair_judges(), **reference_season_judges(),
+        **reference_benchmark_models(), ORACLE: ConstraintOracle(), DATER: Dater(),
+    }  # fmt: skip
     return Models(fixed, providers())
 
 
 def _print_lines(lines: Iterable[str]) -> None:
     from rich.markup import escape
 
-    out = console()
+    out = opts.console()
     for line in lines:
         out.print(escape(line), soft_wrap=True)
 
@@ -196,7 +177,7 @@ ALIASES: Final[Mapping[str, str]] = {
 _PLACES: Final = {name: place for places in COMMANDS.values() for name, place in places.items()}
 
 
-class Root(CommandGroup):
+class Root(opts.CommandGroup):
     """The root of the command line, which knows its commands by name and loads each when it is asked for."""
 
     def list_commands(self, _ctx: Context) -> list[str]:
@@ -209,7 +190,7 @@ class Root(CommandGroup):
             made: typer.Typer = import_module(f"assaymark.cli.{_PLACES[cmd_name][0]}").app
             for each in (made, *(group.typer_instance for group in made.registered_groups)):
                 for info in each.registered_commands if each is not None else ():
-                    info.cls = Verb
+                    info.cls = opts.Verb
             self.commands[cmd_name] = get_group(made).commands[cmd_name]
         return self.commands.get(cmd_name)
 
@@ -231,7 +212,7 @@ class Root(CommandGroup):
         for title, places in COMMANDS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, does) for name, (_, does) in places.items()], col_max=14)
-        show_examples(formatter, EXAMPLES)
+        opts.show_examples(formatter, EXAMPLES)
         formatter.write_paragraph()
         formatter.write_text(STATUSES)
 
@@ -249,7 +230,7 @@ app = typer.Typer(
     help="Report which comparisons of LLM systems your judge scores support.",
     context_settings={
         "help_option_names": ["-h", "--help"],
-        "obj": Services(models, progress, _print_lines, lambda content: console().print(content)),
+        "obj": opts.Services(models, opts.progress, _print_lines, lambda content: opts.console().print(content)),
     },
     rich_markup_mode=None, pretty_exceptions_enable=False,
 )  # fmt: skip

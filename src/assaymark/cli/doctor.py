@@ -85,9 +85,8 @@ def can_run(findings: list[Finding], models: list[str]) -> list[str]:
         "assaymark demo: yes, with no key, no file and no network",
         "assaymark bench qa, assaymark bench pipeline: yes, with ten reference models",
         "assaymark run studies/valueblind.toml: yes; agents of your own as http/... or python/...",
-        f"import: {', '.join(sorted(IMPORTERS))}",
-        f"models without a key: {', '.join(models)}",
-    ]
+        f"import: {', '.join(sorted(IMPORTERS))}", f"models without a key: {', '.join(models)}",
+    ]  # fmt: skip
 
 
 def _installed(name: str) -> str | None:
@@ -100,12 +99,11 @@ def _installed(name: str) -> str | None:
 @app.command(epilog=examples("assaymark doctor", "assaymark doctor --json | jq .can_run"))
 def doctor(ctx: typer.Context, json: AsJson = False) -> None:
     """Check which packages and keys are present (never the keys' values), and list what can run."""
-    tools = tools_of(ctx)
     findings = examine(os.environ)
-    runs, lines = can_run(findings, sorted(tools.models())), []
+    runs, lines = can_run(findings, sorted(tools_of(ctx).models())), []
     for one in findings:
         mark = "yes" if one.present else ("NO " if one.needed else "no ")
         lines.append(f"{mark}  {one.what:<20} {one.detail}")
-    say(tools, json, {"findings": findings, "can_run": runs}, [*lines, *runs])
+    say(ctx, {"findings": findings, "can_run": runs}, [*lines, *runs])
     if any(not finding.present for finding in findings if finding.needed):
         raise AssayError("a package that assaymark needs is missing")

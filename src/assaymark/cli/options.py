@@ -340,15 +340,20 @@ def payer(ctx: Context) -> Models:
 
     given = ctx.params
     models, strict = tools_of(ctx).models(), given.get("strict_agents", False)
-    return paid_models(models, given["budget"], given["prices"], strict=strict)
+    return paid_models(models, given["budget"], given["prices"], strict)
 
 
-def say(tools: Services, as_json: bool, value: object, lines: Iterable[str]) -> None:
+def working(ctx: Context, kept: str = KEPT) -> AbstractContextManager[Progress]:
+    """Progress of the work in the block; when it is stopped, ``kept`` says what is safe."""
+    return tools_of(ctx).progress(kept)
+
+
+def say(ctx: Context, value: object, lines: Iterable[str]) -> None:
     """A result: one JSON document on one line for a program, else lines for a person."""
-    if as_json:
+    if ctx.params["json"]:
         say_json(value)
     else:
-        tools.print_lines(lines)
+        tools_of(ctx).print_lines(lines)
 
 
 def say_json(value: object) -> None:
@@ -358,22 +363,22 @@ def say_json(value: object) -> None:
     typer.echo(canonical_json(value))
 
 
-def say_forecast(tools: Services, as_json: bool, found: Forecast) -> None:
+def say_forecast(ctx: Context, found: Forecast) -> None:
     """What a dry run found."""
-    say(tools, as_json, {"dry_run": True, "models": found.models, "usd": found.usd}, found.lines)
+    say(ctx, {"dry_run": True, "models": found.models, "usd": found.usd}, found.lines)
 
 
 def say_paid(
-    tools: Services, as_json: bool, folder: RunFolder, who: Models | None, value: Mapping[str, object],
-    lines: Iterable[str], then: Iterable[str] = (), summary: RenderableType | None = None,
+    ctx: Context, folder: RunFolder, who: Models | None, value: Mapping[str, object], lines: Iterable[str],
+    then: Iterable[str] = (), summary: RenderableType | None = None,
 ) -> None:  # fmt: skip
     """A result, for a person below its summary; with what the replies of the run cost, where it asked models."""
-    if summary is not None and not as_json:
-        tools.show(summary)
+    if summary is not None and not ctx.params["json"]:
+        tools_of(ctx).show(summary)
     if who is None:
-        say(tools, as_json, value, [*lines, *then])
+        say(ctx, value, [*lines, *then])
         return
     from assaymark.workflow import paid_lines, paid_views, prices_of
 
     paid = paid_views(folder, prices_of(who))
-    say(tools, as_json, {**value, "paid": paid}, [*lines, *paid_lines(paid), *then])
+    say(ctx, {**value, "paid": paid}, [*lines, *paid_lines(paid), *then])

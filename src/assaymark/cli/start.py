@@ -13,17 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from assaymark import workflow
-from assaymark.cli.options import (
-    NOTHING,
-    AsJson,
-    Services,
-    examples,
-    option,
-    print_error,
-    say,
-    say_json,
-    tools_of,
-)
+from assaymark.cli import options as opts
+from assaymark.cli.options import AsJson, examples, option
 from assaymark.errors import AssayError, InputError, Problem, StoppedError
 
 if TYPE_CHECKING:
@@ -55,14 +46,11 @@ _READ = ("scale", "judges", "cluster", "cluster_order", "study", "pairs", "human
 _ERROR = 2
 
 
-@app.command(
-    epilog=examples(
-        "assaymark check scores.csv",
-        "assaymark check results.jsonl --map agent=made_by --scale 1..10",
-        "assaymark check wide.csv --judges gpt-4o,claude --json | jq .verdicts",
-        "assaymark check scores.csv --pairs orders.csv",
-    )
-)
+@app.command(epilog=examples(
+    "assaymark check scores.csv", "assaymark check results.jsonl --map agent=made_by --scale 1..10",
+    "assaymark check wide.csv --judges gpt-4o,claude --json | jq .verdicts",
+    "assaymark check scores.csv --pairs orders.csv",
+))  # fmt: skip
 def check(
     ctx: typer.Context, table: Table, role_map: RoleMap = None, scale: OnScale = None, dimensions: Criteria = None,
     judges: Judges = None, family: Makers = None, cluster: Cluster = None, cluster_order: Order = None,
@@ -74,17 +62,17 @@ def check(
     Columns are known by their names and synonyms (agent, model, system; judge, grader; item, question_id; score,
     rating), with one row a score, one column a criterion or a judge, or pairs with a winner.
     """
-    run_check(ctx, table, out, json, labels=out)
+    run_check(ctx, table, out, labels=out)
 
 
-def run_check(ctx: typer.Context, table: Path, out: Path | None, json: bool, **given: Any) -> None:
+def run_check(ctx: typer.Context, table: Path, out: Path | None, **given: Any) -> None:
     """Check a table, ask on a terminal which columns are scores where that is open, write and show the result."""
     from assaymark.importers.scores import UnnamedError
 
-    tools, asked = tools_of(ctx), ctx.params
+    asked = ctx.params
     given |= {"map": mapped(asked["role_map"] or (), "--map"), "family": mapped(asked["family"] or (), "--family")}
     given |= {name: asked[name] for name in _READ if name in asked} | {"without": asked["without"] or ()}
-    with tools.progress(NOTHING) as progress:
+    with opts.working(ctx, opts.NOTHING) as progress:
         try:
             found = workflow.check_table(table, dimensions=asked["dimensions"], progress=progress, **given)
         except UnnamedError as exc:
@@ -93,16 +81,16 @@ def run_check(ctx: typer.Context, table: Path, out: Path | None, json: bool, **g
             given |= {"dimensions": asked["dimensions"], exc.wanted: named}
             found = workflow.check_table(table, progress=progress, **given)
         page = None if out is None else found.save(out)
-    show_checked(tools, json, found, page)
+    show_checked(ctx, found, page)
 
 
-def show_checked(tools: Services, json: bool, found: Checked, page: Path | None) -> None:
+def show_checked(ctx: typer.Context, found: Checked, page: Path | None) -> None:
     """The result for a program, or in words."""
-    if json:
-        say_json(found.document | ({} if page is None else {"page": str(page)}))
+    if ctx.params["json"]:
+        opts.say_json(found.document | ({} if page is None else {"page": str(page)}))
         return
-    tools.show(found.summary)
-    tools.print_lines([] if page is None else [f"page: {page}"])
+    opts.tools_of(ctx).show(found.summary)
+    opts.tools_of(ctx).print_lines([] if page is None else [f"page: {page}"])
 
 
 def chosen(error: UnnamedError) -> tuple[str, ...] | None:
@@ -149,17 +137,15 @@ def _errors() -> Iterator[None]:
     except StoppedError:
         raise
     except (AssayError, OSError) as exc:
-        print_error(f"assaymark: {exc}")
+        opts.print_error(f"assaymark: {exc}")
         raise typer.Exit(_ERROR) from None
 
 
-@app.command(
-    epilog=examples(
-        'assaymark gate assaymark-demo --claim "alder < cedar"',
-        'assaymark gate assaymark-demo --claim "cedar first" --at-least qualified',
-        'assaymark gate assaymark-demo --claim "alder ~ birch" --json',
-    )
-)
+@app.command(epilog=examples(
+    'assaymark gate assaymark-demo --claim "alder < cedar"',
+    'assaymark gate assaymark-demo --claim "cedar first" --at-least qualified',
+    'assaymark gate assaymark-demo --claim "alder ~ birch" --json',
+))  # fmt: skip
 def gate(
     ctx: typer.Context,
     run: Annotated[Path, typer.Argument(help="Run folder, or a verdicts.json.", metavar="RUN")],
@@ -180,18 +166,16 @@ def gate(
     with _errors():
         found = gate_claim(claim, workflow.read_decided(run, alias or ()), at_least)
         value = to_json(found) | {"claim": claim, "at_least": at_least}
-        say(tools_of(ctx), json, value, workflow.gate_lines(found, at_least))
+        opts.say(ctx, value, workflow.gate_lines(found, at_least))
     if not found.passed:
         raise typer.Exit(1)
 
 
-@app.command(
-    epilog=examples(
-        "assaymark proofread README.md --run assaymark-demo",
-        "assaymark proofread README.md --run assaymark-demo --format sarif",
-        'assaymark proofread README.md --run assaymark-demo --alias "A=alder"',
-    )
-)
+@app.command(epilog=examples(
+    "assaymark proofread README.md --run assaymark-demo",
+    "assaymark proofread README.md --run assaymark-demo --format sarif",
+    'assaymark proofread README.md --run assaymark-demo --alias "A=alder"',
+))  # fmt: skip
 def proofread(
     ctx: typer.Context,
     file: Annotated[list[Path], typer.Argument(help="Texts: Markdown, HTML, LaTeX or plain text.", metavar="FILE...")],
@@ -218,18 +202,18 @@ def proofread(
             found, changes = [one for one, _ in fixed], [line for _, lines in fixed for line in lines]
     failing = any(one.fails for text in found for one in text.found)
     if json or format == "json":
-        say_json({
+        opts.say_json({
             "run": str(run), "findings": [one.view for text in found for one in text.found], "failing": failing,
             "not_looked_for": list(decided.names.common), "diff": changes,
         })  # fmt: skip
     elif format == "sarif":
-        say_json(workflow.sarif(found))
+        opts.say_json(workflow.sarif(found))
     elif format == "github":
         for line in workflow.github_lines(found):
             typer.echo(line)
     else:
         lines = workflow.proofread_lines(found, decided, fixing=fix)
-        tools_of(ctx).print_lines([*changes, *([""] if changes else []), *lines])
+        opts.tools_of(ctx).print_lines([*changes, *([""] if changes else []), *lines])
     if failing:
         raise typer.Exit(1)
 
@@ -240,13 +224,10 @@ def skill() -> None:
     typer.echo(files("assaymark.workflow").joinpath("skill.md").read_text(encoding="utf-8"), nl=False)
 
 
-@app.command(
-    epilog=examples(
-        "assaymark serve runs/mine",
-        "assaymark serve runs/mine --port 0 --open",
-        "assaymark serve runs/mine --host 0.0.0.0 --allow-host lab.example.org",
-    )
-)
+@app.command(epilog=examples(
+    "assaymark serve runs/mine", "assaymark serve runs/mine --port 0 --open",
+    "assaymark serve runs/mine --host 0.0.0.0 --allow-host lab.example.org",
+))  # fmt: skip
 def serve(
     ctx: typer.Context,
     folder: Annotated[Path, typer.Argument(help="Run folder, or the folder of a site.", metavar="FOLDER")],
@@ -260,16 +241,16 @@ def serve(
 
     Only requests to a host named here are answered, so that no other web page can read the run.
     """
-    tools, everywhere = tools_of(ctx), host in workflow.EVERY
+    everywhere = host in workflow.EVERY
     with workflow.open_server(folder, host, port, allowed=allow or ()) as server:
         names = ["localhost" if everywhere else host, *(allow or ())]
         address, *others = (f"http://{name}:{server.server_address[1]}/" for name in names)
         hint = "others on the network are refused: say with --allow-host NAME how they call this machine"
         said = [f"{folder} at {', '.join([address, *others])}", *([hint] if everywhere and not allow else [])]
-        tools.print_lines([*said, "Ctrl-C ends this; a run that is under way goes on"])
+        opts.tools_of(ctx).print_lines([*said, "Ctrl-C ends this; a run that is under way goes on"])
         if open_:
             webbrowser.open(address)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            tools.print_lines(["stopped"])
+            opts.tools_of(ctx).print_lines(["stopped"])

@@ -12,34 +12,26 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from assaymark import workflow
+from assaymark.cli import options as opts
 from assaymark.cli import start as tables
 from assaymark.cli.options import (
-    KEPT,
-    NOTHING,
-    WHOLE,
     AsJson,
     Budget,
     DryRun,
-    Ledger,
     PriceFile,
-    Services,
     StrictAgents,
     examples,
     option,
-    payer,
-    refuse,
     say,
-    say_forecast,
-    say_json,
-    say_paid,
     tools_of,
+    working,
 )
 from assaymark.errors import AssayError, InputError, LedgerError, Problem
 from assaymark.workflow import RunFolder
 
 if TYPE_CHECKING:
     from assaymark.engine.providers.registry import Models
-    from assaymark.workflow import Labelling, Reported
+    from assaymark.workflow import Reported
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -60,27 +52,22 @@ def demo(
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Run a small built-in study and write its report: no key, no file, no network."""
-    tools, out = tools_of(ctx), out or Path("assaymark-demo-real" if real else "assaymark-demo")
+    out = out or Path("assaymark-demo-real" if real else "assaymark-demo")
     if real:
-        with tools.progress(NOTHING) as progress:
+        with working(ctx, opts.NOTHING) as progress:
             found, page = workflow.check_real(out, progress)
-        tables.show_checked(tools, json, found, page)
+        tables.show_checked(ctx, found, page)
         return
-    with tools.progress() as progress:
-        result = workflow.demo(RunFolder(out), tools.models(), datetime.now(UTC), progress)
-    _finish(tools, json, RunFolder(out), result)
+    with working(ctx) as progress:
+        result = workflow.demo(RunFolder(out), tools_of(ctx).models(), datetime.now(UTC), progress)
+    _finish(ctx, RunFolder(out), result)
 
 
-@app.command(
-    "import",
-    epilog=examples(
-        "assaymark import template > records/map.toml",
-        "assaymark import generic records/ --out runs/mine",
-        "assaymark import capitalbench artifacts/ --out runs/cb",
-        "assaymark import nof1 snapshot/ --out runs/nof1",
-        "assaymark import deepfund deepfund.db --out runs/deepfund",
-    ),
-)
+@app.command("import", epilog=examples(
+    "assaymark import template > records/map.toml", "assaymark import generic records/ --out runs/mine",
+    "assaymark import capitalbench artifacts/ --out runs/cb", "assaymark import nof1 snapshot/ --out runs/nof1",
+    "assaymark import deepfund deepfund.db --out runs/deepfund",
+))  # fmt: skip
 def import_(
     ctx: typer.Context,
     format: Annotated[str, typer.Argument(help=f"{FORMATS}, human, or: template.", metavar="FORMAT")],
@@ -96,21 +83,20 @@ def import_(
 
     FORMAT human reads a table of grades that people gave to records that were imported before.
     """
-    tools = tools_of(ctx)
     if format == "template":
         from assaymark.importers import template
 
         typer.echo(template(), nl=False)
         return
     if path is None or out is None:
-        refuse(ctx, "PATH and --out are needed")
+        opts.refuse(ctx, "PATH and --out are needed")
     if format == "human":
-        grades = workflow.import_grades(RunFolder(out), path, rubric=rubric)
-        say(tools, json, {"grades": grades}, [f"{grades} grades by people"])
+        grades = workflow.import_grades(RunFolder(out), path, rubric)
+        say(ctx, {"grades": grades}, [f"{grades} grades by people"])
         return
-    with tools.progress(WHOLE) as progress:
+    with working(ctx, opts.WHOLE) as progress:
         report = workflow.import_files(format, path, RunFolder(out), keep_going, progress)
-    say(tools, json, report, report.lines())
+    say(ctx, report, report.lines())
     if report.problems:
         raise AssayError(f"{len(report.problems)} problems were left out; the good records are in {out}")
 
@@ -129,36 +115,34 @@ def controls(
 
     Verbose but wrong, terse but right, and records with one number changed, where the arithmetic can be verified.
     """
-    tools, now = tools_of(ctx), datetime.now(UTC)
-    with tools.progress() as progress:
+    now = datetime.now(UTC)
+    with working(ctx) as progress:
         made = workflow.make_controls(
             RunFolder(run), now, count, [one.strip() for one in kinds.split(",")], seed,
             progress=progress,
         )  # fmt: skip
-    say(tools, json, made, list(made.lines()))
+    say(ctx, made, list(made.lines()))
 
 
 @app.command(epilog=examples("assaymark lock study.toml --out runs/mine"))
 def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -> None:
     """Freeze a plan before any judge is called: validate it, report its statistical power, fingerprint it."""
-    tools, now = tools_of(ctx), datetime.now(UTC)
+    now = datetime.now(UTC)
     text = workflow.study_text(study)
     if workflow.is_plan_of_scores(text, str(study)):
         made, when = workflow.lock_plan(RunFolder(out), text, str(study), now)
         lines = [f"plan hash {made}", f"locked {when}", f"then: assaymark check TABLE --study {out}"]
-        say(tools, json, {"plan_hash": made, "locked_at": when}, lines)
+        say(ctx, {"plan_hash": made, "locked_at": when}, lines)
         return
-    with tools.progress() as progress:
-        locked = workflow.lock_study(RunFolder(out), text, str(study), now, tools.models(), progress)
+    with working(ctx) as progress:
+        locked = workflow.lock_study(RunFolder(out), text, str(study), now, tools_of(ctx).models(), progress)
     found = {"plan_hash": locked.plan_hash, "locked_at": locked.locked_at, "preflight": locked.preflight}
-    say(tools, json, found | {"date_probes": locked.date_probes}, workflow.lock_lines(locked))
+    say(ctx, found | {"date_probes": locked.date_probes}, workflow.lock_lines(locked))
 
 
-@app.command(
-    epilog=examples(
-        'assaymark amend study.toml --out runs/mine --reason "a third judge"', "assaymark amend runs/old --rules 2"
-    )
-)
+@app.command(epilog=examples(
+    'assaymark amend study.toml --out runs/mine --reason "a third judge"', "assaymark amend runs/old --rules 2",
+))  # fmt: skip
 def amend(
     ctx: typer.Context,
     study: Annotated[Path, typer.Argument(help="Study file (TOML); for --rules, a run folder.", metavar="STUDY|RUN")],
@@ -173,63 +157,59 @@ def amend(
 
     With --rules, a study, season or benchmark that assaymark 0.1 locked continues under the rules of this version.
     """
-    tools, now = tools_of(ctx), datetime.now(UTC)
+    now = datetime.now(UTC)
     if rules is not None:
         if out is not None or reason is not None:
-            refuse(ctx, "--rules takes a run folder and nothing else")
+            opts.refuse(ctx, "--rules takes a run folder and nothing else")
         folder = RunFolder(study)
         made = workflow.adopt_rules(folder, now)
     elif out is None or reason is None:
-        refuse(ctx, "--out and --reason are needed, or RUN --rules 2")
+        opts.refuse(ctx, "--out and --reason are needed, or RUN --rules 2")
     else:
         folder, text = RunFolder(out), workflow.study_text(study)
-        made = workflow.amend_study(folder, text, str(study), reason, now, tools.models())
+        made = workflow.amend_study(folder, text, str(study), reason, now, tools_of(ctx).models())
     kept = workflow.read_lock(folder)["preregistered"]
     value = {"amendment": made, "plan_hash": made.plan_after, "preregistered": kept}
-    say(tools, json, value, workflow.amendment_lines(made))
+    say(ctx, value, workflow.amendment_lines(made))
 
 
-@app.command(
-    epilog=examples(
-        "assaymark run study.toml --out runs/mine",
-        "assaymark run study.toml --out runs/mine --dry-run",
-        "assaymark run study.toml --out runs/mine --budget 5",
-    )
-)
+@app.command(epilog=examples(
+    "assaymark run study.toml --out runs/mine", "assaymark run study.toml --out runs/mine --dry-run",
+    "assaymark run study.toml --out runs/mine --budget 5",
+))  # fmt: skip
 def run(
-    ctx: typer.Context, study: StudyFile, out: Out, ledger: Ledger = None, budget: Budget = None,
+    ctx: typer.Context, study: StudyFile, out: Out, ledger: opts.Ledger = None, budget: Budget = None,
     prices: PriceFile = None, strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Lock, decide, judge, measure, claim and report, skipping what is done; resumes after a kill."""
-    tools, now = tools_of(ctx), datetime.now(UTC)
+    now = datetime.now(UTC)
     folder, text = RunFolder(out), workflow.study_text(study)
-    who = payer(ctx)
+    who = opts.payer(ctx)
     if dry_run:
-        say_forecast(tools, json, workflow.expect_study(folder, text, str(study), who, workflow.prices_of(who)))
+        opts.say_forecast(ctx, workflow.expect_study(folder, text, str(study), who, workflow.prices_of(who)))
         return
-    with tools.progress() as progress:
+    with working(ctx) as progress:
         with workflow.new_folder(folder.path) if ledger is not None else nullcontext():
             if ledger is not None:
                 workflow.name_ledger(folder, ledger)
             workflow.start(folder, text, str(study), now, who, progress)
         result = workflow.finish(folder, who, progress)
-    _finish(tools, json, folder, result, who)
+    _finish(ctx, folder, result, who)
 
 
 @app.command(epilog=examples("assaymark worker runs/mine", "assaymark worker --ledger postgresql://host/assay"))
 def worker(
-    ctx: typer.Context, run: MaybeRun = None, ledger: Ledger = None, budget: Budget = None, prices: PriceFile = None,
-    json: AsJson = False,
+    ctx: typer.Context, run: MaybeRun = None, ledger: opts.Ledger = None, budget: Budget = None,
+    prices: PriceFile = None, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Answer the planned calls of a shared ledger, together with other workers, until none is left."""
-    tools = tools_of(ctx)
     if (run is None) == (ledger is None):
-        refuse(ctx, "give a run folder, or --ledger URL")
-    who = payer(ctx)
+        opts.refuse(ctx, "give a run folder, or --ledger URL")
+    who = opts.payer(ctx)
     where = ledger or RunFolder(run or Path())
-    with tools.progress() as progress:
+    with working(ctx) as progress:
         summary = workflow.work(where, who, progress)
-    say(tools, json, summary, workflow.work_lines(summary))
+    say(ctx, summary, workflow.work_lines(summary))
     workflow.require_not_stopped(summary, "the ledger" if isinstance(where, str) else where)
 
 
@@ -245,28 +225,26 @@ def judge(
 
     A study that makes its own records first has its agents decide.
     """
-    tools, folder = tools_of(ctx), RunFolder(run)
+    folder = RunFolder(run)
     if reparse:
-        with tools.progress(WHOLE) as progress:
+        with working(ctx, opts.WHOLE) as progress:
             read = workflow.reparse(folder, datetime.now(UTC), progress)
-        say(tools, json, {"amendment": read.amendment}, read.lines)
+        say(ctx, {"amendment": read.amendment}, read.lines)
         return
-    who = payer(ctx)
+    who = opts.payer(ctx)
     if dry_run:
-        say_forecast(tools, json, workflow.expect_judging(folder, workflow.prices_of(who)))
+        opts.say_forecast(ctx, workflow.expect_judging(folder, workflow.prices_of(who)))
         return
-    with tools.progress() as progress:
+    with working(ctx) as progress:
         workflow.decide(folder, who, progress)
         result = workflow.judge(folder, who, progress)
     line = f"{result.judgments} judgments ({result.made} calls made now), {result.evidence} numbers ledgered"
-    say_paid(tools, json, folder, who, dataclasses.asdict(result), [line])
+    opts.say_paid(ctx, folder, who, dataclasses.asdict(result), [line])
 
 
-@app.command(
-    epilog=examples(
-        "assaymark measure runs/mine", "assaymark measure --judgments scores/ --dimensions clarity,risk --out big"
-    )
-)
+@app.command(epilog=examples(
+    "assaymark measure runs/mine", "assaymark measure --judgments scores/ --dimensions clarity,risk --out big",
+))  # fmt: skip
 def measure(
     ctx: typer.Context, run: MaybeRun = None,
     judgments: Annotated[Path | None,
@@ -283,26 +261,25 @@ def measure(
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure the judges, the agents and the evidence of a run, or of a folder of partitions of scores."""
-    tools = tools_of(ctx)
     if (run is None) == (judgments is None):
-        refuse(ctx, "give a run folder, or --judgments PATH")
+        opts.refuse(ctx, "give a run folder, or --judgments PATH")
     computing = workflow.computing_of(compute, workers, ray, deadline)
     if judgments is not None and computing is None and not judgments.is_dir():  # as `check`, under its old name
-        tables.run_check(ctx, judgments, out, json)
+        tables.run_check(ctx, judgments, out)
     elif judgments is not None:
         plan = None if study is None else workflow.read_study(study)
-        with tools.progress(NOTHING if out is None else KEPT) as progress:
+        with working(ctx, opts.NOTHING if out is None else opts.KEPT) as progress:
             found = workflow.measure_table(
                 judgments, plan, None if out is None else RunFolder(out), dimensions, computing,
                 progress,
             )  # fmt: skip
         value: object = {"measurements": found.measurements, "verdicts": found.verdicts, "notes": found.notes}
-        say(tools, json, value, found.lines())
+        say(ctx, value, found.lines())
     elif run is not None:
-        with tools.progress(WHOLE) as progress:
+        with working(ctx, opts.WHOLE) as progress:
             count = workflow.measure_study(RunFolder(run), progress)
         value = {"measurements": workflow.Store(RunFolder(run)).read(workflow.MEASUREMENTS)} if json else {}
-        say(tools, json, value, [f"{count} measurements"])
+        say(ctx, value, [f"{count} measurements"])
 
 
 @app.command(epilog=examples("assaymark claim runs/mine", "assaymark claim --verify runs/mine/certificates/CLAIM.json"))
@@ -314,18 +291,17 @@ def claim(
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Decide which claims are supported, or verify certificates without any judged text."""
-    tools = tools_of(ctx)
     if not verify:
         if len(runs or ()) != 1:
-            refuse(ctx, "give a run folder, or --verify CERTIFICATE")
+            opts.refuse(ctx, "give a run folder, or --verify CERTIFICATE")
         file = workflow.claim_study(RunFolder((runs or [Path()])[0]))
         tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
-        say(tools, json, file, [f"{tally}; written to {(runs or [Path()])[0]}/verdicts.json"])
+        say(ctx, file, [f"{tally}; written to {(runs or [Path()])[0]}/verdicts.json"])
         return
     verify = [*verify, *(runs or ())]
     found = {path: workflow.verify_certificate(path) for path in verify}
     lines = [line for path, one in found.items() for line in workflow.verification_lines(one, path)]
-    say(tools, json, {str(path): one for path, one in found.items()}, lines)
+    say(ctx, {str(path): one for path, one in found.items()}, lines)
     if wrong := sum(not one.ok for one in found.values()):
         raise AssayError(f"{wrong} of {len(found)} certificates do not follow from their own tables")
 
@@ -336,25 +312,21 @@ def verify(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
 
     Nothing is changed, and a read-only copy is enough. Exit status 1 if anything differs; every such file is named.
     """
-    tools = tools_of(ctx)
     found = workflow.verify_run(RunFolder(run))
     value = {
         "same": found.same,
         "differences": [{"file": difference.where, "what": difference.what} for difference in found.differences],
         "notes": found.notes,
     }
-    say(tools, json, value, found.lines)
+    say(ctx, value, found.lines)
     if count := len(found.differences):
         raise AssayError(f"{run}: {count} difference{'s' if count > 1 else ''}, named above")
 
 
-@app.command(
-    "plan-calls",
-    epilog=examples(
-        "assaymark plan-calls runs/mine --budget 500",
-        "assaymark plan-calls runs/mine --effect .3 --price call=.01 --price human=2",
-    ),
-)
+@app.command("plan-calls", epilog=examples(
+    "assaymark plan-calls runs/mine --budget 500",
+    "assaymark plan-calls runs/mine --effect .3 --price call=.01 --price human=2",
+))  # fmt: skip
 def plan_calls(
     ctx: typer.Context, run: Run,
     budget: Annotated[int | None, option("Number of further judge calls.", "CALLS", "--budget", min=1)] = None,
@@ -369,28 +341,24 @@ def plan_calls(
     cycles in a cluster, clusters) that finds the gap of the claim with the plan's power, and what one more call buys.
     With a price of human grades, the cheapest design is one that people confirm.
     """
-    tools, given = tools_of(ctx), dict(workflow.PRICES if not price else {})
+    given = dict(workflow.PRICES if not price else {})
     if budget is None and effect is None:
-        refuse(ctx, "--budget or --effect is needed")
+        opts.refuse(ctx, "--budget or --effect is needed")
     for one in price or ():
         name, _, value = one.partition("=")
         try:
             given[name.strip()] = float(value)
         except ValueError:
-            refuse(ctx, f"--price must be written call=0.01 (got {one!r})")
-    with tools.progress(NOTHING) as progress:
+            opts.refuse(ctx, f"--price must be written call=0.01 (got {one!r})")
+    with working(ctx, opts.NOTHING) as progress:
         plan = workflow.plan_further_calls(RunFolder(run), budget, effect, given, progress)
-    say(tools, json, plan.document, workflow.plan_calls_lines(plan))
+    say(ctx, plan.document, workflow.plan_calls_lines(plan))
 
 
-@app.command(
-    epilog=examples(
-        "assaymark report runs/mine",
-        "assaymark report runs/mine --calls none --json | jq .verdicts",
-        "assaymark report runs/mine --language de",
-        "assaymark report runs/study runs/judges runs/season --out site",
-    )
-)
+@app.command(epilog=examples(
+    "assaymark report runs/mine", "assaymark report runs/mine --calls none --json | jq .verdicts",
+    "assaymark report runs/mine --language de", "assaymark report runs/study runs/judges runs/season --out site",
+))  # fmt: skip
 def report(
     ctx: typer.Context,
     runs: Annotated[list[Path], typer.Argument(help="Run folder; several make one site.", metavar="RUN")],
@@ -401,36 +369,36 @@ def report(
     json: AsJson = False,
 ) -> None:
     """Write the pages and print the summary; with --out, join the pages of several runs into one site."""
-    tools, folders = tools_of(ctx), [RunFolder(run) for run in runs]
+    folders = [RunFolder(run) for run in runs]
     if out is None and len(folders) > 1:
-        refuse(ctx, "several runs make one site: say where with --out SITE")
+        opts.refuse(ctx, "several runs make one site: say where with --out SITE")
     if out is not None:
-        with tools.progress(WHOLE) as progress:
+        with working(ctx, opts.WHOLE) as progress:
             shown, pages = workflow.join_runs(folders, out, title, calls, progress)
         named = [{"kind": one.kind, "title": one.title, "claims": one.verdicts} for one in shown]
         page, lines = out / "index.html", [f"{len(shown)} runs, {len(pages)} files"]
-        say(tools, json, {"page": str(page), "runs": named}, [*lines, f"page: {page}"])
+        say(ctx, {"page": str(page), "runs": named}, [*lines, f"page: {page}"])
         return
     try:
-        _report_one(tools, json, folders[0], calls, language)
+        _report_one(ctx, folders[0], calls, language)
     except LedgerError as exc:
         if os.access(runs[0], os.W_OK):
             raise
         raise LedgerError(f"{exc}; to have the pages elsewhere: assaymark report {runs[0]} --out SITE") from None
 
 
-def _report_one(tools: Services, json: bool, folder: RunFolder, calls: Calls, language: str) -> None:
+def _report_one(ctx: typer.Context, folder: RunFolder, calls: Calls, language: str) -> None:
     """The pages of one run in its own folder, whatever it holds."""
     if folder.check.is_file():
         checked = workflow.open_checked(folder)
-        tables.show_checked(tools, json, checked, checked.write_pages(folder, language=language))
+        tables.show_checked(ctx, checked, checked.write_pages(folder, language=language))
         return
     match workflow.kind_of(folder):
         case "portbench":
-            with tools.progress(WHOLE) as progress:
+            with working(ctx, opts.WHOLE) as progress:
                 done = workflow.bench_report(folder, calls, progress, language)
             value = {"page": str(done.page), "verdicts": workflow.verdicts_of(folder)}
-            say(tools, json, value, [*done.lines, f"page: {done.page}"])
+            say(ctx, value, [*done.lines, f"page: {done.page}"])
         case "season":
             raise AssayError(
                 f"the pages of a season are a site; run: assaymark season publish {folder.path} --out SITE"
@@ -438,13 +406,13 @@ def _report_one(tools: Services, json: bool, folder: RunFolder, calls: Calls, la
         case "judges":
             made = workflow.datasheet_report(folder, calls, language)
             value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
-            say(tools, json, value, [f"{len(made.sheets)} datasheets", f"page: {made.page}"])
+            say(ctx, value, [f"{len(made.sheets)} datasheets", f"page: {made.page}"])
         case "study":
             if not workflow.Store(folder).rows(workflow.VERDICTS):
                 page, view = workflow.report_unfinished(folder)
-                say(tools, json, {"page": str(page), "verdicts": None, **view.facts()}, [view.said(), f"page: {page}"])
+                say(ctx, {"page": str(page), "verdicts": None, **view.facts()}, [view.said(), f"page: {page}"])
                 return
-            _finish(tools, json, folder, workflow.report(folder, calls, language))
+            _finish(ctx, folder, workflow.report(folder, calls, language))
 
 
 @app.command(
@@ -459,21 +427,20 @@ def export(
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Export what judges were asked and answered as logs for Inspect's viewer, or all tables for a notebook."""
-    tools = tools_of(ctx)
     if inspect != (out is not None) or (out is None and arrow is None):
-        refuse(ctx, "give --inspect --out FOLDER, or --arrow FOLDER, or both")
+        opts.refuse(ctx, "give --inspect --out FOLDER, or --arrow FOLDER, or both")
     folder = RunFolder(run)
-    with tools.progress(WHOLE) as progress:
+    with working(ctx, opts.WHOLE) as progress:
         logs = workflow.export_inspect(folder, out, progress) if out is not None else []
         tables = [str(one) for one in workflow.export_arrow(folder, arrow)] if arrow is not None else []
     lines = map("{path}: {samples} answers of {judge}, {scored} with scores".format_map, logs)
-    say(tools, json, {"logs": logs, "tables": tables}, [*lines, *tables])
+    say(ctx, {"logs": logs, "tables": tables}, [*lines, *tables])
 
 
-def _finish(tools: Services, json: bool, folder: RunFolder, result: Reported, who: Models | None = None) -> None:
+def _finish(ctx: typer.Context, folder: RunFolder, result: Reported, who: Models | None = None) -> None:
     """The result of a study: its verdicts for a program, their summary for a person."""
-    value = {"page": str(result.page), "verdicts": workflow.verdicts_of(folder) if json else ()}
-    say_paid(tools, json, folder, who, value, [f"page: {result.page}"], summary=result.summary)
+    value = {"page": str(result.page), "verdicts": workflow.verdicts_of(folder) if ctx.params["json"] else ()}
+    opts.say_paid(ctx, folder, who, value, [f"page: {result.page}"], summary=result.summary)
 
 
 # --- People -----------------------------------------------------------------------------------------------------------
@@ -507,20 +474,16 @@ def draw(
 
     A table is checked into --out first. Grades of another sample are shown and correct nothing.
     """
-    tools = tools_of(ctx)
     with workflow.new_folder(out) if run.is_file() else nullcontext():
         folder = _folder(run, out)
         made = workflow.draw_cycles(folder, sample, datetime.now(UTC), seed, twice=double)
-    say(tools, json, made, workflow.draw_lines(folder, made))
+    say(ctx, made, workflow.draw_lines(folder, made))
 
 
-@app.command(
-    epilog=examples(
-        "assaymark label runs/mine --graders ab,cd",
-        "assaymark label runs/mine --graders ab,cd --file label.html",
-        "assaymark label runs/mine --read labels-ab.csv labels-cd.csv",
-    )
-)
+@app.command(epilog=examples(
+    "assaymark label runs/mine --graders ab,cd", "assaymark label runs/mine --graders ab,cd --file label.html",
+    "assaymark label runs/mine --read labels-ab.csv labels-cd.csv",
+))  # fmt: skip
 def label(
     ctx: typer.Context, run: Graded, files: Files = None, sample: Sample = None, graders: Graders = None,
     file: File = None, read: Read = False, gold: Gold = None, seed: Seed = None, port: Port = 8401,
@@ -531,37 +494,46 @@ def label(
     The draw is stored before the first grade. Every label is on disk at once; Ctrl-C stops the server, and the same
     command resumes. Names of agents, makers and judges, and scores, are not on the page.
     """
-    tools = tools_of(ctx)
     if files and not read:
         raise typer.BadParameter(f"{files[0]} is read only with --read", param_hint="FILES")
     if read and not files:
         raise typer.BadParameter("names no file", param_hint="--read")
     names = None if graders is None else [one.strip() for one in graders.split(",") if one.strip()]
     found = workflow.open_labelling(_folder(run, workflow.CHECKED), sample, names, gold, seed, now=datetime.now(UTC))
+
+    def tell(more: dict[str, object], said: list[str]) -> None:
+        value = {**found.progress(), "needed": workflow.labels_needed(found), **more}
+        say(ctx, value, [*workflow.labelling_lines(found), *said])
+
     if read:
         new = workflow.read_labels(found, files or [])
-        _say(tools, json, found, {"files": len(files or []), "new": new}, [f"{new} new grades are stored"])
+        tell({"files": len(files or []), "new": new}, [f"{new} new grades are stored"])
     elif file is not None:
-        written = _write(found, file)
-        _say(tools, json, found, {"written": written}, [f"wrote {one}" for one in written])
+        if file.suffix != ".html":
+            raise InputError("--file", [Problem(str(file), "the name of a page ends in .html")])
+        from assaymark.encoding import write_atomic
+        from assaymark.report.label import label_files
+
+        sheets = [found.sheet(grader) for grader in found.sheets.graders]
+        pages = {name: text for sheet in sheets for name, text in label_files(sheet, file.stem).items()}
+        found.hand_out()
+        for name, text in pages.items():
+            write_atomic(file.parent / name, text)
+        written = [str(file.parent / name) for name in pages]
+        tell({"written": written}, [f"wrote {one}" for one in written])
     else:
         # Show the pages until Ctrl-C, then take the labels over.
         desk = workflow.LabelDesk(found)
         with workflow.listen(desk, workflow.HOST, port) as server:
-            addresses = {
-                grader: f"http://{workflow.HOST}:{server.server_address[1]}{desk.path(grader)}"
-                for grader in found.sheets.graders
-            }
+            root = f"http://{workflow.HOST}:{server.server_address[1]}"
+            addresses = {grader: f"{root}{desk.path(grader)}" for grader in found.sheets.graders}
             said = [*(f"{one} grades at {address}" for one, address in addresses.items()), "Ctrl-C ends this"]
-            _say(tools, json, found, {"addresses": addresses}, said)
+            tell({"addresses": addresses}, said)
             try:
                 server.serve_forever()
             except KeyboardInterrupt:
                 new = workflow.take_over(found.folder)
-                if json:
-                    say_json({**found.progress(), "new": new})
-                else:
-                    tools.print_lines([f"stopped; {new} new grades are stored"])
+                say(ctx, {**found.progress(), "new": new}, [f"stopped; {new} new grades are stored"])
 
 
 def _folder(run: Path, out: Path) -> RunFolder:
@@ -572,28 +544,3 @@ def _folder(run: Path, out: Path) -> RunFolder:
     if not folder.check.is_file() or workflow.open_checked(folder).read.sha256 != workflow.file_sha256(run):
         workflow.check_table(run, out=out)
     return folder
-
-
-def _say(tools: Services, json: bool, found: Labelling, more: dict[str, object], said: list[str]) -> None:
-    say(
-        tools,
-        json,
-        {**found.progress(), "needed": workflow.labels_needed(found), **more},
-        [*workflow.labelling_lines(found), *said],
-    )
-
-
-def _write(found: Labelling, file: Path) -> list[str]:
-    """Write the files of every grader, and return their names."""
-    if file.suffix != ".html":
-        raise InputError("--file", [Problem(str(file), "the name of a page ends in .html")])
-    from assaymark.encoding import write_atomic
-    from assaymark.report.label import label_files
-
-    pages: dict[str, str] = {}
-    for grader in found.sheets.graders:
-        pages |= label_files(found.sheet(grader), file.stem)
-    found.hand_out()
-    for name, text in pages.items():
-        write_atomic(file.parent / name, text)
-    return [str(file.parent / name) for name in pages]

@@ -11,26 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from assaymark import workflow
+from assaymark.cli import options as opts
 from assaymark.cli.options import (
-    DEGRADED,
-    WHOLE,
     AsJson,
     Budget,
-    CommandGroup,
     DryRun,
-    Ledger,
     PriceFile,
-    Services,
     StrictAgents,
     examples,
     option,
-    payer,
-    refuse,
     say,
-    say_forecast,
-    say_json,
-    say_paid,
     tools_of,
+    working,
 )
 from assaymark.errors import AssayError, InputError
 from assaymark.workflow import RunFolder
@@ -48,7 +40,7 @@ Number = int | None
 
 def _group(name: str, help: str, *lines: str) -> typer.Typer:
     """A group of commands with its examples."""
-    made = typer.Typer(help=help, cls=CommandGroup, rich_markup_mode=None, epilog=examples(*lines))
+    made = typer.Typer(help=help, cls=opts.CommandGroup, rich_markup_mode=None, epilog=examples(*lines))
     app.add_typer(made, name=name)
     return made
 
@@ -74,13 +66,11 @@ KeyEnv = Annotated[Text, option("Variable that holds its key.", "NAME", "--key-e
 Sheets = Annotated[Path, option("Folder to work in.", "RUN", "--out", "-o")]
 
 
-@app.command(
-    epilog=examples(
-        "assaymark datasheet --judge openai/MODEL --judge google/MODEL --budget 2",
-        "assaymark datasheet --judge openai-chat/MODEL --base-url http://gpu-1/v1",
-        "assaymark datasheet --from verdicts.csv --map slot_1=left --keep-going",
-    )
-)
+@app.command(epilog=examples(
+    "assaymark datasheet --judge openai/MODEL --judge google/MODEL --budget 2",
+    "assaymark datasheet --judge openai-chat/MODEL --base-url http://gpu-1/v1",
+    "assaymark datasheet --from verdicts.csv --map slot_1=left --keep-going",
+))  # fmt: skip
 def datasheet(
     ctx: typer.Context, judge: Judges = None, log: Log = None, log_map: LogMap = None, only: Only = None,
     compare: Compare = None, comparator: Comparator = None, tasks: Tasks = None, seed: SheetSeed = 7,
@@ -90,33 +80,32 @@ def datasheet(
     dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure a judge: its preferences on null pairs, on equal texts, and on pairs of known difference."""
-    tools = tools_of(ctx)
     if sum((bool(judge), log is not None, run is not None)) != 1:
-        refuse(ctx, "give --judge MODEL, --run RUN, or --from LOG")
+        opts.refuse(ctx, "give --judge MODEL, --run RUN, or --from LOG")
     args = {name: value for name, value in (("base_url", base_url), ("api_key_env", key_env)) if value is not None}
     if args and not judge:
-        refuse(ctx, "--base-url and --key-env are for --judge")
+        opts.refuse(ctx, "--base-url and --key-env are for --judge")
     if log is not None:
         asked = "for judges that are asked"
         if tasks is not None or trials != 1 or pointwise or comparator:
-            refuse(ctx, f"--tasks, --trials, --pointwise and --comparator are {asked}")
+            opts.refuse(ctx, f"--tasks, --trials, --pointwise and --comparator are {asked}")
         if budget is not None or prices is not None or dry_run:
-            refuse(ctx, f"--budget, --prices and --dry-run are {asked}")
+            opts.refuse(ctx, f"--budget, --prices and --dry-run are {asked}")
         mapping = workflow.log_map(log_map or (), only or ())
-        with tools.progress(WHOLE):
+        with working(ctx, opts.WHOLE):
             made = workflow.measure_log(
                 RunFolder(out), log, mapping, seed=seed, old=compare or (), keep_going=keep_going
             )
-        _show(tools, json, RunFolder(out), made)
+        _show(ctx, RunFolder(out), made)
         return
     if log_map or only or keep_going:
-        refuse(ctx, "--map, --only and --keep-going are for --from")
-    who, folder = payer(ctx), RunFolder(out if run is None else run)
+        opts.refuse(ctx, "--map, --only and --keep-going are for --from")
+    who, folder = opts.payer(ctx), RunFolder(out if run is None else run)
     panel = () if run is None else workflow.panel_of(folder)
     judges = [*panel, *workflow.judges_of([*(judge or ()), *([comparator] if comparator else ())], trials, args)]
     pointwise = pointwise or run is not None
     if rubric is not None and not (pointwise and run is None):
-        refuse(ctx, "--rubric is for --pointwise; a run has the rubric of its plan")
+        opts.refuse(ctx, "--rubric is for --pointwise; a run has the rubric of its plan")
     wanted = workflow.tested_by(None if run is None else workflow.open_locked(folder).study)
     if rubric is not None:
         from assaymark.judging import find_rubric
@@ -126,24 +115,24 @@ def datasheet(
         found = workflow.expect_datasheets(
             folder, judges, workflow.prices_of(who), tasks, seed, strict, pointwise, wanted
         )
-        say_forecast(tools, json, found)
+        opts.say_forecast(ctx, found)
         return
-    with tools.progress() as progress:
+    with working(ctx) as progress:
         made = workflow.measure_judges(
             folder, judges, who, **{name: ctx.params[name] for name in ("tasks", "seed", "strict")},
             pointwise=pointwise, rubric=wanted, study=run is not None,
             comparator=comparator.partition("/")[2] if comparator else None, old=compare or (), progress=progress,
         )  # fmt: skip
-    _show(tools, json, folder, made, who)
+    _show(ctx, folder, made, who)
 
 
-def _show(tools: Services, json: bool, folder: RunFolder, made: MadeSheets, who: Models | None = None) -> None:
+def _show(ctx: typer.Context, folder: RunFolder, made: MadeSheets, who: Models | None = None) -> None:
     """The datasheets for a program, their summary for a person."""
     from assaymark.report.terminal import datasheet_summary
 
     value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
     shown = datasheet_summary(made.sheets, made.agreement)
-    say_paid(tools, json, folder, who, value, [f"page: {made.page}"], summary=shown)
+    opts.say_paid(ctx, folder, who, value, [f"page: {made.page}"], summary=shown)
 
 
 # --- The benchmark ----------------------------------------------------------------------------------------------------
@@ -190,24 +179,24 @@ def _asking(name: str, verb: str, short: str, help: str) -> None:
         market: Market = None, seed: BenchSeed = None, instruments: Instruments = None,
         per_template: PerTemplate = None, split: SplitChoice = None, questions: QuestionFile = None,
         temperature: Temperature = None, max_tokens: MaxTokens = 4096, base_url: BaseUrl = None,
-        key_env: KeyEnv = None, ledger: Ledger = None, budget: Budget = None, prices: PriceFile = None,
+        key_env: KeyEnv = None, ledger: opts.Ledger = None, budget: Budget = None, prices: PriceFile = None,
         strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
     ) -> None:  # fmt: skip
-        tools, given = tools_of(ctx), ctx.params
+        given = ctx.params
         wanted = {name: given[name] for name in _ASKED}
-        who = payer(ctx)
+        who = opts.payer(ctx)
         folder = RunFolder(out or workflow.default_folder(wanted))
         text, source = workflow.plan_text(plan, wanted)
         if dry_run:
             found = workflow.expect_bench(folder, text, source, name == "qa", workflow.prices_of(who))
-            say_forecast(tools, json, found)
+            opts.say_forecast(ctx, found)
             return
         if ledger is not None:
             workflow.name_ledger(folder, ledger)
-        with tools.progress() as progress:
+        with working(ctx) as progress:
             done = getattr(workflow, verb)(folder, text, source, who, now=datetime.now(UTC), progress=progress)
         value = {"page": str(done.page), "verdicts": workflow.verdicts_of(folder) if json else ()}
-        say_paid(tools, json, folder, who, value, done.lines, [f"page: {done.page}"])
+        opts.say_paid(ctx, folder, who, value, done.lines, [f"page: {done.page}"])
 
 
 _asking("qa", "bench_qa", "ask models the static questions T1 to T7",
@@ -216,24 +205,21 @@ _asking("pipeline", "bench_pipeline", "run models through the stages S1 to S5",
         "Run models through the stages S1 to S5 for every profile and window, with five baselines.")  # fmt: skip
 
 
-@bench.command(
-    "questions", short_help="write the questions as files, for use anywhere",
-    epilog=examples("assaymark bench questions --out questions/"),
-)  # fmt: skip
+@bench.command("questions", short_help="write the questions as files, for use anywhere", epilog=examples(
+    "assaymark bench questions --out questions/",
+))  # fmt: skip
 def questions(
-    ctx: typer.Context,
-    out: Annotated[Path, option("Folder to write.", "FOLDER", "--out", "-o")],
+    ctx: typer.Context, out: Annotated[Path, option("Folder to write.", "FOLDER", "--out", "-o")],
     market: Market = None,
     seed: Annotated[int, option("Seed of the questions and the built-in market.", "N", "--seed", min=0)] = 0,
     json: AsJson = False,
-) -> None:
+) -> None:  # fmt: skip
     """Write the whole set of questions as JSON lines, with its dataset card and manifest."""
-    tools = tools_of(ctx)
-    with tools.progress(WHOLE) as progress:
+    with working(ctx, opts.WHOLE) as progress:
         size, digest = workflow.write_set(out, market, seed, progress)
     card = str(out / "card.md")
     value = {"questions": size, "sha256": digest, "card": card}
-    say(tools, json, value, [f"{size:,} questions, sha256 {digest}", f"card: {card}"])
+    say(ctx, value, [f"{size:,} questions, sha256 {digest}", f"card: {card}"])
 
 
 # --- Seasons ----------------------------------------------------------------------------------------------------------
@@ -260,25 +246,23 @@ AllowAbsent = Annotated[Texts, option("Agent that may be absent when the season 
 Day = Annotated[Text, option("Last day to run, such as 2024-03-01.", "DAY", "--day")]
 
 
-@season.command(
-    "init",
-    short_help="lock a season in a new run folder",
-    epilog=examples("assaymark season init season.toml --out seasons/spring"),
-)
+@season.command("init", short_help="lock a season in a new run folder", epilog=examples(
+    "assaymark season init season.toml --out seasons/spring",
+))  # fmt: skip
 def season_init(
-    ctx: typer.Context, file: SeasonFile, out: SeasonOut, allow_absent: AllowAbsent = None, ledger: Ledger = None,
+    ctx: typer.Context, file: SeasonFile, out: SeasonOut, allow_absent: AllowAbsent = None, ledger: opts.Ledger = None,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Lock a season in a new run folder, or in that of imported records: its file, its texts and its market."""
-    tools = tools_of(ctx)
     folder = RunFolder(out)
     if ledger is not None:
         workflow.check_ledger_name(folder, ledger)
     text, absent = workflow.read_text(file, "season"), allow_absent or ()
-    with tools.progress() as progress:
+    with working(ctx) as progress:
         locked = workflow.start_season(
-            folder, text, str(file), tools.models(), now=datetime.now(UTC), allow_absent=absent, progress=progress
-        )
+            folder, text, str(file), tools_of(ctx).models(), now=datetime.now(UTC), allow_absent=absent,
+            progress=progress,
+        )  # fmt: skip
     if ledger is not None:
         workflow.name_ledger(folder, ledger)
     season, days = locked.season, locked.season.calendar
@@ -287,7 +271,7 @@ def season_init(
     head = f"{season.name}: {size}; plan {locked.plan_hash[:12]}..."
     then = f"assaymark season {verb} {out}"
     value = {"season": season.name, "plan_hash": locked.plan_hash, "preflight": locked.preflight, "next": then}
-    say(tools, json, value, [head, *locked.preflight, f"next: {then}"])
+    say(ctx, value, [head, *locked.preflight, f"next: {then}"])
 
 
 @season.command(
@@ -302,78 +286,71 @@ def season_step(
         wanted = None if day is None else date.fromisoformat(day)
     except ValueError:
         raise InputError("--day", [f"must be a day such as 2024-03-01 (got {day!r:.40})"]) from None
-    tools, who = tools_of(ctx), payer(ctx)
-    _run(tools, json, season, who, lambda *given, **named: workflow.step_season(*given, day=wanted, **named))
+    who = opts.payer(ctx)
+    _run(ctx, season, who, lambda *given, **named: workflow.step_season(*given, day=wanted, **named))
 
 
-@season.command(
-    "run",
-    short_help="run every day that is due",
-    epilog=examples("assaymark season run seasons/spring --budget 10", "assaymark season run seasons/spring --dry-run"),
-)
+@season.command("run", short_help="run every day that is due", epilog=examples(
+    "assaymark season run seasons/spring --budget 10", "assaymark season run seasons/spring --dry-run",
+))  # fmt: skip
 def season_run(
     ctx: typer.Context, season: SeasonFolder, budget: Budget = None, prices: PriceFile = None,
     strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Run every day that is due, a replay to its end; resumes after a kill."""
-    tools, who = tools_of(ctx), payer(ctx)
+    who = opts.payer(ctx)
     if dry_run:
         found = workflow.expect_season_run(RunFolder(season), workflow.prices_of(who), now=datetime.now(UTC))
-        say_forecast(tools, json, found)
+        opts.say_forecast(ctx, found)
         return
-    _run(tools, json, season, who, workflow.run_season)
+    _run(ctx, season, who, workflow.run_season)
 
 
-@season.command(
-    "judge",
-    short_help="have the panel grade every record",
-    epilog=examples("assaymark season judge seasons/spring --dry-run"),
-)
+@season.command("judge", short_help="have the panel grade every record", epilog=examples(
+    "assaymark season judge seasons/spring --dry-run",
+))  # fmt: skip
 def season_judge(
     ctx: typer.Context, season: SeasonFolder, budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Have the panel grade every record, whole and period by period; resumes after a kill."""
-    tools, folder, who = tools_of(ctx), RunFolder(season), payer(ctx)
+    folder, who = RunFolder(season), opts.payer(ctx)
     if dry_run:
-        say_forecast(tools, json, workflow.expect_season_judging(folder, workflow.prices_of(who)))
+        opts.say_forecast(ctx, workflow.expect_season_judging(folder, workflow.prices_of(who)))
         return
-    with tools.progress() as progress:
+    with working(ctx) as progress:
         done = workflow.judge_season(folder, who, progress)
     then = f"assaymark season publish {season} --out SITE"
     value = {"made": done.made, "lines": done.lines, "next": then}
-    say_paid(tools, json, folder, who, value, done.lines, [f"next: {then}"])
+    opts.say_paid(ctx, folder, who, value, done.lines, [f"next: {then}"])
 
 
-@season.command(
-    "publish",
-    short_help="measure, decide and write the site",
-    epilog=examples("assaymark season publish seasons/spring --out site --language en"),
-)
+@season.command("publish", short_help="measure, decide and write the site", epilog=examples(
+    "assaymark season publish seasons/spring --out site --language en",
+))  # fmt: skip
 def season_publish(
     ctx: typer.Context, season: SeasonFolder, out: Site, language: Language = None, calls: Calls = False,
     url: Address = None, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure and decide a judged season, and write its site: pages that need no server."""
-    tools = tools_of(ctx)
     chosen = workflow.chosen_languages(language or ())
-    with tools.progress(WHOLE) as progress:
+    with working(ctx, opts.WHOLE) as progress:
         done = workflow.publish_season(RunFolder(season), out, chosen, calls, url or "", progress)
     value = {"page": str(out / "index.html"), "pages": len(done.pages), "url": url, "verdicts": done.file}
-    say(tools, json, value, done.lines)
+    say(ctx, value, done.lines)
 
 
-def _run(tools: Services, json: bool, season: Path, who: Models, verb: Callable[..., Any]) -> None:
+def _run(ctx: typer.Context, season: Path, who: Models, verb: Callable[..., Any]) -> None:
     folder = RunFolder(season)
-    with tools.progress() as progress:
+    with working(ctx) as progress:
         done = verb(folder, who, now=datetime.now(UTC), progress=progress)
     days = [str(day) for day in done.days]
     value = {"days": days, "navs": done.navs, "overdue": done.overdue, "absent": done.absent}
-    say_paid(tools, json, folder, who, value, done.lines)
+    opts.say_paid(ctx, folder, who, value, done.lines)
     if done.overdue:
         raise AssayError(f"{folder.path}: {'; '.join(done.overdue)}")
     if done.absent:
-        raise typer.Exit(DEGRADED)
+        raise typer.Exit(opts.DEGRADED)
 
 
 # --- Market data ------------------------------------------------------------------------------------------------------
@@ -390,26 +367,19 @@ Stored = Annotated[Path, typer.Argument(help="Folder of a snapshot.", metavar="F
     "synth", short_help="write a synthetic market", epilog=examples("assaymark data synth --out market --seed 7")
 )
 def data_synth(
-    ctx: typer.Context,
-    out: Snapshot,
-    seed: Annotated[int, option("Random seed, 0 or more.", "N", "--seed")] = 0,
+    ctx: typer.Context, out: Snapshot, seed: Annotated[int, option("Random seed, 0 or more.", "N", "--seed")] = 0,
     json: AsJson = False,
-) -> None:
+) -> None:  # fmt: skip
     """Write the synthetic market of a seed: 183 instruments, 2015 to 2025, with macro series, news and filings."""
-    tools = tools_of(ctx)
-    with tools.progress(WHOLE) as progress:
+    with working(ctx, opts.WHOLE) as progress:
         line = workflow.synth_market(out, seed, progress)
-    say(tools, json, workflow.market_facts(out) if json else {}, [line])
+    say(ctx, workflow.market_facts(out) if json else {}, [line])
 
 
-@data.command(
-    "pull",
-    short_help="fetch a snapshot from a source",
-    epilog=examples(
-        "assaymark data pull files --option path=prices.csv --out market",
-        "assaymark data pull yfinance --symbol SPY --start 2024-01-01 --out market",
-    ),
-)
+@data.command("pull", short_help="fetch a snapshot from a source", epilog=examples(
+    "assaymark data pull files --option path=prices.csv --out market",
+    "assaymark data pull yfinance --symbol SPY --start 2024-01-01 --out market",
+))  # fmt: skip
 def data_pull(
     ctx: typer.Context,
     source: Annotated[str, typer.Argument(help="files, synthetic, or a networked source.", metavar="SOURCE")],
@@ -423,42 +393,34 @@ def data_pull(
     json: AsJson = False,
 ) -> None:
     """Fetch a snapshot from a source; keys are read from the environment and written nowhere."""
-    tools = tools_of(ctx)
-    with tools.progress(WHOLE) as progress:
+    with working(ctx, opts.WHOLE) as progress:
         line = workflow.pull_market(out, source, symbol or (), start, end, options=option or (),
                                 now=datetime.now(UTC), environment=os.environ, progress=progress)  # fmt: skip
-    say(tools, json, workflow.market_facts(out) if json else {}, [line])
+    say(ctx, workflow.market_facts(out) if json else {}, [line])
 
 
-@data.command(
-    "show",
-    short_help="show a snapshot, or what was known at a time",
-    epilog=examples("assaymark data show market", "assaymark data show market --at 2020-03-20"),
-)
+@data.command("show", short_help="show a snapshot, or what was known at a time", epilog=examples(
+    "assaymark data show market", "assaymark data show market --at 2020-03-20",
+))  # fmt: skip
 def data_show(
-    ctx: typer.Context,
-    folder: Stored,
+    ctx: typer.Context, folder: Stored,
     at: Annotated[Text, option("Day or time with a zone; show what was known then.", "TIME", "--at")] = None,
     instrument: Annotated[Text, option("Only this instrument, in full.", "NAME", "--instrument")] = None,
     json: AsJson = False,
-) -> None:
+) -> None:  # fmt: skip
     """Show where a snapshot is from and what it holds or, with --at, what could be known at that time."""
-    tools = tools_of(ctx)
     if json:
-        say_json(workflow.market_facts(folder, at, instrument))
+        opts.say_json(workflow.market_facts(folder, at, instrument))
         return
-    tools.show(workflow.show_market(folder, at, instrument))
+    tools_of(ctx).show(workflow.show_market(folder, at, instrument))
 
 
-@data.command(
-    "check",
-    short_help="find gaps, frozen series, impossible prices, damage",
-    epilog=examples("assaymark data check market"),
-)
+@data.command("check", short_help="find gaps, frozen series, impossible prices, damage", epilog=examples(
+    "assaymark data check market",
+))  # fmt: skip
 def data_check(ctx: typer.Context, folder: Stored, json: AsJson = False) -> None:
     """Find gaps, stale and frozen series, impossible prices, half days and damage; exit status 1 if there are any."""
-    tools = tools_of(ctx)
     checked = workflow.check_market(folder)
-    say(tools, json, checked.found, checked.lines)
+    say(ctx, checked.found, checked.lines)
     if count := len(checked.found.problems):
         raise AssayError(f"{folder}: {count} problems, named above")

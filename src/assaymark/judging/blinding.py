@@ -6,7 +6,7 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -192,7 +192,12 @@ class Blinding:
         replaced: Counter[str] = Counter()
         left: dict[Span, str] = {}
         for name in sorted(there, key=lambda name: (-len(name.folded), name.folded)):
-            for match in _matches(name, folded.text):
+            # Every place where the name stands as a word, overlapping ones included.
+            pattern, at = _name_pattern(name.folded), 0
+            while standing_at := pattern.search(folded.text, at):
+                match, at = standing_at.span(), standing_at.start() + 1
+                if _joined(folded.text[max(at - 2, 0) : at - 1], folded.text[at - 1]):
+                    continue
                 if any(_overlap(match, span) for span, _ in taken):
                     continue
                 inside = _kept_near(match, folded.text, self.keep)
@@ -342,16 +347,6 @@ def _joined(neighbour: str, char: str) -> bool:
     """Whether a neighbouring character would make one word with ``char``."""
     inner = _wordlike(char)
     return bool(inner and neighbour and re.match(inner, neighbour))
-
-
-def _matches(name: _Name, text: str) -> Iterator[Span]:
-    """Every place where a name stands as a word, overlapping ones included."""
-    pattern = _name_pattern(name.folded)
-    at = 0
-    while match := pattern.search(text, at):
-        at = match.start() + 1
-        if not _joined(text[max(at - 2, 0) : at - 1], text[match.start()]):
-            yield match.span()
 
 
 def _overlap(a: Span, b: Span) -> bool:

@@ -67,6 +67,14 @@ class Parsed:
 
 
 @dataclass(frozen=True, slots=True)
+class Reasoned(Generic[A]):
+    """A valid reply of one value and a reason: the better of a pair, points of an outcome, a guess at an author."""
+
+    value: A
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Invalid:
     """A reply in another form, and why: a short line with at most a few printable characters of the reply."""
 

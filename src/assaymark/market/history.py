@@ -179,8 +179,12 @@ def _floats(table: Any, name: str) -> np.ndarray:
 
 def _counted(names: Sequence[str], what: str) -> Problem:
     """One problem for many places: how many, and the first of them."""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return Problem(f"{', '.join(names[:_SHOWN])}{more}", f"{len(names)} {what}")
+    return Problem(some(names), f"{len(names)} {what}")
+
+
+def some(names: Sequence[str]) -> str:
+    """The first names, and how many more."""
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 # The gap rule and everything else that looks along the days is applied after the cut at a time, because whether a gap

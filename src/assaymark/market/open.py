@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.market.history import AsOf, History, WideBars, seconds_up, wide_bars
+from assaymark.market.history import AsOf, History, WideBars, seconds_up, some, wide_bars
 from assaymark.market.instruments import (
     CLASSES,
     GAP_LIMIT,
@@ -218,7 +218,7 @@ def _ids(name: str, table: Any) -> list[str]:
         if row["currency"]:
             currencies.setdefault(row["currency"], []).append(str(row["id"]))
     if len(currencies) > 1:
-        named = "; ".join(f"{currency}: {_some(currencies[currency])}" for currency in sorted(currencies))
+        named = "; ".join(f"{currency}: {some(currencies[currency])}" for currency in sorted(currencies))
         what = f"a store holds one, and there are no exchange rates here ({named})"
         problems.append(Problem("currency", f"{what}; make one snapshot a currency"))
     if problems:
@@ -245,7 +245,7 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
                 problems.append(Problem(f"{table}, {column}", f"is missing in {count} rows"))
     if actions is not None:  # of strangers, or with an amount that is none
         if strangers := sorted(set(actions["instrument"].to_pylist()) - {row["id"] for row in rows} - {None}):
-            problems.append(Problem(f"actions, {_some(strangers)}", "is in no table of instruments"))
+            problems.append(Problem(f"actions, {some(strangers)}", "is in no table of instruments"))
         for kind, what in (("split", "must be positive"), ("dividend", "must not be negative")):
             values = actions[kind].to_numpy().astype(float)
             bad = values <= 0 if kind == "split" else values < 0
@@ -291,11 +291,6 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
         ),
         unstated=frozenset(one.id for one, missing in zip(listings, bars.unstated, strict=True) if missing),
     )
-
-
-def _some(names: Sequence[str]) -> str:
-    """The first names, and how many more."""
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def _series(name: str, rows: Any, lag: int | None) -> MacroSeries:

@@ -4,6 +4,8 @@ This is where the run folder, the ledger, the models and the clock meet the pure
 does its work once; a verb that is killed leaves either the old file or the new one, never half of one.
 """
 
+# ruff: noqa: I001  # packed, because it is a list
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -11,175 +13,100 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
-    from assaymark.workflow.amend import amend as amend_study
-    from assaymark.workflow.amend import amendment_lines, make_controls, reparse
+    from assaymark.workflow.amend import amend as amend_study, amendment_lines, make_controls, reparse
     from assaymark.workflow.ask import (
-        check_ledger_name,
-        name_ledger,
-        paid_views,
-        prices_of,
-        raw_calls,
-        require_not_stopped,
-    )
-    from assaymark.workflow.check import Checked, check_real, is_plan_of_scores, lock_plan, open_checked
-    from assaymark.workflow.check import check as check_table
-    from assaymark.workflow.claim import VerifiedRun, verification_lines, verify_certificate, verify_run
-    from assaymark.workflow.claim import claim as claim_study
-    from assaymark.workflow.data import check as check_market
-    from assaymark.workflow.data import facts as market_facts
-    from assaymark.workflow.data import pull as pull_market
-    from assaymark.workflow.data import show as show_market
-    from assaymark.workflow.data import synth as synth_market
-    from assaymark.workflow.export import export_arrow, export_inspect
-    from assaymark.workflow.forecast import Forecast, paid_lines, paid_models
+        Forecast, Stage, check_ledger_name, forecast, name_ledger, paid_lines, paid_models, paid_views, prices_of,
+        raw_calls, require_not_stopped, unusable_decisions, ask as ask_judge,
+    )  # fmt: skip
+    from assaymark.workflow.check import (
+        Checked, check_real, is_plan_of_scores, lock_plan, open_checked, check as check_table,
+    )  # fmt: skip
+    from assaymark.workflow.claim import (
+        VerifiedRun, verification_lines, verify_certificate, verify_run, claim as claim_study,
+    )  # fmt: skip
+    from assaymark.workflow.data import (
+        check as check_market, facts as market_facts, pull as pull_market, show as show_market, synth as synth_market,
+    )  # fmt: skip
     from assaymark.workflow.human_labels import (
-        Draw,
-        HumanGrade,
-        draw_sample,
-        recompute,
-        store_draw,
-        store_grades,
-        stored_draw,
-        stored_grades,
-        take_over,
-    )
-    from assaymark.workflow.import_records import import_grades, import_named_grades, store_records
-    from assaymark.workflow.import_records import import_records as import_files
+        Draw, HumanGrade, draw_sample, recompute, store_draw, store_grades, stored_draw, stored_grades, take_over,
+    )  # fmt: skip
+    from assaymark.workflow.import_records import (
+        import_grades, import_named_grades, store_records, import_records as import_files,
+    )  # fmt: skip
+    from assaymark.workflow.inspect_tasks import export_inspect, graded_value, item_names, preferred_value
     from assaymark.workflow.labelling import (
-        CANNOT_SAY,
-        FIELDS,
-        Labelling,
-        draw_cycles,
-        draw_lines,
-        open_labelling,
-        read_labels,
-    )
-    from assaymark.workflow.labelling import lines as labelling_lines
-    from assaymark.workflow.labelling import needed as labels_needed
-    from assaymark.workflow.lock import STUDY, Locked, lock_lines, open_locked, texts_of
-    from assaymark.workflow.lock import lock as lock_study
-    from assaymark.workflow.measure import conduct_of, measured_conduct, oracle_known, scored_by_oracle
-    from assaymark.workflow.measure import measure as measure_study
-    from assaymark.workflow.plan_calls import PRICES
-    from assaymark.workflow.plan_calls import lines as plan_calls_lines
+        CANNOT_SAY, FIELDS, Labelling, draw_cycles, draw_lines, open_labelling, read_labels, lines as labelling_lines,
+        needed as labels_needed, frame_of,
+    )  # fmt: skip
+    from assaymark.workflow.lock import STUDY, Locked, lock_lines, open_locked, texts_of, lock as lock_study
+    from assaymark.workflow.measure import (
+        conduct_of, measured_conduct, oracle_known, scored_by_oracle, measure as measure_study,
+    )  # fmt: skip
+    from assaymark.workflow.plan_calls import PRICES, lines as plan_calls_lines, ASSUMPTIONS, plan_calls_report
     from assaymark.workflow.progress import Piece, Progress, Shown, bars, silent
-    from assaymark.workflow.proofread import fix as fix_text
-    from assaymark.workflow.proofread import gate_lines, github_lines, read_decided, read_document, sarif
-    from assaymark.workflow.proofread import lines_of as proofread_lines
-    from assaymark.workflow.proofread import proofread as proofread_text
+    from assaymark.workflow.proofread import (
+        fix as fix_text, gate_lines, github_lines, read_decided, read_document, sarif, lines_of as proofread_lines,
+        proofread as proofread_text, Document, form_of,
+    )  # fmt: skip
     from assaymark.workflow.publish import (
-        Reported,
-        in_flight_bound,
-        planted_agents,
-        report,
-        report_unfinished,
-        study_shown,
-        substrate_view,
-    )
+        Reported, in_flight_bound, planted_agents, report, report_unfinished, study_shown, substrate_view,
+    )  # fmt: skip
     from assaymark.workflow.run_folder import (
-        CHECKED,
-        MANIFEST,
-        RunFolder,
-        changed_fields,
-        file_sha256,
-        json_text,
-        kind_of,
-        new_folder,
-        read_json,
-        read_lock,
-        read_text,
-        replace_files,
-        replace_site,
-    )
+        CHECKED, MANIFEST, RunFolder, changed_fields, file_sha256, json_text, kind_of, new_folder, read_json,
+        read_lock, read_text, replace_files, replace_site,
+    )  # fmt: skip
     from assaymark.workflow.score_files import (
-        Computing,
-        MeasuredTable,
-        computing_of,
-        default_study,
-        measure_table,
-        study_toml,
-    )
+        Computing, MeasuredTable, computing_of, default_study, measure_table, study_toml,
+    )  # fmt: skip
     from assaymark.workflow.serve import EVERY, HOST, LabelDesk, Served, listen, open_server
     from assaymark.workflow.study_calls import JudgeResult, JudgingSession, decide, judge, work, work_lines
     from assaymark.workflow.tables import (
-        ANCHOR,
-        CONTEXTS,
-        CYCLES,
-        DECISIONS,
-        EVIDENCE,
-        HUMAN,
-        JUDGMENTS,
-        MEASUREMENTS,
-        OUTCOMES,
-        PAIRS,
-        POINTS,
-        PROBE,
-        SCORES,
-        VERDICTS,
-        Store,
-        Table,
-        content_digest,
-        verdicts_of,
-    )
+        ANCHOR, CONTEXTS, CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, MEASUREMENTS, OUTCOMES, PAIRS, POINTS, PROBE,
+        SCORES, VERDICTS, Store, Table, content_digest, export_arrow, verdicts_of,
+    )  # fmt: skip
     from assaymark.workflow.track import Within, bench_text, read_study, study_text
     from assaymark.workflow.tracks.benchmark import (
-        bench_pipeline,
-        bench_qa,
-        bench_report,
-        default_folder,
-        plan_text,
-        write_set,
-    )
+        bench_pipeline, bench_qa, bench_report, default_folder, plan_text, write_set,
+    )  # fmt: skip
     from assaymark.workflow.tracks.benchmark_plan import expected as expect_bench
-    from assaymark.workflow.tracks.datasheet import Made as MadeSheets
     from assaymark.workflow.tracks.datasheet import (
-        datasheet_report,
-        judges_of,
-        log_map,
-        measure_judges,
-        measure_log,
-        tested_by,
-    )
+        Made as MadeSheets, datasheet_report, judges_of, log_map, measure_judges, measure_log, tested_by,
+    )  # fmt: skip
     from assaymark.workflow.tracks.season_day import run_season, start_season, step_season
     from assaymark.workflow.tracks.season_judge import expect_season_judging, expect_season_run, judge_season
     from assaymark.workflow.tracks.season_publish import chosen_languages, publish_season
     from assaymark.workflow.verbs import (
-        demo,
-        expect_datasheets,
-        expect_judging,
-        expect_study,
-        finish,
-        join_runs,
-        panel_of,
-        start,
-    )
-    from assaymark.workflow.verbs import plan_calls as plan_further_calls
+        demo, expect_datasheets, expect_judging, expect_study, finish, join_runs, panel_of, start, plan_calls as
+        plan_further_calls,
+    )  # fmt: skip
     from assaymark.workflow.verdict_file import VerdictFile
-    from assaymark.workflow.version_1 import adopt_rules
+    from assaymark.workflow.version_1 import adopt_rules, open_version_1, renewed_text, texts_of_1
 
 __all__ = [
-    "ANCHOR", "CANNOT_SAY", "CHECKED", "CONTEXTS", "CYCLES", "DECISIONS", "EVERY", "EVIDENCE", "FIELDS", "HOST",
-    "HUMAN", "JUDGMENTS", "MANIFEST", "MEASUREMENTS", "OUTCOMES", "PAIRS", "POINTS", "PRICES", "PROBE", "SCORES",
-    "STUDY", "VERDICTS", "Checked", "Computing", "Draw", "Forecast", "HumanGrade", "JudgeResult", "JudgingSession",
-    "LabelDesk", "Labelling", "Locked", "MadeSheets", "MeasuredTable", "Piece", "Progress", "Reported", "RunFolder",
-    "Served", "Shown", "Store", "Table", "VerdictFile", "VerifiedRun", "Within", "adopt_rules", "amend_study",
-    "amendment_lines", "bars", "bench_pipeline", "bench_qa", "bench_report", "bench_text", "changed_fields",
-    "check_ledger_name", "check_market", "check_real", "check_table", "chosen_languages", "claim_study", "computing_of",
-    "conduct_of", "content_digest", "datasheet_report", "decide", "default_folder", "default_study", "demo",
-    "draw_cycles", "draw_lines", "draw_sample", "expect_bench", "expect_datasheets", "expect_judging",
-    "expect_season_judging", "expect_season_run", "expect_study", "export_arrow", "export_inspect", "file_sha256",
-    "finish", "fix_text", "gate_lines", "github_lines", "import_files", "import_grades", "import_named_grades",
-    "in_flight_bound", "is_plan_of_scores", "join_runs", "json_text", "judge", "judge_season", "judges_of", "kind_of",
+    "ANCHOR", "ASSUMPTIONS", "CANNOT_SAY", "CHECKED", "CONTEXTS", "CYCLES", "DECISIONS", "EVERY", "EVIDENCE", "FIELDS",
+    "HOST", "HUMAN", "JUDGMENTS", "MANIFEST", "MEASUREMENTS", "OUTCOMES", "PAIRS", "POINTS", "PRICES", "PROBE",
+    "SCORES", "STUDY", "VERDICTS", "Checked", "Computing", "Document", "Draw", "Forecast", "HumanGrade", "JudgeResult",
+    "JudgingSession", "LabelDesk", "Labelling", "Locked", "MadeSheets", "MeasuredTable", "Piece", "Progress",
+    "Reported", "RunFolder", "Served", "Shown", "Stage", "Store", "Table", "VerdictFile", "VerifiedRun", "Within",
+    "adopt_rules", "amend_study", "amendment_lines", "ask_judge", "bars", "bench_pipeline", "bench_qa", "bench_report",
+    "bench_text", "changed_fields", "check_ledger_name", "check_market", "check_real", "check_table",
+    "chosen_languages", "claim_study", "computing_of", "conduct_of", "content_digest", "datasheet_report", "decide",
+    "default_folder", "default_study", "demo", "draw_cycles", "draw_lines", "draw_sample", "expect_bench",
+    "expect_datasheets", "expect_judging", "expect_season_judging", "expect_season_run", "expect_study", "export_arrow",
+    "export_inspect", "file_sha256", "finish", "fix_text", "forecast", "form_of", "frame_of", "gate_lines",
+    "github_lines", "graded_value", "import_files", "import_grades", "import_named_grades", "in_flight_bound",
+    "is_plan_of_scores", "item_names", "join_runs", "json_text", "judge", "judge_season", "judges_of", "kind_of",
     "labelling_lines", "labels_needed", "listen", "lock_lines", "lock_plan", "lock_study", "log_map", "make_controls",
     "market_facts", "measure_judges", "measure_log", "measure_study", "measure_table", "measured_conduct",
-    "name_ledger", "new_folder", "open_checked", "open_labelling", "open_locked", "open_server", "oracle_known",
-    "paid_lines", "paid_models", "paid_views", "panel_of", "plan_calls_lines", "plan_further_calls", "plan_text",
-    "planted_agents", "prices_of", "proofread_lines", "proofread_text", "publish_season", "pull_market", "raw_calls",
-    "read_decided", "read_document", "read_json", "read_labels", "read_lock", "read_study", "read_text", "recompute",
-    "reparse", "replace_files", "replace_site", "report", "report_unfinished", "require_not_stopped", "run_season",
-    "sarif", "scored_by_oracle", "show_market", "silent", "start", "start_season", "step_season", "store_draw",
-    "store_grades", "store_records", "stored_draw", "stored_grades", "study_shown", "study_text", "study_toml",
-    "substrate_view", "synth_market", "take_over", "tested_by", "texts_of", "verdicts_of", "verification_lines",
+    "name_ledger", "new_folder", "open_checked", "open_labelling", "open_locked", "open_server", "open_version_1",
+    "oracle_known", "paid_lines", "paid_models", "paid_views", "panel_of", "plan_calls_lines", "plan_calls_report",
+    "plan_further_calls", "plan_text", "planted_agents", "preferred_value", "prices_of", "proofread_lines",
+    "proofread_text", "publish_season", "pull_market", "raw_calls", "read_decided", "read_document", "read_json",
+    "read_labels", "read_lock", "read_study", "read_text", "recompute", "renewed_text", "reparse", "replace_files",
+    "replace_site", "report", "report_unfinished", "require_not_stopped", "run_season", "sarif", "scored_by_oracle",
+    "show_market", "silent", "start", "start_season", "step_season", "store_draw", "store_grades", "store_records",
+    "stored_draw", "stored_grades", "study_shown", "study_text", "study_toml", "substrate_view", "synth_market",
+    "take_over", "tested_by", "texts_of", "texts_of_1", "unusable_decisions", "verdicts_of", "verification_lines",
     "verify_certificate", "verify_run", "work", "work_lines", "write_set",
 ]  # fmt: skip
 

@@ -21,7 +21,7 @@ from assaymark.workflow import run_folder as runs
 from assaymark.workflow.lock import STUDY, Locked, check_plan, open_locked, probe_calls, write_plan
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import Amendment, RunFolder
-from assaymark.workflow.study_calls import JudgingSession, of_people, parsed
+from assaymark.workflow.study_calls import JudgingSession, parsed
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, JUDGMENTS, Store
 
 AFTER_JUDGING: Final = ("title", "engine", "anchor_probe", "human.grades")
@@ -128,7 +128,7 @@ def reparse(folder: RunFolder, now: datetime, progress: Progress = silent) -> Re
     digests = runs.record_amendment(folder, locked.amendments, now, reason, fields, plan, (plan, after))
     runs.write_lock(folder, {**STUDY.stored(folder), "amendments": list(digests), "parser": PARSER})
     locked = open_locked(folder)
-    store.write(JUDGMENTS, [*found, *of_people(desk)], locked.reading)
+    store.write(JUDGMENTS, [*found, *desk.of_people()], locked.reading)
     now_ok = {(one.judge, one.trajectory, one.trial) for one in found if one.status == "ok"}
     lost = sum(one.status != "ok" and (one.judge, one.trajectory, one.trial) in before for one in found)
     line = f"{len(found):,} replies reparsed: {len(now_ok - before):,} more have scores, {lost:,} lost theirs"
@@ -182,16 +182,11 @@ class MadeControls(Result):
 
 def make_controls(
     folder: RunFolder, now: datetime, count: int = 30, kinds: Sequence[str] = KINDS, seed: int = 0,
-    *, family: str = CONTROL, style: str = "plain", progress: Progress = silent,
+    progress: Progress = silent,
 ) -> MadeControls:  # fmt: skip
-    """Add control texts to the imported records of a run, of which no judge was asked yet.
-
-    Cells A and B are made from what agents were shown, fact flips from honest records: where there is a book with
-    prices and limits, features of instruments, and numbers that the material holds, so that what is wrong is known to
-    be wrong. A plan that is locked is amended: its derivations name them from then on.
-    """
+    """Add control texts to the imported records of a run, of which no judge was asked yet."""
     folder.require()
-    runs.require_version_2(folder)
+    runs.read_lock(folder)
     if unknown := [name for name in kinds if name not in KINDS]:
         raise UnknownNameError("kind of control", unknown[0], KINDS)
     if count < 1:
@@ -212,7 +207,7 @@ def make_controls(
     for at, kind in enumerate(wanted):
         progress("making controls", at, len(wanted))
         why: dict[str, str] = {}
-        cells = cell_decisions(material, kind, count, seed, family, style, honest=honest, reasons=why)
+        cells = cell_decisions(material, kind, count, seed, CONTROL, "plain", honest=honest, reasons=why)
         found += cells
         made.made[kind], made.sources[kind] = len(cells), len(honest if kind == "fact_flip" else material)
         made.reasons[kind] = dict(Counter(filter(None, why.values())))

@@ -1,4 +1,4 @@
-"""Calls through the ledger of a run folder: asked, paid for, and read again a few at a time for pages."""
+"""Calls through the ledger of a run folder: forecast, asked, paid for, and read again a few at a time for pages."""
 
 from __future__ import annotations
 
@@ -9,50 +9,40 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 from pydantic import ValidationError
 from sqlalchemy.exc import ArgumentError
 
+from assaymark import engine as calling
 from assaymark.agents.llm import NOT_USABLE
 from assaymark.encoding import write_atomic
-from assaymark.engine import (
-    CallSpec,
-    Ledger,
-    Limits,
-    Message,
-    Model,
-    Reply,
-    RunSummary,
-    SpendLimit,
-    Text,
-    Unusable,
-    Watch,
-    first_line,
-    provider_of,
-    run_calls,
-)
+from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary, SpendLimit, Text, Unusable, Watch, run_calls
+from assaymark.engine import prices as tariffs
 from assaymark.engine.batching import run_batches
-from assaymark.engine.prices import FREE, SHIPPED, Prices, costs_nothing, load_prices, prices_of_text, text_of_prices
+from assaymark.engine.prices import Estimate, Prices, costs_nothing, load_prices
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.engine.providers.registry import Models, batch_providers, check_ready
 from assaymark.engine.rate_limits import KEPT, endpoint_of
-from assaymark.engine.schema import Answered
 from assaymark.errors import InputError, ModelError, PlanError, Problem, StoppedError
 from assaymark.prompting import NotJson, Rejected, strict_reply
-from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec
+from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
 from assaymark.records import Decision, Judgment, PairCall, canonical_json, problems_of, sha256_text
+from assaymark.text import money
 from assaymark.workflow.progress import Progress, paying, saying, silent
-from assaymark.workflow.run_folder import Amendment, RunFolder, anchor_lock
+from assaymark.workflow.run_folder import RunFolder, anchor_lock, missing
 from assaymark.workflow.tables import PAIRS, POINTS, Store
 
 if TYPE_CHECKING:
     from assaymark.report import PaidView
     from assaymark.report.records.answers import Answers
     from assaymark.report.records.calls import AskedCall, ReadCalls
-    from assaymark.workflow.tables import Store
 
+_LOG: Final = logging.getLogger(__name__)
+_MANNER, _PLAN, _PRICES = "manner", "plan", "prices"  # notes in a ledger
+_LOOKED_AT: Final = 200  # calls of each model whose replies of earlier runs are looked at
+_AT_ONCE: Final = 200  # calls that are read at once for pages
 _STAYS: Final = "stored verbatim and not retried"
 _ALL: Final = (
     "; if the model cannot produce the required JSON, name another one: assaymark amend (while no reply of this judge "
@@ -60,28 +50,26 @@ _ALL: Final = (
 )
 _ALL_OF_AGENT: Final = "; if it cannot answer in this form, give this agent another model in a new run folder"
 
+# --- What is said of replies that cannot be used ----------------------------------------------------------------------
 
-def unusable_judgments(judgments: Sequence[Judgment]) -> list[str]:
-    """A line for each judge with replies that have no scores: how many refused, how many in another form."""
-    given, lines = Counter(judgment.judge for judgment in judgments), []
+
+def reply_lines(judgments: Sequence[Judgment]) -> list[str]:
+    """A line for each judge whose first replies were no JSON and were asked for again, then for each without scores."""
+    given, ok = Counter(one.judge for one in judgments), Counter[str]()
+    again: Counter[str] = Counter(one.judge for one in judgments if one.first_key)
+    ok.update(one.judge for one in judgments if one.first_key and one.status == "ok")
+    lines = [again_line(judge, again[judge], given[judge], ok[judge]) for judge in sorted(again)]
     for judge in sorted(given):
-        bad = [judgment for judgment in judgments if judgment.judge == judge and judgment.status != "ok"]
+        bad = [one for one in judgments if one.judge == judge and one.status != "ok"]
         refused = sum(one.status == "refused" for one in bad)
         parts = [f"{refused:,} refused"] if refused else []
         if other := len(bad) - refused:
             first = next((f" (first: {one.reason})" for one in bad if one.status != "refused" and one.reason), "")
             parts.append(f"{other:,} not in the required form{first}")
         if bad:
-            lines.append(_line(judge, len(bad), given[judge], f"have no scores: {', '.join(parts)}", _ALL))
+            share = f"{len(bad):,} of {given[judge]:,} replies have no scores: {', '.join(parts)}"
+            lines.append(f"{judge}: {share}; {_STAYS}{_ALL if len(bad) == given[judge] else ''}")
     return lines
-
-
-def judgments_asked_again(judgments: Sequence[Judgment]) -> list[str]:
-    """A line for each judge whose calls were made once more because the first reply was no JSON."""
-    given = Counter(judgment.judge for judgment in judgments)
-    again = Counter(judgment.judge for judgment in judgments if judgment.first_key)
-    scored = Counter(judgment.judge for judgment in judgments if judgment.first_key and judgment.status == "ok")
-    return [again_line(judge, again[judge], given[judge], scored[judge]) for judge in sorted(again)]
 
 
 def again_line(judge: str, n: int, of: int, ok: int) -> str:
@@ -92,37 +80,19 @@ def again_line(judge: str, n: int, of: int, ok: int) -> str:
 
 def unusable_decisions(decisions: Sequence[Decision]) -> list[str]:
     """A line for each agent with replies that have no decision."""
-    given = Counter(decision.agent.id for decision in decisions)
-    bad: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    given, bad = Counter(one.agent.id for one in decisions), defaultdict[str, Counter[str]](Counter)
     for one in decisions:
         bad[one.agent.id].update(set(one.flags) & set(NOT_USABLE))
     return [
-        _line(agent, kinds.total(), given[agent], f"have no decision ({', '.join(sorted(kinds))})", _ALL_OF_AGENT)
-        for agent, kinds in sorted(bad.items())
-        if kinds
-    ]
+        f"{agent}: {kinds.total():,} of {given[agent]:,} replies have no decision ({', '.join(sorted(kinds))}); "
+        f"{_STAYS}{_ALL_OF_AGENT if kinds.total() == given[agent] else ''}"
+        for agent, kinds in sorted(bad.items()) if kinds
+    ]  # fmt: skip
 
 
-class Asked(Protocol):
-    """A planned call of a judge."""
-
-    @property
-    def call(self) -> CallSpec:
-        """What is asked."""
-        ...
-
-    @property
-    def judge(self) -> str:
-        """The name of who is asked."""
-        ...
-
-
-P = TypeVar("P", bound=Asked)
-
-
-def unusable_of(planned: Sequence[P], why: Callable[[P, Reply], str | None]) -> Unusable:
-    """Says whose reply to one of these calls is of no use, for `run_all`; ``why`` reads a reply."""
-    asked: dict[str, P] = {}
+def unusable_of(planned: Sequence[Any], why: Callable[[Any, Reply], str | None]) -> Unusable:
+    """Says whose reply to one of these planned calls is of no use, for `run_all`; ``why`` reads a reply."""
+    asked: dict[str, Any] = {}
 
     def found(call: CallSpec, reply: Reply) -> tuple[str, str] | None:
         if not asked:  # a key costs something, and most runs never ask
@@ -134,17 +104,13 @@ def unusable_of(planned: Sequence[P], why: Callable[[P, Reply], str | None]) -> 
     return found
 
 
-def _line(name: str, n: int, of: int, what: str, if_all: str) -> str:
-    return f"{name}: {n:,} of {of:,} replies {what}; {_STAYS}{if_all if n == of else ''}"
+# --- Asking -----------------------------------------------------------------------------------------------------------
 
 
-def ask_in_batches(
-    ledger: Ledger, calls: Sequence[CallSpec], engine: EngineChoice, what: str, progress: Progress
+def _ask_in_batches(
+    ledger: Ledger, batched: Sequence[CallSpec], engine: EngineChoice, what: str, progress: Progress
 ) -> None:
-    """Ask the calls whose provider takes batches in batches, and wait for them; the others are left for later."""
-    batched = batched_calls(calls)
-    if not batched:
-        return
+    """Ask calls in batches, and wait for them."""
     say = saying(progress)
     if waiting := len(ledger.pending({call.key for call in batched})):
         say(
@@ -168,17 +134,6 @@ def ask_in_batches(
         raise StoppedError(problem) if summary.interrupted else ModelError(problem, retryable=True)
 
 
-def batched_calls(calls: Sequence[CallSpec]) -> list[CallSpec]:
-    """Those of ``calls`` whose provider takes batches."""
-    takers = batch_providers()
-    return [call for call in calls if provider_of(call.model) in takers]
-
-
-_LOG: Final = logging.getLogger(__name__)
-_MANNER: Final = "manner"
-_LOOKED_AT: Final = 200  # calls of each model whose replies of earlier runs are looked at
-
-
 def run_all(
     ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model], engine: EngineChoice, what: str,
     progress: Progress, unusable: Unusable | None = None, *, first: bool = True,
@@ -186,34 +141,54 @@ def run_all(
     """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so."""
     # See that every model that is not ours, and has something left to answer, is there and has its key.
     outside = {call.key: call for call in calls if not call.model.startswith("reference/")}
-    wanted = {
-        (call.model, canonical_json(call.args)): call for call in map(outside.get, ledger.pending(outside)) if call
-    }
+    wanted = {(one.model, canonical_json(one.args)): one for one in map(outside.get, ledger.pending(outside)) if one}
     for _, call in sorted(wanted.items()):
         if call.model in models:
             check_ready(models[call.model], call.args)
     if ledger.leases is not None:  # for workers that have nothing but the ledger
         ledger.notes.replace(_MANNER, engine.model_dump_json())
-    store_prices(ledger, models.prices if isinstance(models, Models) else None)
+    own = models.prices if isinstance(models, Models) else None
+    if own is not None and own.source != tariffs.SHIPPED:  # the report is made without the file that they are in
+        ledger.notes.replace(_PRICES, tariffs.text_of_prices(own))
     purse = purse_of(models)
     if engine.batch:
+        batched = [call for call in calls if calling.provider_of(call.model) in batch_providers()]
         if purse is not None:
-            purse.check_affordable(ledger, batched_calls(calls))
-        ask_in_batches(ledger, calls, engine, what, progress)
+            purse.check_affordable(ledger, batched)
+        if batched:
+            _ask_in_batches(ledger, batched, engine, what, progress)
     counts = sorted(Counter(call.model for call in calls).items())
     _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in counts))
     paid = {"purse": purse, "told": _cost_told(models, progress), **run_options(engine)}
-    tried = None
-    if first and (ones := _untried(ledger, calls)):
+    # First one call of each provider's model that has several and has answered nothing on this ledger yet.
+    by_model: dict[str, list[CallSpec]] = {}
+    for call in calls if first else ():
+        if call.model not in ledger.heard and not costs_nothing(call.model):
+            by_model.setdefault(call.model, []).append(call)
+    tried, ones = None, list[CallSpec]()
+    if by_model:
+        ledger.heard |= {model for model, (_, answered) in ledger.standing().items() if answered}
+        ones = [some[0] for model, some in by_model.items() if model not in ledger.heard and len(some) > 1]
+        ledger.heard |= by_model.keys()
+    if ones:
         tried = run_calls(ledger, ones, models, watch=Watch(), **paid)
         if tried.interrupted or tried.stopped:
             require_not_stopped(tried, ledger.name)
             raise ModelError("; ".join(tried.stopped), retryable=True)
     lost = {one.key for one in tried.failed} if tried is not None else set()
+    watch = Watch(unusable) if first or unusable is not None else None
+    if unusable is not None and watch is not None:
+        # Replies of earlier runs count for models of which no reply was usable.
+        before: defaultdict[str, list[CallSpec]] = defaultdict(list)
+        for call in calls:
+            if not call.model.startswith("reference/") and len(before[call.model]) < _LOOKED_AT:
+                before[call.model].append(call)
+        asked = {call.key: call for some in before.values() for call in some}
+        for key, reply in ledger.replies(asked):
+            watch.replied(asked[key], reply)
     summary = run_calls(
         ledger, [call for call in calls if call.key not in lost] if lost else calls, models,
-        progress=lambda done, total: progress(what, done, total),
-        watch=_watch(ledger, calls, unusable) if first or unusable is not None else None, **paid,
+        progress=lambda done, total: progress(what, done, total), watch=watch, **paid,
     )  # fmt: skip
     if tried is None:
         return summary
@@ -225,43 +200,15 @@ def run_all(
     )  # fmt: skip
     # What may be wrong with one call alone is asked again beside replies to others: then it counts as refused.
     answered = ledger.standing() if any(one.turned_away for one in tried.failed) else {}
-    some = {one.key for one in tried.failed if one.turned_away and answered[one.model][1]}
-    if not some or both.interrupted or both.stopped:
+    alone = {one.key for one in tried.failed if one.turned_away and answered[one.model][1]}
+    if not alone or both.interrupted or both.stopped:
         return both
-    again = run_calls(ledger, [call for call in calls if call.key in some], models, watch=Watch(), **paid)
+    again = run_calls(ledger, [call for call in calls if call.key in alone], models, watch=Watch(), **paid)
     return replace(
         both, made=both.made + again.made, elsewhere=both.elsewhere + again.already + again.elsewhere,
-        failed=(*(one for one in both.failed if one.key not in some), *again.failed),
+        failed=(*(one for one in both.failed if one.key not in alone), *again.failed),
         stopped=again.stopped, interrupted=again.interrupted,
     )  # fmt: skip
-
-
-def _untried(ledger: Ledger, calls: Sequence[CallSpec]) -> list[CallSpec]:
-    """The first call of each provider's model that has several and has answered nothing on this ledger yet."""
-    by_model: dict[str, list[CallSpec]] = {}
-    for call in calls:
-        if call.model not in ledger.heard and not costs_nothing(call.model):
-            by_model.setdefault(call.model, []).append(call)
-    if not by_model:
-        return []
-    ledger.heard |= {model for model, (_, answered) in ledger.standing().items() if answered}
-    found = [ones[0] for model, ones in by_model.items() if model not in ledger.heard and len(ones) > 1]
-    ledger.heard |= by_model.keys()
-    return found
-
-
-def _watch(ledger: Ledger, calls: Sequence[CallSpec], unusable: Unusable | None) -> Watch:
-    """Watches the replies of now; those of earlier runs count for models of which no reply was usable."""
-    watch = Watch(unusable)
-    if unusable is not None:
-        before: dict[str, list[CallSpec]] = {}
-        for call in calls:
-            if not call.model.startswith("reference/") and len(some := before.setdefault(call.model, [])) < _LOOKED_AT:
-                some.append(call)
-        asked = {call.key: call for some in before.values() for call in some}
-        for key, reply in ledger.replies(asked):
-            watch.replied(asked[key], reply)
-    return watch
 
 
 def _cost_told(models: Mapping[str, Model], progress: Progress) -> Callable[[str, Reply], None] | None:
@@ -300,16 +247,13 @@ def purse_of(models: Mapping[str, Model]) -> SpendLimit | None:
 
 def prices_of(models: Mapping[str, Model]) -> Prices:
     """What these models cost: the prices that they were given, else those that come with assaymark."""
-    found = models.prices if isinstance(models, Models) else None
-    return load_prices() if found is None else found
+    return (models.prices if isinstance(models, Models) else None) or load_prices()
 
 
 def run_options(engine: EngineChoice) -> Any:
     """How a plan has calls made, as arguments of the runner."""
-    limits = {
-        provider: Limits(limit.requests_per_minute, limit.tokens_per_minute)
-        for provider, limit in engine.limits.items()
-    }
+    limits = {name: calling.Limits(one.requests_per_minute, one.tokens_per_minute)
+              for name, one in engine.limits.items()}  # fmt: skip
     return engine.model_dump(include={"concurrency", "deadline_s", "attempts", "backoff_s"}) | {"limits": limits}
 
 
@@ -321,8 +265,7 @@ def ask(
     with Ledger.open(folder.ledger) as ledger:
         anchor_lock(folder, ledger)
         ledger.plan(calls)
-        engine, what = engine or EngineChoice(), f"{what} {judge}"
-        summary = run_all(ledger, calls, models, engine, what, progress, unusable)
+        summary = run_all(ledger, calls, models, engine or EngineChoice(), f"{what} {judge}", progress, unusable)
         require_all(summary, judge, folder)
         return dict(ledger.replies([call.key for call in calls]))
 
@@ -330,16 +273,15 @@ def ask(
 def require_all(summary: RunSummary, judge: str, folder: RunFolder) -> None:
     """Stop here unless every call of a judge has its reply."""
     require_not_stopped(summary, folder)
-    if summary.stopped:
-        raise ModelError("; ".join(summary.stopped), retryable=True)
     kept = f"every reply so far is kept in {folder.path}, and the same command goes on"
-    calls = f"of {summary.planned} calls of {judge}"
-    if summary.failed:
+    calls, problem = f"of {summary.planned} calls of {judge}", "; ".join(summary.stopped)
+    if not problem and summary.failed:
         first = min(summary.failed, key=lambda failure: failure.key)
-        failed = f"{len(summary.failed)} {calls} failed (first: {first.key[:12]}..., {first.reason})"
-        raise ModelError(f"{failed}; {kept}", retryable=True)
-    if summary.left:
-        raise ModelError(f"{summary.left} {calls} were given up elsewhere; {kept}", retryable=True)
+        problem = f"{len(summary.failed)} {calls} failed (first: {first.key[:12]}..., {first.reason}); {kept}"
+    elif not problem and summary.left:
+        problem = f"{summary.left} {calls} were given up elsewhere; {kept}"
+    if problem:
+        raise ModelError(problem, retryable=True)
 
 
 def require_not_stopped(summary: RunSummary, folder: RunFolder | str) -> None:
@@ -356,8 +298,6 @@ def require_not_stopped(summary: RunSummary, folder: RunFolder | str) -> None:
 # --- One call to each model before anything is locked or spent: a wrong name, key or form costs no more than that -----
 
 _NOTHING: Final = "nothing is locked, and nothing was sent but one call a model"
-
-
 _CHECK: Final = (
     "This only checks that you can be asked; nothing is decided or graded by it. Answer with one JSON object of this "
     "form, with any content:"
@@ -380,12 +320,15 @@ class Canaries:
         self, calls: Iterable[CallSpec], *, ours: bool = False, further: Callable[[], Iterable[CallSpec]] = tuple
     ) -> None:
         """Ask the first of these calls of each model that was not asked yet; models of our own only with ``ours``."""
+
+        def place(call: CallSpec) -> tuple[str, ...]:  # who is asked, and where
+            return (call.model, *map(str, endpoint_of(call)))
+
         wanted, given = [], list(calls)
         for call in given:
-            place = _place(call)
-            if place in self._asked or (call.model.startswith("reference/") and not ours):
+            if place(call) in self._asked or (call.model.startswith("reference/") and not ours):
                 continue
-            self._asked.add(place)
+            self._asked.add(place(call))
             try:
                 check_ready(self.models[call.model], call.args)
             except ModelError as exc:
@@ -397,7 +340,7 @@ class Canaries:
         second: dict[str, tuple[CallSpec, str]] = {}
         planned = [*given, *further()] if turned_away else []
         for call, why in turned_away:
-            alike = (one for one in planned if _place(one) == _place(call) and one.messages != call.messages)
+            alike = (one for one in planned if place(one) == place(call) and one.messages != call.messages)
             if (found := next(alike, None)) is None:
                 self.problems.append(f"{call.model}: {why}")
             else:
@@ -427,11 +370,18 @@ class Canaries:
             why = "; ".join(line.removesuffix(f"; {KEPT}") for line in summary.stopped if line.startswith(ours))
             self.problems.append(f"{call.model}: not asked to the end ({why})")
         for key, reply in replies.items():
-            if _form_missed(asked[key], reply):
-                what = f"wrote no JSON object where one is asked for; its reply begins {first_line(reply.text)}"
-                self.problems.append(f"{asked[key].model}: {what}")
+            call, missed = asked[key], False
+            if call.schema is not None and reply.finish == "stop":  # one code fence around the JSON is no matter
+                try:
+                    missed = not isinstance(strict_reply(reply.text), dict)
+                except Rejected as exc:
+                    missed = isinstance(exc, NotJson)
+            if missed:
+                begins = calling.first_line(reply.text)
+                what = f"wrote no JSON object where one is asked for; its reply begins {begins}"
+                self.problems.append(f"{call.model}: {what}")
             else:
-                self.kept[key] = asked[key], reply
+                self.kept[key] = call, reply
         return [(asked[one.key], why) for one, why in failed if one.turned_away]
 
     def require(self) -> None:
@@ -443,7 +393,7 @@ class Canaries:
             head = f"{len(self.problems)} models cannot be asked; {nothing}"
             raise ModelError("\n  ".join([head, *self.problems]), retryable=False)
 
-    def keep(self, folder: RunFolder, locked: LockedPlan | None = None) -> None:
+    def keep(self, folder: RunFolder, locked: Any = None) -> None:
         """Write the replies into the ledger of the plan that was locked: they are not asked for again."""
         if self.kept:
             with Ledger.open(folder.ledger) as ledger:
@@ -460,44 +410,13 @@ class Canaries:
 def check_call(spec: AgentSpec | JudgeSpec, schema: str) -> CallSpec:
     """A call that stands in for the first of a model where that hangs on what is not there yet."""
     return CallSpec(
-        model=spec.model, messages=(Message("user", (Text.of(_CHECK), Text.of(schema))),),
+        model=spec.model, messages=(calling.Message("user", (Text.of(_CHECK), Text.of(schema))),),
         template=sha256_text(_CHECK), seed=spec.seed, temperature=spec.temperature, effort=spec.effort,
         schema=Text.of(schema), args=dict(spec.args),
     )  # fmt: skip
 
 
-def _form_missed(call: CallSpec, reply: Reply) -> bool:
-    """Whether a reply is no JSON where some was asked for; one code fence around it is no matter."""
-    if call.schema is None or reply.finish != "stop":
-        return False
-    try:
-        return not isinstance(strict_reply(reply.text), dict)
-    except Rejected as exc:
-        return isinstance(exc, NotJson)
-
-
-def _place(call: CallSpec) -> tuple[str, ...]:
-    """Who is asked, and where."""
-    return (call.model, *map(str, endpoint_of(call)))
-
-
 # --- One ledger for several machines ----------------------------------------------------------------------------------
-
-_PLAN: Final = "plan"
-
-
-class LockedPlan(Protocol):
-    """A locked study, season or benchmark, as far as its ledger has to know it."""
-
-    @property
-    def plan_hash(self) -> str:
-        """Of the plan as it is."""
-        ...
-
-    @property
-    def amendments(self) -> Sequence[Amendment]:
-        """How it came to be so."""
-        ...
 
 
 def name_ledger(folder: RunFolder, url: str) -> None:
@@ -523,7 +442,7 @@ def check_ledger_name(folder: RunFolder, url: str) -> bool:
     return not folder.has_ledger
 
 
-def check_plan_hash(folder: RunFolder, ledger: Ledger, locked: LockedPlan) -> None:
+def check_plan_hash(folder: RunFolder, ledger: Ledger, locked: Any) -> None:
     """Before calls: anchor the lock, and see that a shared ledger is of this plan, which an amended one still is."""
     if ledger.leases is not None:
         plan = locked.amendments[0].plan_before if locked.amendments else locked.plan_hash
@@ -536,30 +455,118 @@ def check_plan_hash(folder: RunFolder, ledger: Ledger, locked: LockedPlan) -> No
     anchor_lock(folder, ledger)
 
 
-_PRICES: Final = "prices"
-_AT_ONCE: Final = 200
+# --- What a run will cost and what it has cost: `--dry-run`, `--budget`, and the line after a run ---------------------
 
 
-def store_prices(ledger: Ledger, prices: Prices | None) -> None:
-    """Note prices of the user's own in the ledger: the report is made without the file that they are in."""
-    if prices is not None and prices.source != SHIPPED:
-        ledger.notes.replace(_PRICES, text_of_prices(prices))
+def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path | None, strict: bool = False) -> Models:
+    """``models`` at the prices of a file, or those that come with assaymark, within a budget in USD if there is one."""
+    if prices is not None and not prices.exists():
+        raise missing(prices, "file of prices")
+    found = load_prices(prices)
+    try:
+        purse = None if budget is None else SpendLimit(budget, found.bound, found.paid, found.share)
+    except ValueError as exc:
+        raise InputError("--budget", [Problem("", str(exc))]) from None
+    whole = models if isinstance(models, Models) else Models(models, {})
+    return whole.paid_from(purse, found, strict)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Calls that one part of a study makes. ``stand_in``: made of texts that are not written yet."""
+
+    what: str
+    calls: Sequence[CallSpec]
+    stand_in: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CostEstimate:
+    """What one model has to answer: calls by stage, how many have their reply, and the estimate of the others."""
+
+    model: str
+    stages: Mapping[str, int]
+    already: int
+    rest: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What would be asked and cost: for each model, together (None where a price is not known), and in lines."""
+
+    models: tuple[CostEstimate, ...]
+    usd: float | None
+    lines: tuple[str, ...]
+
+    def noting(self, line: str) -> Forecast:
+        """The same with one more line before the last."""
+        return replace(self, lines=(*self.lines[:-1], line, self.lines[-1]))
+
+
+def forecast(
+    stages: Sequence[Stage], folder: RunFolder, study: Study | None, prices: Prices, batch: bool = False
+) -> Forecast:
+    """What each model has to answer, and the sum. ``batch`` where no study says it."""
+    calls: dict[str, tuple[str, CallSpec]] = {}
+    for stage in stages:
+        for call in stage.calls:
+            calls.setdefault(call.key, (stage.what, call))
+    pending = set(calls)
+    if folder.has_ledger:
+        with Ledger.open(folder.ledger, create=False) as ledger:
+            pending = set(ledger.pending(pending))
+    counts, rest = defaultdict[str, Counter[str]](Counter), defaultdict[str, list[CallSpec]](list)
+    for key, (what, call) in calls.items():
+        counts[call.model][what] += 1
+        if key in pending:
+            rest[call.model].append(call)
+    batch = batch if study is None else study.engine.batch
+    found = [CostEstimate(name, of, of.total() - len(rest[name]), prices.estimate_all(rest[name], batch))
+             for name, of in sorted(counts.items())]  # fmt: skip
+    lines = []
+    for one in found:
+        each = ", ".join(f"{what} {n:,}" for what, n in one.stages.items())
+        cost = "costs nothing"
+        if not costs_nothing(one.model):
+            basis = one.rest.basis.rpartition("output tokens: ")[2]
+            tokens = f"about {one.rest.tokens:,} input and {one.rest.output_tokens:,} output tokens ({basis})"
+            cost = f"{tokens}, {'no price known' if one.rest.cost is None else f'{money(one.rest.cost)} USD'}"
+        total = counts[one.model].total()
+        lines.append(f"{one.model}: {total:,} calls ({each}), {one.already:,} answered already; {cost}")
+    # What all models may cost together; not known where that of one is not.
+    paid = [one for one in found if one.rest.cost is None or not costs_nothing(one.model)]
+    known = [one.rest.cost for one in paid if one.rest.cost is not None]
+    whole = f"about {money(sum(known))} USD" if paid else "costs nothing"
+    if unpriced := ", ".join(one.model for one in paid if one.rest.cost is None):
+        others = f"; the other models: {whole}" if known else ""
+        whole = f"cost not known, because there is no price of {unpriced} (--prices FILE){others}"
+    already = sum(one.already for one in found)
+    lines.append(f"in all {len(calls):,} calls, {already:,} answered already; the rest: {whole}")
+    if any(stage.stand_in for stage in stages):
+        lines.append("judges' calls are estimated: their number is known, texts of 300 tokens stand in for the agents'")
+    if study is not None and (probe := study.stability.probe) is not None:
+        lines.append(f"not counted: {probe.name}, asked only about pairs that the panel leaves open")
+    if any(not costs_nothing(one.model) for one in found):
+        lines.append(f"input tokens: characters / {tariffs.CHARACTERS_PER_TOKEN}; prices: {prices.source}")
+    costs = [one.rest.cost for one in found if one.rest.cost is not None]
+    usd = sum(costs) if len(costs) == len(found) else None
+    return Forecast(tuple(found), usd, (*lines, "dry run: nothing was sent"))
 
 
 def stored_prices(ledger: Ledger) -> Prices:
     """The prices that were noted with the calls of a ledger, else those that come with assaymark."""
     noted = ledger.notes.read(_PRICES)
-    return load_prices() if noted is None else prices_of_text(noted)
+    return load_prices() if noted is None else tariffs.prices_of_text(noted)
 
 
 def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidView, ...]:
     """What each model that somebody is paid for has been asked, and what that came to; nothing where none is."""
     if not folder.has_ledger:
         return ()
-    by_model: defaultdict[str, list[Answered]] = defaultdict(list)
+    by_model: defaultdict[str, list[Any]] = defaultdict(list)
     with Ledger.open(folder.ledger, create=False) as ledger:
         # In the order of the keys: sums of floats in another order differ in their last digit.
-        for one in sorted(ledger.answered(without=FREE), key=lambda one: one.key):
+        for one in sorted(ledger.answered(without=tariffs.FREE), key=lambda one: one.key):
             by_model[one.model].append(one)
         batched = set(ledger.batches.answered_in_batches([one.key for found in by_model.values() for one in found]))
         prices = prices or stored_prices(ledger)
@@ -586,15 +593,29 @@ def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidVie
     return tuple(views)
 
 
+def paid_lines(views: Sequence[PaidView]) -> list[str]:
+    """What the replies of a run cost, in lines to print; none where none costs anything."""
+    lines = []
+    for paid in views:
+        known = paid.calls - paid.unpriced
+        unknown = f", {paid.unpriced:,} of unknown price" if paid.unpriced else ""
+        cost = f"{money(paid.usd)} USD for {known:,} replies{unknown}"
+        if not known:
+            cost = f"not known, because there is no price of its {paid.calls:,} replies"
+        lines.append(f"paid for {paid.model}: {cost}")
+    return lines
+
+
+# --- Calls and answers as pages read them -----------------------------------------------------------------------------
+
+
 def stored_answers(folder: RunFolder) -> Answers:
     """What judges answered for the datasheets of a folder; empty for those read from a log."""
     from assaymark.report.records.answers import Answers
 
-    store = Store(folder)
-    pairs: defaultdict[str, list[PairCall]] = defaultdict(list)
+    store, pairs, texts = Store(folder), defaultdict[str, list[PairCall]](list), defaultdict[str, list[Judgment]](list)
     for pair in store.read(PAIRS) if store.rows(PAIRS) else ():
         pairs[pair.judge].append(pair)
-    texts: defaultdict[str, list[Judgment]] = defaultdict(list)
     for text in store.read(POINTS) if store.rows(POINTS) else ():
         texts[text.judge].append(text)
     return Answers(pairs, texts)

@@ -30,31 +30,18 @@ from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json
 from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
 from assaymark.report.inputs import TableView
 from assaymark.report.translation import in_language
-from assaymark.workflow.human_labels import (
-    Frame,
-    people_of_scores,
-    records_of_scores,
-    refuse_other_cycles,
-    stored_draw,
-    take_over,
-)
+from assaymark.workflow import human_labels
+from assaymark.workflow import run_folder as runs
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.run_folder import (
-    CHECKED,
-    PLAN_BYTES,
-    RunFolder,
-    file_sha256,
-    json_text,
-    missing,
-    new_folder,
-    read_json,
-    read_text,
-    replace_files,
-    write_json,
-    write_lock,
-    write_sums,
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.score_files import (
+    default_study,
+    is_large,
+    measure_columns,
+    measure_table,
+    planned_dimensions,
+    study_toml,
 )
-from assaymark.workflow.score_files import default_study, is_large, measure_columns, measure_table, study_toml
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.verdict_file import verdict_file
 
@@ -116,12 +103,12 @@ class Checked(Result):
         """The contents of ``verdicts.json``, and how the table was read."""
         return {"read": asdict(self.read), "verdicts": self.verdicts, "measurements": self.measurements}
 
-    def save(self, out: Path | str = CHECKED) -> Path:
+    def save(self, out: Path | str = runs.CHECKED) -> Path:
         """Write a run folder with its page, and return the page."""
         folder = RunFolder(Path(out))
         if folder.lock.exists() or folder.has_ledger:
             raise PlanError(f"{folder.path} is the folder of a run; give a table a folder of its own (--out)")
-        ours = folder.check.is_file() or stored_draw(folder) is not None
+        ours = folder.check.is_file() or human_labels.stored_draw(folder) is not None
         if folder.path.is_dir() and any(folder.path.iterdir()) and not ours:
             raise PlanError(f"{folder.path} holds other files; give the table a folder of its own (--out)")
         write_atomic(folder.plan, study_toml(self.study))
@@ -132,32 +119,32 @@ class Checked(Result):
         certified = [one for one in self.verdicts if not brief or one.publication_level != "no-claim"]
         made = zip(certified, certificates(certified, index(self.measurements), self.study), strict=True)
         shared: dict[int, tuple[Any, str]] = {}
-        texts = {certificate_name(verdict): json_text(one, shared) for verdict, one in made}
-        replace_files(folder.certificates, texts)
+        texts = {certificate_name(verdict): runs.json_text(one, shared) for verdict, one in made}
+        runs.replace_files(folder.certificates, texts)
         found = (self.study, self.plan_hash, self.verdicts, self.measurements)
         notes = (*self.read.left, *self.read.choices)
-        write_json(folder.verdicts, replace(verdict_file(*found, preregistered=self.preregistered), notes=notes))
+        runs.write_json(folder.verdicts, replace(verdict_file(*found, preregistered=self.preregistered), notes=notes))
         head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
-        write_json(folder.check, head | {"read": asdict(self.read)})
+        runs.write_json(folder.check, head | {"read": asdict(self.read)})
         page = self.write_pages(folder, brief)
-        write_sums(folder)
+        runs.write_sums(folder)
         return page
 
     def write_pages(self, folder: RunFolder, brief: bool = False, language: str = "") -> Path:
         """Write the pages into a run folder, those of a further language in a folder below, and return the first."""
-        replace_files(folder.report, in_language(each_page(self.run, brief=brief), language))
+        runs.replace_files(folder.report, in_language(each_page(self.run, brief=brief), language))
         return folder.report / "index.html"
 
 
 def open_checked(folder: RunFolder) -> Checked:
     """The result that a run folder of a table holds."""
-    stored, store = read_json(folder.check, "record of a check"), Store(folder)
+    stored, store = runs.read_json(folder.check, "record of a check"), Store(folder)
     try:
         read = parse(TableView, json.dumps(stored["read"]), source="check.json")
         plan_hash, kept = stored["plan_hash"], stored["preregistered"]
     except (KeyError, TypeError):
         raise InputError(str(folder.check), [Problem("", f"is no record of a check ({FORMAT})")]) from None
-    study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
+    study = parse_study(runs.read_text(folder.plan, "plan"), source=str(folder.plan))
     return Checked(study, plan_hash, kept, tuple(store.read(VERDICTS)), tuple(store.read(MEASUREMENTS)), read)
 
 
@@ -175,12 +162,14 @@ def read_again(folder: RunFolder) -> tuple[Checked, Rows, ScoresRead]:
     return held, rows, read
 
 
-def table_frame(folder: RunFolder) -> Frame:
+def table_frame(folder: RunFolder) -> human_labels.Frame:
     """What people can grade of the table that was checked into a run folder."""
     held, _, read = read_again(folder)
     names = tuple(read.dimensions) if len(read.dimensions) > 1 else (AGGREGATE,)
     plan = held.study
-    return Frame(*records_of_scores(read), names, read.scale, plan.seed, plan.human, graded=bool(read.people))
+    return human_labels.Frame(
+        *human_labels.records_of_scores(read), names, read.scale, plan.seed, plan.human, graded=bool(read.people)
+    )
 
 
 def check(
@@ -259,16 +248,7 @@ def check(
         said = f"the plan says {plan.inference.cluster_order or 'nothing'}"
         raise PlanError(f"{source}: {said}; leave out --cluster-order, or change the plan (inference.cluster_order)")
     makers = {} if plan is None else {judge.name: judge.family for judge in plan.judges}
-    named = _names(dimensions)
-    if named is None and plan is not None:  # those that the plan names, if it names any
-        named = (
-            tuple(
-                plan.rubric.weights
-                or (dimension for dimension in plan.claims.dimensions or () if dimension != AGGREGATE)
-            )
-            or None
-        )
-    told = _scale(scale)
+    named, told = _names(dimensions) or planned_dimensions(plan), _scale(scale)
     if plan is not None and told not in (None, plan.scale):
         said = f"the plan says {plan.scale[0]:g}..{plan.scale[1]:g}; leave out --scale, or change the plan"
         raise PlanError(f"{source}: {said} (rubric.scale)")
@@ -284,19 +264,18 @@ def check(
         needed = 'rubric.scale = [0, 1] and rubric.agreement = "icc"'
         raise PlanError(f"{source}: pairs give shares of comparisons won; the plan needs {needed}")
     if plan is not None and read.dropped:
-        plan = plan.model_copy(
-            update={"judges": tuple(judge for judge in plan.judges if judge.name not in read.dropped)}
-        )
+        kept_on = tuple(judge for judge in plan.judges if judge.name not in read.dropped)
+        plan = plan.model_copy(update={"judges": kept_on})
     if plan is None:
         columns = _answered(columns, notes)
         plan = _default_plan(columns, read, cluster_order)
-    unit = "item" if "item" in read.roles else "cycle"
-    held = labels or out
+    unit, held = "item" if "item" in read.roles else "cycle", None
     if out is not None:
-        refuse_other_cycles(RunFolder(Path(out)), records_of_scores(read)[1])
-    if held is not None:
-        take_over(RunFolder(Path(held)))
-    people = people_of_scores(read, None if held is None else RunFolder(Path(held)), source)
+        human_labels.refuse_other_cycles(RunFolder(Path(out)), human_labels.records_of_scores(read)[1])
+    if labels or out:
+        held = RunFolder(Path(labels or out or ""))
+        human_labels.take_over(held)
+    people = human_labels.people_of_scores(read, held, source)
     found = measure_columns(Path(source), columns, plan, progress, notes, kept, unit, people)
     view = _view(rows, read, columns)
     view = replace(view, left=(*rows.said, *view.left, *_lacking(columns, found.measurements), *found.notes))
@@ -359,13 +338,13 @@ def _streamed(
 ) -> Checked:  # fmt: skip
     """A Parquet file of millions of rows in documented columns, of which only sums are kept."""
     plan, kept = _plan(study, str(path))
-    found = measure_table(path, plan, dimensions=_names(dimensions), progress=progress)
+    found = measure_table(path, plan, None, _names(dimensions), None, progress)
     size, study_ = found.size, found.study
     names = tuple(
         sorted({m.labels["dimension"] for m in found.measurements if m.name == "kappa.mean_pairwise"} - {AGGREGATE})
     )
     view = TableView(
-        source=str(path), sha256=file_sha256(path), format="Parquet", shape="one column a criterion", roles={},
+        source=str(path), sha256=runs.file_sha256(path), format="Parquet", shape="one column a criterion", roles={},
         read="columns by the names in the documentation", filled=(), left=found.notes, choices=(), dimensions=names,
         scale=study_.scale, answers=size.trajectories, agents=size.agents, clusters=size.clusters, judges=size.judges,
         scores=size.trajectories * size.judges * len(names), missing=0,
@@ -381,13 +360,19 @@ def _rows(table: Any) -> Rows:
     if isinstance(table, (str, Path)):
         path = Path(table)
         if not path.exists():
-            raise missing(path, "score table")
+            raise runs.missing(path, "score table")
         if path.is_dir() and any(path.glob("**/*.parquet")):
             raise PlanError(f"{path} holds partitions of a table; run: assaymark measure --judgments {path}")
         return read_rows(path)
     if isinstance(table, Sequence) and all(isinstance(row, Mapping) for row in table):
-        names = list(dict.fromkeys(name for row in table for name in row))
-        rows = pa.table({name: _array([row.get(name) for row in table]) for name in names})
+        columns: dict[str, pa.Array] = {}
+        for name in dict.fromkeys(name for row in table for name in row):
+            values = [row.get(name) for row in table]
+            try:
+                columns[name] = pa.array(values)
+            except (pa.ArrowInvalid, pa.ArrowTypeError):  # numbers here and words there
+                columns[name] = pa.array([None if value is None else str(value) for value in values])
+        rows = pa.table(columns)
     elif isinstance(table, pa.Table):
         rows = table
     elif hasattr(table, "__arrow_c_stream__"):
@@ -398,13 +383,6 @@ def _rows(table: Any) -> Rows:
         what = "must be a path, a frame that speaks Arrow (pandas, polars, pyarrow, duckdb) or a list of dicts"
         raise InputError("scores", [Problem("table", f"{what} (got {type(table).__name__})")])
     return Rows("scores", rows, np.arange(rows.num_rows) + 1, "record", "frame", (), "")
-
-
-def _array(values: Sequence[Any]) -> pa.Array:
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # numbers here and words there
-        return pa.array([None if value is None else str(value) for value in values])
 
 
 def _scale(scale: tuple[float, float] | str | None) -> tuple[float, float] | None:
@@ -443,10 +421,7 @@ def is_plan_of_scores(text: str, source: str) -> bool:
 
 
 def lock_plan(folder: RunFolder, text: str, source: str, now: datetime) -> tuple[str, str]:
-    """Lock a plan before scores are made elsewhere; returns its hash and when it was locked.
-
-    `PlanError`: another plan is locked there.
-    """
+    """Lock a plan before scores are made elsewhere; returns its hash and when it was locked."""
     from assaymark.workflow.lock import STUDY
 
     made = plan_hash(parse_study(text, source), {}, {})
@@ -455,10 +430,10 @@ def lock_plan(folder: RunFolder, text: str, source: str, now: datetime) -> tuple
         if stored["plan_hash"] != made:
             raise PlanError(f"{source} differs from the plan locked in {folder.path}; use another --out")
         return made, str(stored["locked_at"])
-    with new_folder(folder.path):
+    with runs.new_folder(folder.path):
         write_atomic(folder.plan, text)
         when = to_json(now)
-        write_lock(folder, STUDY.new_lock(made, when, tables={}, preflight={}, date_probes=[]))
+        runs.write_lock(folder, STUDY.new_lock(made, when, tables={}, preflight={}, date_probes=[]))
     return made, str(when)
 
 
@@ -476,25 +451,22 @@ def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
         return found, False
     # Whether a plan was locked, and not touched, before the file of the scores was written.
     scores = Path(source)
-    stored = read_json(folder.lock, "lock")
-    if stored.get(PLAN_BYTES) != file_sha256(folder.plan):
+    stored = runs.read_json(folder.lock, "lock")
+    if stored.get(runs.PLAN_BYTES) != runs.file_sha256(folder.plan):
         raise PlanError(f"{folder.plan} is not the plan that was locked in {folder.path}; restore it")
     locked = datetime.fromisoformat(stored["locked_at"])
     return found, scores.is_file() and locked < datetime.fromtimestamp(scores.stat().st_mtime, UTC)
 
 
 def _default_plan(columns: Columns, read: ScoresRead, cluster_order: ClusterOrder | None) -> Study:
-    """The plan of a table without one: its judges, its scale, and the defaults of the protocol.
-
-    Agreement is Krippendorff's alpha where some answer has no row of some judge at all: the design did not ask for it.
-    Rows without a score are replies that failed; they leave kappa, or the intraclass correlation, on the answers that
-    every judge scored. A table of several formats keeps that too, as each format has a gate of its own. Shares of wins
-    are no levels, so they have no kappa.
-    """
+    """The plan of a table without one: its judges, its scale, and the defaults of the protocol."""
+    # Agreement is Krippendorff's alpha where some answer has no row of some judge at all: the design did not ask for
+    # it. Rows without a score are replies that failed; they leave kappa, or the intraclass correlation, on the answers
+    # that every judge scored, and so does a table of several formats, as each has a gate of its own.
     plan = default_study(dict(sorted(read.families.items())), columns.names.get("derivation", ("honest",)), read.scale)
     if len(read.dimensions) == 1:  # its score is the overall score
         plan = plan.model_copy(update={"claims": plan.claims.model_copy(update={"dimensions": (AGGREGATE,)})})
-    form = None if read.levels else "icc"
+    form = None if read.levels else "icc"  # shares of wins are no levels, so they have no kappa
     if not _asked(columns)[1].all() and len(columns.names.get("format", ())) < 2:
         form = "alpha"
     if form is not None:

@@ -15,23 +15,9 @@ from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, PlanError, Problem
 from assaymark.metrology import contested
 from assaymark.records import canonical_json
+from assaymark.workflow import run_folder as runs
 from assaymark.workflow.lock import open_locked
-from assaymark.workflow.run_folder import (
-    PLAN_BYTES,
-    RunFolder,
-    anchored,
-    edited_fields,
-    file_sha256,
-    handed_on,
-    json_text,
-    missing,
-    read_amendments,
-    read_json,
-    read_text,
-    replace_files,
-    write_json,
-    write_sums,
-)
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import probe_basis
 from assaymark.workflow.tables import JUDGMENTS, MADE_BY, MEASUREMENTS, PROBE, VERDICTS, Store
 from assaymark.workflow.tracks.season_day import journal_path, read_journal, times_of
@@ -59,9 +45,9 @@ def claim(folder: RunFolder) -> VerdictFile:
     basis = {"plan": plan_hash, "judgments": store.digest(JUDGMENTS), "measurements": store.digest(MEASUREMENTS)}
     store.write(VERDICTS, verdicts, basis)
     made = zip(verdicts, certificates(verdicts, index(measurements), study), strict=True)
-    replace_files(folder.certificates, {certificate_name(verdict): json_text(one) for verdict, one in made})
-    write_json(folder.verdicts, file)
-    write_sums(folder)
+    runs.replace_files(folder.certificates, {certificate_name(verdict): runs.json_text(one) for verdict, one in made})
+    runs.write_json(folder.verdicts, file)
+    runs.write_sums(folder)
     return file
 
 
@@ -73,10 +59,7 @@ _BEFORE: Final = "made by an earlier version"
 
 @dataclass(slots=True)
 class VerifiedRun:
-    """What going over a run finds: what is as it was written, what differs where, and what nothing can show.
-
-    Files below ``root`` are named from there.
-    """
+    """What going over a run finds: what is as it was written, what differs where, and what nothing can show."""
 
     root: Path
     same: tuple[str, ...] = ()
@@ -110,7 +93,7 @@ class VerifiedRun:
 def verify_run(folder: RunFolder) -> VerifiedRun:
     """Go over everything that a run folder keeps, and name what is not as it was written; nothing is changed."""
     if not folder.path.is_dir():
-        raise missing(folder.path, "run folder")
+        raise runs.missing(folder.path, "run folder")
     if not (folder.lock.is_file() or folder.has_ledger or folder.tables.is_dir() or folder.sums.is_file()):
         raise InputError(str(folder.path), [Problem("", "holds no run: no lock, no ledger and no tables")])
     found = VerifiedRun(folder.path)
@@ -140,23 +123,23 @@ def _check_lock(folder: RunFolder, found: VerifiedRun) -> Mapping[str, Any]:
     """The lock, held against the ledger, and the plan, held against the lock; empty if no lock can be read."""
     held: tuple[Mapping[str, Any], ...] = ()
     with suppress(LedgerError):  # a ledger that cannot be read is named where it is looked at
-        held = anchored(folder)
+        held = runs.anchored(folder)
     if not folder.lock.is_file():
         if held:
             found.differs(folder.lock, f"is gone; calls were made under it, with the plan hash {held[0]['plan_hash']}")
         return {}
     stored: Mapping[str, Any] = {}
     with found.reading(folder.lock):
-        text = read_text(folder.lock, "lock")
-        read = read_json(folder.lock, "lock")
+        text = runs.read_text(folder.lock, "lock")
+        read = runs.read_json(folder.lock, "lock")
         if not isinstance(read, dict):
             found.differs(folder.lock, "is no table of fields")
-        elif fields := edited_fields(read, held):
+        elif fields := runs.edited_fields(read, held):
             for name in fields:
                 now, then = canonical_json(read.get(name)), canonical_json(held[0].get(name))
                 what = f"its {name} was edited after the first call under it: {now:.80}, the ledger says"
                 found.differs(folder.lock, f"{what} {then:.80}")
-        elif held and text != json_text(read):
+        elif held and text != runs.json_text(read):
             found.differs(folder.lock, "is not written as assaymark writes it, though its fields are the same")
         else:
             stored = read
@@ -167,9 +150,9 @@ def _check_lock(folder: RunFolder, found: VerifiedRun) -> Mapping[str, Any]:
     else:
         what = "the ledger does not have it: no call was made under it yet, or it was"
         found.notes += (f"{found.name(folder.lock)}: {what} {_BEFORE}",)
-    name, written = found.name(folder.plan), stored.get(PLAN_BYTES)
+    name, written = found.name(folder.plan), stored.get(runs.PLAN_BYTES)
     with found.reading(folder.plan):
-        made = file_sha256(folder.plan)
+        made = runs.file_sha256(folder.plan)
         if written is None:
             found.notes += (f"{name}: the lock does not hold the sha256 of its bytes; it was {_BEFORE}",)
         elif made != written:
@@ -177,7 +160,7 @@ def _check_lock(folder: RunFolder, found: VerifiedRun) -> Mapping[str, Any]:
         else:
             found.same += (f"{name}: every byte, by the lock",)
     with found.reading(folder.amendments):
-        if made_since := read_amendments(folder, stored.get("amendments", ())):
+        if made_since := runs.read_amendments(folder, stored.get("amendments", ())):
             found.same += (f"{found.name(folder.amendments)}: {len(made_since)}, by the lock",)
     return stored
 
@@ -212,7 +195,7 @@ def _check_tables(folder: RunFolder, stored: Mapping[str, Any], found: VerifiedR
     before = len(found.differences)
     with found.reading(manifest):
         contents = store.contents
-        if read_text(manifest, "manifest") != json_text(read_json(manifest, "manifest")):
+        if runs.read_text(manifest, "manifest") != runs.json_text(runs.read_json(manifest, "manifest")):
             found.differs(manifest, "is not written as assaymark writes it, though it says the same")
         for name in contents:
             with found.reading(path := folder.tables / f"{name}.parquet"):
@@ -231,14 +214,14 @@ def _check_handed_on(folder: RunFolder, found: VerifiedRun) -> None:
     """Verdicts, certificates and datasheets against their sums."""
     before = len(found.differences)
     with found.reading(folder.sums):
-        there = handed_on(folder)
+        there = runs.handed_on(folder)
         if not folder.sums.is_file():
             if there:
                 what = f"{len(there)} files that are handed on have no digest on record"
                 found.notes += (f"{found.name(folder.sums)}: is not there; {what}; they were {_BEFORE}, or cut off",)
             return
         said: dict[str, str] = {}
-        for number, line in enumerate(read_text(folder.sums, "list of sums").splitlines(), start=1):
+        for number, line in enumerate(runs.read_text(folder.sums, "list of sums").splitlines(), start=1):
             if part := _LINE.fullmatch(line):
                 said[part[2]] = part[1]
             else:
@@ -254,7 +237,7 @@ def _check_handed_on(folder: RunFolder, found: VerifiedRun) -> None:
 def verify_certificate(path: Path) -> Verification:
     """Recompute the certificate in a file."""
     try:
-        return verify(json.loads(read_text(path, "certificate")))
+        return verify(json.loads(runs.read_text(path, "certificate")))
     except (json.JSONDecodeError, RecursionError) as exc:
         where = f"line {exc.lineno}" if isinstance(exc, json.JSONDecodeError) else ""
         raise InputError(str(path), [Problem(where, "is not JSON")]) from None

@@ -11,16 +11,8 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from assaymark import market
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.market import (
-    Manifest,
-    Snapshot,
-    open_history,
-    read_manifest,
-    snapshot_from_file,
-    synthetic_snapshot,
-    write_snapshot,
-)
 from assaymark.market.instruments import CLASSES, Listing
 from assaymark.market.open import Condition, condition, quotes
 from assaymark.notebook import Told
@@ -46,7 +38,7 @@ class Checked(Told):
 def synth(folder: Path, seed: int, progress: Progress = silent) -> str:
     """Write the embedded market of a seed into a folder, and say in one line what is there now."""
     progress("market", 0, 2)
-    snapshot = synthetic_snapshot(seed)
+    snapshot = market.synthetic_snapshot(seed)
     progress("market", 1, 2)
     line = _written(folder, snapshot)
     progress("market", 2, 2)
@@ -83,12 +75,12 @@ def pull(
             seed = given.get("seed", "0")
             if not seed.isascii() or not seed.isdigit():
                 raise InputError("option seed", [f"must be a whole number, 0 or more (got {seed!r})"])
-            local = synthetic_snapshot(int(seed))
+            local = market.synthetic_snapshot(int(seed))
         else:
             kind = given.get("class", "EQ")
             if kind not in CLASSES:
                 raise UnknownNameError("class", kind, CLASSES)
-            local = snapshot_from_file(
+            local = market.snapshot_from_file(
                 Path(given["path"]), now, licence=given.get("licence", "not stated"),
                 currency=given.get("currency", ""), asset_class=kind, symbols=symbols, start=first, end=last,
             )  # fmt: skip
@@ -108,7 +100,7 @@ def pull(
 def show(folder: Path, at: str | None = None, instrument: str | None = None) -> RenderableType:
     """What a folder holds or, with ``at``, what could be known from it at that time."""
     moment = None if at is None else parse_moment(at)
-    manifest, history = _manifest(folder), open_history(folder)
+    manifest, history = _manifest(folder), market.open_history(folder)
     if moment is None:
         return store_summary(manifest, history, instrument)
     # Without the summary of the store, which knows what came later.
@@ -118,7 +110,7 @@ def show(folder: Path, at: str | None = None, instrument: str | None = None) -> 
 def facts(folder: Path, at: str | None = None, instrument: str | None = None) -> dict[str, object]:
     """The same as `show`, for a program: what the folder is and its instruments, or with ``at`` closes and readings."""
     moment = None if at is None else parse_moment(at)
-    manifest, history = _manifest(folder), open_history(folder)
+    manifest, history = _manifest(folder), market.open_history(folder)
     listings = history.listings if moment is None else history.as_of(moment).instruments
     known = [listing.id for listing in listings]
     if instrument is not None and instrument not in known:
@@ -147,7 +139,7 @@ def _listing(one: Listing) -> dict[str, object]:
 def check(folder: Path) -> Checked:
     """Look a folder's snapshot over: digests, tables, then everything that `assaymark.market.open` names."""
     manifest = _manifest(folder)
-    found = condition(open_history(folder, cache=False))
+    found = condition(market.open_history(folder, cache=False))
     lines = []
     for kind, items in (("problem", found.problems), ("note", found.notes)):
         lines += [f"{kind}: {item}" for item in items[:LISTED]]
@@ -156,10 +148,10 @@ def check(folder: Path) -> Checked:
     return Checked(found, (*lines, f"{manifest.id}: {len(found.problems)} problems, {len(found.notes)} notes"))
 
 
-def _manifest(folder: Path) -> Manifest:
+def _manifest(folder: Path) -> market.Manifest:
     if not folder.exists():
         raise missing(folder, "folder of a market snapshot", "make one with: assaymark data synth --out FOLDER")
-    return read_manifest(folder)
+    return market.read_manifest(folder)
 
 
 def parse_moment(text: str) -> datetime:
@@ -183,9 +175,9 @@ def _day(option: str, text: str | None) -> date | None:
         raise InputError(option, [f"must be a day such as 2024-03-01 (got {text!r})"]) from None
 
 
-def _written(folder: Path, snapshot: Snapshot) -> str:
+def _written(folder: Path, snapshot: market.Snapshot) -> str:
     """Write a snapshot, and say what is in it."""
-    write_snapshot(folder, snapshot)
+    market.write_snapshot(folder, snapshot)
     nouns = {"bars": "bars", "instruments": "instruments", "macro": "macro values", "news": "news items",
              "fundamentals": "filed values"}  # fmt: skip
     parts = [f"{snapshot.tables[name].num_rows:,} {noun}" for name, noun in nouns.items()]

@@ -33,60 +33,43 @@ SHEETS: Final = "sheets.json"
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A stored random sample of cycles: who could be drawn, who was, by which seed, and when (UTC).
+    """A stored random sample of cycles: who could be drawn, who was, by which seed, and when (UTC)."""
 
-    ``frame`` has every cycle, sorted, ``strata`` the cluster of each, ``units`` the drawn ones in the order in which
-    they are graded, ``pi`` the probability with which each of the frame could be drawn, and ``twice`` the drawn ones
-    that two people grade.
-    """
-
-    frame: tuple[str, ...]
+    frame: tuple[str, ...]  # every cycle, sorted
     frame_sha256: str
-    strata: Mapping[str, str]
+    strata: Mapping[str, str]  # the cluster of each
     seed: int
-    units: tuple[str, ...]
-    pi: Mapping[str, float]
-    twice: tuple[str, ...]
+    units: tuple[str, ...]  # the drawn ones in the order in which they are graded
+    pi: Mapping[str, float]  # the probability with which each of the frame could be drawn
+    twice: tuple[str, ...]  # the drawn ones that two people grade
     at: str
 
 
 @dataclass(frozen=True, slots=True)
 class HumanGrade:
-    """What one person gave one text on one dimension; ``score`` is None where the person could not say.
-
-    ``at`` is the time (UTC) and ``seconds`` how long the text was before the person, where it was measured.
-    """
+    """What one person gave one text on one dimension at a time (UTC), and how long it took where that was measured."""
 
     trajectory: str
     cycle: str
     grader: str
     dimension: str
-    score: float | None
+    score: float | None  # None: could not say
     at: str
     seconds: float | None = None
     comment: str = ""
 
 
 LABELS: Final = Table(
-    "labels",
-    HumanGrade,
-    columns("trajectory cycle grader dimension score:float at seconds:float comment"),
-    sort=lambda row, _: (row.trajectory, row.grader, row.dimension),
-    flat=True,
-)
+    "labels", HumanGrade, columns("trajectory cycle grader dimension score:float at seconds:float comment"),
+    sort=lambda row, _: (row.trajectory, row.grader, row.dimension), flat=True,
+)  # fmt: skip
 """Grades of people outside the panel, who anchor its claims. Those of people in the panel lie in ``human``."""
 
 
 def draw_sample(
     cycles: Mapping[str, str], number: int, *, seed: int, twice: float = 0.2, agents_a_cycle: int, at: str
 ) -> Draw:
-    """Draw ``number`` of ``cycles`` (cycle: cluster) at random within clusters, each with the same probability.
-
-    Each cluster gives its share of ``number``; which clusters give one more is drawn too, so that every cycle has the
-    probability number / cycles. Orders come from sha256 of the seed, so that any program can draw it again. ``twice``
-    is the share of the drawn cycles that two people grade, never fewer than give `FEWEST_DOUBLE` records.
-    `InputError`: more than there are, none, or ``twice`` is no share.
-    """
+    """Draw ``number`` of ``cycles`` (cycle: cluster) at random within clusters, each with the same probability."""
     problems = []
     if not 1 <= number <= len(cycles):
         problems.append(Problem("--sample", f"must be 1 to {len(cycles)}, the cycles that there are (got {number})"))
@@ -96,10 +79,9 @@ def draw_sample(
         problems.append(Problem("agents", f"a cycle needs at least one agent to grade (got {agents_a_cycle})"))
     if problems:
         raise InputError("draw", problems)
-    frame = tuple(sorted(cycles))
+    frame, double = tuple(sorted(cycles)), 0
     units = _drawn(frame, cycles, number, seed)
-    double = 0
-    if twice:
+    if twice:  # never fewer than give enough records
         double = min(number, max(math.ceil(twice * number - 1e-9), math.ceil(FEWEST_DOUBLE / agents_a_cycle)))
     return Draw(
         frame, sha256_text(canonical_json(frame)), {name: cycles[name] for name in frame},
@@ -109,7 +91,7 @@ def draw_sample(
 
 
 def _drawn(frame: Sequence[str], strata: Mapping[str, str], number: int, seed: int) -> tuple[str, ...]:
-    """The drawn cycles, in an order that says nothing about them."""
+    """The drawn cycles, in an order that says nothing about them; any program can draw them again by sha256."""
 
     def place(kind: str, name: str) -> int:
         return int.from_bytes(hashlib.sha256(canonical_json([seed, kind, name]).encode()).digest())
@@ -136,26 +118,19 @@ def recompute(draw: Draw) -> tuple[str, ...]:
 
 
 def store_draw(folder: RunFolder, draw: Draw) -> Draw:
-    """Store a draw before anything is graded; returns the one that is stored, with the time of the first storing.
-
-    The ledger of a run keeps it, and of a table, which has none, ``draw.json`` in its folder. `PlanError`: another
-    draw is stored and grades were given.
-    """
+    """Store a draw before anything is graded, in the ledger or, of a table, a file; returns the one that is stored."""
     if not folder.path.is_dir():
         raise missing(folder.path, "run folder")
-    held = stored_draw(folder)
-    if held is not None and replace(held, at=draw.at) == draw:
-        return held
-    if held is not None and (given := len(stored_grades(folder))):
-        raise PlanError(
-            f"{folder.path}: {len(held.units)} cycles were drawn {held.at} and {given} grades given; a second draw "
-            "would choose among labels. Grade what was drawn, or start a new run folder"
-        )
-    if held is not None and begun(folder):
-        raise PlanError(
-            f"{folder.path}: {len(held.units)} cycles were drawn {held.at} and dealt out to graders, whose work a "
-            f"second draw would lose. Grade what was drawn, or delete {folder.labels} if nobody began"
-        )
+    if (held := stored_draw(folder)) is not None:
+        if replace(held, at=draw.at) == draw:
+            return held
+        drawn = f"{folder.path}: {len(held.units)} cycles were drawn {held.at} and"
+        if given := len(stored_grades(folder)):
+            raise PlanError(f"{drawn} {given} grades given; a second draw would choose among labels. "
+                            "Grade what was drawn, or start a new run folder")  # fmt: skip
+        if begun(folder):
+            raise PlanError(f"{drawn} dealt out to graders, whose work a second draw would lose. "
+                            f"Grade what was drawn, or delete {folder.labels} if nobody began")  # fmt: skip
     text = canonical_json(draw)
     if folder.has_ledger:
         with engine.Ledger.open(folder.ledger, create=False) as ledger:
@@ -203,10 +178,7 @@ def stored_draw(folder: RunFolder) -> Draw | None:
 
 
 def store_grades(folder: RunFolder, grades: Sequence[HumanGrade]) -> int:
-    """Add grades to those that are stored; the same again changes nothing. Returns how many there are now.
-
-    The last grade of a grader on a dimension of a trajectory counts. `InputError`: a time cannot be read.
-    """
+    """Add grades to those that are stored, of which the last of a grader counts; returns how many there are now."""
     if wrong := [grade for grade in grades if moment(grade.at) is None]:
         what = "must be a time with its zone, such as 2025-03-01T12:00Z"
         problems = (Problem(f"{one.trajectory} by {one.grader}", f"{what} (got {one.at!r})") for one in wrong)
@@ -214,8 +186,7 @@ def store_grades(folder: RunFolder, grades: Sequence[HumanGrade]) -> int:
     kept: dict[tuple[str, str, str], HumanGrade] = {}
     for one in sorted((*stored_grades(folder), *grades), key=lambda one: moment(one.at) or datetime.max):
         kept[one.trajectory, one.grader, one.dimension] = one
-    made = LABELS.to_arrow(kept.values())
-    Store(folder).write_arrow(LABELS, made, {"draw": content_id(stored_draw(folder))})
+    Store(folder).write(LABELS, kept.values(), {"draw": content_id(stored_draw(folder))})
     return len(kept)
 
 
@@ -245,21 +216,17 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class Sheets:
-    """Who grades what of a draw. Ids are random, so that only this file leads from them to texts (cycle, trajectory).
-
-    ``run`` names the draw in files, ``key`` orders the texts of each grader, ``salt`` goes into hashes; ``handed`` says
-    whether files were written.
-    """
+    """Who grades what of a draw; ids are random, and only this file leads from them to texts (cycle, trajectory)."""
 
     draw: str
-    run: str
-    key: str
-    salt: str
+    run: str  # names the draw in files
+    key: str  # orders the texts of each grader
+    salt: str  # goes into hashes
     graders: tuple[str, ...]
     cycles: Mapping[str, tuple[str, ...]]
     ids: Mapping[str, tuple[str, str]]
     gold: Mapping[str, Gold] = field(default_factory=dict)
-    handed: bool = False
+    handed: bool = False  # whether files were written
 
 
 def stored_sheets(folder: RunFolder) -> Sheets | None:
@@ -310,10 +277,7 @@ def take_over(folder: RunFolder) -> int:
 
 
 def labels_of(folder: RunFolder, records: Mapping[str, tuple[str, str]], clusters: Mapping[str, str]) -> Labels | None:
-    """The grades of a run with their design, for the measurements; None where nobody graded.
-
-    ``records`` are the (cycle, agent) of each trajectory that counts, ``clusters`` the cluster of each cycle.
-    """
+    """The grades of a run, of records (cycle, agent) in clusters, with their design; None where nobody graded."""
     grades, draw = stored_grades(folder), stored_draw(folder)
     if not grades:
         return None
@@ -383,7 +347,11 @@ def people_of_scores(read: ScoresRead, folder: RunFolder | None, source: str) ->
     found = {key: {who: dict(one) for who, one in given.items()} for key, given in stored.items()}
     for trajectory, given in read.people.items():
         for (column, criterion), score in given.items():
-            grader, dimension = _grader(column, read.dimensions)
+            # ``human_ab`` graded the whole, ``human_ab_risk`` or ``human_risk`` a criterion.
+            grader, dimension = column[len(HUMAN) :] if column.lower().startswith(HUMAN) else column, AGGREGATE
+            if (one := next((one for one in read.dimensions if f"_{grader}".endswith(f"_{one}")), None)) is not None:
+                grader = "people" if grader == one else grader.removesuffix(f"_{one}")
+                dimension = one if len(read.dimensions) > 1 else AGGREGATE
             if trajectory in records:
                 each = found.setdefault(records[trajectory], {}).setdefault(grader, {})
                 each[criterion or dimension] = score
@@ -398,17 +366,6 @@ def people_of_scores(read: ScoresRead, folder: RunFolder | None, source: str) ->
         why = refusal(drawn, [written], clusters)
     why = why if held is None else held.refused or why
     return Labels(found, drawn.pi, frozenset(drawn.units), why, f"drawn {drawn.at} with seed {drawn.seed}")
-
-
-def _grader(column: str, dimensions: Sequence[str]) -> tuple[str, str]:
-    """Who graded in a column and what: ``human_ab`` the whole, ``human_ab_risk`` or ``human_risk`` a criterion."""
-    name = column[len(HUMAN) :] if column.lower().startswith(HUMAN) else column
-    for dimension in dimensions:
-        if name == dimension:
-            return "people", dimension if len(dimensions) > 1 else AGGREGATE
-        if name.endswith(f"_{dimension}"):
-            return name.removesuffix(f"_{dimension}"), dimension if len(dimensions) > 1 else AGGREGATE
-    return name, AGGREGATE
 
 
 def people_basis(folder: RunFolder) -> str | None:

@@ -20,9 +20,9 @@ from assaymark.protocol import parse_study
 from assaymark.records import AGGREGATE, Context, Decision, Outcome, sha256_text
 from assaymark.workflow.human_labels import HumanGrade, store_grades, stored_draw
 from assaymark.workflow.labelling import frame_of
-from assaymark.workflow.lock import FORMAT as STUDY_LOCK
+from assaymark.workflow.lock import STUDY
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_lock, read_text, require_version_2
+from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_lock, read_text
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
 from assaymark.workflow.tracks.season_facts import season_material
 from assaymark.workflow.tracks.season_lock import is_season, stored_season
@@ -43,7 +43,7 @@ def import_records(
     imported = chosen.read(data, keep_going=keep_going, progress=progress)
     if not imported.decisions:
         raise InputError(str(path), [Problem("", "no decision could be imported"), *imported.report.problems])
-    require_version_2(folder)
+    read_lock(folder)
     with new_folder(folder.path):
         with Ledger.open(folder.ledger) as ledger:
             for name, raw in data.items():
@@ -52,13 +52,10 @@ def import_records(
     return imported.report
 
 
-def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int:
-    """Read what people graded into a run folder, beside the records that they graded; returns the number of grades.
-
-    Where a sample was drawn, grades with a time are those of people outside the panel, who anchor its claims.
-    """
+def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
+    """Read what people graded into a run folder, beside the records that they graded; returns the number of grades."""
     folder.require()
-    require_version_2(folder)
+    read_lock(folder)
     store = Store(folder)
     data, season = _bytes(path), is_season(folder)
     beside = data.startswith(b"PAR1") or b"time" in data.split(b"\n", 1)[0]
@@ -90,7 +87,7 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
         )  # fmt: skip
     else:
         records, graders = {row["record_id"] for row in store.columns(DECISIONS, "record_id")}, None
-        if folder.lock.is_file() and read_lock(folder).get("format") == STUDY_LOCK:
+        if STUDY.holds(folder):
             study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
             graders = [judge.name for judge in study.judges if judge.human]
         wanted = find_rubric(rubric)
@@ -111,10 +108,7 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
 
 
 def import_named_grades(folder: RunFolder, named: str | None, *, anchor: bool = False) -> None:
-    """Read the file of grades that a plan names, if it is there: in the run folder, or as it is named.
-
-    ``anchor``: only grades of people outside the panel, which need a draw before them.
-    """
+    """Read the file of grades that a plan names, if it is there: in the run folder, or as it is named."""
     places = [] if named is None or (anchor and stored_draw(folder) is None) else [folder.path / named, Path(named)]
     if (path := next((place for place in places if place.is_file()), None)) is not None:
         import_grades(folder, path)
@@ -126,10 +120,9 @@ def store_records(
     """Write the three tables of imported records; the same records again change nothing."""
     store = Store(folder)
     made: dict[Table[Any], pa.Table] = {
-        CONTEXTS: CONTEXTS.to_arrow(contexts.values()),
-        DECISIONS: DECISIONS.to_arrow(map(flagged, decisions)),
+        CONTEXTS: CONTEXTS.to_arrow(contexts.values()), DECISIONS: DECISIONS.to_arrow(map(flagged, decisions)),
         OUTCOMES: OUTCOMES.to_arrow(outcomes),
-    }
+    }  # fmt: skip
     basis = {"records": sha256_text("\n".join(content_digest(arrow) for arrow in made.values()))}
     if all(store.done(table, basis) for table in made):
         return

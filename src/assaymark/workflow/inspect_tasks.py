@@ -1,40 +1,41 @@
-"""Tasks for Inspect AI: `inspect eval assaymark/judge` and `inspect eval assaymark/pairs`, found by an entry point.
+"""Inspect AI: judges as its tasks, and a judged run as logs that its viewer opens.
 
-Whoever runs them chooses the model on Inspect's command line. The prompts are the ones of a study, and the replies are
-read by the same strict parsers. Such an eval is no run: nothing of it enters a ledger, and no claim follows from it.
+`inspect eval assaymark/judge` and `inspect eval assaymark/pairs` are found by an entry point. Whoever runs them chooses
+the model on Inspect's command line. The prompts are the ones of a study, and the replies are read by the same strict
+parsers. Such an eval is no run: nothing of it enters a ledger, and no claim follows from it.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
-from assaymark.engine import CallSpec, Finish, Reply
+from assaymark import __version__
+from assaymark.engine import CallSpec, Finish, Ledger, Message, Reply
 from assaymark.engine.providers.inspect import response_schema
-from assaymark.errors import InputError, Problem
-from assaymark.judging import Invalid, PlannedCall, find_rubric, judgment
-from assaymark.judging.pairs import (
-    TIE_ALLOWED,
-    PlannedPairCall,
-    build_stimuli,
-    check,
-    finance_tasks,
-    parse_pair_reply,
-    plan_pair_calls,
-)
+from assaymark.errors import AssayError, InputError, LedgerError, PlanError, Problem
+from assaymark.judging import Invalid, PlannedCall, Rubric, find_rubric, judgment, load_rubric, second_call
+from assaymark.judging import pairs as stimuli
+from assaymark.judging.pairs import TIE_ALLOWED, PlannedPairCall
 from assaymark.protocol import JudgeSpec
-from assaymark.workflow.export import chat_messages, item_names, require_inspect
-from assaymark.workflow.lock import open_locked
-from assaymark.workflow.progress import silent
-from assaymark.workflow.run_folder import RunFolder
+from assaymark.records import Judgment, sha256_text
+from assaymark.workflow.lock import Locked, open_locked
+from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.run_folder import RunFolder, is_version_1
 from assaymark.workflow.study_calls import JudgingSession
+from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE, Table, in_place
+from assaymark.workflow.tracks.datasheet import datasheet_name
+from assaymark.workflow.version_1 import open_version_1
 
 Value = dict[str, float]
 _ASKED: Final = JudgeSpec(name="asked", model="inspect/asked", family="asked")
-_STOPS: Final[dict[str, Finish]] = {"max_tokens": "length", "model_length": "length", "content_filter": "refusal"}
+_ENDS: Final[dict[str, Finish]] = {"max_tokens": "length", "model_length": "length", "content_filter": "refusal"}
 
 
 def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
@@ -50,20 +51,16 @@ def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
     about = {"plan_hash": locked.plan_hash, "rubric": wanted.version}
     ordered = sorted(samples, key=lambda sample: str(sample.id))
     return _task(
-        "decisions",
-        ordered,
-        planned,
-        _scorers()["graded"]((not rubric and locked.study.rubric.text) or rubric or wanted.version),
-        trials,
-        about,
-    )
+        "decisions", ordered, planned,
+        _scorers()["graded"]((not rubric and locked.study.rubric.text) or rubric or wanted.version), trials, about,
+    )  # fmt: skip
 
 
 def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
     """The pairs of a judge datasheet on the finance tasks, each in both orders."""
-    stimuli = build_stimuli(finance_tasks(), seed)
-    check(stimuli)
-    planned = plan_pair_calls(stimuli, _ASKED, [prompt])
+    made = stimuli.build_stimuli(stimuli.finance_tasks(), seed)
+    stimuli.check(made)
+    planned = stimuli.plan_pair_calls(made, _ASKED, [prompt])
     # What is known of a pair in one order: for the scorer and for readers of the log, never for the model.
     samples: list[Any] = []
     for one in planned:
@@ -80,19 +77,19 @@ def graded_value(text: str, stop: str, rubric: str) -> tuple[Value, str | None]:
     wanted = find_rubric(rubric)
     call = CallSpec(model=_ASKED.model, messages=(), template="")
     planned = PlannedCall(call, trajectory="", judge=_ASKED.name, family=_ASKED.family, trial=1)
-    found = judgment(planned, Reply(text=text, model="", finish=_STOPS.get(stop, "stop")), wanted)
+    found = judgment(planned, Reply(text=text, model="", finish=_ENDS.get(stop, "stop")), wanted)
     scores = found.scores or dict.fromkeys(wanted.names, math.nan)
     return {"usable": float(found.status == "ok"), **scores}, found.reason
 
 
 def preferred_value(text: str, stop: str, better: str) -> tuple[Value, str | None]:
     """A judge's reply to a pair as the values of a score, and why it carries none; NaN where that is no question."""
-    finish = _STOPS.get(stop)
-    found = Invalid(f"the reply ended by {finish}") if finish else parse_pair_reply(text)
+    finish = _ENDS.get(stop)
+    found = Invalid(f"the reply ended by {finish}") if finish else stimuli.parse_pair_reply(text)
     if isinstance(found, Invalid):
         return {"usable": 0.0, "first": math.nan, "right": math.nan}, found.reason
-    first = {"1": 1.0, "2": 0.0}.get(found.verdict, math.nan)
-    right = float(found.verdict == better) if better else math.nan
+    first = {"1": 1.0, "2": 0.0}.get(found.value, math.nan)
+    right = float(found.value == better) if better else math.nan
     return {"usable": 1.0, "first": first, "right": right}, None
 
 
@@ -164,6 +161,166 @@ def register() -> None:
     for make in (judge, pairs):
         task(make)
     _scorers()
+
+
+# --- Logs of a run ----------------------------------------------------------------------------------------------------
+
+TASK: Final = "assaymark/judge"
+"""What the exported logs name as their task."""
+
+_STOPS: Final[Mapping[Finish, str]] = {
+    "stop": "stop", "length": "max_tokens", "refusal": "content_filter", "failed": "unknown",
+}  # fmt: skip
+_REASONS: Final = {"invalid": "invalid_response_format", "refused": "refusal"}
+_NOT_SHOWN: Final = (
+    "Agents and record ids are left out, as they were for the judge. Which agents may be ordered is a matter of "
+    "verdicts; see the report of the run. call_key leads to the record in tables/judgments.parquet."
+)
+
+
+def require_inspect(name: str = "inspect_ai") -> ModuleType:
+    """A module of Inspect AI, imported now."""
+    with suppress(ImportError):
+        return importlib.import_module(name)
+    raise AssayError("this needs the package inspect-ai: pip install 'assaymark[inspect]'")
+
+
+def export_inspect(folder: RunFolder, out: Path, progress: Progress = silent) -> list[dict[str, Any]]:
+    """Write what the judges of a run were asked and answered, one ``.eval`` log for each judge."""
+    require_inspect()
+    locked = open_version_1(folder) if is_version_1(folder) else open_locked(folder)
+    desk = JudgingSession(folder, locked, {}, progress)
+    study, store, names = locked.study, desk.store, item_names(desk.shown)
+    clusters = {decision.record_id: decision.cluster for decision in desk.decisions}
+    probe, anchor = study.stability.probe, study.anchor_probe
+    kinds: list[tuple[str, Table[Judgment], Sequence[JudgeSpec], Rubric]] = [
+        ("panel", JUDGMENTS, study.model_judges, locked.rubric)
+    ]
+    if probe is not None and store.digest(PROBE) is not None:
+        kinds.append(("outside", PROBE, [probe], locked.rubric))
+    if anchor is not None and store.digest(ANCHOR) is not None:
+        again = [one for one in study.judges if one.name == anchor.judge]
+        kinds.append(("anchor", ANCHOR, again, load_rubric(anchor.rubric)))
+    made = []
+    for kind, table, judges, rubric in kinds:
+        held = {(one.judge, one.trajectory, one.trial): one for one in store.read(table)}
+        for judge in judges:
+            planned = desk.plan(rubric, [judge])
+            pairs = [(one, held.get((judge.name, one.trajectory, one.trial))) for one in planned]
+            known = [
+                (replace(one, call=second_call(one.call)) if found.first_key else one, found)
+                for one, found in pairs
+                if found is not None
+            ]
+            if any(one.call.key != found.call_key for one, found in known):
+                raise PlanError(f"{folder.path}: the judgments of {judge.name} were not made under this plan")
+            keys = [one.call.key for one, _ in known]
+            with Ledger.open(folder.ledger, create=False) as ledger:
+                replies = dict(ledger.replies(keys))
+            if lost := len(set(keys) - replies.keys()):
+                raise LedgerError(f"{lost} replies of judged calls cannot be found in {folder.ledger}; it is damaged")
+            if known:
+                path = out / f"{kind}-{datasheet_name(judge.name)}.eval"
+                samples = [
+                    _answer(kind, rubric, names, clusters, one, replies[one.call.key], found) for one, found in known
+                ]
+                ids = sorted({names[one.trajectory] for one, _ in known})
+                scored = sum(found.status == "ok" for _, found in known)
+                log = _log(locked, kind, judge, rubric, ids, samples, scored)
+                with in_place(path) as part:
+                    require_inspect("inspect_ai.log").write_eval_log(log, str(part), format="eval")
+                made.append({"path": str(path), "judge": judge.name, "samples": len(known), "scored": scored})
+    return made
+
+
+def item_names(shown: Mapping[str, Message]) -> dict[str, str]:
+    """A name for what is judged that tells nothing of who decided: its place by the digest of the blinded prompt."""
+    order = sorted(shown, key=lambda name: (sha256_text(shown[name].canonical), name))
+    return {name: f"item-{place:04d}" for place, name in enumerate(order, start=1)}
+
+
+def chat_messages(call: CallSpec) -> list[Any]:
+    """The messages of a call as Inspect's, with ids of their content, so that equal logs are equal."""
+    model = require_inspect("inspect_ai.model")
+    kinds = {"system": model.ChatMessageSystem, "user": model.ChatMessageUser}
+    return [
+        kinds[message.role](id=sha256_text(message.canonical)[:22], content=_plain(message.text), source="input")
+        for message in call.messages
+    ]
+
+
+def _log(
+    locked: Locked, kind: str, judge: JudgeSpec, rubric: Rubric, ids: Sequence[str], samples: Sequence[Any],
+    scored: int,
+) -> Any:  # fmt: skip
+    """One judge's answers as an ``EvalLog``: what was asked of whom, under which plan, and how many have scores."""
+    log, model = require_inspect("inspect_ai.log"), require_inspect("inspect_ai.model")
+    plan, study, when = locked.plan_hash, locked.study.name, locked.locked_at
+    counts = {"scored_samples": scored, "unscored_samples": len(samples) - scored}
+    settings = {"temperature": judge.temperature, "seed": judge.seed, "reasoning_effort": judge.effort}
+    about = {"plan_hash": plan, "kind": kind, "judge": judge.name, "family": judge.family}
+    spec = log.EvalSpec(
+        eval_id=sha256_text(f"{plan} {kind} {judge.name}")[:22], run_id=plan[:22],
+        task_id=sha256_text(f"{plan} {kind}")[:22], created=when, task=TASK,
+        task_display_name=f"{judge.name} ({kind})",
+        dataset=log.EvalDataset(name=study, samples=len(ids), sample_ids=ids, shuffled=False),
+        model=judge.model, model_args=dict(judge.args), model_generate_config=model.GenerateConfig(**settings),
+        config=log.EvalConfig(epochs=judge.trials), packages={"assaymark": __version__},
+        metadata={**about, "rubric": rubric.version, "not_shown": _NOT_SHOWN},
+    )  # fmt: skip
+    scores = [log.EvalScore(name=name, scorer=name, **counts) for name in rubric.names]
+    return log.EvalLog(
+        status="success", eval=spec, samples=samples,
+        results=log.EvalResults(total_samples=len(samples), completed_samples=len(samples), scores=scores),
+        # The one time on record; without any, the viewer shows a duration that is no number.
+        stats=log.EvalStats(started_at=when, completed_at=when),
+    )  # fmt: skip
+
+
+def _answer(
+    kind: str, rubric: Rubric, names: Mapping[str, str], clusters: Mapping[str, str], planned: PlannedCall,
+    reply: Reply, given: Judgment,
+) -> Any:  # fmt: skip
+    """One answer: the prompt as it was shown, the reply as it came, and the scores that it was taken for."""
+    log, model, messages = (
+        require_inspect("inspect_ai.log"), require_inspect("inspect_ai.model"), chat_messages(planned.call),
+    )  # fmt: skip
+    said = model.ChatMessageAssistant(
+        id=planned.call.key[:22], content=_plain(reply.text), source="generate", model=reply.model
+    )
+    usage = None
+    if reply.input_tokens is not None and reply.output_tokens is not None:
+        usage = model.ModelUsage(
+            input_tokens=reply.input_tokens - (reply.cached_tokens or 0),  # without those read from a cache
+            output_tokens=reply.output_tokens, total_tokens=reply.input_tokens + reply.output_tokens,
+            input_tokens_cache_read=reply.cached_tokens, reasoning_tokens=reply.reasoning_tokens,
+        )  # fmt: skip
+    choice = model.ChatCompletionChoice(message=said, stop_reason=_STOPS[reply.finish])
+    output = model.ModelOutput(model=reply.model, choices=[choice], usage=usage, time=reply.seconds)
+    score = require_inspect("inspect_ai.scorer").Score
+    if given.status == "ok":
+        scores = {name: score(value=given.scores[name]) for name in rubric.names}
+    else:  # Inspect's mark for an answer that gave none, with the reason
+        lost = {"reason": _REASONS[given.status], "explanation": given.reason}
+        scores = {name: score.unscored(**lost) for name in rubric.names}
+    return log.EvalSample(
+        id=names[planned.trajectory], epoch=planned.trial,
+        uuid=sha256_text(f"{kind} {planned.judge} {planned.trajectory} {planned.trial}")[:22],
+        input=messages, target="", messages=[*messages, output.message], output=output, scores=scores,
+        model_usage={planned.call.model: output.usage} if output.usage else {}, total_time=reply.seconds,
+        metadata={
+            "cluster": clusters[planned.trajectory],
+            "status": given.status,
+            "call_key": given.call_key,
+            "lookahead_check": given.lookahead_check,
+            "evidence": [_plain(quote) for quote in given.evidence],
+        },
+    )  # fmt: skip
+
+
+def _plain(text: str) -> str:
+    """A text that UTF-8 can carry: half a surrogate pair becomes its escape."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 if importlib.util.find_spec("inspect_ai") is not None:

@@ -29,27 +29,12 @@ from assaymark.records import Rows as Records
 from assaymark.report.label import LabelCycle, LabelSheet, LabelText, Question, Section
 from assaymark.report.text import moment as when
 from assaymark.rows import Rows, read
+from assaymark.workflow import human_labels
 from assaymark.workflow.check import read_again, table_frame
-from assaymark.workflow.human_labels import (
-    SHEETS,
-    Draw,
-    Frame,
-    Gold,
-    Sheets,
-    draw_sample,
-    given_labels,
-    label_log,
-    moment,
-    records_of,
-    refuse_other_cycles,
-    store_draw,
-    stored_draw,
-    stored_sheets,
-    take_over,
-)
+from assaymark.workflow.human_labels import Draw, Frame, Sheets
 from assaymark.workflow.lock import STUDY, open_locked
 from assaymark.workflow.run_folder import RunFolder, missing, write_json
-from assaymark.workflow.study_calls import honest_table
+from assaymark.workflow.study_calls import Scores
 from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, Store
 from assaymark.workflow.track import select
 from assaymark.workflow.tracks.season_lock import SEASON
@@ -71,33 +56,15 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]+)?", re.ASCII)
 # --- who grades which texts -------------------------------------------------------------------------------------------
 
 
-def deal(draw: Draw, graders: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The cycles of each grader: one grader a cycle, two for those that are graded twice, as even as can be.
-
-    >>> draw = Draw(("p", "q", "r"), "", {}, 1, ("r", "p", "q"), {}, ("p",), "")
-    >>> deal(draw, ["ab", "cd"])
-    {'ab': ('r', 'p'), 'cd': ('p', 'q')}
-    """
-    found: dict[str, list[str]] = {grader: [] for grader in graders}
-    for cycle in draw.units:
-        wanted = min(2 if cycle in draw.twice else 1, len(graders))
-        for one in sorted(graders, key=lambda grader: len(found[grader]))[:wanted]:
-            found[one].append(cycle)
-    return {one: tuple(cycles) for one, cycles in found.items()}
-
-
 @dataclass(slots=True)
 class Labelling:
-    """The labelling of one run: its draw, the sheets, and the labels as they are given, each on disk at once.
-
-    ``late`` grades had been left by a server that was killed, and were stored when this was opened.
-    """
+    """The labelling of one run: its draw, the sheets, and the labels as they are given, each on disk at once."""
 
     folder: RunFolder
     texts: Texts
     draw: Draw
     sheets: Sheets
-    late: int = 0
+    late: int = 0  # grades that a server which was killed had left
     _shown: dict[str, Shown] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -138,11 +105,11 @@ class Labelling:
 
     def labels(self, grader: str) -> dict[str, dict[str, JSON]]:
         """The labels that one person gave, by id, as they are now."""
-        return given_labels(self.folder, self.sheets, grader)
+        return human_labels.given_labels(self.folder, self.sheets, grader)
 
     def add(self, grader: str, *labels: Mapping[str, JSON]) -> None:
         """Write labels down, each with its ``id``; they are on the disk when this returns."""
-        path = label_log(self.folder, grader)
+        path = human_labels.label_log(self.folder, grader)
         path.parent.mkdir(parents=True, exist_ok=True)
         with self._lock, path.open("ab") as handle:
             # A line that was cut off must not take the next one with it.
@@ -172,7 +139,7 @@ class Labelling:
     def hand_out(self) -> None:
         """Note that files go to the graders: from now on nothing about the sheets changes."""
         self.sheets = replace(self.sheets, handed=True)
-        write_json(self.folder.labels / SHEETS, self.sheets)
+        write_json(self.folder.labels / human_labels.SHEETS, self.sheets)
 
     def progress(self) -> dict[str, JSON]:
         """How far each person is, as numbers."""
@@ -181,14 +148,13 @@ class Labelling:
             labels, mine, every = self.labels(one), self.ids_of(one), set(self.dimensions)
             graded = sum(every <= labels[name]["scores"].keys() for name in mine if name in labels)
             graders[one] = {"texts": len(mine), "graded": graded, "missing": len(mine) - graded}
-            known = [
-                (_hashed(self.sheets.salt, name, dimension, labels.get(name, {"scores": {}})["scores"].get(dimension)),
-                 answer)
-                for name, text in self.sheets.gold.items() for dimension, answer in text.answers.items()
-            ]  # fmt: skip
             if self.sheets.gold:
-                right = sum(given == answer for given, answer in known)
-                graders[one] |= {"gold_right": right, "gold": len(known)}
+                given = {name: labels.get(name, {"scores": {}})["scores"] for name in self.sheets.gold}
+                right = [
+                    answer == _hashed(self.sheets.salt, name, dimension, given[name].get(dimension))
+                    for name, text in self.sheets.gold.items() for dimension, answer in text.answers.items()
+                ]  # fmt: skip
+                graders[one] |= {"gold_right": sum(right), "gold": len(right)}
         once = () if len(self.sheets.graders) > 1 else self.draw.twice
         return {"cycles": len(self.draw.units), "of": len(self.draw.frame), "twice": len(self.draw.twice),
                 "drawn": self.draw.at, "seed": self.draw.seed, "graders": graders,
@@ -204,15 +170,14 @@ def open_labelling(
     folder: RunFolder, number: int | None = None, graders: Sequence[str] | None = None, gold: Path | None = None,
     seed: int | None = None, *, now: datetime,
 ) -> Labelling:  # fmt: skip
-    """The labelling of a run: its stored draw, or a new one, dealt out to the graders.
-
-    The draw stays where neither ``number`` nor ``seed`` asks for another one. `PlanError`: graders or known answers
-    change after labels were given or files were written; a second draw after grades; the stored draw is of other
-    cycles. `InputError`: a name of a grader, everything that is wrong with the known answers, or a table without texts.
-    """
-    texts, draw = open_texts(folder), stored_draw(folder)
-    sheets, late = stored_sheets(folder), take_over(folder)  # what a kill kept from being taken over
-    refuse_other_cycles(folder, texts.frame.clusters)
+    """The labelling of a run: its stored draw, or a new one, dealt out to the graders."""
+    if SEASON.holds(folder):
+        what = f"holds a season, whose periods are graded elsewhere; first run: assaymark draw {folder.path}"
+        then = f"then: assaymark import human FILE --out {folder.path}"
+        raise InputError(str(folder.path), [Problem("", f"{what}, {then}")])
+    texts, draw = (_of_table if folder.check.is_file() else _of_records)(folder), human_labels.stored_draw(folder)
+    sheets, late = human_labels.stored_sheets(folder), human_labels.take_over(folder)  # late: left by a kill
+    human_labels.refuse_other_cycles(folder, texts.frame.clusters)
     if draw is not None and dict(draw.strata) != dict(texts.frame.clusters):
         draw = sheets = None
     asked = draw is not None and (number not in (None, len(draw.units)) or seed not in (None, draw.seed))
@@ -225,13 +190,13 @@ def open_labelling(
         sheets = None
     if sheets is None or graders is not None or gold is not None:
         sheets = _sheets(folder, texts, draw, sheets, graders, gold)
-        write_json(folder.labels / SHEETS, sheets)
+        write_json(folder.labels / human_labels.SHEETS, sheets)
     return Labelling(folder, texts, draw, sheets, late)
 
 
 def _sheets(
-    folder: RunFolder, texts: Texts, draw: Draw, held: Sheets | None, graders: Sequence[str] | None, gold: Path | None
-) -> Sheets:
+    folder: RunFolder, texts: Texts, draw: Draw, held: Sheets | None, graders: Sequence[str] | None, gold: Path | None,
+) -> Sheets:  # fmt: skip
     """New sheets of a draw, or those that are held if they say the same."""
     names = tuple(graders or (held.graders if held else ("1",)))
     wrong = [name for name in names if not _GRADER.fullmatch(name)]
@@ -249,26 +214,28 @@ def _sheets(
             )
         if begun:
             return held
-    salt = secrets.token_hex(8)
-    members = texts.members()
+    # One grader a cycle, two for those that are graded twice, as even as can be.
+    dealt: dict[str, list[str]] = {grader: [] for grader in names}
+    for cycle in draw.units:
+        for one in sorted(names, key=lambda grader: len(dealt[grader]))[: 2 if cycle in draw.twice else 1]:
+            dealt[one].append(cycle)
+    salt, members = secrets.token_hex(8), texts.members()
     ids = [(cycle, trajectory) for cycle in draw.units for trajectory in members[cycle]]
     return Sheets(
         draw=content_id(draw), run=secrets.token_hex(6), key=secrets.token_hex(16), salt=salt, graders=names,
-        cycles=deal(draw, names), ids=dict(sorted((secrets.token_hex(6), one) for one in ids)),
+        cycles={one: tuple(cycles) for one, cycles in dealt.items()},
+        ids=dict(sorted((secrets.token_hex(6), one) for one in ids)),
         gold=_gold(gold, texts, salt) if gold else held.gold if held else {},
     )  # fmt: skip
 
 
-def _gold(path: Path, texts: Texts, salt: str) -> dict[str, Gold]:
+def _gold(path: Path, texts: Texts, salt: str) -> dict[str, human_labels.Gold]:
     """Texts with known answers from a table: ``text``, ``material`` if there is one, a column for each dimension."""
     if not path.exists():
         raise missing(path, "table of known answers")
     rows, (low, high) = read(path), texts.scale
     header = rows.table.column_names
-    columns = {
-        question.name if question.name in header else question.title.lower(): question.name
-        for question in texts.questions
-    }
+    columns = {one.name if one.name in header else one.title.lower(): one.name for one in texts.questions}
     problems = [
         Problem("header", f"column {one!r} is no dimension ({', '.join(columns)}), and not text or material")
         for one in header if one not in ("text", "material", *columns)
@@ -287,7 +254,7 @@ def _gold(path: Path, texts: Texts, salt: str) -> dict[str, Gold]:
         if len(problems) == before and not (answers and row.get("text")):
             problems.append(Problem(rows.where(k), "needs a text and at least one known grade"))
         text, material = (anonymise(str(row.get(one) or ""), texts.names).text for one in ("text", "material"))
-        found[name] = Gold(text, material, answers)
+        found[name] = human_labels.Gold(text, material, answers)
     if problems:
         raise InputError(str(path), problems)
     return found
@@ -302,12 +269,9 @@ def _off_scale(scale: tuple[int, int], said: str) -> str:
 
 
 def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
-    """Take files of labels over; returns how many grades are new. The same file again changes nothing.
-
-    `InputError`: everything that is wrong with any of the files, at once; nothing is taken over then.
-    """
+    """Take files of labels over; returns how many grades are new. The same file again changes nothing."""
     problems: list[Problem] = []
-    sheets, first = labelling.sheets, moment(labelling.draw.at)
+    sheets, first = labelling.sheets, human_labels.moment(labelling.draw.at)
     given = {one: labelling.labels(one) for one in sheets.graders}
     mine = {one: {*labelling.ids_of(one), *sheets.gold} for one in sheets.graders}
     seen = {
@@ -357,7 +321,7 @@ def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
     for (grader, name), label in new.items():
         earlier = given[grader].get(name, {"scores": {}})["scores"]
         labelling.add(grader, {**label, "scores": {**earlier, **label["scores"]}})
-    return take_over(labelling.folder)
+    return human_labels.take_over(labelling.folder)
 
 
 def _row_problems(
@@ -374,7 +338,7 @@ def _row_problems(
     said = row["grade"]
     if said != CANNOT_SAY and not (_GRADE.fullmatch(said) and low <= int(said) <= high):
         yield "grade", _off_scale(labelling.texts.scale, said)
-    when = moment(row["at"])
+    when = human_labels.moment(row["at"])
     if when is None:
         yield "at", f"must be a time with its zone, such as 2026-03-01T12:00:00Z (got {row['at']!r:.40})"
     elif drawn is not None and when <= drawn:
@@ -392,11 +356,7 @@ def _row_problems(
 
 
 def needed(labelling: Labelling) -> list[dict[str, JSON]]:
-    """Labelled cycles for differences of interest: the plan's margin for any pair, and the largest that judges see.
-
-    ``cycles`` is None where no number is enough. The spread (``sd``) is that of people where they graded, of judges
-    where they are measured, else the plan's ``mde_sd``; all but people's is assumed.
-    """
+    """Labelled cycles for differences of interest: the plan's margin for any pair, and the largest that judges see."""
     draw, rules, store = labelling.draw, labelling.texts.rules, Store(labelling.folder)
     low, high = labelling.texts.scale
     measured = store.read(MEASUREMENTS) if store.digest(MEASUREMENTS) is not None else ()
@@ -429,10 +389,8 @@ def lines(labelling: Labelling) -> Iterator[str]:
     for one in needed(labelling):
         enough = f"more than the {found['of']} cycles that there are, or more clusters"
         known = {
-            "judges": "assumed: judges' spread",
-            "plan": "assumed: spread of the plan",
-            "people": "people's spread",
-        }
+            "judges": "assumed: judges' spread", "plan": "assumed: spread of the plan", "people": "people's spread",
+        }  # fmt: skip
         yield (
             f"a difference of {one['effect']:.2f} points needs "
             f"{enough if one['cycles'] is None else '{} labelled cycles'.format(one['cycles'])} "
@@ -463,21 +421,17 @@ Show = Callable[[Mapping[str, Collection[str]]], Mapping[str, Shown]]
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What people can grade, on which whole-number scale, the questions, how cycles are shown, and the plan's tests.
-
-    ``names`` are those that no text shows, ``plain`` those of agents, makers and judges that blinding leaves there,
-    because they are ordinary words or numbers, and ``judged`` has the scores of a run or table that was measured.
-    """
+    """What people can grade, on which whole-number scale, the questions, how cycles are shown, and the plan's tests."""
 
     frame: Frame
     scale: tuple[int, int]
     questions: tuple[Question, ...]
     instructions: str
-    names: tuple[str, ...]
-    plain: tuple[str, ...]
+    names: tuple[str, ...]  # that no text shows
+    plain: tuple[str, ...]  # that blinding leaves there, because they are ordinary words or numbers
     show: Show
     rules: Inference
-    judged: Callable[[], Comparisons | None]
+    judged: Callable[[], Comparisons | None]  # the scores of a run or table that was measured
 
     def members(self) -> dict[str, list[str]]:
         """The trajectories of each cycle."""
@@ -485,18 +439,6 @@ class Texts:
         for trajectory, (cycle, _) in self.frame.records.items():
             found[cycle].append(trajectory)
         return found
-
-
-def open_texts(folder: RunFolder) -> Texts:
-    """The texts of a run or of imported records, or of a checked table from its text column.
-
-    `InputError`: a season; or the table has no texts, two texts for one answer, or a scale without whole points.
-    """
-    if SEASON.holds(folder):
-        what = f"holds a season, whose periods are graded elsewhere; first run: assaymark draw {folder.path}"
-        then = f"then: assaymark import human FILE --out {folder.path}"
-        raise InputError(str(folder.path), [Problem("", f"{what}, {then}")])
-    return _of_table(folder) if folder.check.is_file() else _of_records(folder)
 
 
 def _of_records(folder: RunFolder) -> Texts:
@@ -540,7 +482,7 @@ def _of_records(folder: RunFolder) -> Texts:
     )
 
     def judged() -> Comparisons | None:
-        return Comparisons.of_table(honest_table(store, locked), locked.study) if STUDY.holds(folder) else None
+        return Comparisons.of_table(Scores.of(store, locked).honest, locked.study) if STUDY.holds(folder) else None
 
     return Texts(
         frame, rubric.scale, questions, rubric.instructions or "", names, _plain(people, names), show, rules, judged
@@ -592,7 +534,11 @@ def _of_table(folder: RunFolder) -> Texts:
         what = f"people grade in whole points (got {frame.scale[0]:g}..{frame.scale[1]:g})"
         raise InputError(source, [Problem("scale", what)])
     table = read.table.to_pydict()
-    given = _material(rows, read.roles, read.row)
+    # What the answers are to: a column of that name; one that names the items only if it holds sentences.
+    taken = {part for role, column in read.roles.items() if role != "item" for part in column.split("+")}
+    known = [column for name in _MATERIAL for column in rows.table.column_names if column.strip().lower() == name]
+    columns = (_cells(rows, column, read.row) for column in known if column not in taken)
+    given = next((values for values in columns if any(" " in text for text in values)), [""] * len(read.row))
     found: dict[str, tuple[str, str]] = {}
     problems = []
     for k, text in enumerate(_cells(rows, read.roles["text"], read.row)):
@@ -639,18 +585,6 @@ def _cells(rows: Rows, column: str, row: Any) -> list[str]:
     return ["" if values[k] is None else str(values[k]) for k in row.tolist()]
 
 
-def _material(rows: Rows, roles: Mapping[str, str], row: Any) -> list[str]:
-    """What the answers are to: a column of that name; one that names the items only if it holds sentences."""
-    taken = {part for role, column in roles.items() if role != "item" for part in column.split("+")}
-    for name in _MATERIAL:
-        for column in rows.table.column_names:
-            if column.strip().lower() == name and column not in taken:
-                values = _cells(rows, column, row)
-                if any(" " in text for text in values):
-                    return values
-    return [""] * len(row)
-
-
 def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
     """What people can grade of a run, of imported records (by ``rubric``), of a judged season, or of a table."""
     if folder.check.is_file():
@@ -669,27 +603,24 @@ def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
         locked = open_locked(folder)
         study, asked, decisions = locked.study, locked.rubric, Records(select(decisions, locked.study).decisions)
     human, seed = (Human(), 0) if study is None else (study.human, study.seed)
-    return Frame(*records_of(decisions), asked.names, asked.scale, seed, human)
+    return Frame(*human_labels.records_of(decisions), asked.names, asked.scale, seed, human)
 
 
 def draw_cycles(
     folder: RunFolder, number: int | None, now: datetime, seed: int | None = None, *, twice: float | None = None
 ) -> Draw:
-    """Draw cycles of a run or a checked table for people to grade, and store which; the plan says what is not given.
-
-    Raises as `draw_sample` and `store_draw`; `InputError`: people's grades are in the table already.
-    """
+    """Draw cycles of a run or a checked table for people to grade, and store which; the plan says what is not given."""
     frame = frame_of(folder)
     if frame.graded:
         what = "people's grades are in the table already; a sample is drawn before the first grade"
         raise InputError(str(folder.path), [Problem("human", what)])
     sizes = Counter(cycle for cycle, _ in frame.records.values())
-    made = draw_sample(
+    made = human_labels.draw_sample(
         frame.clusters, min(frame.plan.sample, len(frame.clusters)) if number is None else number,
         seed=frame.seed if seed is None else seed, twice=frame.plan.double if twice is None else twice,
         agents_a_cycle=min(sizes.values(), default=0), at=now.isoformat().replace("+00:00", "Z"),
     )  # fmt: skip
-    return store_draw(folder, made)
+    return human_labels.store_draw(folder, made)
 
 
 def draw_lines(folder: RunFolder, made: Draw) -> list[str]:
@@ -703,6 +634,5 @@ def draw_lines(folder: RunFolder, made: Draw) -> list[str]:
     return [
         f"{drew}; each had the probability {made.pi[made.frame[0]]:.3g}",
         f"{len(made.twice)} of them are graded by two people: {', '.join(made.twice)}",
-        f"cycles: {', '.join(made.units)}",
-        f"then: {then}",
-    ]
+        f"cycles: {', '.join(made.units)}", f"then: {then}",
+    ]  # fmt: skip

@@ -17,35 +17,16 @@ from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Model
 from assaymark.errors import PlanError
 from assaymark.judging import PARSER, Rubric, load_rubric, plan_texts, rubric_of
-from assaymark.market.cycles import (
-    Bars,
-    Cycle,
-    CycleKey,
-    MinuteSource,
-    ProbeResult,
-    cycles_of,
-    day_of,
-    key_of,
-    minutes_from_file,
-    probe_result,
-    synthetic_minutes,
-)
+from assaymark.market import cycles as cutting
 from assaymark.metrology import preflight
 from assaymark.notebook import Heading, Note, Part, Result
 from assaymark.protocol import Study, Substrate, parse_study, plan_hash
 from assaymark.records import JSON, Context, Instrument, Series, content_id, to_json
 from assaymark.text import clean
+from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import ask
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.run_folder import (
-    Amendment,
-    RunFolder,
-    Track,
-    new_folder,
-    read_amendments,
-    read_text,
-    write_lock,
-)
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, OUTCOMES, Store
 from assaymark.workflow.track import checked_rubric, planned_decisions, select
 
@@ -70,33 +51,37 @@ def prepare(folder: RunFolder, study: Study, progress: Progress = silent) -> Non
     if store.digest(CONTEXTS) is not None and not store.done(CONTEXTS, basis):
         raise PlanError(f"{folder.path} holds other records already; run this study in a new folder")
     contexts: list[Context] = []
-    keys: list[CycleKey] = []
+    keys: list[cutting.CycleKey] = []
     wanted = len(study.substrate.regimes) * study.substrate.cycles
     for cycle in cut(study.substrate):
         contexts.append(cycle.context)
-        keys.append(key_of(cycle, content_id(cycle.context), study.substrate.source))
+        keys.append(cutting.key_of(cycle, content_id(cycle.context), study.substrate.source))
         progress("cutting cycles", len(keys), wanted)
-    with new_folder(folder.path):
+    with runs.new_folder(folder.path):
         store.write(CONTEXTS, contexts, basis)
         store.write(CYCLES, keys, basis)
         store.write(OUTCOMES, (), basis)
 
 
-def cut(substrate: Substrate, *, cycles: int | None = None) -> list[Cycle]:
+def cut(substrate: Substrate, *, cycles: int | None = None) -> list[cutting.Cycle]:
     """The cycles of a substrate; with ``cycles`` only so many of each regime, which are the same ones."""
     wanted = substrate.cycles if cycles is None else min(cycles, substrate.cycles)
-    found = cycles_of(source_of(substrate), substrate.regimes, wanted, substrate.bars, substrate.seed,
+    found = cutting.cycles_of(source_of(substrate), substrate.regimes, wanted, substrate.bars, substrate.seed,
                       prompt=task_text())  # fmt: skip
     return list(found)
 
 
-def source_of(substrate: Substrate) -> MinuteSource:
+def source_of(substrate: Substrate) -> cutting.MinuteSource:
     """Where the minutes of a substrate come from."""
     synthetic, windows = substrate.source == "synthetic", substrate.windows or {}
-    return synthetic_minutes(substrate.seed) if synthetic else minutes_from_file(Path(substrate.source), windows)
+    return (
+        cutting.synthetic_minutes(substrate.seed)
+        if synthetic
+        else cutting.minutes_from_file(Path(substrate.source), windows)
+    )
 
 
-def unsanitised(cycle: Cycle) -> Context:
+def unsanitised(cycle: cutting.Cycle) -> Context:
     """A cycle as it would be shown with dates, names and levels left in: what a date probe has to be able to date."""
     shown = cycle.context
     shift = timedelta(seconds=int(cycle.raw[0].times[-1])) - timedelta(seconds=shown.cutoff.timestamp())
@@ -114,7 +99,7 @@ def unsanitised(cycle: Cycle) -> Context:
 
 def probe_dates(
     folder: RunFolder, study: Study, models: Mapping[str, Model] | None, progress: Progress = silent
-) -> tuple[ProbeResult, ...]:
+) -> tuple[cutting.ProbeResult, ...]:
     """Look for each cycle's day by its price ranges, and ask the plan's model (ValueBlindBench section 4)."""
     substrate = study.substrate
     if substrate is None:
@@ -126,17 +111,17 @@ def probe_dates(
     for cycle, moment in zip(cycles, moments, strict=True):
         # Under their true names: the probe is given more than an agent could know.
         shown = [
-            Bars(
+            cutting.Bars(
                 cycle.names[one.instrument], np.arange(len(one.times)),
                 *(np.array(getattr(one, name)) for name in _COLUMNS),
             )
             for one in cycle.context.series
         ]  # fmt: skip
         true = np.datetime64(moment.date(), "D")
-        hits.append(bool(day_of(shown, columns, ranges) == true))
-        control.append(bool(day_of(cycle.raw, columns, ranges) == true))
+        hits.append(bool(cutting.day_of(shown, columns, ranges) == true))
+        control.append(bool(cutting.day_of(cycle.raw, columns, ranges) == true))
     rules = {"alpha": wanted.alpha, "control": wanted.control}
-    found = [probe_result("mechanical", hits, control, chance=1.0 / ranges.days.size, **rules)]
+    found = [cutting.probe_result("mechanical", hits, control, chance=1.0 / ranges.days.size, **rules)]
     if wanted.model is not None and models is not None:
         calls = probe_calls(study, cycles)
         replies = ask(folder, calls, models, wanted.model, "asking for dates", progress, study.engine)
@@ -146,7 +131,7 @@ def probe_dates(
             for one, true in zip(said, [*moments, *moments], strict=True)
         ]
         chance = 1.0 / np.unique(ranges.days.astype("datetime64[M]")).size
-        found.append(probe_result("model", right[: len(cycles)], right[len(cycles) :], chance=chance, **rules))
+        found.append(cutting.probe_result("model", right[: len(cycles)], right[len(cycles) :], chance=chance, **rules))
     if failed := [str(one) for one in found if not one.passed]:
         raise PlanError(
             f"{'; '.join(failed)}. Material that says when it is from cannot be locked; take out what gives it away, "
@@ -155,7 +140,7 @@ def probe_dates(
     return tuple(found)
 
 
-def probe_calls(study: Study, cycles: Sequence[Cycle] | None = None) -> list[CallSpec]:
+def probe_calls(study: Study, cycles: Sequence[cutting.Cycle] | None = None) -> list[CallSpec]:
     """Every call that the model probe of a study makes; ``cycles`` are its sample, where that is known."""
     if study.substrate is None or (model := study.substrate.date_probe.model) is None:
         return []
@@ -165,7 +150,7 @@ def probe_calls(study: Study, cycles: Sequence[Cycle] | None = None) -> list[Cal
     return [date_call(model, one) for one in (*(cycle.context for cycle in cycles), *map(unsanitised, cycles))]
 
 
-def sample_of(substrate: Substrate) -> list[Cycle]:
+def sample_of(substrate: Substrate) -> list[cutting.Cycle]:
     """The cycles that are probed: the first of every regime, as many as the plan says."""
     wanted = substrate.date_probe.sample
     found = cut(substrate, cycles=-(-wanted // len(substrate.regimes)))
@@ -173,16 +158,14 @@ def sample_of(substrate: Substrate) -> list[Cycle]:
 
 
 FORMAT: Final = "assaymark lock 2"
-STUDY: Final = Track(
-    format=FORMAT,
-    absent="{0} has no locked plan; run: assaymark lock STUDY --out {0}",
+STUDY: Final = runs.Track(
+    format=FORMAT, absent="{0} has no locked plan; run: assaymark lock STUDY --out {0}",
     others={
         "assaymark benchmark": "{0} holds a benchmark; use: assaymark bench, or assaymark report {0}",
         "assaymark season": "{0} holds a season; use: assaymark season",
     },
-    texts="rubric and prompts of this version",
-    restore="restore the plan, or lock it in a new run folder",
-)
+    texts="rubric and prompts of this version", restore="restore the plan, or lock it in a new run folder",
+)  # fmt: skip
 """The kind of run that a study is, as far as its lock goes."""
 _FIRST: Final = "1"
 """The parser of locks that name none."""
@@ -197,7 +180,7 @@ class Locked(Result):
     plan_hash: str
     locked_at: str
     preflight: Mapping[str, JSON]
-    amendments: tuple[Amendment, ...] = ()
+    amendments: tuple[runs.Amendment, ...] = ()
     date_probes: tuple[Mapping[str, JSON], ...] = ()
     preregistered: bool = True
     parser: str = PARSER
@@ -214,9 +197,8 @@ class Locked(Result):
     @property
     def amended(self) -> tuple[str, ...]:
         """The plan fields that were changed after the lock, sorted, without those of another rules' version."""
-        return tuple(
-            sorted({name for amendment in self.amendments if not amendment.of_rules for name in amendment.fields})
-        )
+        made = (amendment.fields for amendment in self.amendments if "version" not in amendment.fields)
+        return tuple(sorted({name for fields in made for name in fields}))
 
 
 def lock(
@@ -227,7 +209,7 @@ def lock(
     if folder.lock.is_file():
         STUDY.stored(folder)  # what is locked here may be no study, or of version 1
     study = parse_study(study_text, source)
-    with new_folder(folder.path) if study.substrate is not None else nullcontext():
+    with runs.new_folder(folder.path) if study.substrate is not None else nullcontext():
         prepare(folder, study, progress)
         folder.require()
         checked = check_plan(folder, study, source, models)
@@ -249,8 +231,8 @@ def lock(
 
 
 def check_plan(
-    folder: RunFolder, study: Study, source: str, models: Mapping[str, Model] | None, *, refuse_hopeless: bool = True
-) -> dict[str, JSON]:
+    folder: RunFolder, study: Study, source: str, models: Mapping[str, Model] | None, *, refuse_hopeless: bool = True,
+) -> dict[str, JSON]:  # fmt: skip
     """Validate a study against the records of a run folder, and run the preflight; returns what its lock says of it."""
     store = Store(folder)
     decisions = store.read(DECISIONS) if study.substrate is None else planned_decisions(study, store.read(CYCLES))
@@ -287,7 +269,7 @@ def write_plan(
     """Write the plan, then the lock that names it and says what the date probes found."""
     write_atomic(folder.plan, study_text)
     lock = study_lock(checked, locked_at, probes)
-    write_lock(folder, {**lock, "amendments": list(amendments), "preregistered": preregistered})
+    runs.write_lock(folder, {**lock, "amendments": list(amendments), "preregistered": preregistered})
 
 
 def study_lock(checked: Mapping[str, JSON], locked_at: JSON, probes: Sequence[JSON] = ()) -> dict[str, JSON]:
@@ -299,7 +281,7 @@ def open_locked(folder: RunFolder) -> Locked:
     """The locked plan of a run folder."""
     folder.require()
     stored = STUDY.stored(folder)
-    study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
+    study = parse_study(runs.read_text(folder.plan, "plan"), source=str(folder.plan))
     tables = locked_tables(study, Store(folder))
     if changed := sorted(name for name in tables if tables[name] != stored["tables"].get(name)):
         raise PlanError(f"{folder.path}: {' and '.join(changed)} changed after the lock; lock a new run folder on them")
@@ -307,7 +289,7 @@ def open_locked(folder: RunFolder) -> Locked:
     STUDY.require_unedited(folder, fingerprint, stored)
     return Locked(
         study, rubric_of(study.rubric), fingerprint, stored["locked_at"], stored["preflight"],
-        read_amendments(folder, stored.get("amendments", [])), tuple(stored.get("date_probes", ())),
+        runs.read_amendments(folder, stored.get("amendments", [])), tuple(stored.get("date_probes", ())),
         stored.get("preregistered", True), stored.get("parser", _FIRST),
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from assaymark import metrology
 from assaymark.agents.controls.compose import MADE_HERE
 from assaymark.agents.llm import NOT_USABLE
 from assaymark.claims.findings import missing_words
@@ -16,22 +17,6 @@ from assaymark.errors import InputError
 from assaymark.judging import asked_alike, judged_text, load_rubric, oracle_scores, style_counts, token_count
 from assaymark.judging.evidence import evidence_summary, forecast_mismatches
 from assaymark.judging.evidence.context_index import Material
-from assaymark.metrology import (
-    AgentBehaviour,
-    analyse,
-    anchor_measurements,
-    cell_measurements,
-    conduct_measurements,
-    contamination_measurements,
-    contested,
-    flagged_measurements,
-    known_measurements,
-    length_matched_contrasts,
-    missing_measurements,
-    oracle_measurements,
-    probe_measurements,
-    style_measurements,
-)
 from assaymark.metrology.datasheet import limit_measurements
 from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.portfolio.orders import audit, fee_of, prices_of, settle
@@ -60,10 +45,10 @@ def measured_conduct(store: Store, locked: Locked) -> list[Measurement]:
         if decision.derivation.kind == "honest" and decision.replicate == 1:
             asked[decision.context_id].append(decision)
     conduct = (conduct_of(one, context) for name, context in store.each_context() for one in asked.get(name, ()))
-    return list(conduct_measurements(conduct, locked.study.inference.level))
+    return list(metrology.conduct_measurements(conduct, locked.study.inference.level))
 
 
-def conduct_of(decision: Decision, context: Context) -> AgentBehaviour:
+def conduct_of(decision: Decision, context: Context) -> metrology.AgentBehaviour:
     """What a decision shows of the conduct of its agent, with every numeric limit, where there is a book."""
     usable = not set(decision.flags) & set(NOT_USABLE)
     checks: tuple[tuple[str, bool], ...] | None = None
@@ -76,7 +61,7 @@ def conduct_of(decision: Decision, context: Context) -> AgentBehaviour:
             if math.isfinite(after.equity + after.exposure):
                 checks = tuple((check.rule, check.kept) for check in audit(after, context.constraints))
     timed = decision.call.timing_source != "absent"
-    return AgentBehaviour(
+    return metrology.AgentBehaviour(
         agent=decision.agent.id, cluster=decision.cluster, usable=usable, flags=decision.flags, checks=checks,
         seconds=decision.call.seconds if timed else None, output_tokens=decision.call.output_tokens,
         tokens=token_count(judged_text(decision)),
@@ -129,17 +114,17 @@ def _measured(store: Store, locked: Locked, scores: Scores, progress: Progress) 
     texts = {record.record_id: style_counts(judged_text(record), names) for record in records} if names else {}
     style: dict[str, dict[str, float]] = {name: {key: found[name] for key, found in texts.items()} for name in names}
     people = labels_of(store.folder, *records_of(records))
-    panel = analyse(honest, study, np.random.default_rng([study.seed, 1]), style, people,
+    panel = metrology.analyse(honest, study, np.random.default_rng([study.seed, 1]), style, people,
                     progress=counted(progress))  # fmt: skip
-    found = [*panel, *missing_measurements(scores.whole, scores.left_out)]
-    found += style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))
-    found += cell_measurements(honest, scores.cells, study)
+    found = [*panel, *metrology.missing_measurements(scores.whole, scores.left_out)]
+    found += metrology.style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))
+    found += metrology.cell_measurements(honest, scores.cells, study)
     for cell in scores.cells:
         if cell.kind == "length_matched":
-            found += length_matched_contrasts(cell, honest, study)
+            found += metrology.length_matched_contrasts(cell, honest, study)
     oracle = scored_by_oracle(store, locked) if study.oracle else {}
     if study.oracle:
-        found += oracle_measurements(tables, oracle, study, rng=np.random.default_rng([study.seed, 6]))
+        found += metrology.oracle_measurements(tables, oracle, study, rng=np.random.default_rng([study.seed, 6]))
     # What a faultless judge would give, where the construction of a control record fixes it.
     # Controls of this package know it on 1..5 alone.
     ours = study.scale != SCALE and MADE_HERE
@@ -149,20 +134,20 @@ def _measured(store: Store, locked: Locked, scores: Scores, progress: Progress) 
     )
     fixed = {name: known for name, known, source in given if source != ours}
     known = {name: given for name, given in fixed.items() if given}
-    found += known_measurements(tables, oracle_known(locked, oracle, known), study)
+    found += metrology.known_measurements(tables, oracle_known(locked, oracle, known), study)
     if study.contamination is not None:
         traded = {record.record_id: frozenset(action.instrument for action in record.actions) for record in records}
-        found += contamination_measurements(honest, study, traded)
+        found += metrology.contamination_measurements(honest, study, traded)
     found += measured_conduct(store, locked)
     flagged = (
         (record.agent.id, record.cluster, INSTRUCTION_LIKE in record.flags)
         for record in records
         if record.replicate == 1
     )
-    found += flagged_measurements(flagged, level)
+    found += metrology.flagged_measurements(flagged, level)
     found += _anchored(store, locked, scores)
     # What the outside judge said, or why it was not asked.
-    plan = contested(panel, study)
+    plan = metrology.contested(panel, study)
     heard = store.done(PROBE, probe_basis(locked, store, plan))
     share = dict(zip(honest.dimensions, honest.weights.tolist(), strict=True))
     said = {
@@ -170,7 +155,7 @@ def _measured(store: Store, locked: Locked, scores: Scores, progress: Progress) 
         for name, one in _scores(store.read(PROBE) if heard else ()).items()
     }
     asked = [record for record in records if record.record_id in said]
-    found += probe_measurements(
+    found += metrology.probe_measurements(
         plan, said, agents={one.record_id: one.agent.id for one in asked},
         cycles={one.record_id: one.cycle for one in asked}, clusters={one.record_id: one.cluster for one in asked},
         study=study,
@@ -193,7 +178,7 @@ def _anchored(store: Store, locked: Locked, scores: Scores) -> Iterator[Measurem
     before = _scores(one for found in scores.judgments.values() for one in found if one.judge == wanted.judge)
     both = sorted(before.keys() & after.keys())
     by_id = {one.record_id: one for one in scores.selection.honest}
-    yield from anchor_measurements(
+    yield from metrology.anchor_measurements(
         {name: before[name] for name in both}, {name: after[name] for name in both},
         {name: by_id[name].agent.id for name in both}, {name: by_id[name].cluster for name in both},
         load_rubric(wanted.rubric).changed(locked.rubric), wanted.judge, wanted.rubric,

@@ -12,36 +12,11 @@ import numpy as np
 
 from assaymark.claims import decide_claims, publication_level, suppressed_phrase
 from assaymark.errors import InputError, NotMeasurableError, Problem
-from assaymark.metrology import analyse, wilson
+from assaymark.metrology import analyse, reliability, wilson
+from assaymark.metrology import design as designs
 from assaymark.metrology.comparisons import Comparisons
-from assaymark.metrology.design import (
-    Components,
-    averaged,
-    detectable_levels,
-    dimensions_claimed,
-    drawn_truth,
-    fitted_truth,
-    joined,
-    variance_components,
-    with_judge,
-    with_trials,
-)
 from assaymark.metrology.kappa import gated
 from assaymark.metrology.measure_people import most_needed
-from assaymark.metrology.reliability import (
-    MOST_CLUSTERS,
-    MOST_CYCLES,
-    MOST_JUDGES,
-    PARTS,
-    DStudy,
-    contrast_components,
-    design_power,
-    dstudy,
-    dstudy_variance,
-    judge_agent_variance,
-    variance_per_cost,
-)
-from assaymark.metrology.reliability import MOST_TRIALS as MOST_STUDY_TRIALS
 from assaymark.metrology.scores import ScoreTable
 from assaymark.metrology.simulation import Truth, simulate_scores
 from assaymark.notebook import Note, Part, Result
@@ -64,7 +39,7 @@ class ClaimDesign:
     power_now: float | None = None
     variance: float | None = None
     per_call: Mapping[str, float | None] = field(default_factory=dict)
-    cheapest: DStudy | None = None
+    cheapest: reliability.DStudy | None = None
     more_calls: int | None = None
     labels: int | None = None
     labels_assumed: bool = True
@@ -76,7 +51,7 @@ PRICES: Final[Mapping[str, float]] = {"record": 0.0, "call": 1.0}
 
 
 def claim_design(
-    table: ScoreTable, study: Study, components: Components, trials: float, claim: Claim,
+    table: ScoreTable, study: Study, components: designs.Components, trials: float, claim: Claim,
     measurements: Sequence[Measurement], effect: float | None = None, prices: Mapping[str, float] = PRICES,
 ) -> ClaimDesign:  # fmt: skip
     """The cheapest extension of the present design that finds the smallest difference which a claim rests on, or an
@@ -87,8 +62,8 @@ def claim_design(
     scale = found.names.index(claim.dimension)
     known, state = None, "no two agents share two clusters that all judges scored"
     with suppress(NotMeasurableError):
-        liking = np.array([judge_agent_variance(means) for means in found.judge_means])
-        known = contrast_components(found.cells, found.cluster, liking)
+        liking = np.array([reliability.judge_agent_variance(means) for means in found.judge_means])
+        known = reliability.contrast_components(found.cells, found.cluster, liking)
     # The smallest difference that the claim rests on, in its direction; None where one is missing or not above 0.
     high, *low = claim.subjects
     gaps = [
@@ -106,12 +81,12 @@ def claim_design(
         return ClaimDesign(state)
     # The level at which one contrast of a leader, or a single pair at the first step, is tested.
     share, dimensions = 1.0, len(found.names) - 1
-    if dimensions > 1 and dimensions_claimed(study):
+    if dimensions > 1 and designs.dimensions_claimed(study):
         share = study.inference.aggregate_share
         share = share if claim.dimension == AGGREGATE else (1 - share) / dimensions
-    levels = detectable_levels(len(found.agents), share * study.inference.alpha)
+    levels = designs.detectable_levels(len(found.agents), share * study.inference.alpha)
     level = levels[0] if len(claim.subjects) == 1 else levels[1]
-    v = {part: float(known[0][part][scale]) for part in PARTS if part != "trial"}
+    v = {part: float(known[0][part][scale]) for part in reliability.PARTS if part != "trial"}
     asked = max(1, round(trials))
     noise = [components.judge("trial", judge).variance for judge in table.judges]
     trial = float(np.mean([0.0 if one is None else one for one in noise]))
@@ -119,15 +94,17 @@ def claim_design(
     now = {"G": round(known[2]), "C": max(1, round(known[3])), "J": len(table.judges), "T": asked}
     random, power, agents = study.claims.judges == "any", study.inference.mde_power, len(table.agents)
     price = {**PRICES, **prices}
-    best = dstudy(v, gap, price, agents, random, alpha=level, power=power, least=now,
-                  most_clusters=max(MOST_CLUSTERS, now["G"]), human_alpha=study.inference.alpha)  # fmt: skip
+    most = max(reliability.MOST_CLUSTERS, now["G"])
+    best = reliability.dstudy(v, gap, price, agents, random, alpha=level, power=power, least=now, most_clusters=most,
+                              human_alpha=study.inference.alpha)  # fmt: skip
     pairs = [(high, other) for other in low or found.agents if other != high]
     labels, spread = most_needed(found, scale, pairs, gap, measurements, study.inference.alpha, power=power)
     calls = None if best is None else agents * (best.G * best.C * best.J * best.T - math.prod(now.values()))
     return ClaimDesign(
         "ok", gap, level, power, v, trials_known=any(one is not None for one in noise), now=now,
-        power_now=design_power(v, gap, level, now, random), variance=dstudy_variance(v, **now, random=random),
-        per_call=variance_per_cost(v, agents, dict(PRICES), random, **now), cheapest=best, more_calls=calls,
+        power_now=reliability.design_power(v, gap, level, now, random),
+        variance=reliability.dstudy_variance(v, **now, random=random),
+        per_call=reliability.variance_per_cost(v, agents, dict(PRICES), random, **now), cheapest=best, more_calls=calls,
         labels=labels, labels_assumed=spread is None or spread.assumed, prices=price,
     )  # fmt: skip
 
@@ -146,7 +123,8 @@ def design_lines(design: ClaimDesign, budget: int | None, *, withheld: bool) -> 
     else:
         yield f"  People confirm it on {design.labels} labelled cycles ({known})."
     if (best := design.cheapest) is None:
-        most = f"{MOST_JUDGES} judges, {MOST_STUDY_TRIALS} trials, {MOST_CYCLES} cycles, {MOST_CLUSTERS} clusters"
+        judges, trials, cycles = reliability.MOST_JUDGES, reliability.MOST_TRIALS, reliability.MOST_CYCLES
+        most = f"{judges} judges, {trials} trials, {cycles} cycles, {reliability.MOST_CLUSTERS} clusters"
         yield f"  No design up to {most} has power {design.power:g}."
     elif not design.more_calls:
         yield f"  That has power {design.power:g} for this gap: more calls are not what is missing."
@@ -200,6 +178,7 @@ ASSUMPTIONS: Final = (
     "The extended study is locked again before the calls are made.",
     "A claim that is tested on every extension until it passes is tested at more than its level.",
 )
+"""What simulated studies assume, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,14 +261,10 @@ class CallPlan(Result):
 
 def plan_calls_report(
     table: ScoreTable, study: Study, verdicts: Sequence[Verdict], measurements: Sequence[Measurement],
-    budget_calls: int | None, seed: int, *, claim: str | None = None, studies: int = STUDIES,
-    effect: float | None = None, prices: Mapping[str, float] = PRICES,
+    budget_calls: int | None, seed: int, effect: float | None = None, prices: Mapping[str, float] = PRICES,
+    claim: str | None = None, studies: int = STUDIES,
 ) -> CallPlan:  # fmt: skip
-    """Which extra judge calls would most likely move a claim from no-claim to qualified, or on to headline.
-
-    Without a budget nothing is simulated, and the D-study alone says what the cheapest design is, for a wanted
-    ``effect`` (default: the claim's own gap) and at ``prices`` of a record, a call and a grade (``human``).
-    """
+    """Which extra judge calls would most likely move a claim from no-claim to qualified, or on to headline."""
     below = {
         verdict.claim.id: verdict
         for verdict in verdicts
@@ -335,8 +310,10 @@ def plan_calls_report(
     prospects: dict[tuple[str, str], Prospect] = {}
     rising: dict[str, float] = {}
     # Without what simulated studies do not have, and with few resamples, which decide nothing.
-    components, plain = variance_components(table), replace(averaged(table), lengths=None, incomplete=None)
-    truth = fitted_truth(plain, components, study.scale)
+    components, plain = (
+        designs.variance_components(table), replace(designs.averaged(table), lengths=None, incomplete=None),
+    )  # fmt: skip
+    truth = designs.fitted_truth(plain, components, study.scale)
     fewer = study.model_copy(update={
         "inference": study.inference.model_copy(update={"resamples": 1000}),
         "stability": study.stability.model_copy(update={"probe": None}),
@@ -401,7 +378,9 @@ Way = tuple[CallOption, Callable[[np.random.Generator], ScoreTable] | None, Stud
 """An option with what draws the records that it would lead to, and the plan that it would need."""
 
 
-def _ways(table: ScoreTable, study: Study, truth: Truth, components: Components, budget: int, cells: bool) -> list[Way]:
+def _ways(
+    table: ScoreTable, study: Study, truth: Truth, components: designs.Components, budget: int, cells: bool
+) -> list[Way]:
     """The ways to spend the budget; with control cells in each of them where these are missing."""
     trials, n = sum(judge.trials for judge in truth.panel), table.n
     spent = CELL_TEXTS * trials if cells else 0
@@ -419,8 +398,8 @@ def _ways(table: ScoreTable, study: Study, truth: Truth, components: Components,
         clusters = max(1, round(count / truth.cycles))
 
         def more(rng: np.random.Generator, clusters: int = clusters, size: int = count // clusters) -> ScoreTable:
-            drawn = replace(drawn_truth(table, truth, components, rng), clusters=clusters, cycles=size)
-            return joined(table, simulate_scores(drawn, rng), rng)
+            drawn = replace(designs.drawn_truth(table, truth, components, rng), clusters=clusters, cycles=size)
+            return designs.joined(table, simulate_scores(drawn, rng), rng)
 
         size = clusters * (count // clusters)
         words = f"{size} more cycles in {clusters} new cluster{'' if clusters == 1 else 's'}"
@@ -434,17 +413,15 @@ def _ways(table: ScoreTable, study: Study, truth: Truth, components: Components,
     words = f"one judge of another family on all {n} trajectories, once each"
     ways.append((
         CallOption("another family", words, n, state),
-        lambda rng: with_judge(table, truth, components, other.name, other.family, rng),
+        lambda rng: designs.with_judge(table, truth, components, other.name, other.family, rng),
         study.model_copy(update={"judges": (*study.judges, other)}),
     ))  # fmt: skip
     # More trials of the noisiest judge.
     noise = {judge: components.judge("trial", judge).variance for judge in table.judges}
     known = {judge: variance for judge, variance in noise.items() if variance is not None}
     judge, extra, words = (
-        max(known, key=lambda one: (known[one], one), default=""),
-        0,
-        "more trials of the noisiest judge",
-    )
+        max(known, key=lambda one: (known[one], one), default=""), 0, "more trials of the noisiest judge",
+    )  # fmt: skip
     state = "not measured: no judge was asked twice, so nothing says what another trial would change"
     if known:
         extra = min(left // n, MOST_TRIALS - truth.panel[table.judges.index(judge)].trials)
@@ -452,7 +429,7 @@ def _ways(table: ScoreTable, study: Study, truth: Truth, components: Components,
     if extra > 0:
         words, state = f"{extra} more trial{'s' if extra > 1 else ''} of {judge} on all {n} trajectories", "ok"
     option = CallOption("more trials", words, max(extra, 1) * n, state)
-    ways.append((option, lambda rng: with_trials(table, truth, judge, extra, rng), study))
+    ways.append((option, lambda rng: designs.with_trials(table, truth, judge, extra, rng), study))
     if not cells:
         return ways
     found: list[Way] = [(CallOption("control cells", texts, spent, cells=True), lambda _: table, study)]

@@ -29,17 +29,13 @@ from assaymark.workflow.verdict_file import FORMAT, VerdictFile
 MOST_BYTES: Final = 8_000_000
 """Size of a text up to which it is read."""
 
-WORDS: Final[Mapping[Mark, str]] = {
-    "x": "Supported", "/": "Only with its condition", "-": "Not supported", "!": "Contradicted",
-    "?": "Not decided by this run",
+_MARKS: Final[Mapping[Mark, tuple[str, str, str]]] = {
+    "x": ("Supported", "", ""), "/": ("Only with its condition", "condition-missing", "warning"),
+    "-": ("Not supported", "not-supported", "error"), "!": ("Contradicted", "contradicted", "error"),
+    "?": ("Not decided by this run", "not-decided", "note"),
 }  # fmt: skip
-"""The marks in words."""
+"""The marks in words, with the rule and the level that code hosts know them by."""
 
-_RULES: Final[Mapping[Mark, tuple[str, str]]] = {
-    "/": ("condition-missing", "warning"), "-": ("not-supported", "error"), "!": ("contradicted", "error"),
-    "?": ("not-decided", "note"),
-}  # fmt: skip
-_FAILING: Final = frozenset("/-!")
 _WIDTH: Final = 80
 _INDENT: Final = " " * 11
 _TABLE: Final = re.compile(r"(?m)(?:^[ \t]*\|.*\n?){3,}")
@@ -113,13 +109,11 @@ class Document:
     def sentences(self) -> Iterator[Sentence]:
         """Every sentence of its prose, in order."""
         for block, segment in enumerate(re.finditer(f"[^{_BREAK}]+", "".join(self._overlaid()))):
-            begin, text = segment.start(), segment[0]
-            at = 0
+            begin, text, at = segment.start(), segment[0], 0
             for stop in [*_END.finditer(text), None]:
                 end = len(text) if stop is None else stop.end()
-                if stop is not None and _ABBREVIATED.search(
-                    text[max(at, stop.start() - 12) : stop.start() + 1].replace(_GONE, "")
-                ):
+                before = "" if stop is None else text[max(at, stop.start() - 12) : stop.start() + 1]
+                if _ABBREVIATED.search(before.replace(_GONE, "")):
                     continue
                 inner = text[at:end]
                 first = len(inner) - len(inner.lstrip(f" \t\r\n\ufeff{_GONE}"))
@@ -134,8 +128,7 @@ class Document:
         text = self.text
         before = re.search(r"(?:[*_`~\[!]|<\w[^<>]{0,200}>){0,8}$", text[max(0, start - 400) : start])
         after = re.match(r"(?:[*_`~]|\][(\[][^\s()\[\]]{0,300}[)\]]|</\w{1,20}>){0,8}", text[end : end + 400])
-        begin = start - len(before[0] if before else "")
-        finish = end + len(after[0] if after else "")
+        begin, finish = start - len(before[0] if before else ""), end + len(after[0] if after else "")
         for place in ((start, end), (begin, end), (start, finish), (begin, finish)):
             cut = text[slice(*place)]
             pairs = cut.count("[") == cut.count("]") and cut.count("<") - cut.count("</") == cut.count("</")
@@ -149,14 +142,25 @@ class Document:
             return re.sub(r"([%&_#$])", r"\\\1", text)
         return escape(text, quote=False) if self.form == "html" else text.replace("<", "&lt;")
 
-    # --- overlays ---
-
     def _overlaid(self) -> Iterator[str]:
         """The text, sign by sign, with blanks and marks in the place of what is no prose."""
         text, chars = self.text, list(self.text)
         marked, tagged = self.form == "markdown", self.form in ("markdown", "html")
-        if self.form == "latex":
-            chars = self._latex(chars)
+        if self.form == "latex":  # commands are gone, and what ends a block or an empty line breaks it
+            at = 0
+            while found := _VERBATIM.search(text, at):
+                end = text.find(f"\\end{{{found[1]}}}", found.end())
+                at = len(text) if end < 0 else end
+                _fill(chars, found.start(), at)
+                chars[found.start()] = _BREAK
+            for found in _LATEX.finditer("".join(chars)):
+                _fill(chars, *found.span(), _GONE)
+                if _LATEX_BREAKS.match(found[0]):
+                    chars[found.start()] = _BREAK
+            for found in _TITLE.finditer(text):
+                chars[found.end() - 1] = _BREAK
+            empty = re.compile(r"\n[ \t]*(?=\r?\n)")
+            chars = list(empty.sub(lambda one: _BREAK + _GONE * (len(one[0]) - 1), "".join(chars)).replace("~", " "))
         head = re.match(r"(---|\+\+\+)[ \t]*\r?\n", text) if marked else None
         if head and (end := text.find(f"\n{head[1]}", head.end() - 1)) >= 0:
             _fill(chars, 0, end + 4)
@@ -166,93 +170,72 @@ class Document:
             at = len(text) if end < 0 else end + 3
             _fill(chars, begin, at)
         if self.form in ("markdown", "text"):
-            self._lines(chars, marked=marked)
+            self._lines(chars, marked)
         if marked:
             self._code_spans(chars)
         if tagged:
             self._tags(chars)
         for found in _MARKDOWN.finditer("".join(chars)) if marked else ():
             if found[0].startswith("![") or not found[0].isspace():
-                _fill(chars, *found.span(), with_=_GONE)
+                _fill(chars, *found.span(), _GONE)
         whole = "".join(chars)
         for found in _URL.finditer(whole):
             _fill(chars, *found.span())
         for found in _ENTITY.finditer(whole) if tagged else ():
-            _fill(chars, *found.span(), with_=_GONE)
+            _fill(chars, *found.span(), _GONE)
             chars[found.start()] = unescape(found[0])[:1]
         return (char if char >= " " or char in (_GONE, _BREAK, "\n", "\t") else " " for char in chars)
 
-    def _latex(self, chars: list[str]) -> list[str]:
-        """Commands are gone, and what ends a block or an empty line breaks it."""
-        text, at = self.text, 0
-        while found := _VERBATIM.search(text, at):
-            end = text.find(f"\\end{{{found[1]}}}", found.end())
-            at = len(text) if end < 0 else end
-            _fill(chars, found.start(), at)
-            chars[found.start()] = _BREAK
-        for found in _LATEX.finditer("".join(chars)):
-            _fill(chars, *found.span(), with_=_GONE)
-            if _LATEX_BREAKS.match(found[0]):
-                chars[found.start()] = _BREAK
-        for found in _TITLE.finditer(text):
-            chars[found.end() - 1] = _BREAK
-        empty = re.compile(r"\n[ \t]*(?=\r?\n)")
-        return list(empty.sub(lambda one: _BREAK + _GONE * (len(one[0]) - 1), "".join(chars)).replace("~", " "))
-
-    def _lines(self, chars: list[str], *, marked: bool) -> None:
+    def _lines(self, chars: list[str], marked: bool) -> None:
         """Blocks of lines: paragraphs, items, headings, cells of tables; without code between fences or indented."""
         fence, blank, quoted, item, at = "", True, False, False, 0
         for line in self.text.split("\n"):
             end = at + len(line)
             opened = _FENCE.match(line) if marked else None
+            indented = line.startswith(("    ", "\t"))
             if fence:
                 _fill(chars, at, end)
                 fence = "" if opened and opened[1].startswith(fence) and not line[opened.end() :].strip() else fence
             elif opened:
                 fence = opened[1]
-                _fill(chars, at, end, with_=_BREAK)
+                _fill(chars, at, end, _BREAK)
             elif not line.strip(" \t\r>" if marked else " \t\r"):
-                _fill(chars, at, end, with_=_GONE)
+                _fill(chars, at, end, _GONE)
                 if end < len(chars):
                     chars[end] = _BREAK
                 blank = True
+            elif marked and ((blank and indented and not item) or _DEFINITION.match(line) or _RULE.match(line)):
+                _fill(chars, at, end, _BREAK if _RULE.match(line) else " ")
             else:
-                indented = line.startswith(("    ", "\t"))
-                if marked and ((blank and indented and not item) or _DEFINITION.match(line) or _RULE.match(line)):
-                    _fill(chars, at, end, with_=_BREAK if _RULE.match(line) else " ")
-                else:
-                    # The marks at the beginning of a line: of a quote, of an item or a heading, of the cells of a row.
-                    quote = _QUOTE.match(line) if marked else None
-                    inner = 0 if quote is None else quote.end()
-                    _fill(chars, at, at + inner, with_=_GONE if quoted else _BREAK)
-                    if (mark := _MARKER.match(line, inner)) is not None:
-                        _fill(chars, at + inner, at + mark.end(), with_=_BREAK)
-                        if "#" in mark[0] and end < len(chars):
-                            chars[end] = _BREAK
-                    if marked and line.lstrip(" \t").startswith("|"):
-                        for place in [at, *(at + found.start() for found in re.finditer(r"\|", line))]:
-                            chars[place] = _BREAK
-                    item = (mark is not None and "#" not in mark[0]) or (item and indented)
-                    quoted, blank = quote is not None, False
+                # The marks at the beginning of a line: of a quote, of an item or a heading, of the cells of a row.
+                quote = _QUOTE.match(line) if marked else None
+                inner = 0 if quote is None else quote.end()
+                _fill(chars, at, at + inner, _GONE if quoted else _BREAK)
+                if (mark := _MARKER.match(line, inner)) is not None:
+                    _fill(chars, at + inner, at + mark.end(), _BREAK)
+                    if "#" in mark[0] and end < len(chars):
+                        chars[end] = _BREAK
+                if marked and line.lstrip(" \t").startswith("|"):
+                    for place in [at, *(at + found.start() for found in re.finditer(r"\|", line))]:
+                        chars[place] = _BREAK
+                item = (mark is not None and "#" not in mark[0]) or (item and indented)
+                quoted, blank = quote is not None, False
             at = end + 1
 
     def _code_spans(self, chars: list[str]) -> None:
         """Inline code: gone, except the names of agents."""
-        ticks = list(re.finditer("`+", "".join(chars)))
-        places: dict[int, list[int]] = {}
+        ticks, places, until = list(re.finditer("`+", "".join(chars))), dict[int, list[int]](), 0
         for tick in ticks:
             places.setdefault(len(tick[0]), []).append(tick.start())
-        until = 0
         for tick in ticks:
             same = places[len(tick[0])]
             after = bisect_right(same, tick.start())
             if tick.start() < until or after == len(same) or same[after] - tick.end() > _LONGEST_CODE:
                 continue
             close, until = same[after], same[after] + len(tick[0])
-            inside = self.text[tick.end() : close]
-            if self.keep(inside.strip()):
-                _fill(chars, *tick.span(), with_=_GONE)
-                _fill(chars, close, until, with_=_GONE)
+            if self.keep(self.text[tick.end() : close].strip()):
+                _fill(chars, *tick.span(), _GONE)
+                _fill(chars, close, until, _GONE)
             elif _BREAK not in chars[tick.start() : close]:
                 _fill(chars, tick.start(), until)
 
@@ -264,7 +247,7 @@ class Document:
             name = tag[2].lower()
             if tag.start() < until:
                 continue
-            _fill(chars, *tag.span(), with_=_GONE)
+            _fill(chars, *tag.span(), _GONE)
             if name in _UNREAD and not tag[1] and not tag[0].endswith("/>"):
                 close = lower.find(f"</{name}", tag.end())
                 until = len(text) if close < 0 else close
@@ -279,10 +262,10 @@ def form_of(name: str) -> Form:
     return _FORMS.get(PurePath(name).suffix.lower(), "text")
 
 
-def _fill(chars: list[str], start: int, end: int, *, with_: str = " ") -> None:
+def _fill(chars: list[str], start: int, end: int, sign: str = " ") -> None:
     """Overlay a place; line ends inside of blanks stay."""
     if end > start:
-        chars[start:end] = [with_ if char != "\n" or with_ == _GONE else char for char in chars[start:end]]
+        chars[start:end] = [sign if char != "\n" or sign == _GONE else char for char in chars[start:end]]
 
 
 # --- the run ----------------------------------------------------------------------------------------------------------
@@ -353,7 +336,7 @@ class Placed:
     @property
     def fails(self) -> bool:
         """Whether the text has to be changed."""
-        return self.finding.mark in _FAILING
+        return self.finding.mark in "/-!"
 
     @property
     def message(self) -> str:
@@ -379,29 +362,17 @@ class Proofread:
     document: Document
     found: tuple[Placed, ...]
 
-    @property
-    def counts(self) -> tuple[int, int, int]:
-        """How many sentences are to be changed, are not decided, and match."""
-        undecided = sum(one.finding.mark == "?" for one in self.found)
-        failing = sum(one.fails for one in self.found)
-        return failing, undecided, len(self.found) - failing - undecided
-
     def fixed(self) -> str:
         """The text with conditions added and sentences replaced, as far as a supported one is near."""
-        text = self.document.text
+        text, escaped = self.document.text, self.document.escaped
         for one in reversed(self.found):
-            finding = one.finding
-            place = self.document.replaceable(one.start, one.end)
+            finding, place = one.finding, self.document.replaceable(one.start, one.end)
             if finding.mark == "/" and finding.add:
                 end = one.end if place is None else place[1]
                 stop = "" if text[one.start : one.end].rstrip("*_`\"'”’)").endswith((".", "!", "?", "…")) else "."
-                text = text[:end] + stop + " " + self.document.escaped(" ".join(finding.add)) + text[end:]
-            elif finding.mark in ("-", "!") and finding.write and place is not None and finding.about == "comparison":
-                text = (
-                    text[: place[0]]
-                    + self.document.escaped(" ".join((finding.write, *finding.also)))
-                    + text[place[1] :]
-                )
+                text = text[:end] + stop + " " + escaped(" ".join(finding.add)) + text[end:]
+            elif finding.mark in "-!" and finding.write and place is not None and finding.about == "comparison":
+                text = text[: place[0]] + escaped(" ".join((finding.write, *finding.also))) + text[place[1] :]
         return text
 
 
@@ -409,18 +380,18 @@ def read_document(path: Path, run: Decided) -> Document:
     """The text of a file that a person named, its line ends as they are."""
     if not path.exists():
         raise missing(path, "file")
-    if not path.is_file():
-        raise InputError(str(path), [Problem("", "is no file")])
-    if (size := path.stat().st_size) > MOST_BYTES:
-        raise InputError(str(path), [Problem("", f"is {size:,} bytes; at most {MOST_BYTES:,} are read")])
-    raw = path.read_bytes()
-    try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError as exc:
-        what = foreign(raw[:8]) or f"is not UTF-8 text (byte {exc.start})"
-        raise InputError(str(path), [Problem("", what)]) from None
-    if "\x00" in text:
-        raise InputError(str(path), [Problem("", "is no text: it has zero bytes")])
+    problem, text = "" if path.is_file() else "is no file", ""
+    if not problem and (size := path.stat().st_size) > MOST_BYTES:
+        problem = f"is {size:,} bytes; at most {MOST_BYTES:,} are read"
+    elif not problem:
+        raw = path.read_bytes()
+        try:
+            text = raw.decode("utf-8")
+            problem = "is no text: it has zero bytes" if "\x00" in text else ""
+        except UnicodeDecodeError as exc:
+            problem = foreign(raw[:8]) or f"is not UTF-8 text (byte {exc.start})"
+    if problem:
+        raise InputError(str(path), [Problem("", problem)])
 
     def keep(code: str) -> bool:
         return len(code) <= LONGEST and any(
@@ -434,38 +405,33 @@ def proofread(path: Path, run: Decided, document: Document | None = None) -> Pro
     """Hold every sentence of a file against the verdicts of a run."""
     document = document or read_document(path, run)
     ends = [found.start() for found in re.finditer("\n", document.text)]
-    found = []
-    sentences = list(document.sentences())
-    before: tuple[str, ...] = ()
+    found: list[Placed] = []
+
+    def place(one: Sentence, finding: Finding) -> None:
+        first, last = bisect_left(ends, one.start), bisect_left(ends, one.end)
+        begins = [ends[line - 1] + 1 if line else 0 for line in (first, last)]
+        columns = one.start - begins[0] + 1, one.end - begins[1] + 1
+        text = clean(one.text, 1000)
+        found.append(Placed(str(path), text, finding, one.start, one.end, first + 1, columns[0], last + 1, columns[1]))
+
+    sentences, before = list(document.sentences()), tuple[str, ...]()
     for at, one in enumerate(sentences):
         if at and sentences[at - 1].block != one.block:
             before = ()
         following = [other.text for other in sentences[at + 1 : at + 12] if other.block == one.block]
-        long = len(one.text) > LONGEST and next(run.names.mentions(one.text[: 10 * LONGEST]), None)
         finding = proofread_sentence(one.text, run, following, before)
-        if long:
-            finding = Finding("?", f"a sentence of {len(one.text):,} characters is not read")
-        elif len(one.text) <= LONGEST:
+        if len(one.text) <= LONGEST:
             before = tuple(dict.fromkeys(agent for *_, agent in run.names.mentions(one.text))) or before
+        elif next(run.names.mentions(one.text[: 10 * LONGEST]), None):
+            finding = Finding("?", f"a sentence of {len(one.text):,} characters is not read")
         if finding is not None:
-            found.append(_placed(path, one, finding, ends))
+            place(one, finding)
     for rows in _TABLE.finditer(document.text) if document.form == "markdown" else ():
         inside = any(rows.start() <= sentence.start < rows.end() for sentence in sentences)
         if inside and re.search(r"\d", rows[0]) and len({agent for *_, agent in run.names.mentions(rows[0])}) > 1:
-            head = Sentence(
-                rows[0].strip().partition("\n")[0], rows.start(), rows.start() + len(rows[0].partition("\n")[0]), 0
-            )
-            found.append(_placed(path, head, Finding("?", _NOT_READ), ends))
+            head, end = rows[0].strip().partition("\n")[0], rows.start() + len(rows[0].partition("\n")[0])
+            place(Sentence(head, rows.start(), end, 0), Finding("?", _NOT_READ))
     return Proofread(path, document, tuple(sorted(found, key=lambda one: one.start)))
-
-
-def _placed(path: Path, one: Sentence, finding: Finding, ends: Sequence[int]) -> Placed:
-    first, last = bisect_left(ends, one.start), bisect_left(ends, one.end)
-    begins = [ends[line - 1] + 1 if line else 0 for line in (first, last)]
-    return Placed(
-        str(path), clean(one.text, 1000), finding, one.start, one.end,
-        first + 1, one.start - begins[0] + 1, last + 1, one.end - begins[1] + 1,
-    )  # fmt: skip
 
 
 def fix(text: Proofread, run: Decided) -> tuple[Proofread, list[str]]:
@@ -488,14 +454,12 @@ def fix(text: Proofread, run: Decided) -> tuple[Proofread, list[str]]:
 
 def _said(finding: Finding) -> Iterator[tuple[str, str]]:
     """The parts of a finding, each with its label: the mark, why, and what to add or to write."""
-    why = clean(finding.why)
+    why, mark = clean(finding.why), f"[{finding.mark}]"
+    head = "The condition is missing" if finding.mark == "/" else _MARKS[finding.mark][0]
     if finding.mark == "!" and why.startswith("the number differs"):
-        yield f"[{finding.mark}]", why[:1].upper() + why[1:] + "."
-    elif finding.mark in ("x", "/"):
-        head = "The condition is missing" if finding.mark == "/" else WORDS["x"]
-        yield f"[{finding.mark}]", f"{head}; {why}." if why else f"{head}."
+        yield mark, why[:1].upper() + why[1:] + "."
     else:
-        yield f"[{finding.mark}]", f"{WORDS[finding.mark]}: {why}." if why else f"{WORDS[finding.mark]}."
+        yield mark, f"{head}{';' if finding.mark in 'x/' else ':'} {why}." if why else f"{head}."
     if finding.add:
         yield "Add", f'"{clean(" ".join(finding.add))}"'
     if finding.write:
@@ -512,10 +476,13 @@ def lines_of(texts: Sequence[Proofread], run: Decided, *, fixing: bool = False) 
         names = ", ".join(run.names.common)
         text = f'Not looked for, because their names are common words: {names}; give --alias "NAME=AGENT".'
         yield from wrap(clean(text), _WIDTH)
+
+    def wrapped(text: str, first: str, rest: str) -> list[str]:
+        return wrap(text, _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+
     for one_text in texts:
         several = len(one_text.found)
-        verb = "sentence compares" if several == 1 else "sentences compare"
-        quotes = "quotes" if several == 1 else "quote"
+        verb, quotes = ("sentence compares", "quotes") if several == 1 else ("sentences compare", "quote")
         yield f"{clean(str(one_text.path))}: {several} {verb} agents or {quotes} a number of this run"
         if several:
             yield ""
@@ -524,51 +491,46 @@ def lines_of(texts: Sequence[Proofread], run: Decided, *, fixing: bool = False) 
             if one.finding.mark == "x":
                 room = _WIDTH - len(head) - len("   [x] matches")
                 yield f"{head}{clean(one.sentence, room):<{room}}   [x] matches"
-            else:
-                yield from _wrapped(clean(one.sentence, 300), head, _INDENT)
-                for label, text in _said(one.finding):
-                    if label.startswith("["):
-                        first = f"     {label:<6}"
-                    else:
-                        first = _INDENT + (f"{label:<7}" if label in ("Add", "Write") else f"{label} " if label else "")
-                    rest = " " * len(first) if label in ("Add", "Write") else _INDENT
-                    yield from _wrapped(text, first, rest)
+                continue
+            yield from wrapped(clean(one.sentence, 300), head, _INDENT)
+            for label, text in _said(one.finding):
+                first = _INDENT + (f"{label:<7}" if label in ("Add", "Write") else f"{label} " if label else "")
+                first = f"     {label:<6}" if label.startswith("[") else first
+                yield from wrapped(text, first, " " * len(first) if label in ("Add", "Write") else _INDENT)
         if several:
             yield ""
-    failing, undecided, matching = (sum(one.counts[at] for one in texts) for at in range(3))
+    every = [one for text in texts for one in text.found]
+    failing, undecided = sum(one.fails for one in every), sum(one.finding.mark == "?" for one in every)
+    matching = len(every) - failing - undecided
     match = "matches" if matching == 1 else "match"
     yield f"{failing} to change, {undecided} not decided, {matching} {match}.   Exit status {int(failing > 0)}"
     if failing and not fixing:
         yield "Write the changes: --fix   For pull requests: --format github   JSON: --json"
 
 
-def _wrapped(text: str, first: str, rest: str) -> list[str]:
-    return wrap(text, _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
-
-
 def github_lines(texts: Sequence[Proofread]) -> Iterator[str]:
     """Workflow commands by which GitHub shows findings beside a pull request."""
 
-    def value(text: str, *, inside: bool = False) -> str:
+    def value(text: str, inside: bool = True) -> str:
         made = clean(text).replace("%", "%25")
         return made.replace(":", "%3A").replace(",", "%2C") if inside else made
 
-    for one in (one for text in texts for one in text.found if one.finding.mark in _RULES):
-        level = {"error": "error", "warning": "error", "note": "notice"}[_RULES[one.finding.mark][1]]
+    for one in (one for text in texts for one in text.found if one.finding.mark != "x"):
+        words, _, level = _MARKS[one.finding.mark]
         place = f"line={one.line},endLine={one.end_line},col={one.column},endColumn={one.end_column}"
-        title = value(f"assaymark: {WORDS[one.finding.mark]}", inside=True)
-        yield f"::{level} file={value(one.file, inside=True)},{place},title={title}::{value(one.message)}"
+        head = f"::{'notice' if level == 'note' else 'error'} file={value(one.file)},{place}"
+        yield f"{head},title={value(f'assaymark: {words}')}::{value(one.message, False)}"
 
 
 def sarif(texts: Sequence[Proofread]) -> dict[str, Any]:
     """Findings as SARIF 2.1.0, the format of code hosts."""
     rules = [
-        {"id": name, "shortDescription": {"text": f"{WORDS[mark]}."}, "defaultConfiguration": {"level": level}}
-        for mark, (name, level) in _RULES.items()
-    ]
+        {"id": name, "shortDescription": {"text": f"{words}."}, "defaultConfiguration": {"level": level}}
+        for words, name, level in _MARKS.values() if name
+    ]  # fmt: skip
     results = []
-    for one in (one for text in texts for one in text.found if one.finding.mark in _RULES):
-        rule, level = _RULES[one.finding.mark]
+    for one in (one for text in texts for one in text.found if one.finding.mark != "x"):
+        _, rule, level = _MARKS[one.finding.mark]
         region = {
             "startLine": one.line, "startColumn": one.column, "endLine": one.end_line, "endColumn": one.end_column,
             "snippet": {"text": one.sentence},

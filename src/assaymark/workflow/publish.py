@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import RenderableType
 
@@ -40,21 +40,10 @@ from assaymark.report.records.judgments import Calls, Judged
 from assaymark.report.text import short_hash
 from assaymark.report.translation import in_language
 from assaymark.text import clean
+from assaymark.workflow import tables
 from assaymark.workflow.ask import calls_of, paid_views, stored_answers
 from assaymark.workflow.lock import open_locked
 from assaymark.workflow.run_folder import RunFolder, replace_files
-from assaymark.workflow.tables import (
-    ANCHOR,
-    CONTEXTS,
-    CYCLES,
-    DECISIONS,
-    EVIDENCE,
-    JUDGMENTS,
-    MEASUREMENTS,
-    PROBE,
-    VERDICTS,
-    Store,
-)
 from assaymark.workflow.track import select
 from assaymark.workflow.tracks.datasheet import datasheet_pages, stored_datasheets
 
@@ -67,12 +56,12 @@ _PROBE: Final = tuple(item.name for item in dataclasses.fields(DateProbeView))
 _PLANTED: Final = ("offset", "noise", "slope", "pivot", "halo", "terse", "terse_tokens")
 
 
-def substrate_view(locked: Locked, store: Store) -> SubstrateView | None:
+def substrate_view(locked: Locked, store: tables.Store) -> SubstrateView | None:
     """What a study showed its agents; None for a study whose records are imported."""
     substrate = locked.study.substrate
     if substrate is None:
         return None
-    keys = sorted(store.read(CYCLES), key=lambda key: key.number)
+    keys = sorted(store.read(tables.CYCLES), key=lambda key: key.number)
     regimes = []
     for name in substrate.regimes:
         if found := [key for key in keys if key.regime == name]:
@@ -91,7 +80,7 @@ def substrate_view(locked: Locked, store: Store) -> SubstrateView | None:
     example, key = None, next((one for one in keys if regimes and one.regime == regimes[0].name), None)
     context = next((one for name, one in store.each_context() if key and name == key.context_id), None)
     if key is not None and context is not None:
-        on_it = (decision for decision in store.read(DECISIONS) if decision.context_id == key.context_id)
+        on_it = (decision for decision in store.read(tables.DECISIONS) if decision.context_id == key.context_id)
         honest = [one for one in on_it if one.derivation.kind == "honest" and one.replicate == 1]
         example = CycleView(
             regime=key.regime, number=key.number, first=key.first_bar, last=key.last_bar, names=dict(key.names),
@@ -131,8 +120,7 @@ class Reported(Result):
 def report(folder: RunFolder, calls: Calls = "all", language: str = "") -> Reported:
     """Write ``report/`` from the records of a finished run; a further language has its pages in a folder below."""
     shown = study_shown(folder)
-    pages = study_pages(shown, calls=calls)
-    replace_files(folder.report, in_language(pages, language))
+    replace_files(folder.report, in_language(study_pages(shown, ALONE, calls), language))
     return Reported(folder.report / "index.html", terminal_summary(shown.run), shown.run)
 
 
@@ -182,7 +170,7 @@ def study_shown(folder: RunFolder) -> StudyShown:
     except LedgerError:
         if isinstance(folder.ledger, Path):
             raise
-    run = gather(locked, Store(folder), sheets, paid)
+    run = gather(locked, tables.Store(folder), sheets, paid)
     return StudyShown(run, sheets, stored_answers(folder), None if paid is None else calls_of(folder))
 
 
@@ -195,16 +183,16 @@ def study_pages(shown: StudyShown, site: Site = ALONE, calls: Calls = "all") -> 
 
 
 def gather(
-    locked: Locked, store: Store, sheets: Sequence[Datasheet] = (), paid: tuple[PaidView, ...] | None = ()
+    locked: Locked, store: tables.Store, sheets: Sequence[Datasheet] = (), paid: tuple[PaidView, ...] | None = ()
 ) -> AssayRun:
     """Everything the pages show, from the tables of a run."""
-    study, judgments = locked.study, store.read(JUDGMENTS)
-    selection = select(store.read(DECISIONS), study)
+    study, judgments = locked.study, store.read(tables.JUDGMENTS)
+    selection = select(store.read(tables.DECISIONS), study)
     invalid = dict.fromkeys(sorted({judgment.judge for judgment in judgments}), 0)
     for one in judgments:
         invalid[one.judge] += one.status != "ok"
-    anchors = store.read(ANCHOR) if store.rows(ANCHOR) else ()
-    outside = store.read(PROBE) if store.rows(PROBE) else ()
+    anchors = store.read(tables.ANCHOR) if store.rows(tables.ANCHOR) else ()
+    outside = store.read(tables.PROBE) if store.rows(tables.PROBE) else ()
     people = frozenset(judge.name for judge in study.judges if judge.human)
     titles = (
         (dimension.name, dimension.title or dimension.name.replace("_", " ").capitalize())
@@ -214,14 +202,14 @@ def gather(
     return AssayRun(
         study=study, plan_hash=locked.plan_hash, locked_at=locked.locked_at,
         rubric=RubricView(name=study.rubric.name, title=locked.rubric.title, dimensions=tuple(titles), texts=texts),
-        verdicts=tuple({verdict.claim.id: verdict for verdict in store.read(VERDICTS)}.values()),
-        measurements=tuple(store.read(MEASUREMENTS)), decisions=selection.honest,
-        evidence=tuple(store.read(EVIDENCE)), invalid=invalid, calls=len(judgments),
+        verdicts=tuple({verdict.claim.id: verdict for verdict in store.read(tables.VERDICTS)}.values()),
+        measurements=tuple(store.read(tables.MEASUREMENTS)), decisions=selection.honest,
+        evidence=tuple(store.read(tables.EVIDENCE)), invalid=invalid, calls=len(judgments),
         again=sum(bool(judgment.first_key) for judgment in judgments), in_flight_bound=in_flight_bound(study),
         reference_panel=planted_views(study), excluded=selection.excluded,
         datasheets=tuple(sheet.judge for sheet in sheets),
         tests=tuple(item for sheet in sheets for item in sheet.measurements),
-        import_notes=import_notes(selection.honest, store.columns(CONTEXTS, "context_id", "completeness", "missing")),
+        import_notes=import_notes(selection.honest, store),
         substrate=substrate_view(locked, store), reference_agents=planted_agents(study), paid=paid,
         judged=Judged({"panel": judgments, "anchors": anchors, "outside": outside}, selection.decisions, people,
                       decided_here=study.substrate is not None),
@@ -265,9 +253,10 @@ def planted_views(study: Study) -> tuple[PlantedView, ...]:
     return tuple(views)
 
 
-def import_notes(decisions: Sequence[Decision], contexts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def import_notes(decisions: Sequence[Decision], store: tables.Store) -> tuple[str, ...]:
     """What the records lack, in words, most frequent first."""
     used = {decision.context_id for decision in decisions}
+    contexts = store.columns(tables.CONTEXTS, "context_id", "completeness", "missing")
     shown = [row for row in contexts if row["context_id"] in used]
     counts = Counter(item for row in shown for item in row["missing"])
     counts.update(item for decision in decisions for item in decision.missing)

@@ -103,10 +103,7 @@ class RunFolder:
 
 
 def json_text(value: Any, shared: dict[int, tuple[Any, str]] | None = None) -> str:
-    """A record or mapping as JSON with sorted keys: one key a line, and one line an entry of each list or object.
-
-    ``shared`` keeps the text of objects that several documents hold, so that it is made once.
-    """
+    """A record or mapping as JSON with sorted keys: one key a line, and one line an entry of each list or object."""
     lines = []
 
     def text(part: Any, depth: int = 1) -> str:
@@ -188,25 +185,19 @@ def read_json(path: Path, what: str) -> JSON:
 
 def kind_of(folder: RunFolder) -> Kind:
     """What a run folder holds; a study where nothing says otherwise."""
-    if folder.lock.is_file():
-        form = str(read_lock(folder).get("format"))
-        return "portbench" if "benchmark" in form else "season" if "season" in form else "study"
+    form = str(read_lock(folder).get("format"))
+    if "benchmark" in form or "season" in form:
+        return "portbench" if "benchmark" in form else "season"
     return "judges" if folder.datasheets.is_dir() and not folder.plan.is_file() else "study"
 
 
 def is_version_1(folder: RunFolder) -> bool:
     """Whether a plan of version 1 is locked in a run folder."""
-    return folder.lock.is_file() and _lock(folder).get("format") in LOCKS_1
-
-
-def require_version_2(folder: RunFolder) -> None:
-    """Refuse a run folder in which a plan of version 1 is locked; raises as `read_lock`."""
-    if folder.lock.is_file():
-        read_lock(folder)
+    return _lock(folder).get("format") in LOCKS_1
 
 
 def read_lock(folder: RunFolder) -> dict[str, Any]:
-    """The lock of a run folder as it was written, before anything in it is checked."""
+    """The lock of a run folder as it was written, before anything in it is checked; without one, no fields."""
     stored = _lock(folder)
     if stored.get("format") in LOCKS_1:
         raise PlanError(
@@ -216,23 +207,23 @@ def read_lock(folder: RunFolder) -> dict[str, Any]:
     return stored
 
 
+require_version_2 = read_lock
+"""Refuses a run folder in which a plan of version 1 is locked."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
-    """A kind of run, as far as its lock goes: study, season or benchmark.
-
-    ``absent`` is said of a folder without a lock, and ``others`` of a lock whose format begins with one of its keys;
-    both have the folder as ``{0}``. ``texts`` names what a plan hash covers beside the file, ``restore`` what to do.
-    """
+    """A kind of run, as far as its lock goes: study, season or benchmark."""
 
     format: str
-    absent: str
-    others: Mapping[str, str]
-    texts: str
-    restore: str
+    absent: str  # said of a folder without a lock, as ``{0}``
+    others: Mapping[str, str]  # said of a lock whose format begins with a key
+    texts: str  # what a plan hash covers beside the file
+    restore: str  # what to do
 
     def holds(self, folder: RunFolder) -> bool:
         """Whether a plan of this kind is locked in a run folder."""
-        return folder.lock.is_file() and read_lock(folder).get("format") == self.format
+        return read_lock(folder).get("format") == self.format
 
     def stored(self, folder: RunFolder) -> dict[str, Any]:
         """The lock of this kind in a run folder, before the plan is held against it."""
@@ -245,7 +236,8 @@ class Track:
                 if form.startswith(start):
                     raise PlanError(what.format(folder.path))
             raise LedgerError(f"{folder.lock} is damaged, or of another version: it does not say {self.format!r}")
-        check_lock(folder, stored)
+        if isinstance(folder.ledger, Path):  # a database is asked when calls are made
+            _require_anchored(folder, stored, anchored(folder))
         return stored
 
     def new_lock(self, plan_hash: str, locked_at: JSON, **parts: JSON) -> dict[str, JSON]:
@@ -264,7 +256,7 @@ class Track:
 
 
 def _lock(folder: RunFolder) -> dict[str, Any]:
-    stored = read_json(folder.lock, "lock")
+    stored = read_json(folder.lock, "lock") if folder.lock.is_file() else {}
     if not isinstance(stored, dict):
         raise LedgerError(f"{folder.lock} is damaged: it is no table of fields")
     return stored
@@ -277,18 +269,10 @@ def write_sums(folder: RunFolder) -> None:
 
 def handed_on(folder: RunFolder) -> dict[str, str]:
     """The files of a run that are handed on, which no manifest of tables names, with the sha256 of each."""
-    return {
-        str(path.relative_to(folder.path)): file_sha256(path)
-        for pattern in (
-            "certificates/*.json",
-            "datasheets/*.json",
-            "questions.jsonl",
-            "stimuli.json",
-            "verdicts.json",
-            "publications/*.json",
-        )
-        for path in sorted(folder.path.glob(pattern))
-    }
+    below = [f"{name}/*.json" for name in ("certificates", "datasheets", "publications")]
+    patterns = (*below[:2], "questions.jsonl", "stimuli.json", "verdicts.json", below[2])
+    found = (path for pattern in patterns for path in sorted(folder.path.glob(pattern)))
+    return {str(path.relative_to(folder.path)): file_sha256(path) for path in found}
 
 
 def write_lock(folder: RunFolder, lock: Mapping[str, JSON]) -> None:
@@ -337,12 +321,6 @@ def anchor_lock(folder: RunFolder, ledger: Ledger) -> None:
     _require_anchored(folder, stored, held)
     if len(held) != 1:
         ledger.notes.replace(_ANCHOR, canonical_json([stored]))
-
-
-def check_lock(folder: RunFolder, stored: Mapping[str, JSON]) -> None:
-    """Refuse a lock of which any field was edited after the first call; a database is asked when calls are made."""
-    if isinstance(folder.ledger, Path):
-        _require_anchored(folder, stored, anchored(folder))
 
 
 def edited_fields(stored: Mapping[str, JSON], held: Sequence[Mapping[str, JSON]]) -> list[str]:
@@ -475,11 +453,6 @@ class Amendment:
     plan_after: str
     digest: str
 
-    @property
-    def of_rules(self) -> bool:
-        """Whether it brought the plan under the rules of another version."""
-        return "version" in self.fields
-
 
 def changed_fields(before: Frozen | Mapping[str, Any], after: Frozen | Mapping[str, Any]) -> dict[str, dict[str, JSON]]:
     """The fields in which two plans differ, by dotted name, with both values; judges are compared by name."""
@@ -508,15 +481,10 @@ def record_amendment(
 ) -> tuple[str, ...]:  # fmt: skip
     """Write down how the plan changes, before it does: from the hash ``before`` to hash and text of ``after``."""
     raw = {
-        "format": AMENDMENT_FORMAT,
-        "number": len(earlier) + 1,
-        "date": to_json(now),
-        "reason": reason,
-        "fields": fields,
-        "plan_before": {"hash": before, "text": read_text(folder.plan, "plan")},
-        "plan_after": {"hash": after[0], "text": after[1]},
-        "previous": earlier[-1].digest if earlier else "",
-    }
+        "format": AMENDMENT_FORMAT, "number": len(earlier) + 1, "date": to_json(now), "reason": reason,
+        "fields": fields, "plan_before": {"hash": before, "text": read_text(folder.plan, "plan")},
+        "plan_after": {"hash": after[0], "text": after[1]}, "previous": earlier[-1].digest if earlier else "",
+    }  # fmt: skip
     write_json(amendment_path(folder, len(earlier) + 1), raw)
     return (*(one.digest for one in earlier), content_id(raw))
 

@@ -150,10 +150,7 @@ def measure_table(
 ) -> MeasuredTable:  # fmt: skip
     """Measure a table of scores made elsewhere, and decide every candidate claim on it."""
     folder = RunFolder(out) if isinstance(out, Path) else out
-    named = dimensions
-    if named is None and study is not None:  # those that the plan names, if it names any
-        claimed = (name for name in study.claims.dimensions or () if name != AGGREGATE)
-        named = tuple(study.rubric.weights or claimed) or None
+    named = planned_dimensions(study) if dimensions is None else dimensions
     if folder is not None and (folder.lock.exists() or folder.has_ledger):
         raise PlanError(f"{folder.path} is the folder of a run; give a bare table a folder of its own")
     # A choice of agents needs the rows of a table, and so does the contamination probe.
@@ -201,6 +198,12 @@ def measure_table(
     return found
 
 
+def planned_dimensions(study: Study | None) -> tuple[str, ...] | None:
+    """The dimensions that a plan names, if it names any."""
+    claimed = () if study is None else (name for name in study.claims.dimensions or () if name != AGGREGATE)
+    return tuple((study is not None and study.rubric.weights) or claimed) or None
+
+
 def is_large(path: Path) -> bool:
     """Whether a file is Parquet with so many rows that it is read in parts."""
     if is_parquet(path):
@@ -232,10 +235,7 @@ def measure_columns(
     path: Path, columns: Columns, study: Study | None, progress: Progress, notes: Sequence[str], planned: bool,
     unit: str = "cycle", people: Labels | None = None,
 ) -> MeasuredTable:  # fmt: skip
-    """What is found in a checked table; ``planned``: its plan was fixed before the scores were seen.
-
-    ``unit`` is what the table calls a cycle, ``people`` grades that people outside the panel gave.
-    """
+    """What is found in a checked table; ``planned``: its plan was fixed before the scores were seen."""
     weights, said = None if study is None else study.rubric.weights, list(notes)
     if study is not None and study.records.agents is not None:
         known = columns.names["agent"]

@@ -7,12 +7,12 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from assaymark.engine import Ledger
@@ -22,7 +22,7 @@ from assaymark.report.label import label_page
 from assaymark.report.site import FRONTS, LiveView, render_call, render_live, render_missing
 from assaymark.workflow.labelling import Labelling
 from assaymark.workflow.publish import standing_of
-from assaymark.workflow.run_folder import RunFolder, missing, require_version_2
+from assaymark.workflow.run_folder import RunFolder, missing, read_lock
 
 PORT: Final = 8400
 HOST: Final = "127.0.0.1"
@@ -32,14 +32,10 @@ EVERY: Final = ("", "0.0.0.0", "::")
 """Where to listen for all addresses of this machine; requests name one of them, and never this."""
 
 _KINDS: Final = {
-    ".csv": "text/csv; charset=utf-8",
-    ".html": "text/html; charset=utf-8",
-    ".ics": "text/calendar; charset=utf-8",
-    ".json": "application/json",
-    ".svg": "image/svg+xml",
-    ".txt": "text/plain; charset=utf-8",
+    ".csv": "text/csv; charset=utf-8", ".html": "text/html; charset=utf-8", ".ics": "text/calendar; charset=utf-8",
+    ".json": "application/json", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8",
     ".xml": "application/rss+xml; charset=utf-8",
-}
+}  # fmt: skip
 _SHOWN: Final = ("report", "datasheets", "certificates")
 _KEY: Final = re.compile(r"/calls/([0-9a-f]{64})")
 _FRESH_S: Final = 1.0
@@ -47,12 +43,9 @@ _LATELY_S: Final = 30.0
 _OWN: Final = frozenset({"localhost", HOST})
 _LARGEST: Final = 1 << 20  # bytes of a label, which has one comment
 _EVERYWHERE: Final = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
+    "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +55,7 @@ class Answer:
     status: int
     body: bytes = b""
     kind: str = _KINDS[".html"]
-    headers: Mapping[str, str] = field(default_factory=dict)
+    location: str = ""
 
 
 class Served:
@@ -74,7 +67,7 @@ class Served:
         if not path.exists():
             raise missing(path, "folder", "name a run folder, or the folder that a site was written to")
         self.folder = RunFolder(path)
-        require_version_2(self.folder)
+        read_lock(self.folder)
         self.site = not self.folder.report.is_dir() and (path / "index.html").is_file()
         if not self.site and not (self.folder.has_ledger or self.folder.report.is_dir()):
             what = "holds neither pages nor a run; name a run folder, or the folder that a site was written to"
@@ -96,10 +89,10 @@ class Served:
 
     def _dynamic(self, path: str) -> Answer | None:
         if self.site:
-            return Answer(302, headers={"Location": "/index.html"}) if path == "/" else None
+            return Answer(302, location="/index.html") if path == "/" else None
         front = next((one for one in FRONTS if (self.folder.report / one).is_file()), None)
         if path == "/":
-            return Answer(302, headers={"Location": f"/report/{front}" if front else "/live"})
+            return Answer(302, location=f"/report/{front}" if front else "/live")
         if path == "/live":
             return _page(render_live(self.standing(), report=front))
         if path == "/live.json":
@@ -144,10 +137,6 @@ def _page(html: str, status: int = 200) -> Answer:
     return Answer(status, html.encode("utf-8", "replace"))
 
 
-def _plain(status: int, what: str) -> Answer:
-    return Answer(status, what.encode(), _KINDS[".txt"])
-
-
 def _missing(status: int, what: str) -> Answer:
     return _page(render_missing(what), status)
 
@@ -159,13 +148,12 @@ def _host(name: str) -> str:
 
 
 class LabelDesk:
-    """The pages on which people grade; each label that they send is on the disk before it is confirmed.
-
-    ``token`` stands in every address: no other page on this machine knows it, and so none can read or send anything.
-    """
+    """The pages on which people grade; each label that they send is on the disk before it is confirmed."""
 
     def __init__(self, labelling: Labelling, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self.labelling, self.token, self._clock = labelling, secrets.token_urlsafe(16), clock
+        self.labelling, self._clock = labelling, clock
+        # In every address: no other page on this machine knows it, and so none can read or send anything.
+        self.token = secrets.token_urlsafe(16)
 
     def path(self, grader: str) -> str:
         """The address of one grader's page."""
@@ -186,21 +174,21 @@ class LabelDesk:
     def take(self, target: str, body: bytes, *, host: str, origin: str | None, kind: str | None) -> Answer:
         """Keep the label that ``POST target`` brings, if the page that sends it came from here."""
         if _host(re.sub(r":\d+$", "", host)) not in _OWN or origin != f"http://{host}":
-            return _plain(403, "labels are taken from this server's own page only")
+            return Answer(403, b"labels are taken from this server's own page only", _KINDS[".txt"])
         grader = self._grader(target, "save")
         if grader is None or kind != "application/json":
-            return _plain(404, "no such page")
+            return Answer(404, b"no such page", _KINDS[".txt"])
         try:
             label: Any = json.loads(body)
         except ValueError:
             label = None
         if (problem := self.labelling.label_problem(grader, label)) is not None:
-            return _plain(400, problem)
+            return Answer(400, problem.encode(), _KINDS[".txt"])
         kept = {"id": label["id"], "scores": label["scores"], "at": to_json(self._clock())}
         try:
             self.labelling.add(grader, kept | {name: label[name] for name in ("seconds", "comment") if name in label})
         except OSError as exc:
-            return _plain(500, f"cannot be written: {exc.strerror or exc}")
+            return Answer(500, f"cannot be written: {exc.strerror or exc}".encode(), _KINDS[".txt"])
         return Answer(204)
 
     def _grader(self, target: str, name: str) -> str | None:
@@ -211,14 +199,10 @@ class LabelDesk:
         return parts[2] if parts[2] in self.labelling.sheets.graders else None
 
 
-class _Shown(Protocol):
-    def answer(self, target: str, host: str | None) -> Answer: ...
-
-
 class _Handler(BaseHTTPRequestHandler):
     """Hands requests to what is served."""
 
-    served: _Shown
+    served: Served | LabelDesk
     server_version = "assaymark"
     sys_version = ""
     timeout = 30
@@ -242,7 +226,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, answer: Answer) -> None:
         self.send_response(answer.status)
-        for name, value in {**_EVERYWHERE, **answer.headers}.items():
+        for name, value in {**_EVERYWHERE, **({"Location": answer.location} if answer.location else {})}.items():
             self.send_header(name, value)
         self.send_header("Content-Type", answer.kind)
         self.send_header("Content-Length", str(len(answer.body)))

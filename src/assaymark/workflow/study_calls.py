@@ -1,4 +1,4 @@
-"""Planned calls through the ledger and back as judgments: what every kind of judging does."""
+"""Planned calls of a study through the ledger and back as decisions and judgments; and a worker's share of them."""
 
 from __future__ import annotations
 
@@ -6,70 +6,24 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from assaymark import judging, metrology
 from assaymark.agents.llm import NOT_USABLE, LLMAgent, Place, date_call, envelope_of, prompt_of
-from assaymark.engine import (
-    CallSpec,
-    Ledger,
-    Message,
-    Model,
-    Reply,
-    RunSummary,
-    beside,
-    run_worker,
-)
+from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, beside, run_worker
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside, patience
 from assaymark.errors import LedgerError, PlanError
-from assaymark.judging import (
-    PlannedCall,
-    Rubric,
-    asks_again,
-    eligible,
-    judged_text,
-    judgment,
-    load_rubric,
-    numeric_ledger,
-    plan_calls,
-    rubric_of,
-    second_call,
-    token_count,
-    user_messages,
-)
+from assaymark.judging import PlannedCall, Rubric, second_call, user_messages
 from assaymark.judging.evidence.context_index import Material
 from assaymark.market.cycles import CycleKey
-from assaymark.metrology import (
-    Cell,
-    ProbePlan,
-    ScoreTable,
-    analyse,
-    averaging,
-    contested,
-    gated,
-    score_table,
-    stratified,
-)
+from assaymark.metrology import Cell, ScoreTable
 from assaymark.notebook import Shown
 from assaymark.protocol import EngineChoice, JudgeSpec, Study
 from assaymark.records import Context, Decision, Evidence, Judgment, Rationale, content_id, sha256_text
-from assaymark.workflow.ask import (
-    Canaries,
-    check_plan_hash,
-    judgments_asked_again,
-    prices_of,
-    purse_of,
-    require_all,
-    run_all,
-    run_options,
-    say_raised,
-    stored_run_options,
-    unusable_decisions,
-    unusable_judgments,
-    unusable_of,
-)
+from assaymark.workflow import ask as asking
 from assaymark.workflow.lock import Locked, cut, open_locked
 from assaymark.workflow.progress import Progress, saying, silent
 from assaymark.workflow.run_folder import RunFolder
@@ -110,26 +64,24 @@ class JudgingSession:
         self, rubric: Rubric, judges: Sequence[JudgeSpec] | None = None, only: Collection[str] | None = None
     ) -> list[PlannedCall]:
         """The calls by which judges grade decisions under a rubric."""
-        return plan_calls(self.decisions, {}, self.locked.study, rubric, judges=judges, only=only, shown=self.shown)
+        study = self.locked.study
+        return judging.plan_calls(self.decisions, {}, study, rubric, judges=judges, only=only, shown=self.shown)
 
     def grade(
-        self, rubric: Rubric, what: str, judges: Sequence[JudgeSpec] | None = None,
-        only: Collection[str] | None = None,
-    ) -> tuple[list[Judgment], int]:  # fmt: skip
+        self, rubric: Rubric, what: str, judges: Sequence[JudgeSpec] | None = None, only: Collection[str] | None = None
+    ) -> tuple[list[Judgment], int]:
         """Judgments of decisions under a rubric, parsed strictly, and how many calls were made for them now."""
-        study = self.locked.study
         planned = self.plan(rubric, judges, only)
-        unusable = unusable_of(planned, lambda one, reply: judgment(one, reply, rubric).reason)
+        unusable = asking.unusable_of(planned, lambda one, reply: judging.judgment(one, reply, rubric).reason)
         with Ledger.open(self.folder.ledger) as ledger:
-            check_plan_hash(self.folder, ledger, self.locked)
-            calls, made = [item.call for item in planned], 0
+            asking.check_plan_hash(self.folder, ledger, self.locked)
+            calls, made, engine = [item.call for item in planned], 0, self.locked.study.engine
             for again in ("", " again"):
                 ledger.plan(calls)
-                summary = run_all(
-                    ledger, calls, self.models, study.engine, what + again, self.progress,
-                    unusable=None if again else unusable,
-                )  # fmt: skip
-                require_all(summary, "the judges", self.folder)
+                summary = asking.run_all(
+                    ledger, calls, self.models, engine, what + again, self.progress, None if again else unusable
+                )
+                asking.require_all(summary, "the judges", self.folder)
                 made += summary.made
                 found = parsed(planned, ledger, rubric)
                 bad = {
@@ -137,24 +89,37 @@ class JudgingSession:
                     for item, one in zip(planned, found, strict=True)
                     if one.status == "invalid" and not one.first_key
                 }
-                calls = [second_call(bad[key]) for key, reply in ledger.replies(bad) if asks_again(reply)]
+                calls = [second_call(bad[key]) for key, reply in ledger.replies(bad) if judging.asks_again(reply)]
                 if not calls:
                     break
             return found, made
 
+    def of_people(self) -> list[Judgment]:
+        """What the people on the panel graded."""
+        people = {judge.name for judge in self.locked.study.judges if judge.human}
+        chosen = {decision.record_id for decision in self.selection.decisions} if people else ()
+        human = self.store.read(HUMAN) if people else ()
+        return [one for one in human if one.judge in people and one.trajectory in chosen]
+
 
 def parsed(planned: Sequence[PlannedCall], ledger: Ledger, rubric: Rubric) -> list[Judgment]:
     """What the stored replies to planned calls amount to, those of second calls included."""
-    replies = dict(ledger.replies([item.call.key for item in planned]))
-    if missing := sum(item.call.key not in replies for item in planned):
-        raise LedgerError(f"{missing} replies that were recorded cannot be found in the ledger; it is damaged")
-    found = [judgment(item, replies[item.call.key], rubric) for item in planned]
+    replies = _stored(ledger, [item.call for item in planned])
+    found = [judging.judgment(item, replies[item.call.key], rubric) for item in planned]
     bad = {at: second_call(item.call).key for at, item in enumerate(planned) if found[at].status == "invalid"}
     seconds = dict(ledger.replies(bad.values()))
     for at, key in bad.items():
         if key in seconds:
-            found[at] = judgment(planned[at], replies[planned[at].call.key], rubric, second=seconds[key])
+            found[at] = judging.judgment(planned[at], replies[planned[at].call.key], rubric, second=seconds[key])
     return found
+
+
+def _stored(ledger: Ledger, calls: Sequence[CallSpec]) -> dict[str, Reply]:
+    """The replies to calls that were all answered."""
+    replies = dict(ledger.replies([call.key for call in calls]))
+    if missing := sum(call.key not in replies for call in calls):
+        raise LedgerError(f"{missing} replies that were recorded cannot be found in the ledger; it is damaged")
+    return replies
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +143,9 @@ class Scores:
             judgments[one.trajectory].append(one)
 
         def table(decisions: Sequence[Decision]) -> ScoreTable:
-            lengths = {decision.record_id: token_count(judged_text(decision)) for decision in decisions}
+            lengths = {one.record_id: judging.token_count(judging.judged_text(one)) for one in decisions}
             graded = (judgment for decision in decisions for judgment in judgments.get(decision.record_id, ()))
-            return score_table(graded, decisions, study.rubric.weights, lengths, study.scale)
+            return metrology.score_table(graded, decisions, study.rubric.weights, lengths, study.scale)
 
         whole = honest = table(selection.honest)
         missing = study.missing
@@ -193,35 +158,14 @@ class Scores:
             judgments = {name: found for name, found in kept.items() if found}
             honest = table(selection.honest)
         # Whose trials may be averaged is found on honest records: inside a cell they hardly differ.
-        averaged = averaging(honest, study)
+        averaged = metrology.averaging(honest, study)
         cells = []
         for kind in study.cells_judged:
             by_id = {one.record_id: one for one in selection.cell(kind)}
-            scores = gated(table(selection.cell(kind)), study, averaged)
+            scores = metrology.gated(table(selection.cell(kind)), study, averaged)
             parents = tuple(by_id[name].derivation.parent for name in scores.trajectories)
-            composers = tuple(by_id[name].agent.family for name in scores.trajectories)
-            cells.append(Cell(kind=kind, table=scores, parents=parents, composers=composers))
-        return cls(selection, judgments, gated(honest, study, averaged), tuple(cells), whole, left_out)
-
-
-def honest_table(store: Store, locked: Locked) -> ScoreTable:
-    """The scores of the honest records of a judged run."""
-    return Scores.of(store, locked).honest
-
-
-def ask_anchor(desk: JudgingSession) -> int:
-    """One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6)."""
-    study, store, basis = desk.locked.study, desk.store, desk.locked.reading
-    wanted = study.anchor_probe
-    if wanted is None or store.done(ANCHOR, basis):
-        return 0
-    judges, only = (
-        [one for one in study.judges if one.name == wanted.judge],
-        anchor_sample(desk.selection.honest, study),
-    )
-    judgments, made = desk.grade(load_rubric(wanted.rubric), "asking for the anchor probe", judges, only)
-    store.write(ANCHOR, judgments, basis)
-    return made
+            cells.append(Cell(kind, scores, parents, tuple(by_id[name].agent.family for name in scores.trajectories)))
+        return cls(selection, judgments, metrology.gated(honest, study, averaged), tuple(cells), whole, left_out)
 
 
 def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
@@ -231,34 +175,10 @@ def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
     first = sorted((one for one in honest if one.replicate == 1), key=lambda one: one.record_id)
     strata = {one.record_id: (one.agent.id, one.cluster) for one in first}
     rng = np.random.default_rng([study.seed, 3])
-    return frozenset(stratified(strata, min(study.anchor_probe.sample, len(first)), rng))
+    return frozenset(metrology.stratified(strata, min(study.anchor_probe.sample, len(first)), rng))
 
 
-def ask_probe(desk: JudgingSession) -> int:
-    """The outside judge, on the agents of contested pairs and on nothing else (section 3.5)."""
-    study, store = desk.locked.study, desk.store
-    if study.stability.probe is None:
-        return 0
-    # Which pairs the panel's judgments leave contested.
-    rng = np.random.default_rng([study.seed, 1])
-    plan = contested(analyse(honest_table(store, desk.locked), study, rng), study)
-    basis = probe_basis(desk.locked, store, plan)
-    if not plan.needed or store.done(PROBE, basis):
-        return 0
-    # The records on which both agents of some contested pair answered the same question.
-    answers: dict[str, dict[str, str]] = defaultdict(dict)
-    for one in desk.selection.honest:
-        if one.replicate == 1:
-            answers[one.cycle][one.agent.id] = one.record_id
-    pairs = {frozenset((high, low)) for _, high, low in plan.pairs}
-    met = ((pair, found) for pair in pairs for found in answers.values() if pair <= found.keys())
-    only = frozenset(found[agent] for pair, found in met for agent in pair)
-    judgments, made = desk.grade(desk.locked.rubric, "asking the outside judge", [study.stability.probe], only)
-    store.write(PROBE, judgments, basis)
-    return made
-
-
-def probe_basis(locked: Locked, store: Store, plan: ProbePlan) -> dict[str, str | None]:
+def probe_basis(locked: Locked, store: Store, plan: metrology.ProbePlan) -> dict[str, str | None]:
     """What the outside judge's answers were asked for: the plan, the judgments, and the pairs that these left open."""
     return {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "pairs": content_id(sorted(plan.pairs))}
 
@@ -280,18 +200,40 @@ class JudgeResult(Shown):
 def judge(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> JudgeResult:
     """Grade every selected decision with every judge of the locked plan, and ledger its numbers."""
     desk = JudgingSession(folder, open_locked(folder), models, progress)
-    store = desk.store
-    reading, plan = desk.locked.reading, {"plan": desk.locked.plan_hash}
+    store, locked, study = desk.store, desk.locked, desk.locked.study
+    reading, plan = locked.reading, {"plan": locked.plan_hash}
     made = reasked = 0
     wanted = {table for table, basis in ((JUDGMENTS, reading), (EVIDENCE, plan)) if not store.done(table, basis)}
     both = wanted == {JUDGMENTS, EVIDENCE} and len(desk.decisions) >= _WORTH_A_PROCESS
-    with beside(ledger_of, folder, desk.locked.study, processes=both) as evidence:
+    with beside(ledger_of, folder, study, processes=both) as evidence:
         if JUDGMENTS in wanted:
-            judgments, made = desk.grade(desk.locked.rubric, "asking the judges")
-            store.write(JUDGMENTS, [*judgments, *of_people(desk)], reading)
-            for line in [*judgments_asked_again(judgments), *unusable_judgments(judgments)]:
+            judgments, made = desk.grade(locked.rubric, "asking the judges")
+            store.write(JUDGMENTS, [*judgments, *desk.of_people()], reading)
+            for line in asking.reply_lines(judgments):
                 saying(progress)(line)
-        reasked = ask_anchor(desk) + ask_probe(desk)
+        # One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6).
+        if (anchor := study.anchor_probe) is not None and not store.done(ANCHOR, reading):
+            judges, only = [one for one in study.judges if one.name == anchor.judge], desk.selection.honest
+            rubric, sample = judging.load_rubric(anchor.rubric), anchor_sample(only, study)
+            judgments, reasked = desk.grade(rubric, "asking for the anchor probe", judges, sample)
+            store.write(ANCHOR, judgments, reading)
+        # The outside judge, on the agents of the pairs that the panel leaves contested and on nothing else (3.5).
+        if study.stability.probe is not None:
+            rng = np.random.default_rng([study.seed, 1])
+            contested = metrology.contested(metrology.analyse(Scores.of(store, locked).honest, study, rng), study)
+            basis = probe_basis(locked, store, contested)
+            if contested.needed and not store.done(PROBE, basis):
+                # The records on which both agents of some contested pair answered the same question.
+                answers: dict[str, dict[str, str]] = defaultdict(dict)
+                for one in desk.selection.honest:
+                    if one.replicate == 1:
+                        answers[one.cycle][one.agent.id] = one.record_id
+                pairs = {frozenset((high, low)) for _, high, low in contested.pairs}
+                met = ((pair, found) for pair in pairs for found in answers.values() if pair <= found.keys())
+                asked = frozenset(found[agent] for pair, found in met for agent in pair)
+                judgments, more = desk.grade(locked.rubric, "asking the outside judge", [study.stability.probe], asked)
+                store.write(PROBE, judgments, basis)
+                reasked += more
         if EVIDENCE in wanted:
             store.write(EVIDENCE, evidence(), plan)
     return JudgeResult(store.rows(JUDGMENTS), store.rows(EVIDENCE), made + reasked, reasked)
@@ -299,8 +241,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], progress: Progress = s
 
 def ledger_of(folder: RunFolder, study: Study) -> list[Evidence]:
     """The numeric evidence ledger of the decisions that a study is about; each context is indexed once."""
-    store = Store(folder)
-    shared: dict[str, list[Decision]] = defaultdict(list)
+    store, shared = Store(folder), defaultdict[str, list[Decision]](list)
     for decision in select(store.read(DECISIONS), study).honest:
         shared[decision.context_id].append(decision)
     found: list[Evidence] = []
@@ -308,17 +249,8 @@ def ledger_of(folder: RunFolder, study: Study) -> list[Evidence]:
         if name in shared:
             material = Material.of(context)
             for decision in shared[name]:
-                found += numeric_ledger(decision, context, material=material)
+                found += judging.numeric_ledger(decision, context, material=material)
     return found
-
-
-def of_people(desk: JudgingSession) -> list[Judgment]:
-    """What the people on the panel graded."""
-    people = {judge.name for judge in desk.locked.study.judges if judge.human}
-    if not people:
-        return []
-    chosen = {decision.record_id for decision in desk.selection.decisions}
-    return [one for one in desk.store.read(HUMAN) if one.judge in people and one.trajectory in chosen]
 
 
 _MARGIN_S: Final = 10.0
@@ -333,6 +265,12 @@ class Asked:
     place: Place
     context: Context
     call: CallSpec
+
+    def decided(self, reply: Reply, prices: Prices, batch: bool = False) -> Decision:
+        """What a reply decides; its cost stands in the record where a price is known."""
+        tokens = reply.input_tokens, reply.output_tokens, reply.cached_tokens
+        cost = prices.cost_of(self.call.model, *tokens, batch)
+        return self.agent.decide(self.context, self.place, reply, key=self.call.key, cost_usd=cost)
 
 
 def decide(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> int:
@@ -349,21 +287,18 @@ def decide(folder: RunFolder, models: Mapping[str, Model], progress: Progress = 
     outside = (patience(one.agent.spec.args) + _MARGIN_S for one in asked if is_outside(one.agent.spec.model))
     lane = {"concurrency": min(engine.concurrency, _LANE), "deadline_s": max([engine.deadline_s, *outside])}
     with Ledger.open(folder.ledger) as ledger:
-        check_plan_hash(folder, ledger, locked)
+        asking.check_plan_hash(folder, ledger, locked)
         ledger.plan(calls)
-        summary = run_all(
-            ledger, calls, models, engine.model_copy(update=lane), what="asking the agents", progress=progress
-        )
-        require_all(summary, "the agents", folder)
-        replies = dict(ledger.replies([call.key for call in calls]))
+        engine = engine.model_copy(update=lane)
+        summary = asking.run_all(ledger, calls, models, engine, "asking the agents", progress)
+        asking.require_all(summary, "the agents", folder)
+        replies = _stored(ledger, calls)
         batched = ledger.batches.answered_in_batches(replies)
-    if lost := sum(call.key not in replies for call in calls):
-        raise LedgerError(f"{lost} replies that were recorded cannot be found in the ledger; it is damaged")
-    prices = prices_of(models)
-    decisions = [_decision(one, replies[one.call.key], prices, one.call.key in batched) for one in asked]
-    for line in unusable_decisions(decisions):
+    prices = asking.prices_of(models)
+    decisions = [one.decided(replies[one.call.key], prices, one.call.key in batched) for one in asked]
+    for line in asking.unusable_decisions(decisions):
         saying(progress)(line)
-    say_raised(models, progress)
+    asking.say_raised(models, progress)
     found, controls = list(decisions), study.controls
     usable = [decision for decision in decisions if not set(decision.flags) & set(NOT_USABLE)]
     material = [(key.context_id, context, key.regime) for key, context in contexts]
@@ -381,14 +316,6 @@ def decide(folder: RunFolder, models: Mapping[str, Model], progress: Progress = 
 def questions_of(study: Study, store: Store, cycles: slice = slice(None)) -> list[Asked]:
     """Every agent of a study before each of its cycles, or before some of them, once they are cut."""
     return [one for key, seen in _contexts(study, store)[cycles] for one in _questions(study, key, seen)]
-
-
-def decided(
-    asked: Sequence[Asked], kept: Mapping[str, tuple[CallSpec, Reply]], models: Mapping[str, Model]
-) -> list[Decision]:
-    """What these agents decide, as far as their replies are among ``kept``."""
-    found = [(one, kept[one.call.key][1]) for one in asked if one.call.key in kept]
-    return [_decision(one, reply, prices_of(models), False) for one, reply in found]
 
 
 def _contexts(study: Study, store: Store) -> list[tuple[CycleKey, Context]]:
@@ -413,22 +340,13 @@ def _questions(study: Study, key: CycleKey, context: Context) -> list[Asked]:
     return found
 
 
-def _decision(one: Asked, reply: Reply, prices: Prices, batch: bool) -> Decision:
-    """What a reply decides; its cost stands in the record where a price is known."""
-    cost = prices.cost_of(one.call.model, reply.input_tokens, reply.output_tokens, reply.cached_tokens, batch)
-    return one.agent.decide(one.context, one.place, reply, key=one.call.key, cost_usd=cost)
-
-
-# --- One call to each model before anything is locked or spent: a wrong name, key or form costs no more than that -----
-
-
 STAND_IN: Final = "This text stands in for the reasons that an agent will give. " * 20
 """A text that is not written yet: about 300 tokens."""
 
 
-def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model], progress: Progress) -> Canaries:
+def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model], progress: Progress) -> asking.Canaries:
     """The canaries of a study whose cycles or records are there: its agents, its date probe, then its judges."""
-    found = Canaries(models, study.engine, progress)
+    found = asking.Canaries(models, study.engine, progress)
     judges = [*study.model_judges, *([study.stability.probe] if study.stability.probe else [])]
     outside = [judge for judge in judges if not judge.model.startswith("reference/")]
     store = Store(folder)
@@ -441,20 +359,21 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model],
         found.ask((question.call for question in questions), ours=bool(outside), further=next_ones)
         if (model := study.substrate.date_probe.model) is not None:
             found.ask([date_call(model, one.context) for one in cut(study.substrate, cycles=2)])
-        made = {one.record_id: one for one in decided(questions, found.kept, models)}
-        decisions = [
-            made.get(decision.record_id, decision) for decision in planned_decisions(study, store.read(CYCLES))
-        ]
+        prices, kept = asking.prices_of(models), found.kept
+        answered = [one.decided(kept[one.call.key][1], prices) for one in questions if one.call.key in kept]
+        made = {one.record_id: one for one in answered}
+        decisions = [made.get(one.record_id, one) for one in planned_decisions(study, store.read(CYCLES))]
 
     def judged(number: int) -> Iterable[CallSpec]:
         """The call of each judge about one decision, counted from 0: those that have reasons come first."""
-        there = sorted(eligible(decisions, study.records), key=lambda one: not one.rationales) if outside else []
-        if number >= len(there):
+        there = sorted(judging.eligible(decisions, study.records), key=lambda one: not one.rationales)
+        if number >= len(there) or not outside:
             return []
         first = there[number] if there[number].rationales else stand_in(there[number])
         whole = [first if decision.record_id == first.record_id else decision for decision in decisions]
-        shown = user_messages(whole, store.each_context(), study, only={first.record_id})
-        planned = plan_calls(whole, {}, study, rubric_of(study.rubric), judges=outside, only=shown, shown=shown)
+        shown: Any = user_messages(whole, store.each_context(), study, only={first.record_id})
+        rubric = judging.rubric_of(study.rubric)
+        planned = judging.plan_calls(whole, {}, study, rubric, judges=outside, only=shown, shown=shown)
         return [one.call for one in planned]
 
     found.ask(judged(0), further=lambda: judged(1))
@@ -474,17 +393,17 @@ def work(where: RunFolder | str, models: Mapping[str, Model], progress: Progress
     locked = None if folder is None else open_locked(folder)
     with Ledger.open(where if isinstance(where, str) else where.ledger, create=False) as ledger:
         if folder is not None and locked is not None:
-            check_plan_hash(folder, ledger, locked)
-        engine = stored_run_options(ledger) or (locked.study.engine if locked is not None else None)
+            asking.check_plan_hash(folder, ledger, locked)
+        engine = asking.stored_run_options(ledger) or (locked.study.engine if locked is not None else None)
         if engine is None and ledger.pending_models():
             raise PlanError(
                 f"{ledger.name} does not say how its calls are to be asked, and with which limits: no run has begun to "
                 "ask them; start the run, or name its run folder"
             )
         return run_worker(
-            ledger, models, purse=purse_of(models),
+            ledger, models, purse=asking.purse_of(models),
             progress=lambda done, total: progress("answering calls", done, total),
-            **run_options(engine or EngineChoice()),
+            **asking.run_options(engine or EngineChoice()),
         )  # fmt: skip
 
 

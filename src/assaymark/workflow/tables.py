@@ -7,35 +7,23 @@ import io
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from assaymark import records as rec
 from assaymark.encoding import write_atomic
 from assaymark.errors import LedgerError
 from assaymark.market.cycles import CycleKey
-from assaymark.records import (
-    Context,
-    Decision,
-    Evidence,
-    Judgment,
-    Measurement,
-    Outcome,
-    PairCall,
-    Rows,
-    Score,
-    Verdict,
-    canonical_json,
-    parse,
-    sha256_text,
-)
 from assaymark.workflow.run_folder import RunFolder, file_sha256, read_json, write_json
 
 T = TypeVar("T")
@@ -66,7 +54,9 @@ class Table(Generic[T]):
     def to_arrow(self, records: Iterable[T]) -> pa.Table:
         """``records`` as an Arrow table in their fixed order."""
         # UTF-8 from the start: a context with one curly quote would take two bytes a character as text.
-        rows = [(row, b"" if self.flat else canonical_json(row).encode("utf-8", "surrogatepass")) for row in records]
+        rows = [
+            (row, b"" if self.flat else rec.canonical_json(row).encode("utf-8", "surrogatepass")) for row in records
+        ]
         rows.sort(key=lambda pair: self.sort(*pair))
         arrays = [pa.array([get(*row) for row in rows], type=kind) for kind, get in self.columns.values()]
         if not self.flat:
@@ -77,7 +67,7 @@ class Table(Generic[T]):
         """The records of an Arrow table."""
         if not self.flat:
             texts = table.column("record").to_pylist()
-            return [parse(self.kind, text, source=f"{self.name}, row {i}") for i, text in enumerate(texts)]
+            return [rec.parse(self.kind, text, source=f"{self.name}, row {i}") for i, text in enumerate(texts)]
         plain = ({k: tuple(v) if isinstance(v, list) else v for k, v in row.items()} for row in table.to_pylist())
         return [self.kind(**row) for row in plain]
 
@@ -109,10 +99,9 @@ def columns(words: str) -> dict[str, tuple[pa.DataType, Column]]:
     def column(kind: str, path: str) -> tuple[pa.DataType, Column]:
         get = attrgetter(path)
         made: dict[str, Column] = {
-            "list": lambda row, _: list(get(row)),
-            "time": lambda row, _: get(row).astimezone(UTC),
-            "map": lambda row, _: sorted(get(row).items()),
-        }
+            "list": lambda row, _: list(get(row)), "time": lambda row, _: get(row).astimezone(UTC), "map": lambda row,
+            _: sorted(get(row).items()),
+        }  # fmt: skip
         return _KINDS[kind], made.get("map" if kind == "floats" else kind, lambda row, _: get(row))
 
     parts = ((*name.partition(":")[::2], path) for name, _, path in (word.partition("=") for word in words.split()))
@@ -120,7 +109,7 @@ def columns(words: str) -> dict[str, tuple[pa.DataType, Column]]:
 
 
 CONTEXTS: Final = Table(
-    "contexts", Context,
+    "contexts", rec.Context,
     {
         "context_id": (pa.string(), lambda _, raw: hashlib.sha256(raw).hexdigest()),
         **columns("completeness cutoff:time"),
@@ -132,7 +121,7 @@ CONTEXTS: Final = Table(
 """What agents saw, by content id."""
 
 DECISIONS: Final = Table(
-    "decisions", Decision,
+    "decisions", rec.Decision,
     columns("record_id episode_id step:int cluster context_id format decided_at:time agent=agent.id "
             "agent_family=agent.family derivation=derivation.kind replicate:int flags:list"),
     sort=lambda row, _: row.record_id,
@@ -140,7 +129,7 @@ DECISIONS: Final = Table(
 """What agents decided."""
 
 OUTCOMES: Final = Table(
-    "outcomes", Outcome, columns("record_id horizon value:float benchmark:float"),
+    "outcomes", rec.Outcome, columns("record_id horizon value:float benchmark:float"),
     sort=lambda row, _: (row.record_id, row.horizon),
 )  # fmt: skip
 """What happened next, apart from the decisions."""
@@ -152,7 +141,7 @@ CYCLES: Final = Table(
 """Where each question was cut from."""
 
 JUDGMENTS: Final = Table(
-    "judgments", Judgment,
+    "judgments", rec.Judgment,
     columns("trajectory judge family rubric trial:int status scores:floats call_key evidence:list lookahead_check "
             "reason"),
     sort=lambda row, _: (row.trajectory, row.judge, row.trial),
@@ -172,35 +161,35 @@ PROBE: Final = replace(JUDGMENTS, name="probe")
 """What the outside judge said about the contested pairs."""
 
 EVIDENCE: Final = Table(
-    "evidence", Evidence,
+    "evidence", rec.Evidence,
     columns("decision part:int kind start:int quote number:float unit subject state facts:list rule"),
     sort=lambda row, _: (row.decision, row.part, row.start), flat=True,
 )  # fmt: skip
 """Numbers of rationales, checked against the context."""
 
 PAIRS: Final = Table(
-    "pairs", PairCall,
+    "pairs", rec.PairCall,
     columns("pair condition task order verdict judge variant prompt better delta:float trial:int call_key reason"),
     sort=lambda row, _: (row.judge, row.prompt, row.pair, row.order, row.trial), flat=True,
 )  # fmt: skip
 """Verdicts on pairs of texts."""
 
 SCORES: Final = Table(
-    "scores", Score,
+    "scores", rec.Score,
     columns("about agent cluster name value:float least:float most:float convention state labels:map"),
     sort=lambda row, _: (row.about, row.agent, row.name, row.convention, sorted(row.labels.items())),
 )  # fmt: skip
 """Scores of a benchmark."""
 
 MEASUREMENTS: Final = Table(
-    "measurements", Measurement,
+    "measurements", rec.Measurement,
     columns("name labels:map value:float low:float high:float level:float n:int n_of method state unit"),
     sort=lambda row, _: row.id,
 )  # fmt: skip
 """Everything that was measured."""
 
 VERDICTS: Final = Table(
-    "verdicts", Verdict,
+    "verdicts", rec.Verdict,
     columns("claim=claim.id scope=claim.scope dimension=claim.dimension agreement_status stability_status "
             "adversarial_status publication_level condition plan_hash"),
     sort=lambda row, _: row.claim.id,
@@ -267,12 +256,9 @@ class Store:
         data, path, manifest = sink.getvalue(), self._path(table.name), self._manifest()
         there = file_sha256(path) if path.is_file() else None
         entry = {
-            "sha256": hashlib.sha256(data).hexdigest(),
-            "previous": there,
-            "content": content_digest(arrow),
-            "rows": arrow.num_rows,
-            "basis": _basis_digest(basis),
-        }
+            "sha256": hashlib.sha256(data).hexdigest(), "previous": there, "content": content_digest(arrow),
+            "rows": arrow.num_rows, "basis": _basis_digest(basis),
+        }  # fmt: skip
         held = manifest.get(table.name)
         if held is not None and there == entry["sha256"] and all(held[name] == entry[name] for name in _SAME):
             return
@@ -293,23 +279,23 @@ class Store:
         if self._path(table.name).is_file():
             self._path(table.name).rename(folder / self._path(table.name).name)
 
-    def read(self, table: Table[T]) -> Rows[T]:
+    def read(self, table: Table[T]) -> rec.Rows[T]:
         """The records of a table, in its order; in a notebook they show themselves as one."""
-        return Rows(table.from_arrow(self._file(table).read()))
+        return rec.Rows(table.from_arrow(self._file(table).read()))
 
-    def contexts(self) -> dict[str, Context]:
+    def contexts(self) -> dict[str, rec.Context]:
         """The contexts by their content id, each checked against it."""
         return dict(self.each_context())
 
-    def each_context(self) -> Iterator[tuple[str, Context]]:
+    def each_context(self) -> Iterator[tuple[str, rec.Context]]:
         """The contexts one after the other, for work that needs each of them only once."""
         # A few at a time: the JSON of a context takes several times the memory of its records.
         for batch in self._file(CONTEXTS).iter_batches(batch_size=_CONTEXTS_AT_ONCE, columns=["context_id", "record"]):
             for row in batch.to_pylist():
                 name = row["context_id"]
-                if sha256_text(row["record"]) != name:
+                if rec.sha256_text(row["record"]) != name:
                     raise LedgerError(f"{self._path(CONTEXTS.name)}: context {name[:12]}... does not match its name")
-                yield name, parse(Context, row["record"], source=f"context {name[:12]}")
+                yield name, rec.parse(rec.Context, row["record"], source=f"context {name[:12]}")
 
     def columns(self, table: Table[Any], *names: str) -> list[dict[str, Any]]:
         """Some columns of a table, a dict a row; far cheaper than its records."""
@@ -342,7 +328,7 @@ class Store:
         return dict(found)
 
 
-def verdicts_of(folder: RunFolder) -> Rows[Verdict]:
+def verdicts_of(folder: RunFolder) -> rec.Rows[rec.Verdict]:
     """The verdicts of a run."""
     return Store(folder).read(VERDICTS)
 
@@ -355,7 +341,7 @@ def _is_entry(name: str, entry: object) -> bool:
 
 
 def _entry_seal(name: str, entry: Mapping[str, Any]) -> str:
-    return sha256_text(canonical_json([name, *(entry[part] for part in _ENTRY)]))
+    return rec.sha256_text(rec.canonical_json([name, *(entry[part] for part in _ENTRY)]))
 
 
 def content_digest(arrow: pa.Table) -> str:
@@ -367,10 +353,36 @@ def content_digest(arrow: pa.Table) -> str:
             digest.update(b"\n")
     else:
         for batch in arrow.to_batches(max_chunksize=4096):
-            digest.update(canonical_json(batch.to_pylist()).encode("utf-8", "surrogatepass"))
+            digest.update(rec.canonical_json(batch.to_pylist()).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 
 def _basis_digest(basis: Mapping[str, str | None]) -> str:
     """One digest of everything a table was made from."""
-    return sha256_text(json.dumps(dict(sorted(basis.items()))))
+    return rec.sha256_text(json.dumps(dict(sorted(basis.items()))))
+
+
+@contextmanager
+def in_place(path: Path) -> Iterator[Path]:
+    """A path to write at; what lies there at the end takes the place of ``path`` as a whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=path.parent, prefix=".partial-") as folder:
+        part = Path(folder) / path.name
+        yield part
+        part.replace(path)
+
+
+def export_arrow(folder: RunFolder, out: Path) -> list[Path]:
+    """Copies of all tables of a run as Arrow IPC files, those of a benchmark's panel in a folder of their own."""
+    store, made = Store(folder.require()), []
+    for name in filter(store.digest, store.contents):
+        made.append(out / f"{name}.arrow")
+        with (
+            pq.ParquetFile(folder.tables / f"{name}.parquet", page_checksum_verification=True) as source,
+            in_place(made[-1]) as part,
+            pa.ipc.new_file(part, source.schema_arrow) as sink,
+        ):
+            for batch in source.iter_batches():
+                sink.write_batch(batch)
+    panel = folder.rationales
+    return [*made, *export_arrow(panel, out / panel.path.name)] if (panel.tables / "manifest.json").is_file() else made

@@ -11,21 +11,14 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assaymark import judging
 from assaymark.agents import agent_argument_problems, reference_agents
 from assaymark.agents.llm import Place
 from assaymark.engine import Model
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.engine.providers.registry import Models, check_ready, provider_argument_problems
 from assaymark.errors import InputError, ModelError, Problem, UnknownNameError
-from assaymark.judging import (
-    Rubric,
-    argument_problems,
-    left_out,
-    load_rubric,
-    parse_rubric,
-    rubric_names,
-    rubric_of,
-)
+from assaymark.judging import argument_problems
 from assaymark.judging.reference.judges import SEASON_PLANTED, dimension_problem, season_argument_problems
 from assaymark.market.cycles import NEUTRAL_NOW, CycleKey
 from assaymark.metrology.probes import ORACLE_DIMENSION
@@ -79,7 +72,7 @@ class Selection:
 
 def select(decisions: Sequence[Decision], study: Study) -> Selection:
     """The decisions that a study's ``[records]`` asks for, in the order given."""
-    reasons = [left_out(decision, study.records) for decision in decisions]
+    reasons = [judging.left_out(decision, study.records) for decision in decisions]
     left = Counter(reason for reason in reasons if reason is not None)
     chosen = tuple(one for one, reason in zip(decisions, reasons, strict=True) if reason is None)
     return Selection(chosen, dict(sorted(left.items())))
@@ -88,7 +81,7 @@ def select(decisions: Sequence[Decision], study: Study) -> Selection:
 def checked_rubric(
     study: Study, source: str, decisions: Sequence[Decision], selection: Selection,
     models: Mapping[str, Model] | None = None, graders: Collection[str] = (),
-) -> Rubric:  # fmt: skip
+) -> judging.Rubric:  # fmt: skip
     """The rubric of a study, after everything that the study names was found."""
     known = sorted({decision.agent.id for decision in decisions})
     problems = [*_unknown("records.agents", "agent", study.records.agents or (), known)]
@@ -118,15 +111,15 @@ def checked_rubric(
     clusters, after = sorted({one.cluster for one in selection.honest}), getattr(study.contamination, "post_cutoff", ())
     problems += _unknown("contamination.post_cutoff", "cluster", after, clusters)
     if (probe := study.anchor_probe) is not None:
-        problems += _unknown("anchor_probe.rubric", "rubric", [probe.rubric], rubric_names())
-        if probe.rubric == study.rubric.name and probe.rubric in rubric_names():
+        problems += _unknown("anchor_probe.rubric", "rubric", [probe.rubric], judging.rubric_names())
+        if probe.rubric == study.rubric.name and probe.rubric in judging.rubric_names():
             what = f"is the study's own rubric (got {study.rubric.name}); name another"
             problems.append(Problem("anchor_probe.rubric", what))
     if not selection.honest:
         left = ", ".join(f"{count} by {reason}" for reason, count in selection.excluded.items()) or "none were imported"
         problems.append(Problem("records", f"no decision is left to judge ({left})"))
     try:
-        rubric = rubric_of(study.rubric)
+        rubric = judging.rubric_of(study.rubric)
     except UnknownNameError as exc:
         raise InputError(source, [*problems, Problem("rubric.name", str(exc))]) from None
     if problems := [*problems, *_rubric_problems(study, rubric)]:
@@ -139,7 +132,7 @@ def _unknown(place: str, kind: str, names: Iterable[str], known: Collection[str]
     return (Problem(place, str(UnknownNameError(kind, name, tuple(known)))) for name in names if name not in known)
 
 
-def _rubric_problems(study: Study, rubric: Rubric) -> Iterator[Problem]:
+def _rubric_problems(study: Study, rubric: judging.Rubric) -> Iterator[Problem]:
     """Where a plan and its rubric, or its rubric and those who grade by it, do not fit."""
     if study.rubric.name != rubric.version:
         yield Problem("rubric.name", f"is the version in the rubric, {rubric.version} (got {study.rubric.name})")
@@ -154,7 +147,11 @@ def _rubric_problems(study: Study, rubric: Rubric) -> Iterator[Problem]:
     if study.oracle and ORACLE_DIMENSION not in rubric.names:
         yield Problem("oracle", f"scores {ORACLE_DIMENSION} alone, which rubric {rubric.version} does not ask for")
     anchor, known = study.anchor_probe, [dimension.name for dimension in rubric.dimensions]
-    if anchor is not None and anchor.rubric in rubric_names() and load_rubric(anchor.rubric).scale != rubric.scale:
+    if (
+        anchor is not None
+        and anchor.rubric in judging.rubric_names()
+        and judging.load_rubric(anchor.rubric).scale != rubric.scale
+    ):
         yield Problem("anchor_probe.rubric", f"must have the scale of the study's, {scale_words(rubric.scale)}")
     weights = study.rubric.weights
     yield from _unknown("rubric.weights", "dimension", weights or (), known)
@@ -189,7 +186,7 @@ def _with_rubric(path: Path, what: str, place: Sequence[str], name: str) -> str:
     if not isinstance(file, str) or not (name == "text" or file.endswith(".toml")):
         return text
     held = read_text(path.parent / file, "rubric")
-    parse_rubric(held, source=str(path.parent / file))
+    judging.parse_rubric(held, source=str(path.parent / file))
     plain = "'''" not in held and held.endswith("\n") and "\r" not in held
     literal = f"'''\n{held}'''" if plain else json.dumps(held, ensure_ascii=False)
     written = rf"\b{place[-1]}\s*=\s*(?:'{re.escape(file)}'|{re.escape(json.dumps(file, ensure_ascii=False))})"

@@ -14,42 +14,25 @@ from typing import Final
 
 import pyarrow as pa
 
+from assaymark import judging
 from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, Problem
-from assaymark.judging import PLANTED, Rubric, load_rubric, rubric_of, user_messages
-from assaymark.judging import plan_calls as plan_judge_calls
-from assaymark.judging.pairs import (
-    PLANTED_PAIRS,
-    STRICT,
-    TIE_ALLOWED,
-    build_stimuli,
-    finance_tasks,
-    load_tasks,
-    plan_pair_calls,
-    point_stimuli,
-)
+from assaymark.judging import PLANTED, Rubric, pairs
 from assaymark.protocol import JudgeSpec, Study, parse_study
 from assaymark.records import sha256_text
 from assaymark.report import Site, each_page
+from assaymark.report import site as sites
 from assaymark.report.datasheet import COMPARISON, judges_frame
 from assaymark.report.records.judgments import Calls
-from assaymark.report.site import (
-    FrontRun,
-    front_of_benchmark,
-    front_of_judges,
-    front_of_season,
-    front_of_study,
-    menu,
-    render_front,
-    site_of,
-)
+from assaymark.report.site import FrontRun
+from assaymark.workflow import ask, study_calls
+from assaymark.workflow import run_folder as runs
 from assaymark.workflow.amend import amend, amendment_lines, reparse
-from assaymark.workflow.ask import Canaries, calls_of, name_ledger, stored_answers
+from assaymark.workflow.ask import Canaries, Forecast, Stage, forecast, name_ledger
 from assaymark.workflow.check import open_checked
 from assaymark.workflow.claim import claim, verification_lines, verify_certificate, verify_run
-from assaymark.workflow.forecast import Forecast, Stage, forecast
 from assaymark.workflow.import_records import import_grades, import_records
 from assaymark.workflow.lock import Locked, check_plan, lock, lock_lines, open_locked, prepare, probe_calls
 from assaymark.workflow.measure import measure
@@ -57,40 +40,12 @@ from assaymark.workflow.plan_calls import PRICES, CallPlan, plan_calls_report
 from assaymark.workflow.plan_calls import lines as plan_calls_lines
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.publish import Reported, asked, report, study_pages, study_shown
-from assaymark.workflow.run_folder import (
-    RunFolder,
-    kind_of,
-    read_text,
-    replace_files,
-    replace_site,
-    require_version_2,
-    site_files,
-)
-from assaymark.workflow.study_calls import (
-    JudgeResult,
-    anchor_sample,
-    decide,
-    honest_table,
-    judge,
-    questions_of,
-    stand_in,
-    study_canaries,
-    work,
-    work_lines,
-)
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.study_calls import JudgeResult, Scores, decide, judge, work, work_lines
 from assaymark.workflow.tables import CYCLES, DECISIONS, MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.track import planned_decisions, select
-from assaymark.workflow.tracks.datasheet import (
-    datasheet_pages,
-    judges_of,
-    log_map,
-    measure_judges,
-    measure_log,
-    point_calls,
-    stored_agreement,
-    stored_datasheets,
-    tested_by,
-)
+from assaymark.workflow.tracks import datasheet as sheets_of
+from assaymark.workflow.tracks.datasheet import judges_of, log_map, measure_judges, measure_log, tested_by
 from assaymark.workflow.verdict_file import VerdictFile
 
 __all__ = [
@@ -102,22 +57,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def release_memory() -> None:
-    """Return the memory that a stage has freed to the system, so that the next one starts small."""
-    pa.default_memory_pool().release_unused()
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
-
-
 def start(
-    folder: RunFolder, text: str, source: str, now: datetime, models: Mapping[str, Model],
-    progress: Progress = silent,
-) -> Locked:  # fmt: skip
+    folder: RunFolder, text: str, source: str, now: datetime, models: Mapping[str, Model], progress: Progress = silent
+) -> Locked:
     """Lock a study as `lock` does, after one call to each of its models; what they answer is kept if it is locked."""
     sent: list[Canaries] = []
 
     def first(study: Study) -> None:
-        sent.append(study_canaries(folder, study, models, progress))
+        sent.append(study_calls.study_canaries(folder, study, models, progress))
 
     locked = lock(folder, text, source, now, models, progress, first)
     for one in sent:
@@ -130,19 +77,16 @@ def finish(folder: RunFolder, models: Mapping[str, Model], progress: Progress = 
     decide(folder, models, progress)
     judge(folder, models, progress)
     study = open_locked(folder).study
-    measured = {sheet.judge for sheet in stored_datasheets(folder)} if study.datasheets else set()
+    measured = {sheet.judge for sheet in sheets_of.stored_datasheets(folder)} if study.datasheets else set()
     if study.datasheets and not measured >= {one.name for one in study.model_judges}:
         measure_judges(
-            folder,
-            asked(study),
-            models,
-            pointwise=True,
-            rubric=tested_by(study),
-            study=True,
-            pages=False,
+            folder, asked(study), models, pointwise=True, rubric=tested_by(study), study=True, pages=False,
             progress=progress,
-        )
-    release_memory()  # what was rendered for the judges
+        )  # fmt: skip
+    # Memory of what was rendered for the judges goes back to the system, so that the next stage starts small.
+    pa.default_memory_pool().release_unused()
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
     measure(folder, progress)
     claim(folder)
     return report(folder)
@@ -159,12 +103,9 @@ def plan_calls(
 ) -> CallPlan:  # fmt: skip
     """Which further judge calls would most likely move a claim to the next level; `plan_calls_lines` words it."""
     locked, store = open_locked(folder), Store(folder)
-    verdicts, measurements = store.read(VERDICTS), store.read(MEASUREMENTS)
+    verdicts, measurements, scores = store.read(VERDICTS), store.read(MEASUREMENTS), Scores.of(store, locked).honest
     progress("simulating studies", 0, 1)
-    found = plan_calls_report(
-        honest_table(store, locked), locked.study, verdicts, measurements, budget, locked.study.seed,
-        effect=effect, prices=prices,
-    )  # fmt: skip
+    found = plan_calls_report(scores, locked.study, verdicts, measurements, budget, locked.study.seed, effect, prices)
     progress("simulating studies", 1, 1)
     return found
 
@@ -197,7 +138,7 @@ def join_runs(
             problems.append(Problem(str(folder.path), f"{what}; name folders of finished runs"))
     if problems:
         raise InputError("runs of a site", problems)
-    site_files(site, _NAME, "")
+    runs.site_files(site, _NAME, "")
     made: dict[str, tuple[FrontRun, Write]] = {}
     for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
         progress("reading the runs", at, len(folders))
@@ -206,15 +147,15 @@ def join_runs(
         key = key if key not in made else f"{key}-{sha256_text(str(path))[:6]}"
         made[key] = _shown(folder, calls)
     fronts = {key: front for key, (front, _) in made.items()}
-    links = menu(fronts)
+    links = sites.menu(fronts)
 
     def write(out: Path) -> None:
         for at, (key, (_, pages)) in enumerate(made.items()):
             progress("writing pages", at, len(made))
-            pages(out / key, site_of(links, key))
-        write_atomic(out / "index.html", render_front(fronts, title))
+            pages(out / key, sites.site_of(links, key))
+        write_atomic(out / "index.html", sites.render_front(fronts, title))
 
-    found = replace_site(site, _NAME, "", write)
+    found = runs.replace_site(site, _NAME, "", write)
     progress("writing pages", len(made), len(made))
     return tuple(fronts[key] for key in links), found
 
@@ -223,37 +164,43 @@ def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
     """What the first page says of a run, and what writes its pages to a folder."""
     if folder.check.is_file():
         run = open_checked(folder).run
-        return front_of_study(run), lambda out, site: replace_files(out, each_page(run, site))
-    read = None if calls == "none" else calls_of(folder)
-    match kind_of(folder):
+        return sites.front_of_study(run), lambda out, site: runs.replace_files(out, each_page(run, site))
+    read = None if calls == "none" else ask.calls_of(folder)
+    match runs.kind_of(folder):
         case "portbench":
             from assaymark.report.portbench import each_benchmark_page
             from assaymark.workflow.tracks.benchmark import bench_shown
 
             bench = bench_shown(folder)
-            return front_of_benchmark(bench), lambda out, site: replace_files(
+            return sites.front_of_benchmark(bench), lambda out, site: runs.replace_files(
                 out, each_benchmark_page(bench, site, read)
             )
         case "season":
             from assaymark.workflow.tracks.season_publish import decide_judged_season, shipped_languages, write_season
 
             season = decide_judged_season(folder)
-            return front_of_season(season.run), lambda out, site: write_season(
+            return sites.front_of_season(season.run), lambda out, site: write_season(
                 out, season.run, shipped_languages(), season.sheets, site
             )
         case "judges":
-            sheets, own, answers = stored_datasheets(folder), stored_agreement(folder), stored_answers(folder)
-            return front_of_judges(sheets, folder.path.resolve().name), lambda out, site: replace_files(
-                out, datasheet_pages(sheets, own, judges_frame(COMPARISON, site), answers, read)
+            sheets, own = sheets_of.stored_datasheets(folder), sheets_of.stored_agreement(folder)
+            answers = ask.stored_answers(folder)
+            return sites.front_of_judges(sheets, folder.path.resolve().name), lambda out, site: runs.replace_files(
+                out, sheets_of.datasheet_pages(sheets, own, judges_frame(COMPARISON, site), answers, read)
             )
         case "study":
             shown = study_shown(folder)
-            return front_of_study(shown.run), lambda out, site: replace_files(out, study_pages(shown, site, calls))
+            return sites.front_of_study(shown.run), lambda out, site: runs.replace_files(
+                out, study_pages(shown, site, calls)
+            )
+
+
+# --- What would be asked: nothing is sent, and nothing is written into the folder -------------------------------------
 
 
 def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], prices: Prices) -> Forecast:
-    """What `assaymark run` would ask and cost. Nothing is sent, and nothing is written into the folder."""
-    require_version_2(folder)
+    """What `assaymark run` would ask and cost."""
+    runs.read_lock(folder)
     study = parse_study(text, source)
     there = study.substrate is None or (folder.tables / "manifest.json").is_file()
     # Where the cycles are not cut yet, they are cut into another folder, which goes away again.
@@ -262,55 +209,57 @@ def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str,
         if not there:
             prepare(where, study)
         check_plan(where, study, source, models)
-        probe = [] if folder.lock.is_file() else probe_calls(study)
-        stages = [Stage("date probe", probe), *_stages(where, study, datasheets=True)]
+        stages = [Stage("date probe", [] if folder.lock.is_file() else probe_calls(study)), *_stages(where, study)]
+        if study.datasheets is not None:
+            calls = _datasheet_calls(asked(study), None, 7, True, True, tested_by(study))
+            stages.append(Stage("datasheets", list(calls)))
         return forecast(stages, folder, study, prices)
 
 
 def expect_judging(folder: RunFolder, prices: Prices) -> Forecast:
-    """What `assaymark judge` would ask and cost; see `expect_study`."""
+    """What `assaymark judge` would ask and cost."""
     study = open_locked(folder).study
-    return forecast(_stages(folder, study, datasheets=False), folder, study, prices)
+    return forecast(_stages(folder, study), folder, study, prices)
 
 
 def expect_datasheets(
     folder: RunFolder, judges: Sequence[JudgeSpec], prices: Prices, tasks: Path | None, seed: int, strict: bool,
     pointwise: bool, rubric: Rubric,
 ) -> Forecast:  # fmt: skip
-    """What `assaymark datasheet` would ask and cost; see `expect_study`."""
+    """What `assaymark datasheet` would ask and cost."""
     stage = Stage("datasheets", list(_datasheet_calls(judges, tasks, seed, strict, pointwise, rubric)))
     return forecast([stage], folder, None, prices)
 
 
-def _stages(folder: RunFolder, study: Study, *, datasheets: bool) -> list[Stage]:
-    """Everything that a study asks once it is locked, but for the outside judge."""
+def _stages(folder: RunFolder, study: Study) -> list[Stage]:
+    """Everything that agents and judges of a study are asked once it is locked, but for the outside judge."""
     store = Store(folder)
-    stages = [] if study.substrate is None else [Stage("agents", [one.call for one in questions_of(study, store)])]
+    questions = [] if study.substrate is None else [one.call for one in study_calls.questions_of(study, store)]
+    stages = [] if study.substrate is None else [Stage("agents", questions)]
     made = store.digest(DECISIONS) is not None
     # A text of likely length stands in the place of each that is not written yet.
     planned = [] if made else planned_decisions(study, store.read(CYCLES))
-    decisions = store.read(DECISIONS) if made else [stand_in(one) for one in planned]
-    shown = user_messages(decisions, store.each_context(), study)
-    graded = plan_judge_calls(decisions, {}, study, rubric_of(study.rubric), shown=shown)
-    stages.append(Stage("judges", [one.call for one in graded], stand_in=not made))
+    decisions = store.read(DECISIONS) if made else [study_calls.stand_in(one) for one in planned]
+    shown = judging.user_messages(decisions, store.each_context(), study)
+    graded = judging.plan_calls(decisions, {}, study, judging.rubric_of(study.rubric), shown=shown)
+    stages.append(Stage("judges", [one.call for one in graded], not made))
     if (probe := study.anchor_probe) is not None:
         judges = [one for one in study.judges if one.name == probe.judge]
-        only = anchor_sample(select(decisions, study).honest, study)
-        again = plan_judge_calls(decisions, {}, study, load_rubric(probe.rubric), judges=judges, only=only, shown=shown)
-        stages.append(Stage("anchor probe", [one.call for one in again], stand_in=not made))
-    if datasheets and study.datasheets is not None:
-        stages.append(Stage("datasheets", list(_datasheet_calls(asked(study), None, 7, True, True, tested_by(study)))))
+        only = study_calls.anchor_sample(select(decisions, study).honest, study)
+        rubric = judging.load_rubric(probe.rubric)
+        again = judging.plan_calls(decisions, {}, study, rubric, judges=judges, only=only, shown=shown)
+        stages.append(Stage("anchor probe", [one.call for one in again], not made))
     return stages
 
 
 def _datasheet_calls(
     judges: Sequence[JudgeSpec], tasks: Path | None, seed: int, strict: bool, pointwise: bool, rubric: Rubric
 ) -> Iterator[CallSpec]:
-    given = finance_tasks() if tasks is None else load_tasks(read_text(tasks, "task file"), str(tasks))
-    pairs, points = build_stimuli(given, seed), point_stimuli(given, seed)
+    given = pairs.finance_tasks() if tasks is None else pairs.load_tasks(runs.read_text(tasks, "task file"), str(tasks))
+    stimuli, points = pairs.build_stimuli(given, seed), pairs.point_stimuli(given, seed)
     for spec in judges:
         if spec.model not in PLANTED:
-            variants = (TIE_ALLOWED, STRICT) if strict else (TIE_ALLOWED,)
-            yield from (one.call for one in plan_pair_calls(pairs, spec, variants))
-        if spec.model in PLANTED or (pointwise and spec.model not in PLANTED_PAIRS):
-            yield from (one.call for one in point_calls(points, spec, rubric))
+            variants = (pairs.TIE_ALLOWED, pairs.STRICT) if strict else (pairs.TIE_ALLOWED,)
+            yield from (one.call for one in pairs.plan_pair_calls(stimuli, spec, variants))
+        if spec.model in PLANTED or (pointwise and spec.model not in pairs.PLANTED_PAIRS):
+            yield from (one.call for one in sheets_of.point_calls(points, spec, rubric))

@@ -17,20 +17,10 @@ from assaymark.judging import rubric_of
 from assaymark.plan import REPLACED, BiasRules, Frozen, Missing, OrderRules, read_toml, toml_text, toml_value
 from assaymark.protocol import Study, parse_study
 from assaymark.records import content_id, sha256_text
+from assaymark.workflow import run_folder as runs
 from assaymark.workflow.amend import asking_begun
 from assaymark.workflow.lock import Locked, check_plan, locked_tables, probe_calls, study_lock, texts_of
-from assaymark.workflow.run_folder import (
-    Amendment,
-    RunFolder,
-    changed_fields,
-    is_version_1,
-    read_amendments,
-    read_json,
-    read_text,
-    record_amendment,
-    undo_unfinished,
-    write_lock,
-)
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.tracks.benchmark_measure import study_text
 from assaymark.workflow.tracks.benchmark_plan import bench_lock, texts_of_stages
@@ -47,10 +37,9 @@ _UNSEEN: Final = "Nobody had been asked."
 
 _NEW: Final[Mapping[str, tuple[str, ...]]] = {
     "inference": ("test", "aggregate_share", "margin", "cluster_order"),
-    "claims": ("length", "distinct", "judges", "within"),
-    "missing": ("per_judge", "per_agent", "on_excess"),
+    "claims": ("length", "distinct", "judges", "within"), "missing": ("per_judge", "per_agent", "on_excess"),
     "human": ("grades", "sample", "pass", "double"),
-}
+}  # fmt: skip
 """The fields of a study that version 1 did not have. Seasons and benchmarks had none of these tables."""
 
 _NEW_IN: Final[Mapping[str, tuple[str, ...]]] = {"calendar": ("late_after_h",)}
@@ -67,17 +56,14 @@ _SCORING: Final[Mapping[str, str]] = {
 """Digests of the prompts and scoring plans of a season as version 1 had them, for those that were changed since."""
 
 _OLD: Final[Mapping[str, Any]] = {
-    "inference.gating_test": "auto",
-    "inference.share_alpha": True,
-    "claims.rankings": True,
-}
+    "inference.gating_test": "auto", "inference.share_alpha": True, "claims.rankings": True,
+}  # fmt: skip
 """The fields of a study that are no more, with their defaults."""
 
 _WRITTEN: Final[Mapping[str, dict[str, Any]]] = {
     "inference": OrderRules().model_dump(mode="json", exclude={"alpha"}, exclude_none=True),
-    "claims": BiasRules().model_dump(mode="json"),
-    "missing": Missing().model_dump(mode="json"),
-}
+    "claims": BiasRules().model_dump(mode="json"), "missing": Missing().model_dump(mode="json"),
+}  # fmt: skip
 """What is written into every plan, so that its reader sees what orders are decided by now."""
 
 _HEADER: Final = re.compile(r"\s*\[+([^\]]+)\]")
@@ -94,12 +80,12 @@ def open_version_1(folder: RunFolder) -> Locked:
     stored = _lock_1(folder)
     if stored["format"] != "assaymark lock 1":
         raise PlanError(f"{folder.path} holds no study, and judges' logs are of a study")
-    text, source = read_text(folder.plan, "plan"), str(folder.plan)
+    text, source = runs.read_text(folder.plan, "plan"), str(folder.plan)
     study = parse_study(renewed_text(text, source), source)
     _require_unchanged(folder, stored, _study_1(folder, stored, study, text, source)[1])
     return Locked(
         study, rubric_of(study.rubric), stored["plan_hash"], stored["locked_at"], stored["preflight"],
-        read_amendments(folder, stored.get("amendments", ())), tuple(stored.get("date_probes", ())),
+        runs.read_amendments(folder, stored.get("amendments", ())), tuple(stored.get("date_probes", ())),
     )  # fmt: skip
 
 
@@ -107,9 +93,9 @@ def _lock_1(folder: RunFolder) -> Mapping[str, Any]:
     """The lock of a run folder of version 1."""
     if not folder.lock.is_file():
         raise PlanError(f"{folder.path} has no locked plan, and so no rules that could be amended")
-    if not is_version_1(folder):
+    if not runs.is_version_1(folder):
         raise PlanError(f"{folder.path} is locked under the rules of version 2 already; there is nothing to amend")
-    stored = read_json(folder.lock, "lock")
+    stored = runs.read_json(folder.lock, "lock")
     if not isinstance(stored, dict) or not isinstance(stored.get("plan_hash"), str):
         raise LedgerError(f"{folder.lock} is damaged: it names no plan")
     return stored
@@ -125,11 +111,11 @@ def _require_unchanged(folder: RunFolder, stored: Mapping[str, Any], made: str) 
         )
 
 
-def adopt_rules(folder: RunFolder, now: datetime) -> Amendment:
+def adopt_rules(folder: RunFolder, now: datetime) -> runs.Amendment:
     """Bring a run of version 1 under the rules of version 2, as an amendment of its plan."""
     stored = _lock_1(folder)
-    undo_unfinished(folder, stored)
-    text, source = read_text(folder.plan, "plan"), str(folder.plan)
+    runs.undo_unfinished(folder, stored)
+    text, source = runs.read_text(folder.plan, "plan"), str(folder.plan)
     if stored["format"] == "assaymark season lock 1":
         return _adopt(folder, stored, _season(folder, stored, text, source), now)
     renewed = renewed_text(text, source)
@@ -140,24 +126,26 @@ def adopt_rules(folder: RunFolder, now: datetime) -> Amendment:
     lock = bench_lock(bench_hash(plan, texts, inputs), stored["locked_at"], inputs)
     hash_before = content_id({"plan": _hashed(before), "texts": texts, "inputs": inputs})
     _require_unchanged(folder, stored, hash_before)
-    if is_version_1(within := folder.rationales):
+    if runs.is_version_1(within := folder.rationales):
         # Its panel is a study of its own, whose file follows from that of the benchmark.
         panel = _lock_1(within)
-        undo_unfinished(within, panel)
-        panel_text, panel_source = read_text(within.plan, "plan"), str(within.plan)
+        runs.undo_unfinished(within, panel)
+        panel_text, panel_source = runs.read_text(within.plan, "plan"), str(within.plan)
         _adopt(within, panel, _study(within, panel, panel_text, panel_source, study_text(plan)), now)
     return _adopt(folder, stored, (before, plan, renewed, hash_before, lock), now)
 
 
-def _adopt(folder: RunFolder, stored: Mapping[str, Any], made: Renewed, now: datetime) -> Amendment:
+def _adopt(folder: RunFolder, stored: Mapping[str, Any], made: Renewed, now: datetime) -> runs.Amendment:
     """Write the amendment, then the plan, then the lock: killed in between, it is still a run of version 1."""
     before, plan, text, hash_before, lock = made
     _require_unchanged(folder, stored, hash_before)
     probes = probe_calls(plan) if isinstance(plan, Study) else ()
     seen = asking_begun(folder, beside={probe.key for probe in probes})
-    earlier, reason = read_amendments(folder, stored.get("amendments", ())), f"{_REASON} {_SEEN if seen else _UNSEEN}"
-    fields, after = changed_fields(before, plan), (lock["plan_hash"], text)
-    digests = record_amendment(folder, earlier, now, reason, fields, hash_before, after)
+    earlier, reason = (
+        runs.read_amendments(folder, stored.get("amendments", ())), f"{_REASON} {_SEEN if seen else _UNSEEN}",
+    )  # fmt: skip
+    fields, after = runs.changed_fields(before, plan), (lock["plan_hash"], text)
+    digests = runs.record_amendment(folder, earlier, now, reason, fields, hash_before, after)
     aside = folder.path / ASIDE
     aside.mkdir(exist_ok=True)
     for path in (folder.verdicts, folder.certificates, folder.report):
@@ -166,8 +154,8 @@ def _adopt(folder: RunFolder, stored: Mapping[str, Any], made: Renewed, now: dat
     for table in (MEASUREMENTS, VERDICTS):
         Store(folder).move_out(table, aside)
     write_atomic(folder.plan, text)
-    write_lock(folder, {**lock, "amendments": list(digests), "preregistered": not seen})
-    return read_amendments(folder, digests)[-1]
+    runs.write_lock(folder, {**lock, "amendments": list(digests), "preregistered": not seen})
+    return runs.read_amendments(folder, digests)[-1]
 
 
 def _study(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str, renewed: str) -> Renewed:

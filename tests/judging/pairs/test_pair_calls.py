@@ -17,7 +17,6 @@ from assaymark.judging.pairs import (
     PAIR_PROMPTS,
     STRICT,
     TIE_ALLOWED,
-    ParsedPair,
     Stimulus,
     check,
     pair_call,
@@ -29,6 +28,7 @@ from assaymark.judging.pairs import (
 from assaymark.judging.pairs import calls as module
 from assaymark.judging.pairs.calls import candidates_text, criterion_text, pair_system_text, pair_texts
 from assaymark.judging.pairs.reference import read_pair
+from assaymark.judging.prompts import Reasoned
 from assaymark.prompting import fence, sections
 from assaymark.protocol import JudgeSpec
 from assaymark.records import PairCall
@@ -239,7 +239,7 @@ def said(verdict, reason="Both name the stop."):
 
 @pytest.mark.parametrize("verdict", ["1", "2", "tie", "abstain"])
 def test_the_four_verdicts(verdict):
-    assert parse_pair_reply(f" \n{said(verdict)}\t") == ParsedPair(verdict, "Both name the stop.")
+    assert parse_pair_reply(f" \n{said(verdict)}\t") == Reasoned(verdict, "Both name the stop.")
     Draft202012Validator(pair_schema()).validate(json.loads(said(verdict)))
 
 
@@ -286,7 +286,7 @@ def test_everything_else_is_invalid_and_says_why(text, why):
 
 @given(st.text() | st.recursive(st.none() | st.text() | st.floats() | st.integers(), st.lists).map(json.dumps))
 def test_no_reply_raises(text):
-    assert isinstance(parse_pair_reply(text), Invalid | ParsedPair)
+    assert isinstance(parse_pair_reply(text), Invalid | Reasoned)
 
 
 CONTRADICTIONS = [
@@ -329,7 +329,7 @@ def test_a_reason_that_names_the_other_slot_is_not_guessed_at_and_the_rule_is_na
         why = f"the verdict is {verdict}, but the reason names candidate {3 - int(verdict)} as the better one"
         assert parse_pair_reply(said(verdict, reason)) == Invalid(why)
     for verdict, reason in CONSISTENT:
-        assert parse_pair_reply(said(verdict, reason)) == ParsedPair(verdict, reason)
+        assert parse_pair_reply(said(verdict, reason)) == Reasoned(verdict, reason)
 
 
 def test_a_record_says_what_was_asked_and_answered(pairs, spec):

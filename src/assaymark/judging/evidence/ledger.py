@@ -144,7 +144,19 @@ def _decide(material: Material, around: NumberContext, bag: DecisionNumbers) -> 
         whose = frozenset(material.subjects.ids[row] for row in around.rows)
         if (at := match_bag(bag, around, around.words, whose)) is not None:
             ruling = Ruling("own_action", "own-same-subject", (f"own:{bag.ids[at]}",))
-    ruling = ruling or derive(material, around) or _unmatched(material, around)
+    if ruling is None and (ruling := derive(material, around)) is None:
+        # Accused, if every condition of an accusation holds; else in the context, where that holds it at all.
+        why = "bare-integer" if number.bare else "threshold" if around.conditional else "unmatched"
+        charge = accusation(material, around) if why == "unmatched" else None
+        if charge is not None:
+            facts = (material.cells.ids[charge.cell],)
+            ruling = Ruling("contradicted", "one-cell-differs", facts, charge.row)
+            if material.completeness != "complete":
+                ruling = ruling._replace(state="not_found", rule="partial-context")
+        elif (stands := _stands(material, around)) is None:
+            ruling = Ruling("not_found", why)
+        else:
+            ruling = stands if why == "unmatched" else stands._replace(rule=why)
     # Its subject is the one that the rule found, else the nearest one named.
     return ruling if ruling.row >= 0 or not around.rows else ruling._replace(row=around.rows[0])
 
@@ -192,21 +204,6 @@ def _stands(material: Material, around: NumberContext) -> Ruling | None:
                 ):
                     return Ruling("in_context", "in-facts", (known.ids[at],))
     return None
-
-
-def _unmatched(material: Material, around: NumberContext) -> Ruling:
-    """Accused, if every condition of an accusation holds; else in the context, where that holds it at all."""
-    why = "bare-integer" if around.number.bare else "threshold" if around.conditional else "unmatched"
-    charge = accusation(material, around) if why == "unmatched" else None
-    if charge is not None:
-        facts = (material.cells.ids[charge.cell],)
-        if material.completeness != "complete":
-            return Ruling("not_found", "partial-context", facts, charge.row)
-        return Ruling("contradicted", "one-cell-differs", facts, charge.row)
-    found = _stands(material, around)
-    if found is None:
-        return Ruling("not_found", why)
-    return found if why == "unmatched" else found._replace(rule=why)
 
 
 # The evidence ledger as measurements, and the arithmetic of stated forecasts

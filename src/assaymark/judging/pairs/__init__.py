@@ -10,7 +10,7 @@ the same ladder, with filler and without, to judges that score one text at a tim
 from __future__ import annotations
 
 from assaymark.judging.pairs.calls import (
-    GATES, PAIR_PROMPTS, STRICT, TIE_ALLOWED, Pair, ParsedPair, PlannedPairCall, Requirement, Stimulus, Task, check,
+    GATES, PAIR_PROMPTS, STRICT, TIE_ALLOWED, Pair, PlannedPairCall, Requirement, Stimulus, Task, check,
     finance_tasks, load_tasks, marks, pair_call, pair_prompt_hashes, pair_schema, parse_pair_reply, plan_pair_calls,
     repeated_tasks,
 )  # fmt: skip
@@ -22,7 +22,7 @@ from assaymark.judging.pairs.stimuli import (
 )  # fmt: skip
 
 __all__ = [
-    "GATES", "PAIR_PROMPTS", "PLANTED_PAIRS", "STRICT", "TIE_ALLOWED", "Pair", "ParsedPair", "PlannedPairCall",
+    "GATES", "PAIR_PROMPTS", "PLANTED_PAIRS", "STRICT", "TIE_ALLOWED", "Pair", "PlannedPairCall",
     "PointStimulus", "Requirement", "Stimulus", "Task", "build_stimuli", "check", "finance_tasks", "load_tasks",
     "manifest_of", "marks", "pair_argument_problems", "pair_call", "pair_prompt_hashes", "pair_schema",
     "parse_pair_reply", "plan_pair_calls", "planted_values", "point_records", "point_stimuli", "read_stimuli",

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from assaymark import records
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.judging.prompts import Invalid, judge_call, parsed_by, read_end, text_of, word_of
+from assaymark.judging.prompts import Invalid, Reasoned, judge_call, parsed_by, read_end, text_of, word_of
 from assaymark.plan import read_model
 from assaymark.prompting import PromptTemplate, Rejected, fence, members, object_schema, prompt_template, row
 from assaymark.protocol import JudgeSpec
@@ -297,14 +297,6 @@ _NAMED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedPair:
-    """A reply in exactly the form that was asked for."""
-
-    verdict: PairVerdict
-    reason: str
-
-
 def pair_schema() -> dict[str, JSON]:
     """The JSON schema of a reply, in the subset that providers with structured output accept."""
     return object_schema(
@@ -312,10 +304,10 @@ def pair_schema() -> dict[str, JSON]:
     )
 
 
-def parse_pair_reply(text: str) -> ParsedPair | Invalid:
+def parse_pair_reply(text: str) -> Reasoned[PairVerdict] | Invalid:
     """A judge's reply to a pair, or why it is invalid; nothing in ``text`` can make this raise."""
 
-    def check(raw: JSON) -> ParsedPair:
+    def check(raw: JSON) -> Reasoned[PairVerdict]:
         found = members(raw, ("verdict", "reason"))
         words: tuple[PairVerdict, ...] = get_args(PairVerdict)
         verdict = word_of(found["verdict"], words, 'verdict must be "1", "2", "tie" or "abstain"')
@@ -323,7 +315,7 @@ def parse_pair_reply(text: str) -> ParsedPair | Invalid:
         named = set(_NAMED.findall(reason))
         if verdict in ("1", "2") and named and verdict not in named:
             raise Rejected(f"the verdict is {verdict}, but the reason names candidate {named.pop()} as the better one")
-        return ParsedPair(verdict, reason)
+        return Reasoned(verdict, reason)
 
     return parsed_by(text, check, MOST_CHARACTERS)
 
@@ -334,7 +326,7 @@ def pair_call(planned: PlannedPairCall, reply: Reply) -> PairCall:
     pair = planned.pair
     return PairCall(
         pair=pair.id, condition=pair.condition, task=pair.task, order=planned.order, judge=planned.judge,
-        verdict=read.answer.verdict if read.answer else "invalid", delta=pair.delta, better=pair.better,
+        verdict=read.answer.value if read.answer else "invalid", delta=pair.delta, better=pair.better,
         variant=pair.variant, prompt=planned.prompt, trial=planned.trial, call_key=planned.call.key,
         reason=read.reason,
     )  # fmt: skip

@@ -185,7 +185,7 @@ def drafts(task: Task, seed: int) -> Iterator[Pair]:
     """The pairs of one task. They depend on the seed and on this task alone."""
     drawn = _Drawn(task, seed)
     brief = brief_of(task)
-    made = [*_compared(drawn), *_without_difference(drawn, task)]
+    made = list(_drafted(drawn, task))
     flips = (drawn.rng.random(len(made)) < 0.5).tolist()
     numbers: Counter[str] = Counter()
     for (condition, variant, first, second, delta), drawn_flip in zip(made, flips, strict=True):
@@ -197,8 +197,8 @@ def drafts(task: Task, seed: int) -> Iterator[Pair]:
         yield Pair(name, condition, variant, brief, *texts, delta, better if delta else None)
 
 
-def _compared(drawn: _Drawn) -> Iterator[Draft]:
-    """The ladder, and texts of equal worth that meet the same or other requirements."""
+def _drafted(drawn: _Drawn, task: Task) -> Iterator[Draft]:
+    """The ladder, texts of equal worth, fillers, and pairs without any difference or with next to none."""
     # Every two levels of the chain, and half steps: met over partly and partly over missing, twice each.
     write, chain = drawn.write, drawn.chain
     for delta in range(1, STEPS + 1):
@@ -232,11 +232,7 @@ def _compared(drawn: _Drawn) -> Iterator[Draft]:
         *(("overlapping", shared[:size], shared[1 : size + 1]) for size in (2, 3, 4)),
     ):
         yield "different_subset", variant, write(mine), write(theirs), 0.0
-
-
-def _without_difference(drawn: _Drawn, task: Task) -> Iterator[Draft]:
-    """Fillers, where the longer text is always v, and pairs without any difference or with next to none."""
-    chain = drawn.chain
+    # Fillers, where the longer text is always v.
     for level in range(1, STEPS + 1):
         place = _PLACES[(level - 1) % len(_PLACES)]
         at = {"before": 0, "between": drawn.count // 2, "after": drawn.count}[place]

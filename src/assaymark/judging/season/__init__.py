@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
+    from assaymark.judging.prompts import Reasoned
     from assaymark.judging.season.calls import (
         HORIZON_TEMPLATE, CappedPart, capped, grader_version, horizon_ledgers, horizon_texts, ledger_disagreement,
         outcome_texts, parse_guess, quoted_spans, read_guess, season_template,
     )  # fmt: skip
     from assaymark.judging.season.plans import (
-        MOST_CLAIMS, MOST_NOTE_TOKENS, PROCESS, Asked, EfficiencyRule, HorizonAnswer, HorizonClaim, Reasoned,
+        MOST_CLAIMS, MOST_NOTE_TOKENS, PROCESS, Asked, EfficiencyRule, HorizonAnswer, HorizonClaim,
         SubComponent, horizon_schema, outcome_schema, parse_horizon, parse_outcome, read_horizon_reply,
         read_outcome_reply,
     )  # fmt: skip

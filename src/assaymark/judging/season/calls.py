@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem
 from assaymark.judging.evidence import BORNE_OUT, Material, numeric_ledger
-from assaymark.judging.prompts import Invalid, Read, judge_call, parsed_by, text_of, word_of
+from assaymark.judging.prompts import Invalid, Read, Reasoned, judge_call, word_of
 from assaymark.judging.season.plans import (
-    MOST_CHARACTERS,
     MOST_CLAIMS,
     MOST_FIELDS,
     MOST_NOTE_TOKENS,
@@ -28,12 +27,11 @@ from assaymark.judging.season.plans import (
     ClaimState,
     HorizonAnswer,
     HorizonClaim,
-    Reasoned,
     ScoringPlan,
     SubComponent,
     horizon_schema,
-    object_of,
     outcome_schema,
+    parse_reasoned,
     read_reply,
 )
 from assaymark.judging.season.record import (
@@ -298,13 +296,8 @@ def probe_calls(horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], bu
 
 def parse_guess(text: str, options: Sequence[str]) -> Reasoned[str] | Invalid:
     """The author that a judge guesses, or why the reply is no guess."""
-
-    def check(raw: JSON) -> Reasoned[str]:
-        found = object_of(raw, ("author", "reason"))
-        author = word_of(found["author"], options, "author must be one of the names listed")
-        return Reasoned(author, text_of(found["reason"], "reason", MOST_QUOTED))
-
-    return parsed_by(text, check, MOST_CHARACTERS)
+    must = "author must be one of the names listed"
+    return parse_reasoned(text, "author", lambda raw: word_of(raw, options, must))
 
 
 def read_guess(reply: Reply, probe: SeasonCall) -> Read[Reasoned[str]]:

@@ -15,11 +15,11 @@ twice in different ways is settled here:
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from pydantic import Field, model_validator
 
@@ -28,6 +28,7 @@ from assaymark.engine.calls import Reply
 from assaymark.judging.prompts import (
     Invalid,
     Read,
+    Reasoned,
     parsed_by,
     read_end,
     text_of,
@@ -294,14 +295,6 @@ class HorizonAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Reasoned(Generic[A]):
-    """A valid reply of one value and a reason: points of an outcome, or a guess at an author."""
-
-    value: A
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Asked:
     """What a call asked for: the parts of a scoring plan, the numbers of the steps shown, and whether notes."""
 
@@ -401,11 +394,15 @@ def parse_horizon(text: str, asked: Asked) -> HorizonAnswer | Invalid:
 
 def parse_outcome(text: str) -> Reasoned[int] | Invalid:
     """A judge's reply on the outcome, or why it is invalid."""
+    return parse_reasoned(text, "outcome", lambda raw: whole(raw, "outcome", 0, HIGHEST))
 
-    def check(raw: JSON) -> Reasoned[int]:
-        found = object_of(raw, ("outcome", "reason"))
-        points = whole(found["outcome"], "outcome", 0, HIGHEST)
-        return Reasoned(points, text_of(found["reason"], "reason", MOST_QUOTED))
+
+def parse_reasoned(text: str, key: str, value: Callable[[JSON], A]) -> Reasoned[A] | Invalid:
+    """A reply of one value under ``key`` and a reason, or why it is invalid."""
+
+    def check(raw: JSON) -> Reasoned[A]:
+        found = object_of(raw, (key, "reason"))
+        return Reasoned(value(found[key]), text_of(found["reason"], "reason", MOST_QUOTED))
 
     return parsed_by(text, check, MOST_CHARACTERS)
 

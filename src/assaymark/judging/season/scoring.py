@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from assaymark.engine.calls import Reply
 from assaymark.errors import InputError, Problem
-from assaymark.judging.prompts import Read, ReplyState
+from assaymark.judging.prompts import Read, Reasoned, ReplyState
 from assaymark.judging.season.calls import (
     CappedPart,
     HorizonLedger,
@@ -34,7 +34,6 @@ from assaymark.judging.season.plans import (
     HorizonAnswer,
     HorizonClaim,
     LookaheadCheck,
-    Reasoned,
     ScoringPlan,
     SubComponent,
     load_scoring,

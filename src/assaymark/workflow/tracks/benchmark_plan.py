@@ -32,9 +32,8 @@ from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, content_id, sha256_text, to_json
 from assaymark.report.portbench.book import QUESTIONS
 from assaymark.workflow import run_folder as runs
-from assaymark.workflow.ask import check_plan_hash, require_all, run_all
-from assaymark.workflow.forecast import Forecast, forecast
-from assaymark.workflow.forecast import Stage as Asking
+from assaymark.workflow.ask import Forecast, check_plan_hash, forecast, require_all, run_all
+from assaymark.workflow.ask import Stage as Asking
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.track import Within

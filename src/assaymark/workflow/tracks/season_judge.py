@@ -34,8 +34,17 @@ from assaymark.notebook import Told
 from assaymark.protocol import EngineChoice
 from assaymark.records import Judgment, JudgmentStatus
 from assaymark.report.text import counted
-from assaymark.workflow.ask import again_line, check_plan_hash, purse_of, require_not_stopped, run_all, unusable_of
-from assaymark.workflow.forecast import Forecast, Stage, forecast
+from assaymark.workflow.ask import (
+    Forecast,
+    Stage,
+    again_line,
+    check_plan_hash,
+    forecast,
+    purse_of,
+    require_not_stopped,
+    run_all,
+    unusable_of,
+)
 from assaymark.workflow.human_labels import Frame, stored_draw, stored_grades
 from assaymark.workflow.import_records import import_named_grades
 from assaymark.workflow.progress import Progress, silent
