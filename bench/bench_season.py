@@ -22,7 +22,7 @@ from assaymark.protocol import JudgeSpec
 from assaymark.records import canonical_json
 from assaymark.report.season import write_site
 from assaymark.workflow import RunFolder, Store
-from assaymark.workflow.tracks.season_context import season_material
+from assaymark.workflow.tracks import season_material
 from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_judge import season_horizons
 from assaymark.workflow.tracks.season_lock import lock_season

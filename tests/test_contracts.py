@@ -67,15 +67,15 @@ def test_files_stay_readable():
 
 # How large the code may be. A change that needs more room makes it first; what has shrunk is lowered here.
 CEILINGS = {
-    "lines of source": 106_000,
-    "modules": 287,
-    "modules of one folder": 27,
-    "modules under 80 lines": 6,
-    "functions": 5_479,
-    "records": 586,
-    "keywords that repeat a name": 1_461,
-    "private functions with one use": 605,
-    "lines of tests": 89_340,
+    "lines of source": 96_340,
+    "modules": 266,
+    "modules of one folder": 26,
+    "modules under 80 lines": 5,
+    "functions": 5_083,
+    "records": 545,
+    "keywords that repeat a name": 1_267,
+    "private functions with one use": 456,
+    "lines of tests": 82_060,
     "lines of documentation": 7_500,
 }
 
