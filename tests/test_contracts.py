@@ -67,7 +67,7 @@ def test_files_stay_readable():
 
 # How large the code may be. A change that needs more room makes it first; what has shrunk is lowered here.
 CEILINGS = {
-    "lines of source": 96_340,
+    "lines of source": 96_560,
     "modules": 266,
     "modules of one folder": 26,
     "modules under 80 lines": 5,
@@ -75,7 +75,7 @@ CEILINGS = {
     "records": 545,
     "keywords that repeat a name": 1_267,
     "private functions with one use": 456,
-    "lines of tests": 82_060,
+    "lines of tests": 82_260,
     "lines of documentation": 7_500,
 }
 

@@ -17,15 +17,39 @@ from sklearn.metrics import cohen_kappa_score
 from slow_orders import unusable
 from statsmodels.stats import inter_rater
 
-# isort: off
 from assaymark.claims import certificate, decide_claims, index, verify
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    Composer, NotStreamableError, Panelist, ScoreTable, Spread, Truth, analyse, analyse_sums, average_ranks, averaging,
-    contingency, fitted_truth, fleiss_kappa, gated, intraclass, kappa_of_table, leave_one_family_out, mean_correlation,
-    mean_pairwise_kappa, repetition_stability, round_half_up, score_table, simulate_scores, spearman, spearman_columns,
-    sums_of, table_from_arrow, variance_components, weighted_kappa,
-)  # fmt: skip
+    Composer,
+    NotStreamableError,
+    Panelist,
+    ScoreTable,
+    Spread,
+    Truth,
+    analyse,
+    analyse_sums,
+    average_ranks,
+    averaging,
+    contingency,
+    fitted_truth,
+    fleiss_kappa,
+    gated,
+    intraclass,
+    kappa_of_table,
+    leave_one_family_out,
+    mean_correlation,
+    mean_pairwise_kappa,
+    repetition_stability,
+    round_half_up,
+    score_table,
+    simulate_scores,
+    spearman,
+    spearman_columns,
+    sums_of,
+    table_from_arrow,
+    variance_components,
+    weighted_kappa,
+)
 from assaymark.protocol import RubricChoice, Scale, Study, parse_study, plan_hash
 
 SCALE = [1, 2, 3, 4, 5]

@@ -12,11 +12,19 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 from slow_orders import AGENTS, NAMES, changed, get, unusable
 
-# isort: off
 from assaymark.metrology import (
-    agent_effects, analyse, bootstrap_kappa, categories_of, fleiss_kappa, gated, jackknife_kappa, mean_correlation,
-    repetition_stability, round_half_up, score_table,
-)  # fmt: skip
+    agent_effects,
+    analyse,
+    bootstrap_kappa,
+    categories_of,
+    fleiss_kappa,
+    gated,
+    jackknife_kappa,
+    mean_correlation,
+    repetition_stability,
+    round_half_up,
+    score_table,
+)
 from assaymark.records import Measurement, canonical_json, parse
 
 FAMILIES = ("north", "south", "east")

@@ -9,11 +9,16 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.inter_rater import cohens_kappa
 
-# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    CellAgreement, CellShift, cell_agreement, cell_equivalent, kappa_of_records, neighbour_blocks, weighted_kappa,
-)  # fmt: skip
+    CellAgreement,
+    CellShift,
+    cell_agreement,
+    cell_equivalent,
+    kappa_of_records,
+    neighbour_blocks,
+    weighted_kappa,
+)
 
 FAMILIES = ["north", "south", "east"]
 IN_CELL, IN_HONEST = np.repeat(np.arange(5), 3), np.repeat(np.arange(5), 6)

@@ -10,10 +10,14 @@ from made_cells import FAMILIES, bonus_cell, by_id, cell, flat, gate, honest_tab
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-# isort: off
 from assaymark.metrology import (
-    Cell, analyse, cell_agreement, mean_pairwise_kappa, minimum_detectable_effect, round_half_up,
-)  # fmt: skip
+    Cell,
+    analyse,
+    cell_agreement,
+    mean_pairwise_kappa,
+    minimum_detectable_effect,
+    round_half_up,
+)
 
 
 @pytest.fixture

@@ -19,11 +19,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-# isort: off
 from assaymark.errors import InputError
 from assaymark.metrology import (
-    ScoreTable, analyse, columns, gated, measurements_from_arrow, measurements_to_arrow, score_table,
-)  # fmt: skip
+    ScoreTable,
+    analyse,
+    columns,
+    gated,
+    measurements_from_arrow,
+    measurements_to_arrow,
+    score_table,
+)
 from assaymark.metrology.columns import KNOWN, MISSING_SCORE, weights_of
 from assaymark.records import Decision, Judgment, Measurement
 

@@ -14,12 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.regression.mixed_linear_model import MixedLM
 
-# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    Composer, Panelist, Spread, Truth, cluster_differences, effective_judges, error_correlation, known_measurements,
-    panel_scores, score_table, simulate_scores, variance_components,
-)  # fmt: skip
+    Composer,
+    Panelist,
+    Spread,
+    Truth,
+    cluster_differences,
+    effective_judges,
+    error_correlation,
+    known_measurements,
+    panel_scores,
+    score_table,
+    simulate_scores,
+    variance_components,
+)
 from assaymark.metrology.comparisons import paired_differences, panel_fit
 
 COMPOSERS = tuple(Composer(name, mean) for name, mean in (("ash", 3.2), ("birch", 3.0), ("cedar", 2.8)))

@@ -13,14 +13,24 @@ from hypothesis import strategies as st
 from scipy import stats
 from slow_orders import changed, unusable
 
-# isort: off
 from assaymark.errors import InputError
 from assaymark.judging import load_rubric
 from assaymark.metrology import (
-    ORACLE_DIMENSION, AgentBehaviour, bootstrap_kappa, cluster_gap, cluster_t, conduct_measurements,
-    contamination_measurements, effective_judges, jackknife_kappa, known_measurements, oracle_measurements, score_table,
-    weighted_kappa, wilson,
-)  # fmt: skip
+    ORACLE_DIMENSION,
+    AgentBehaviour,
+    bootstrap_kappa,
+    cluster_gap,
+    cluster_t,
+    conduct_measurements,
+    contamination_measurements,
+    effective_judges,
+    jackknife_kappa,
+    known_measurements,
+    oracle_measurements,
+    score_table,
+    weighted_kappa,
+    wilson,
+)
 from assaymark.records import Measurement
 from assaymark.workflow import oracle_known
 

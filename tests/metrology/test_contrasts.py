@@ -12,11 +12,17 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-# isort: off
 from assaymark.errors import InputError
 from assaymark.metrology import (
-    bootstrap_contrast, bootstrap_tests, cluster_t, flip_tests, holm, holm_rows, sign_flip, t_test,
-)  # fmt: skip
+    bootstrap_contrast,
+    bootstrap_tests,
+    cluster_t,
+    flip_tests,
+    holm,
+    holm_rows,
+    sign_flip,
+    t_test,
+)
 
 pvalues = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 

@@ -15,12 +15,24 @@ from hypothesis import strategies as st
 from scipy import stats
 from slow_orders import NAMES, PAIRS, cell_means, changed, get, named, pair_of, run, slow_contrasts, unusable
 
-# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    analyse, autocorrelations, discriminant, holm, jackknife_kappa, misfits, multitrait_multimethod, neighbour_blocks,
-    partition_sums, read_partition, score_table, serial_contrasts, shaffer, specific_contrast, streaming,
-)  # fmt: skip
+    analyse,
+    autocorrelations,
+    discriminant,
+    holm,
+    jackknife_kappa,
+    misfits,
+    multitrait_multimethod,
+    neighbour_blocks,
+    partition_sums,
+    read_partition,
+    score_table,
+    serial_contrasts,
+    shaffer,
+    specific_contrast,
+    streaming,
+)
 from assaymark.metrology.streaming import Partition, runs_of, to_bytes
 
 SIZES = [9, 14, 11, 10, 6, 13]

@@ -11,12 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-# isort: off
 from assaymark.errors import InputError
 from assaymark.metrology import (
-    Estimate, anchor_contrast, anchor_needed, anchor_response, anchor_status, icc, judge_against_humans,
-    neighbour_blocks, round_half_up, weighted_kappa, wilson,
-)  # fmt: skip
+    Estimate,
+    anchor_contrast,
+    anchor_needed,
+    anchor_response,
+    anchor_status,
+    icc,
+    judge_against_humans,
+    neighbour_blocks,
+    round_half_up,
+    weighted_kappa,
+    wilson,
+)
 
 N = None
 

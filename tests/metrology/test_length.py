@@ -11,12 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    judge_slopes, length_adjusted, length_p, length_recused, length_rule, moderated_contrasts, neighbour_blocks,
-    recusal_contrast, recusal_p,
-)  # fmt: skip
+    judge_slopes,
+    length_adjusted,
+    length_p,
+    length_recused,
+    length_rule,
+    moderated_contrasts,
+    neighbour_blocks,
+    recusal_contrast,
+    recusal_p,
+)
 from assaymark.metrology.length import adjusted_pairs
 
 OWN = np.eye(3, 4, dtype=int)

@@ -24,12 +24,26 @@ from slow_orders import (
     values_of,
 )
 
-# isort: off
 from assaymark.metrology import (
-    analyse, autocorrelations, cluster_t, discriminant, equivalence_p, length_adjusted, length_p, length_rule,
-    minimum_detectable_gap, order_analysis, own_family, random_judges, recusal_p, score_table, shaffer, shaffer_pooled,
-    sign_flip, specific_contrast,
-)  # fmt: skip
+    analyse,
+    autocorrelations,
+    cluster_t,
+    discriminant,
+    equivalence_p,
+    length_adjusted,
+    length_p,
+    length_rule,
+    minimum_detectable_gap,
+    order_analysis,
+    own_family,
+    random_judges,
+    recusal_p,
+    score_table,
+    shaffer,
+    shaffer_pooled,
+    sign_flip,
+    specific_contrast,
+)
 
 # --- the panel's contrasts --------------------------------------------------------------------------------------------
 

@@ -14,11 +14,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import special, stats
 
-# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    holm, moderated_contrasts, publish_orders, self_preference, table_contrasts, trigamma_inverse,
-)  # fmt: skip
+    holm,
+    moderated_contrasts,
+    publish_orders,
+    self_preference,
+    table_contrasts,
+    trigamma_inverse,
+)
 
 NAN = math.nan
 

@@ -11,11 +11,18 @@ from typing import Any
 
 import pytest
 
-# isort: off
 from assaymark.metrology import (
-    attainable_equalities, cluster_differences, minimum_detectable_gap, order_analysis, panel_scores, serial_contrasts,
-    shaffer, shaffer_pooled, stability_state, trigamma_inverse,
-)  # fmt: skip
+    attainable_equalities,
+    cluster_differences,
+    minimum_detectable_gap,
+    order_analysis,
+    panel_scores,
+    serial_contrasts,
+    shaffer,
+    shaffer_pooled,
+    stability_state,
+    trigamma_inverse,
+)
 
 FOLDER = Path(os.environ.get("ASSAYMARK_SHARED") or Path(__file__).resolve().parents[3] / "shared")
 FILE = FOLDER / "spec" / "vectors" / "orders.json"

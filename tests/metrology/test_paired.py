@@ -12,12 +12,21 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    OrderPlan, ScoredItems, agent_effects, attainable_equalities, board_measurements, holm, level_measurements,
-    order_analysis, publish_orders, rank_agreement, shaffer, shaffer_pooled,
-)  # fmt: skip
+    OrderPlan,
+    ScoredItems,
+    agent_effects,
+    attainable_equalities,
+    board_measurements,
+    holm,
+    level_measurements,
+    order_analysis,
+    publish_orders,
+    rank_agreement,
+    shaffer,
+    shaffer_pooled,
+)
 from assaymark.metrology.panel import Design
 from assaymark.plan import OrderRules
 

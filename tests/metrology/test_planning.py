@@ -11,14 +11,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    Composer, Panelist, Spread, Truth, analyse, bootstrap_tests, categories_of, detectable_levels, dimensions_claimed,
-    drawn_truth, fitted_truth, holm_rows, joined, mean_pairwise_kappa, minimum_detectable_effect,
-    minimum_detectable_gap, noncentral_tail, order_analysis, preflight, score_table, simulate_scores,
-    variance_components, with_judge, with_trials,
-)  # fmt: skip
+    Composer,
+    Panelist,
+    Spread,
+    Truth,
+    analyse,
+    bootstrap_tests,
+    categories_of,
+    detectable_levels,
+    dimensions_claimed,
+    drawn_truth,
+    fitted_truth,
+    holm_rows,
+    joined,
+    mean_pairwise_kappa,
+    minimum_detectable_effect,
+    minimum_detectable_gap,
+    noncentral_tail,
+    order_analysis,
+    preflight,
+    score_table,
+    simulate_scores,
+    variance_components,
+    with_judge,
+    with_trials,
+)
 
 AGGREGATE_ONLY = 'claims = {dimensions = ["aggregate"]}'
 

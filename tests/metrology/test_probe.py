@@ -14,12 +14,19 @@ from made_cells import band
 from scipy import stats
 from slow_orders import AGENTS, NAMES, changed, get, run, unusable
 
-# isort: off
 from assaymark.errors import InputError
 from assaymark.metrology import (
-    ProbePlan, agent_effects, analyse, anchor_measurements, cluster_t, contested, holm, probe_measurements, score_table,
+    ProbePlan,
+    agent_effects,
+    analyse,
+    anchor_measurements,
+    cluster_t,
+    contested,
+    holm,
+    probe_measurements,
+    score_table,
     stratified,
-)  # fmt: skip
+)
 from assaymark.records import Measurement
 
 PROBE = '[stability.probe]\nname = "outsider"\nmodel = "reference/outsider"\nfamily = "west"\n'

@@ -13,12 +13,22 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
-# isort: off
 from assaymark.errors import InputError
 from assaymark.metrology import (
-    agent_effects, analyse, cluster_differences, equivalence_p, holm, order_analysis, publish_orders, rank_intervals,
-    score_table, serial_contrasts, shaffer_pooled, stability_state, table_contrasts,
-)  # fmt: skip
+    agent_effects,
+    analyse,
+    cluster_differences,
+    equivalence_p,
+    holm,
+    order_analysis,
+    publish_orders,
+    rank_intervals,
+    score_table,
+    serial_contrasts,
+    shaffer_pooled,
+    stability_state,
+    table_contrasts,
+)
 from assaymark.metrology.panel import Design, rank_shares
 
 AGENTS = ("ash", "birch", "cedar", "elm")

@@ -10,11 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-# isort: off
 from assaymark.errors import InputError
 from assaymark.metrology import (
-    RecusalTest, headline_p, moderated_contrasts, own_family, recusal_contrast, recusal_p, serial_contrasts,
-)  # fmt: skip
+    RecusalTest,
+    headline_p,
+    moderated_contrasts,
+    own_family,
+    recusal_contrast,
+    recusal_p,
+    serial_contrasts,
+)
 
 OWN = np.eye(3, 4, dtype=int)
 

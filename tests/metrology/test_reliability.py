@@ -15,12 +15,19 @@ from scipy import stats
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
-# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    alpha_report, anchor_needed, dstudy, dstudy_variance, generalizability, icc, judge_agent_variance,
-    krippendorff_alpha, neighbour_blocks, random_judges,
-)  # fmt: skip
+    alpha_report,
+    anchor_needed,
+    dstudy,
+    dstudy_variance,
+    generalizability,
+    icc,
+    judge_agent_variance,
+    krippendorff_alpha,
+    neighbour_blocks,
+    random_judges,
+)
 
 N = None
 KRIPPENDORFF = [

@@ -13,13 +13,25 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    Estimate, Interval, all_resamples, block_length, bootstrap_kappa, cluster_mean, jackknife_estimate, jackknife_kappa,
-    mean_pairwise_kappa, neighbour_blocks, percentile_ends, rank_intervals, sharpe_ratios, student_estimate, tiers,
+    Estimate,
+    Interval,
+    all_resamples,
+    block_length,
+    bootstrap_kappa,
+    cluster_mean,
+    jackknife_estimate,
+    jackknife_kappa,
+    mean_pairwise_kappa,
+    neighbour_blocks,
+    percentile_ends,
+    rank_intervals,
+    sharpe_ratios,
+    student_estimate,
+    tiers,
     wilson,
-)  # fmt: skip
+)
 from assaymark.metrology.estimates import cluster_codes, leave_out, scores_of
 from assaymark.portfolio import performance
 

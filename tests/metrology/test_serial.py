@@ -12,12 +12,17 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.tsa.stattools import acf
 
-# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
-    autocorrelations, daily_excess, effective_size, effective_t, pair_differences, publish_orders, season_verbosity,
+    autocorrelations,
+    daily_excess,
+    effective_size,
+    effective_t,
+    pair_differences,
+    publish_orders,
+    season_verbosity,
     serial_contrasts,
-)  # fmt: skip
+)
 
 NAN = math.nan
 

@@ -15,12 +15,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-# isort: off
 from assaymark.errors import InputError
 from assaymark.metrology import (
-    NotStreamableError, ScoreSums, analyse, analyse_sums, missing_measurements, streaming, table_from_arrow, total,
+    NotStreamableError,
+    ScoreSums,
+    analyse,
+    analyse_sums,
+    missing_measurements,
+    streaming,
+    table_from_arrow,
+    total,
     whole_weights,
-)  # fmt: skip
+)
 from assaymark.protocol import Study, parse_study
 from assaymark.records import Measurement
 

@@ -12,80 +12,206 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
-    # isort: off
     from assaymark.metrology.analysis import analyse, analyse_sums
     from assaymark.metrology.bootstrap import (
-        Interval, all_resamples, block_length, bootstrap_kappa, daily_excess, intraclass, jackknife_kappa,
-        percentile_ends, sharpe_ratios, wilson
-    )  # fmt: skip
+        Interval,
+        all_resamples,
+        block_length,
+        bootstrap_kappa,
+        daily_excess,
+        intraclass,
+        jackknife_kappa,
+        percentile_ends,
+        sharpe_ratios,
+        wilson,
+    )
     from assaymark.metrology.columns import (
-        Columns, measurements_from_arrow, measurements_to_arrow, read_scores, score_table_of, table_from_arrow
-    )  # fmt: skip
+        Columns,
+        measurements_from_arrow,
+        measurements_to_arrow,
+        read_scores,
+        score_table_of,
+        table_from_arrow,
+    )
     from assaymark.metrology.comparisons import Comparisons, PanelScores, cluster_differences, panel_scores
     from assaymark.metrology.contrasts import (
-        Contrast, bootstrap_contrast, bootstrap_tests, cluster_t, flip_tests, holm, holm_rows, sign_flip, t_test
-    )  # fmt: skip
+        Contrast,
+        bootstrap_contrast,
+        bootstrap_tests,
+        cluster_t,
+        flip_tests,
+        holm,
+        holm_rows,
+        sign_flip,
+        t_test,
+    )
     from assaymark.metrology.controls import (
-        Cell, CellAgreement, CellShift, cell_agreement, cell_b_outcome, cell_equivalent, cell_measurements,
-        kappa_of_records
-    )  # fmt: skip
+        Cell,
+        CellAgreement,
+        CellShift,
+        cell_agreement,
+        cell_b_outcome,
+        cell_equivalent,
+        cell_measurements,
+        kappa_of_records,
+    )
     from assaymark.metrology.datasheet import Decomposition, Threshold, d_prime, decompose, detection_threshold
     from assaymark.metrology.design import (
-        Components, Preflight, Reach, detectable_levels, dimensions_claimed, drawn_truth, fitted_truth, joined,
-        minimum_detectable_effect, preflight, variance_components, with_judge, with_trials
-    )  # fmt: skip
+        Components,
+        Preflight,
+        Reach,
+        detectable_levels,
+        dimensions_claimed,
+        drawn_truth,
+        fitted_truth,
+        joined,
+        minimum_detectable_effect,
+        preflight,
+        variance_components,
+        with_judge,
+        with_trials,
+    )
     from assaymark.metrology.estimates import (
-        Estimate, cluster_mean, jackknife_estimate, neighbour_blocks, student_estimate
-    )  # fmt: skip
+        Estimate,
+        cluster_mean,
+        jackknife_estimate,
+        neighbour_blocks,
+        student_estimate,
+    )
     from assaymark.metrology.human_anchor import (
-        AnchorContrast, JudgeAgainstHumans, anchor_contrast, anchor_needed, anchor_response, anchor_status,
-        judge_against_humans
-    )  # fmt: skip
+        AnchorContrast,
+        JudgeAgainstHumans,
+        anchor_contrast,
+        anchor_needed,
+        anchor_response,
+        anchor_status,
+        judge_against_humans,
+    )
     from assaymark.metrology.kappa import (
-        average_ranks, averaging, contingency, fleiss_kappa, gated, kappa_of_table, leave_one_family_out,
-        mean_correlation, mean_pairwise_kappa, repetition_stability, round_half_up, spearman, spearman_columns,
-        weighted_kappa
-    )  # fmt: skip
+        average_ranks,
+        averaging,
+        contingency,
+        fleiss_kappa,
+        gated,
+        kappa_of_table,
+        leave_one_family_out,
+        mean_correlation,
+        mean_pairwise_kappa,
+        repetition_stability,
+        round_half_up,
+        spearman,
+        spearman_columns,
+        weighted_kappa,
+    )
     from assaymark.metrology.length import (
-        LengthAdjusted, LengthRecused, headline_p, judge_slopes, length_adjusted, length_matched_contrasts, length_p,
-        length_recused, length_rule, season_verbosity, style_measurements
-    )  # fmt: skip
+        LengthAdjusted,
+        LengthRecused,
+        headline_p,
+        judge_slopes,
+        length_adjusted,
+        length_matched_contrasts,
+        length_p,
+        length_recused,
+        length_rule,
+        season_verbosity,
+        style_measurements,
+    )
     from assaymark.metrology.measure_orders import (
-        ScoredItems, board_measurements, level_measurements, order_measurements, rank_agreement
-    )  # fmt: skip
+        ScoredItems,
+        board_measurements,
+        level_measurements,
+        order_measurements,
+        rank_agreement,
+    )
     from assaymark.metrology.measure_panel import (
-        AgentBehaviour, categories_of, conduct_measurements, flagged_measurements, missing_measurements
-    )  # fmt: skip
+        AgentBehaviour,
+        categories_of,
+        conduct_measurements,
+        flagged_measurements,
+        missing_measurements,
+    )
     from assaymark.metrology.measure_panel import AgentBehaviour as Conduct  # noqa: F401  # its name in 0.1
     from assaymark.metrology.measure_people import Labels
     from assaymark.metrology.moderated import (
-        ModeratedContrasts, SerialContrast, autocorrelations, effective_size, effective_t, minimum_detectable_gap,
-        moderated_contrasts, noncentral_tail, pair_differences, pairs_of, serial_contrasts, table_contrasts,
-        trigamma_inverse
-    )  # fmt: skip
+        ModeratedContrasts,
+        SerialContrast,
+        autocorrelations,
+        effective_size,
+        effective_t,
+        minimum_detectable_gap,
+        moderated_contrasts,
+        noncentral_tail,
+        pair_differences,
+        pairs_of,
+        serial_contrasts,
+        table_contrasts,
+        trigamma_inverse,
+    )
     from assaymark.metrology.orders import (
-        OrderAnalysis, OrderPlan, OrderTests, PairTest, PublishedOrders, ScaleInfo, attainable_equalities,
-        equivalence_p, order_analysis, publish_orders, rank_intervals, shaffer, shaffer_pooled, stability_state, tiers
-    )  # fmt: skip
+        OrderAnalysis,
+        OrderPlan,
+        OrderTests,
+        PairTest,
+        PublishedOrders,
+        ScaleInfo,
+        attainable_equalities,
+        equivalence_p,
+        order_analysis,
+        publish_orders,
+        rank_intervals,
+        shaffer,
+        shaffer_pooled,
+        stability_state,
+        tiers,
+    )
     from assaymark.metrology.panel import AgentEffects, agent_effects
     from assaymark.metrology.probes import (
-        ORACLE_DIMENSION, ProbePlan, anchor_measurements, cluster_gap, contamination_measurements, contested,
-        effective_judges, error_correlation, known_measurements, oracle_measurements, probe_measurements, stratified
-    )  # fmt: skip
+        ORACLE_DIMENSION,
+        ProbePlan,
+        anchor_measurements,
+        cluster_gap,
+        contamination_measurements,
+        contested,
+        effective_judges,
+        error_correlation,
+        known_measurements,
+        oracle_measurements,
+        probe_measurements,
+        stratified,
+    )
     from assaymark.metrology.recusal import (
-        OwnFamily, RecusalContrast, RecusalTest, SelfPreference, own_family, recusal_contrast, recusal_p,
-        self_preference
-    )  # fmt: skip
+        OwnFamily,
+        RecusalContrast,
+        RecusalTest,
+        SelfPreference,
+        own_family,
+        recusal_contrast,
+        recusal_p,
+        self_preference,
+    )
     from assaymark.metrology.reliability import (
-        AlphaReport, Discriminant, DistinctDimension, DStudy, Icc, RandomJudges, alpha_report, discriminant, dstudy,
-        dstudy_variance, generalizability, icc, judge_agent_variance, krippendorff_alpha, multitrait_multimethod,
-        random_judges, specific_contrast
-    )  # fmt: skip
+        AlphaReport,
+        Discriminant,
+        DistinctDimension,
+        DStudy,
+        Icc,
+        RandomJudges,
+        alpha_report,
+        discriminant,
+        dstudy,
+        dstudy_variance,
+        generalizability,
+        icc,
+        judge_agent_variance,
+        krippendorff_alpha,
+        multitrait_multimethod,
+        random_judges,
+        specific_contrast,
+    )
     from assaymark.metrology.scores import Calls, Grades, ScoreTable, score_table
     from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth, simulate_scores
     from assaymark.metrology.streaming import misfits, partition_sums, read_partition, score_sums, sums_of
     from assaymark.metrology.sums import NotStreamableError, ScoreSums, total, whole_weights
-    # isort: on
 
 __all__ = [
     "ORACLE_DIMENSION", "AgentBehaviour", "AgentEffects", "AlphaReport", "AnchorContrast", "Calls", "Cell",

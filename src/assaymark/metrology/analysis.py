@@ -10,7 +10,6 @@ from typing import cast
 
 import numpy as np
 
-# isort: off
 from assaymark.metrology import measure_panel
 from assaymark.metrology.bootstrap import KappaSums
 from assaymark.metrology.checks import Floats, Ints
@@ -21,9 +20,16 @@ from assaymark.metrology.measure_orders import order_measurements
 from assaymark.metrology.measure_people import Labels, people_measurements
 from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.panel import (
-    Design, Levels, PairedDifferences, Panel, level_measurements, pair_tests, panel_of, rank_measurements,
+    Design,
+    Levels,
+    PairedDifferences,
+    Panel,
+    level_measurements,
+    pair_tests,
+    panel_of,
+    rank_measurements,
     single_measurements,
-)  # fmt: skip
+)
 from assaymark.metrology.scores import Calls, ScoreTable
 from assaymark.metrology.sums import ScoreSums
 from assaymark.protocol import Study

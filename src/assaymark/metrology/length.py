@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-# isort: off
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, wilson
@@ -17,15 +16,34 @@ from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import contrast_of, holm, settle, t_test
 from assaymark.metrology.controls import Cell, averaged_alike, measured
 from assaymark.metrology.estimates import (
-    NEVER, Estimate, cluster_codes, cluster_mean, group_sums, jackknife_estimate, jackknife_se, leave_out,
-    neighbour_blocks, number, scores_of, student_estimate, undefined,
-)  # fmt: skip
+    NEVER,
+    Estimate,
+    cluster_codes,
+    cluster_mean,
+    group_sums,
+    jackknife_estimate,
+    jackknife_se,
+    leave_out,
+    neighbour_blocks,
+    number,
+    scores_of,
+    student_estimate,
+    undefined,
+)
 from assaymark.metrology.kappa import gated
 from assaymark.metrology.moderated import FEWEST_CONSECUTIVE, pair_list, pairs_of
 from assaymark.metrology.panel import panel_of
 from assaymark.metrology.recusal import (
-    NO_LINK, TOLERANCE, Pair, RecusalFit, RecusalTest, gap_tests, interest_of, moderated_tests, recusal_tests,
-)  # fmt: skip
+    NO_LINK,
+    TOLERANCE,
+    Pair,
+    RecusalFit,
+    RecusalTest,
+    gap_tests,
+    interest_of,
+    moderated_tests,
+    recusal_tests,
+)
 from assaymark.metrology.scores import ScoreTable
 from assaymark.protocol import Study
 from assaymark.quantiles import t_quantile

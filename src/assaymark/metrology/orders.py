@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-# isort: off
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import Comparisons, Gaps
@@ -20,9 +19,18 @@ from assaymark.metrology.contrasts import holm_rows, settle
 from assaymark.metrology.design import dimensions_claimed
 from assaymark.metrology.estimates import scores_of
 from assaymark.metrology.moderated import (
-    FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, ModeratedContrasts, PairState, agents_of, difference_moments, moderate,
-    pair_differences, pair_list, pairs_of, serial_tests,
-)  # fmt: skip
+    FEWEST_CLUSTERS,
+    FEWEST_CONSECUTIVE,
+    ModeratedContrasts,
+    PairState,
+    agents_of,
+    difference_moments,
+    moderate,
+    pair_differences,
+    pair_list,
+    pairs_of,
+    serial_tests,
+)
 from assaymark.plan import BiasRules, OrderRules
 from assaymark.protocol import SCALE, Study
 from assaymark.records import JSON

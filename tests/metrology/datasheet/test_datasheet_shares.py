@@ -14,14 +14,28 @@ from scipy import special, stats
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.proportion import proportion_confint
 
-# isort: off
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import decompose
 from assaymark.metrology.datasheet import (
-    CLASS_OF, CLASSES, OUTCOME_OF, OUTCOMES, PREFERENCES, VERDICTS, TaskBootstrap, agreement_arrays, between_kappa,
-    cohen_kappas, datasheet_measurements, decompose_arrays, decomposition_of, dispersion, kappa_measurement, pair_class,
-    share_interval, widened,
-)  # fmt: skip
+    CLASS_OF,
+    CLASSES,
+    OUTCOME_OF,
+    OUTCOMES,
+    PREFERENCES,
+    VERDICTS,
+    TaskBootstrap,
+    agreement_arrays,
+    between_kappa,
+    cohen_kappas,
+    datasheet_measurements,
+    decompose_arrays,
+    decomposition_of,
+    dispersion,
+    kappa_measurement,
+    pair_class,
+    share_interval,
+    widened,
+)
 from assaymark.metrology.datasheet import calls as arrays_module
 from assaymark.quantiles import wilson_ends
 from assaymark.records import PairCall

@@ -12,12 +12,18 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-# isort: off
 from assaymark.errors import InputError
 from assaymark.metrology.datasheet import (
-    NON_CLAIMS, RULES, Datasheet, anchored_calls, compare, datasheet_of, difference_interval, limit_measurements,
+    NON_CLAIMS,
+    RULES,
+    Datasheet,
+    anchored_calls,
+    compare,
+    datasheet_of,
+    difference_interval,
+    limit_measurements,
     sketch,
-)  # fmt: skip
+)
 from assaymark.protocol import parse_study
 from assaymark.records import Measurement, canonical_json, parse
 

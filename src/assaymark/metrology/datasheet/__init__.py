@@ -8,24 +8,63 @@ and `agreement_arrays` read columns of codes for logs of millions of verdicts. A
 
 from __future__ import annotations
 
-# isort: off
 from assaymark.metrology.datasheet.calls import (
-    BASE, CLASS_OF, CLASSES, CODES, OUTCOME_OF, OUTCOMES, PREFERENCES, STRICT, VERDICTS, Agreement, CallTable,
-    Decomposition, VerdictCounts, agreement_arrays, call_table, decompose, decompose_arrays, decomposition_of,
-    pair_class
-)  # fmt: skip
+    BASE,
+    CLASS_OF,
+    CLASSES,
+    CODES,
+    OUTCOME_OF,
+    OUTCOMES,
+    PREFERENCES,
+    STRICT,
+    VERDICTS,
+    Agreement,
+    CallTable,
+    Decomposition,
+    VerdictCounts,
+    agreement_arrays,
+    call_table,
+    decompose,
+    decompose_arrays,
+    decomposition_of,
+    pair_class,
+)
 from assaymark.metrology.datasheet.estimates import (
-    Estimator, ShareInterval, TaskBootstrap, between_kappa, cohen_kappas, decomposition_measurements, dispersion,
-    kappa_measurement, share_interval, widened
-)  # fmt: skip
+    Estimator,
+    ShareInterval,
+    TaskBootstrap,
+    between_kappa,
+    cohen_kappas,
+    decomposition_measurements,
+    dispersion,
+    kappa_measurement,
+    share_interval,
+    widened,
+)
 from assaymark.metrology.datasheet.ladder import (
-    Threshold, d_prime, detection_threshold, isotonic, pointwise_measurements, thresholds
-)  # fmt: skip
+    Threshold,
+    d_prime,
+    detection_threshold,
+    isotonic,
+    pointwise_measurements,
+    thresholds,
+)
 from assaymark.metrology.datasheet.sheet import (
-    COMPARED, NON_CLAIMS, RULES, AnchorPair, Chip, Datasheet, anchored_calls, compare, datasheet_measurements,
-    datasheet_of, difference_interval, limit_measurements, sketch, table_measurements
-)  # fmt: skip
-# isort: on
+    COMPARED,
+    NON_CLAIMS,
+    RULES,
+    AnchorPair,
+    Chip,
+    Datasheet,
+    anchored_calls,
+    compare,
+    datasheet_measurements,
+    datasheet_of,
+    difference_interval,
+    limit_measurements,
+    sketch,
+    table_measurements,
+)
 
 Recorder = Estimator
 """The name of `Estimator` in 0.1."""

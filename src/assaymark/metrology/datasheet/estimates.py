@@ -13,15 +13,30 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-# isort: off
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.datasheet.calls import (
-    BASE, CLASSES, CODES, NO_PREFERENCE, ONE_SIDED, OTHER_NONE, OTHER_PREFERENCE, OUTCOME_OF, OUTCOMES, POSITIONAL_1,
-    POSITIONAL_2, PREFERENCES, STABLE, VERDICTS, CallTable, VerdictCounts, agreement_arrays, call_table,
+    BASE,
+    CLASSES,
+    CODES,
+    NO_PREFERENCE,
+    ONE_SIDED,
+    OTHER_NONE,
+    OTHER_PREFERENCE,
+    OUTCOME_OF,
+    OUTCOMES,
+    POSITIONAL_1,
+    POSITIONAL_2,
+    PREFERENCES,
+    STABLE,
+    VERDICTS,
+    CallTable,
+    VerdictCounts,
+    agreement_arrays,
+    call_table,
     decomposition_of,
-)  # fmt: skip
+)
 from assaymark.metrology.estimates import jackknife_estimate, jackknife_se, number
 from assaymark.quantiles import t_quantile, wilson_ends
 from assaymark.records import JSON, Measurement, PairCall

@@ -10,7 +10,6 @@ from typing import Final, Literal, Protocol
 
 import numpy as np
 
-# isort: off
 from assaymark.errors import InputError, Problem
 from assaymark.metrology import checks
 from assaymark.metrology.contrasts import cluster_t, holm
@@ -22,8 +21,16 @@ from assaymark.notebook import Heading, Note, Part, Shown, parts_of
 from assaymark.protocol import DatasheetLimits, JudgeSpec
 from assaymark.quantiles import wilson_ends
 from assaymark.records import (
-    AGGREGATE, JSON, Measurement, PairCall, PairCondition, Rows, SlotVerdict, measurement_id, record
-)  # fmt: skip
+    AGGREGATE,
+    JSON,
+    Measurement,
+    PairCall,
+    PairCondition,
+    Rows,
+    SlotVerdict,
+    measurement_id,
+    record,
+)
 from assaymark.text import clean, count
 
 
