@@ -20,9 +20,7 @@ from scipy import stats
 from assaymark.claims import kind_of
 from assaymark.cli import main
 from assaymark.judging import user_messages
-from assaymark.judging.reference import VIEWS
-from assaymark.judging.reference.features import notice
-from assaymark.judging.reference.judges import opinion
+from assaymark.judging.reference import VIEWS, notice, opinion
 from assaymark.records import AGGREGATE, content_id
 from assaymark.workflow import CONTEXTS, DECISIONS, JUDGMENTS, MEASUREMENTS, VERDICTS, RunFolder, Store, open_locked
 

@@ -17,7 +17,7 @@ from assaymark.cli import main, models
 from assaymark.errors import InputError, LedgerError, PlanError
 from assaymark.importers import import_aitrader
 from assaymark.workflow import DECISIONS, RunFolder, Store
-from assaymark.workflow.import_records import import_records
+from assaymark.workflow import import_files as import_records
 from assaymark.workflow.tracks import (
     BASELINES, CHECKS, FILLS, NAVS, REJECTIONS, TIMES, LockedSeason, agent_measurements, gates_of, lock_season,
     open_season, record_notes, run_season, season_material, stated_book,

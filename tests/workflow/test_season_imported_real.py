@@ -10,7 +10,7 @@ import pytest
 
 from assaymark.cli import models
 from assaymark.workflow import RunFolder
-from assaymark.workflow.import_records import import_records
+from assaymark.workflow import import_files as import_records
 from assaymark.workflow.tracks import SeasonMaterial, lock_season, record_notes, season_horizons, season_material
 
 pytestmark = pytest.mark.shared

@@ -14,9 +14,7 @@ from scipy.stats import binom
 
 from assaymark.judging import judgment, load_rubric, reference_judges
 from assaymark.judging.pairs import finance_tasks, point_stimuli
-from assaymark.judging.reference import VIEWS
-from assaymark.judging.reference.features import notice
-from assaymark.judging.reference.judges import opinion
+from assaymark.judging.reference import VIEWS, notice, opinion
 from assaymark.protocol import JudgeSpec
 from assaymark.workflow.tracks import point_calls, point_measurements
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_season import made_catalogue, made_season
 
-from assaymark.agents.llm import NOT_USABLE, REJECTED
+from assaymark.agents import NOT_USABLE, REJECTED
 from assaymark.claims import languages
 from assaymark.portfolio import Mismatch
 from assaymark.portfolio.broker import MismatchKind, Reason, Where
