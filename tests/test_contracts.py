@@ -75,7 +75,7 @@ CEILINGS = {
     "records": 545,
     "keywords that repeat a name": 1_267,
     "private functions with one use": 456,
-    "lines of tests": 82_260,
+    "lines of tests": 82_270,
     "lines of documentation": 7_500,
 }
 

@@ -71,7 +71,7 @@ def test_the_agreement_table_allows_no_order_of_ranks():
     table = season_table(contestants)
     assert [(row.total, row.first, row.last) for row in table.rows] == [(total, 1, 5) for total in (81, 76, 68, 63, 63)]
     assert {gap.state for gap in table.gaps} == {"floor unknown"}
-    spreads = {row.contestant: row.agreement.spread for row in table.rows}
+    spreads = {row.contestant: row.agreement.high - row.agreement.low for row in table.rows}
     assert list(map(spreads.get, AGREEMENT)) == [26, 24, 23, 10, 22]
 
 

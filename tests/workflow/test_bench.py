@@ -467,7 +467,6 @@ def test_a_folder_holds_one_plan_as_it_was_locked_and_no_study(benched, demo, qu
         (bench_pipeline, '"balanced", "conservative"', '"reckless"', "balanced"),
         (bench_pipeline, "[market]", "[markt]", "markt"),
         (bench_pipeline, "portbench-literal", "portbench-nobody", "nobody"),
-        (bench_qa, "set.jsonl", "none.jsonl", r"none\.jsonl"),
         # On the command line reference/momentum is the benchmark's; in a file it would be the agent of that name.
         *((bench_qa, "portbench-literal", named,
            f"reference/{named} answers nothing .*; did you mean reference/portbench-{meant}")
@@ -479,6 +478,12 @@ def test_a_plan_that_cannot_be_run_says_why_and_locks_nothing(tmp_path, question
     with pytest.raises(AssayError, match=told):
         part(RunFolder(tmp_path / "run"), text, "plan", models(), now=NOW)
     assert not (tmp_path / "run" / "study.lock").exists()
+
+
+def test_a_missing_file_of_questions_is_named(tmp_path, questions):
+    with pytest.raises(AssayError, match=r"none\.jsonl"):
+        bench_qa(RunFolder(tmp_path / "run"), plan(questions, "literal").replace("set.jsonl", "none.jsonl"), "plan",
+                 models(), now=NOW)  # fmt: skip
 
 
 def test_words_of_the_command_line_become_models_of_a_plan(tmp_path, monkeypatch, capsys, questions):

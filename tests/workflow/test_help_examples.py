@@ -207,7 +207,7 @@ def of_bench(at, _lines):
     counts = {"T2": 4, "T4": 4, "T6": 4}
     write_questions(at.scratch / "q.jsonl", generate_questions(synthetic_history(0), counts=counts).questions)
     fewer = partial(generate_questions, counts=dict.fromkeys(TEMPLATES, 4))
-    for place in ("benchmark.questions.published", "workflow.tracks.benchmark_plan", "workflow.tracks.benchmark"):
+    for place in ("benchmark.questions.published", "workflow.tracks.benchmark_plan"):
         at.patch.setattr(f"assaymark.{place}.generate_questions", fewer)
     (at.scratch / "bench.toml").write_text(small_plan(at.scratch / "q.jsonl", 2, "literal", "stubborn"))
 

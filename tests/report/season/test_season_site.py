@@ -365,21 +365,26 @@ def test_a_site_is_written_to_a_folder_of_its_own(tmp_path):
 
 def test_every_state_and_count_of_a_measurement_has_words():
     """As they are written in the code that measures a season, and as the first page and the panel's look them up."""
-    terms = {"state": "state", "n_of": "of"}
     found = set()
-    for path in sorted((MEASURES / "tracks").glob("season_measure*.py")):
+
+    def said(group: str, part: ast.AST) -> None:
+        asked = {id(one) for inner in ast.walk(part) if isinstance(inner, ast.Compare) for one in ast.walk(inner)}
+        words = (one.value for one in ast.walk(part) if isinstance(one, ast.Constant) and id(one) not in asked)
+        found.update((group, word) for word in words if isinstance(word, str) and word)
+
+    for path in (MEASURES / "tracks" / f"season_{name}.py" for name in ("measures", "facts")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.keyword) and node.arg in terms:
-                asked = {id(one) for part in ast.walk(node.value) if isinstance(part, ast.Compare)
-                         for one in ast.walk(part)}  # fmt: skip
-                constants = [one.value for one in ast.walk(node.value)
-                             if isinstance(one, ast.Constant) and id(one) not in asked]  # fmt: skip
-                found |= {(terms[node.arg], value) for value in constants if isinstance(value, str) and value}
             match node:
-                case ast.Call(args=args):  # what is counted is the second of a pair: (12, "days")
-                    pairs = (one.elts for one in args if isinstance(one, ast.Tuple) and len(one.elts) == 2)
-                    counted = (one for pair in pairs for one in ast.walk(pair[1]) if isinstance(one, ast.Constant))
-                    found |= {("of", one.value) for one in counted if isinstance(one.value, str)}
+                case ast.keyword(arg="state", value=value):
+                    said("state", value)
+                case ast.Call(
+                    args=args
+                ):  # of a pair (12, "days") the second; method and state follow
+                    for place, one in enumerate(args):
+                        if isinstance(one, ast.Tuple) and len(one.elts) == 2:
+                            said("of", one.elts[1])
+                            for state in args[place + 2 : place + 3]:
+                                said("state", state)
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(MEASURED, node.value):
                 found.add(("measure", node.value.removeprefix("season.")))
     assert len(found) > 40
