@@ -377,9 +377,7 @@ def test_every_state_and_count_of_a_measurement_has_words():
             match node:
                 case ast.keyword(arg="state", value=value):
                     said("state", value)
-                case ast.Call(
-                    args=args
-                ):  # of a pair (12, "days") the second; method and state follow
+                case ast.Call(args=args):  # of a pair (12, "days") the second; method and state follow
                     for place, one in enumerate(args):
                         if isinstance(one, ast.Tuple) and len(one.elts) == 2:
                             said("of", one.elts[1])
