@@ -137,9 +137,9 @@ def test_a_missing_reply_is_an_error(ledger):
 
 def test_attempts_are_numbered_over_failures(ledger):
     ledger.plan([CALL])
-    (first,) = ledger.begin([CALL.key])
-    ledger.fail([(first, "timeout", "no reply within 5 s")])
-    (second,) = ledger.begin([CALL.key])
+    (first,) = ledger.commit([CALL.key])
+    ledger.commit(ends=[End(first, "timeout", "no reply within 5 s")])
+    (second,) = ledger.commit([CALL.key])
     assert (first.number, second.number) == (1, 2)
     assert ledger.attempt_counts([CALL.key, "unknown"]) == {CALL.key: 2}
     assert [a.number for a in ledger.orphaned()] == [2]
@@ -147,8 +147,8 @@ def test_attempts_are_numbered_over_failures(ledger):
 
 def test_what_never_ended_is_orphaned_and_marked_once(ledger):
     ledger.plan(calls(3))
-    begun = ledger.begin([spec.key for spec in calls(3)])
-    ledger.fail([(begun[0], "failed", "500")])
+    begun = ledger.commit([spec.key for spec in calls(3)])
+    ledger.commit(ends=[End(begun[0], "failed", "500")])
     assert {a.key for a in ledger.mark_lost()} == {a.key for a in begun[1:]}
     assert ledger.mark_lost() == []
     assert {(a.key, a.outcome) for a in ledger.orphaned()} == {(a.key, "lost") for a in begun[1:]}
@@ -156,9 +156,11 @@ def test_what_never_ended_is_orphaned_and_marked_once(ledger):
 
 def test_a_second_reply_does_not_replace_the_first(ledger, path):
     ledger.plan([CALL])
-    one, two, three = (ledger.begin([CALL.key])[0] for _ in range(3))
-    ledger.finish([(one, Reply(text="first", model="m")), (two, Reply(text="second", model="m"))])
-    ledger.finish([(three, Reply(text="third", model="m"))])
+    one, two, three = (ledger.commit([CALL.key])[0] for _ in range(3))
+    ledger.commit(
+        ends=[End(at, "replied", reply=Reply(text=text, model="m")) for at, text in ((one, "first"), (two, "second"))]
+    )
+    ledger.commit(ends=[End(three, "replied", reply=Reply(text="third", model="m"))])
     assert ledger.reply(CALL.key).text == "first"
     with closing(sqlite3.connect(path)) as raw:
         outcomes = raw.execute("select outcome from attempts order by number").fetchall()
@@ -167,7 +169,7 @@ def test_a_second_reply_does_not_replace_the_first(ledger, path):
 
 def test_a_group_is_all_or_nothing(ledger):
     ledger.plan([CALL])
-    (attempt,) = ledger.begin([CALL.key])
+    (attempt,) = ledger.commit([CALL.key])
     good = End(attempt, "replied", reply=Reply(text="x", model="m"))
     with pytest.raises(LedgerError, match="FOREIGN KEY"):
         ledger.commit(begin=["never planned"], ends=[good])
@@ -222,8 +224,8 @@ def test_a_long_dull_text_stays_small_in_the_table(ledger, path):
 
 def test_error_texts_of_any_content_are_kept_readable(ledger):
     ledger.plan([CALL])
-    (attempt,) = ledger.begin([CALL.key])
-    ledger.fail([(attempt, "failed", "\ud800 nul \x00 " + "x" * 10_000)])
+    (attempt,) = ledger.commit([CALL.key])
+    ledger.commit(ends=[End(attempt, "failed", "\ud800 nul \x00 " + "x" * 10_000)])
     assert ledger.attempt_counts([CALL.key]) == {CALL.key: 1}
 
 
@@ -324,8 +326,9 @@ def sound(tmp_path_factory):
     path = tmp_path_factory.mktemp("sound") / "ledger.db"
     with Ledger.open(path) as ledger:
         ledger.plan(calls(40))
-        begun = ledger.begin([spec.key for spec in calls(40)])
-        ledger.finish([(a, Reply(text=f"{a.key} " * n, model="m", input_tokens=n)) for n, a in enumerate(begun)])
+        begun = ledger.commit([spec.key for spec in calls(40)])
+        replies = [Reply(text=f"{a.key} " * n, model="m", input_tokens=n) for n, a in enumerate(begun)]
+        ledger.commit(ends=[End(a, "replied", reply=reply) for a, reply in zip(begun, replies, strict=True)])
         ledger.add_source("a.jsonl", b"line\n" * 500, "generic")
         replies = dict(ledger.replies(a.key for a in begun))
         assert (
@@ -524,8 +527,8 @@ def test_a_second_run_is_refused_by_name(ledger, path):
 
 def test_the_lock_dies_with_its_holder(ledger, path):
     code = (
-        "import sys, os, signal; from pathlib import Path; from assaymark.engine.database import exclusive\n"
-        "with exclusive(Path(sys.argv[1])): os.kill(os.getpid(), signal.SIGKILL)"
+        "import sys, os, signal; from assaymark.engine import Ledger\n"
+        "with Ledger.open(sys.argv[1]).exclusive(): os.kill(os.getpid(), signal.SIGKILL)"
     )
     ended = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
     assert ended.returncode == -9

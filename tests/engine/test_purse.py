@@ -106,7 +106,7 @@ def test_what_was_paid_before_counts(ledger):
 
 def test_an_attempt_that_died_may_have_been_paid(ledger):
     ledger.plan(calls(9))
-    ledger.begin([call(0).key, call(1).key])  # and then the power went
+    ledger.commit([call(0).key, call(1).key])  # and then the power went
     model = Billed(lambda _: 30)
     summary = run_calls(ledger, calls(9), {NAME: model}, purse=purse(1.2, lambda _spec: 0.3), **QUICK)
     assert (summary.made, len(model.paid)) == (2, 2)

@@ -70,8 +70,8 @@ def test_large_objects_live_in_the_table(shared, tmp_path, monkeypatch):
 
 def test_an_error_of_any_content_is_kept(shared):
     shared.plan([CALL])
-    (attempt,) = shared.begin([CALL.key])
-    shared.fail([(attempt, "failed", "\ud800 nul \x00 " + "x" * 10_000)])
+    (attempt,) = shared.commit([CALL.key])
+    shared.commit(ends=[End(attempt, "failed", "\ud800 nul \x00 " + "x" * 10_000)])
     assert shared.attempt_counts([CALL.key]) == {CALL.key: 1}
 
 
@@ -324,8 +324,9 @@ def test_a_ledger_in_a_file_has_no_leases(tmp_path):
 
 def test_attempts_without_a_claim_work_as_in_a_file(shared):
     shared.plan([call()])
-    (one,), (two,) = shared.begin([call().key]), shared.begin([call().key])
-    shared.finish([(one, Reply(text="first", model="m")), (two, Reply(text="second", model="m"))])
+    (one,), (two,) = shared.commit([call().key]), shared.commit([call().key])
+    texts = ((one, "first"), (two, "second"))
+    shared.commit(ends=[End(at, "replied", reply=Reply(text=text, model="m")) for at, text in texts])
     assert shared.reply(call().key).text == "first"
     assert shared.leases.claim("a", 1, 60.0) == ([], 0)
 
