@@ -308,12 +308,13 @@ def test_missing_files_broken_lines_and_numbers_beyond_any_book_are_named():
     without = {name: data for name, data in given.items() if name != "prices_crypto_daily.csv"}
     beyond = files(line(positions_after={"CASH": 1e300}))
     broken = json.dumps(line()).replace("2.0", "NaN").encode() + b"}"
+    no_line = (b"not json", b"[]", b'{"track": 1, "track": 2}', broken)
     for of, what in (
         (without, r"prices_crypto_daily\.csv: missing, and needed for 1 steps of agent_data_cr"),
         ({"prices_crypto_daily.csv": CRYPTO.encode()}, r"decisions\.jsonl: missing"),
         (files() | {"decisions.jsonl": b"\n"}, "holds no step"), (beyond, r"positions_after\.CASH"),
         (files(line(positions_after={"CASH": math.inf})), "."),
-        *((files() | {"decisions.jsonl": text}, r"decisions\.jsonl line 1") for text in (b"not json", b"[]", b'{"track": 1, "track": 2}', broken)),
+        *((files() | {"decisions.jsonl": text}, r"decisions\.jsonl line 1") for text in no_line),
     ):  # fmt: skip
         with pytest.raises(InputError, match=what):
             import_aitrader(of)
