@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from asked_agents import MODELS, some_cycles, spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from made_cycles import MODELS, some_cycles, spec
 from perturbed import Later
 
 from assaymark.agents import (

@@ -67,12 +67,20 @@ class AdmissibilityCheck:
         return f"{found} ({self.detail})" if self.detail else found
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The one number that a fact-flip changed: what was printed, what is printed now, and the offset in the text."""
+
+    old: str
+    new: str
+    start: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composed:
     """A control cell before it becomes a record.
 
-    ``original`` is the honest decision that a derived cell was made from, ``tokens`` the length that was asked for,
-    ``change`` the one number that a fact-flip changed: as printed before and now, and its offset in the text.
+    ``original`` is the honest decision that a derived cell was made from, ``tokens`` the length that was asked for.
     ``known_scores`` holds, by rubric dimension, what a faultless judge gives; only what the construction fixes is in
     it. ``admissibility`` is empty for a cell that nobody has checked yet.
     """
@@ -83,7 +91,7 @@ class Composed:
     confidence: float | None = None
     original: Decision | None = None
     tokens: int | None = None
-    change: tuple[str, str, int] | None = None
+    change: Change | None = None
     known_scores: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     admissibility: tuple[AdmissibilityCheck, ...] = ()
 

@@ -18,6 +18,7 @@ from assaymark.agents.controls.checks import (
     MATCHED_SHARE,
     RECONCILED,
     TERSE_TOKENS,
+    Change,
     Composed,
     Figure,
     admissible,
@@ -582,7 +583,7 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
         else:
             return None
         flipped = text[: figure.start] + new + text[figure.end :]
-        return _made("fact_flip", decision, flipped, change=(figure.quote, new, figure.start))
+        return _made("fact_flip", decision, flipped, change=Change(figure.quote, new, figure.start))
 
     return _drawn("fact_flip", draw, context)
 

@@ -78,7 +78,7 @@ def cell_decision(
             seed=seed,
             known_scores=dict(composed.known_scores),
         ),
-        flags=("{} changed to {}".format(*composed.change),) if composed.change else (),
+        flags=(f"{composed.change.old} changed to {composed.change.new}",) if composed.change else (),
     )
 
 
