@@ -131,7 +131,9 @@ class Orders:
 
 def orders_of(known: Index, rules: Rules) -> Orders:
     """The orders that these measurements support under ``rules``."""
-    return known.once(("orders", rules.order), lambda: _orders(known, rules))
+    # Rules that do not change these need not decide orders again.
+    part = (rules.test, rules.source, rules.alpha, rules.share, rules.margin, rules.any_judges, rules.scales)
+    return known.once(("orders", part), lambda: _orders(known, rules))
 
 
 def rows_of(known: Index) -> Mapping[str, tuple[Row, ...]]:
@@ -146,7 +148,8 @@ def rows_of(known: Index) -> Mapping[str, tuple[Row, ...]]:
 def row_of(known: Index, scale: str, one: str, other: str) -> Row:
     """One pair from its contrast and the contrasts that test what may explain it."""
     item = known.contrast(scale, one, other)
-    recusal, length, others = (known.get(f"{name}.contrast", **item.labels) for name in ("recusal", "length", "judges"))
+    pair = scale, item.labels["high"], item.labels["low"]
+    recusal, length, others = (known.by_pair.get((f"{of}.contrast", *pair)) for of in ("recusal", "length", "judges"))
     near: list[dict[str, float]] = []  # p-values of equivalence by the name of their margin; the plan's has none
     for found in ({} if one is None else one.detail for one in (item, recusal)):
         here = {"": float(found["p_equivalence"])} if "p_equivalence" in found else {}
@@ -513,5 +516,5 @@ def _by_levels(claim: Claim, known: Index) -> Evidence:
 
 def contrasts_of(kind: str, dimension: str, pairs: Sequence[Standing], known: Index) -> list[Measurement]:
     """The contrasts of one kind of some pairs, as far as they were measured."""
-    labels = ({"dimension": dimension, "high": pair.row.high, "low": pair.row.low} for pair in pairs)
-    return [item for label in labels if (item := known.get(f"{kind}.contrast", **label)) is not None]
+    items = (known.by_pair.get((f"{kind}.contrast", dimension, pair.row.high, pair.row.low)) for pair in pairs)
+    return [item for item in items if item is not None]

@@ -191,9 +191,9 @@ def _people(fields: Fields, known: Index) -> tuple[list[Measurement], float | No
     """What people see of the pairs of a claim in its direction, and the largest one-sided p if all were tested."""
     claim, items = fields.claim, list[Measurement]()
     for row in (pair.row for pair in fields.evidence.pairs):
-        labels = {"dimension": claim.dimension, "high": row.high, "low": row.low}
         turned = kind_of(claim) == "first" and row.high != claim.subjects[0]
-        if not turned and (item := known.get("human.contrast", **labels)) is not None:
+        item = known.by_pair.get(("human.contrast", claim.dimension, row.high, row.low))
+        if item is not None and not turned:
             items.append(item)
     whole = bool(items) and len(items) == len(fields.evidence.pairs) and all(item.value is not None for item in items)
     return items, max(float(item.detail["p"]) for item in items) if whole else None
