@@ -47,7 +47,8 @@ __all__ = [
     "CONSTANT", "DISSOCIATION", "DRAWDOWN", "ENGLISH", "KEPT", "MISSING", "SHARPE_CONTRAST", "SILENT", "SINGLE",
     "BenchRules", "Board", "Catalogue", "ClaimKind", "Index", "Leaderboard", "Place", "Rules", "Said", "Season",
     "SeasonGates", "SeasonVerdict", "SeasonVerdicts", "Verification", "agent_claim", "agreement_status",
-    "candidate_claims", "catalogue", "cell_b_outcome", "certificate", "certificate_name", "certificates", "decide", "decide_benchmark",
+    "candidate_claims", "catalogue", "cell_b_outcome", "certificate", "certificate_name", "certificates", "decide",
+    "decide_benchmark",
     "decide_claims", "decide_season", "english", "governing_agreement", "index", "kind_of", "languages",
     "publication_level", "said", "season_certificates", "summary_of", "suppressed_phrase", "verify",
 ]  # fmt: skip
