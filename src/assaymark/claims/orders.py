@@ -198,7 +198,7 @@ on the aggregate and on the dimensions."""
 def _orders(known: Index, rules: Rules) -> Orders:
     rows = {scale: found for scale, found in rows_of(known).items() if rules.claims_scale(scale)}
     by_source = _by_source(known.agents, rows, rules) if rules.source else None
-    runs: dict[Pass, _Run] = {which: by_source or _by_procedure(known.agents, rows, rules, which) for which in _PASSES}
+    runs: dict[Pass, _Run] = {which: by_source or _by_procedure(known, rows, rules, which) for which in _PASSES}
     close = holm(np.array([row.within(rules.margin) for row in rows[AGGREGATE]])) if rows.get(AGGREGATE) else np.ones(0)
     # Where no judge is asked nothing can be left out.
     untouched = StabilityFinding(state="not-measurable" if rules.judged else "stable")
@@ -238,9 +238,15 @@ def _orders(known: Index, rules: Rules) -> Orders:
     return whole
 
 
-def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
+def _by_procedure(known: Index, rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
     """Leader first, Shaffer's steps, dimensions behind the aggregate."""
+    agents = known.agents
     p = {scale: np.array([row.value(rules, which) for row in found]) for scale, found in rows.items()}
+    # Many rules, and the three passes, often come to the same p-values.
+    key = "run", rules.alpha, rules.share, *((scale, values.tobytes()) for scale, values in p.items())
+    if (made := known.memo.get(key)) is not None:
+        again: _Run = made
+        return again
     # For each pair in the order of the names: +1 where the first agent is ahead, -1 the second, 0 without a test.
     ahead = {
         scale: np.array([0.0 if not row.testable else 1.0 if row.high < row.low else -1.0 for row in found])
@@ -262,7 +268,8 @@ def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rule
         adjusted[single] = adjusted[AGGREGATE]
         published[single] = published[AGGREGATE] & (ahead[single] == ahead[AGGREGATE])
         first[single] = first[AGGREGATE] if published[single].any() else None
-    return adjusted, published, first, level, rest if single is None else level
+    known.memo[key] = adjusted, published, first, level, rest if single is None else level
+    return known.memo[key]  # type: ignore[no-any-return]
 
 
 def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules) -> _Run:
