@@ -13,7 +13,7 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, wilson
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.contrasts import contrast_of, holm, settle, t_test
+from assaymark.metrology.contrasts import FEWEST_CONSECUTIVE, contrast_of, holm, pair_list, pairs_of, settle, t_test
 from assaymark.metrology.controls import Cell, averaged_alike, measured
 from assaymark.metrology.estimates import (
     NEVER,
@@ -28,10 +28,10 @@ from assaymark.metrology.estimates import (
     number,
     scores_of,
     student_estimate,
+    t_quantile,
     undefined,
 )
 from assaymark.metrology.kappa import gated
-from assaymark.metrology.moderated import FEWEST_CONSECUTIVE, pair_list, pairs_of
 from assaymark.metrology.panel import panel_of
 from assaymark.metrology.recusal import (
     NO_LINK,
@@ -46,7 +46,6 @@ from assaymark.metrology.recusal import (
 )
 from assaymark.metrology.scores import ScoreTable
 from assaymark.protocol import Study
-from assaymark.quantiles import t_quantile
 from assaymark.records import AGGREGATE, JSON, Measurement
 
 # Regressions of scores on length within agents and cycles, and recusal contrasts at equal length, from sums.
@@ -553,10 +552,10 @@ def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> It
                 ends = (None, None) if found.low is None or found.high is None else (-found.high, -found.low)
                 found = replace(found, difference=-found.difference + 0.0, low=ends[0], high=ends[1])
             yield measured("length_matched.contrast", {"dimension": dimension, "high": high, "low": low}, found, study,
-                           method="mean paired difference within common cycles of length-matched records",
-                           state=NEVER, n=now.n if now else 0, n_of="common cycles",
-                           inputs=f"{honest.digest}+{cell.table.digest}",
-                           detail={"p": float(p[row, column]), "p_holm": float(adjusted[row, column])})  # fmt: skip
+                           (now.n if now else 0, "common cycles"),
+                           "mean paired difference within common cycles of length-matched records", NEVER,
+                           {"p": float(p[row, column]), "p_holm": float(adjusted[row, column])},
+                           inputs=f"{honest.digest}+{cell.table.digest}")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

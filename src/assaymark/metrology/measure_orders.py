@@ -17,11 +17,17 @@ from assaymark.metrology import checks, estimates, length, orders, recusal, reli
 from assaymark.metrology.bootstrap import percentile_ends
 from assaymark.metrology.checks import Floats
 from assaymark.metrology.comparisons import Comparisons, natural
-from assaymark.metrology.contrasts import Test, cluster_t
+from assaymark.metrology.contrasts import (
+    FEWEST_CLUSTERS,
+    FEWEST_CONSECUTIVE,
+    Test,
+    autocorrelations,
+    cluster_t,
+    minimum_detectable_gap,
+)
 from assaymark.metrology.design import detectable_levels
 from assaymark.metrology.estimates import Estimate, Maker, number
 from assaymark.metrology.kappa import spearman_columns
-from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, autocorrelations, minimum_detectable_gap
 from assaymark.metrology.orders import OrderPlan, OrderTests
 from assaymark.metrology.recusal import Pair, RecusalTest
 from assaymark.plan import ClusterOrder

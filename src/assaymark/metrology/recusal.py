@@ -14,10 +14,8 @@ from numpy.typing import ArrayLike
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks, estimates
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.contrasts import holm
-from assaymark.metrology.estimates import Estimate, cluster_mean, scores_of, undefined
-from assaymark.metrology.moderated import FEWEST_CLUSTERS, moderate, pair_list, pairs_of, serial_tests
-from assaymark.quantiles import t_quantile
+from assaymark.metrology.contrasts import FEWEST_CLUSTERS, holm, moderate, pair_list, pairs_of, serial_tests
+from assaymark.metrology.estimates import Estimate, cluster_mean, scores_of, t_quantile, undefined
 
 Pair = tuple[int, int]
 
