@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from assaymark.metrology import wilson
-from assaymark.metrology.estimates import normal_quantile, t_quantile, wilson_ends
+from assaymark.quantiles import normal_quantile, t_quantile, wilson_ends
 
 
 def test_quantiles_are_scipys():

@@ -20,9 +20,10 @@ from scipy import special
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints, probability
-from assaymark.metrology.estimates import cluster_codes, jackknife_se, neighbour_blocks, t_quantile, wilson_ends
+from assaymark.metrology.estimates import cluster_codes, jackknife_se, neighbour_blocks
 from assaymark.metrology.kappa import Pair, judge_pairs
 from assaymark.protocol import AGREEMENT, Coefficient
+from assaymark.quantiles import t_quantile, wilson_ends
 
 # What an interval looks like, and the interval of a share.
 

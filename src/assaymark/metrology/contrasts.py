@@ -15,7 +15,8 @@ from scipy import special
 from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, percentile_ends, resamples_of
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.estimates import scores_of, t_quantile
+from assaymark.metrology.estimates import scores_of
+from assaymark.quantiles import t_quantile
 
 Test = Literal["cluster-t", "bootstrap", "sign-flip"]
 

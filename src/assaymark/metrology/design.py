@@ -14,11 +14,11 @@ from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, minimum_detectable_gap
-from assaymark.metrology.estimates import normal_quantile
 from assaymark.metrology.panel import agent_effects
 from assaymark.metrology.scores import Calls, ScoreTable
 from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth
 from assaymark.protocol import SCALE, Scale, Study
+from assaymark.quantiles import normal_quantile
 from assaymark.records import AGGREGATE
 
 PARTS = ("agent", "cluster", "cycle", "agent x cluster", "residual", "judge", "judge x agent", "disagreement")

@@ -14,8 +14,8 @@ from assaymark.metrology import checks, estimates
 from assaymark.metrology.bootstrap import wilson
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import noncentral_tail
-from assaymark.metrology.estimates import t_quantile
 from assaymark.metrology.kappa import round_half_up
+from assaymark.quantiles import t_quantile
 
 Status = Literal["confirms", "contradicts", "undecided", "not tested"]
 

@@ -28,7 +28,6 @@ from assaymark.metrology.estimates import (
     number,
     scores_of,
     student_estimate,
-    t_quantile,
     undefined,
 )
 from assaymark.metrology.kappa import gated
@@ -46,6 +45,7 @@ from assaymark.metrology.recusal import (
 )
 from assaymark.metrology.scores import ScoreTable
 from assaymark.protocol import Study
+from assaymark.quantiles import t_quantile
 from assaymark.records import AGGREGATE, JSON, Measurement
 
 # Regressions of scores on length within agents and cycles, and recusal contrasts at equal length, from sums.

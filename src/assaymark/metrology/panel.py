@@ -17,10 +17,11 @@ from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, resamples_of
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import Test, Tested, bootstrap_tests, flip_tests, holm_rows, settle, t_test
-from assaymark.metrology.estimates import NEVER, NO_SCORES, ONE_FAMILY, POINTS, group_sums, number, t_quantile
+from assaymark.metrology.estimates import NEVER, NO_SCORES, ONE_FAMILY, POINTS, group_sums, number
 from assaymark.metrology.kappa import drops_of, spearman_columns
 from assaymark.metrology.scores import ScoreTable
 from assaymark.protocol import Study
+from assaymark.quantiles import t_quantile
 from assaymark.records import AGGREGATE, JSON, Measurement
 
 Parts = tuple[Floats, Floats, Floats, Floats]

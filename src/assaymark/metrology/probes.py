@@ -23,12 +23,13 @@ from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import natural
 from assaymark.metrology.contrasts import Contrast, cluster_t, settle
 from assaymark.metrology.controls import measured
-from assaymark.metrology.estimates import NEVER, NO_SCORES, POINTS, group_sums, number, state_of, t_quantile
+from assaymark.metrology.estimates import NEVER, NO_SCORES, POINTS, group_sums, number, state_of
 from assaymark.metrology.kappa import contingency, kappa_of_table
 from assaymark.metrology.measure_panel import categories_of
 from assaymark.metrology.panel import RESAMPLES
 from assaymark.metrology.scores import ScoreTable
 from assaymark.protocol import SCALE, Study
+from assaymark.quantiles import t_quantile
 from assaymark.records import AGGREGATE, JSON, Measurement
 
 Scores = Mapping[str, Mapping[str, float]]

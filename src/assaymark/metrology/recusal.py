@@ -15,7 +15,8 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks, estimates
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import FEWEST_CLUSTERS, holm, moderate, pair_list, pairs_of, serial_tests
-from assaymark.metrology.estimates import Estimate, cluster_mean, scores_of, t_quantile, undefined
+from assaymark.metrology.estimates import Estimate, cluster_mean, scores_of, undefined
+from assaymark.quantiles import t_quantile
 
 Pair = tuple[int, int]
 

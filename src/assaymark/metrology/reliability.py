@@ -16,15 +16,8 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks, estimates, human_anchor
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import FLAT_VARIANCE, holm, noncentral_tail
-from assaymark.metrology.estimates import (
-    Estimate,
-    cluster_codes,
-    jackknife_estimate,
-    leave_out,
-    scores_of,
-    t_quantile,
-    undefined,
-)
+from assaymark.metrology.estimates import Estimate, cluster_codes, jackknife_estimate, leave_out, scores_of, undefined
+from assaymark.quantiles import t_quantile
 
 AlphaMetric = Literal["interval", "ordinal", "nominal"]
 

@@ -37,7 +37,7 @@ from assaymark.metrology.datasheet import (
     widened,
 )
 from assaymark.metrology.datasheet import calls as arrays_module
-from assaymark.metrology.estimates import wilson_ends
+from assaymark.quantiles import wilson_ends
 from assaymark.records import PairCall
 
 SHARE, DIFFERENCE = (1.0, 0.0), (-1.0, 0.0, 1.0)

@@ -31,9 +31,9 @@ from assaymark.benchmark.questions.payloads import (
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.scores import Convention
 from assaymark.errors import InputError
-from assaymark.metrology.estimates import wilson_ends
 from assaymark.portfolio.optimisers import Floats
 from assaymark.prompting import Rejected, strict_json
+from assaymark.quantiles import wilson_ends
 
 _NUMBER = r"[-+]?(?:\d{1,15}(?:,\d{3})*(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,3})?"
 _SAID = re.compile(rf"(?<![\w.])({_NUMBER})\s?(%|percent\b|bps\b|basis points\b)?", re.IGNORECASE)

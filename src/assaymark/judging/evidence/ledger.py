@@ -30,7 +30,7 @@ from assaymark.judging.evidence.rules import (
     significant,
 )
 from assaymark.judging.evidence.words import LISTS, narrow
-from assaymark.metrology.estimates import t_quantile
+from assaymark.quantiles import t_quantile
 from assaymark.records import Context, Decision, Evidence, EvidenceState, Measurement, RationaleKind, sha256_text
 
 BORNE_OUT: tuple[EvidenceState, ...] = ("supported", "derivable", "rule")

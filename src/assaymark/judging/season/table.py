@@ -13,7 +13,7 @@ from typing import Literal
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season.plans import ScoringPlan, load_scoring
 from assaymark.judging.season.scoring import HIGHEST, BandStanding, contested_band, efficiency, points_of, total_score
-from assaymark.metrology.estimates import t_quantile
+from assaymark.quantiles import t_quantile
 from assaymark.records import IDENTICAL
 
 # The noise floor. Two things are repeated: the agent's decision on identical input, which shows the agent's own noise,

@@ -37,7 +37,8 @@ from assaymark.metrology.datasheet.calls import (
     call_table,
     decomposition_of,
 )
-from assaymark.metrology.estimates import jackknife_estimate, jackknife_se, number, t_quantile, wilson_ends
+from assaymark.metrology.estimates import jackknife_estimate, jackknife_se, number
+from assaymark.quantiles import t_quantile, wilson_ends
 from assaymark.records import JSON, Measurement, PairCall
 
 # Intervals for shares of calls and of pairs that come in tasks, and for other statistics over tasks.

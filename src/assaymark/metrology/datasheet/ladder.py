@@ -20,8 +20,8 @@ from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.contrasts import cluster_t
 from assaymark.metrology.datasheet import estimates
 from assaymark.metrology.datasheet.calls import BASE, STRICT, VERDICTS, CallTable
-from assaymark.metrology.estimates import normal_quantile
 from assaymark.protocol import SCALE, Scale
+from assaymark.quantiles import normal_quantile
 from assaymark.records import JSON, Measurement
 
 # How small a difference a judge notices: isotonic curve, detection threshold, d' (Judge Datasheet section 3.3).

@@ -16,9 +16,10 @@ from assaymark.metrology.contrasts import cluster_t, holm
 from assaymark.metrology.datasheet import estimates
 from assaymark.metrology.datasheet.calls import BASE, CLASSES, STRICT, CallTable, call_table, key_of, pair_class
 from assaymark.metrology.datasheet.ladder import criterion_measurements, ladder_measurements
-from assaymark.metrology.estimates import number, wilson_ends
+from assaymark.metrology.estimates import number
 from assaymark.notebook import Heading, Note, Part, Shown, parts_of
 from assaymark.protocol import DatasheetLimits, JudgeSpec
+from assaymark.quantiles import wilson_ends
 from assaymark.records import (
     AGGREGATE,
     JSON,
