@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks, estimates
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.contrasts import FEWEST_CLUSTERS, holm, moderate, pair_list, pairs_of, serial_tests
+from assaymark.metrology.contrasts import holm, moderate, pair_list, pairs_of, serial_tests
 from assaymark.metrology.estimates import Estimate, cluster_mean, scores_of, undefined
 from assaymark.quantiles import t_quantile
 
@@ -180,15 +180,8 @@ def gap_tests(gaps: Floats, effects: Floats, borrow: bool, consecutive: bool) ->
         return recusal_tests(counts, ~np.isnan(serial.block), serial.p, serial.gap, serial.df, serial.se)
     means = np.where(known, gaps, 0.0).sum(axis=0) / np.maximum(counts, 1)
     squares = np.square(np.where(known, gaps - means, 0.0)).sum(axis=0)
-    return moderated_tests(means, squares / np.maximum(counts - 1, 1), counts, effects, borrow)
-
-
-def moderated_tests(
-    means: Floats, variances: Floats, counts: Ints, effects: Floats, borrow: bool = True
-) -> list[RecusalTest]:
-    """Every pair tested by the moderated t on its mean, its variance between clusters and their number."""
-    found = moderate(means, variances, counts, effects, borrow)
-    return recusal_tests(counts, counts >= FEWEST_CLUSTERS, found.p, found.gap, found.df, found.se)
+    found = moderate(means, squares / np.maximum(counts - 1, 1), counts, effects, borrow)
+    return recusal_tests(counts, found.tested, found.p, found.gap, found.df, found.se)
 
 
 @lru_cache(maxsize=1024)
@@ -400,29 +393,22 @@ def self_preference(
         if mean is not None and others is not None:
             gap, state = mean - others, "single observation"
             if codes is not None:
-                state, half = _half_over_clusters(column, own, codes, level, consecutive)
+                # Over clusters; a unit with all of a side cannot be left out.
+                sums = np.stack([np.bincount(codes[part], weights, int(codes.max()) + 1) for part in (own, ~own)
+                                 for weights in (column[part], np.ones(int(part.sum())))], axis=1)  # fmt: skip
+                total, *without = estimates.leave_out(sums, consecutive)
+                rests = np.array([rest for rest in without if rest[1] and rest[3]])
+                if len(rests) > 1:
+                    gaps = [row[..., 0] / row[..., 1] - row[..., 2] / row[..., 3] for row in (total, rests)]
+                    one = estimates.jackknife_estimate(float(gaps[0]), gaps[1], level)
+                    half = None if one.low is None or one.high is None else (one.high - one.low) / 2
+                    state = "no spread" if half is None else "ok"
             elif ours.size > 1:
                 half = _half_of_two_means(ours, theirs, level)
                 state = "no spread" if half is None else "ok"
             low, high = (None, None) if half is None else (gap - half, gap + half)
         found.append(SelfPreference(name, mean, others, gap, ours.size, theirs.size, low, high, state, level, method))
     return found
-
-
-def _half_over_clusters(
-    above: Floats, own: Bools, codes: Ints, level: float, consecutive: bool
-) -> tuple[PreferenceState, float | None]:
-    """Half the width of the interval of the gap over clusters, or why there is none."""
-    size = int(codes.max()) + 1
-    sums = np.stack([np.bincount(codes[part], weights, size) for part in (own, ~own)
-                     for weights in (above[part], np.ones(int(part.sum())))], axis=1)  # fmt: skip
-    total, *without = estimates.leave_out(sums, consecutive)
-    rests = np.array([rest for rest in without if rest[1] and rest[3]])  # a unit with all of a side cannot be left out
-    if len(rests) < 2:
-        return "single observation", None
-    gaps = [row[..., 0] / row[..., 1] - row[..., 2] / row[..., 3] for row in (total, rests)]
-    found = estimates.jackknife_estimate(float(gaps[0]), gaps[1], level)
-    return ("no spread", None) if found.low is None or found.high is None else ("ok", (found.high - found.low) / 2)
 
 
 def _half_of_two_means(ours: Floats, theirs: Floats, level: float) -> float | None:

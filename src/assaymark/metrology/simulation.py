@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.checks import Floats
 from assaymark.metrology.scores import Calls, ScoreTable
 from assaymark.protocol import SCALE, Scale
 
@@ -143,33 +143,33 @@ class Truth:
 
 def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
     """One study drawn from a known truth, as the table that `analyse` reads."""
+    composers = sorted(truth.composers, key=lambda one: one.name)
     order = sorted(range(len(truth.composers)), key=lambda a: truth.composers[a].name)
     # Agent and cycle of every decision, by agent and then cycle.
-    chance = np.array([truth.composers[a].attendance for a in order])
-    cycles = truth.clusters * truth.cycles
-    present = (
-        rng.random((chance.size, cycles)) < chance[:, None] if (chance < 1).any() else np.ones((chance.size, cycles))
-    )
-    agent, cycle = np.nonzero(present)
-    agent, cycle = agent.astype(np.int64), cycle.astype(np.int64)
+    chance, shape = np.array([one.attendance for one in composers]), (len(order), truth.clusters * truth.cycles)
+    present = rng.random(shape) < chance[:, None] if (chance < 1).any() else np.ones(shape)
+    agent, cycle = (codes.astype(np.int64) for codes in np.nonzero(present))
     # What each trajectory is worth on each dimension [n, D].
-    d, cluster = len(truth.dimensions), cycle // truth.cycles
+    n, d, cluster = agent.size, len(truth.dimensions), cycle // truth.cycles
     clusters = truth.cluster.draw(rng, (truth.clusters,), d)
     of_cycles = truth.cycle.draw(rng, (truth.clusters * truth.cycles,), d)
     reactions = truth.interaction.draw(rng, (len(order), truth.clusters), d)
-    own = truth.residual.draw(rng, (agent.size,), d)
-    quality = np.asarray(
-        truth.means[order][agent] + clusters[cluster] + of_cycles[cycle] + reactions[agent, cluster] + own
-    )
-    median = np.array([truth.composers[a].tokens for a in order])[agent]
-    spread = np.array([truth.composers[a].token_spread for a in order])[agent]
-    tokens = np.asarray(np.maximum(1.0, np.rint(median * np.exp(spread * rng.standard_normal(agent.size)))))
+    own = truth.residual.draw(rng, (n,), d)
+    quality = truth.means[order][agent] + clusters[cluster] + of_cycles[cycle] + reactions[agent, cluster] + own
+    median, spread = (np.array([getattr(one, name) for one in composers])[agent] for name in ("tokens", "token_spread"))
+    tokens = np.asarray(np.maximum(1.0, np.rint(median * np.exp(spread * rng.standard_normal(n)))))
     panel = sorted(truth.panel, key=lambda judge: judge.name)
-    calls = {judge.name: _calls(truth, order, judge, quality, agent, tokens, rng) for judge in panel}
-    names = tuple(truth.composers[a].name for a in order)
-    columns = sorted(range(len(truth.dimensions)), key=truth.dimensions.__getitem__)
+    calls = dict[str, Floats]()
+    for judge in panel:  # every call of one judge [n, T, D]
+        extra = dict(judge.bonus)
+        liked = np.array([extra.get(one.name, 0.0) + judge.halo * (one.family == judge.family) for one in composers])
+        lean = judge.severity + liked[agent] - judge.terse_penalty * (tokens < truth.terse_tokens)
+        reading = quality + lean[:, None] + judge.disagreement.draw(rng, (n,), d)
+        calls[judge.name] = truth.given(reading[:, None, :] + judge.trial_noise.draw(rng, (n, judge.trials), d))
+    names = tuple(one.name for one in composers)
+    columns = sorted(range(d), key=truth.dimensions.__getitem__)
     held, cycle_code = np.unique(cycle, return_inverse=True)
-    seen, cluster_code = np.unique(cycle // truth.cycles, return_inverse=True)
+    seen, cluster_code = np.unique(cluster, return_inverse=True)
     scores = np.stack([calls[judge.name].mean(axis=1) for judge in panel], axis=1)[:, :, columns]
     many = any(judge.trials > 1 for judge in panel)
     first = np.stack([calls[judge.name][:, 0] for judge in panel], axis=1)[:, :, columns] if many else None
@@ -178,35 +178,15 @@ def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
     for part in (agent, cycle, scores, share, tokens):
         digest.update(np.ascontiguousarray(part).tobytes())
     return ScoreTable(
-        trajectories=tuple(f"{names[a]}/{c:06d}" for a, c in zip(agent.tolist(), cycle.tolist(), strict=True)),
-        agents=names, agent=agent, cycles=tuple(f"cycle-{c:06d}" for c in held.tolist()),
-        cycle=cycle_code.astype(np.int64), clusters=tuple(f"cluster-{k:04d}" for k in seen.tolist()),
-        cluster=cluster_code.astype(np.int64), formats=("simulated",), format=np.zeros(agent.size, dtype=np.int64),
-        judges=tuple(judge.name for judge in panel), families=tuple(judge.family for judge in panel),
-        dimensions=tuple(truth.dimensions[k] for k in columns), weights=share[columns], scores=scores,
+        tuple(f"{names[a]}/{c:06d}" for a, c in zip(agent.tolist(), cycle.tolist(), strict=True)), names, agent,
+        tuple(f"cycle-{c:06d}" for c in held.tolist()), cycle_code.astype(np.int64),
+        tuple(f"cluster-{k:04d}" for k in seen.tolist()), cluster_code.astype(np.int64), ("simulated",),
+        np.zeros(n, dtype=np.int64), tuple(judge.name for judge in panel), tuple(judge.family for judge in panel),
+        tuple(truth.dimensions[k] for k in columns), share[columns], scores,
         trials={name: rows @ share for name, rows in calls.items()}, replicates={},
-        calls={judge.name: Calls(agent.size * judge.trials, 0, 0) for judge in panel}, lengths=tokens, left_out=(),
+        calls={judge.name: Calls(n * judge.trials, 0, 0) for judge in panel}, lengths=tokens, left_out=(),
         digest=digest.hexdigest()[:16], mean=scores if many else None, first=first, repeats={} if many else None,
     )  # fmt: skip
-
-
-def _calls(
-    truth: Truth, order: list[int], judge: Panelist, quality: Floats, agent: Ints, tokens: Floats,
-    rng: np.random.Generator,
-) -> Floats:  # fmt: skip
-    """Every call of one judge [n, T, D]."""
-    n, d = quality.shape
-    extra = dict(judge.bonus)
-    liked = np.array(
-        [
-            extra.get(truth.composers[a].name, 0.0) + judge.halo * (truth.composers[a].family == judge.family)
-            for a in order
-        ]
-    )
-    lean = judge.severity + liked[agent] - judge.terse_penalty * (tokens < truth.terse_tokens)
-    reading = quality + lean[:, None] + judge.disagreement.draw(rng, (n,), d)
-    seen = reading[:, None, :] + judge.trial_noise.draw(rng, (n, judge.trials), d)
-    return truth.given(seen)
 
 
 def _problems(truth: Truth) -> Iterator[Problem]:
