@@ -432,24 +432,30 @@ def _problems(calls: Sequence[PairCall]) -> Iterator[Problem]:
     first: dict[tuple[str, str], tuple[int, PairCall]] = {}
     seen: Counter[tuple[str, str, str, str, int]] = Counter()
     for i, call in enumerate(calls):
-        where, delta, better = f"call {i + 1} (pair {call.pair})", call.delta, call.better
-        two, sound = "a pair has two contents", 0 <= delta < float("inf")
-        odd = (delta > 0) != (better is not None)
-        for wrong, what in (
-            (call.condition not in _CONDITIONS,
-             f"condition must be one of {', '.join(_CONDITIONS)} (got {call.condition!r})"),
-            (call.verdict not in CODES, f"verdict must be one of {', '.join(VERDICTS)} (got {call.verdict!r})"),
-            (call.order not in ("uv", "vu"), f"order must be uv or vu: {two} (got {call.order!r})"),
-            (better not in ("u", "v", None), f"better must be u, v or none: {two} (got {better!r})"),
-            (call.trial < 1, f"trial must be at least 1 (got {call.trial})"),
-            (not sound, f"delta must be a number of at least 0 (got {delta})"),
-            (sound and odd,
-             f"a better text needs a delta above 0 and the reverse (got delta {delta:g}, better {better!r})"),
-            (sound and not odd and (call.condition == "ladder") != (delta > 0),
-             f"ladder pairs, and no others, have a delta above 0 (got {call.condition}, delta {delta:g})"),
-        ):  # fmt: skip
-            if wrong:
-                yield Problem(where, what)
+        where, delta, better, two = (
+            f"call {i + 1} (pair {call.pair})",
+            call.delta,
+            call.better,
+            "a pair has two contents",
+        )
+        if call.condition not in _CONDITIONS:
+            yield Problem(where, f"condition must be one of {', '.join(_CONDITIONS)} (got {call.condition!r})")
+        if call.verdict not in CODES:
+            yield Problem(where, f"verdict must be one of {', '.join(VERDICTS)} (got {call.verdict!r})")
+        if call.order not in ("uv", "vu"):
+            yield Problem(where, f"order must be uv or vu: {two} (got {call.order!r})")
+        if better not in ("u", "v", None):
+            yield Problem(where, f"better must be u, v or none: {two} (got {better!r})")
+        if call.trial < 1:
+            yield Problem(where, f"trial must be at least 1 (got {call.trial})")
+        if not 0 <= delta < float("inf"):
+            yield Problem(where, f"delta must be a number of at least 0 (got {delta})")
+        elif (delta > 0) != (better is not None):
+            what = "a better text needs a delta above 0 and the reverse"
+            yield Problem(where, f"{what} (got delta {delta:g}, better {better!r})")
+        elif (call.condition == "ladder") != (delta > 0):
+            what = "ladder pairs, and no others, have a delta above 0"
+            yield Problem(where, f"{what} (got {call.condition}, delta {delta:g})")
         asked = (call.judge, call.prompt, call.pair, call.order, call.trial)
         seen[asked] += 1
         if seen[asked] > 1:
