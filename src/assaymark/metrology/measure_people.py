@@ -79,7 +79,8 @@ class _People:
         there = ~np.isnan(self.given)
         size = there.sum(axis=3)
         self.mean: Floats = np.where(there, self.given, 0).sum(axis=3) / np.where(size, size, np.nan)
-        self.panel, self.cluster = (of[list(self.rows.values())] for of in (found.panel, found.cluster))
+        places = list(self.rows.values())
+        self.panel, self.cluster = found.panel[places], found.cluster[places]
         self.pi = np.array([labels.pi.get(name, 1.0) for name in found.cycles])
 
     def rated(self, scores: Floats) -> Ints:
