@@ -110,7 +110,7 @@ def check(plan, agents=4, dimensions=6, clusters=5, cycles=200, **parts):
 
 def test_the_default_plan_can_reject(study):
     found = check(study())
-    assert not found.can_never_reject
+    assert not found.hopeless
     assert (found.test, found.clusters, found.cycles, found.contrasts) == ("moderated-t", 5, 200, 36)
     assert (found.untestable, found.conflicted, found.hopeless) == (0, 0, ())
     assert found.warnings == ("few clusters (5): the test rests on normal errors",)
@@ -167,17 +167,17 @@ def test_the_gap_of_a_leader_is_found_as_often_as_stated(study):
     # Two clusters are hopeless.
     found = check(study(), clusters=2)
     assert found.hopeless == ("orders",)
-    assert found.can_never_reject
+    assert found.hopeless
     assert found.untestable == 6
     assert found.reach is found.reach_borrowed is found.reach_half is None
     assert found.warnings[0] == "this study cannot rank agents: 2 common clusters, 3 are needed"
     assert check(study(), clusters=1).warnings[0] == "this study cannot rank agents: 1 common cluster, 3 are needed"
-    assert not check(study(), clusters=3).can_never_reject
+    assert not check(study(), clusters=3).hopeless
 
 
 def test_nothing_is_hopeless_where_nobody_claims_an_order(study):
     found = check(study("claims = {first = false, pairs = false}"), clusters=2)
-    assert not found.can_never_reject
+    assert not found.hopeless
     assert found.warnings[0].startswith("this study cannot rank agents")
     # Clusters that follow each other need twelve.
     plan = study('inference = {cluster_order = "consecutive"}')
@@ -187,7 +187,7 @@ def test_nothing_is_hopeless_where_nobody_claims_an_order(study):
         "this study cannot rank agents: 11 common clusters, 12 that follow each other in time are needed"
     )
     season = check(plan, clusters=24)
-    assert not season.can_never_reject
+    assert not season.hopeless
     assert season.reach.leader == minimum_detectable_gap(1 / math.sqrt(200), 11, 0.02)
     assert season.reach_borrowed is None
     assert season.reach_half.leader == minimum_detectable_gap(1 / 10, 5, 0.02)
@@ -221,7 +221,7 @@ def test_pairs_that_hardly_meet_and_missing_outsiders_are_said(study):
     # Agents that never meet detect nothing.
     found = check(study(), clusters=0, cycles=0)
     assert found.reach is None
-    assert found.can_never_reject
+    assert found.hopeless
     lonely = preflight(study(), 1, 6, [], [])
     assert (lonely.contrasts, lonely.reach, lonely.hopeless, lonely.warnings) == (0, None, (), ())
 

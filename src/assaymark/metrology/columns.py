@@ -251,16 +251,22 @@ def numeric_columns(table: pa.Table | pa.Schema) -> list[str]:
     """The columns beyond the documented ones that hold numbers; in a table, also text of which all is numbers."""
     found = []
     for k, column in enumerate(table if isinstance(table, pa.Schema) else table.schema):
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        kind = _kind_of(column.type)
         if column.name in KNOWN:
             continue
-        if _holds_numbers(kind):
-            found.append(column.name)
-        elif isinstance(table, pa.Table) and _is_text(kind):
+        if kind == "text" and isinstance(table, pa.Table):
             text, bad = _number_text(table.column(k))
-            if not bad.any() and text.null_count < len(text):
-                found.append(column.name)
+            kind = "" if bad.any() or text.null_count == len(text) else "number"
+        found += [column.name] if kind == "number" else []
     return found
+
+
+def _kind_of(kind: pa.DataType) -> str:
+    """Whether a column holds a ``number`` or ``text``, or neither."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "number"
+    return "text" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else ""
 
 
 def named_dimensions(
@@ -327,7 +333,7 @@ def _texts(table: pa.Table, name: str, found: Problems) -> tuple[tuple[str, ...]
     if names.null_count or encoded.null_count or name in _DEFAULTS:
         texts = encoded.cast(encoded.type.value_type).cast(pa.string())
         if name not in _DEFAULTS and texts.null_count:
-            found.rows(_mask(texts.is_null()), name, "is empty")
+            found.rows(np.asarray(texts.is_null().to_numpy(zero_copy_only=False), dtype=bool), name, "is empty")
         encoded = texts.fill_null(_DEFAULTS.get(name, "")).dictionary_encode()
         names = encoded.dictionary
     # Distinct names that occur, in sorted order, and the place of each row's name among them.
@@ -339,19 +345,12 @@ def _texts(table: pa.Table, name: str, found: Problems) -> tuple[tuple[str, ...]
     return tuple(kept), np.array([place.get(text, -1) for text in words], dtype=np.int64)[codes]
 
 
-def _holds_numbers(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
 def _number_text(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Bools]:
     """Text without the words for a missing number, and where it is no number [rows]."""
     text = pc.utf8_ltrim(pc.utf8_trim_whitespace(column.cast(pa.string())), "+")
     text = pc.if_else(pc.is_in(pc.utf8_lower(text), pa.array(_MISSING)), None, text)
-    return text, _mask(pc.fill_null(pc.invert(pc.match_substring_regex(text, _NUMBER)), False))
+    bad = pc.fill_null(pc.invert(pc.match_substring_regex(text, _NUMBER)), False)
+    return text, np.asarray(bad.to_numpy(), dtype=bool)
 
 
 def _numbers(table: pa.Table, name: str, found: Problems, missing: str) -> tuple[Floats, bool]:
@@ -359,23 +358,18 @@ def _numbers(table: pa.Table, name: str, found: Problems, missing: str) -> tuple
     column = table.column(name)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if _is_text(column.type):
+    kind = _kind_of(column.type)
+    if kind == "text":
         text, bad = _number_text(column)
         if bad.any():
             found.rows(bad, name, f"text where {missing} belong", column)
             return np.full(len(column), np.nan), False
         column = pc.cast(text, pa.float64())
-    elif not (_holds_numbers(column.type) or pa.types.is_null(column.type)):
+    elif kind != "number" and not pa.types.is_null(column.type):
         found.add(name, f"must hold {missing} (got {column.type})")
         return np.full(len(column), np.nan), False
     values = pc.cast(column, pa.float64(), safe=False).combine_chunks()
     return np.array(values.to_numpy(zero_copy_only=False), dtype=np.float64).reshape(len(column)), True
-
-
-def _mask(mask: pa.Array | pa.ChunkedArray) -> Bools:
-    return np.asarray(
-        mask.to_numpy(zero_copy_only=False) if isinstance(mask, pa.Array) else mask.to_numpy(), dtype=bool
-    )
 
 
 MISSING_SCORE: Final = "a score is missing"

@@ -265,7 +265,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What a design can ever conclude, before any judge is called."""
+    """What a design can ever conclude, before any judge is called; ``hopeless``: what it can never reject."""
 
     test: str
     clusters: int
@@ -279,11 +279,6 @@ class Preflight:
     conflicted: int
     hopeless: tuple[str, ...]
     warnings: tuple[str, ...]
-
-    @property
-    def can_never_reject(self) -> bool:
-        """Whether no order can be supported, whatever the judges say."""
-        return bool(self.hopeless)
 
 
 def preflight(

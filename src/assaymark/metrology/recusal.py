@@ -404,24 +404,16 @@ def self_preference(
                     half = None if one.low is None or one.high is None else (one.high - one.low) / 2
                     state = "no spread" if half is None else "ok"
             elif ours.size > 1:
-                half = _half_of_two_means(ours, theirs, level)
-                state = "no spread" if half is None else "ok"
+                # One agent on the other side has no spread; Student's interval takes it to be the family's.
+                n, m, tail, state = ours.size, theirs.size, 0.5 + level / 2, "no spread"
+                spread, rest = float(ours.var(ddof=1)), float(theirs.var(ddof=1)) if m > 1 else 0.0
+                squares, df = (n - 1) * spread + (m - 1) * rest, n + m - 2
+                if squares > _FLAT**2:
+                    state, half = "ok", t_quantile(tail, df) * math.sqrt(squares / df * (1 / n + 1 / m))
+                    if m > 1:
+                        a, b = spread / n, rest / m
+                        welch = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
+                        half = max(half, t_quantile(tail, welch) * math.sqrt(a + b))
             low, high = (None, None) if half is None else (gap - half, gap + half)
         found.append(SelfPreference(name, mean, others, gap, ours.size, theirs.size, low, high, state, level, method))
     return found
-
-
-def _half_of_two_means(ours: Floats, theirs: Floats, level: float) -> float | None:
-    """Half the width of the interval of the difference of two means; None without spread."""
-    n, m, tail = ours.size, theirs.size, 0.5 + level / 2
-    # One agent on the other side has no spread of its own; Student's interval takes it to be the family's.
-    spread_own, spread_others = float(ours.var(ddof=1)), float(theirs.var(ddof=1)) if m > 1 else 0.0
-    squares = (n - 1) * spread_own + (m - 1) * spread_others
-    if squares <= _FLAT**2:
-        return None
-    student = t_quantile(tail, n + m - 2) * math.sqrt(squares / (n + m - 2) * (1 / n + 1 / m))
-    if m == 1:
-        return student
-    a, b = spread_own / n, spread_others / m
-    freedom = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
-    return max(student, t_quantile(tail, freedom) * math.sqrt(a + b))

@@ -105,7 +105,41 @@ class Truth:
     """Whether judges give whole scores."""
 
     def __post_init__(self) -> None:
-        problems = list(_problems(self))
+        problems, d = list[Problem](), len(self.dimensions)
+
+        def wrong(bad: bool, where: str, what: str) -> None:
+            if bad:
+                problems.append(Problem(where, what))
+
+        for what, names in (
+            ("composers", [one.name for one in self.composers]),
+            ("panel", [one.name for one in self.panel]),
+            ("dimensions", list(self.dimensions)),
+        ):
+            wrong(not names, what, "at least one is needed (got 0)")
+            wrong(len(set(names)) < len(names), what, f"each needs a name of its own (got {', '.join(names)})")
+        for what, count in (("clusters", self.clusters), ("cycles", self.cycles)):
+            wrong(count < 1, what, f"must be at least 1 (got {count})")
+        for what in ("cluster", "cycle", "interaction", "residual"):
+            problems += getattr(self, what).problems(what, d)
+        for one in self.composers:
+            means = one.means if isinstance(one.means, tuple) else (one.means,)
+            wrong(isinstance(one.means, tuple) and len(means) != d, f"{one.name}.means",
+                  f"must be one number or one for each of the {d} dimensions (got {one.means})")  # fmt: skip
+            wrong(not all(map(math.isfinite, means)), f"{one.name}.means", f"must be finite (got {one.means})")
+            wrong(not 0 < one.attendance <= 1, f"{one.name}.attendance",
+                  f"must lie above 0 and up to 1 (got {one.attendance})")  # fmt: skip
+            wrong(not (one.tokens > 0 and math.isfinite(one.tokens) and one.token_spread >= 0), one.name,
+                  f"tokens must be above 0 and token_spread at least 0 (got {one.tokens}, {one.token_spread})",
+                  )  # fmt: skip
+        for judge in self.panel:
+            problems += judge.disagreement.problems(f"{judge.name}.disagreement", d)
+            problems += judge.trial_noise.problems(f"{judge.name}.trial_noise", d)
+            wrong(judge.trials < 1, f"{judge.name}.trials", f"must be at least 1 (got {judge.trials})")
+        if self.weights is not None:
+            fits = len(self.weights) == d and all(math.isfinite(w) and w >= 0 for w in self.weights)
+            wrong(not fits or sum(self.weights) <= 0, "weights",
+                  f"must be {d} finite numbers, not negative, not all zero (got {self.weights})")  # fmt: skip
         if problems:
             raise InputError("truth", problems)
 
@@ -187,49 +221,3 @@ def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
         calls={judge.name: Calls(n * judge.trials, 0, 0) for judge in panel}, lengths=tokens, left_out=(),
         digest=digest.hexdigest()[:16], mean=scores if many else None, first=first, repeats={} if many else None,
     )  # fmt: skip
-
-
-def _problems(truth: Truth) -> Iterator[Problem]:
-    for what, names in (
-        ("composers", [one.name for one in truth.composers]),
-        ("panel", [one.name for one in truth.panel]),
-        ("dimensions", list(truth.dimensions)),
-    ):
-        if not names:
-            yield Problem(what, "at least one is needed (got 0)")
-        if len(set(names)) < len(names):
-            yield Problem(what, f"each needs a name of its own (got {', '.join(names)})")
-    for what, count in (("clusters", truth.clusters), ("cycles", truth.cycles)):
-        if count < 1:
-            yield Problem(what, f"must be at least 1 (got {count})")
-    d = len(truth.dimensions)
-    for what, spread in (
-        ("cluster", truth.cluster),
-        ("cycle", truth.cycle),
-        ("interaction", truth.interaction),
-        ("residual", truth.residual),
-    ):
-        yield from spread.problems(what, d)
-    for composer in truth.composers:
-        if isinstance(composer.means, tuple) and len(composer.means) != d:
-            said = f"must be one number or one for each of the {d} dimensions (got {composer.means})"
-            yield Problem(f"{composer.name}.means", said)
-        means = composer.means if isinstance(composer.means, tuple) else (composer.means,)
-        if not all(map(math.isfinite, means)):
-            yield Problem(f"{composer.name}.means", f"must be finite (got {composer.means})")
-        if not 0 < composer.attendance <= 1:
-            yield Problem(f"{composer.name}.attendance", f"must lie above 0 and up to 1 (got {composer.attendance})")
-        if not (composer.tokens > 0 and math.isfinite(composer.tokens) and composer.token_spread >= 0):
-            said = (
-                f"tokens must be above 0 and token_spread at least 0 (got {composer.tokens}, {composer.token_spread})"
-            )
-            yield Problem(composer.name, said)
-    for judge in truth.panel:
-        yield from judge.disagreement.problems(f"{judge.name}.disagreement", d)
-        yield from judge.trial_noise.problems(f"{judge.name}.trial_noise", d)
-        if judge.trials < 1:
-            yield Problem(f"{judge.name}.trials", f"must be at least 1 (got {judge.trials})")
-    if truth.weights is not None:
-        fits = len(truth.weights) == d and all(math.isfinite(w) and w >= 0 for w in truth.weights)
-        if not fits or sum(truth.weights) <= 0:
-            yield Problem("weights", f"must be {d} finite numbers, not negative, not all zero (got {truth.weights})")

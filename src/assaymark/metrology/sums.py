@@ -346,8 +346,8 @@ def count(part: Part, layout: TableSpec) -> ScoreSums:
             by_group = np.zeros((groups, *[size] * judges), dtype=np.int64)
             np.add.at(by_group, cell_of, cells)
             axes = range(1, judges + 1)  # of the judges, which are summed over unless they are asked for
-            tables.append(_stack([by_group.sum(axis=tuple(j for j in axes if j - 1 not in pair))
-                                  for pair in layout.pairs], groups, size))  # fmt: skip
+            met = [by_group.sum(axis=tuple(j for j in axes if j - 1 not in pair)) for pair in layout.pairs]
+            tables.append(np.stack(met, axis=1) if met else np.zeros((groups, 0, size, size), dtype=np.int64))
             each = [cells.sum(axis=tuple(j for j in axes if j != one)) @ values for one in axes]
         sums[:, :, d] = np.stack(each, axis=1)
     # Level of each judge's aggregate [T], from 0: exact, because scores and weights are whole numbers.
@@ -493,8 +493,4 @@ def _pairs(codes: list[Codes], layout: TableSpec, name: int, group: Ints, groups
         place = base + codes[a].astype(np.int64) * size
         place += codes[b]
         tables.append(np.bincount(place, minlength=groups * size * size).reshape(groups, size, size))
-    return _stack(tables, groups, size)
-
-
-def _stack(tables: list[Ints], groups: int, size: int) -> Ints:
     return np.stack(tables, axis=1) if tables else np.zeros((groups, 0, size, size), dtype=np.int64)

@@ -105,7 +105,7 @@ def detection_threshold(
     steps, shares, calls = steps[order], shares[order], calls[order]
     checks.probability("detection_threshold", "target", target, inclusive=True)
     values, codes = thresholds(isotonic(shares * calls, calls), steps, target)
-    return Threshold(float(values), censored_of(int(codes)))
+    return Threshold(float(values), _CENSORED[int(codes)])
 
 
 def isotonic(successes: Floats, calls: Floats) -> Floats:
@@ -141,9 +141,7 @@ def thresholds(fit: Floats, steps: Floats, target: float = 0.75) -> tuple[Floats
     return np.asarray(values), np.where(ever, np.where(at == 0, -1, 0), 1)
 
 
-def censored_of(code: int) -> Censored:
-    """The word for a code of `thresholds`."""
-    return {-1: "left", 1: "right"}.get(code)  # type: ignore[return-value]  # the two words of the literal
+_CENSORED: Final[dict[int, Censored]] = {-1: "left", 0: None, 1: "right"}
 
 
 def d_prime(hits: int, signals: int, false_alarms: int, noises: int) -> float:
@@ -235,7 +233,7 @@ def ladder_measurements(table: CallTable, recorder: estimates.Estimator, prompt:
     sums, grid, width = np.concatenate([hits, calls], axis=1)[present], np.array(steps), len(steps)
     fit = isotonic(hits.sum(axis=0), calls.sum(axis=0))
     value, code = thresholds(fit, grid, TARGET)
-    found = Threshold(float(value), censored_of(int(code)))
+    found = Threshold(float(value), _CENSORED[int(code)])
 
     def both(totals: Floats) -> tuple[Floats, Ints]:
         return thresholds(isotonic(totals[:width].T, totals[width:].T), grid, TARGET)
