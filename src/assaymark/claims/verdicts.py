@@ -26,7 +26,7 @@ from assaymark.claims.findings import (
     own_family_of,
 )
 from assaymark.claims.levels import Index, Instruments, Rules, kind_of, publication_level
-from assaymark.claims.messages import agent_words, interval_words, listing, measure_words, number, signed
+from assaymark.claims.messages import counted, interval_words, listing, measure_words, number, signed
 from assaymark.claims.orders import Evidence, evidence_of, tiers_and_ranks
 from assaymark.metrology import anchor_status, holm
 from assaymark.metrology.orders import LEVEL_SLACK
@@ -303,8 +303,9 @@ def decide(
         apart = fields.state("distinct") == "not-told-apart"
         told = f" on {where}{scope}"
         told = f"{scope} on {where}, which these judges do not tell from the overall impression" if apart else told
-        what = f"scores above {claim.subjects[-1]}" if kind == "pair" else ""
-        says = f"{claim.subjects[0]} {what or f'ranks first of the {agent_words(len(known.agents))}'}{told}."
+        what = f"ranks first of the {counted(len(known.agents), 'agent')}"
+        what = f"scores above {claim.subjects[-1]}" if kind == "pair" else what
+        says = f"{claim.subjects[0]} {what}{told}."
     elif kind == "within" and fields.evidence.tested and fields.level != "no-claim":
         says = with_gap(claim, known)
     conditions = () if fields.level == "no-claim" else _conditions(fields)
