@@ -140,7 +140,7 @@ class Fields:
                   if not cap.lifted or cap.level == "no-claim"]  # fmt: skip
         binding = [] if level == "headline" else [name for name, most in limits if most == level]
         return Verdict(
-            claim=replace(self.claim, statement=statement),
+            claim=self.claim if statement == self.claim.statement else replace(self.claim, statement=statement),
             agreement_status=self.agreement.status,
             stability_status=evidence.status,
             adversarial_status=self.adversarial.status,
@@ -368,7 +368,7 @@ def _fields(
     if claim.asserts_order:
         findings += [other_judges_of(claim, evidence, known, rules), missing_of(known, rules)]
     findings += [flagged_of(evidence, known), *clusters_of(claim, evidence, known)]
-    return replace(bare, findings=tuple(findings))
+    return Fields(claim, agreement, evidence, adversarial, instruments, tuple(findings), rules.preregistered)
 
 
 def with_gap(claim: Claim, known: Index) -> str:
