@@ -6,8 +6,8 @@ import asyncio
 import math
 import re
 import time
-from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -490,7 +490,7 @@ class Work:
         self._todo: dict[str, list[str]] = {}
         self._later: dict[str, list[str]] = {}
         for key, call in (calls or {}).items():
-            self._todo.setdefault(_lane(call), []).append(key)
+            self._todo.setdefault(lane_of_call(call), []).append(key)
         for keys in self._todo.values() if self.leases else ():
             keys.reverse()  # taken from the end
         planned = sizes if self.leases is None and calls is None else ()
@@ -558,12 +558,7 @@ class Work:
         return claims
 
 
-def sizes_of(calls: Iterable[CallSpec]) -> Mapping[str, int]:
-    """How many calls there are in each lane."""
-    return Counter(_lane(call) for call in calls)
-
-
-def _lane(call: CallSpec) -> str:
+def lane_of_call(call: CallSpec) -> str:
     """The model and the door of a call: calls of one model that go elsewhere must not wait for each other."""
     door = endpoint_of(call)
     return call.model if door.address is None and door.key is None else f"{call.model} {door.address} {door.key}"

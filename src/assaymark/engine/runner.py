@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -27,7 +27,7 @@ from assaymark.engine.rate_limits import (
     asked_wait_s,
     at_least,
     endpoint_of,
-    sizes_of,
+    lane_of_call,
 )
 from assaymark.engine.schema import Attempt, Committed, End
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
@@ -197,27 +197,37 @@ class Run:
             lines.append(self.purse.stopped)
         return tuple(line for line in lines if line is not None)
 
-    def through(self, models: Mapping[str, Model], priced: Iterable[CallSpec]) -> None:
-        """Ask every call there is, if the prices of these are known where there is a budget."""
-        if not self.work.sizes:
-            return
-        if self.purse is not None:
-            self.purse.check(priced)
-            self.purse.begin(self.ledger)
-        on_own_loop(self.ask(models), self.interrupt)
-        self.take_as_refusals()
-
     async def ask(self, models: Mapping[str, Model]) -> None:
         """Ask every call there is; returns when each has ended, or after a drain."""
+
+        async def work_on(feed: _Feed) -> None:
+            try:
+                while (due := await feed.next()) is not None:
+                    await self._answer(feed, due, models[due.call.model])
+                await feed.requeue()
+            except Exception as exc:
+                self._halt(exc)
+
         with ThreadPoolExecutor(1, "ledger") as thread:
             self._journal = Journal(self.work, thread, self._committed)
             workers: list[asyncio.Task[None]] = []
             for name, size in self.work.sizes.items():
                 n = min(self._manner.concurrency, size)
                 feed = _Feed(self, thread, name, n)
-                workers += [asyncio.create_task(self._work_on(feed, models)) for _ in range(n)]
+                workers += [asyncio.create_task(work_on(feed)) for _ in range(n)]
             self.in_flight_bound = len(workers)
-            renewing = asyncio.create_task(self._renew(thread))
+
+            async def renew(every_s: float) -> None:
+                while True:
+                    await asyncio.sleep(every_s)
+                    try:
+                        await _in(thread, self.work.renew)
+                    except LedgerError as exc:
+                        self._halt(exc)
+                        return
+
+            every_s = self.work.renew_every_s
+            renewing = None if every_s is None else asyncio.create_task(renew(every_s))
             try:
                 writer = asyncio.create_task(self._journal.run())
                 crew = asyncio.gather(*workers)
@@ -231,19 +241,12 @@ class Run:
                 await writer
                 await crew
             finally:
-                renewing.cancel()
+                if renewing is not None:
+                    renewing.cancel()
                 with suppress(LedgerError):  # leases that cannot be given back end by themselves
                     await _in(thread, self.work.requeue)
         if self._defect is not None:
             raise self._defect
-
-    async def _work_on(self, feed: _Feed, models: Mapping[str, Model]) -> None:
-        try:
-            while (due := await feed.next()) is not None:
-                await self._answer(feed, due, models[due.call.model])
-            await feed.requeue()
-        except Exception as exc:
-            self._halt(exc)
 
     async def _answer(self, feed: _Feed, due: PendingCall, model: Model) -> None:
         gate, sent, turned_away = feed.gate(due), 0, 0
@@ -288,7 +291,7 @@ class Run:
             )
             if not await gate.pause(pause_s):
                 break
-        feed.defer(due)
+        feed.aside.append(due)
 
     async def _leave(
         self, gate: Gate, due: PendingCall
@@ -324,17 +327,6 @@ class Run:
             if self.over.is_set():
                 self._gates[door].close()
         return self._gates[door]
-
-    async def _renew(self, thread: Executor) -> None:
-        if self.work.renew_every_s is None:
-            return
-        while True:
-            await asyncio.sleep(self.work.renew_every_s)
-            try:
-                await _in(thread, self.work.renew)
-            except LedgerError as exc:
-                self._halt(exc)
-                return
 
     def _committed(self, committed: Committed, ends: list[End]) -> None:
         self.made += committed[1]
@@ -404,7 +396,7 @@ class _Feed:
     def __init__(self, run: Run, thread: Executor, lane: str, n: int) -> None:
         self._run, self._thread, self._lane, self._n = run, thread, lane, n
         self._dues = deque(run.work.ready(lane))
-        self._aside: list[PendingCall] = []  # held, so that they do not come again, until nothing more is asked
+        self.aside: list[PendingCall] = []  # held, so that they do not come again, until nothing more is asked
         self._gates: set[Gate] = set()
         self._fetching = asyncio.Lock()
         self._empty = False
@@ -431,16 +423,12 @@ class _Feed:
             due = self._dues.popleft()
             if not self.gate(due).shut and not (self._run.watch and self._run.watch.stopped(due.call)):
                 return due
-            self.defer(due)
+            self.aside.append(due)
         return None
-
-    def defer(self, due: PendingCall) -> None:
-        """This call is not asked in this run."""
-        self._aside.append(due)
 
     async def requeue(self) -> None:
         """What was set aside is for others to ask; and when nothing more may be sent, what waits is too."""
-        given_back, self._aside = self._aside, []
+        given_back, self.aside = self.aside, []
         if self._shut:
             given_back += self._dues
             self._dues.clear()
@@ -502,19 +490,24 @@ def run_calls(
     with ledger.exclusive():
         asked: dict[str, CallSpec] = {}
         pending: dict[str, CallSpec] | None = None
-        with _looking_over(ledger):
+        with ThreadPoolExecutor(1, "looking over") as thread:
+            # beside the work of the block, see that the ledger is sound: before anything is written or paid for
+            sound = None if ledger.looked_over else thread.submit(ledger.check_structure)
             if calls is not None:
                 asked = {call.key: call for call in calls}
                 for name in {call.model for call in asked.values()} - models.keys():
                     raise UnknownNameError("model", name, list(models))
                 pending = {key: asked[key] for key in ledger.pending(asked)}
-            sizes = _sizes(ledger, models) if pending is None else sizes_of(pending.values())
+            sizes = _sizes(ledger, models) if pending is None else Counter(map(lane_of_call, pending.values()))
             # Refuse to ask what a provider has in a batch. Where workers share a ledger, leases keep them from it.
             if ledger.leases is None:
                 inside = {key for key, _ in ledger.batches.attempts_under_way()}
                 if n := len(inside if pending is None else inside.intersection(pending)):
                     advice = "collect the batches or cancel them first"
                     raise LedgerError(f"{ledger.name}: {n} of the calls to be asked are in batches under way; {advice}")
+            if sound is not None:
+                sound.result()
+            ledger.looked_over = True
         orphaned = 0 if ledger.leases else len(ledger.mark_lost())
         ledger.plan((pending or {}).values())
         waiting = sum(sizes.values())
@@ -524,7 +517,12 @@ def run_calls(
         some = (
             [] if purse is None or pending is not None else [key for one in sizes for key in ledger.pending_of(one)[:1]]
         )
-        run.through(models, ledger.load(some, {}) if pending is None else pending.values())
+        if work.sizes:  # if the prices of these are known where there is a budget
+            if purse is not None:
+                purse.check(ledger.load(some, {}) if pending is None else pending.values())
+                purse.begin(ledger)
+            on_own_loop(run.ask(models), run.interrupt)
+            run.take_as_refusals()
         left = 0
         if ledger.leases:
             left = sum(_sizes(ledger, models).values()) if pending is None else len(ledger.pending(pending))
@@ -539,19 +537,6 @@ def run_worker(ledger: Ledger, models: Mapping[str, Model], **manner: Any) -> Ru
     worker was there. ``planned`` of the summary counts what had no reply at the start.
     """
     return run_calls(ledger, None, models, **manner)
-
-
-@contextmanager
-def _looking_over(ledger: Ledger) -> Iterator[None]:
-    """Beside the work of the block, see that the ledger is sound: before anything is written or paid for."""
-    if ledger.looked_over:
-        yield
-        return
-    with ThreadPoolExecutor(1, "looking over") as thread:
-        sound = thread.submit(ledger.check_structure)
-        yield
-        sound.result()
-    ledger.looked_over = True
 
 
 def _sizes(ledger: Ledger, models: Mapping[str, Model]) -> dict[str, int]:
