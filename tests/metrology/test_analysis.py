@@ -295,9 +295,8 @@ def test_an_agent_apart_is_named_disconnected_and_one_without_scores_undefined(m
     assert get(found, "lofo.rho", dimension="risk", dropped="east").n == 3
     yew = get(found, "score.effect", dimension="risk", agent="yew")
     assert (yew.state, yew.detail["raw_mean"]) == (
-        "undefined: no trajectory with a usable score from every judge",
-        None,
-    )
+        "undefined: no trajectory with a usable score from every judge", None,
+    )  # fmt: skip
     never = [m for m in found.values() if m.name == "contrast" and "yew" in m.labels.values()]
     assert len(never) == 16
     assert {(m.value, m.n, m.detail["clusters"]) for m in never} == {(None, 0, 0)}

@@ -231,8 +231,7 @@ class Comparisons:
         return replace(
             self, clusters=tuple(self.clusters[g] for g in ranked), cluster=cluster[rows], weight=self.weight[rows],
             cells=self.cells[rows], lengths=None if self.lengths is None else self.lengths[rows], order=order,
-            records=records,
-            cycles=tuple(self.cycles[k] for k in rows) if self.cycles else (),
+            records=records, cycles=tuple(self.cycles[k] for k in rows) if self.cycles else (),
         )  # fmt: skip
 
     @property
