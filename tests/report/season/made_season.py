@@ -84,6 +84,7 @@ def made_season(
         ("season", "name", "season-3"), ("season", "capital", "100000 USD"), ("fills", "when", "next open"),
         ("fills", "cost_bps", "10"), ("judging", "period", "week"), ("judging", "publish", "0.4"),
     )  # fmt: skip
+    held = AuditLine("NVX", "kept", 12, "a holding")
     run = SeasonRun(
         plan, PLAN, "2026-01-02T08:00:00Z", "0.1", dates[0], dates[-1], days, UNIVERSE, scoring, paths,
         steps={one.name: _steps(one.name, dates, rng, hostile) for one in cast},
@@ -91,8 +92,7 @@ def made_season(
         grades=tuple(grades), table=table, decided=decided(cast, table, len(panel), days),
         measurements=measurements(cast, panel, grades, table, paths, rng),
         blinding={
-            one.name: (AuditLine(one.family, "replaced", 3, "name of a provider"), AuditLine("NVX", "kept", 12, "a holding"))
-            for one in cast
+            one.name: (AuditLine(one.family, "replaced", 3, "name of a provider"), held) for one in cast
         },
         rules=tuple(SeasonRule(*line, said("made.meaning", field=line[1])) for line in rules),
         notes=(said("made.kappa", kappa=0.31, items=48, publish=0.4),),
@@ -210,13 +210,14 @@ def _steps(agent: str, days: tuple[str, ...], rng: np.random.Generator, hostile:
     for at, day in enumerate(days):
         symbol = UNIVERSE[int(rng.integers(len(UNIVERSE)))]
         text = HOSTILE if hostile and at == 1 else f"{symbol} is up on the week, and the position stays small."
+        wrong = "Cash 40,000.00 is stated; the fills make 39,998.00."
         refused = SeasonRefusal(symbol, "not enough cash", "Buying 40 needs 9,000, and 310 is left.")
         found.append(SeasonStep(
             at + 1, day, f"{agent}/{day}", (f"buy 10 {symbol}",), (("summary", text),),
             (SeasonTrade(symbol, 10.0, None if at == 2 else 101.5, 1.0),), (refused,) if at % 20 == 7 else (),
             ("target above the limit",) if at % 30 == 9 else (), "no answer in time" if at % 40 == 11 else "",
             None if agent == "Cedar" else float(rng.uniform(2, 6)), 100_000.0 + 10 * at, 40_000.0 - 100 * at,
-            {symbol: 10.0 * (at + 1)}, ("Cash 40,000.00 is stated; the fills make 39,998.00.",) if at % 50 == 13 else (),
+            {symbol: 10.0 * (at + 1)}, (wrong,) if at % 50 == 13 else (),
         ))  # fmt: skip
     return tuple(found)
 
