@@ -52,8 +52,8 @@ def data_page(book: BenchmarkIndex, market: MarketView) -> tuple[Page, tuple[tup
     wide, narrow = correlation_map("pairs", groups, pairs, title, said)
     caption = (
         f"Pearson correlation of daily returns, {moment(market.over[0])} to {moment(market.over[1])}, over the days "
-        f"that both have: {counted(size * (size - 1) // 2, 'pair')}, one cell each. Lines end a class. Negative: amber, "
-        "or hatched."
+        f"that both have: {counted(size * (size - 1) // 2, 'pair')}, one cell each. Lines end a class. Negative: "
+        "amber, or hatched."
     )
     every = Figure(title, caption, wide, narrow, data=_CORRELATIONS), Text(Linked("Every pair (CSV)", _CORRELATIONS))
     maps = every, (_between("between", names, market.between),)
