@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 
@@ -400,50 +399,35 @@ class Fundamentals:
         newest = {(one.period, one.field): one for one in map(self.filings.__getitem__, places[:upto])}
         return tuple(newest[key] for key in sorted(newest))
 
-    def digest_into(self, whole: Any, at: int) -> None:
-        """Add everything that was filed by ``at`` to a running hash."""
-        count = int(np.searchsorted(self.known_at, at, side="right"))
-        whole.update(self.known_at[:count].tobytes())
-        whole.update(self.values[:count].tobytes())
-        keys = (
-            "\0".join((filing.instrument, filing.period, filing.field, filing.unit)) for filing in self.filings[:count]
-        )
-        whole.update("\n".join(keys).encode("utf-8", "surrogatepass"))
-
 
 def synthetic_fundamentals(market: SyntheticMarket) -> Fundamentals:
     """Quarterly earnings and book value per share of every equity of the synthetic market."""
-    rng = streams(market.seed)["filings"]
-    quarters = market.days.astype("datetime64[M]").astype(int) // 3
-    ends = np.flatnonzero(np.diff(quarters, append=quarters[-1] + 1))
+    rng, days = streams(market.seed)["filings"], market.days
+    quarters = days.astype("datetime64[M]").astype(int) // 3
+    ends, last = np.flatnonzero(np.diff(quarters, append=quarters[-1] + 1)), days[-1].astype(object)
     found: list[Filing] = []
     for column, one in enumerate(market.listings):
-        if one.asset_class == "EQ":
-            found += _quarters(rng, one.id, market.days, market.close[:, column], ends)
-    last = market.days[-1].astype(object)
-    return Fundamentals.of([one for one in found if one.filed_at.date() <= last])
-
-
-def _quarters(
-    rng: np.random.Generator, name: str, days: np.ndarray, closes: np.ndarray, ends: np.ndarray
-) -> Iterator[Filing]:
-    """The filings of one instrument, a quarter after the other; none for a quarter in which it did not trade."""
-    ratio, earning = np.exp(rng.normal(0.9, 0.35)), rng.normal(0.11, 0.04)
-    for end in ends:
-        lag, moved, fixed, later = int(rng.integers(20, 51)), rng.normal(), rng.random(), int(rng.integers(60, 121))
-        year = closes[max(end - 251, 0) : end + 1]
-        if np.isfinite(year[-40:]).sum() < 20:
+        if one.asset_class != "EQ":
             continue
-        book = float(np.nanmean(year)) / ratio
-        eps = book * (earning + 0.03 * moved) / 4.0
-        day = days[end]
-        period = f"{str(day)[:4]}-Q{(int(str(day)[5:7]) + 2) // 3}"
-        values = [("book_value", book, lag), ("earnings", eps, lag)]
-        values += [("earnings", eps * 0.9, lag + later)] if fixed < 1 / 40 else []
-        for what, value, after in values:
-            at = (int(day.astype("datetime64[D]").astype(int)) + after) * _DAY + _AFTER_CLOSE
-            filed_at = datetime.fromtimestamp(at, UTC)
-            yield Filing(name, period, what, float(round(value, 4)), "per share", filed_at)
+        closes = market.close[:, column]
+        ratio, earning = np.exp(rng.normal(0.9, 0.35)), rng.normal(0.11, 0.04)
+        for end in ends:  # a quarter after the other; nothing for a quarter in which it did not trade
+            lag, moved, fixed, later = int(rng.integers(20, 51)), rng.normal(), rng.random(), int(rng.integers(60, 121))
+            year = closes[max(end - 251, 0) : end + 1]
+            if np.isfinite(year[-40:]).sum() < 20:
+                continue
+            book = float(np.nanmean(year)) / ratio
+            eps = book * (earning + 0.03 * moved) / 4.0
+            day = str(days[end])
+            period = f"{day[:4]}-Q{(int(day[5:7]) + 2) // 3}"
+            values = [("book_value", book, lag), ("earnings", eps, lag)]
+            values += [("earnings", eps * 0.9, lag + later)] if fixed < 1 / 40 else []
+            for what, value, after in values:
+                at = (int(days[end].astype("datetime64[D]").astype(int)) + after) * _DAY + _AFTER_CLOSE
+                filed = datetime.fromtimestamp(at, UTC)
+                if filed.date() <= last:
+                    found.append(Filing(one.id, period, what, float(round(value, 4)), "per share", filed))
+    return Fundamentals.of(found)
 
 
 SUMMARY_DAYS = 21

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -566,9 +566,9 @@ def read_material(found: Sequence[Section]) -> Context:
     for line in lines:
         _, count, instrument, interval = cells(line)
         names = cells(next(lines))[1:]
-        times, *columns_read = zip(*(cells(next(lines)) for _ in range(int(count))), strict=True)
-        read = {name: tuple(map(float, column)) for name, column in zip(names, columns_read, strict=True)}
-        closed = tuple(map(datetime.fromisoformat, times))
+        rows = [cells(next(lines)) for _ in range(int(count))]
+        read = {name: tuple(float(found[at]) for found in rows) for at, name in enumerate(names, start=1)}
+        closed = tuple(datetime.fromisoformat(found[0]) for found in rows)
         series.append(Series(instrument=instrument, interval_s=int(interval), times=closed, **{"close": (), **read}))
     return Context(
         completeness="complete" if situation["completeness"] == "complete" else "partial",

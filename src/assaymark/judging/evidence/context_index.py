@@ -87,10 +87,6 @@ class Cells:
     of_cell: tuple[FieldLabel, ...]
     parts: tuple[slice, ...]
 
-    def of_row(self, row: int) -> slice:
-        """The cells of one instrument."""
-        return self.parts[row]
-
 
 @dataclass(frozen=True, slots=True)
 class FreeFacts:
@@ -135,9 +131,21 @@ class Material:
     prompts: tuple[str, ...]
 
     def prints(self, number: Number) -> tuple[str, bool] | None:
-        """Where a prompt prints a number (``prompt:LINE``), and whether with more digits; None where none does."""
-        found = [(at, rounded) for text in self.prompts if (hit := _prints(text, number)) for at, rounded in [hit]]
-        return min(found, key=lambda hit: hit[1], default=None)
+        """Where a prompt prints a number (``prompt:LINE``), and whether with more digits; None where none does.
+
+        The first line that prints it, else the first that prints one which it rounds to four digits or more.
+        """
+        found = []
+        size, unit = abs(number.value), number.unit
+        fine = len(str(round(size / number.step))) >= _FINE
+        reach = number.step * (0.5 + 1e-9) if fine else size * _FINEST
+        for at, (sizes, printed) in enumerate(map(_printed, self.prompts)):
+            for other, line in printed[bisect_left(sizes, size - reach) : bisect_right(sizes, size + reach)]:
+                same_unit = other.unit == unit or "percent" not in (other.unit, unit) or other.unit == "none"
+                if same_unit and (not number.signed or (other.value < 0) == (number.value < 0)):
+                    found.append((abs(abs(other.value) - size) > size * _FINEST, at, line))
+        rounded, _, line = min(found, default=(False, 0, 0))
+        return (f"prompt:{line}", rounded) if found else None
 
     @classmethod
     def of(cls, context: Context) -> Material:
@@ -233,21 +241,6 @@ def _printed(text: str) -> tuple[list[float], list[tuple[Number, int]]]:
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     found = sorted(extract_numbers(text), key=lambda number: abs(number.value))
     return [abs(one.value) for one in found], [(one, bisect_right(starts, one.start)) for one in found]
-
-
-def _prints(text: str, number: Number) -> tuple[str, bool] | None:
-    """The first line that prints a number, else the first that prints one which it rounds to four digits or more."""
-    sizes, found = _printed(text)
-    size = abs(number.value)
-    fine = len(str(round(size / number.step))) >= _FINE
-    reach = number.step * (0.5 + 1e-9) if fine else size * _FINEST
-    hits = []
-    for other, line in found[bisect_left(sizes, size - reach) : bisect_right(sizes, size + reach)]:
-        same_unit = other.unit == number.unit or "percent" not in (other.unit, number.unit) or other.unit == "none"
-        if same_unit and (not number.signed or (other.value < 0) == (number.value < 0)):
-            hits.append((abs(abs(other.value) - size) > size * _FINEST, line))
-    rounded, line = min(hits, default=(False, 0))
-    return (f"prompt:{line}", rounded) if hits else None
 
 
 @lru_cache(maxsize=4096)

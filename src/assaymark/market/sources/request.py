@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,8 +19,8 @@ import pyarrow as pa
 from assaymark.errors import InputError, Problem
 from assaymark.market.history import CLOSE_OF_DAY, FIELDS
 from assaymark.market.instruments import FIRST_DAY, AssetClass, CorporateAction, Listing, instant
-from assaymark.market.snapshot import SCHEMAS, content_digest
-from assaymark.records import JSON, canonical_json
+from assaymark.market.snapshot import SCHEMAS
+from assaymark.records import JSON
 
 T = TypeVar("T")
 
@@ -361,12 +360,6 @@ def bar_tables(series: Sequence[DailySeries], source: str) -> dict[str, Any]:
         "instruments": pa.Table.from_pylist(rows, schema=SCHEMAS["instruments"]),
         **({"actions": pa.Table.from_pylist(acted, schema=SCHEMAS["actions"])} if acted else {}),
     }
-
-
-def snapshot_id(source: str, day: date, tables: Mapping[str, Any]) -> str:
-    """``<source>-<date>-<first 12 of the sha256 of the tables>``: the same answer on one day has one name."""
-    contents = {name: content_digest(table) for name, table in sorted(tables.items())}
-    return f"{source}-{day.isoformat()}-{hashlib.sha256(canonical_json(contents).encode()).hexdigest()[:12]}"
 
 
 def from_source(tables: Mapping[str, Any], source: str) -> dict[str, Any]:
