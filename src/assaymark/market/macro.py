@@ -162,21 +162,8 @@ WINDOW = 41
 _YEAR = 252
 
 
-@dataclass(frozen=True, slots=True)
-class CalibrationRow:
-    """One calibrated figure: its target range, and what each seed's market has."""
-
-    name: str
-    asset_class: str
-    target: str
-    low: float
-    high: float
-    measured: tuple[float, ...]
-
-    @property
-    def met(self) -> bool:
-        """Whether every seed lies in the allowed range."""
-        return all(self.low <= value <= self.high for value in self.measured)
+CalibrationRow = tuple[str, str, str, float, float, tuple[float, ...]]
+"""A calibrated figure, its class, its target in words, the allowed range, and what each seed's market has."""
 
 
 def calibration(seeds: Sequence[int] = (0, 1, 2)) -> list[CalibrationRow]:
@@ -193,7 +180,7 @@ def calibration(seeds: Sequence[int] = (0, 1, 2)) -> list[CalibrationRow]:
     targets.append(("drawdown in the tightening window", "CR", f"{100 * low:.0f} to {100 * high:.0f} %", low, high))
     about = EQUAL_WEIGHT_VOLATILITY
     targets.append(("equal-weight volatility", "all", f"about {100 * about:.0f} %", about - 0.015, about + 0.015))
-    return [CalibrationRow(*target, tuple(one[target[:2]] for one in measured)) for target in targets]
+    return [(*target, tuple(one[target[:2]] for one in measured)) for target in targets]
 
 
 def measure(market: SyntheticMarket) -> dict[tuple[str, str], float]:
@@ -226,10 +213,10 @@ def calibration_table(seeds: Sequence[int] = (0, 1, 2)) -> str:
     """The calibration as a Markdown table, one row per figure and class, one column per seed."""
     head = ["figure", "class", "target", *(f"seed {seed}" for seed in seeds)]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for row in calibration(seeds):
-        as_share = "%" in row.target
-        values = [f"{100 * v:.3g} %" if as_share else f"{v:.2f}".replace("-0.00", "0.00") for v in row.measured]
-        lines.append("| " + " | ".join([row.name, row.asset_class, row.target, *values]) + " |")
+    for name, asset_class, target, _, _, measured in calibration(seeds):
+        as_share = "%" in target
+        values = [f"{100 * v:.3g} %" if as_share else f"{v:.2f}".replace("-0.00", "0.00") for v in measured]
+        lines.append("| " + " | ".join([name, asset_class, target, *values]) + " |")
     return "\n".join(lines) + "\n"
 
 

@@ -178,7 +178,31 @@ class Material:
         known = {instrument.id for instrument in instruments}
         further = sorted({fact.instrument for fact in facts if fact.instrument} - known)
         subjects = index_subjects((*instruments, *(Instrument(id=name) for name in further)))
-        cells = _cells([fact for fact in facts if fact.instrument], subjects)
+        # Numeric facts about instruments, ordered by row, field and id so that input order cannot matter.
+        numbers = [
+            (subjects.rows[fact.instrument], fact.field, fact.id, value, unit)
+            for fact in facts
+            if fact.instrument
+            for value, unit in _parts(fact)
+        ]
+        numbers.sort(key=lambda number: number[:4])
+        fields = sorted({number[1] for number in numbers})
+        labels, place = tuple(map(field_label, fields)), {name: at for at, name in enumerate(fields)}
+        label = np.array([place[number[1]] for number in numbers], dtype=np.int64)
+        bounds = np.searchsorted([number[0] for number in numbers], np.arange(len(subjects.ids) + 1))
+        parts = tuple(slice(start, stop) for start, stop in pairwise(bounds.tolist()))
+        of_cell = tuple(labels[at] for at in label.tolist())
+        # The horizons that each instrument has values for; most instruments have the same.
+        known_horizons: dict[bytes, frozenset[str]] = {}
+        keys = [label[part].tobytes() for part in parts]
+        for key, part in zip(keys, parts, strict=True):
+            if key not in known_horizons:
+                known_horizons[key] = frozenset(one.horizon for one in of_cell[part]) - {""}
+        depth = np.array([one.depth for one in labels], dtype=bool)[label]
+        cells = Cells(
+            Values.of([number[3:] for number in numbers]), labels, label, tuple(number[2] for number in numbers),
+            bounds, depth, tuple(known_horizons[key] for key in keys), of_cell, parts,
+        )  # fmt: skip
         # The instrument that field names measure against (``beta_spy_63s``), or -1.
         alone = (subjects.alone(word) for label in cells.labels for word in sorted(label.kinds))
         benchmark = next((row for row in alone if row >= 0), -1)
@@ -253,31 +277,6 @@ def field_label(name: str) -> FieldLabel:
     return FieldLabel(
         kinds, horizon=horizons[0] if horizons else "", signed=not (kinds & _UNSIGNED_KINDS),
         depth=bool(kinds & _DEPTH_KINDS), printed=frozenset(read.lowers),
-    )  # fmt: skip
-
-
-def _cells(facts: Sequence[Fact], subjects: Subjects) -> Cells:
-    """Numeric facts about instruments, ordered by row, field and id so that input order cannot matter."""
-    expanded = [(subjects.rows[f.instrument], f.field, f.id, value, unit) for f in facts for value, unit in _parts(f)]
-    expanded.sort(key=lambda item: (item[0], item[1], item[2], item[3]))
-    names = sorted({item[1] for item in expanded})
-    labels = tuple(field_label(name) for name in names)
-    place = {name: i for i, name in enumerate(names)}
-    label = np.array([place[item[1]] for item in expanded], dtype=np.int64)
-    rows = np.array([item[0] for item in expanded], dtype=np.int64)
-    bounds = np.searchsorted(rows, np.arange(len(subjects.ids) + 1))
-    parts = tuple(slice(start, stop) for start, stop in pairwise(bounds.tolist()))
-    of_cell = tuple(labels[at] for at in label.tolist())
-    # The horizons that each instrument has values for; most instruments have the same.
-    known: dict[bytes, frozenset[str]] = {}
-    keys = [label[part].tobytes() for part in parts]
-    for key, part in zip(keys, parts, strict=True):
-        if key not in known:
-            known[key] = frozenset(one.horizon for one in of_cell[part]) - {""}
-    return Cells(
-        Values.of([(item[3], item[4]) for item in expanded]), labels, label, tuple(item[2] for item in expanded),
-        bounds, np.array([one.depth for one in labels], dtype=bool)[label], tuple(known[key] for key in keys), of_cell,
-        parts,
     )  # fmt: skip
 
 

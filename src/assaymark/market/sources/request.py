@@ -312,24 +312,6 @@ def _first(series: DailySeries, wrong: np.ndarray, values: np.ndarray, what: str
     return [Problem(f"{series.id}, {series.days[places[0]]}", f"{what} (got {values[places[0]]:g}){more}")]
 
 
-def set_problems(series: Sequence[DailySeries]) -> list[Problem]:
-    """What cannot be true of series together: more than one currency, or a last day with half of them."""
-    currencies: dict[str, list[str]] = {}
-    for one in series:
-        currencies.setdefault(one.currency, []).append(one.id)
-    found = []
-    if len(currencies) > 1:
-        listed = "; ".join(f"{currency or 'none'}: {', '.join(ids)}" for currency, ids in sorted(currencies.items()))
-        found.append(Problem("currency", f"one snapshot holds one currency, pull each by itself ({listed})"))
-    ends = {one.id: one.days[-1] for one in series if one.days.size}
-    last = max(ends.values(), default=None)
-    there = [name for name, day in ends.items() if day == last]
-    if 2 * len(there) < len(ends):
-        what = f"only {len(there)} of {len(ends)} instruments have a bar ({', '.join(there)}): half a day? "
-        found.append(Problem(str(last), what + "Ask again later, or with an earlier end"))
-    return found
-
-
 def bar_tables(series: Sequence[DailySeries], source: str) -> dict[str, Any]:
     """Bars and instruments as tables of a snapshot; the column of its name is filled in by `stamped`."""
     lengths = [one.days.size for one in series]
