@@ -161,11 +161,10 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
         first = meta.get("firstTradeDate")
         listed = first.date() if isinstance(first, datetime) and first == first else None
         late = kind in ("CRYPTOCURRENCY", "MUTUALFUND")
-        return DailySeries(
-            id=symbol, asset_class=chosen, sub=kind.lower() or "not stated", currency=one_line(currency),
-            name=one_line(meta.get("longName") or meta.get("shortName") or symbol), listed=listed, days=days,
-            bars=bars, adj_factor=factor, actions=actions, complete_at=service.END_OF_DAY if late else CLOSE_OF_DAY,
-        )  # fmt: skip
+        name = one_line(meta.get("longName") or meta.get("shortName") or symbol)
+        stated = symbol, chosen, kind.lower() or "not stated", name, one_line(currency)
+        complete = service.END_OF_DAY if late else CLOSE_OF_DAY
+        return DailySeries(*stated, listed, days, bars, factor, actions, complete)
     except (ServiceUnavailable, InputError):
         raise
     except exceptions.YFRateLimitError:
@@ -330,11 +329,8 @@ def _pair_series(exchange: Any, pair: str, market: Any, request: Request, asking
     quote, made = one_line(market.get("quote")), market.get("created")
     # The day on which the exchange says that it listed a pair, if it does.
     listed = datetime.fromtimestamp(made / 1000, UTC).date() if isinstance(made, int) and 0 < made < 1e13 else None
-    return DailySeries(
-        id=pair, asset_class="CR", sub="spot", name=f"{one_line(market.get('base'))} in {quote}",
-        currency=quote, listed=listed, days=days, bars=bars, adj_factor=np.ones(days.size),
-        complete_at=service.END_OF_DAY,
-    )  # fmt: skip
+    name, factor = f"{one_line(market.get('base'))} in {quote}", np.ones(days.size)
+    return DailySeries(pair, "CR", "spot", name, quote, listed, days, bars, factor, (), service.END_OF_DAY)
 
 
 def _call(exchange: Any, ask: Any, manners: RetryPolicy) -> Any:

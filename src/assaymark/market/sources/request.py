@@ -251,7 +251,7 @@ END_OF_DAY = 24 * 3600
 PRICES = ("open", "high", "low", "close")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DailySeries:
     """The bars of one instrument as a source gave them."""
 
