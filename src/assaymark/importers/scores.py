@@ -311,7 +311,22 @@ class _Reading(Cells):
         families, known = self._families(found)
         self.problems.refuse()
         table = self._table(found, families)
-        people, (pi, pi_by) = self._people(table, found, scale), self._pi(table, found)
+        people, pi, pi_by = self._people(table, found, scale), dict[str, float](), ""
+        if self.human and "pi" in self.roles:
+            # the probability with which each cycle could be drawn for people to grade, and who fixed them
+            self.used.add(self.roles["pi"])
+            values, bad = self.parsed(self.roles["pi"])
+            off = np.flatnonzero(bad | np.isnan(values) | (values <= 0) | (values > 1))
+            every = "every record needs its probability, above 0 to 1"
+            self.problems.rows(off, lambda row: (self.at(row, "pi"), every))
+            words = self.column("pi_by").to_pylist() if "pi_by" in self.roles else []
+            if not (pi_by := "; ".join(sorted({*words} - {""}))):
+                what = "inclusion probabilities need who fixed them, and when: --map pi_by=COLUMN"
+                self.problems.add("header", what)
+            cycles = table.column("cycle" if "cycle" in table.column_names else "trajectory").to_pylist()
+            for cycle, row in zip(cycles, found.row.tolist(), strict=True):
+                if pi.setdefault(cycle, float(values[row])) != values[row]:
+                    self.problems.add(self.at(row, "pi"), f"two probabilities of {cycle!r:.60}; each has one", row)
         self.problems.refuse()
         taken = {part for column in self.roles.values() for part in column.split("+")} | self.used | set(self.human)
         unused = tuple(name for name in self.rows.column_names if name not in taken)
@@ -504,27 +519,6 @@ class _Reading(Cells):
                     what = f"another grade of {name!r:.60} than {made[name][key]:g} in a row before"
                     self.problems.add(self.at(row, column), f"{what}; each person gives one", row)
         return made
-
-    def _pi(self, table: pa.Table, found: Scored) -> tuple[dict[str, float], str]:
-        """The probability with which each cycle could be drawn for people to grade, and who fixed them."""
-        if not self.human or "pi" not in self.roles:
-            return {}, ""
-        self.used.add(self.roles["pi"])
-        values, bad = self.parsed(self.roles["pi"])
-        wrong = bad | np.isnan(values) | (values <= 0) | (values > 1)
-        self.problems.rows(
-            np.flatnonzero(wrong), lambda row: (self.at(row, "pi"), "every record needs its probability, above 0 to 1")
-        )
-        words = self.column("pi_by").to_pylist() if "pi_by" in self.roles else []
-        if not (by := "; ".join(sorted({*words} - {""}))):
-            what = "inclusion probabilities need who fixed them, and when: --map pi_by=COLUMN"
-            self.problems.add("header", what)
-        cycles = table.column("cycle" if "cycle" in table.column_names else "trajectory").to_pylist()
-        made: dict[str, float] = {}
-        for cycle, row in zip(cycles, found.row.tolist(), strict=True):
-            if made.setdefault(cycle, float(values[row])) != values[row]:
-                self.problems.add(self.at(row, "pi"), f"two probabilities of {cycle!r:.60}; each has one", row)
-        return made, by
 
     def _of_rows(self, role: str, rows: Ints) -> Any:
         column = self.column(role)
