@@ -463,7 +463,23 @@ class _Reading(Cells):
             columns["cycle"] = self._of_rows("cycle", found.row)
         if "cluster" in self.roles:
             columns["cluster"] = self._of_rows("cluster", found.row)
-            self._one_cluster(columns["cluster"], found)
+            # an item lies in one cluster
+            words, codes = coding(columns["cluster"])
+            if "" in words:
+                self.problems.rows(
+                    np.unique(found.row[codes == words.index("")]),
+                    lambda row: (self.at(row, "cluster"), "is empty; each row needs its cluster"),
+                )
+            first = np.full(len(found.items), -1, dtype=np.int64)
+            first[found.item[::-1]] = codes[::-1]
+            for k in np.unique(found.item[first[found.item] != codes])[:LISTED].tolist():
+                seen = listed(sorted({words[one] for one in codes[found.item == k].tolist()}))
+                column, item = self.roles["cluster"], self.roles.get("item", "item")
+                row = int(found.row[(found.item == k) & (codes != first[k])].min())
+                what = f"item {found.items[k]:.60} lies in several clusters ({seen})"
+                self.problems.add(
+                    self.at(row, column), f"{what}; name items by both, as in --map item={item}+{column}", row
+                )
         else:
             columns["cluster"] = columns.get("cycle", item_names)
             own = self.roles.get("item", "item").replace("+", " and ")
@@ -523,25 +539,6 @@ class _Reading(Cells):
     def _of_rows(self, role: str, rows: Ints) -> Any:
         column = self.column(role)
         return (column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column).take(pa.array(rows))
-
-    def _one_cluster(self, cluster: Any, found: Scored) -> None:
-        """An item lies in one cluster."""
-        words, codes = coding(cluster)
-        if "" in words:
-            self.problems.rows(
-                np.unique(found.row[codes == words.index("")]),
-                lambda row: (self.at(row, "cluster"), "is empty; each row needs its cluster"),
-            )
-        first = np.full(len(found.items), -1, dtype=np.int64)
-        first[found.item[::-1]] = codes[::-1]
-        for k in np.unique(found.item[first[found.item] != codes])[:LISTED].tolist():
-            seen = listed(sorted({words[one] for one in codes[found.item == k].tolist()}))
-            column, item = self.roles["cluster"], self.roles.get("item", "item")
-            row = int(found.row[(found.item == k) & (codes != first[k])].min())
-            what = f"item {found.items[k]:.60} lies in several clusters ({seen})"
-            self.problems.add(
-                self.at(row, column), f"{what}; name items by both, as in --map item={item}+{column}", row
-            )
 
     def _lengths(self, found: Scored, place: Ints) -> Ints | None:
         """Words of the text of each record, where one column tells and every judge saw the same text."""
