@@ -14,6 +14,7 @@ from assaymark.claims.levels import (
     Rules,
     agreement_status,
     cell_states,
+    cell_words,
     coefficient_words,
     kind_of,
     threshold,
@@ -318,7 +319,7 @@ def adversarial_of(claim: Claim, known: Index, rules: Rules) -> Adversarial:
 
 def _cell_words(state: CellState, dimension: str, rules: Rules) -> tuple[AdversarialStatus, str, str | None]:
     """The status, reason and condition of one cell; wrong rationales (cell A, red-team cells) have to score low."""
-    texts = state.texts[:1].upper() + state.texts[1:]
+    texts = cell_words(state.cell)[:1].upper() + cell_words(state.cell)[1:]
     outcome, numbers = state.outcome, state.numbers
     wrong = state.cell in _CONTAMINATING
     if wrong and outcome == "passed":
@@ -330,8 +331,8 @@ def _cell_words(state: CellState, dimension: str, rules: Rules) -> tuple[Adversa
         only = listing([measure_words(name) for name in narrowed]) or "no score"
         return "passed", f"{told}: {numbers}; the plan lets this touch {only} only.", f"{told}."
     if wrong or outcome in ("inconclusive", "not tested"):
-        told = f"Whether {state.texts} score low enough stays open"
-        told = told if wrong else f"What the panel makes of {state.texts} stays open"
+        told = f"Whether {cell_words(state.cell)} score low enough stays open"
+        told = told if wrong else f"What the panel makes of {cell_words(state.cell)} stays open"
         if state.cell not in _REQUIRED:
             return "passed", f"{told}: {numbers}.", None
         return "not tested", f"{told}: {numbers}.", f"{told}."
@@ -467,7 +468,7 @@ def cell_fields(claim: Claim, known: Index, rules: Rules) -> tuple[Agreement, Ev
     found, tested = f"The number behind it is {state.numbers}: {state.outcome}", state.gate.detail.get("p") is not None
     if item is None or item.value is None:
         why = "" if item is None else f" ({item.state})"
-        agreement = Agreement("halt", None, f"Agreement on {state.texts} was not measured{why}.", ids)
+        agreement = Agreement("halt", None, f"Agreement on {cell_words(state.cell)} was not measured{why}.", ids)
         reason = f"{found}; whether it holds without any one judge family was not measured."
         return agreement, Evidence("judge-dependent", reason, rests, tested=tested), adversarial
     held = agreement_status(item.value, publish=rules.publish, halt=rules.halt)
@@ -479,7 +480,7 @@ def cell_fields(claim: Claim, known: Index, rules: Rules) -> tuple[Agreement, Ev
     elif item.detail["leave_one_out"] and held != "halt":
         seen = "every panel without one family sees the difference, but not every family alone"
         status = "methodology"
-    reason = f"On {state.texts} {seen}; {word} over these and the honest records {number(item.value)}."
+    reason = f"On {cell_words(state.cell)} {seen}; {word} over these and the honest records {number(item.value)}."
     agreement = Agreement(status, item.value, reason, ids, item.id, word)
     reason = f"{found}, but not every panel without one judge family shows it."
     evidence = Evidence("judge-dependent", reason, rests, tested=tested)

@@ -131,7 +131,9 @@ class Orders:
 
 def orders_of(known: Index, rules: Rules) -> Orders:
     """The orders that these measurements support under ``rules``."""
-    return known.once(("orders", rules.order), lambda: _orders(known, rules))
+    # Rules that do not change these need not decide orders again.
+    part = (rules.test, rules.source, rules.alpha, rules.share, rules.margin, rules.any_judges, rules.scales)
+    return known.once(("orders", part), lambda: _orders(known, rules))
 
 
 def rows_of(known: Index) -> Mapping[str, tuple[Row, ...]]:
@@ -146,7 +148,8 @@ def rows_of(known: Index) -> Mapping[str, tuple[Row, ...]]:
 def row_of(known: Index, scale: str, one: str, other: str) -> Row:
     """One pair from its contrast and the contrasts that test what may explain it."""
     item = known.contrast(scale, one, other)
-    recusal, length, others = (known.get(f"{name}.contrast", **item.labels) for name in ("recusal", "length", "judges"))
+    pair = scale, item.labels["high"], item.labels["low"]
+    recusal, length, others = (known.by_pair.get((f"{of}.contrast", *pair)) for of in ("recusal", "length", "judges"))
     near: list[dict[str, float]] = []  # p-values of equivalence by the name of their margin; the plan's has none
     for found in ({} if one is None else one.detail for one in (item, recusal)):
         here = {"": float(found["p_equivalence"])} if "p_equivalence" in found else {}
@@ -195,7 +198,7 @@ on the aggregate and on the dimensions."""
 def _orders(known: Index, rules: Rules) -> Orders:
     rows = {scale: found for scale, found in rows_of(known).items() if rules.claims_scale(scale)}
     by_source = _by_source(known.agents, rows, rules) if rules.source else None
-    runs: dict[Pass, _Run] = {which: by_source or _by_procedure(known.agents, rows, rules, which) for which in _PASSES}
+    runs: dict[Pass, _Run] = {which: by_source or _by_procedure(known, rows, rules, which) for which in _PASSES}
     close = holm(np.array([row.within(rules.margin) for row in rows[AGGREGATE]])) if rows.get(AGGREGATE) else np.ones(0)
     # Where no judge is asked nothing can be left out.
     untouched = StabilityFinding(state="not-measurable" if rules.judged else "stable")
@@ -235,9 +238,15 @@ def _orders(known: Index, rules: Rules) -> Orders:
     return whole
 
 
-def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
+def _by_procedure(known: Index, rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
     """Leader first, Shaffer's steps, dimensions behind the aggregate."""
+    agents = known.agents
     p = {scale: np.array([row.value(rules, which) for row in found]) for scale, found in rows.items()}
+    # Many rules, and the three passes, often come to the same p-values.
+    key = "run", rules.alpha, rules.share, *((scale, values.tobytes()) for scale, values in p.items())
+    if (made := known.memo.get(key)) is not None:
+        again: _Run = made
+        return again
     # For each pair in the order of the names: +1 where the first agent is ahead, -1 the second, 0 without a test.
     ahead = {
         scale: np.array([0.0 if not row.testable else 1.0 if row.high < row.low else -1.0 for row in found])
@@ -259,7 +268,8 @@ def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rule
         adjusted[single] = adjusted[AGGREGATE]
         published[single] = published[AGGREGATE] & (ahead[single] == ahead[AGGREGATE])
         first[single] = first[AGGREGATE] if published[single].any() else None
-    return adjusted, published, first, level, rest if single is None else level
+    known.memo[key] = adjusted, published, first, level, rest if single is None else level
+    return known.memo[key]  # type: ignore[no-any-return]
 
 
 def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules) -> _Run:
@@ -513,5 +523,5 @@ def _by_levels(claim: Claim, known: Index) -> Evidence:
 
 def contrasts_of(kind: str, dimension: str, pairs: Sequence[Standing], known: Index) -> list[Measurement]:
     """The contrasts of one kind of some pairs, as far as they were measured."""
-    labels = ({"dimension": dimension, "high": pair.row.high, "low": pair.row.low} for pair in pairs)
-    return [item for label in labels if (item := known.get(f"{kind}.contrast", **label)) is not None]
+    items = (known.by_pair.get((f"{kind}.contrast", dimension, pair.row.high, pair.row.low)) for pair in pairs)
+    return [item for item in items if item is not None]

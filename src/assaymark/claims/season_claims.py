@@ -253,9 +253,9 @@ def _order_verdicts(season: Season) -> list[SeasonVerdict]:
     if len(agents) < 2:
         return []
     pairs = [rule.direction(AGGREGATE, *pair, known) for pair in combinations(agents, 2)]
-    claims = [rule.first_claim(AGGREGATE, agent, len(agents)) for agent in agents]
-    claims += [rule.pair_claim(AGGREGATE, *pair) for pair in pairs]
-    claims += [rule.within_claim(*pair, season.gates.margin) for pair in pairs]
+    claims = [rule.agent_claim("first", AGGREGATE, agent, size=len(agents)) for agent in agents]
+    claims += [rule.agent_claim("above", AGGREGATE, *pair) for pair in pairs]
+    claims += [rule.agent_claim("within", AGGREGATE, *pair, size=season.gates.margin) for pair in pairs]
     if known.named("human.contrast"):
         put_to_people((_judged(season, one, season.gates, season.rules) for one in claims), known)
     found, judges = [], known.get("panel.families")
@@ -397,7 +397,9 @@ def _evidence_said(season: Season, claim: Claim, fields: Fields) -> Said:
     one, two = sorted((row.high, row.low))
     floor = float(item.detail.get("noise_floor") or 0.0)
     if not row.testable:
-        fewest = FEWEST_CLUSTERS if known.consecutive is False else FEWEST_CONSECUTIVE
+        serial = known.get("order.autocorrelation", dimension=AGGREGATE)
+        apart = serial is not None and serial.detail.get("order") != "consecutive"
+        fewest = FEWEST_CLUSTERS if apart else FEWEST_CONSECUTIVE
         periods = int(item.detail.get("clusters", 0))
         return said("claim.reason.untested", one=one, two=two, n=periods, needed=fewest)
     if row.unresolved:

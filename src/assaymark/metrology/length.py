@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -171,7 +172,8 @@ def regression_sums(scores: Floats, covariates: Floats, used: Bools, codes: Ints
 def solve_regression(normal: Floats, agents: int, columns: int) -> tuple[Floats, Floats, bool]:
     """Slopes [L, Q, R] and agent effects [L, K, R] of sums [L, ., .]; whether the first covariate varies at all."""
     x = slice(agents, -columns)
-    inverse = np.linalg.pinv(normal[:, :agents, :agents], hermitian=True)
+    between = np.ascontiguousarray(normal[:, :agents, :agents])
+    inverse = _inverse(between.tobytes(), between.shape)
     on_agents = inverse @ normal[:, :agents, agents:]
     rest = normal[:, x, agents:] - normal[:, x, :agents] @ on_agents
     width = rest.shape[1]
@@ -182,6 +184,13 @@ def solve_regression(normal: Floats, agents: int, columns: int) -> tuple[Floats,
     scaled = np.linalg.pinv(scale[:, :, None] * rest[:, :, :width] * scale[:, None], rcond=_SAME, hermitian=True)
     slopes = scale[:, :, None] * scaled @ (scale[:, :, None] * rest[:, :, width:])
     return slopes, on_agents[:, :, width:] - on_agents[:, :, :width] @ slopes, bool(scale[0, 0] > 0)
+
+
+@lru_cache(maxsize=32)
+def _inverse(matrices: bytes, shape: tuple[int, ...]) -> Floats:
+    """Pseudo-inverses of symmetric matrices; who has a score where is the same on nearly every scale."""
+    found = np.frombuffer(matrices, dtype=np.float64).reshape(shape)
+    return np.asarray(np.linalg.pinv(found, hermitian=True), dtype=np.float64)
 
 
 def centred_covariates(source: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
@@ -343,12 +352,15 @@ def adjusted_pairs(
     used = usable_cells(scores, covariates)
     normal = regression_sums(scores[:, None], covariates, used, codes)
     solved: dict[bytes, tuple[Floats, tuple[Estimate, ...]]] = {}
+    shared: dict[bytes, tuple[Ints, Ints]] = {}
     found = []
     for a, b in pairs:
         both = used[:, a] & used[:, b]
         if not both.any():
             raise NotMeasurableError(f"length_adjusted: agents {a} and {b} have no cycle in common")
-        rows, places = np.unique(codes[both], return_inverse=True)
+        if both.tobytes() not in shared:
+            shared[both.tobytes()] = np.unique(codes[both], return_inverse=True)
+        rows, places = shared[both.tobytes()]
         if rows.tobytes() not in solved:  # nearly always the same clusters for every pair
             slopes, agents, _ = solve_regression(leave_out(normal[rows], consecutive), scores.shape[1], 1)
             estimates = tuple(jackknife_estimate(column[0], column[1:], level) for column in slopes[:, :, 0].T)

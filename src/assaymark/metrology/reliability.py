@@ -572,7 +572,7 @@ def specific_contrast(
     if dimensions < 2 or not whole.any():
         return undefined("not measurable: needs two dimensions and a cycle that has both")
     deltas = deltas[whole]
-    _, units = np.unique(codes[whole], return_inverse=True)
+    units = codes if whole.all() else np.unique(codes[whole], return_inverse=True)[1]
     if consecutive:
         units = estimates.neighbour_blocks(int(units.max()) + 1)[units]
     others = (deltas.sum(axis=1) - deltas[:, d]) / (dimensions - 1)

@@ -126,10 +126,7 @@ def probe_dates(
         calls = probe_calls(study, cycles)
         replies = ask(folder, calls, models, wanted.model, "asking for dates", progress, study.engine)
         said = [read_date(replies[call.key]) for call in calls]
-        right = [
-            one is not None and (one.year, one.month) == (true.year, true.month)
-            for one, true in zip(said, [*moments, *moments], strict=True)
-        ]
+        right = [one == (true.year, true.month) for one, true in zip(said, [*moments, *moments], strict=True)]
         chance = 1.0 / np.unique(ranges.days.astype("datetime64[M]")).size
         found.append(cutting.probe_result("model", right[: len(cycles)], right[len(cycles) :], chance=chance, **rules))
     if failed := [str(one) for one in found if not one.passed]:

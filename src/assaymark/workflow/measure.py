@@ -10,7 +10,7 @@ from contextlib import suppress
 import numpy as np
 
 from assaymark import metrology
-from assaymark.agents.controls.compose import MADE_HERE
+from assaymark.agents.controls import MADE_HERE
 from assaymark.agents.llm import NOT_USABLE
 from assaymark.claims.findings import missing_words
 from assaymark.errors import InputError
