@@ -69,7 +69,7 @@ _BETWEEN: Final = re.compile(r">(?:[^<>&]|&(?:amp|lt|gt|#34|#39);)+(?=<)")
 _VALUES: Final = re.compile(r'="(?:[^"<>&]|&(?:amp|lt|gt|#34|#39);)*"')
 _REPEATED: Final = re.compile(r"(<(div|li|button|details)\b[^<>]*>(?:(?!</\2>).)*</\2>)\1+")
 _ROW: Final = re.compile(
-    r"^<(tr|li|p|div|option)\b[^<>\n]*>[^\n]*</\1>$\n?|^<section class=\"call\".*?^</section>$\n?", re.MULTILINE | re.DOTALL
+    r"^<(tr|li|p|div|option)\b[^<>\n]*>[^\n]*</\1>$\n?|^<section class=\"call\".*?^</section>$\n?", re.M | re.S
 )
 
 
