@@ -551,5 +551,5 @@ def _view(rows: Rows, read: ScoresRead, columns: Columns) -> TableView:
         **{name: getattr(read, name) for name in said}, answers=size["trajectory"], agents=size["agent"],
         clusters=size["cluster"], judges=size["judge"], scores=int((~empty).sum()),
         missing=int(empty.sum()) + int((~_asked(columns)[1]).sum()) * columns.scores.shape[1],
-        orders={judge: asdict(one) for judge, one in read.orders.items()},
+        orders={judge: dict(one) for judge, one in read.orders.items()},
     )  # fmt: skip

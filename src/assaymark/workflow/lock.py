@@ -248,7 +248,7 @@ def check_plan(
         np.array([len(cycles) for cycles in common], dtype=int),
         agent_families=families, clusters=sorted({one.cluster for one in selection.honest}),
     )  # fmt: skip
-    if refuse_hopeless and report.can_never_reject and not study.inference.allow_hopeless:
+    if refuse_hopeless and report.hopeless and not study.inference.allow_hopeless:
         raise PlanError(
             f"{source}: with this design no ranking can reach significance at alpha {study.inference.alpha}: "
             f"{'; '.join(report.warnings)}. Use more clusters, or set inference.allow_hopeless = true to lock it anyway"
