@@ -14,11 +14,10 @@ from assaymark.claims.levels import SPAN, Instruments, Rules, SeasonGates, kind_
 from assaymark.claims.messages import Said, Value, english, said
 from assaymark.claims.orders import Evidence, Standing, evidence_of, further_apart, orders_of, tiers_and_ranks
 from assaymark.claims.verdicts import Fields, lifted, put_to_people, weakest, with_people
-from assaymark.metrology.contrasts import holm
+from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, holm
 from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.human_anchor import FEWEST_LABELLED
 from assaymark.metrology.measure_people import NOT_DRAWN
-from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.records import (
     AGGREGATE,
     IDENTICAL,
