@@ -135,10 +135,6 @@ class Findings:
             else:
                 self.compare(what, _shown(mine), _shown(other))
 
-    def verification(self) -> Verification:
-        """Whether nothing differs."""
-        return Verification(not self.differences, tuple(self.differences), tuple(self.notes))
-
 
 def _same(stated: Any, found: Any) -> bool:
     """Whether two values are equal, numbers up to float noise."""
