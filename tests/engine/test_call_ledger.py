@@ -201,7 +201,7 @@ def test_fifty_megabytes_go_to_a_file_and_a_long_dull_text_stays_small_in_the_ta
 
 @pytest.mark.parametrize("data", [b"", b"\x00\xff", b"abc" * 5000, os.urandom(2 * INLINE_BYTES)], ids=len)
 def test_an_object_is_named_by_its_bytes(ledger, data):
-    first, second = ledger.put_object(data, "context"), ledger.put_object(data, "context")
+    first, second = ledger.add_source("x", data, "context"), ledger.add_source("x", data, "context")
     assert first == second
     assert ledger.get_object(first) == data
 
@@ -269,7 +269,7 @@ def test_damage_to_a_plan_or_a_source_is_never_silent(path):
 
 def test_damage_to_an_object_is_never_silent(ledger, path):
     for harm in ("flip", "cut", "gone"):
-        sha256 = ledger.put_object(os.urandom(2 * INLINE_BYTES), "context")
+        sha256 = ledger.add_source("x", os.urandom(2 * INLINE_BYTES), "context")
         file = path.parent / "objects" / sha256
         data = bytearray(file.read_bytes())
         data[1000] ^= 1
@@ -279,7 +279,7 @@ def test_damage_to_an_object_is_never_silent(ledger, path):
             file.write_bytes(data if harm == "flip" else data[:-1])
         with pytest.raises(LedgerError, match=f"object {sha256} is damaged"):
             ledger.get_object(sha256)
-    sha256 = ledger.put_object(b"dull " * 1000, "context")
+    sha256 = ledger.add_source("x", b"dull " * 1000, "context")
     # a frame that announces the world is not believed
     tamper(path, "update objects set bytes = x'28b52ffde0ffffffffffffff7f000000' where sha256 = ?", sha256)
     with pytest.raises(LedgerError, match=r"announces .* bytes where 5000 were stored"):
@@ -466,7 +466,7 @@ def test_a_full_disk_under_a_large_object(ledger, path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(LedgerError, match="the disk is full"):
-        ledger.put_object(os.urandom(2 * INLINE_BYTES), "context")
+        ledger.add_source("x", os.urandom(2 * INLINE_BYTES), "context")
     assert not list(path.parent.glob("objects/*"))
 
 

@@ -30,7 +30,6 @@ from assaymark.engine import (
     run_calls,
     run_worker,
 )
-from assaymark.engine.prices import ASSUMED_OUTPUT_TOKENS
 from assaymark.errors import InputError, ModelError, PlanError
 
 NAME = "reference/echo"
@@ -366,7 +365,7 @@ def test_more_tokens_never_cost_less_and_a_cache_never_costs_more(tokens, output
 @pytest.mark.parametrize(
     ("asked", "batch", "tokens", "output", "cost", "basis"),
     [
-        ({}, False, 100, ASSUMED_OUTPUT_TOKENS, (100 * 2 + 1000 * 8) / 1e6, "1,000 a reply, assumed"),
+        ({}, False, 100, 1000, (100 * 2 + 1000 * 8) / 1e6, "1,000 a reply, assumed"),
         ({"max_tokens": 50, "characters": 401}, True, 101, 50, (101 * 2 + 50 * 8) / 2e6, "50 a reply, its max_tokens"),
     ],
 )

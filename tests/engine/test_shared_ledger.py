@@ -61,11 +61,11 @@ def test_calls_and_replies_come_back_as_they_were(shared):
 def test_large_objects_live_in_the_table_and_errors_of_any_content_are_kept(shared, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     data = os.urandom(3 * INLINE_BYTES)
-    assert shared.get_object(shared.put_object(data, "context")) == data
+    assert shared.get_object(shared.add_source("x", data, "context")) == data
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr("assaymark.engine.database._MOST_BYTES", 1000)
     with pytest.raises(LedgerError, match="an object of 2000 bytes is too large"):
-        shared.put_object(os.urandom(2000), "context")
+        shared.add_source("x", os.urandom(2000), "context")
     shared.plan([CALL])
     (attempt,) = shared.commit([CALL.key])
     shared.commit(ends=[End(attempt, "failed", "\ud800 nul \x00 " + "x" * 10_000)])

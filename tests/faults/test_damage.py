@@ -39,7 +39,7 @@ def small(tmp_path_factory) -> Path:
         begun = ledger.commit([call.key for call in calls(N)])
         replies = [Reply(text=one.key * 20, model="m", raw=f'"{rng.randbytes(300).hex()}"') for one in begun]
         ledger.commit(ends=[End(one, "replied", reply=reply) for one, reply in zip(begun, replies, strict=True)])
-        ledger.put_object(rng.randbytes(LARGE), "source")
+        ledger.add_source("x", rng.randbytes(LARGE), "source")
     now = datetime(2026, 3, 2, tzinfo=UTC)
     outcomes = [
         Outcome(record_id=f"r{n}", horizon="1W", value=rng.random(), benchmark=None, resolved_at=now, source="s")
@@ -134,7 +134,7 @@ def run(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("verified") / "run"
     store_imported(folder)
     with Ledger.open(folder / "ledger.db") as ledger:
-        ledger.put_object(random.Random(1).randbytes(LARGE), "source")
+        ledger.add_source("x", random.Random(1).randbytes(LARGE), "source")
     assert main(["run", str(STUDY), "--out", str(folder)]) == 0
     shutil.rmtree(folder / "report")
     assert verify_run(RunFolder(folder)).differences == ()

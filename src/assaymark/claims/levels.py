@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Final, Literal, TypeVar, get_args
 
-from assaymark.claims.messages import Said, agent_words, interval_words, listing, measure_words, p_words, signed
+from assaymark.claims.messages import Said, counted, interval_words, listing, measure_words, p_words, signed
 from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.orders import OTHER_MARGINS
@@ -547,7 +547,10 @@ def agent_claim(head: Literal["first", "above", "within"], dimension: str, *subj
     where = measure_words(dimension)
     scope: Scope = "aggregate-ranking" if dimension == AGGREGATE else "dimension-ranking"
     if head == "first":
-        labels, says = {"agent": subjects[0]}, f"{subjects[0]} ranks first of the {agent_words(int(size))} on {where}."
+        labels, says = (
+            {"agent": subjects[0]},
+            f"{subjects[0]} ranks first of the {counted(int(size), 'agent')} on {where}.",
+        )
     else:
         scope, labels = "pairwise-contrast", dict(zip(("high", "low"), subjects, strict=True))
         says = f"{subjects[0]} scores above {subjects[1]} on {where}."

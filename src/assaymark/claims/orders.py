@@ -129,11 +129,59 @@ class Orders:
         return [self.pair(dimension, agent, other) for other in self.agents if other != agent]
 
 
+_Run = tuple[Mapping[str, Floats], Mapping[str, Bools], Mapping[str, str | None], float, float]
+"""What one run of the procedure decides by scale: adjusted p-values, what is published, who is first; and its levels,
+on the aggregate and on the dimensions."""
+
+
 def orders_of(known: Index, rules: Rules) -> Orders:
     """The orders that these measurements support under ``rules``."""
     # Rules that do not change these need not decide orders again.
-    part = (rules.test, rules.source, rules.alpha, rules.share, rules.margin, rules.any_judges, rules.scales)
-    return known.once(("orders", part), lambda: _orders(known, rules))
+    place = "orders", rules.test, rules.source, rules.alpha, rules.share, rules.margin, rules.any_judges, rules.scales
+    if place in known.memo:
+        decided: Orders = known.memo[place]
+        return decided
+    rows = {scale: found for scale, found in rows_of(known).items() if rules.claims_scale(scale)}
+    by_source = _by_source(known.agents, rows, rules) if rules.source else None
+    runs: dict[Pass, _Run] = {which: by_source or _by_procedure(known, rows, rules, which) for which in _PASSES}
+    close = holm(np.array([row.within(rules.margin) for row in rows[AGGREGATE]])) if rows.get(AGGREGATE) else np.ones(0)
+    # Where no judge is asked nothing can be left out.
+    untouched = StabilityFinding(state="not-measurable" if rules.judged else "stable")
+    pairs = {
+        (scale, frozenset((row.high, row.low))): Standing(
+            row,
+            float(runs["plain"][0][scale][k]),
+            float(runs["gated"][0][scale][k]),
+            float(runs["headline"][0][scale][k]),
+            frozenset(which for which, (_, published, *_) in runs.items() if published[scale][k]),
+            untouched,
+            scale == AGGREGATE and bool(close[k] <= rules.alpha + LEVEL_SLACK),
+            float(close[k]) if scale == AGGREGATE else 1.0,
+        )
+        for scale, found in rows.items()
+        for k, row in enumerate(found)
+    }
+    leaders: dict[tuple[str, str], str | None] = {
+        (scale, which): run[2][scale] for which, run in runs.items() for scale in rows
+    }
+    whole = Orders(known.agents, pairs, leaders, *runs["gated"][3:])
+    known.memo[place] = whole
+    if not rules.judged:
+        return whole
+    # What leaving out each judge family does to every pair that some run publishes
+    leading = {(scale, agent) for (scale, _), agent in leaders.items()}
+    for key, one in list(pairs.items()):
+        if one.published or any((key[0], agent) in leading for agent in key[1]):
+            pairs[key] = replace(one, stability=_stability(known, key[0], one, rules, adjusted=True))
+    for which in ("gated", "plain"):
+        leader = leaders.get((AGGREGATE, which))
+        mine = [key for key in pairs if key[0] == AGGREGATE and leader in key[1]]
+        alone = {key: _stability(known, AGGREGATE, pairs[key], rules, adjusted=False) for key in mine}
+        # A leader's pairs need no correction among themselves, as long as all of them survive.
+        for key, state in alone.items() if all(state.state == "stable" for state in alone.values()) else ():
+            if which == "gated" or "gated" not in pairs[key].published:  # its leader leads none
+                pairs[key] = replace(pairs[key], stability=state)
+    return whole
 
 
 def rows_of(known: Index) -> Mapping[str, tuple[Row, ...]]:
@@ -188,54 +236,6 @@ def length_floor(item: Measurement) -> float:
 def _p_in_direction(item: Measurement) -> float:
     """The p-value of a contrast, 1 where it does not point the claim's way."""
     return float(item.detail["p"]) if item.value is not None and item.value > 0 else 1.0
-
-
-_Run = tuple[Mapping[str, Floats], Mapping[str, Bools], Mapping[str, str | None], float, float]
-"""What one run of the procedure decides by scale: adjusted p-values, what is published, who is first; and its levels,
-on the aggregate and on the dimensions."""
-
-
-def _orders(known: Index, rules: Rules) -> Orders:
-    rows = {scale: found for scale, found in rows_of(known).items() if rules.claims_scale(scale)}
-    by_source = _by_source(known.agents, rows, rules) if rules.source else None
-    runs: dict[Pass, _Run] = {which: by_source or _by_procedure(known, rows, rules, which) for which in _PASSES}
-    close = holm(np.array([row.within(rules.margin) for row in rows[AGGREGATE]])) if rows.get(AGGREGATE) else np.ones(0)
-    # Where no judge is asked nothing can be left out.
-    untouched = StabilityFinding(state="not-measurable" if rules.judged else "stable")
-    pairs = {
-        (scale, frozenset((row.high, row.low))): Standing(
-            row,
-            float(runs["plain"][0][scale][k]),
-            float(runs["gated"][0][scale][k]),
-            float(runs["headline"][0][scale][k]),
-            frozenset(which for which, (_, published, *_) in runs.items() if published[scale][k]),
-            untouched,
-            scale == AGGREGATE and bool(close[k] <= rules.alpha + LEVEL_SLACK),
-            float(close[k]) if scale == AGGREGATE else 1.0,
-        )
-        for scale, found in rows.items()
-        for k, row in enumerate(found)
-    }
-    leaders: dict[tuple[str, str], str | None] = {
-        (scale, which): run[2][scale] for which, run in runs.items() for scale in rows
-    }
-    whole = Orders(known.agents, pairs, leaders, *runs["gated"][3:])
-    if not rules.judged:
-        return whole
-    # What leaving out each judge family does to every pair that some run publishes
-    leading = {(scale, agent) for (scale, _), agent in leaders.items()}
-    for key, one in list(pairs.items()):
-        if one.published or any((key[0], agent) in leading for agent in key[1]):
-            pairs[key] = replace(one, stability=_stability(known, key[0], one, rules, adjusted=True))
-    for which in ("gated", "plain"):
-        leader = leaders.get((AGGREGATE, which))
-        mine = [key for key in pairs if key[0] == AGGREGATE and leader in key[1]]
-        alone = {key: _stability(known, AGGREGATE, pairs[key], rules, adjusted=False) for key in mine}
-        # A leader's pairs need no correction among themselves, as long as all of them survive.
-        for key, state in alone.items() if all(state.state == "stable" for state in alone.values()) else ():
-            if which == "gated" or "gated" not in pairs[key].published:  # its leader leads none
-                pairs[key] = replace(pairs[key], stability=state)
-    return whole
 
 
 def _by_procedure(known: Index, rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
@@ -462,7 +462,7 @@ def _first(
         others = sorted(one.other(agent) for one in pairs if one not in tested)
         reason = f"{agent} and {words.listing(others)} cannot be compared: too few common clusters."
         if tested and all(pair.ordered and pair.row.high == agent for pair in tested):
-            with_each = words.agent_words(len(tested))
+            with_each = words.counted(len(tested), "agent")
             reason = f"{agent} is ahead of each of the {with_each} it was compared with. {reason}"
     elif not published & {"plain", "gated"}:
         needed, status = threshold(orders.level(dimension)), "tie-class"

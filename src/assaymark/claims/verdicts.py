@@ -26,7 +26,7 @@ from assaymark.claims.findings import (
     own_family_of,
 )
 from assaymark.claims.levels import Index, Instruments, Rules, kind_of, publication_level
-from assaymark.claims.messages import agent_words, interval_words, listing, measure_words, number, signed
+from assaymark.claims.messages import counted, interval_words, listing, measure_words, number, signed
 from assaymark.claims.orders import Evidence, evidence_of, tiers_and_ranks
 from assaymark.metrology import anchor_status, holm
 from assaymark.metrology.orders import LEVEL_SLACK
@@ -140,7 +140,7 @@ class Fields:
                   if not cap.lifted or cap.level == "no-claim"]  # fmt: skip
         binding = [] if level == "headline" else [name for name, most in limits if most == level]
         return Verdict(
-            claim=replace(self.claim, statement=statement),
+            claim=self.claim if statement == self.claim.statement else replace(self.claim, statement=statement),
             agreement_status=self.agreement.status,
             stability_status=evidence.status,
             adversarial_status=self.adversarial.status,
@@ -303,8 +303,9 @@ def decide(
         apart = fields.state("distinct") == "not-told-apart"
         told = f" on {where}{scope}"
         told = f"{scope} on {where}, which these judges do not tell from the overall impression" if apart else told
-        what = f"scores above {claim.subjects[-1]}" if kind == "pair" else ""
-        says = f"{claim.subjects[0]} {what or f'ranks first of the {agent_words(len(known.agents))}'}{told}."
+        what = f"ranks first of the {counted(len(known.agents), 'agent')}"
+        what = f"scores above {claim.subjects[-1]}" if kind == "pair" else what
+        says = f"{claim.subjects[0]} {what}{told}."
     elif kind == "within" and fields.evidence.tested and fields.level != "no-claim":
         says = with_gap(claim, known)
     conditions = () if fields.level == "no-claim" else _conditions(fields)
@@ -367,7 +368,7 @@ def _fields(
     if claim.asserts_order:
         findings += [other_judges_of(claim, evidence, known, rules), missing_of(known, rules)]
     findings += [flagged_of(evidence, known), *clusters_of(claim, evidence, known)]
-    return replace(bare, findings=tuple(findings))
+    return Fields(claim, agreement, evidence, adversarial, instruments, tuple(findings), rules.preregistered)
 
 
 def with_gap(claim: Claim, known: Index) -> str:

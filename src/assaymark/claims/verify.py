@@ -222,7 +222,7 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
         found.compare_verdicts(stated, verdict)
     except AssayError as exc:
         raise InputError(SOURCE, [Problem("", f"lacks what its claim rests on: {exc}")]) from None
-    return found.verification()
+    return Verification(not found.differences, tuple(found.differences), tuple(found.notes))
 
 
 def _read(certificate: Mapping[str, JSON]) -> tuple[_OfStudy, tuple[Measurement, ...]]:
@@ -467,7 +467,7 @@ def _verify_season(certificate: Mapping[str, JSON]) -> Verification:
     except (AssayError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as exc:
         what = f"lacks or misstates what its claim rests on: {type(exc).__name__}: {exc}"
         raise InputError(SOURCE, [Problem("", what[:300])]) from None
-    return found.verification()
+    return Verification(not found.differences, tuple(found.differences), tuple(found.notes))
 
 
 def _said_of(raw: Any) -> Said:

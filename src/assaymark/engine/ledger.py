@@ -412,12 +412,6 @@ class Ledger:
                 self._has_windows = True
             return limits_.reserve(connection, self._store, provider, limits, tokens, corrections)
 
-    def put_object(self, data: bytes, kind: str) -> str:
-        """Store bytes under their sha256, which is returned. ``kind`` says in a word what they are."""
-        packed = pack(data)
-        self._add([packed], kind)
-        return packed.sha256
-
     def get_object(self, sha256: str) -> bytes:
         """The bytes with this sha256."""
         return self._objects([sha256])[sha256]

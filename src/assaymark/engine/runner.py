@@ -25,7 +25,6 @@ from assaymark.engine.rate_limits import (
     PendingCall,
     Work,
     asked_wait_s,
-    at_least,
     endpoint_of,
     lane_of_call,
 )
@@ -121,28 +120,8 @@ class Failure:
     turned_away: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """How calls are made; see `run_calls`."""
-
-    concurrency: int
-    deadline_s: float
-    attempts: int
-    backoff_s: float
-    lease_s: float
-    patience: CircuitBreakerPolicy
-    limits: Mapping[str, Limits]
-
-    def __post_init__(self) -> None:
-        at_least(self, concurrency=1, attempts=1, backoff_s=0)
-        for name in ("deadline_s", "lease_s"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive (got {getattr(self, name)})")
-
-    def pause(self, key: str, failures: int) -> float:
-        """Seconds before the next attempt: doubling, and spread by the key so that retries do not come in step."""
-        spread = 0.5 + (int(key[:8], 16) >> (failures % 8)) % 1024 / 1024
-        return min(_LONGEST_BACKOFF_S, self.backoff_s * 2.0 ** (failures - 1) * spread)
+Manner = tuple[int, float, int, float, CircuitBreakerPolicy, Mapping[str, Limits]]
+"""How calls are made: concurrency, deadline, attempts, the first pause, patience and limits; see `run_calls`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,15 +150,16 @@ class Run:
     """One run: its workers, its gates, its journal and its tally."""
 
     def __init__(
-        self, ledger: Ledger, work: Work, manner: RunOptions, planned: int, already: int, progress: Progress | None,
+        self, ledger: Ledger, work: Work, manner: Manner, planned: int, already: int, progress: Progress | None,
         purse: SpendLimit | None = None, told: Told | None = None, watch: Watch | None = None,
     ) -> None:  # fmt: skip
         self.watch = watch
         self._told, self._under_way = told, 0
-        self.ledger, self.work, self._manner, self._progress = ledger, work, manner, progress
+        self.ledger, self.work, self._progress = ledger, work, progress
+        self._concurrency, deadline_s, self._tries, self._backoff_s, self._patience, self._limits = manner
         self.purse = purse
         self._planned, self._already = planned, already
-        self._attempts, self._room = Attempts(manner.deadline_s), asyncio.Semaphore(PLACES)
+        self._attempts, self._room = Attempts(deadline_s), asyncio.Semaphore(PLACES)
         self._gates: dict[Endpoint, Gate] = {}
         self.over = asyncio.Event()
         self._defect: BaseException | None = None
@@ -212,7 +192,7 @@ class Run:
             self._journal = Journal(self.work, thread, self._committed)
             workers: list[asyncio.Task[None]] = []
             for name, size in self.work.sizes.items():
-                n = min(self._manner.concurrency, size)
+                n = min(self._concurrency, size)
                 feed = _Feed(self, thread, name, n)
                 workers += [asyncio.create_task(work_on(feed)) for _ in range(n)]
             self.in_flight_bound = len(workers)
@@ -270,7 +250,7 @@ class Run:
             # being asked to wait is no failure, but not without end either
             asked_to_wait = result.error.retryable and result.error.retry_after is not None
             turned_away += asked_to_wait
-            patient = sent - turned_away < self._manner.attempts and turned_away <= _MOST_PUT_OFF
+            patient = sent - turned_away < self._tries and turned_away <= _MOST_PUT_OFF
             again = result.error.retryable and patient
             self._journal.end(End(attempt, result.outcome, str(result.error), final=not again))
             if not again:
@@ -285,7 +265,10 @@ class Run:
                     self._halt(result.defect)
                 return
             self.put_off += asked_to_wait
-            pause_s = max(asked_wait_s(result.error), self._manner.pause(due.key, sent))
+            # doubling, and spread by the key so that retries do not come in step
+            spread = 0.5 + (int(due.key[:8], 16) >> (sent % 8)) % 1024 / 1024
+            pause_s = min(_LONGEST_BACKOFF_S, self._backoff_s * 2.0 ** (sent - 1) * spread)
+            pause_s = max(asked_wait_s(result.error), pause_s)
             _LOG.info(
                 "%s: attempt %d at a call failed (%s); again in %.1f s", due.call.model, sent, result.error, pause_s
             )
@@ -321,9 +304,9 @@ class Run:
         """What every attempt at a call passes first."""
         door = endpoint_of(call)
         if door not in self._gates:
-            limits = self._manner.limits.get(door.provider)
+            limits = self._limits.get(door.provider)
             reserve = None if limits is None else partial(_in, thread, self.ledger.reserve, door.provider, limits)
-            self._gates[door] = Gate(str(door), self._manner.patience, reserve)
+            self._gates[door] = Gate(str(door), self._patience, reserve)
             if self.over.is_set():
                 self._gates[door].close()
         return self._gates[door]
@@ -484,9 +467,13 @@ def run_calls(
     or `LedgerError` (another run holds the ledger, or calls are in batches); later what a model raised that is no
     `ModelError`, after what was under way is written down.
     """
-    manner = RunOptions(
-        concurrency, deadline_s, attempts, backoff_s, lease_s, patience or CircuitBreakerPolicy(), limits or {}
-    )
+    for name, value, least in (("concurrency", concurrency, 1), ("attempts", attempts, 1), ("backoff_s", backoff_s, 0)):
+        if not value >= least:
+            raise ValueError(f"{name} must be at least {least} (got {value})")
+    for name, value in (("deadline_s", deadline_s), ("lease_s", lease_s)):
+        if not value > 0:
+            raise ValueError(f"{name} must be positive (got {value})")
+    manner = concurrency, deadline_s, attempts, backoff_s, patience or CircuitBreakerPolicy(), limits or {}
     with ledger.exclusive():
         asked: dict[str, CallSpec] = {}
         pending: dict[str, CallSpec] | None = None

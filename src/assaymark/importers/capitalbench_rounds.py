@@ -516,7 +516,23 @@ class _Reader:
         place = f"{place} ({files['round_id']})"
         for key in sorted(set(files) - set(_ALLOWED)):
             self.tally.problem(joined(place, key), f"unknown key (allowed: {', '.join(_ALLOWED)})")
-        missing = self._verified(place, files)
+        # every hash that can be checked (by file name), and what the round froze and does not hold
+        listed, missing = dict[str, str](), list[str]()
+        with noting(self.tally, joined(place, "hashes.json")):
+            listed = object_as_shape(_HashList, files["hashes.json"]).files
+        for path, expected in sorted(listed.items()):
+            file = path.rsplit("/", 1)[-1]
+            if file not in files or file in _OUTCOME_FILES:
+                missing.append(path)
+                self.tally.unverifiable[file] += 1
+                self.tally.missing(f"file {file}", files["round_id"])
+                continue
+            seen = hashlib.sha256(files[file].encode("utf-8", "surrogatepass")).hexdigest()
+            if seen == expected:
+                self.tally.verified[file] += 1
+            else:
+                what = f"does not match its hash (got {seen[:12]}, listed {expected[:12]})"
+                self.tally.problem(joined(place, path), what)
         universe = self._universe(joined(place, "options.yaml"), files["options.yaml"])
         manifest, where = None, joined(place, "manifest.yaml")
         with noting(self.tally, where):
@@ -557,26 +573,6 @@ class _Reader:
             missing=(_RENDERED, *missing),
         )  # fmt: skip
         return Round(context_id(context), context, frozenset(universe), manifest)
-
-    def _verified(self, place: str, files: Mapping[str, str]) -> tuple[str, ...]:
-        """Checks every hash that can be checked (by file name); returns what the round froze and does not hold."""
-        listed, missing = {}, []
-        with noting(self.tally, joined(place, "hashes.json")):
-            listed = object_as_shape(_HashList, files["hashes.json"]).files
-        for path, expected in sorted(listed.items()):
-            name = path.rsplit("/", 1)[-1]
-            if name not in files or name in _OUTCOME_FILES:
-                missing.append(path)
-                self.tally.unverifiable[name] += 1
-                self.tally.missing(f"file {name}", files["round_id"])
-                continue
-            seen = hashlib.sha256(files[name].encode("utf-8", "surrogatepass")).hexdigest()
-            if seen == expected:
-                self.tally.verified[name] += 1
-            else:
-                what = f"does not match its hash (got {seen[:12]}, listed {expected[:12]})"
-                self.tally.problem(joined(place, path), what)
-        return tuple(missing)
 
     def _universe(self, place: str, text: str) -> dict[str, Instrument]:
         """The options as instruments by id; empty after a problem."""

@@ -14,7 +14,16 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, wilson
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.contrasts import contrast_of, holm, settle, t_test
+from assaymark.metrology.contrasts import (
+    FEWEST_CONSECUTIVE,
+    contrast_of,
+    holm,
+    moderate,
+    pair_list,
+    pairs_of,
+    settle,
+    t_test,
+)
 from assaymark.metrology.controls import Cell, averaged_alike, measured
 from assaymark.metrology.estimates import (
     NEVER,
@@ -32,7 +41,6 @@ from assaymark.metrology.estimates import (
     undefined,
 )
 from assaymark.metrology.kappa import gated
-from assaymark.metrology.moderated import FEWEST_CONSECUTIVE, pair_list, pairs_of
 from assaymark.metrology.panel import panel_of
 from assaymark.metrology.recusal import (
     NO_LINK,
@@ -42,7 +50,6 @@ from assaymark.metrology.recusal import (
     RecusalTest,
     gap_tests,
     interest_of,
-    moderated_tests,
     recusal_tests,
 )
 from assaymark.metrology.scores import ScoreTable
@@ -144,7 +151,8 @@ class EqualLength:
             tests = recusal_tests(counts, counts >= FEWEST_CONSECUTIVE, np.array(p), means, units - 1, errors)
         else:
             effects = self.fit.effects - np.einsum("gajq,jq->ga", self.exposure, slopes[0])
-            tests = moderated_tests(means, counts * errors**2, counts, effects, borrow)
+            found = moderate(means, counts * errors**2, counts, effects, borrow)
+            tests = recusal_tests(counts, found.tested, found.p, found.gap, found.df, found.se)
         return [
             test if varies or abs(gap) < EQUAL_LENGTH + TOLERANCE else replace(test, p=1.0)
             for test, gap in zip(tests, self.length_gaps.tolist(), strict=True)
@@ -455,7 +463,24 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
         stratum = honest.agent * len(honest.clusters) + honest.cluster
         counts = np.maximum(np.bincount(stratum), 1)
         centred = scores - (np.bincount(stratum, weights=scores) / counts)[stratum]
-        tokens_, below_, difference, total, spread = _scan(scores, centred, lengths, stratum)
+        # Every split by length [S] that leaves enough records on both sides and divides some agent's in some cluster:
+        # ``below`` records are shorter than the split, ``difference`` is the plain mean above minus below, ``total``
+        # the sum of centred scores above, and ``spread`` the variation of the split, within agents and clusters.
+        splits, place = np.unique(lengths, return_inverse=True)
+        size, n = splits.size, scores.size
+        table = np.bincount(stratum * size + place, minlength=(int(stratum.max(initial=0)) + 1) * size)
+        lower = np.cumsum(table.reshape(-1, size), axis=1)[:, :-1]
+        counts = table.reshape(-1, size).sum(axis=1, keepdims=True)
+        below_ = lower.sum(axis=0)
+        sums, inside = (np.cumsum(np.bincount(place, weights=x, minlength=size))[:-1] for x in (scores, centred))
+        spread = (lower * (counts - lower) / np.maximum(counts, 1)).sum(axis=0)
+        # Centred scores sum to zero, so what lies above is minus what lies below.
+        difference = (scores.sum() - sums) / np.maximum(n - below_, 1) - sums / np.maximum(below_, 1)
+        kept = np.minimum(below_, n - below_) >= max(_FEWEST, int(np.ceil(_LEAST * n)))
+        kept &= spread > 0
+        tokens_, below_, difference, total, spread = (
+            column[kept] for column in (splits[1:], below_, difference, np.negative(inside, dtype=np.float64), spread)
+        )
         state = f"undefined: no token count splits the {honest.n} records within an agent and cluster"
         if tokens_.size:
             best = int(np.argmax(np.abs(total) / np.sqrt(spread)))
@@ -473,29 +498,6 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
                  "best single split of the panel score on token count within agent and cluster; p of the largest of "
                  "up to 40 splits under permutation of cycles within clusters", state, detail, unit="tokens",
                  inputs=honest.digest)  # fmt: skip
-
-
-def _scan(scores: Floats, centred: Floats, lengths: Floats, stratum: Ints) -> tuple[Floats, ...]:
-    """Every split by length [S] that leaves enough records on both sides and divides some agent's in some cluster.
-
-    ``below`` records are shorter than ``tokens``; ``difference`` is the plain mean above minus below, ``total`` the sum
-    of centred scores above, and ``spread`` the variation of the split, within agents and clusters.
-    """
-    tokens, place = np.unique(lengths, return_inverse=True)
-    size, strata = tokens.size, int(stratum.max(initial=0)) + 1
-    table = np.bincount(stratum * size + place, minlength=strata * size).reshape(strata, size)
-    lower = np.cumsum(table, axis=1)[:, :-1]
-    counts = table.sum(axis=1, keepdims=True)
-    below = lower.sum(axis=0)
-    sums, inside = (np.cumsum(np.bincount(place, weights=x, minlength=size))[:-1] for x in (scores, centred))
-    least = max(_FEWEST, int(np.ceil(_LEAST * scores.size)))
-    spread = (lower * (counts - lower) / np.maximum(counts, 1)).sum(axis=0)
-    above = np.maximum(scores.size - below, 1)
-    # Centred scores sum to zero, so what lies above is minus what lies below.
-    difference = (scores.sum() - sums) / above - sums / np.maximum(below, 1)
-    kept = (below >= least) & (scores.size - below >= least) & (spread > 0)
-    every = (tokens[1:], below, difference, np.negative(inside, dtype=np.float64), spread)
-    return tuple(column[kept] for column in every)
 
 
 def _largest_p(
@@ -565,10 +567,10 @@ def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> It
                 ends = (None, None) if found.low is None or found.high is None else (-found.high, -found.low)
                 found = replace(found, difference=-found.difference + 0.0, low=ends[0], high=ends[1])
             yield measured("length_matched.contrast", {"dimension": dimension, "high": high, "low": low}, found, study,
-                           method="mean paired difference within common cycles of length-matched records",
-                           state=NEVER, n=now.n if now else 0, n_of="common cycles",
-                           inputs=f"{honest.digest}+{cell.table.digest}",
-                           detail={"p": float(p[row, column]), "p_holm": float(adjusted[row, column])})  # fmt: skip
+                           (now.n if now else 0, "common cycles"),
+                           "mean paired difference within common cycles of length-matched records", NEVER,
+                           {"p": float(p[row, column]), "p_holm": float(adjusted[row, column])},
+                           inputs=f"{honest.digest}+{cell.table.digest}")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,8 @@ from scipy import sparse, special
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks, estimates, human_anchor
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.contrasts import holm
+from assaymark.metrology.contrasts import FLAT_VARIANCE, holm, noncentral_tail
 from assaymark.metrology.estimates import Estimate, cluster_codes, jackknife_estimate, leave_out, scores_of, undefined
-from assaymark.metrology.moderated import FLAT_VARIANCE, noncentral_tail
 from assaymark.quantiles import t_quantile
 
 AlphaMetric = Literal["interval", "ordinal", "nominal"]

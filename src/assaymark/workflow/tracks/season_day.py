@@ -30,10 +30,9 @@ from assaymark.portfolio.broker import Book
 from assaymark.protocol import AgentSpec
 from assaymark.records import Context, Decision, Portfolio, canonical_json, parse, sha256_text, to_json
 from assaymark.workflow.ask import Canaries, check_call, check_plan_hash, prices_of, say_raised
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import Progress, Within, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, texts_array
-from assaymark.workflow.track import Within
 from assaymark.workflow.tracks import season_books as books
 from assaymark.workflow.tracks import season_records as rows
 from assaymark.workflow.tracks.season_books import Account, Arrivals, Settlement
@@ -221,7 +220,7 @@ def start_season(
         if not season.recorded and not all(agent.model.startswith("reference/") for agent in agents):
             clock = data.clock(season)
             days = (clock.day(day, after=None) for day in clock.due(None, now=now if season.market.live else None))
-            if (day := next((one for one in days if one.has_data), None)) is not None:
+            if (day := next((one for one in days if one.quotes), None)) is not None:
                 found.ask(opening_calls(season, day, agents))
             else:  # the market has no day yet
                 found.ask(check_call(agent, season_texts()["schema of an agent"]) for agent in agents)
@@ -250,7 +249,7 @@ def due_days(folder: RunFolder, locked: LockedSeason, now: datetime) -> Iterator
     clock = locked.data.clock(locked.season)
     for date_ in clock.due(done, now=now if locked.season.market.live else None):
         day = clock.day(date_, after=done)
-        if day.has_data:
+        if day.quotes:
             yield day
         done = date_
 
@@ -402,12 +401,12 @@ class Desk:
         before, marks, now = self.accounts, self.marks, str(day.date)
         settled, baselines = dict[str, Settlement](), dict[str, Any]()
         for name, account in before.items():
-            if day.has_data:
+            if day.quotes:
                 settled[name] = books.settle_account(season, name, account, day, marks)
             else:
                 settled[name] = Settlement(account.book, books.valued(name, now, "no data", account.book, marks))
         for name, held in self.baselines.items():
-            if not day.has_data:
+            if not day.quotes:
                 nav = books.valued(name, now, "no data", held[0], marks)
             else:
                 held, nav = books.settle_baseline(season, name, held, day, marks, self.classes, not self.traded)
@@ -417,7 +416,7 @@ class Desk:
         decided: list[tuple[Decision, float | None]] = []
         missing: tuple[str, ...] = ()
         large = ("[]", "[]", "[]")
-        if day.has_data:
+        if day.quotes:
             self.traded, self.marks = True, books.marks_after(marks, day)
             shared, asked = _shown(season, day, season.agents, settled)
             given = asked, shared, self.models, self.prices, self.calls
@@ -438,12 +437,12 @@ class Desk:
                 "rejections": to_json(one.rejections),
                 "prompt": shown[name][1].prompt if name in shown else None,
                 "context_id": shown[name][2] if name in shown else None,
-                "checks": books.checked(season, before[name].book, one, day, source, marks) if day.has_data else None,
+                "checks": books.checked(season, before[name].book, one, day, source, marks) if day.quotes else None,
             }
         record = {
             "day": now,
             "moment": to_json(day.moment),
-            "state": "ok" if day.has_data else "no data",
+            "state": "ok" if day.quotes else "no data",
             "market": self.digest,
             "marks": {name: list(mark) for name, mark in self.marks.items()},
             "acted": sorted(self.acted),
@@ -456,7 +455,7 @@ class Desk:
 
     def _new_actions(self, day: Day) -> Day:
         """The day without corporate actions that were carried out already, on the evening before their ex-date."""
-        if not day.has_data:
+        if not day.quotes:
             return day
         done = {
             name: [one for one in ones if one.since and str(one.since) < self.marks[name][1] < str(one.ex_date)]
