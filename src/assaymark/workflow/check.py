@@ -36,6 +36,7 @@ from assaymark.workflow.claim import verdict_file
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.score_files import (
+    MeasuredTable,
     default_study,
     is_large,
     measure_columns,
@@ -259,7 +260,12 @@ def check(
     read = read_scores(rows, wanted)
     columns = replace(Columns.of(read.table, source, read.dimensions, read.scale), families_known=read.families_known)
     progress("reading scores", 1, 1)
-    kept, notes = kept and not read.choices, list(_partial(columns))
+    kept, notes, lacks = kept and not read.choices, list[str](), np.isnan(columns.scores)
+    if part := int((lacks.any(axis=1) & ~lacks.all(axis=1)).sum()):
+        most = np.argsort(-lacks.sum(axis=0), kind="stable").tolist()
+        seen = listed([f"{columns.dimensions[k]} {lacks[:, k].sum():,}" for k in most if lacks[:, k].any()])
+        what = f"{plural(part, 'row')} of {len(lacks):,} lack a score on some criterion and count on none"
+        notes.append(f"{what} (missing: {seen}); fewer criteria in --dimensions keep more rows")
     if plan is not None and not read.levels and (plan.scale != read.scale or plan.rubric.agreement in (None, "kappa")):
         needed = 'rubric.scale = [0, 1] and rubric.agreement = "icc"'
         raise PlanError(f"{source}: pairs give shares of comparisons won; the plan needs {needed}")
@@ -267,8 +273,7 @@ def check(
         kept_on = tuple(judge for judge in plan.judges if judge.name not in read.dropped)
         plan = plan.model_copy(update={"judges": kept_on})
     if plan is None:
-        columns = _answered(columns, notes)
-        plan = _default_plan(columns, read, cluster_order)
+        columns, plan = _default_plan(columns, read, cluster_order, notes)
     unit, held = "item" if "item" in read.roles else "cycle", None
     if out is not None:
         human_labels.refuse_other_cycles(RunFolder(Path(out)), human_labels.records_of_scores(read)[1])
@@ -277,9 +282,7 @@ def check(
         human_labels.take_over(held)
     people = human_labels.people_of_scores(read, held, source)
     found = measure_columns(Path(source), columns, plan, progress, notes, kept, unit, people)
-    view = _view(rows, read, columns)
-    view = replace(view, left=(*rows.said, *view.left, *_lacking(columns, found.measurements), *found.notes))
-    made = Checked(plan, found.plan_hash, kept, found.verdicts, found.measurements, view)
+    made = Checked(plan, found.plan_hash, kept, found.verdicts, found.measurements, _view(rows, read, columns, found))
     if pairs is not None:
         made = _with_pairs(made, check(pairs, family=family))
     if out is not None:
@@ -458,22 +461,38 @@ def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
     return found, scores.is_file() and locked < datetime.fromtimestamp(scores.stat().st_mtime, UTC)
 
 
-def _default_plan(columns: Columns, read: ScoresRead, cluster_order: ClusterOrder | None) -> Study:
-    """The plan of a table without one: its judges, its scale, and the defaults of the protocol."""
+def _default_plan(
+    columns: Columns, read: ScoresRead, order: ClusterOrder | None, notes: list[str]
+) -> tuple[Columns, Study]:
+    """The rows that count of a table without a plan, and its plan: its judges, its scale, defaults of the protocol."""
+    # Only rows with a score, where every judge lacks so many that a plan would leave it out: nobody can have asked.
+    agent, asked, scored = _asked(columns)
+    limits, failed = Missing(), asked & ~scored
+    of_agent = agent[:, None] == np.arange(len(columns.names["agent"]))
+    by_agent = (of_agent.T @ failed.astype(float)) / np.maximum(1, of_agent.T @ asked.astype(float))
+    by_judge = failed.sum(axis=0) / np.maximum(1, asked.sum(axis=0))
+    over = (by_judge > limits.per_judge + 1e-9) | (by_agent > limits.per_agent + 1e-9).any(axis=0)
+    if over.all() and scored.any():
+        if lost := int(np.isnan(columns.scores).all(axis=1).sum()):
+            why = "every judge has so many that they are read as not asked for"
+            notes.append(f"{plural(lost, 'row')} without a score: {why}")
+        columns = columns.only(columns.usable)
+        asked = _asked(columns)[1]
     # Agreement is Krippendorff's alpha where some answer has no row of some judge at all: the design did not ask for
     # it. Rows without a score are replies that failed; they leave kappa, or the intraclass correlation, on the answers
     # that every judge scored, and so does a table of several formats, as each has a gate of its own.
     plan = default_study(dict(sorted(read.families.items())), columns.names.get("derivation", ("honest",)), read.scale)
-    if len(read.dimensions) == 1:  # its score is the overall score
-        plan = plan.model_copy(update={"claims": plan.claims.model_copy(update={"dimensions": (AGGREGATE,)})})
     form = None if read.levels else "icc"  # shares of wins are no levels, so they have no kappa
-    if not _asked(columns)[1].all() and len(columns.names.get("format", ())) < 2:
+    if not asked.all() and len(columns.names.get("format", ())) < 2:
         form = "alpha"
+    changes: dict[str, Any] = {}
+    if len(read.dimensions) == 1:  # its score is the overall score
+        changes["claims"] = plan.claims.model_copy(update={"dimensions": (AGGREGATE,)})
     if form is not None:
-        plan = plan.model_copy(update={"rubric": plan.rubric.model_copy(update={"agreement": form})})
-    if cluster_order is not None:
-        plan = plan.model_copy(update={"inference": plan.inference.model_copy(update={"cluster_order": cluster_order})})
-    return plan
+        changes["rubric"] = plan.rubric.model_copy(update={"agreement": form})
+    if order is not None:
+        changes["inference"] = plan.inference.model_copy(update={"cluster_order": order})
+    return columns, plan.model_copy(update=changes)
 
 
 Bools = NDArray[np.bool_]
@@ -492,36 +511,10 @@ def _asked(columns: Columns) -> tuple[NDArray[np.int64], Bools, Bools]:
     return codes["agent"][kept][first], asked, scored
 
 
-def _answered(columns: Columns, notes: list[str]) -> Columns:
-    """The rows with a score, where every judge lacks so many that a plan would leave it out: nobody can have asked."""
+def _view(rows: Rows, read: ScoresRead, columns: Columns, found: MeasuredTable) -> TableView:
+    """What the page and the terminal say about the table: what it holds, and what is missing or left out."""
+    judges, agents, left = columns.names["judge"], columns.names["agent"], [*rows.said, *read.left]
     agent, asked, scored = _asked(columns)
-    limits, failed = Missing(), asked & ~scored
-    of_agent = agent[:, None] == np.arange(len(columns.names["agent"]))
-    by_agent = (of_agent.T @ failed.astype(float)) / np.maximum(1, of_agent.T @ asked.astype(float))
-    by_judge = failed.sum(axis=0) / np.maximum(1, asked.sum(axis=0))
-    over = (by_judge > limits.per_judge + 1e-9) | (by_agent > limits.per_agent + 1e-9).any(axis=0)
-    if not over.all() or not scored.any():
-        return columns
-    if lost := int(np.isnan(columns.scores).all(axis=1).sum()):
-        why = "every judge has so many that they are read as not asked for"
-        notes.append(f"{plural(lost, 'row')} without a score: {why}")
-    return columns.only(columns.usable)
-
-
-def _partial(columns: Columns) -> Iterator[str]:
-    """How many rows have scores on some criteria only."""
-    lacks = np.isnan(columns.scores)
-    if part := int((lacks.any(axis=1) & ~lacks.all(axis=1)).sum()):
-        most = np.argsort(-lacks.sum(axis=0), kind="stable").tolist()
-        seen = listed([f"{columns.dimensions[k]} {lacks[:, k].sum():,}" for k in most if lacks[:, k].any()])
-        what = f"{plural(part, 'row')} of {len(lacks):,} lack a score on some criterion and count on none"
-        yield f"{what} (missing: {seen}); fewer criteria in --dimensions keep more rows"
-
-
-def _lacking(columns: Columns, found: Sequence[Measurement]) -> Iterator[str]:
-    """What is missing, by judge and by agent, and the parts of the design that nothing connects."""
-    judges, agents = columns.names["judge"], columns.names["agent"]
-    agent, _, scored = _asked(columns)
     if lost := int((~scored).sum()):
         by_agent = (np.bincount(agent, (~scored).sum(axis=1), len(agents)) /
                     np.maximum(1, np.bincount(agent, minlength=len(agents)) * len(judges)))  # fmt: skip
@@ -529,27 +522,22 @@ def _lacking(columns: Columns, found: Sequence[Measurement]) -> Iterator[str]:
             f"{what}: {listed([f'{names[k]} {shares[k]:.1%}' for k in np.argsort(-shares, kind='stable').tolist()])}"
             for what, names, shares in (("judge", judges, (~scored).mean(axis=0)), ("agent", agents, by_agent))
         )
-        yield f"{lost:,} of {scored.size:,} scores of answers are missing ({lost / scored.size:.1%}), by {words}"
+        left.append(f"{lost:,} of {scored.size:,} scores of answers are missing ({lost / scored.size:.1%}), by {words}")
     groups = {name: {name} for name in agents}
-    for item in found:
+    for item in found.measurements:
         if item.name == "contrast" and item.labels["dimension"] == AGGREGATE and item.detail["clusters"]:
             joined = groups[item.labels["high"]] | groups[item.labels["low"]]
             groups |= dict.fromkeys(joined, joined)
     parts = sorted({tuple(sorted(group)) for group in groups.values()}, key=lambda one: (-len(one), one))
     if len(parts) > 1:
         named = "; ".join(listed(part) for part in parts)
-        yield f"no item that the same judges scored connects these parts, so they cannot be tested: {named}"
-
-
-def _view(rows: Rows, read: ScoresRead, columns: Columns) -> TableView:
-    """What the page and the terminal say about the table."""
+        left.append(f"no item that the same judges scored connects these parts, so they cannot be tested: {named}")
     size = {name: len(set(columns.codes[name].tolist())) for name in ("trajectory", "agent", "cluster", "judge")}
-    empty = np.isnan(columns.scores)
-    said = ("shape", "roles", "read", "filled", "left", "choices", "dimensions", "scale")
+    empty, said = np.isnan(columns.scores), ("shape", "roles", "read", "filled", "choices", "dimensions", "scale")
     return TableView(
         source=rows.name, **{name: getattr(rows, name) for name in ("sha256", "format")},
-        **{name: getattr(read, name) for name in said}, answers=size["trajectory"], agents=size["agent"],
-        clusters=size["cluster"], judges=size["judge"], scores=int((~empty).sum()),
-        missing=int(empty.sum()) + int((~_asked(columns)[1]).sum()) * columns.scores.shape[1],
+        **{name: getattr(read, name) for name in said}, left=(*left, *found.notes), answers=size["trajectory"],
+        agents=size["agent"], clusters=size["cluster"], judges=size["judge"], scores=int((~empty).sum()),
+        missing=int(empty.sum()) + int((~asked).sum()) * columns.scores.shape[1],
         orders={judge: dict(one) for judge, one in read.orders.items()},
     )  # fmt: skip

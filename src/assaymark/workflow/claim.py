@@ -250,8 +250,7 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
         if one.path.is_dir():
             stored = _check_lock(one, found)
             _check_ledger(one.ledger, found)
-            _check_tables(one, stored, found)
-            _check_handed_on(one, found)
+            _check_files(one, stored, found)
     if (parts := folder.path / "partitions" / "ledger.db").is_file():
         _check_ledger(parts, found)
     # The journal of a season: its chain, and the measured times, which are in no chain, against their table.
@@ -336,32 +335,27 @@ def _check_ledger(where: Path | str, found: VerifiedRun) -> None:
             found.notes += (f"{name}: {what}",)
 
 
-def _check_tables(folder: RunFolder, stored: Mapping[str, Any], found: VerifiedRun) -> None:
-    """Every table against the manifest, and those that the plan was locked on against the lock."""
-    manifest, store = folder.tables / "manifest.json", Store(folder)
-    if not manifest.is_file():
-        return
-    before = len(found.differences)
-    with found.reading(manifest):
-        contents = store.contents
-        if runs.read_text(manifest, "manifest") != runs.json_text(runs.read_json(manifest, "manifest")):
-            found.differs(manifest, "is not written as assaymark writes it, though it says the same")
-        for name in contents:
-            with found.reading(path := folder.tables / f"{name}.parquet"):
-                if store.digest(name) is None:
-                    found.differs(path, f"is not there as it was last written; make it with {MADE_BY[name]}")
-        if stored and not folder.has_ledger and (made := _FROM_REPLIES.intersection(contents)):
-            found.differs(folder.path / "ledger.db", f"is gone; the replies behind {', '.join(sorted(made))} are in it")
-        for name, content in stored.get("tables", {}).items():
-            if contents.get(name, content) != content:
-                found.differs(folder.tables / f"{name}.parquet", "is not the one that the plan was locked on")
-    if len(found.differences) == before:
-        found.same += (f"{found.name(folder.tables)}: {len(contents)}, by the manifest",)
-
-
-def _check_handed_on(folder: RunFolder, found: VerifiedRun) -> None:
-    """Verdicts, certificates and datasheets against their sums."""
-    before = len(found.differences)
+def _check_files(folder: RunFolder, stored: Mapping[str, Any], found: VerifiedRun) -> None:
+    """Tables against the manifest, or the lock where it was locked on them; what is handed on against its sums."""
+    manifest, store, before = folder.tables / "manifest.json", Store(folder), len(found.differences)
+    if manifest.is_file():
+        with found.reading(manifest):
+            contents = store.contents
+            if runs.read_text(manifest, "manifest") != runs.json_text(runs.read_json(manifest, "manifest")):
+                found.differs(manifest, "is not written as assaymark writes it, though it says the same")
+            for name in contents:
+                with found.reading(path := folder.tables / f"{name}.parquet"):
+                    if store.digest(name) is None:
+                        found.differs(path, f"is not there as it was last written; make it with {MADE_BY[name]}")
+            if stored and not folder.has_ledger and (made := _FROM_REPLIES.intersection(contents)):
+                what = f"is gone; the replies behind {', '.join(sorted(made))} are in it"
+                found.differs(folder.path / "ledger.db", what)
+            for name, content in stored.get("tables", {}).items():
+                if contents.get(name, content) != content:
+                    found.differs(folder.tables / f"{name}.parquet", "is not the one that the plan was locked on")
+        if len(found.differences) == before:
+            found.same += (f"{found.name(folder.tables)}: {len(contents)}, by the manifest",)
+    before, said = len(found.differences), dict[str, str]()
     with found.reading(folder.sums):
         there = runs.handed_on(folder)
         if not folder.sums.is_file():
@@ -369,7 +363,6 @@ def _check_handed_on(folder: RunFolder, found: VerifiedRun) -> None:
                 what = f"{len(there)} files that are handed on have no digest on record"
                 found.notes += (f"{found.name(folder.sums)}: is not there; {what}; they were {_BEFORE}, or cut off",)
             return
-        said: dict[str, str] = {}
         for number, line in enumerate(runs.read_text(folder.sums, "list of sums").splitlines(), start=1):
             if part := _LINE.fullmatch(line):
                 said[part[2]] = part[1]

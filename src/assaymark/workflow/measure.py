@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -145,7 +145,18 @@ def _measured(store: Store, locked: Locked, scores: Scores, progress: Progress) 
         if record.replicate == 1
     )
     found += metrology.flagged_measurements(flagged, level)
-    found += _anchored(store, locked, scores)
+    # The same judge under two rubrics, on the trajectories where both of its grades can be used.
+    anchor = study.anchor_probe
+    if anchor is not None and store.digest(ANCHOR) is not None:
+        after = _scores(store.read(ANCHOR))
+        before = _scores(one for found in scores.judgments.values() for one in found if one.judge == anchor.judge)
+        by_id = {one.record_id: one for one in records}
+        both = [(name, by_id[name]) for name in sorted(before.keys() & after.keys())]
+        found += metrology.anchor_measurements(
+            {name: before[name] for name, _ in both}, {name: after[name] for name, _ in both},
+            {name: one.agent.id for name, one in both}, {name: one.cluster for name, one in both},
+            load_rubric(anchor.rubric).changed(locked.rubric), anchor.judge, anchor.rubric, study,
+        )  # fmt: skip
     # What the outside judge said, or why it was not asked.
     plan = metrology.contested(panel, study)
     heard = store.done(PROBE, probe_basis(locked, store, plan))
@@ -167,23 +178,6 @@ def _measured(store: Store, locked: Locked, scores: Scores, progress: Progress) 
     rng = np.random.default_rng([study.seed, 2])
     summary = evidence_summary(store.read(EVIDENCE), records, material, rng=rng, level=level)
     return [*found, *summary, forecast_mismatches(records)]
-
-
-def _anchored(store: Store, locked: Locked, scores: Scores) -> Iterator[Measurement]:
-    """The same judge under two rubrics, on the trajectories where both of its grades can be used."""
-    wanted = locked.study.anchor_probe
-    if wanted is None or store.digest(ANCHOR) is None:
-        return
-    after = _scores(store.read(ANCHOR))
-    before = _scores(one for found in scores.judgments.values() for one in found if one.judge == wanted.judge)
-    both = sorted(before.keys() & after.keys())
-    by_id = {one.record_id: one for one in scores.selection.honest}
-    yield from metrology.anchor_measurements(
-        {name: before[name] for name in both}, {name: after[name] for name in both},
-        {name: by_id[name].agent.id for name in both}, {name: by_id[name].cluster for name in both},
-        load_rubric(wanted.rubric).changed(locked.rubric), wanted.judge, wanted.rubric,
-        locked.study,
-    )  # fmt: skip
 
 
 def _scores(judgments: Iterable[Judgment]) -> dict[str, dict[str, float]]:

@@ -323,7 +323,14 @@ class Store:
         if not path.is_file():
             return {}
         found = read_json(path, "manifest")
-        if not isinstance(found, dict) or not all(_is_entry(name, entry) for name, entry in found.items()):
+        # Entries as they were written; those of earlier versions carry no seal.
+        whole = isinstance(found, dict) and all(
+            isinstance(entry, dict)
+            and entry.keys() - {"seal"} == set(_ENTRY)
+            and ("seal" not in entry or entry["seal"] == _entry_seal(name, entry))
+            for name, entry in found.items()
+        )
+        if not whole:
             raise LedgerError(f"{path} is damaged; delete it, then make the tables again with assaymark import")
         return dict(found)
 
@@ -331,13 +338,6 @@ class Store:
 def verdicts_of(folder: RunFolder) -> rec.Rows[rec.Verdict]:
     """The verdicts of a run."""
     return Store(folder).read(VERDICTS)
-
-
-def _is_entry(name: str, entry: object) -> bool:
-    """Whether this is an entry of the manifest as it was written; those of earlier versions carry no seal."""
-    if not isinstance(entry, dict) or entry.keys() - {"seal"} != set(_ENTRY):
-        return False
-    return "seal" not in entry or entry["seal"] == _entry_seal(name, entry)
 
 
 def _entry_seal(name: str, entry: Mapping[str, Any]) -> str:

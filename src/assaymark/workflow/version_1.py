@@ -116,13 +116,24 @@ def adopt_rules(folder: RunFolder, now: datetime) -> runs.Amendment:
     stored = _lock_1(folder)
     runs.undo_unfinished(folder, stored)
     text, source = runs.read_text(folder.plan, "plan"), str(folder.plan)
+    renewed, inputs = renewed_text(text, source), dict(stored.get("inputs", {}))
     if stored["format"] == "assaymark season lock 1":
-        return _adopt(folder, stored, _season(folder, stored, text, source), now)
-    renewed = renewed_text(text, source)
+        season = season_of(renewed, stored, source)
+        recorded = find_season(folder, read_recorded(renewed, source), source=source) if season.recorded else None
+        before, digests = _without_new(season), season_texts(season)
+        hash_before = content_id({"season": _hashed(before), "texts": texts_of_1(season), "inputs": inputs})
+        # Whether its market is still the one that it was locked on is asked by whoever opens it next.
+        if season.market.source == "synthetic":
+            inputs["market"] = synthetic_digest(season.market)  # names the program that makes it, and not its prices
+        if recorded is not None and recorded.digest != inputs["market"]:
+            raise PlanError(f"{folder.path}: its records changed after the lock; put them back")
+        made = season_hash(season, digests, inputs)
+        lock = season_lock(season, made, stored["locked_at"], inputs, stored["universe"], recorded)
+        return _adopt(folder, stored, (before, season, renewed, hash_before, lock), now)
     if stored["format"] == "assaymark lock 1":
         return _adopt(folder, stored, _study(folder, stored, text, source, renewed), now)
     plan = parse_plan(renewed, source)
-    before, texts, inputs = _without_new(plan), texts_of_stages(), stored["inputs"]
+    before, texts = _without_new(plan), texts_of_stages()
     lock = bench_lock(bench_hash(plan, texts, inputs), stored["locked_at"], inputs)
     hash_before = content_id({"plan": _hashed(before), "texts": texts, "inputs": inputs})
     _require_unchanged(folder, stored, hash_before)
@@ -182,22 +193,6 @@ def _study_1(
     fields["version"] = "1"
     texts = {name: sha256_text(one) for name, one in texts_of(study).items()}
     return fields, content_id({"plan": _hashed(fields), "texts": texts, "tables": tables})
-
-
-def _season(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str) -> Renewed:
-    """Whether its market is still the one that it was locked on is asked by whoever opens it next."""
-    renewed = renewed_text(text, source)
-    season = season_of(renewed, stored, source)
-    found = find_season(folder, read_recorded(renewed, source), source=source) if season.recorded else None
-    before, texts, inputs = _without_new(season), season_texts(season), dict(stored["inputs"])
-    hash_before = content_id({"season": _hashed(before), "texts": texts_of_1(season), "inputs": inputs})
-    if season.market.source == "synthetic":
-        inputs["market"] = synthetic_digest(season.market)  # which names the program that makes it, and not its prices
-    if found is not None and found.digest != inputs["market"]:
-        raise PlanError(f"{folder.path}: its records changed after the lock; put them back")
-    made = season_hash(season, texts, inputs)
-    lock = season_lock(season, made, stored["locked_at"], inputs, stored["universe"], found)
-    return before, season, renewed, hash_before, lock
 
 
 def _without_new(plan: Season | BenchPlan) -> dict[str, Any]:
