@@ -268,15 +268,6 @@ def odd_judge(book: RunIndex, value: float) -> tuple[str, float] | None:
     return max(known.items(), key=lambda item: item[1]) if known else None
 
 
-def order_lines(table: TableView) -> list[str]:
-    """What became of pairs that a judge saw in both orders, a line a judge."""
-    return [
-        f"{clean(judge, 60)}: of {t.counted(one['both'], 'pair')} seen in both orders the same text won "
-        f"{one['same_text'] / one['both']:.1%}, the same position {one['same_place'] / one['both']:.1%}"
-        for judge, one in sorted(table.orders.items())
-    ]
-
-
 def next_steps(book: RunIndex) -> list[tuple[str, str]]:
     """What would help, with what it gains and costs, each with its command: (words, command)."""
     table = book.run.table
