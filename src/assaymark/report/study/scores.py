@@ -118,7 +118,17 @@ def panel_section(book: RunIndex) -> b.Section:
     )  # fmt: skip
     table = b.Table(("Judge", *(head for head, _ in columns)), rows, summary="", stacked=True, style="tests")
     blocks.append(_of_judges(len(panel), table))
-    if said := spread_words(book):
+    # How far apart the systems are with each judge that scored its own family; it also moves the points for it.
+    spreads: dict[str, float] = {}
+    for name in {item.labels["judge"] for item in book.every("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
+        known = _levels(book, name)
+        spreads[name] = max(known) - min(known) if known else 0.0
+    told = [f"{number(value, 1)} points apart with {clean(name, 60)}" for name, value in sorted(spreads.items())]
+    if len(told) > 1:
+        said = (
+            f"The lowest and the highest system are {t.listing(told)}. A judge that spreads scores more also gives a "
+            "good system of its family more points without preferring it."
+        )
         blocks.append(b.Text(said, "cap"))
     if few and len(pairs) < len(panel) * (len(panel) - 1) // 2 and len({one.family for one in panel}) < len(panel):
         blocks.append(b.Text("Judges of one maker are not compared with each other.", "cap"))
@@ -192,17 +202,6 @@ def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, d
 def _levels(book: RunIndex, judge: str) -> list[float]:
     """What one judge gave each system on average."""
     return [one.value or 0.0 for one in book.known("single.level", dimension=AGGREGATE, judge=judge)]
-
-
-def spread_words(book: RunIndex) -> str:
-    """How far apart the systems are with each judge that scored its own family; it also moves the points for it."""
-    spreads: dict[str, float] = {}
-    for judge in {item.labels["judge"] for item in book.every("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
-        known = _levels(book, judge)
-        spreads[judge] = max(known) - min(known) if known else 0.0
-    told = [f"{number(value, 1)} points apart with {clean(judge, 60)}" for judge, value in sorted(spreads.items())]
-    why = "A judge that spreads scores more also gives a good system of its family more points without preferring it."
-    return f"The lowest and the highest system are {t.listing(told)}. {why}" if len(told) > 1 else ""
 
 
 def pairs_words(book: RunIndex) -> str:
