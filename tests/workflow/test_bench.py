@@ -27,7 +27,7 @@ from assaymark.judging import reference_judges
 from assaymark.market import fill_gaps, synthetic_history
 from assaymark.workflow import DECISIONS, MEASUREMENTS, SCORES, VERDICTS, RunFolder, Store, export_arrow, verify_run
 from assaymark.workflow.tracks import (
-    bench_pipeline, bench_qa, bench_report, bench_shown, is_benchmark, plan_text, resolved,
+    bench_pipeline, bench_qa, bench_report, bench_shown, plan_text, resolved,
 )  # fmt: skip
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -101,7 +101,6 @@ def test_a_run_leaves_scores_measurements_verdicts_and_pages(benched):
     index = (folder.report / "index.html").read_text()
     assert all(word in index for word in ("literal", "stubborn", "momentum", "garbled"))
     assert len(list((folder.report / "episodes").glob("*.html"))) == 4 * 2 * 2
-    assert is_benchmark(folder)
     assert re.search(
         r"Hatched: no score. </b>On most dates [^.]*\bstubborn\b[^.]* at most one instrument to buy", index
     )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         bench_pipeline, bench_qa, bench_report, bench_shown, plan_text, resolved,
     )  # fmt: skip
     from assaymark.workflow.tracks.benchmark_measure import study_text
-    from assaymark.workflow.tracks.benchmark_plan import expected, is_benchmark, open_bench, texts_of_stages
+    from assaymark.workflow.tracks.benchmark_plan import expected, open_bench, texts_of_stages
     from assaymark.workflow.tracks.datasheet import (
         Made, datasheet_name, measure_judges, point_calls, point_measurements, read_datasheet, stored_datasheets,
     )  # fmt: skip
