@@ -232,6 +232,7 @@ def episodes_of(
     ]
     total, done = sum(first.calls for first, _, _ in episodes), 0
     engine = plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
+    told = Within(progress, lambda now, _of: progress("pipeline", done + now, total))
     with Ledger.open(folder.ledger, create=models is not None) as ledger:
         if models is not None:
             check_plan_hash(folder, ledger, locked)
@@ -242,7 +243,6 @@ def episodes_of(
                 if models is None:
                     return None
                 ledger.plan(calls)
-                told = Within(progress, lambda now, _of, before=done: progress("pipeline", before + now, total))
                 require_all(run_all(ledger, calls, models, engine, "pipeline", told), "the pipeline", folder)
             replies = dict(ledger.replies(list(asked)))
             for (first, second, heard), call in wave:

@@ -56,7 +56,7 @@ from assaymark.workflow.tracks.season_facts import (
     season_material,
     season_notes,
 )
-from assaymark.workflow.tracks.season_judge import judged_periods, judgment_row, season_horizons
+from assaymark.workflow.tracks.season_judge import judged_periods, judgment_row
 from assaymark.workflow.tracks.season_lock import StoredSeason, stored_season
 from assaymark.workflow.tracks.season_measures import AXES, season_findings
 from assaymark.workflow.tracks.season_records import CHECKS, GRADES, GUESSES, NAVS, TIMES, SeasonGrade, SeasonJudgments
@@ -311,8 +311,10 @@ def season_run(
         season, stored.plan_hash, stored.locked_at, __version__, days[0], days[-1], len(days), stored.universe,
         material.scoring, paths, season_steps(material),
         {  # over the texts as the judges saw them
-            agent: ledger_view(horizon, numbers, claims_by_judge(judged.grades, agent), material.contexts)
-            for agent, horizon in season_horizons(material).items()
+            agent: ledger_view(
+                material.horizon(agent, own), numbers, claims_by_judge(judged.grades, agent), material.contexts
+            )
+            for agent, own in material.steps.items()
         },
         grade_views(judged.grades, {one.name for one in season.panel if one.built_in}), table, decided,
         tuple(measurements), blinding, season_rules(season), ", ".join(sorted(sources)) if season.recorded else "",
