@@ -243,16 +243,6 @@ def scene_on(market: BenchMarket, row: int, horizon: int, *, convention: Convent
     return Scene(known, size, convention, views, mean, covariance, fixed)
 
 
-def truths_of(scene: Scene, buys: Bools, held: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT) -> Truths:
-    """The truths of a decision; what takes no part has the view 0, the signal hold and the weight 0."""
-    known, size = scene.known, scene.size
-    weights, status = scene.fixed or oracle_weights(scene.mean, scene.covariance, buys[known.part])
-    risk = risk_of(weights, known.returns, profile, drift_limit, scene.convention)
-    target, views = known.spread(weights, size), known.spread(scene.views, size)
-    moved = turnover_between(held, target)
-    return Truths(views, signals_of(views), target, status, moved, risk)
-
-
 BASELINES: Mapping[str, str] = MappingProxyType(
     {
         "EqW": "equal-weight",
@@ -275,7 +265,7 @@ class MarketWindow:
         self.rows = market.decisions(spec, pace)
         self.horizon = HORIZONS[pace]
         self.decisions: tuple[date, ...] = tuple(market.days[self.rows].tolist())
-        self._end = market.end_of(spec)
+        self._end = int(np.searchsorted(market.days, np.datetime64(spec.last), side="right")) - 1
         self.days: np.ndarray = market.days[self.rows[0] : self._end + 1]
         # the same for every model, and under `reference` slow to solve
         self._scene = lru_cache(maxsize=KEPT)(partial(scene_on, market))
@@ -298,9 +288,16 @@ class MarketWindow:
         self, day: date, buys: Bools, held: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT,
         convention: Convention = "paper",
     ) -> Truths:  # fmt: skip
-        """What the answers of a decision date are scored against (`truths_of`)."""
+        """What the answers of a decision date are scored against.
+
+        What takes no part has the view 0, the signal hold and the weight 0.
+        """
         scene = self._scene(self._row(day), self.horizon, convention=convention)
-        return truths_of(scene, buys, held, profile, drift_limit)
+        known, size = scene.known, scene.size
+        weights, status = scene.fixed or oracle_weights(scene.mean, scene.covariance, buys[known.part])
+        risk = risk_of(weights, known.returns, profile, drift_limit, convention)
+        target, views = known.spread(weights, size), known.spread(scene.views, size)
+        return Truths(views, signals_of(views), target, status, turnover_between(held, target), risk)
 
     def risk(
         self, day: date, weights: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT,
@@ -365,7 +362,7 @@ class EpisodeState:
         self._position = world.start()
         self._nav: list[Floats] = [np.ones(1)]
         self._dates: list[DateResult] = []
-        self._asked: list[Asked] = []
+        self.asked: list[Asked] = []
         self._open()
 
     def _open(self) -> None:
@@ -376,11 +373,6 @@ class EpisodeState:
         self._stage: Stage = "S1"
         self._pending: CallSpec | None = None
         self._states: dict[Stage, StageState] = {}
-
-    @property
-    def asked(self) -> tuple[Asked, ...]:
-        """Every call that was given out so far, the pending one last."""
-        return tuple(self._asked)
 
     @property
     def over(self) -> bool:
@@ -399,7 +391,7 @@ class EpisodeState:
                 self.agent, self._stage, self._known, world.market_text(day), numbers, rules.convention, world.horizon,
                 self._views, self._signals(), self._position, world.tickers, self.profile, rules.cost_bps,
             )  # fmt: skip
-            self._asked.append((day, self._stage, self._pending.key))
+            self.asked.append((day, self._stage, self._pending.key))
         return self._pending
 
     def take(self, reply: Reply) -> None:
@@ -410,7 +402,8 @@ class EpisodeState:
 
     def follow(self, reply: Reply) -> None:
         """Hand in a reply to the stage that is next, given to somebody else's call: no prompt of its own is written."""
-        self._require_more()
+        if self.over:
+            raise ValueError(f"episode {self.name} is over")
         known = self._known
         self._pending = None
         if self._stage == "S1":
@@ -457,7 +450,8 @@ class EpisodeState:
 
         S3's is the oracle's portfolio under the signals that were given in S2.
         """
-        self._require_more()
+        if self.over:
+            raise ValueError(f"episode {self.name} is over")
         truths, stage = self._truths(), self._stage
         values: Sequence[float | str] = truths.signals
         if stage != "S2":
@@ -471,10 +465,6 @@ class EpisodeState:
             raise ValueError(f"episode {self.name} is not over: {there}")
         who = self.agent.name, self.profile.name, self.world.window
         return EpisodeResult(*who, tuple(self._dates), self.world.days, np.concatenate(self._nav))
-
-    def _require_more(self) -> None:
-        if self.over:
-            raise ValueError(f"episode {self.name} is over")
 
     def _signals(self) -> tuple[Signal, ...]:
         """The signals of the universe: hold for what does not take part, and for all where none were given."""

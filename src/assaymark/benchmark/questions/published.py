@@ -43,6 +43,7 @@ from assaymark.benchmark.questions.payloads import (
     TailRisk,
     Template,
     Trade,
+    Way,
     Weights,
 )
 from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
@@ -55,7 +56,6 @@ from assaymark.benchmark.questions.templates import (
     binds,
     day_end,
     day_of,
-    way_of,
 )
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
@@ -589,7 +589,7 @@ class _Maker:
     ) -> tuple[Payload, Answer]:
         """One payload with its answer."""
         if name == "T1":
-            column, back = draws.one_instrument(rng, day), self.lookback
+            column, back = draws.one_of(rng, draws.one_class(rng, day)), self.lookback
             closes, at = day.closes[-back - 1 :, column], self.columns[day.ids[column]]
             start, end = round(float(closes[0]), 2), round(float(closes[-1]), 2)
             moved, spread = float(closes[-1] / closes[0]) - 1.0, draws.volatility(day.returns[-back:, column])
@@ -597,7 +597,8 @@ class _Maker:
             forward = float(self.closes[row + self.horizon, at] / self.closes[row, at] - 1.0)
             if not np.isfinite(forward):
                 raise Unsuitable("it stopped trading, or has a gap, where its answer lies")
-            return ReturnDirection(day.ids[column], *given), Direction(way_of(forward))
+            way: Way = "positive" if forward > draws.FLAT else "negative" if forward < -draws.FLAT else "flat"
+            return ReturnDirection(day.ids[column], *given), Direction(way)
         if name == "T7":
             regime, call = day.regime(kind), draws.regime_call(day, kind, self.lookback)
             todo = {move.asset_class: CHANGES[regime][move.asset_class] for move in call.moves}
