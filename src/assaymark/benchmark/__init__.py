@@ -11,7 +11,7 @@ from assaymark.lazy import exported
 if TYPE_CHECKING:
     from assaymark.benchmark.episode import (
         BASELINES, EpisodeRules, EpisodeState, MarketWindow, Scene, ahead_of, baseline_weights, equal_start, hold,
-        oracle_weights, risk_of, run_baselines, scene_on, signals_of, trade, turnover_between, views_of,
+        oracle_weights, risk_of, run_baselines, scene_on, signals_of, trade, truths_of, turnover_between, views_of,
     )  # fmt: skip
     from assaymark.benchmark.market import (
         HORIZONS, SEED_WINDOWS, BenchMarket, Known, Pace, Window, choose_universe, class_means, decision_rows, is_index,
@@ -45,7 +45,7 @@ __all__ = [
     "parse_views", "parse_weights", "profile_alignment", "profile_named", "rationale_of",
     "reference_benchmark_models", "reply_schema", "reply_text", "risk_of", "risk_safe", "run_baselines", "s1_score",
     "s2_score", "s3_score", "s4_score", "s5_score", "scene_on", "signals_of", "stage_template", "stage_texts",
-    "stress_gate", "stress_score", "trade", "turnover_between", "views_of", "weight_accuracy",
+    "stress_gate", "stress_score", "trade", "truths_of", "turnover_between", "views_of", "weight_accuracy",
     "window_named", "windows_of",
 ]  # fmt: skip
 

@@ -243,6 +243,15 @@ def scene_on(market: BenchMarket, row: int, horizon: int, *, convention: Convent
     return Scene(known, size, convention, views, mean, covariance, fixed)
 
 
+def truths_of(scene: Scene, buys: Bools, held: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT) -> Truths:
+    """The truths of a decision; what takes no part has the view 0, the signal hold and the weight 0."""
+    known, size = scene.known, scene.size
+    weights, status = scene.fixed or oracle_weights(scene.mean, scene.covariance, buys[known.part])
+    risk = risk_of(weights, known.returns, profile, drift_limit, scene.convention)
+    target, views = known.spread(weights, size), known.spread(scene.views, size)
+    return Truths(views, signals_of(views), target, status, turnover_between(held, target), risk)
+
+
 BASELINES: Mapping[str, str] = MappingProxyType(
     {
         "EqW": "equal-weight",
@@ -288,16 +297,9 @@ class MarketWindow:
         self, day: date, buys: Bools, held: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT,
         convention: Convention = "paper",
     ) -> Truths:  # fmt: skip
-        """What the answers of a decision date are scored against.
-
-        What takes no part has the view 0, the signal hold and the weight 0.
-        """
+        """What the answers of a decision date are scored against (`truths_of`)."""
         scene = self._scene(self._row(day), self.horizon, convention=convention)
-        known, size = scene.known, scene.size
-        weights, status = scene.fixed or oracle_weights(scene.mean, scene.covariance, buys[known.part])
-        risk = risk_of(weights, known.returns, profile, drift_limit, convention)
-        target, views = known.spread(weights, size), known.spread(scene.views, size)
-        return Truths(views, signals_of(views), target, status, turnover_between(held, target), risk)
+        return truths_of(scene, buys, held, profile, drift_limit)
 
     def risk(
         self, day: date, weights: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT,

@@ -265,7 +265,7 @@ def without_answer(context: Context, answer: Answer) -> Context:
         tuple([line for line in lines if told.isdisjoint(_said(line))])
         for lines in (context.macro, context.news, context.filings)
     )
-    return replace(context, macro=macro, news=news, filings=filings)
+    return Context(context.regime, macro, news, filings)
 
 
 @lru_cache(maxsize=4096)  # the same lines surround many questions

@@ -104,7 +104,7 @@ def plan_text(path: Path | None, wanted: Mapping[str, Any]) -> tuple[str, str]:
             field: tuple(one) if isinstance(one := wanted.get(name), list) else one for name, field in names.items()
         }
         given = {field: str(one) if isinstance(one, Path) else one for field, one in values.items() if one != ()}
-        rows = _given(**given)
+        rows = _given(given)
         lines += ["", f"[{table}]", *rows] if table and rows else rows
     of_model = {"max_tokens": "max_tokens", "base_url": "base_url", "api_key_env": "key_env"}
     args = {field: wanted[name] for field, name in of_model.items() if wanted.get(name) is not None}
@@ -127,7 +127,7 @@ def plan_text(path: Path | None, wanted: Mapping[str, Any]) -> tuple[str, str]:
                 elif temperature < 0:
                     temperature = None
                 more = {"temperature": temperature, "args": args or None}
-            lines += ["", f"[[{kind}]]", *_given(name=name, model=model, family=family, **more)]
+            lines += ["", f"[[{kind}]]", *_given({"name": name, "model": model, "family": family, **more})]
     return "\n".join(lines) + "\n", "the command line"
 
 
@@ -151,7 +151,7 @@ def model_name(model: str) -> str:
     return _NAME.sub("-", model.rpartition("/")[2]).strip("-") or "model"
 
 
-def _given(**values: object) -> list[str]:
+def _given(values: Mapping[str, object]) -> list[str]:
     return [f"{name} = {toml_value(value)}" for name, value in values.items() if value is not None]
 
 

@@ -252,14 +252,12 @@ def human_rows(
         graded = judgment.status == "ok" and not lacking
         state: ReplyState = "ok" if graded else "invalid"
         given, steps = judgment.scores if graded else {}, len(part.horizon.steps)
-        held = GradedPart(first=1, last=steps, tokens=0, over=False, call_key=judgment.call_key, state=state)
+        held = GradedPart(1, steps, 0, False, judgment.call_key, state)
         grades = HorizonGrades(
-            agent=part.agent, judge=judgment.judge, family=judgment.family, trial=judgment.trial,
-            horizon=part.horizon.id, grader=asking.grader_version(plan), state=state, parts=(held,),
-            reason=None if graded else judgment.reason or f"not graded: {', '.join(lacking)}",
-            reasoning={each.name: given[each.name] for each in plan.reasoning if graded},
-            evidence={each.name: given[each.name] for each in plan.evidence if graded},
-            data_reliability=judgment.scores.get("data_reliability"),
+            part.agent, judgment.judge, judgment.family, judgment.trial, part.horizon.id, asking.grader_version(plan),
+            state, (held,), None if graded else judgment.reason or f"not graded: {', '.join(lacking)}",
+            {each.name: given[each.name] for each in plan.reasoning if graded},
+            {each.name: given[each.name] for each in plan.evidence if graded}, judgment.scores.get("data_reliability"),
         )  # fmt: skip
         points = judgment.scores.get("outcome")
         outcome = None if points is None or part.period else OutcomeGrade(state="ok", outcome=points)
@@ -517,10 +515,8 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
                 reads.append(Read("ok", _ANSWER) if reply is None else plans.read_horizon_reply(reply, planned.asked))
             if part.scope == "whole":
                 judge = task.judge
-                grades = HorizonGrades(
-                    agent=task.agent, judge=judge.name, family=judge.family, trial=task.trial, horizon=task.horizon,
-                    grader=asking.grader_version(task.plan), state="ok", parts=(),
-                )  # fmt: skip
+                grader = asking.grader_version(task.plan)
+                grades = HorizonGrades(task.agent, judge.name, judge.family, task.trial, task.horizon, grader, "ok", ())
                 asked = asking.outcome_calls(grades, part.horizon, material.outcomes, judge, plan, budget)
                 outcomes += [one.call for one in asked]
     probes = season_probes(parts, season)
