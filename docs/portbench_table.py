@@ -26,9 +26,8 @@ from assaymark.benchmark import (
     reply_text,
 )
 from assaymark.engine import Reply
-from assaymark.metrology.contrasts import cluster_t
+from assaymark.metrology.contrasts import cluster_t, table_contrasts
 from assaymark.metrology.measure_orders import ScoredItems, level_measurements
-from assaymark.metrology.moderated import table_contrasts
 from assaymark.protocol import AgentSpec
 from assaymark.records import Level, Score, Verdict
 from assaymark.workflow.run_folder import RunFolder

@@ -42,7 +42,7 @@ from validation_worlds import ALPHA, SHARE, Drawn, World, decide  # noqa: E402
 
 from assaymark.metrology import publish_orders  # noqa: E402
 from assaymark.metrology.bootstrap import wilson  # noqa: E402
-from assaymark.metrology.moderated import pairs_of  # noqa: E402
+from assaymark.metrology.contrasts import pairs_of  # noqa: E402
 
 TABLES = DOCS / "validation"
 PAGE = DOCS / "validation.md"

@@ -16,7 +16,7 @@ import pyarrow.csv as pacsv
 from validation_worlds import FAMILIES, Bools, Drawn, World, decide
 
 from assaymark.cli import main
-from assaymark.metrology.moderated import pairs_of
+from assaymark.metrology.contrasts import pairs_of
 
 COUNTS = (
     "claimed", "headline", "false", "false headline", "batch claimed", "batch headline", "no headline", "differ"

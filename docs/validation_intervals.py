@@ -31,8 +31,8 @@ from assaymark.metrology import (
     recusal_p,
     serial_contrasts,
 )
+from assaymark.metrology.contrasts import pairs_of
 from assaymark.metrology.measure_panel import categories_of
-from assaymark.metrology.moderated import pairs_of
 
 Ends = tuple[float | None, float | None]
 Draws = Callable[[World, int], Iterator[Drawn]]

@@ -25,7 +25,7 @@ from assaymark.metrology import (
     stability_state,
     table_contrasts,
 )
-from assaymark.metrology.moderated import autocorrelations, effective_t, pair_differences, pairs_of
+from assaymark.metrology.contrasts import autocorrelations, effective_t, pair_differences, pairs_of
 
 ALPHA = 0.05
 SHARE = 0.8

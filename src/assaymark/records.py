@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Final, Literal, TypeVar, dataclass_transform
 
 from pydantic import ConfigDict
@@ -426,8 +427,12 @@ class Measurement(Shown):
 
 def measurement_id(name: str, labels: Mapping[str, str]) -> str:
     """The id of the measurement ``name`` with these labels."""
-    inner = ",".join(f"{key}={labels[key]}" for key in sorted(labels))
-    return f"{name}[{inner}]"
+    return _joined_id(name, tuple(labels.items()))
+
+
+@lru_cache(maxsize=1 << 14)
+def _joined_id(name: str, labels: tuple[tuple[str, str], ...]) -> str:
+    return f"{name}[{','.join(f'{key}={value}' for key, value in sorted(labels))}]"
 
 
 @record

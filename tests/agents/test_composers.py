@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from asked_agents import MODELS, asked, some_cycles, spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_cycles import MODELS, asked, some_cycles, spec
 
 from assaymark.agents import (
     COMPOSERS,

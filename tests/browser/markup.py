@@ -7,9 +7,9 @@ import gzip
 import hashlib
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import unescape
 from itertools import pairwise
@@ -65,22 +65,29 @@ _STEP: Final = re.compile(r"<(/?)([a-zA-Z][\w-]*)([^<>]*?)(/?)>")
 _ATTRIBUTE: Final = re.compile(r"""\s([\w:-]+)=(?:"([^"]*)"|'([^']*)')""")
 _NAMED: Final = re.compile(r"""\s([\w:-]+)(?:="([^"]*)"|='([^']*)')?""")
 _EMPTY: Final = {"area", "br", "col", "hr", "input", "link", "meta", "wbr"}
-_BETWEEN: Final = re.compile(r">[^<>&]+(?=<)")
-_VALUES: Final = re.compile(r'="[^"<>&]*"')
-_ROW: Final = re.compile(r"<(tr|li|p|div|option)\b[^<>]*>.*</\1>")
+_BETWEEN: Final = re.compile(r">(?:[^<>&]|&(?:amp|lt|gt|#34|#39);)+(?=<)")
+_VALUES: Final = re.compile(r'="(?:[^"<>&]|&(?:amp|lt|gt|#34|#39);)*"')
+_REPEATED: Final = re.compile(r"(<(div|li|button|details)\b[^<>]*>(?:(?!</\2>).)*</\2>)\1+")
+_ROW: Final = re.compile(
+    r"^<(tr|li|p|div|option)\b[^<>\n]*>[^\n]*</\1>$\n?|^<section class=\"call\".*?^</section>$\n?", re.M | re.S
+)
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page as a strict parser sees it: one of each kind of row, because rows are many and the parser is slow."""
+    """A page as a strict parser sees it: one of each kind of row, because rows are many and the parser is slow.
+
+    Pages of one folder are made by one template and share the kinds of rows that have been ``read``.
+    """
 
     name: str
     text: str
+    read: set[str] = field(default_factory=set, compare=False)
 
     @cached_property
     def _parsed(self) -> tuple[Element, list[str]]:
         parser = html5lib.HTMLParser(namespaceHTMLElements=False)
-        root = parser.parse("".join(_without_repeats(self.text)))
+        root = parser.parse(_without_repeats(self.text, self.read))
         return root, [f"{where}: {code} {data or ''}" for where, code, data in parser.errors]
 
     @property
@@ -148,20 +155,22 @@ def covering(kinds: Mapping[str, Set[Hashable]], known: Set[Hashable] = frozense
     return found
 
 
-def _without_repeats(text: str) -> Iterator[str]:
-    """The lines of a page without rows that differ from one before in plain words and plain values alone.
+def _without_repeats(text: str, seen: set[str]) -> str:
+    """A page without rows and calls that differ from one seen before in escaped words and values alone.
 
-    A row with a character in it that could be markup is never left out.
+    One with a character in it that could be markup is never left out.
     """
-    seen: set[str] = set()
-    for line in text.splitlines(keepends=True):
-        kind = _VALUES.sub('=""', _BETWEEN.sub(">", line))
-        row = _ROW.fullmatch(line.rstrip("\n"))
-        if row is None or "rowspan" in line or line.count(f"<{row[1]}") != line.count(f"</{row[1]}"):
-            yield line
-        elif kind not in seen:
+
+    def kept(found: re.Match[str]) -> str:
+        row = found[0]
+        kind = _REPEATED.sub(r"\1", _VALUES.sub('=""', _BETWEEN.sub(">", row)))
+        tag = found[1] or "section"
+        if "rowspan" in row or row.count(f"<{tag}") != row.count(f"</{tag}") or kind not in seen:
             seen.add(kind)
-            yield line
+            return row
+        return ""
+
+    return _ROW.sub(kept, text)
 
 
 def _walked(element: Element, above: tuple[str, ...]) -> Iterator[tuple[Element, tuple[str, ...]]]:
@@ -175,9 +184,11 @@ def _walked(element: Element, above: tuple[str, ...]) -> Iterator[tuple[Element,
 
 def pages_below(root: Path) -> Mapping[str, Page]:
     """All pages below a folder by their path in it, whatever they are."""
+    read = defaultdict[Path, set[str]](set)
+    found = {path.relative_to(root).as_posix(): path for path in sorted(root.rglob("*.html"))}
     return {
-        path.relative_to(root).as_posix(): Page(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
-        for path in sorted(root.rglob("*.html"))
+        name: Page(name, path.read_text(encoding="utf-8"), set() if path.parent == root else read[path.parent])
+        for name, path in found.items()
     }
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from assaymark.claims import (
     Rules,
+    agent_claim,
     agreement_status,
     candidate_claims,
     cell_b_outcome,
@@ -20,7 +21,6 @@ from assaymark.claims import (
     governing_agreement,
     index,
     kind_of,
-    pair_claim,
     publication_level,
     summary_of,
     suppressed_phrase,
@@ -383,7 +383,7 @@ def test_what_is_of_no_known_kind_or_not_of_one_analysis_is_an_error():
                   asserts_order=True)  # fmt: skip
     with pytest.raises(NotMeasurableError, match="no known kind"):
         kind_of(other)
-    assert kind_of(pair_claim("d", "a", "b")) == "pair"
+    assert kind_of(agent_claim("above", "d", "a", "b")) == "pair"
     with pytest.raises(NotMeasurableError, match="measured twice"):
         index([kappa(0.5), kappa(0.6)])
     with pytest.raises(NotMeasurableError, match="no contrast"):

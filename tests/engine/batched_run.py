@@ -18,7 +18,6 @@ from batch_house import House
 from engine_calls import calls
 
 from assaymark.engine import Ledger, batching, run_batches
-from assaymark.engine.batches import BatchBook
 
 ASKED = calls(12, model="house/one")
 
@@ -59,10 +58,10 @@ class MortalHouse(House):
             yield result
 
 
-def mortal(fate: Fate) -> None:
+def mortal(fate: Fate, book: type) -> None:
     """Let the book of batches die around each of its writes."""
     for name in ("begin", "submitted", "end"):
-        method = getattr(BatchBook, name)
+        method = getattr(book, name)
 
         def dying(self, *args, _name=name, _method=method, **more):
             fate.at(f"before {_name}")
@@ -70,18 +69,18 @@ def mortal(fate: Fate) -> None:
             fate.at(f"after {_name}")
             return found
 
-        setattr(BatchBook, name, dying)
+        setattr(book, name, dying)
 
 
 def main(ledger: str, folder: str, labels: bool, point: str, passes: int) -> None:
     fate = Fate(point, passes)
-    mortal(fate)
     batching._ENDS_A_COMMIT = 2
     house = MortalHouse(
         Path(folder), keeps_labels=labels, verdict=lambda key, n: "busy" if n == 1 and key < "4" else None
     )
     house.fate = fate
     with Ledger.open(ledger) as opened:
+        mortal(fate, type(opened.batches))
         run_batches(opened, ASKED, {"house": house.maker}, poll_s=0.001, settle_s=0.0, most_items=5)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from assaymark.engine import CallSpec, Message, Reply, Text
+from assaymark.engine import CallSpec, End, Message, Reply, Text
 
 RUBRIC = Text.of("Score the reasoning from 1 to 5.")
 TEMPLATE = Text.of("template").sha256
@@ -81,5 +81,5 @@ def answer(ledger, specs, text="fine", **facts):
     """Plan, begin and finish these calls."""
     ledger.plan(specs)
     reply = Reply(text=text, model="m-1", **facts)
-    ledger.finish([(attempt, reply) for attempt in ledger.begin([spec.key for spec in specs])])
+    ledger.commit(ends=[End(one, "replied", reply=reply) for one in ledger.commit([spec.key for spec in specs])])
     return reply

@@ -141,16 +141,10 @@ def test_requests_say_what_they_should(desk):
         assert last.headers["x-goog-api-key"] == CANARY
     assert [desk.host.key_of(line) for line in lines_of(desk)] == desk.keys
     assert remote == desk.host.remote_name(1)
-
-
-def test_a_call_has_the_size_of_its_line(desk):
-    desk.submit()
     for spec, line in zip(desk.asked, lines_of(desk), strict=True):
         assert desk.batches.size(spec.key, spec) >= len(json.dumps(line))
-
-
-def test_what_the_api_does_not_have_is_refused_before_anything_is_sent(desk):
-    (odd,) = calls(desk.case, 1, effort="heroic")
+    desk.server.requests.clear()
+    (odd,) = calls(desk.case, 1, effort="heroic")  # refused before anything is sent
     with pytest.raises(ModelError, match="effort must be one of") as caught:
         desk.batches.size(odd.key, odd)
     assert not caught.value.retryable
@@ -212,8 +206,8 @@ def test_replies_are_read_as_they_are_read_alone(desk):
         assert json.loads(reply.raw)
 
 
-def test_what_has_no_reply_says_why(desk):
-    words = dict(zip(desk.keys, ["busy", "bad", "expired", "nothing", None], strict=True))
+def test_what_has_no_reply_says_why_and_what_a_content_filter_stops_is_an_outcome(desk):
+    words = dict(zip(desk.keys, ["busy", "bad", "expired", "nothing", "flagged"], strict=True))
     desk.host.verdict = lambda key, _times: words[key]
     found = dict(desk.batches.results(desk.submit()))
     assert set(found) == {key for key in desk.keys if words[key] != "nothing"}
@@ -221,16 +215,7 @@ def test_what_has_no_reply_says_why(desk):
     assert (busy.retryable, bad.retryable, expired.retryable) == (True, False, True)
     assert "busy thing" in str(busy)
     assert "bad thing" in str(bad)
-    assert isinstance(found[desk.keys[4]], Reply)
-
-
-def test_what_a_content_filter_stops_is_an_outcome(desk):
-    desk.host.verdict = lambda key, _times: "flagged" if key == desk.keys[0] else None
-    found = dict(desk.batches.results(desk.submit()))
-    assert {key: found[key].finish for key in desk.keys} == {
-        **dict.fromkeys(desk.keys, "stop"),
-        desk.keys[0]: "refusal",
-    }
+    assert (found[desk.keys[4]].finish, type(found[desk.keys[4]])) == ("refusal", Reply)
 
 
 def test_lines_that_are_none_are_no_results_and_long_ones_are_outcomes(desk, monkeypatch):
@@ -286,22 +271,16 @@ def test_a_batch_that_is_turned_away_is_told_from_one_that_may_have_arrived(desk
     assert caught.value.retryable
 
 
-def test_a_batch_that_nobody_knows_is_gone(desk):
+def test_a_batch_that_nobody_knows_is_gone_an_id_no_address_and_a_page_no_result(desk):
+    remote = desk.submit()
     desk.host.said = [NOT_FOUND]
     found = desk.batches.state("batches/nine" if desk.case is GEMINI else "nine")
     assert (found.status, found.done) == ("gone", 0)
-
-
-def test_an_id_that_could_be_an_address_is_none(desk):
-    desk.submit()
     bad = {"id": "../../v1/admin?x=1", "name": "../../v1/admin", "type": "message_batch", "metadata": {}}
     desk.host.said = [(200, {}, json.dumps(bad).encode())] * 3
     with pytest.raises(ModelError):
         desk.submit()
-
-
-def test_a_page_in_place_of_results_is_no_result(desk):
-    remote = desk.submit()
+    desk.host.said.clear()
     desk.host.more_lines = [b"<!DOCTYPE html><html>"]
     with pytest.raises(ModelError, match="answers with a page and is no API"):
         list(desk.batches.results(remote))

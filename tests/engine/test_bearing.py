@@ -41,13 +41,16 @@ def busy_until(times, retry_after):
     return answer
 
 
-def test_a_wait_that_was_asked_for_is_kept_and_is_no_failure(ledger):
+def test_a_wait_that_was_asked_for_is_kept_is_no_failure_and_ends_too(ledger, monkeypatch):
     model = Clocked(busy_until(6, 0.04))
     summary = run_calls(ledger, [call()], {NAME: model}, attempts=2, patience=CircuitBreakerPolicy(1, 0.0), **QUICK)
     assert (summary.made, summary.failed, summary.put_off, summary.retried) == (1, (), 6, 6)
     gaps = [after - before for before, after in zip(model.times, model.times[1:], strict=False)]
     assert min(gaps) >= 0.04
     assert ledger.attempt_counts([call().key]) == {call().key: 7}
+    monkeypatch.setattr("assaymark.engine.runner._MOST_PUT_OFF", 3)
+    (failure,) = run_calls(ledger, [call(1)], {NAME: Clocked(busy_until(99, 0.0))}, **QUICK).failed
+    assert (failure.attempts, failure.reason) == (4, "rate limited (429)")
 
 
 def test_while_a_provider_asks_to_wait_nobody_asks_it(ledger):
@@ -65,13 +68,6 @@ def test_while_a_provider_asks_to_wait_nobody_asks_it(ledger):
     assert summary.made == 30
     meanwhile = [at for at in model.times if turned[0] < at < turned[0] + 0.15]
     assert len(meanwhile) <= 1  # the other worker may have passed the gate just before
-
-
-def test_being_put_off_ends_too(ledger, monkeypatch):
-    monkeypatch.setattr("assaymark.engine.runner._MOST_PUT_OFF", 3)
-    model = Clocked(busy_until(99, 0.0))
-    (failure,) = run_calls(ledger, [call()], {NAME: model}, **QUICK).failed
-    assert (failure.attempts, failure.reason) == (4, "rate limited (429)")
 
 
 def test_a_provider_that_keeps_failing_is_not_asked_any_more_and_the_others_are(ledger):

@@ -10,7 +10,7 @@ import sys
 from contextlib import closing
 
 import pytest
-from engine_calls import RUBRIC, answer, call, calls
+from engine_calls import RUBRIC, answer, call, calls, echo
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -26,52 +26,38 @@ def path(tmp_path):
     return tmp_path / "ledger.db"
 
 
-@pytest.fixture
-def ledger(path):
-    with Ledger.open(path) as opened:
-        yield opened
-
-
 def tamper(path, statement, *values):
     """Change stored bytes behind the ledger's back."""
     with closing(sqlite3.connect(path)) as raw, raw:
         assert raw.execute(statement, values).rowcount != 0
 
 
-def test_a_call_is_planned_once_and_its_texts_are_stored_once(ledger, path):
-    assert ledger.plan(calls(5)) == 5
-    assert ledger.plan(calls(7)) == 2
-    assert ledger.plan([]) == 0
+def test_a_call_is_planned_once_and_its_texts_are_stored_once(ledger, path, monkeypatch):
+    assert [ledger.plan(some) for some in (calls(5), calls(7), [])] == [5, 2, 0]
     with closing(sqlite3.connect(path)) as raw:
         assert raw.execute("select count(*) from objects where kind = 'prompt'").fetchone() == (8,)  # rubric, 7 users
-
-
-def test_more_calls_than_a_group(ledger, monkeypatch):
     monkeypatch.setattr("assaymark.engine.ledger._CALLS_A_GROUP", 3)
     monkeypatch.setattr("assaymark.engine.ledger._KNOWN_TEXTS", 2)
-    assert ledger.plan(call(n) for n in range(10)) == 10
+    assert ledger.plan(call(n) for n in range(10, 20)) == 10
 
 
-def test_a_planned_call_can_be_read_back(ledger):
+def test_a_planned_call_can_be_read_back_and_nothing_else(ledger):
     spec = CallSpec(
         model="a/b", messages=(Message("system", (RUBRIC,)), Message("user", (Text.of("\ud800 x"), Text.of("y\x00")))),
         template="t", trial=3, order=1, seed=7, temperature=0.5, effort="low", schema=Text.of('{"type": "object"}'),
         args={"top_p": 0.9, "bad \udfff": None},
     )  # fmt: skip
     ledger.plan([spec, CALL])
-    assert ledger.call(spec.key) == spec
-    assert ledger.call(CALL.key) == CALL
-
-
-def test_a_call_that_was_not_planned_is_refused(ledger):
-    with pytest.raises(LedgerError, match="no call abc was planned"):
-        ledger.call("abc")
-
-
-def test_a_text_that_is_not_what_its_digest_says_is_refused(ledger):
+    assert [ledger.call(one.key) for one in (spec, CALL)] == [spec, CALL]
     lying = CallSpec(model="a/b", messages=(Message("user", (Text("x", "0" * 64),)),), template="t")
-    with pytest.raises(LedgerError, match=r"a prompt part is named 0+ but its .*sha256 .*Text.of"):
-        ledger.plan([lying])
+    for work, what in (
+        (lambda: ledger.call("abc"), "no call abc was planned"),
+        (lambda: ledger.plan([lying]), r"a prompt part is named 0+ but its .*sha256 .*Text.of"),
+        (lambda: ledger.reply(CALL.key), f"call {CALL.key} has no reply"),
+        (lambda: ledger.get_object("00"), "there is no object 00"),
+    ):
+        with pytest.raises(LedgerError, match=what):
+            work()
 
 
 @pytest.mark.parametrize("scan_from", [1000, 10_000], ids=["all at once", "in groups"])
@@ -129,26 +115,22 @@ def test_a_reply_of_an_earlier_version_is_read(ledger, path):
     assert ledger.reply(CALL.key) == reply
 
 
-def test_a_missing_reply_is_an_error(ledger):
+def test_attempts_are_numbered_over_failures_and_their_errors_kept_readable(ledger):
     ledger.plan([CALL])
-    with pytest.raises(LedgerError, match=f"call {CALL.key} has no reply"):
-        ledger.reply(CALL.key)
-
-
-def test_attempts_are_numbered_over_failures(ledger):
-    ledger.plan([CALL])
-    (first,) = ledger.begin([CALL.key])
-    ledger.fail([(first, "timeout", "no reply within 5 s")])
-    (second,) = ledger.begin([CALL.key])
+    (first,) = ledger.commit([CALL.key])
+    ledger.commit(ends=[End(first, "timeout", "no reply within 5 s")])
+    (second,) = ledger.commit([CALL.key])
     assert (first.number, second.number) == (1, 2)
     assert ledger.attempt_counts([CALL.key, "unknown"]) == {CALL.key: 2}
     assert [a.number for a in ledger.orphaned()] == [2]
+    ledger.commit(ends=[End(second, "failed", "\ud800 nul \x00 " + "x" * 10_000)])
+    assert ledger.attempt_counts([CALL.key]) == {CALL.key: 2}
 
 
 def test_what_never_ended_is_orphaned_and_marked_once(ledger):
     ledger.plan(calls(3))
-    begun = ledger.begin([spec.key for spec in calls(3)])
-    ledger.fail([(begun[0], "failed", "500")])
+    begun = ledger.commit([spec.key for spec in calls(3)])
+    ledger.commit(ends=[End(begun[0], "failed", "500")])
     assert {a.key for a in ledger.mark_lost()} == {a.key for a in begun[1:]}
     assert ledger.mark_lost() == []
     assert {(a.key, a.outcome) for a in ledger.orphaned()} == {(a.key, "lost") for a in begun[1:]}
@@ -156,10 +138,11 @@ def test_what_never_ended_is_orphaned_and_marked_once(ledger):
 
 def test_a_second_reply_does_not_replace_the_first(ledger, path):
     ledger.plan([CALL])
-    one, two, three = (ledger.begin([CALL.key])[0] for _ in range(3))
-    ledger.finish([(one, Reply(text="first", model="m")), (two, Reply(text="second", model="m"))])
-    ledger.finish([(three, Reply(text="third", model="m"))])
-    assert ledger.reply(CALL.key).text == "first"
+    begun = [ledger.commit([CALL.key])[0] for _ in range(3)]
+    ends = [End(at, "replied", reply=Reply(text=text, model="m")) for at, text in zip(begun, "123", strict=True)]
+    ledger.commit(ends=ends[:2])
+    ledger.commit(ends=ends[2:])
+    assert ledger.reply(CALL.key).text == "1"
     with closing(sqlite3.connect(path)) as raw:
         outcomes = raw.execute("select outcome from attempts order by number").fetchall()
     assert outcomes == [("replied",), ("superseded",), ("superseded",)]
@@ -167,7 +150,7 @@ def test_a_second_reply_does_not_replace_the_first(ledger, path):
 
 def test_a_group_is_all_or_nothing(ledger):
     ledger.plan([CALL])
-    (attempt,) = ledger.begin([CALL.key])
+    (attempt,) = ledger.commit([CALL.key])
     good = End(attempt, "replied", reply=Reply(text="x", model="m"))
     with pytest.raises(LedgerError, match="FOREIGN KEY"):
         ledger.commit(begin=["never planned"], ends=[good])
@@ -205,38 +188,22 @@ def test_any_text_comes_back_as_it_was(ledger, text, n):
     assert ledger.call(spec.key) == spec
 
 
-def test_fifty_megabytes_go_to_a_file_and_back(ledger, path):
-    text = os.urandom(25_000_000).hex()
-    reply = answer(ledger, [CALL], text)
-    assert ledger.reply(CALL.key) == reply
-    (file,) = (path.parent / "objects").iterdir()
-    assert file.stat().st_size > INLINE_BYTES
-    assert path.stat().st_size < INLINE_BYTES
-
-
-def test_a_long_dull_text_stays_small_in_the_table(ledger, path):
-    answer(ledger, [CALL], "a" * 50_000_000)
+def test_fifty_megabytes_go_to_a_file_and_a_long_dull_text_stays_small_in_the_table(ledger, path):
+    dull, random_ = calls(2)
+    answer(ledger, [dull], "a" * 50_000_000)
     assert not (path.parent / "objects").exists()
-    assert len(ledger.reply(CALL.key).text) == 50_000_000
-
-
-def test_error_texts_of_any_content_are_kept_readable(ledger):
-    ledger.plan([CALL])
-    (attempt,) = ledger.begin([CALL.key])
-    ledger.fail([(attempt, "failed", "\ud800 nul \x00 " + "x" * 10_000)])
-    assert ledger.attempt_counts([CALL.key]) == {CALL.key: 1}
+    assert len(ledger.reply(dull.key).text) == 50_000_000
+    reply = answer(ledger, [random_], os.urandom(25_000_000).hex())
+    assert ledger.reply(random_.key) == reply
+    (file,) = (path.parent / "objects").iterdir()
+    assert file.stat().st_size > INLINE_BYTES > path.stat().st_size
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00\xff", b"abc" * 5000, os.urandom(2 * INLINE_BYTES)], ids=len)
 def test_an_object_is_named_by_its_bytes(ledger, data):
-    first, second = ledger.put_object(data, "context"), ledger.put_object(data, "context")
+    first, second = ledger.add_source("x", data, "context"), ledger.add_source("x", data, "context")
     assert first == second
     assert ledger.get_object(first) == data
-
-
-def test_an_unknown_object_is_an_error(ledger):
-    with pytest.raises(LedgerError, match="there is no object 00"):
-        ledger.get_object("00")
 
 
 def test_sources_are_listed_once_in_order(ledger):
@@ -300,20 +267,21 @@ def test_damage_to_a_plan_or_a_source_is_never_silent(path):
             ledger.sources()
 
 
-@pytest.mark.parametrize("harm", ["flip", "cut", "gone"])
-def test_damage_to_an_object_file_is_never_silent(ledger, path, harm):
-    sha256 = ledger.put_object(os.urandom(2 * INLINE_BYTES), "context")
-    file = path.parent / "objects" / sha256
-    data = bytearray(file.read_bytes())
-    data[1000] ^= 1
-    {"flip": lambda: file.write_bytes(data), "cut": lambda: file.write_bytes(data[:-1]), "gone": file.unlink}[harm]()
-    with pytest.raises(LedgerError, match=f"object {sha256} is damaged"):
-        ledger.get_object(sha256)
-
-
-def test_a_frame_that_announces_the_world_is_not_believed(ledger, path):
-    sha256 = ledger.put_object(b"dull " * 1000, "context")
-    tamper(path, "update objects set bytes = x'28b52ffde0ffffffffffffff7f000000'")
+def test_damage_to_an_object_is_never_silent(ledger, path):
+    for harm in ("flip", "cut", "gone"):
+        sha256 = ledger.add_source("x", os.urandom(2 * INLINE_BYTES), "context")
+        file = path.parent / "objects" / sha256
+        data = bytearray(file.read_bytes())
+        data[1000] ^= 1
+        if harm == "gone":
+            file.unlink()
+        else:
+            file.write_bytes(data if harm == "flip" else data[:-1])
+        with pytest.raises(LedgerError, match=f"object {sha256} is damaged"):
+            ledger.get_object(sha256)
+    sha256 = ledger.add_source("x", b"dull " * 1000, "context")
+    # a frame that announces the world is not believed
+    tamper(path, "update objects set bytes = x'28b52ffde0ffffffffffffff7f000000' where sha256 = ?", sha256)
     with pytest.raises(LedgerError, match=r"announces .* bytes where 5000 were stored"):
         ledger.get_object(sha256)
 
@@ -324,8 +292,9 @@ def sound(tmp_path_factory):
     path = tmp_path_factory.mktemp("sound") / "ledger.db"
     with Ledger.open(path) as ledger:
         ledger.plan(calls(40))
-        begun = ledger.begin([spec.key for spec in calls(40)])
-        ledger.finish([(a, Reply(text=f"{a.key} " * n, model="m", input_tokens=n)) for n, a in enumerate(begun)])
+        begun = ledger.commit([spec.key for spec in calls(40)])
+        replies = [Reply(text=f"{a.key} " * n, model="m", input_tokens=n) for n, a in enumerate(begun)]
+        ledger.commit(ends=[End(a, "replied", reply=reply) for a, reply in zip(begun, replies, strict=True)])
         ledger.add_source("a.jsonl", b"line\n" * 500, "generic")
         replies = dict(ledger.replies(a.key for a in begun))
         assert (
@@ -356,11 +325,18 @@ def test_a_cut_or_a_turned_bit_anywhere_is_found_or_harmless(path, sound, n):
     assert counts == dict.fromkeys(replies, 1)
 
 
-def test_verify_names_what_has_changed(path):
+@pytest.mark.parametrize(
+    ("harm", "what"),
+    [
+        ("update replies set finished_at = 0", f"the reply to call {CALL.key} is damaged"),
+        ("delete from attempts", r"is damaged .foreign_key_check: replies"),
+    ],
+)
+def test_verify_names_what_has_changed_or_is_gone(path, harm, what):
     with Ledger.open(path) as ledger:
         answer(ledger, [CALL])
-    tamper(path, "update replies set finished_at = 0")
-    with Ledger.open(path) as ledger, pytest.raises(LedgerError, match=f"the reply to call {CALL.key} is damaged"):
+    tamper(path, harm)
+    with Ledger.open(path) as ledger, pytest.raises(LedgerError, match=what):
         ledger.verify()
 
 
@@ -416,19 +392,13 @@ def test_a_sealed_ledger_is_not_sealed_anew_by_who_only_reads_or_notes(path):
         assert len(ledger.audit().differences) == 1
 
 
-def test_verify_finds_a_row_whose_partner_is_gone(path):
-    with Ledger.open(path) as ledger:
-        answer(ledger, [CALL])
-    tamper(path, "delete from attempts")
-    with Ledger.open(path) as ledger, pytest.raises(LedgerError, match=r"is damaged .foreign_key_check: replies"):
-        ledger.verify()
-
-
-def test_a_file_that_is_no_database_is_refused_and_left_alone(path):
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path, tmp_path):
     path.write_bytes(b"not at all" * 100)
     with pytest.raises(LedgerError, match="is no ledger"):
         Ledger.open(path)
     assert path.read_bytes() == b"not at all" * 100
+    with pytest.raises(LedgerError, match="cannot be opened; check that the folder exists"):
+        Ledger.open(tmp_path / "absent" / "ledger.db")
 
 
 def test_a_database_cut_short_is_refused(path):
@@ -469,11 +439,6 @@ def test_an_interrupted_creation_is_finished_by_the_next(path, found):
         assert ledger.plan([CALL]) == 1
 
 
-def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(LedgerError, match="cannot be opened; check that the folder exists"):
-        Ledger.open(tmp_path / "absent" / "ledger.db")
-
-
 def test_a_ledger_that_may_not_be_written(ledger, monkeypatch):
     monkeypatch.setattr("assaymark.engine.database._PRAGMAS", ("query_only=ON",))
     ledger.close()  # the next connection is made anew
@@ -501,7 +466,7 @@ def test_a_full_disk_under_a_large_object(ledger, path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(LedgerError, match="the disk is full"):
-        ledger.put_object(os.urandom(2 * INLINE_BYTES), "context")
+        ledger.add_source("x", os.urandom(2 * INLINE_BYTES), "context")
     assert not list(path.parent.glob("objects/*"))
 
 
@@ -513,28 +478,23 @@ def test_a_database_held_by_another(ledger, path, monkeypatch):
             second.plan([CALL])
 
 
-def test_a_second_run_is_refused_by_name(ledger, path):
+def test_a_second_run_is_refused_by_name_and_the_lock_dies_with_its_holder(ledger, path):
     with Ledger.open(path) as other, ledger.exclusive():
         with pytest.raises(LedgerError, match=f"another run is using this ledger .process {os.getpid()}."):
             other.exclusive().__enter__()
         assert other.plan([CALL]) == 1  # only running calls needs the right
     with ledger.exclusive():
         pass
-
-
-def test_the_lock_dies_with_its_holder(ledger, path):
     code = (
-        "import sys, os, signal; from pathlib import Path; from assaymark.engine.database import exclusive\n"
-        "with exclusive(Path(sys.argv[1])): os.kill(os.getpid(), signal.SIGKILL)"
+        "import sys, os, signal; from assaymark.engine import Ledger\n"
+        "with Ledger.open(sys.argv[1]).exclusive(): os.kill(os.getpid(), signal.SIGKILL)"
     )
-    ended = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
-    assert ended.returncode == -9
+    assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9
     with ledger.exclusive():
         pass
-
-
-def test_a_lock_that_cannot_be_made(tmp_path, ledger):
-    (tmp_path / "ledger.db.lock").mkdir()
+    lock = path.with_name("ledger.db.lock")
+    lock.unlink()
+    lock.mkdir()
     with pytest.raises(LedgerError, match="the store refused: Is a directory"), ledger.exclusive():
         pass
 
@@ -542,32 +502,24 @@ def test_a_lock_that_cannot_be_made(tmp_path, ledger):
 # A ledger is looked over before anything is paid for: once an opening, however many runs there are
 
 
-class Answering:
-    async def complete(self, call: CallSpec) -> Reply:
-        return Reply(text="yes", model=call.model)
-
-
 def asked(ledger: Ledger, number: int) -> int:
-    call = CallSpec(model="reference/one", messages=(Message("user", (Text.of(f"{number}?"),)),), template="")
-    return run_calls(ledger, [call], {"reference/one": Answering()}).made
+    return run_calls(ledger, [call(number)], {"reference/echo": echo()}).made
 
 
-def test_once_an_opening_and_again_after_the_next(tmp_path, monkeypatch):
+def test_once_an_opening_and_again_after_the_next(path, monkeypatch):
     looks: list[str] = []
     check = Ledger.check_structure
     monkeypatch.setattr(Ledger, "check_structure", lambda self: looks.append("looked") or check(self))
     for opening in (1, 2):
-        with Ledger.open(tmp_path / "ledger.db") as ledger:
+        with Ledger.open(path) as ledger:
             assert [asked(ledger, 10 * opening + number) for number in range(3)] == [1, 1, 1]
         assert len(looks) == opening
 
-
-def test_a_ledger_that_was_found_damaged_stays_refused(tmp_path, monkeypatch):
     def damaged(_: Ledger) -> None:
         raise LedgerError("it does not hang together")
 
     monkeypatch.setattr(Ledger, "check_structure", damaged)
-    with Ledger.open(tmp_path / "ledger.db") as ledger:
+    with Ledger.open(path) as ledger:
         for number in range(2):
             with pytest.raises(LedgerError, match="does not hang together"):
                 asked(ledger, number)

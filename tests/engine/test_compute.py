@@ -61,9 +61,26 @@ def test_results_are_in_the_order_given(folder, how):
     assert functions.called(folder) == list("01234")
 
 
-def test_no_chunks_need_nobody(folder):
+def test_no_chunks_need_nobody_and_what_is_wrong_with_a_call_is_refused(folder):
     for how in ("serial", "processes", "ray"):
         assert map_chunks(functions.square, [], version="1", how=how) == []
+    nan = float("nan")
+    for wrong in ({"workers": 0}, {"attempts": 0}, {"deadline_s": 0.0}, {"stall_s": -1.0}, {"deadline_s": nan}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            map_chunks(functions.square, made(folder), version="1", **wrong)
+    with pytest.raises(UnknownNameError, match="processes"):
+        map_chunks(functions.square, made(folder), version="1", how="proceses")
+    with pytest.raises(ChunkError, match="must return bytes"):
+        map_chunks(functions.a_number, made(folder, 1), version="1")
+    with pytest.raises(ChunkError, match=r"^part 0: nothing to be done$"):  # a refusal without a list
+        map_chunks(functions.refuse_plainly, made(folder, 1), version="1")
+
+    def inner(given: object) -> bytes:
+        return b""
+
+    for function in (lambda _: b"", inner):
+        with pytest.raises(ValueError, match="cannot be imported by its name"):
+            map_chunks(function, made(folder), version="1")
 
 
 def test_a_process_that_is_killed_is_replaced(folder):
@@ -78,19 +95,17 @@ def test_a_chunk_that_always_kills_its_process_ends_the_job(folder):
     assert functions.called(folder).count("2") == 3
 
 
-def test_a_chunk_that_hangs_is_run_again(folder):
-    chunks = made(folder, victims=[0], times=1)
-    started = time.monotonic()
-    found = map_chunks(functions.hang, chunks, version="1", how="processes", workers=2, deadline_s=2.0)
-    assert found == SQUARES
-    assert time.monotonic() - started < 300
-    assert functions.called(folder).count("0") == 2
-
-
-def test_a_chunk_that_always_hangs_ends_the_job(folder):
-    chunks = made(folder, victims=[0], times=9)
-    with pytest.raises(ChunkError, match=r"^part 0: given up after 2 attempts; .* not finished within 0\.7 s$"):
-        map_chunks(functions.hang, chunks, version="1", how="processes", workers=1, deadline_s=0.7, attempts=2)
+@pytest.mark.parametrize("times", [1, 9], ids=["once", "always"])
+def test_a_chunk_that_hangs_is_run_again_or_ends_the_job(folder, times):
+    chunks, started = made(folder, victims=[0], times=times), time.monotonic()
+    manner = {"version": "1", "how": "processes", "attempts": 2}
+    if times == 1:
+        assert map_chunks(functions.hang, chunks, workers=2, deadline_s=2.0, **manner) == SQUARES
+        assert time.monotonic() - started < 300
+        assert functions.called(folder).count("0") == 2
+    else:
+        with pytest.raises(ChunkError, match=r"^part 0: given up after 2 attempts; .* not finished within 0\.7 s$"):
+            map_chunks(functions.hang, chunks, workers=1, deadline_s=0.7, **manner)
 
 
 @pytest.mark.parametrize("how", ["serial", "processes"])
@@ -102,11 +117,6 @@ def test_chunks_that_are_refused_are_named_together(folder, how):
     assert str(caught.value) == "part 1: row 1: is 1; row 2: is worse; part 3: row 1: is 3; row 2: is worse"
 
 
-def test_a_refusal_without_a_list_is_told_as_it_is(folder):
-    with pytest.raises(ChunkError, match=r"^part 0: nothing to be done$"):
-        map_chunks(functions.refuse_plainly, made(folder, 1), version="1")
-
-
 @pytest.mark.parametrize("how", ["serial", "processes"])
 def test_a_defect_is_one_line_with_its_trace_beside_it(folder, how):
     with pytest.raises(ChunkError) as caught:
@@ -114,11 +124,6 @@ def test_a_defect_is_one_line_with_its_trace_beside_it(folder, how):
     assert str(caught.value) == "part 0: ZeroDivisionError: a defect in two lines"
     assert "in stumble" in caught.value.__notes__[0]
     assert functions.called(folder) == ["0"]
-
-
-def test_results_are_bytes(folder):
-    with pytest.raises(ChunkError, match="must return bytes"):
-        map_chunks(functions.a_number, made(folder, 1), version="1")
 
 
 def test_what_is_in_the_ledger_is_not_computed(folder, ledger):
@@ -171,11 +176,10 @@ def test_damage_is_told_and_never_used(folder, ledger, change):
         ledger.verify()
 
 
-def test_the_same_on_a_shared_ledger(folder, database):
-    with Ledger.open(database) as shared:
-        for _ in range(2):
-            assert map_chunks(functions.square, made(folder), version="1", ledger=shared) == SQUARES
-        assert shared.verify() > 0
+def test_the_same_on_a_shared_ledger(folder, shared):
+    for _ in range(2):
+        assert map_chunks(functions.square, made(folder), version="1", ledger=shared) == SQUARES
+    assert shared.verify() > 0
     assert functions.called(folder) == list("01234")
 
 
@@ -246,28 +250,6 @@ def test_after_a_kill_only_what_is_missing_is_computed(tmp_path, folder, job, ho
     assert sorted([*before, "3", "4"]) == functions.called(folder)
 
 
-def test_a_function_without_a_name_is_refused(folder):
-    def inner(given: object) -> bytes:
-        return b""
-
-    for function in (lambda _: b"", inner):
-        with pytest.raises(ValueError, match="cannot be imported by its name"):
-            map_chunks(function, made(folder), version="1")
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"workers": 0}, {"attempts": 0}, {"deadline_s": 0.0}, {"stall_s": -1.0}, {"deadline_s": float("nan")}]
-)
-def test_numbers_out_of_range_are_refused(folder, wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        map_chunks(functions.square, made(folder), version="1", **wrong)
-
-
-def test_an_unknown_way_is_refused(folder):
-    with pytest.raises(UnknownNameError, match="processes"):
-        map_chunks(functions.square, made(folder), version="1", how="proceses")
-
-
 def test_another_version_of_the_program_is_told():
     from assaymark.engine.compute import Task
 
@@ -319,31 +301,20 @@ def die() -> int:
     return 7
 
 
-def test_the_result_is_that_of_a_plain_call():
-    with beside(double, 21) as result:
-        assert result() == 42
-
-
-def test_it_runs_in_another_process_or_here_as_asked():
-    with beside(where) as result:
-        assert result() != os.getpid()
-    with beside(where, processes=False) as result:
-        assert result() == os.getpid()
-
-
-@pytest.mark.parametrize("processes", [True, False])
-def test_an_error_arrives_where_the_result_is_asked_for(processes):
-    with beside(fail, processes=processes) as result, pytest.raises(ValueError, match="no such thing"):
-        result()
-
-
-def test_a_process_that_dies_is_replaced_by_a_call_here(monkeypatch):
+def test_the_result_is_that_of_a_plain_call_in_another_process_or_here(monkeypatch):
+    with beside(double, 21) as result, beside(where) as elsewhere, beside(where, processes=False) as here:
+        assert (result(), here()) == (42, os.getpid())
+        assert elsewhere() != os.getpid()
     monkeypatch.setenv("ASSAYMARK_TEST_PARENT", str(os.getpid()))
-    with beside(die) as result:
+    with beside(die) as result:  # a process that dies is replaced by a call here
         assert result() == 7
 
 
-def test_nothing_is_waited_for_when_the_block_fails():
+def test_an_error_arrives_where_the_result_is_asked_for_and_nothing_is_waited_for_when_the_block_fails():
+    for processes in (True, False):
+        with beside(fail, processes=processes) as result, pytest.raises(ValueError, match="no such thing"):
+            result()
+
     def stumble() -> None:
         with beside(double, 21):
             raise KeyError("stop")

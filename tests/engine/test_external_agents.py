@@ -49,19 +49,14 @@ def test_an_answer_may_come_in_chunks():
     assert reply.text == DECISION
 
 
-@pytest.mark.parametrize(
-    "text", ["<html>Welcome</html>", '{"confidence": NaN}', "", "[" * 50_000, '{"usage": 3, "model": ["x"]}']
-)
-def test_a_text_of_another_form_is_left_to_the_one_parser(text):
-    reply, server = ask_server(http(text))
-    assert (reply.text, reply.finish, reply.model, reply.input_tokens) == (text, "stop", server.name, None)
-
-
-@pytest.mark.parametrize("tokens", [-1, True, 1.5, "7", 10**15])
-def test_what_is_no_number_of_tokens_is_not_one(tokens):
-    reply, _ = ask_server(http(json.dumps({"usage": {"output_tokens": tokens}, "model": "x" * 201})))
-    assert reply.output_tokens is None
-    assert reply.model.startswith("http/")
+def test_a_text_of_another_form_is_left_to_the_one_parser():
+    for text in ("<html>Welcome</html>", '{"confidence": NaN}', "", "[" * 50_000, '{"usage": 3, "model": ["x"]}'):
+        reply, server = ask_server(http(text))
+        assert (reply.text, reply.finish, reply.model, reply.input_tokens) == (text, "stop", server.name, None)
+    for tokens in (-1, True, 1.5, "7", 10**15):  # what is no number of tokens is not one
+        reply, _ = ask_server(http(json.dumps({"usage": {"output_tokens": tokens}, "model": "x" * 201})))
+        assert reply.output_tokens is None
+        assert reply.model.startswith("http/")
 
 
 def slow(connection, server):
@@ -117,41 +112,32 @@ def test_a_post_that_was_left_before_it_connected_sends_nothing():
     assert b"".join(server.requests) == b""
 
 
-def test_a_failure_keeps_the_start_of_what_came():
+def test_a_failure_keeps_the_start_of_what_came_and_the_longest_answer_is_taken():
     assert failed(ask_server(http("no such desk\n\x1b[2J", status="404 No"))[0])["start"] == "no such desk [2J"
     assert failed(ask_server(flood)[0])["start"].startswith('{"rationale": "xxx')
-
-
-def test_the_longest_answer_that_is_taken():
     assert ask_server(http("x" * 1000), max_bytes=1000)[0].finish == "stop"
     assert failed(ask_server(http("x" * 1001), max_bytes=1000)[0])["failure"] == "too large"
 
 
-def test_a_refused_connection_is_tried_three_times():
+def test_a_refused_connection_is_tried_three_times_and_an_agent_that_comes_up_asked_once():
     waits = []
 
     async def sleep(seconds):
         waits.append(seconds)
 
-    port = free_port()
-    reply = asked(
-        HttpAgent(f"http://127.0.0.1:{port}/", sleep=sleep), agent_call(f"http/127.0.0.1:{port}/", timeout_s=5)
-    )
-    assert failed(reply)["failure"] == "refused"
-    assert waits == [0.2, 0.2]
-
-
-def test_an_agent_that_comes_up_in_time_is_asked_once():
+    url = f"127.0.0.1:{free_port()}/"
+    reply = asked(HttpAgent(f"http://{url}", sleep=sleep), agent_call(f"http/{url}", timeout_s=5))
+    assert (failed(reply)["failure"], waits) == ("refused", [0.2, 0.2])
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))  # nobody listens yet: refused
         desk = threading.Thread(target=answer_one, args=(listener,))
 
-        async def sleep(_seconds):
+        async def come_up(_seconds):
             listener.listen()
             desk.start()
 
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        assert asked(HttpAgent(url, sleep=sleep), agent_call("http/x")).text == DECISION
+        assert asked(HttpAgent(url, sleep=come_up), agent_call("http/x")).text == DECISION
         desk.join()
 
 
@@ -162,26 +148,21 @@ def answer_one(listener):
         connection.sendall(http(DECISION))
 
 
-def test_a_name_that_nobody_has_is_a_recorded_outcome(monkeypatch):
+def test_no_name_no_tls_and_a_proxy_are_recorded_or_not_read(monkeypatch):
+    with serving(b"HTTP/1.1 400 Bad Request\r\n\r\n") as server:
+        name = f"https/127.0.0.1:{server.port}/"
+        found = failed(asked(HttpAgent(f"https://127.0.0.1:{server.port}/", timeout_s=5), agent_call(name)))
+    assert found["failure"] == "tls"
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    assert ask_server(http(DECISION))[0].text == DECISION
+
     def nobody(*_args, **_kwargs):
         raise OSError(-2, "Name or service not known")
 
     monkeypatch.setattr("socket.create_connection", nobody)
     found = failed(asked(HttpAgent("http://agent.invalid/"), agent_call("http/agent.invalid/")))
     assert (found["failure"], found["detail"]) == ("unreachable", "Name or service not known")
-
-
-def test_a_server_without_tls_is_a_recorded_outcome():
-    with serving(b"HTTP/1.1 400 Bad Request\r\n\r\n") as server:
-        name = f"https/127.0.0.1:{server.port}/"
-        found = failed(asked(HttpAgent(f"https://127.0.0.1:{server.port}/", timeout_s=5), agent_call(name)))
-    assert found["failure"] == "tls"
-
-
-def test_no_proxy_is_read_from_the_environment(monkeypatch):
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
-        monkeypatch.setenv(name, "http://127.0.0.1:1")
-    assert ask_server(http(DECISION))[0].text == DECISION
 
 
 @settings(max_examples=25, deadline=None)
@@ -222,42 +203,29 @@ def test_the_deadline_of_a_run_releases_an_agent_with_more_patience(tmp_path):
                 assert not thread.is_alive()
 
 
-def test_reachable_connects_and_sends_nothing():
+def test_reachable_connects_and_sends_nothing_or_says_that_nobody_is_there():
     with serving(http(DECISION)) as server:
         reachable(server.url)
         check_ready(HttpAgent(server.url))
     assert [request for request in server.requests if request] == []
+    said = r"nothing answers at http://127\.0\.0\.1:\d+/decide \(Connection refused\); start the agent and run the same"
+    with pytest.raises(ModelError, match=f"{said} command again"):
+        check_ready(HttpAgent(f"http://127.0.0.1:{free_port()}/decide"))
 
 
-def test_an_agent_that_was_not_started_is_one_clear_line():
-    url = f"http://127.0.0.1:{free_port()}/decide"
-    with pytest.raises(ModelError, match=r"nothing answers at http://127\.0\.0\.1:\d+/decide \(Connection refused\); "
-                       "start the agent and run the same command again"):  # fmt: skip
-        check_ready(HttpAgent(url))
-
-
-@pytest.mark.parametrize(
-    ("url", "site"),
-    [
+def test_the_parts_of_an_address_and_what_is_none():
+    for url, site in (
         ("http://127.0.0.1:8700/decide", Site(False, "127.0.0.1", 8700, "/decide")),
         ("https://agents.example/v1/@me", Site(True, "agents.example", 443, "/v1/@me")),
         ("http://[::1]:80", Site(False, "::1", 80, "/")),
-    ],
-)
-def test_the_parts_of_an_address(url, site):
-    assert Site.of(url) == site
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
+    ):
+        assert Site.of(url) == site
+    for url in (
         "ftp://host/", "http://", "http:///decide", "http://host:0/", "http://host:65536/", "http://host/a b",
         "http://host/\r\nX: 1", "http://hôst/", "file:///etc/passwd", "http://" + "a" * 300,
-    ],
-)  # fmt: skip
-def test_what_is_no_address_is_refused(url):
-    with pytest.raises(InputError, match="must be http://HOST:PORT/PATH"):
-        HttpAgent(url)
+    ):  # fmt: skip
+        with pytest.raises(InputError, match="must be http://HOST:PORT/PATH"):
+            HttpAgent(url)
 
 
 def echo_token(connection, server):

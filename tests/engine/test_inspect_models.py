@@ -56,15 +56,10 @@ def output(ai, text: str = "fine", stop: str = "stop", **usage):
     return made
 
 
-@pytest.mark.parametrize(
-    "name", ["", "mockllm", "mockllm/", "/model", "Open AI/x", "openai/two words", "a/" + "x" * 201]
-)
-def test_a_name_is_a_provider_and_a_model(name):
-    with pytest.raises(InputError, match="must be inspect/PROVIDER/MODEL"):
-        InspectModel(name)
-
-
-def test_the_factory_makes_models_of_a_registry():
+def test_a_name_is_a_provider_and_a_model_and_the_factory_makes_those_of_a_registry():
+    for name in ("", "mockllm", "mockllm/", "/model", "Open AI/x", "openai/two words", "a/" + "x" * 201):
+        with pytest.raises(InputError, match="must be inspect/PROVIDER/MODEL"):
+            InspectModel(name)
     models = Models({}, {"inspect": InspectModel})
     assert models["inspect/openai/azure/gpt-4o"].name == "openai/azure/gpt-4o"
     assert models.problem("inspect/openai") is not None
@@ -87,13 +82,10 @@ def test_arguments_that_are_refused_and_no_secret_shown(args, said):
     assert KEY not in problem
 
 
-def test_a_wrong_argument_is_refused_before_anything_is_imported():
+def test_what_is_refused_before_anything_is_asked(monkeypatch):
     with pytest.raises(ModelError, match="unknown argument 'top_k'") as caught:
         asked(InspectModel("openai/gpt-4o"), args={"top_k": 3})
     assert not caught.value.retryable
-
-
-def test_one_line_says_how_to_install_what_is_missing(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "inspect_ai", None)
     with pytest.raises(ModelError, match=r"pip install 'assaymark\[inspect\]'") as caught:
         asked(InspectModel("mockllm/model"))
@@ -117,30 +109,19 @@ def test_what_goes_to_inspect_field_by_field(ai):
     assert sent.strict is True
 
 
-@pytest.mark.parametrize(
-    ("stop", "finish"),
-    [
+def test_what_a_reply_of_inspect_comes_to(ai):
+    for stop, finish in (
         ("stop", "stop"), ("max_tokens", "length"), ("model_length", "length"), ("content_filter", "refusal"),
         ("unknown", "stop"),
-    ],
-)  # fmt: skip
-def test_why_a_model_stopped(ai, stop, finish):
-    assert asked(mock(ai, lambda *_: output(ai, "half", stop))).finish == finish
-
-
-def test_tokens_of_the_cache_are_input_tokens_here(ai):
+    ):  # fmt: skip
+        assert asked(mock(ai, lambda *_, stop=stop: output(ai, "half", stop))).finish == finish
+    # tokens of the cache are input tokens here
     usage = {"input_tokens_cache_read": 40, "input_tokens_cache_write": 3, "reasoning_tokens": 2}
     reply = asked(mock(ai, lambda *_: output(ai, **usage)))
     assert (reply.input_tokens, reply.cached_tokens, reply.output_tokens, reply.reasoning_tokens) == (50, 40, 3, 2)
-
-
-def test_no_choice_is_a_recorded_failure(ai):
-    usage = ai.ModelUsage(input_tokens=1)
-    reply = asked(mock(ai, lambda *_: ai.ModelOutput(model="mock-1", choices=[], usage=usage)))
+    empty = ai.ModelOutput(model="mock-1", choices=[], usage=ai.ModelUsage(input_tokens=1))
+    reply = asked(mock(ai, lambda *_: empty))
     assert (reply.finish, reply.text) == ("failed", "the provider gave no answer")
-
-
-def test_half_a_surrogate_pair_reaches_the_provider_as_its_escape(ai):
     seen = []
     odd = (Message("user", (Text.of("odd \ud800"),)),)
     asked(mock(ai, lambda messages, *_: seen.extend(messages) or output(ai)), messages=odd)
@@ -208,13 +189,10 @@ def test_one_request_and_its_reply(keyed):
     assert json.loads(reply.raw)["id"] == "chatcmpl-1"
 
 
-def test_the_owners_key_does_not_go_to_an_address_that_a_study_names(keyed):
+def test_the_owners_key_goes_to_the_owners_address_and_not_to_one_that_a_study_names(keyed, monkeypatch):
     with serving(answer(CHAT)) as server:
         asked(keyed, args={"base_url": f"{server.url}/v1"})
-    assert KEY not in str(server.request.headers)
-
-
-def test_the_owners_address_gets_the_owners_key(keyed, monkeypatch):
+        assert KEY not in str(server.request.headers)
     with serving(answer(CHAT)) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         asked(keyed)
@@ -241,16 +219,13 @@ def test_failures_are_told_by_the_rules_of_our_own_clients(keyed, monkeypatch, s
     assert caught.value.__context__ is None
 
 
-def test_nobody_there_and_no_answer_in_time(keyed):
+def test_nobody_there_no_answer_in_time_and_a_prompt_that_is_too_long(keyed):
     with pytest.raises(ModelError, match="no connection to") as caught:
         asked(keyed, args={"base_url": f"{free_url()}/v1"})
     assert caught.value.retryable
     with serving(hang) as server, pytest.raises(ModelError, match=r"no reply from .* within 0\.2 s") as caught:
         asked(keyed, args={"base_url": f"{server.url}/v1", "timeout_s": 0.2})
     assert caught.value.retryable
-
-
-def test_a_refused_prompt_is_no_reply_that_was_cut_off(keyed):
     said = {"error": {"message": "maximum context length is 1 token", "code": "context_length_exceeded"}}
     with serving(answer(said, 400)) as server, pytest.raises(ModelError, match="the prompt is too long for"):
         asked(keyed, args={"base_url": f"{server.url}/v1"})

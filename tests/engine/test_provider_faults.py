@@ -67,19 +67,15 @@ def test_a_hanging_provider_is_left_within_the_time_of_the_call(bench, case):
 
 
 @EACH
-def test_a_reply_that_never_ends_is_recorded_and_not_paid_for_again(bench, case):
-    reply = bench.reply(flood(100_000_000))
+def test_a_reply_that_never_ends_or_is_too_long_is_recorded_and_not_paid_for_again(bench, case):
+    reply = bench.reply(flood(66_000_000))
     assert (reply.finish, reply.model) == ("failed", case.name)
     assert reply.text.startswith("no answer: the reply has more than 64,000,000 bytes, of which the first were kept")
     assert 63_999_000 < len(reply.raw) < 64_000_000  # what could be the first half of a key is left out
     assert set(reply.raw) == {"x"}
-
-
-@EACH
-def test_a_reply_that_is_too_long_for_an_answer_is_kept_whole(bench, case):
-    reply = bench.reply(flood(20_000_000))
-    assert (reply.finish, reply.model, reply.raw) == ("failed", case.name, "x" * 20_000_000)
-    assert reply.text == "no answer: the reply has 20,000,000 bytes, and at most 8,000,000 are read for one"
+    reply = bench.reply(flood(9_000_000))  # that is kept whole
+    assert (reply.finish, reply.model, reply.raw) == ("failed", case.name, "x" * 9_000_000)
+    assert reply.text == "no answer: the reply has 9,000,000 bytes, and at most 8,000,000 are read for one"
 
 
 @EACH
@@ -146,20 +142,16 @@ def asked_with(bench, *messages: Message) -> None:
 
 
 @pytest.mark.parametrize("case", [CLAUDE, GEMINI], ids=str)
-def test_half_a_surrogate_pair_keeps_no_text_from_its_judge(bench, case):
+def test_half_a_surrogate_pair_keeps_no_text_from_its_judge_and_another_order_is_refused(bench, case):
     body = bench.sent().body
     bench.server.requests.clear()
     asked_with(bench, Message("user", (Text.of("rationale: \ud83d!"),)))
     assert "rationale: \\\\ud83d!" in bench.server.request.raw.decode()
     assert set(bench.server.request.body) <= set(body)
-
-
-@pytest.mark.parametrize("case", [CLAUDE, GEMINI], ids=str)
-@pytest.mark.parametrize("roles", [(), ("system",), ("user", "system")])
-def test_messages_in_another_order_are_refused(bench, case, roles):
-    with pytest.raises(ModelError, match="the messages must be those of the system") as caught:
-        asked_with(bench, *(Message(role, (Text.of("x"),)) for role in roles))
-    assert not caught.value.retryable
+    for roles in ((), ("system",), ("user", "system")):
+        with pytest.raises(ModelError, match="the messages must be those of the system") as caught:
+            asked_with(bench, *(Message(role, (Text.of("x"),)) for role in roles))
+        assert not caught.value.retryable
 
 
 @EACH

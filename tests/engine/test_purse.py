@@ -26,13 +26,14 @@ from assaymark.engine import (
     SpendLimit,
     Text,
     load_prices,
+    prices_of_text,
     run_calls,
     run_worker,
 )
-from assaymark.engine.prices import ASSUMED_OUTPUT_TOKENS
 from assaymark.errors import InputError, ModelError, PlanError
 
 NAME = "reference/echo"
+SHIPPED = load_prices()
 QUICK = {"backoff_s": 0.001, "deadline_s": 5.0}
 
 
@@ -97,19 +98,15 @@ def test_a_call_waits_for_room_that_replies_make(ledger):
     assert held.spent == pytest.approx(0.2)
 
 
-def test_what_was_paid_before_counts(ledger):
+def test_what_was_paid_before_or_may_have_been_counts(ledger, tmp_path):
     run_calls(ledger, calls(3), {NAME: Billed(lambda _: 30)}, **QUICK)
-    model = Billed(lambda _: 30)
-    summary = run_calls(ledger, calls(9), {NAME: model}, purse=purse(1.2, lambda _spec: 0.3), **QUICK)
-    assert (summary.made, len(model.paid)) == (1, 1)
-
-
-def test_an_attempt_that_died_may_have_been_paid(ledger):
-    ledger.plan(calls(9))
-    ledger.begin([call(0).key, call(1).key])  # and then the power went
-    model = Billed(lambda _: 30)
-    summary = run_calls(ledger, calls(9), {NAME: model}, purse=purse(1.2, lambda _spec: 0.3), **QUICK)
-    assert (summary.made, len(model.paid)) == (2, 2)
+    with Ledger.open(tmp_path / "died.db") as died:
+        died.plan(calls(9))
+        died.commit([call(0).key, call(1).key])  # and then the power went
+        for of, made in ((ledger, 1), (died, 2)):
+            model = Billed(lambda _: 30)
+            summary = run_calls(of, calls(9), {NAME: model}, purse=purse(1.2, lambda _spec: 0.3), **QUICK)
+            assert (summary.made, len(model.paid)) == (made, made)
 
 
 def test_an_attempt_without_an_answer_in_time_may_have_been_paid(ledger):
@@ -135,31 +132,21 @@ def test_a_reply_without_a_count_is_paid_at_its_estimate(ledger):
     assert run_calls(ledger, calls(9), {NAME: echo()}, concurrency=1, purse=again, **QUICK).made == 1
 
 
-def test_what_costs_nothing_passes_an_empty_purse(ledger):
-    prices = load_prices()
-    free = SpendLimit(0.0, prices.bound, prices.paid)
-    assert run_calls(ledger, calls(5), {NAME: echo()}, purse=free, **QUICK).made == 5
-
-
 def test_a_model_without_a_price_is_refused_before_anything_is_sent(ledger):
-    prices = load_prices()
+    prices = SHIPPED
     models = {"openai-chat/mine": echo(), NAME: echo()}
     asked = [*calls(2), *calls(2, model="openai-chat/mine")]
+    free = SpendLimit(0.0, prices.bound, prices.paid)
+    assert run_calls(ledger, calls(5)[2:], {NAME: echo()}, purse=free, **QUICK).made == 3  # what costs nothing
     with pytest.raises(PlanError, match=r"no price is known for openai-chat/mine.*--prices FILE"):
         run_calls(ledger, asked, models, purse=SpendLimit(5.0, prices.bound, prices.paid, prices.share), **QUICK)
     with pytest.raises(PlanError, match="openai-chat/mine"):
         run_worker(ledger, models, purse=SpendLimit(5.0, prices.bound, prices.paid, prices.share), **QUICK)
-    assert not models[NAME].asked
-    assert not models["openai-chat/mine"].asked
-
-
-def test_replies_of_a_model_without_a_price_leave_the_sum_unknown(ledger):
-    run_calls(ledger, calls(2, model="openai-chat/mine"), {"openai-chat/mine": echo()}, **QUICK)
-    prices = load_prices()
+    assert not models[NAME].asked + models["openai-chat/mine"].asked
+    # its replies of earlier runs leave the sum unknown
+    run_calls(ledger, asked[2:], models, **QUICK)
     with pytest.raises(PlanError, match="openai-chat/mine"):
-        run_calls(
-            ledger, calls(2), {NAME: echo()}, purse=SpendLimit(5.0, prices.bound, prices.paid, prices.share), **QUICK
-        )
+        run_calls(ledger, calls(2), models, purse=SpendLimit(5.0, prices.bound, prices.paid, prices.share), **QUICK)
 
 
 def test_a_worker_keeps_to_the_budget_too(ledger):
@@ -196,30 +183,21 @@ def test_calls_in_a_batch_under_way_are_not_counted_twice(ledger):
         purse(1.4, lambda _spec: 0.3).check_affordable(ledger, calls(5))
 
 
-def test_a_purse_is_for_one_ledger(ledger, tmp_path):
+def test_a_purse_is_for_one_ledger_and_a_budget_is_a_number_of_dollars(ledger, tmp_path):
     held = purse(1.0, lambda _spec: 0.3)
     held.begin(ledger)
     with Ledger.open(tmp_path / "other.db") as other, pytest.raises(ValueError, match="this purse is for"):
         held.begin(other)
-
-
-@pytest.mark.parametrize("limit", [-1.0, float("nan"), float("inf")])
-def test_a_budget_is_a_number_of_dollars(limit):
-    with pytest.raises(ValueError, match="a budget must be"):
-        purse(limit, lambda _spec: 0.0)
-
-
-def test_a_bound_is_above_the_estimate():
-    prices = load_prices()
+    for limit in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="a budget must be"):
+            purse(limit, lambda _spec: 0.0)
     spec = call(1, model="openai/gpt-4o")
-    assert prices.bound(spec).usd > prices.estimate_all([spec]).cost
-    assert prices.bound(call(1, model="openai-chat/mine")) is None
+    assert SHIPPED.bound(spec).usd > SHIPPED.estimate_all([spec]).cost
+    assert SHIPPED.bound(call(1, model="openai-chat/mine")) is None
 
 
 def priced(calls_of=125):
     """Prices, and prompts of 35 kB that each may take 0.35 USD by their bound and cost 0.008."""
-    from assaymark.engine import prices_of_text
-
     entry = {"pattern": "acme/m", "input": 0.8, "output": 5.0, "as_of": "2026-01-01", "source": "a test"}
     prices = prices_of_text(json.dumps({"source": "a test", "entries": [entry]}))
     shown = [Text.of(f"record {i}: " + "close 101.25, volume 3,120,400; " * 1090) for i in range(calls_of)]
@@ -297,7 +275,6 @@ def test_replies_that_grow_are_held_at_what_they_grow_to():
 
 # The table of prices: what is in it, what calls cost by it, and that an unknown price makes an unknown cost
 
-SHIPPED = load_prices()
 ENTRY = """
 [[model]]
 pattern = "acme/m"
@@ -330,18 +307,15 @@ def prices_call(model="acme/m", characters=400, **args):
     return CallSpec(model=model, messages=(Message("user", (Text.of("x" * characters),)),), template="", args=args)
 
 
-@pytest.mark.parametrize("entry", SHIPPED.entries, ids=lambda entry: entry.pattern)
-def test_every_shipped_price_is_dated_and_says_to_be_checked(entry):
-    assert date(2025, 1, 1) <= entry.as_of <= date(2026, 12, 31)
-    assert entry.source.endswith("check before you rely on it")
-    assert 0 < entry.input < entry.output
-    assert entry.cached is None or entry.cached < entry.input
-    assert entry.batch == 0.5
-
-
-@pytest.mark.parametrize("provider", ["openai", "anthropic", "google"])
-def test_each_provider_has_prices(provider):
-    assert sum(entry.pattern.startswith(f"{provider}/") for entry in SHIPPED.entries) >= 5
+def test_every_shipped_price_is_dated_and_says_to_be_checked():
+    for entry in SHIPPED.entries:
+        assert date(2025, 1, 1) <= entry.as_of <= date(2026, 12, 31), entry
+        assert entry.source.endswith("check before you rely on it"), entry
+        assert 0 < entry.input < entry.output, entry
+        assert entry.cached is None or entry.cached < entry.input, entry
+        assert entry.batch == 0.5, entry
+    for provider in ("openai", "anthropic", "google"):
+        assert sum(entry.pattern.startswith(f"{provider}/") for entry in SHIPPED.entries) >= 5
 
 
 @pytest.mark.parametrize(
@@ -370,24 +344,13 @@ def test_the_longest_pattern_counts():
 
 def test_a_cost_is_input_and_cached_input_and_output():
     prices = prices_priced("acme/m", cached=0.5, batch=0.5)
+    plain, short = prices_priced("acme/m"), prices_priced("acme/m", most=1000)
     assert prices.cost_of("acme/m", 1_000_000, 500_000) == 2 + 4
     assert prices.cost_of("acme/m", 1_000_000, 500_000, 400_000) == pytest.approx(1.2 + 0.2 + 4)
     assert prices.cost_of("acme/m", 1_000_000, 500_000, 400_000, batch=True) == pytest.approx(2.7)
-
-
-def test_cached_input_without_a_price_of_its_own_counts_in_full():
-    assert prices_priced("acme/m").cost_of("acme/m", 1_000_000, 0, 1_000_000) == 2
-
-
-@pytest.mark.parametrize(("tokens", "output"), [(None, 5), (5, None), (None, None)])
-def test_without_counts_there_is_no_cost(tokens, output):
-    assert prices_priced("acme/m").cost_of("acme/m", tokens, output) is None
-
-
-def test_above_the_longest_input_of_a_price_there_is_none():
-    prices = prices_priced("acme/m", most=1000)
-    assert prices.cost_of("acme/m", 1000, 0) == 0.002
-    assert prices.cost_of("acme/m", 1001, 0) is None
+    assert plain.cost_of("acme/m", 1_000_000, 0, 1_000_000) == 2  # cached input without a price counts in full
+    assert [plain.cost_of("acme/m", *counts) for counts in ((None, 5), (5, None), (None, None))] == [None] * 3
+    assert [short.cost_of("acme/m", tokens, 0) for tokens in (1000, 1001)] == [0.002, None]
 
 
 @given(COUNTS, COUNTS, COUNTS, st.booleans())
@@ -399,40 +362,27 @@ def test_more_tokens_never_cost_less_and_a_cache_never_costs_more(tokens, output
     assert cost <= prices.cost_of("acme/m", tokens, output + 1, cached, batch)
 
 
-def test_an_estimate_says_what_it_assumes():
-    found = prices_priced("acme/m").estimate_all([prices_call()])
-    assert (found.tokens, found.output_tokens) == (100, ASSUMED_OUTPUT_TOKENS)
-    assert found.cost == pytest.approx((100 * 2 + 1000 * 8) / 1e6)
-    assert found.basis == "characters / 4; output tokens: 1,000 a reply, assumed"
+@pytest.mark.parametrize(
+    ("asked", "batch", "tokens", "output", "cost", "basis"),
+    [
+        ({}, False, 100, 1000, (100 * 2 + 1000 * 8) / 1e6, "1,000 a reply, assumed"),
+        ({"max_tokens": 50, "characters": 401}, True, 101, 50, (101 * 2 + 50 * 8) / 2e6, "50 a reply, its max_tokens"),
+    ],
+)
+def test_an_estimate_says_what_it_assumes(asked, batch, tokens, output, cost, basis):
+    found = prices_priced("acme/m", batch=0.5).estimate_all([prices_call(**asked)], batch=batch)
+    assert (found.tokens, found.output_tokens, found.cost) == (tokens, output, pytest.approx(cost))
+    assert found.basis == f"characters / 4; output tokens: {basis}"
 
 
-def test_an_estimate_takes_the_longest_reply_that_a_call_allows():
-    found = prices_priced("acme/m", batch=0.5).estimate_all([prices_call(max_tokens=50, characters=401)], batch=True)
-    assert (found.tokens, found.output_tokens) == (101, 50)
-    assert found.cost == pytest.approx((101 * 2 + 50 * 8) / 2e6)
-    assert found.basis == "characters / 4; output tokens: 50 a reply, its max_tokens"
-
-
-def test_a_schema_is_input_too():
-    with_schema = CallSpec(model="acme/m", messages=prices_call().messages, template="", schema=Text.of("y" * 40))
-    assert prices_priced("acme/m").estimate_all([with_schema]).tokens == 110
-
-
-def test_one_unknown_price_makes_the_whole_estimate_unknown():
+def test_one_unknown_price_makes_the_whole_estimate_unknown_and_a_schema_is_input():
     prices = prices_priced("acme/m")
-    assert prices.estimate_all([prices_call(), prices_call()]).cost == pytest.approx(
-        2 * prices.estimate_all([prices_call()]).cost
-    )
+    one, two = (prices.estimate_all([prices_call()] * n).cost for n in (1, 2))
+    assert two == pytest.approx(2 * one)
     mixed = prices.estimate_all([prices_call(), prices_call("other/m")])
     assert (mixed.tokens, mixed.cost) == (200, None)
     assert prices.estimate_all([]).cost == 0
-
-
-def test_a_file_of_ones_own_replaces_the_table(tmp_path):
-    prices = table(tmp_path, HEAD + ENTRY)
-    assert prices.of("acme/m").batch == 0.5
-    assert prices.of("openai/gpt-5") is None
-    assert prices.source.endswith("prices.toml")
+    assert prices.estimate_all([replace(prices_call(), schema=Text.of("y" * 40))]).tokens == 110
 
 
 @pytest.mark.parametrize(
@@ -454,9 +404,11 @@ def test_a_wrong_file_is_refused_with_its_problems(tmp_path, text, problem):
         table(tmp_path, text)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"none\.toml: cannot be read: No such file"):
-        load_prices(tmp_path / "none.toml")
+def test_a_file_of_ones_own_replaces_the_table_and_one_that_is_not_there_is_named(tmp_path):
+    prices = table(tmp_path, HEAD + ENTRY)
+    assert (prices.of("acme/m").batch, prices.of("openai/gpt-5")) == (0.5, None)
+    assert prices.source.endswith("prices.toml")
     (tmp_path / "bad.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="is not TOML"):
-        load_prices(tmp_path / "bad.toml")
+    for name, what in (("none", r"none\.toml: cannot be read: No such file"), ("bad", "is not TOML")):
+        with pytest.raises(InputError, match=what):
+            load_prices(tmp_path / f"{name}.toml")

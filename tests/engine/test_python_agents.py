@@ -38,22 +38,15 @@ def told(decide, **more):
     return asked(PythonAgent(decide, **more), agent_call("python/mine:decide"))
 
 
-@pytest.mark.parametrize("decide", [lambda _context: HOLD, lambda _context: json.dumps(HOLD), wait_and_hold])
-def test_a_callable_returns_a_mapping_or_its_text_at_once_or_later(decide):
-    reply = told(decide)
-    assert json.loads(reply.text) == HOLD
-    assert (reply.finish, reply.model) == ("stop", "python/mine:decide")
-
-
-def test_a_callable_is_handed_the_context():
+def test_a_callable_is_handed_the_context_and_returns_a_mapping_or_its_text_at_once_or_later():
     seen = []
-    told(lambda given: seen.append(given) or HOLD)
+    for decide in (lambda given: seen.append(given) or HOLD, lambda _context: json.dumps(HOLD), wait_and_hold):
+        reply = told(decide)
+        assert json.loads(reply.text) == HOLD
+        assert (reply.finish, reply.model) == ("stop", "python/mine:decide")
     assert seen == [context()]
-
-
-def test_a_request_without_a_context_is_no_outcome_of_the_agent():
     call = replace(agent_call("python/mine:decide"), messages=(Message("user", (Text.of(NO_CONTEXT),)),))
-    with pytest.raises(ModelError, match="the request to python/mine:decide: 2 problems"):
+    with pytest.raises(ModelError, match="the request to python/mine:decide: 2 problems"):  # no outcome of the agent
         asked(PythonAgent(lambda _context: HOLD), call)
 
 
@@ -84,11 +77,6 @@ def test_a_decision_becomes_the_reply_format():
         "fingerprint": "9f",
     }
     assert (reply.model, reply.fingerprint) == ("crew", "9f")
-
-
-def test_a_mapping_with_malformed_actions_stays_for_the_reader_to_refuse():
-    reply = told(lambda _context: {"actions": "buy", "rationale": "up", "rationales": [3], "agent": "me"})
-    assert json.loads(reply.text) == {"orders": "buy", "rationale": "up"}
 
 
 def fail(_context):
@@ -134,10 +122,12 @@ def test_what_goes_wrong_in_a_callable_is_its_outcome(decide, kind, detail):
     assert SECRET not in str(found)
 
 
-def test_a_nest_without_end_is_its_outcome():
+def test_a_nest_without_end_is_its_outcome_and_malformed_actions_stay_for_the_reader_to_refuse():
     nest: dict[str, object] = {}
     nest["orders"] = nest
     assert failed(told(lambda _context: nest))["failure"] == "wrong type"
+    reply = told(lambda _context: {"actions": "buy", "rationale": "up", "rationales": [3], "agent": "me"})
+    assert json.loads(reply.text) == {"orders": "buy", "rationale": "up"}
 
 
 def test_a_callable_that_hangs_is_left_behind(tmp_path):

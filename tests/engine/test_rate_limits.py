@@ -82,18 +82,13 @@ def test_tokens_count_too_and_a_reply_corrects_them(ledger):
     assert ask(ledger, 1, limits, tokens=1, corrections={first[1]: 400})[0] == 0
 
 
-def test_a_call_that_is_larger_than_a_minute_goes_alone(ledger):
-    at(ledger, 1000.0)
-    limits = Limits(tokens_per_minute=100)
-    assert ask(ledger, 2, limits, tokens=5000)[0] == 1
-    at(ledger, 1070.0)
-    assert ask(ledger, 2, limits, tokens=5000)[0] == 1
-
-
-def test_a_clock_that_was_set_back_blocks_nobody_for_long(ledger):
+def test_a_call_that_is_larger_than_a_minute_goes_alone_and_no_clock_blocks_for_long(ledger):
+    for clock in (1000.0, 1070.0, 1070.0 - 86_400):
+        at(ledger, clock)
+        assert ask(ledger, 2, Limits(tokens_per_minute=100), tokens=5000)[0] == 1
     at(ledger, 1e6)
     assert ask(ledger, 5, Limits(requests_per_minute=5))[0] == 5
-    at(ledger, 1e6 - 86_400)
+    at(ledger, 1e6 - 86_400)  # it was set back
     assert ask(ledger, 5, Limits(requests_per_minute=5))[0] == 5
 
 
@@ -115,10 +110,18 @@ def test_an_earlier_ledger_gets_its_table_when_limits_are_set(tmp_path):
         assert raw.execute("select count(*) from windows").fetchone() == (2,)
 
 
-@pytest.mark.parametrize("name", ["requests_per_minute", "tokens_per_minute"])
-def test_a_limit_out_of_range_is_refused(name):
-    with pytest.raises(ValueError, match=f"{name} must be at least 1"):
-        Limits(**{name: 0})
+@pytest.mark.parametrize(
+    ("kind", "given", "name"),
+    [
+        (Limits, {"requests_per_minute": 0}, "requests_per_minute"),
+        (Limits, {"tokens_per_minute": 0}, "tokens_per_minute"),
+        (CircuitBreakerPolicy, {"failures": 0}, "failures"),
+        (CircuitBreakerPolicy, {"failures": 1, "cool_down_s": -1}, "cool_down_s"),
+    ],
+)
+def test_a_limit_or_patience_out_of_range_is_refused(kind, given, name):
+    with pytest.raises(ValueError, match=f"{name} must be at least"):
+        kind(**given)
 
 
 def test_tokens_are_guessed_from_the_prompt_and_the_most_that_may_come():
@@ -222,10 +225,17 @@ def test_a_row_of_failures_is_followed_by_a_rest_and_one_trial():
     assert one.stopped is None
 
 
-def test_a_failed_trial_is_the_end():
-    one = breaker()
-    fail(one, 3)
-    assert one.take(20.0) is True
+def test_a_failed_trial_is_the_end_and_a_late_failure_is_none():
+    one, other = breaker(), breaker()
+    for made in (one, other):
+        fail(made, 3)
+        assert made.take(20.0) is True
+    fail(other, 2, now=21.0)
+    assert other.stopped is None
+    other.give_back(trial=False)  # what is not sent is free for another
+    assert other.take(20.0) is None
+    other.give_back(trial=True)
+    assert other.take(20.0) is True
     one.failed(BUSY, trial=True, now=21.0)
     assert one.stopped == (
         "acme: 4 calls in a row failed (last: busy (503)); stopped asking it; every reply so far is kept, "
@@ -234,24 +244,6 @@ def test_a_failed_trial_is_the_end():
     assert one.take(1e9) is None
     one.answered()  # what was under way may still come back
     assert one.take(1e9) is None
-
-
-def test_a_late_failure_is_not_the_trial():
-    one = breaker()
-    fail(one, 3)
-    assert one.take(20.0) is True
-    fail(one, 2, now=21.0)
-    assert one.stopped is None
-
-
-def test_a_trial_that_is_not_sent_is_free_for_another():
-    one = breaker()
-    fail(one, 3)
-    assert one.take(20.0) is True
-    one.give_back(trial=False)
-    assert one.take(20.0) is None
-    one.give_back(trial=True)
-    assert one.take(20.0) is True
 
 
 @pytest.mark.parametrize("between", [None, WRONG], ids=["a reply", "a refusal"])
@@ -285,12 +277,6 @@ def test_a_wait_that_was_asked_for_holds_everybody_and_counts_for_nothing():
 )
 def test_a_wait_is_never_longer_than_five_minutes(asked, waited):
     assert asked_wait_s(ModelError("busy", retryable=True, retry_after=asked)) == waited
-
-
-@pytest.mark.parametrize(("failures", "cool_down_s", "name"), [(0, 1, "failures"), (1, -1, "cool_down_s")])
-def test_a_patience_out_of_range_is_refused(failures, cool_down_s, name):
-    with pytest.raises(ValueError, match=f"{name} must be at least"):
-        CircuitBreakerPolicy(failures, cool_down_s)
 
 
 @pytest.mark.parametrize(

@@ -46,25 +46,29 @@ class Deaf:
 
 
 def test_each_call_is_asked_once_and_answered(ledger):
-    model = echo()
-    summary = run_calls(ledger, calls(20) + calls(20), {NAME: model}, concurrency=4, **QUICK)
-    assert sorted(model.asked) == sorted(spec.key for spec in calls(20))
+    model, told, seen = echo(), [], []
+    summary = run_calls(
+        ledger, calls(20) + calls(20), {NAME: model}, concurrency=4, progress=lambda *now: seen.append(now),
+        told=lambda model, reply: told.append((model, reply.text)), **QUICK,
+    )  # fmt: skip
+    keys = [spec.key for spec in calls(20)]
+    assert sorted(model.asked) == sorted(keys)
     assert (summary.planned, summary.already, summary.made, summary.left) == (20, 0, 20, 0)
     assert summary.in_flight_bound == model.most == 4
     assert not summary.interrupted
     reply = ledger.reply(call(3).key)
     assert (reply.text, reply.model, reply.fingerprint) == ("I buy fund 3.", "echo-1", "fp")
-    assert reply.seconds is not None
     assert 0 <= reply.seconds < 5
-
-
-def test_a_call_with_a_reply_is_never_asked_again(ledger):
-    run_calls(ledger, calls(5), {NAME: echo()}, **QUICK)
-    model = echo()
-    summary = run_calls(ledger, calls(8), {NAME: model}, **QUICK)
-    assert sorted(model.asked) == sorted(spec.key for spec in calls(8)[5:])
-    assert (summary.already, summary.made) == (5, 3)
+    # each reply is told when it is on the disk, progress after each commit
+    assert sorted(told) == sorted((NAME, reply.text) for _, reply in ledger.replies(keys))
+    assert seen == sorted(seen)
+    assert seen[-1] == (20, 20)
+    # a call with a reply is never asked again
+    summary = run_calls(ledger, calls(23), {NAME: model}, progress=lambda *now: seen.append(now), **QUICK)
+    assert sorted(model.asked[20:]) == sorted(spec.key for spec in calls(23)[20:])
+    assert (summary.already, summary.made, seen[-1]) == (20, 3, (23, 23))
     assert run_calls(ledger, calls(8), {NAME: model}, **QUICK).in_flight_bound == 0
+    assert run_calls(ledger, [], {}).planned == 0
 
 
 def test_each_model_has_a_concurrency_of_its_own(ledger):
@@ -74,12 +78,18 @@ def test_each_model_has_a_concurrency_of_its_own(ledger):
     assert (models["a/x"].most, models["a/y"].most, summary.in_flight_bound) == (3, 2, 5)
 
 
-def test_the_time_a_model_reports_is_kept(ledger):
-    class Timed:
-        async def complete(self, call):
-            return Reply(text="", model="m", seconds=0.125)
+class Returning:
+    """Returns what it is given."""
 
-    run_calls(ledger, [call()], {NAME: Timed()}, **QUICK)
+    def __init__(self, reply):
+        self.reply = reply
+
+    async def complete(self, call):
+        return self.reply
+
+
+def test_the_time_a_model_reports_is_kept(ledger):
+    run_calls(ledger, [call()], {NAME: Returning(Reply(text="", model="m", seconds=0.125))}, **QUICK)
     assert ledger.reply(call().key).seconds == 0.125
 
 
@@ -88,18 +98,6 @@ def test_an_unknown_model_is_refused_before_anything_is_sent(ledger):
     with pytest.raises(UnknownNameError, match=r"unknown model 'reference/ecco'. Did you mean 'reference/echo'"):
         run_calls(ledger, [call(), call(model="reference/ecco")], {NAME: model})
     assert model.asked == []
-
-
-def test_progress_is_told_after_each_commit(ledger):
-    told = []
-    run_calls(ledger, calls(2), {NAME: echo()}, **QUICK)
-    run_calls(ledger, calls(10), {NAME: echo()}, concurrency=2, progress=lambda *seen: told.append(seen), **QUICK)
-    assert told == sorted(told)
-    assert told[-1] == (10, 10)
-
-
-def test_nothing_to_ask(ledger):
-    assert run_calls(ledger, [], {}).planned == 0
 
 
 @pytest.mark.parametrize(
@@ -111,24 +109,15 @@ def test_limits_out_of_range_are_refused(ledger, name, value):
         run_calls(ledger, [], {}, **{name: value})
 
 
-def test_what_may_pass_is_tried_again(ledger):
-    summary = run_calls(ledger, calls(5), {NAME: flaky(2)}, attempts=3, **QUICK)
-    assert (summary.made, summary.retried, summary.failed) == (5, 10, ())
-    assert set(ledger.attempt_counts(spec.key for spec in calls(5)).values()) == {3}
-
-
-def test_the_log_tells_each_retry_and_what_is_given_up(ledger, caplog):
+def test_what_may_pass_is_tried_again_and_the_log_tells_it(ledger, caplog):
     with caplog.at_level("INFO", "assaymark.engine.runner"):
-        run_calls(ledger, [call()], {NAME: flaky(5)}, attempts=2, **QUICK)
+        run_calls(ledger, [call(9)], {NAME: flaky(5)}, attempts=2, **QUICK)
     again, over = (one.getMessage() for one in caplog.records)
     assert again.startswith(f"{NAME}: attempt 1 at a call failed (busy); again in ")
     assert over == f"{NAME}: a call is given up after 2 attempts (busy)"
-
-
-def test_each_reply_is_told_when_it_is_on_the_disk(ledger):
-    told = []
-    run_calls(ledger, calls(5), {NAME: echo()}, told=lambda model, reply: told.append((model, reply.text)), **QUICK)
-    assert sorted(told) == sorted((NAME, reply.text) for _, reply in ledger.replies([one.key for one in calls(5)]))
+    summary = run_calls(ledger, calls(5), {NAME: flaky(2)}, attempts=3, **QUICK)
+    assert (summary.made, summary.retried, summary.failed) == (5, 10, ())
+    assert set(ledger.attempt_counts(spec.key for spec in calls(5)).values()) == {3}
 
 
 def test_attempts_are_bounded_and_the_next_run_asks_again(ledger):
@@ -138,11 +127,8 @@ def test_attempts_are_bounded_and_the_next_run_asks_again(ledger):
     assert len(model.asked) == 3
     assert run_calls(ledger, [call()], {NAME: model}, attempts=3, **QUICK).made == 1
     assert ledger.attempt_counts([call().key]) == {call().key: 6}
-
-
-def test_what_will_not_pass_is_not_tried_again(ledger):
-    model = flaky(1, retryable=False)
-    summary = run_calls(ledger, calls(3), {NAME: model}, attempts=4, **QUICK)
+    model, asked = flaky(1, retryable=False), calls(4)[1:]  # what will not pass is not tried again
+    summary = run_calls(ledger, asked, {NAME: model}, attempts=4, **QUICK)
     assert (len(model.asked), len(summary.failed), summary.retried, summary.left) == (3, 3, 0, 0)
 
 
@@ -185,23 +171,17 @@ def test_a_defect_ends_the_run_loudly_and_keeps_what_was_answered(ledger):
     assert run_calls(ledger, calls(50), {NAME: echo()}, **QUICK).already == len(answered)
 
 
-@pytest.mark.parametrize("wrong", [None, "text", Reply(text=b"", model="m")], ids=["nothing", "str", "bytes"])
-def test_a_model_that_returns_no_reply_is_a_defect(ledger, wrong):
-    class Wrong:
-        async def complete(self, call):
-            return wrong
-
-    with pytest.raises(TypeError, match="must return a Reply with a text"):
-        run_calls(ledger, [call()], {NAME: Wrong()}, **QUICK)
-
-
-def test_a_raw_response_that_is_no_text_is_a_defect(ledger):
-    class Wrong:
-        async def complete(self, call):
-            return Reply(text="", model="m", raw=b"{}")
-
-    with pytest.raises(TypeError, match="must return its raw response as text"):
-        run_calls(ledger, [call()], {NAME: Wrong()}, **QUICK)
+@pytest.mark.parametrize(
+    ("wrong", "what"),
+    [
+        *((one, "a Reply with a text") for one in (None, "text", Reply(text=b"", model="m"))),
+        (Reply(text="", model="m", raw=b"{}"), "its raw response as text"),
+    ],
+    ids=["nothing", "str", "bytes", "raw bytes"],
+)
+def test_a_model_that_returns_no_reply_is_a_defect(ledger, wrong, what):
+    with pytest.raises(TypeError, match=f"must return {what}"):
+        run_calls(ledger, [call()], {NAME: Returning(wrong)}, **QUICK)
 
 
 def test_a_progress_that_raises_ends_the_run_after_what_is_under_way(ledger):
@@ -253,25 +233,18 @@ def test_a_second_run_on_one_ledger_is_refused(ledger):
     assert model.asked == []
 
 
-def test_it_runs_inside_an_event_loop(ledger):
+def test_it_runs_inside_an_event_loop_and_in_a_thread_of_one(ledger):
     here = threading.get_ident()
     model = Scripted(lambda _call: "here" if threading.get_ident() == here else "elsewhere", wait=0.001)
-    summary = in_a_loop(lambda: run_calls(ledger, calls(3), {NAME: model}))
-    assert summary.made == 3
+    assert in_a_loop(lambda: run_calls(ledger, calls(3), {NAME: model})).made == 3
     assert {ledger.reply(key).text for key in model.asked} == {"elsewhere"}
+    assert asyncio.run(asyncio.to_thread(run_calls, ledger, calls(6), {NAME: echo()})).made == 3
 
-
-def test_a_defect_inside_an_event_loop_comes_out(ledger):
     def answer(_call):
         raise ZeroDivisionError("a defect")
 
     with pytest.raises(ZeroDivisionError, match="a defect"):
-        in_a_loop(lambda: run_calls(ledger, [call()], {NAME: Scripted(answer)}))
-
-
-def test_it_runs_in_a_thread_of_an_event_loop(ledger):
-    summary = asyncio.run(asyncio.to_thread(run_calls, ledger, calls(3), {NAME: echo()}))
-    assert summary.made == 3
+        in_a_loop(lambda: run_calls(ledger, [call(7)], {NAME: Scripted(answer)}))
 
 
 @pytest.mark.parametrize("around", [lambda work: work(), in_a_loop], ids=["alone", "inside an event loop"])
@@ -369,18 +342,12 @@ def test_a_call_that_is_turned_away_for_good_is_answered_by_that(ledger, kind):
     assert ledger.verify() > 0
 
 
-def test_a_model_that_turns_many_calls_away_may_be_asked_wrongly(ledger):
-    asked = calls(14)
-    model = turning_away({one.key for one in asked[:3]}, "call")
-    summary = run_calls(ledger, asked, {NAME: model}, **QUICK)
-    assert (summary.made, len(summary.failed)) == (11, 3)
-    assert len(ledger.pending([one.key for one in asked])) == 3
-
-
-def test_a_model_whose_filter_stops_everything_has_answered_everything(ledger):
-    asked = calls(4)
-    summary = run_calls(ledger, asked, {NAME: turning_away({one.key for one in asked}, "content")}, **QUICK)
-    assert (summary.made, summary.failed) == (4, ())
+@pytest.mark.parametrize(("n", "refused", "kind", "made"), [(14, 3, "call", 11), (4, 4, "content", 4)])
+def test_a_model_that_turns_many_calls_away_may_be_asked_wrongly_unless_its_filter_does(ledger, n, refused, kind, made):
+    asked = calls(n)
+    summary = run_calls(ledger, asked, {NAME: turning_away({one.key for one in asked[:refused]}, kind)}, **QUICK)
+    assert (summary.made, len(summary.failed)) == (made, n - made)
+    assert len(ledger.pending([one.key for one in asked])) == n - made
 
 
 # The call key is the sha256 of canonical JSON of everything that can change the answer
@@ -419,38 +386,19 @@ CHANGES = {
 }  # fmt: skip
 
 
-def test_every_field_is_among_the_changes():
+def test_each_field_and_how_a_prompt_is_cut_changes_the_key():
     assert set(CHANGES) == {field.name for field in dataclasses.fields(CallSpec)}
-
-
-@pytest.mark.parametrize("name", CHANGES)
-def test_each_field_changes_the_key(name):
-    assert dataclasses.replace(BASE, **{name: CHANGES[name]}).key != BASE.key
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        (Message("system", (Text.of("x"), Text.of("y"))),),
-        (Message("user", (Text.of("x"),)), Message("user", (Text.of("y"),))), (Message("user", (Text.of("x\n\ny"),)),),
-    ],
-    ids=["role", "two messages", "one part"],
-)  # fmt: skip
-def test_how_a_prompt_is_cut_changes_the_key(other):
-    assert dataclasses.replace(BASE, messages=other).key != BASE.key
-
-
-def test_order_of_arguments_does_not_change_the_key():
+    x, y = Text.of("x"), Text.of("y")
+    cuts = [
+        (Message("system", (x, y)),), (Message("user", (x,)), Message("user", (y,))),
+        (Message("user", (Text.of("x\n\ny"),)),),
+    ]  # fmt: skip
+    for change in (*({name: value} for name, value in CHANGES.items()), *({"messages": cut} for cut in cuts)):
+        assert dataclasses.replace(BASE, **change).key != BASE.key, change
     one, two = (dataclasses.replace(BASE, args=args) for args in ({"a": 1, "b": 2}, {"b": 2, "a": 1}))
     assert one.key == two.key
-
-
-def test_a_temperature_without_json_form_is_refused():
     with pytest.raises(ValueError, match="no JSON form"):
         _ = dataclasses.replace(BASE, temperature=float("nan")).key
-
-
-def test_texts_are_the_parts_then_the_schema():
     schema = Text.of("{}")
     assert dataclasses.replace(BASE, schema=schema).texts == (*BASE.messages[0].parts, schema)
     assert BASE.texts == BASE.messages[0].parts

@@ -27,7 +27,7 @@ from assaymark.engine import (
     run_calls,
     run_worker,
 )
-from assaymark.engine.database import _see_to_durability, is_url
+from assaymark.engine.database import _see_to_durability
 from assaymark.errors import LedgerError, ModelError
 
 CALL = call()
@@ -58,20 +58,17 @@ def test_calls_and_replies_come_back_as_they_were(shared):
     assert shared.begun()
 
 
-def test_large_objects_live_in_the_table(shared, tmp_path, monkeypatch):
+def test_large_objects_live_in_the_table_and_errors_of_any_content_are_kept(shared, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     data = os.urandom(3 * INLINE_BYTES)
-    assert shared.get_object(shared.put_object(data, "context")) == data
+    assert shared.get_object(shared.add_source("x", data, "context")) == data
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr("assaymark.engine.database._MOST_BYTES", 1000)
     with pytest.raises(LedgerError, match="an object of 2000 bytes is too large"):
-        shared.put_object(os.urandom(2000), "context")
-
-
-def test_an_error_of_any_content_is_kept(shared):
+        shared.add_source("x", os.urandom(2000), "context")
     shared.plan([CALL])
-    (attempt,) = shared.begin([CALL.key])
-    shared.fail([(attempt, "failed", "\ud800 nul \x00 " + "x" * 10_000)])
+    (attempt,) = shared.commit([CALL.key])
+    shared.commit(ends=[End(attempt, "failed", "\ud800 nul \x00 " + "x" * 10_000)])
     assert shared.attempt_counts([CALL.key]) == {CALL.key: 1}
 
 
@@ -125,23 +122,17 @@ def test_strangers_and_other_versions_are_refused(database):
         Ledger.open(database)
 
 
-def test_where_no_server_is_the_error_has_no_password():
+def test_an_error_has_no_password_and_says_what_to_do(monkeypatch):
     pytest.importorskip("psycopg", reason="psycopg is not installed (extra: postgres)")
-    url = f"postgresql://someone:{SECRET}@127.0.0.1:9/study?application_name={SECRET}"
-    with pytest.raises(LedgerError, match=r"^postgresql://127.0.0.1/study: cannot be reached") as caught:
-        Ledger.open(url)
-    assert SECRET not in str(caught.value)
-
-
-def test_a_url_that_cannot_be_read_is_not_shown():
-    with pytest.raises(LedgerError, match="the URL of the ledger cannot be read") as caught:
-        Ledger.open(f"postgresql://someone:{SECRET}@host:port/study")
-    assert SECRET not in str(caught.value)
-    with pytest.raises(LedgerError, match=r"a file or a database postgresql.* URL of 'mysql'"):
-        is_url("mysql://host/study")
-
-
-def test_without_the_driver_it_says_what_to_install(monkeypatch):
+    for url, what in (
+        (f"postgresql://someone:{SECRET}@127.0.0.1:9/study?application_name={SECRET}",
+         r"^postgresql://127.0.0.1/study: cannot be reached"),
+        (f"postgresql://someone:{SECRET}@host:port/study", "the URL of the ledger cannot be read"),
+        ("mysql://host/study", r"a file or a database postgresql.* URL of 'mysql'"),
+    ):  # fmt: skip
+        with pytest.raises(LedgerError, match=what) as caught:
+            Ledger.open(url)
+        assert SECRET not in str(caught.value)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(LedgerError, match=r"pip install 'assaymark\[postgres\]'"):
         Ledger.open("postgresql://127.0.0.1/study")
@@ -201,11 +192,15 @@ def claim(leases, worker, n, lease_s=60.0, **more):
     return leases.claim(worker, n, lease_s, **more)[0]
 
 
-def test_a_call_has_one_holder(leases):
-    one, two, three = (claim(leases, worker, 4) for worker in "abc")
+def test_a_call_has_one_holder_until_its_lease_ends(leases):
+    one, two, three = (
+        claim(leases, worker, 4, lease_s) for worker, lease_s in zip("abc", (60.0, 60.0, 0.0), strict=True)
+    )
     assert [key for key, _ in one + two + three] == KEYS
     assert {fence for _, fence in one + two + three} == {1}
-    assert claim(leases, "d", 4) == []
+    # the next claim has a higher fence
+    assert claim(leases, "d", 4) == [(key, fence + 1) for key, fence in three]
+    assert claim(leases, "e", 4) == []
 
 
 def test_many_at_once_never_hold_the_same_call(shared, database):
@@ -232,51 +227,35 @@ def test_claims_can_be_limited_to_calls_or_to_a_model(shared, leases):
     assert len(claim(leases, "a", 99)) == 8
 
 
-def test_a_lease_ends_and_the_next_claim_has_a_higher_fence(leases):
-    (first,) = claim(leases, "a", 1, 0.0)
-    (second,) = claim(leases, "b", 1)
-    assert second == (first[0], first[1] + 1)
-
-
-def test_a_renewed_lease_does_not_end(leases):
+def test_a_renewed_lease_does_not_end_nor_does_a_moved_clock_steal_it(leases, monkeypatch):
     claim(leases, "a", 10, 0.2)
     assert leases.renew("a", 60.0) == 10
     time.sleep(0.25)
+    monkeypatch.setattr(time, "time", lambda: 4e9)
     assert claim(leases, "b", 10) == []
+    assert leases.now() < 4e9
     assert leases.release("a", KEYS[:2]) == 2
     assert [key for key, _ in claim(leases, "b", 10)] == KEYS[:2]
     assert leases.release("a") == 8
 
 
-def test_a_moved_clock_steals_no_lease(leases, monkeypatch):
-    claim(leases, "a", 10, 5.0)
-    monkeypatch.setattr(time, "time", lambda: 4e9)
-    assert claim(leases, "b", 10) == []
-    assert leases.now() < 4e9
-
-
-def test_a_late_reply_is_refused_and_on_record(shared, leases):
+@pytest.mark.parametrize("answered", [False, True], ids=["before the answer", "after it"])
+def test_a_late_reply_is_refused_and_on_record(shared, leases, answered):
     (old,) = claim(leases, "a", 1, 0.0)
     (late,) = leases.commit([old], [])[0]
     claims, lost = leases.claim("b", 1, 60.0)
     assert lost == 1
     (attempt,) = leases.commit(claims, [])[0]
     assert (late.number, attempt.number) == (1, 2)
+    if answered:
+        assert leases.commit([], [reply(attempt, "in time")])[1] == 1
     assert leases.commit([], [reply(late, "late")])[1] == 0
-    assert shared.pending([old[0]]) == [old[0]]
-    assert leases.commit([], [reply(attempt, "in time")])[1] == 1
-    assert shared.reply(old[0]).text == "in time"
-    assert shared.orphaned() == []
-
-
-def test_a_late_reply_after_the_answer_is_refused_too(shared, leases):
-    (old,) = claim(leases, "a", 1, 0.0)
-    (late,) = leases.commit([old], [])[0]
-    (attempt,) = leases.commit(claim(leases, "b", 1), [])[0]
-    leases.commit([], [reply(attempt, "in time")])
-    assert leases.commit([], [reply(late, "late")])[1] == 0
+    if not answered:
+        assert shared.pending([old[0]]) == [old[0]]
+        assert leases.commit([], [reply(attempt, "in time")])[1] == 1
     assert shared.reply(old[0]).text == "in time"
     assert shared.attempt_counts([old[0]]) == {old[0]: 2}
+    assert shared.orphaned() == []
 
 
 def test_nothing_begins_under_a_claim_that_is_lost(shared, leases):
@@ -317,16 +296,13 @@ def test_a_failure_that_is_not_final_keeps_the_claim(leases):
     assert held[0] not in [key for key, _ in claim(leases, "b", 10)]
 
 
-def test_a_ledger_in_a_file_has_no_leases(tmp_path):
-    with Ledger.open(tmp_path / "ledger.db") as ledger:
-        assert ledger.leases is None
-
-
-def test_attempts_without_a_claim_work_as_in_a_file(shared):
+def test_attempts_without_a_claim_work_as_in_a_file_which_has_no_leases(ledger, shared):
+    assert ledger.leases is None
     shared.plan([call()])
-    (one,), (two,) = shared.begin([call().key]), shared.begin([call().key])
-    shared.finish([(one, Reply(text="first", model="m")), (two, Reply(text="second", model="m"))])
-    assert shared.reply(call().key).text == "first"
+    begun = [shared.commit([call().key])[0] for _ in range(2)]
+    ends = [End(at, "replied", reply=Reply(text=text, model="m")) for at, text in zip(begun, "12", strict=True)]
+    shared.commit(ends=ends)
+    assert shared.reply(call().key).text == "1"
     assert shared.leases.claim("a", 1, 60.0) == ([], 0)
 
 
@@ -462,25 +438,16 @@ def test_what_a_stopped_provider_leaves_is_free_for_others(shared):
 
 
 def test_a_server_that_goes_away_is_one_plain_error(shared, monkeypatch):
-    model = Scripted(lambda _call: "fine", wait=0.01)
+    model = Scripted(lambda _call: "fine", wait=0.05)
 
     def gone(*_args, **_more):
         raise LedgerError("the server is gone")
 
-    monkeypatch.setattr(shared.leases, "claim", gone)
-    with pytest.raises(LedgerError, match="the server is gone"):
-        run_calls(shared, calls(5), {NAME: model}, **QUICK)
-
-
-def test_a_lost_renewal_ends_the_run(shared, monkeypatch):
-    def gone(*_args):
-        raise LedgerError("the server is gone")
-
-    monkeypatch.setattr(shared.leases, "renew", gone)
-    model = Scripted(lambda _call: "fine", wait=0.05)
-    with pytest.raises(LedgerError, match="the server is gone"):
-        run_calls(shared, calls(200), {NAME: model}, concurrency=2, lease_s=0.15, **QUICK)
-    assert shared.pending(model.asked) == []
+    for name in ("renew", "claim"):  # a lost renewal ends the run
+        monkeypatch.setattr(shared.leases, name, gone)
+        with pytest.raises(LedgerError, match="the server is gone"):
+            run_calls(shared, calls(200), {NAME: model}, concurrency=2, lease_s=0.15, **QUICK)
+        assert shared.pending(model.asked) == []
 
 
 # Batches of a ledger that workers share: what is in a batch is nobody else's to ask

@@ -18,7 +18,7 @@ from imported_records import store_imported
 from made_records import STUDY
 
 from assaymark.cli import main
-from assaymark.engine import Ledger, Reply
+from assaymark.engine import End, Ledger, Reply
 from assaymark.engine.calls import unpack
 from assaymark.errors import AssayError
 from assaymark.records import Outcome
@@ -36,11 +36,10 @@ def small(tmp_path_factory) -> Path:
     rng = random.Random(1)
     with Ledger.open(folder / "ledger.db") as ledger:
         ledger.plan(calls(N))
-        begun = ledger.begin([call.key for call in calls(N)])
-        ledger.finish(
-            [(one, Reply(text=one.key * 20, model="m", raw=f'"{rng.randbytes(300).hex()}"')) for one in begun]
-        )
-        ledger.put_object(rng.randbytes(LARGE), "source")
+        begun = ledger.commit([call.key for call in calls(N)])
+        replies = [Reply(text=one.key * 20, model="m", raw=f'"{rng.randbytes(300).hex()}"') for one in begun]
+        ledger.commit(ends=[End(one, "replied", reply=reply) for one, reply in zip(begun, replies, strict=True)])
+        ledger.add_source("x", rng.randbytes(LARGE), "source")
     now = datetime(2026, 3, 2, tzinfo=UTC)
     outcomes = [
         Outcome(record_id=f"r{n}", horizon="1W", value=rng.random(), benchmark=None, resolved_at=now, source="s")
@@ -135,7 +134,7 @@ def run(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("verified") / "run"
     store_imported(folder)
     with Ledger.open(folder / "ledger.db") as ledger:
-        ledger.put_object(random.Random(1).randbytes(LARGE), "source")
+        ledger.add_source("x", random.Random(1).randbytes(LARGE), "source")
     assert main(["run", str(STUDY), "--out", str(folder)]) == 0
     shutil.rmtree(folder / "report")
     assert verify_run(RunFolder(folder)).differences == ()

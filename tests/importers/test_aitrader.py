@@ -78,29 +78,31 @@ def test_no_field_after_the_decision_changes_a_context():
     assert first.outcomes != other.outcomes
 
 
-def test_every_fact_and_bar_was_known_at_its_decision(honestly):
+def test_every_fact_and_bar_was_known_at_its_decision_whatever_the_files_order(honestly):
     for one in honestly.decisions:
         seen = honestly.contexts[one.context_id]
         assert seen.cutoff == one.decided_at
         assert all(fact.available_at <= one.decided_at for fact in seen.facts)
         assert all(time <= one.decided_at for series in seen.series for time in series.times)
+    again = import_aitrader(dict(reversed(files(*reversed(honest()), packed=True).items())))
+    assert canonical_json(again.decisions) == canonical_json(honestly.decisions)
+    assert canonical_json(again.outcomes) == canonical_json(honestly.outcomes)
 
 
-def test_bars_stamped_with_their_start_are_complete_an_hour_later():
-    us = TRACKS["agent_data"]
-    ten = us.read("2025-10-09 10:00:00")
-    assert us.utc(ten) == datetime(2025, 10, 9, 14, 0, tzinfo=UTC)
-    assert us.utc(ten, complete=True) == datetime(2025, 10, 9, 15, 0, tzinfo=UTC)
-    assert us.utc(us.read("2025-11-03 10:00:00")) == datetime(2025, 11, 3, 15, 0, tzinfo=UTC)  # winter time
-    day = TRACKS["agent_data_astock"].read("2025-10-09")
-    assert TRACKS["agent_data_astock"].utc(day) == datetime(2025, 10, 9, 1, 30, tzinfo=UTC)
-    assert TRACKS["agent_data_astock"].utc(day, complete=True) == datetime(2025, 10, 9, 7, 0, tzinfo=UTC)
-
-
-def test_a_machine_without_time_zones_is_told():
-    nowhere = replace(TRACKS["agent_data"], zone="Nowhere/None")
+@pytest.mark.parametrize(
+    ("track", "step", "complete", "at"),
+    [
+        ("agent_data", "2025-10-09 10:00:00", False, datetime(2025, 10, 9, 14, 0, tzinfo=UTC)),
+        ("agent_data", "2025-10-09 10:00:00", True, datetime(2025, 10, 9, 15, 0, tzinfo=UTC)),
+        ("agent_data", "2025-11-03 10:00:00", False, datetime(2025, 11, 3, 15, 0, tzinfo=UTC)),  # winter time
+        ("agent_data_astock", "2025-10-09", False, datetime(2025, 10, 9, 1, 30, tzinfo=UTC)),
+        ("agent_data_astock", "2025-10-09", True, datetime(2025, 10, 9, 7, 0, tzinfo=UTC)),
+    ],
+)
+def test_bars_stamped_with_their_start_are_complete_an_hour_later(track, step, complete, at):
+    assert TRACKS[track].utc(TRACKS[track].read(step), complete=complete) == at
     with pytest.raises(InputError, match=r"no time zone data for Nowhere/None; install the package tzdata"):
-        nowhere.utc(datetime(2025, 10, 9))
+        replace(TRACKS[track], zone="Nowhere/None").utc(datetime(2025, 10, 9))
 
 
 def test_outcomes_are_recomputed_from_open_to_open(honestly):
@@ -112,13 +114,6 @@ def test_outcomes_are_recomputed_from_open_to_open(honestly):
     whole = found["cn-hourly/2025-10-09T14:00/gpt-5", "whole log"]
     assert whole.value == pytest.approx((74800 + 500 * 41.5 + 100 * 55.5) / 100000 - 1)
     assert found["cn-hourly/2025-10-09T11:30/claude-3.7-sonnet", "whole log"].value == 0.0
-
-
-def test_packed_files_and_their_order_change_nothing(honestly):
-    packed = dict(reversed(files(*reversed(honest()), packed=True).items()))
-    again = import_aitrader(packed)
-    assert canonical_json(again.decisions) == canonical_json(honestly.decisions)
-    assert canonical_json(again.outcomes) == canonical_json(honestly.outcomes)
 
 
 @pytest.mark.parametrize(
@@ -139,10 +134,15 @@ def test_texts_and_marks(text, kept, flags):
     assert texts_of(text) == (tuple(Rationale(kind=kind, text=said) for kind, said in kept), flags)
 
 
-def test_a_step_without_text_is_kept_and_counted():
-    found = import_aitrader(files(line(rationale="<FINISH_SIGNAL>")))
-    assert found.decisions[0].missing == ("text",)
+def test_a_step_without_text_is_kept_and_names_stand_on_the_instruments():
+    found = import_aitrader(files(line(rationale="<FINISH_SIGNAL>"), line(model=CLAUDE), crypto()))
+    assert decision(found, "cn-hourly/2025-10-09T10:30/gpt-5").missing == ("text",)
     assert found.report.no_text == ("cn-hourly/2025-10-09T10:30/gpt-5",)
+    # agents of different tracks with one model are one agent
+    assert sorted({one.agent.id for one in found.decisions}) == ["claude-3.7-sonnet", "gpt-5"]
+    steps = [line(step, rationale="持有 招商银行(600036.SH)") for step in STEPS]
+    seen = context(import_aitrader(files(*steps)), "cn-hourly/2025-10-09T10:30/gpt-5")
+    assert [(one.symbol, one.name) for one in seen.instruments] == [("600036.SH", "招商银行"), ("601318.SH", "")]
 
 
 @pytest.mark.parametrize(
@@ -158,21 +158,21 @@ def test_names_are_read_where_the_agents_agree(texts, names):
     assert names_in([*texts, None, "no code"]) == names
 
 
-def test_names_stand_on_the_instruments():
-    steps = [line(step, rationale="持有 招商银行(600036.SH)") for step in STEPS]
-    seen = context(import_aitrader(files(*steps)), "cn-hourly/2025-10-09T10:30/gpt-5")
-    assert [(one.symbol, one.name) for one in seen.instruments] == [("600036.SH", "招商银行"), ("601318.SH", "")]
-
-
-def test_an_honest_log_reconciles():
+def test_an_honest_log_reconciles_and_the_next_step_stands_on_the_stated_book():
     audits = audit_aitrader(files())
     assert [(one.track, one.agent, len(one.records)) for one in audits] == [
         ("cn-hourly", "claude-3.7-sonnet", 2), ("cn-hourly", "gpt-5", 3),
     ]  # fmt: skip
-    assert all(one.reconciliation.mismatches == () for one in audits)
-    assert audits[1].reconciliation.data_reliability == 100.0
-    assert audits[1].reconciliation.navs == (100000.0, 100500.0, 101100.0)
-    assert audits[1].last_nav == 101100.0
+    assert [one.reconciliation.mismatches for one in audits] == [(), ()]
+    found = audits[1].reconciliation
+    assert (found.data_reliability, found.navs, audits[1].last_nav) == (100.0, (100000.0, 100500.0, 101100.0), 101100.0)
+    wrong = honest()
+    for one in wrong[:3]:
+        one["positions_after"]["CASH"] += 500.0
+    audit = audit_aitrader(files(*wrong))[1]
+    assert [one.step for one in audit.reconciliation.mismatches] == ["cn-hourly/2025-10-09T10:30/gpt-5"]
+    (audit,) = audit_aitrader(files(crypto()))  # positions rounded by the venue are none
+    assert audit.reconciliation.mismatches == ()
 
 
 @pytest.mark.parametrize(
@@ -199,20 +199,6 @@ def test_planted_mismatches_are_found_and_flagged(after, actions, kind, where, f
     said = one.stages["reconciliation"]
     assert [text.split()[0].strip(":") for text in said] == ([] if kind is None else [kind])
     assert not any("bar" in text or "close" in text for text in said)
-
-
-def test_the_next_step_stands_on_the_stated_book():
-    wrong = honest()
-    wrong[0]["positions_after"]["CASH"] += 500.0
-    for one in wrong[1:3]:
-        one["positions_after"]["CASH"] += 500.0
-    audit = audit_aitrader(files(*wrong))[1]
-    assert [one.step for one in audit.reconciliation.mismatches] == ["cn-hourly/2025-10-09T10:30/gpt-5"]
-
-
-def test_positions_rounded_by_the_venue_are_no_mismatch():
-    (audit,) = audit_aitrader(files(crypto()))
-    assert audit.reconciliation.mismatches == ()
 
 
 def test_a_step_without_a_book_is_named_and_carried():
@@ -317,15 +303,21 @@ def test_bad_price_files(text, said):
     assert said in str(caught.value)
 
 
-def test_missing_files_are_named():
+def test_missing_files_broken_lines_and_numbers_beyond_any_book_are_named():
     given = files(*honest(), crypto())
-    del given["prices_crypto_daily.csv"]
-    with pytest.raises(InputError, match=r"prices_crypto_daily\.csv: missing, and needed for 1 steps of agent_data_cr"):
-        import_aitrader(given)
-    with pytest.raises(InputError, match=r"decisions\.jsonl: missing"):
-        audit_aitrader({"prices_crypto_daily.csv": CRYPTO.encode()})
-    with pytest.raises(InputError, match="holds no step"):
-        import_aitrader(files() | {"decisions.jsonl": b"\n"})
+    without = {name: data for name, data in given.items() if name != "prices_crypto_daily.csv"}
+    beyond = files(line(positions_after={"CASH": 1e300}))
+    broken = json.dumps(line()).replace("2.0", "NaN").encode() + b"}"
+    no_line = (b"not json", b"[]", b'{"track": 1, "track": 2}', broken)
+    for of, what in (
+        (without, r"prices_crypto_daily\.csv: missing, and needed for 1 steps of agent_data_cr"),
+        ({"prices_crypto_daily.csv": CRYPTO.encode()}, r"decisions\.jsonl: missing"),
+        (files() | {"decisions.jsonl": b"\n"}, "holds no step"), (beyond, r"positions_after\.CASH"),
+        (files(line(positions_after={"CASH": math.inf})), "."),
+        *((files() | {"decisions.jsonl": text}, r"decisions\.jsonl line 1") for text in no_line),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=what):
+            import_aitrader(of)
 
 
 def test_a_damaged_price_file_is_one_problem_of_many():
@@ -338,21 +330,6 @@ def test_a_damaged_price_file_is_one_problem_of_many():
     assert "has no bar" not in str(caught.value)
     with pytest.raises(InputError, match="not UTF-8"):
         import_aitrader(given | {"prices_crypto_daily.csv": b"symbol,ts\n\xff"})
-
-
-@pytest.mark.parametrize(
-    "text", [b"not json", b"[]", b'{"track": 1, "track": 2}', json.dumps(line()).replace("2.0", "NaN").encode() + b"}"]
-)
-def test_lines_that_are_no_objects(text):
-    with pytest.raises(InputError, match=r"decisions\.jsonl line 1"):
-        audit_aitrader(files() | {"decisions.jsonl": text})
-
-
-def test_numbers_beyond_any_book_are_refused():
-    with pytest.raises(InputError, match=r"positions_after\.CASH"):
-        import_aitrader(files(line(positions_after={"CASH": 1e300})))
-    with pytest.raises(InputError):
-        import_aitrader(files(line(positions_after={"CASH": math.inf})))
 
 
 def test_the_command_writes_a_run_folder(tmp_path, capsys):
@@ -368,16 +345,8 @@ def test_the_command_writes_a_run_folder(tmp_path, capsys):
     store = Store(RunFolder(run))
     assert len(list(store.read(DECISIONS))) == 6
     assert {one.horizon for one in store.read(OUTCOMES)} == {"to the agent's next step", "whole log"}
-
-
-def test_the_files_it_wants():
     names = ["decisions.jsonl.gz", "prices_us_hourly.csv.gz", "prices_x.csv", "daily_prices.csv", "map.toml"]
     assert IMPORTERS["aitrader"].wanted(names) == ("decisions.jsonl.gz", "prices_us_hourly.csv.gz", "prices_x.csv")
-
-
-def test_agents_of_different_tracks_with_one_model_are_one_agent():
-    found = import_aitrader(files(line(), line(model=CLAUDE), crypto()))
-    assert sorted({one.agent.id for one in found.decisions}) == ["claude-3.7-sonnet", "gpt-5"]
 
 
 TWO_DAYS = (
@@ -448,33 +417,35 @@ def test_a_fill_has_its_stated_price_or_the_open():
     assert [row[3:7] for row in found.fills] == [(1, "600036.SH", 100.0, 40.2), (2, "601318.SH", -100.0, 55.0)]
 
 
-def test_lines_that_an_import_refuses_are_passed_over():
+def test_lines_that_an_import_refuses_are_passed_over_and_a_track_that_is_not_there_named():
     good = made.honest()
     found = season_aitrader(made.files(*good, made.line("2030-01-01 10:30:00")), "cn-hourly")
     assert found == season_aitrader(made.files(*good), "cn-hourly")
-
-
-def test_a_track_that_is_not_there_is_answered_with_those_that_are():
     with pytest.raises(UnknownNameError, match=r"unknown track 'us'\. Known: cn-hourly, crypto"):
-        season_aitrader(made.files(*made.honest(), made.crypto()), "us")
+        season_aitrader(made.files(*good, made.crypto()), "us")
+
+
+@pytest.fixture(scope="module")
+def real(shared):
+    """The real log and its audits."""
+    held = {path.name: path.read_bytes() for path in (shared / "data" / "aitrader").iterdir()}
+    return held, audit_aitrader(held)
 
 
 @pytest.mark.shared
-def test_the_last_books_and_all_checks_are_those_of_the_audit(shared):
-    files = {path.name: path.read_bytes() for path in (shared / "data" / "aitrader").iterdir()}
-    audits = audit_aitrader(files)
+def test_the_last_books_and_all_checks_are_those_of_the_audit(real):
+    held, audits = real
     for track in sorted({one.track for one in audits}):
-        found = season_aitrader(files, track)
+        found = season_aitrader(held, track)
         last = {agent: nav for _, agent, _, _, nav, *_ in found.books}
         checks = {row[:2]: row[2:] for row in found.checks}
         for audit in (one for one in audits if one.track == track):
+            known = audit.reconciliation
             assert math.isclose(last[audit.agent], audit.last_nav, rel_tol=1e-12)
             told = [line for kind in RELIABILITY for line in checks[audit.agent, kind][2]]
-            assert len(told) == len(audit.reconciliation.mismatches)
+            assert len(told) == len(known.mismatches)
             for kind in RELIABILITY:
-                assert checks[audit.agent, kind][:2] == (
-                    audit.reconciliation.checks[kind], audit.reconciliation.passed[kind],
-                )  # fmt: skip
+                assert checks[audit.agent, kind][:2] == (known.checks[kind], known.passed[kind])
         states = [state for _, _, state, *_ in found.books]
         assert set(states) <= {"ok", "not stated"}
         assert sum(state != "ok" for state in states) == (2 if track == "cn-daily" else 0)
@@ -499,11 +470,9 @@ def test_a_total_is_printed_only_where_its_claim_stands():
 
 
 @pytest.mark.shared
-def test_books_and_checks_are_those_of_the_audit(shared):
-    files = {path.name: path.read_bytes() for path in (shared / "data" / "aitrader").iterdir()}
-    audits = audit_aitrader(files)
+def test_books_and_checks_are_those_of_the_audit(real):
     fills = []
-    for audit in audits:
+    for audit in real[1]:
         found = audit.reconciliation
         row = next(one for one in section(f"{audit.track}: ", 3).splitlines() if one.startswith(f"| {audit.agent} |"))
         cells = [cell.strip() for cell in row.strip("|").split("|")]

@@ -56,30 +56,24 @@ def lines(files) -> list[dict]:
     return [json.loads(line) for line in gzip.decompress(files["decisions.jsonl.gz"]).splitlines()]
 
 
-def test_the_counts(result):
+def test_the_counts_and_flags(result):
     report = result.report
-    assert (report.good, report.bad, report.problems) == (1482, 0, ())
-    assert report.counts["agents"] == 7
-    assert report.counts["clusters"] == 8
+    assert (report.good, report.bad, report.problems, report.never_met) == (1482, 0, (), ())
+    assert (report.counts["agents"], report.counts["clusters"]) == (7, 8)
     assert report.formats == {track: steps for track, (_, steps, _, _) in SHAPE.items()}
     for track, (agents, _, _, _) in SHAPE.items():
         assert len({one.agent.id for one in result.decisions if one.episode_id == track}) == agents
-
-
-def test_the_flags(result):
-    assert dict(result.report.flags) == {
+    assert dict(report.flags) == {
         "cash-mismatch": 102, "fill-mismatch": 14, "no-finish-signal": 29, "position-mismatch": 84, "replayed": 1015,
         "think-block": 142, "tool-output": 3,
     }  # fmt: skip
     assert {one.agent.id for one in result.decisions if "think-block" in one.flags} == {"MiniMax-M2"}
-    assert len(result.report.no_text) == 34
-    assert result.report.missing["positions after"].count == 2
-
-
-def test_one_step_has_one_decision_of_each_agent_at_most(result):
-    keys = Counter((one.cycle, one.agent.id) for one in result.decisions)
-    assert max(keys.values()) == 1
-    assert result.report.never_met == ()
+    assert (len(report.no_text), report.missing["positions after"].count) == (34, 2)
+    # one step has one decision of each agent at most
+    assert max(Counter((one.cycle, one.agent.id) for one in result.decisions).values()) == 1
+    horizons = Counter(one.horizon for one in result.outcomes)
+    assert horizons == {"to the agent's next step": 1454, "whole log": 26}
+    assert all(one.benchmark is not None for one in result.outcomes)
 
 
 def test_the_bars(files):
@@ -101,25 +95,16 @@ def test_the_mismatches(audits):
     assert Counter(one.kind for one in found) == MISMATCHES
     where = Counter(one.where for one in found if one.kind == "cash")
     assert where == {"outside the bar": 60, "inside the bar": 42}
-
-
-def test_the_american_book_breaks_while_it_was_kept_by_the_day(audits):
-    """Until 29 October it has one step a day, stamped 15:00; most of the mismatches are there."""
+    # until 29 October the American book has one step a day, stamped 15:00; most of its mismatches are there
     cash = [m.step for a in audits if a.track == "us" for m in a.reconciliation.mismatches if m.kind == "cash"]
-    assert sum(step < "us/2025-10-30" for step in cash) == 77
-    assert len(cash) == 95
+    assert (sum(step < "us/2025-10-30" for step in cash), len(cash)) == (77, 95)
     steps = [record for a in audits if a.track == "us" for record in a.records]
     assert sum(record < "us/2025-10-30" for record in steps) == 121
-
-
-def test_the_books_of_crypto_break_on_two_days_only(audits):
-    found = [m.step.split("/")[1] for a in audits if a.track == "crypto" for m in a.reconciliation.mismatches]
-    assert Counter(found) == {"2025-11-09": 13, "2025-11-10": 17}
-
-
-def test_the_navs(audits):
-    found = {(one.track, one.agent): one.last_nav for one in audits}
-    assert {key: round(found[key], 2) for key in NAVS} == NAVS
+    # the books of crypto break on two days only
+    days = [m.step.split("/")[1] for a in audits if a.track == "crypto" for m in a.reconciliation.mismatches]
+    assert Counter(days) == {"2025-11-09": 13, "2025-11-10": 17}
+    navs = {(one.track, one.agent): one.last_nav for one in audits}
+    assert {key: round(navs[key], 2) for key in NAVS} == NAVS
 
 
 def test_navs_against_a_sum_by_hand(audits, lines, files):
@@ -167,9 +152,3 @@ def test_the_names_of_the_companies(lines):
     names = names_in(one["rationale"] for one in lines)
     assert len(names) == 49
     assert (names["600519.SH"], names["601318.SH"]) == ("贵州茅台", "中国平安")
-
-
-def test_outcomes(result):
-    horizons = Counter(one.horizon for one in result.outcomes)
-    assert horizons == {"to the agent's next step": 1454, "whole log": 26}
-    assert all(one.benchmark is not None for one in result.outcomes)

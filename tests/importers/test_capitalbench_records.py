@@ -33,28 +33,21 @@ def rounds(files) -> list[dict[str, str]]:
 
 
 def test_the_counts(result):
-    counts = result.report.counts
+    report, counts = result.report, result.report.counts
     assert (counts["decisions"], counts["contexts"], counts["agents"], counts["clusters"]) == (719, 113, 10, 16)
-    assert (result.report.good, result.report.bad, result.report.problems) == (719, 0, ())
+    assert (report.good, report.bad, report.problems, report.no_text, report.replicates) == (719, 0, (), (), 0)
     assert len({d.record_id for d in result.decisions}) == 719
-
-
-def test_the_four_shapes_and_the_pilot(result):
-    assert result.report.formats == {"option": 4, "weights-v1": 371, "weights-v2": 270, "weights-v3": 74}
-    assert result.report.missing["candidate ledger"].count == 4
-
-
-def test_the_market_tables(result):
-    verified = result.report.verified
-    tables = [verified[f"universe_{name}"] for name in ("trailing_returns.csv", "decision_context.csv")]
-    assert [*tables, verified["universe_quality_evidence.json"]] == [67, 46, 40]
-    assert sum(n for name, n in verified.items() if name.startswith("universe_")) == 153
-
-
-def test_outcomes(result):
+    assert report.formats == {"option": 4, "weights-v1": 371, "weights-v2": 270, "weights-v3": 74}
+    assert (report.missing["candidate ledger"].count, report.missing["outcome"].count) == (4, 231)
+    tables = [f"universe_{name}" for name in ("trailing_returns.csv", "decision_context.csv", "quality_evidence.json")]
+    assert [report.verified[name] for name in tables] == [67, 46, 40]
+    assert sum(n for name, n in report.verified.items() if name.startswith("universe_")) == 153
     assert len(result.outcomes) == 488
-    assert result.report.missing["outcome"].count == 231
     assert {o.record_id for o in result.outcomes} <= {d.record_id for d in result.decisions}
+    assert report.never_met == (
+        ("anthropic-claude-opus-4-7", "anthropic-claude-opus-5"), ("anthropic-claude-opus-4-7", "xai-grok-4-6"),
+        ("openai-gpt-5-5", "xai-grok-4-6"),
+    )  # fmt: skip
 
 
 def test_ten_clock_conflicts(result):
@@ -64,34 +57,25 @@ def test_ten_clock_conflicts(result):
         assert before == ("clock-conflict" in decision.flags)
 
 
-def test_three_pairs_never_meet_and_nobody_was_run_twice(result):
-    assert result.report.never_met == (
-        ("anthropic-claude-opus-4-7", "anthropic-claude-opus-5"), ("anthropic-claude-opus-4-7", "xai-grok-4-6"),
-        ("openai-gpt-5-5", "xai-grok-4-6"),
-    )  # fmt: skip
-    assert result.report.replicates == 0
-
-
 def test_families_and_texts(result):
     assert Counter(d.agent.family for d in result.decisions) == {
         "anthropic": 271, "xai": 183, "openai": 155, "google": 110,
     }  # fmt: skip
-    assert result.report.no_text == ()
     arena = [d for d in result.decisions if any(r.kind == "arena" for r in d.rationales)]
     assert {d.format for d in arena} == {"weights-v3"}
     assert len(arena) == 74
     assert all(sum(r.kind == "summary" for r in d.rationales) == 1 for d in result.decisions)
 
 
-def test_where_the_cutoffs_were_read(result):
+def test_every_context_is_partial_and_says_what_is_absent_and_its_facts_were_known(result):
     sources = Counter(c.cutoff_source.partition(" line")[0] for c in result.contexts.values())
     assert sources == {"briefing.md": 104, "manifest.yaml notes": 5, "manifest.yaml created_at": 4}
-
-
-def test_every_context_is_partial_and_says_what_is_absent(result):
     for seen in result.contexts.values():
         assert seen.completeness == "partial"
         assert any(path.endswith(".md") and "market_data/" in path for path in seen.missing)
+        assert all(fact.available_at == seen.cutoff for fact in seen.facts)
+        assert all(fact.as_of is None or fact.as_of <= seen.cutoff for fact in seen.facts)
+        assert len({fact.id for fact in seen.facts}) == len(seen.facts)
 
 
 def test_no_exit_price_is_a_fact_or_in_a_prompt(result, rounds):
@@ -105,13 +89,6 @@ def test_no_exit_price_is_a_fact_or_in_a_prompt(result, rounds):
         for row in list(csv.DictReader(io.StringIO(files["exit_prices.csv"])))[:3]:
             line = ",".join(row.values())
             assert line not in seen.prompt
-
-
-def test_every_fact_was_known_and_has_a_name_of_its_own(result):
-    for seen in result.contexts.values():
-        assert all(fact.available_at == seen.cutoff for fact in seen.facts)
-        assert all(fact.as_of is None or fact.as_of <= seen.cutoff for fact in seen.facts)
-        assert len({fact.id for fact in seen.facts}) == len(seen.facts)
 
 
 def test_every_cell_of_the_returns_tables_is_a_fact_or_empty(result, rounds):

@@ -145,21 +145,19 @@ def test_prices_of_the_exit_are_refused_by_name_and_by_content():
         imported(map=disguised, f=prices)
 
 
-@pytest.mark.parametrize("column", ["outcome", "return_after_1w", "exit_price", "fwd_return", "realized_pnl"])
-def test_an_outcome_column_is_never_a_fact_or_a_text(column):
+def test_an_outcome_column_or_a_row_dated_after_the_decision_is_never_a_fact_or_a_text():
     head, _, rest = FACTS.partition("\n")
-    more = "\n".join(f"{line},1" for line in rest.splitlines())
-    with pytest.raises(InputError, match=f"column '{column}' names an outcome; outcomes are declared"):
-        imported(f=f"{head},{column}\n{more}\n")
-    with pytest.raises(InputError, match=f"column '{column}' names an outcome"):
-        parse_map(MAP.replace('"why"', f'"{column}"'))
 
+    def with_column(name, cell):
+        return "\n".join([f"{head},{name}", *(f"{line},{cell}" for line in rest.splitlines()), ""])
 
-def test_a_dated_row_from_after_the_decision_is_an_outcome():
-    head, _, rest = FACTS.partition("\n")
-    more = "\n".join(f"{line},2026-05-11" for line in rest.splitlines())
+    for column in ("outcome", "return_after_1w", "exit_price", "fwd_return", "realized_pnl"):
+        with pytest.raises(InputError, match=f"column '{column}' names an outcome; outcomes are declared"):
+            imported(f=with_column(column, 1))
+        with pytest.raises(InputError, match=f"column '{column}' names an outcome"):
+            parse_map(MAP.replace('"why"', f'"{column}"'))
     with pytest.raises(InputError, match=r"day: dated 2026-05-11, after the decision .*an outcome is never context"):
-        imported(f=f"{head},day\n{more}\n")
+        imported(f=with_column("day", "2026-05-11"))
 
 
 def test_two_prompts_for_one_context_are_refused():
@@ -179,34 +177,29 @@ def test_a_stated_cutoff_is_used_and_must_not_follow_the_decision():
         import_generic(given)
 
 
-def test_whole_numbers_and_actions_are_checked():
+def test_keep_going_counts_both_progress_is_told_and_an_unreadable_line_named():
+    result = imported(d=HEAD + ONE + TWO.replace("0.7", "7"), keep_going=True)
+    assert (result.report.good, result.report.bad) == (1, 1)
+    assert any("sure: must be" in str(p) for p in result.report.problems)
+    told = []
+    imported(progress=lambda *seen: told.append(seen))
+    assert told == [("facts", 3, 3), ("decisions", 2, 2), ("outcomes", 2, 2)]
+    with pytest.raises(InputError, match=r"d\.jsonl line 1: not JSON"):
+        import_generic(files(**{"map.toml": MAP.replace("d.csv", "d.jsonl"), "d.jsonl": b"{,}"}))
     text = MAP.replace('confidence = "sure"', 'step = "sure"\naction = "risks"').replace('risk = ["risks"]', "")
     with pytest.raises(InputError, match=r"sure: must be a whole number \(got 0\.6\)(?s:.*)risks: must be one of buy"):
         imported(map=text)
 
 
-def test_keep_going_counts_both():
-    result = imported(d=HEAD + ONE + TWO.replace("0.7", "7"), keep_going=True)
-    assert (result.report.good, result.report.bad) == (1, 1)
-    assert any("sure: must be" in str(p) for p in result.report.problems)
-
-
-def test_an_unreadable_json_line_is_named():
-    text = MAP.replace("d.csv", "d.jsonl")
-    with pytest.raises(InputError, match=r"d\.jsonl line 1: not JSON"):
-        import_generic(files(**{"map.toml": text, "d.jsonl": b"{,}"}))
-
-
-def test_progress_is_told():
-    told = []
-    imported(progress=lambda *seen: told.append(seen))
-    assert told == [("facts", 3, 3), ("decisions", 2, 2), ("outcomes", 2, 2)]
-
-
-def test_a_context_that_lost_nothing_stays_complete():
+def test_only_a_context_that_lost_something_is_partial():
     contexts, report = seen()
     assert {(c.completeness, c.missing) for c in contexts.values()} == {("complete", ())}
     assert "contexts that lost something" not in report.counts
+    (context,) = imported(map=COMPLETE).contexts.values()  # an empty value alone is enough
+    assert (context.completeness, context.missing) == ("partial", ("growth of B: no value",))
+    facts = WHOLE + "m2,A,growth,0.04,ratio,2026-05-01T20:00:00Z\nm2,B,growth,,ratio,2026-05-01T20:00:00Z\n"
+    contexts, _ = seen(**{"f.csv": facts, "d.csv": HEAD + ONE + TWO.replace("m1", "m2")})
+    assert [contexts[name].completeness for name in ("r1/alpha", "r1/beta")] == ["complete", "partial"]
 
 
 @pytest.mark.parametrize(
@@ -224,18 +217,6 @@ def test_a_context_that_lost_a_fact_is_partial_and_says_which(facts, lost):
     contexts, report = seen(**{"f.csv": facts})
     assert {(c.completeness, c.missing) for c in contexts.values()} == {("partial", (lost,))}
     assert report.counts["contexts that lost something"] == 1
-
-
-def test_an_empty_value_alone_makes_a_context_partial():
-    result = imported(map=COMPLETE)
-    (context,) = result.contexts.values()
-    assert (context.completeness, context.missing) == ("partial", ("growth of B: no value",))
-
-
-def test_only_the_context_that_lost_something_is_partial():
-    facts = WHOLE + "m2,A,growth,0.04,ratio,2026-05-01T20:00:00Z\nm2,B,growth,,ratio,2026-05-01T20:00:00Z\n"
-    contexts, _ = seen(**{"f.csv": facts, "d.csv": HEAD + ONE + TWO.replace("m1", "m2")})
-    assert [contexts[name].completeness for name in ("r1/alpha", "r1/beta")] == ["complete", "partial"]
 
 
 @pytest.mark.parametrize("facts", ["", WHOLE.replace("available_at", "when"), WHOLE.replace("unit", "outcome")])

@@ -52,24 +52,17 @@ def test_a_decision_with_a_second_prompt_is_left_out():
     assert result.report.bad == 1
 
 
-def test_an_outcome_told_twice_is_refused_and_neither_kept():
+def test_an_outcome_told_twice_or_with_a_problem_is_refused_and_not_kept():
     told = OUTCOMES + "alpha,r1,one week,0.03\nalpha,r1,one month,0.05\n"
-    with pytest.raises(
-        InputError, match=r"o\.csv line 4, horizon: a second outcome of 'r1/alpha' for 'one week' \(fir"
-    ):
+    said = r"o\.csv line 4, horizon: a second outcome of 'r1/alpha' for 'one week' \(fir"
+    with pytest.raises(InputError, match=said):
         imported(o=told)
     result = imported(o=told, keep_going=True)
     assert [(o.horizon, o.value) for o in result.outcomes] == [("one month", 0.05)]
-
-
-def test_an_outcome_with_a_problem_is_not_kept():
     text = MAP + '[outcomes]\nresolved_at = "when"\n'
     told = "agent,episode,horizon,value,when\nalpha,r1,one week,0.02,noon\n"
-    result = imported(map=text, o=told, keep_going=True)
-    assert result.outcomes == ()
-
-
-def test_the_outcome_of_a_replicate_is_its_own():
+    assert imported(map=text, o=told, keep_going=True).outcomes == ()
+    # that of a replicate is its own
     text = MAP.replace('confidence = "sure"', 'replicate = "sure"') + '[outcomes]\nreplicate = "run"\n'
     rows = HEAD + ONE.replace("0.6", "1") + ONE.replace("0.6", "2")
     told = "agent,episode,run,horizon,value\nalpha,r1,1,one week,0.1\nalpha,r1,2,one week,0.2\n"
@@ -88,16 +81,13 @@ def test_two_values_for_one_cell_are_refused_and_told_once():
     again = "m1,A,growth,0.04,ratio,2026-05-01T20:00:00Z\n"
     texts = "".join(f"m1,A,headline,{word},text,2026-05-01T20:00:00Z\n" for word in ("one", "two"))
     assert imported(f=FACTS + again + texts).report.counts["facts"] == 5
-
-
-def test_one_cell_has_a_value_for_each_day():
-    text = MAP + '[facts]\nas_of = "day"\n'
+    # a cell has a value for each day
     rows = (
         "context,instrument,field,value,unit,available_at,day\n"
         "m1,A,price,1,usd,2026-05-01T20:00:00Z,2026-04-30T00:00:00Z\n"
         "m1,A,price,2,usd,2026-05-01T20:00:00Z,2026-05-01T00:00:00Z\n"
     )
-    assert imported(map=text, f=rows).report.counts["facts"] == 2
+    assert imported(map=MAP + '[facts]\nas_of = "day"\n', f=rows).report.counts["facts"] == 2
 
 
 @pytest.mark.parametrize("weight", ["60", "-60", "10.5"])
@@ -168,10 +158,7 @@ def test_outcomes_of_decisions_left_out_are_counted_and_others_named():
         "o.csv line 4: an outcome of no imported decision (got episode 'r1', agent 'nobody')"
     ]
     assert result.report.counts["outcomes of decisions that were left out"] == 1
-
-
-def test_outcomes_beside_unreadable_decisions_are_told_together():
-    told = OUTCOMES + "nobody,r1,one week,0.1\n"
+    # beside unreadable decisions they are told together
     result = imported(d=HEAD + "x,y\n" + TWO, o=told, keep_going=True)
     assert problems(result.report).endswith(
         "\no.csv line 2: 2 outcomes of no imported decision (the first has episode 'r1', agent 'alpha'); "

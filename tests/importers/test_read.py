@@ -40,11 +40,6 @@ def test_packing_is_undone_and_other_bytes_are_left_alone(data):
         assert unpack("x", data) == data
 
 
-def test_an_archive_that_unfolds_without_end_is_refused():
-    with pytest.raises(InputError, match="unfolds to more than 1000 bytes"):
-        unpack("bomb.gz", gzip.compress(b"0" * 10_000), largest=1000)
-
-
 @given(st.binary(max_size=60))
 def test_any_line_is_an_object_or_refused(line):
     with contextlib.suppress(ValueError):
@@ -57,25 +52,21 @@ def test_any_text_is_a_plain_tree_or_refused(text):
         assert json.loads(json.dumps(yaml_tree(text))) == yaml_tree(text)
 
 
-def test_yaml_dates_stay_text():
-    assert yaml_tree("a: 2026-05-01\nb: [1, x]") == {"a": "2026-05-01", "b": [1, "x"]}
-
-
-def test_days_and_moments():
+def test_days_moments_marks_and_bad_bytes():
+    assert yaml_tree("a: 2026-05-01\nb: [1, x]") == {"a": "2026-05-01", "b": [1, "x"]}  # yaml dates stay text
     assert day("2026-05-01") == date(2026, 5, 1)
     assert moment("2026-05-01T02:00:00+02:00") == datetime(2026, 5, 1, tzinfo=UTC)
     with pytest.raises(ValueError, match="is no time that UTC can name"):
         moment("0001-01-01T00:00:00+14:00")
-
-
-def test_a_byte_order_mark_is_dropped_and_a_bad_byte_placed():
     assert text_of("x", b"\xef\xbb\xbfa") == "a"
     with pytest.raises(InputError, match=r"x: line 2: not UTF-8 \(byte 0xff\)"):
         text_of("x", b"a\n\xff")
-
-
-def test_blank_csv_lines_are_skipped_and_lines_counted():
-    assert rows('a,b\n\n1,"x\ny"\n') == ([(3, {"a": "1", "b": "x\ny"})], [])
+    with pytest.raises(InputError, match="unfolds to more than 1000 bytes"):
+        unpack("bomb.gz", gzip.compress(b"0" * 10_000), largest=1000)
+    for read in (lambda text: json_object(text.encode()), yaml_tree):
+        with pytest.raises(ValueError, match=r"a number of (more than 400|5000) digits") as caught:
+            read('{"a": ' + "1" * 5000 + "}")
+        assert "sys." not in str(caught.value)
 
 
 def test_a_report_says_the_most_important_first():
@@ -98,15 +89,13 @@ def rows(text: str) -> tuple[list[tuple[int, dict[str, str]]], list[tuple[int, s
 
 
 def test_every_bad_csv_row_is_named_and_the_next_one_read():
+    assert rows('a,b\n\n1,"x\ny"\n') == ([(3, {"a": "1", "b": "x\ny"})], [])
     good, wrong = rows('a,b\n1,2\n1,2,3\n"x" y,2\n3,4\n5\n6,7\n')
     assert [number for number, _ in good] == [2, 5, 7]
     assert wrong == [
         (3, "has 3 cells (the header has 2)"), (4, "not CSV: ',' expected after '\"'"),
         (6, "has 1 cells (the header has 2)"),
     ]  # fmt: skip
-
-
-def test_a_quote_that_is_never_closed_says_what_it_swallowed():
     good, wrong = rows('a,b\n1,2\n"3,4\n5,6\n')
     assert len(good) == 1
     assert wrong == [(3, "not CSV: a quote is opened here and never closed; lines 3 to 4 are lost")]
@@ -136,13 +125,6 @@ def test_readers_in_many_threads_leave_the_limit_as_it_was():
         found = list(pool.map(rows, [text] * 40))
     assert all(len(good) == 5 and not wrong for good, wrong in found)
     assert csv.field_size_limit() == before
-
-
-@pytest.mark.parametrize("read", [lambda text: json_object(text.encode()), yaml_tree])
-def test_a_number_of_too_many_digits_is_refused_in_our_words(read):
-    with pytest.raises(ValueError, match=r"a number of (more than 400|5000) digits") as caught:
-        read('{"a": ' + "1" * 5000 + "}")
-    assert "sys." not in str(caught.value)
 
 
 class Leaf(BaseModel):
@@ -177,32 +159,25 @@ def test_a_shape_is_made():
     assert as_shape(Leaf, b'{"share": 0.25}').share == 0.25
 
 
-def test_a_format_by_its_name():
-    assert importer("capitalbench") is IMPORTERS["capitalbench"]
+def test_a_format_by_its_name_and_the_files_of_a_folder(tmp_path):
+    capitalbench = importer("capitalbench")
+    assert capitalbench is IMPORTERS["capitalbench"]
     assert all(name == one.name for name, one in IMPORTERS.items())
-    assert IMPORTERS["capitalbench"].provenance.licence == "CC BY 4.0"
-
-
-def test_a_wrong_name_is_answered_with_the_right_one():
+    assert capitalbench.provenance.licence == "CC BY 4.0"
     with pytest.raises(UnknownNameError, match=r"unknown format 'capitalbank'\. Did you mean 'capitalbench'"):
         importer("capitalbank")
-
-
-def test_the_files_of_a_folder(tmp_path):
+    for folder, said in (
+        ("nowhere", r"nowhere: does not exist; give the folder that holds contexts\.jsonl"),
+        ("file", "is not a folder"), ("empty", "holds no file for capitalbench"),
+    ):  # fmt: skip
+        (tmp_path / "file").touch()
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        with pytest.raises(InputError, match=said):
+            capitalbench.files(tmp_path / folder)
     for name in ("decisions.jsonl.gz", "contexts.jsonl", "daily_prices.csv.gz", "map.toml", "notes.txt"):
         (tmp_path / name).touch()
     (tmp_path / "x.csv").mkdir()
-    assert importer("capitalbench").files(tmp_path) == ("contexts.jsonl", "decisions.jsonl.gz")
+    assert capitalbench.files(tmp_path) == ("contexts.jsonl", "decisions.jsonl.gz")
     assert importer("generic").files(tmp_path) == (
         "contexts.jsonl", "daily_prices.csv.gz", "decisions.jsonl.gz", "map.toml",
     )  # fmt: skip
-
-
-def test_a_folder_that_is_none_or_empty_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"nowhere: does not exist; give the folder that holds contexts\.jsonl"):
-        importer("capitalbench").files(tmp_path / "nowhere")
-    (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="is not a folder"):
-        importer("capitalbench").files(tmp_path / "file")
-    with pytest.raises(InputError, match="holds no file for capitalbench"):
-        importer("capitalbench").files(tmp_path)

@@ -8,6 +8,7 @@ import gzip
 import io
 import re
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -84,10 +85,6 @@ def test_a_plain_log():
     assert log.columns == dict(zip(fields, HEAD.strip().split(","), strict=True))
 
 
-def test_the_codes_are_those_of_the_metrology():
-    assert VERDICTS == CODED
-
-
 @pytest.mark.parametrize("field", SPELLINGS)
 def test_every_spelling_of_a_column_is_known(field):
     for k, spelled in enumerate(SPELLINGS[field]):
@@ -116,10 +113,12 @@ def test_every_label_is_known(verdict):
             assert log.labels == {spelled.strip(): verdict}
 
 
-def test_the_content_that_won():
+def test_the_content_that_won_and_labels_of_ones_own():
     log = read(HEAD + "j,q1,gpt-4,other,gpt-4\nj,q1,other,gpt-4,gpt-4\nj,q2,other,gpt-4,tie\n")
-    assert [VERDICTS[v] for v in log.verdict] == ["1", "2", "tie"]
-    assert log.labels == {"tie": "tie"}
+    assert ([VERDICTS[v] for v in log.verdict], log.labels) == (["1", "2", "tie"], {"tie": "tie"})
+    log = read(HEAD + "j,q1,x,y,<\nj,q2,x,y,>\nj,q3,x,y,\nj,q4,x,y,A\n", labels={"<": "1", ">": "2", "": "invalid"})
+    assert [VERDICTS[v] for v in log.verdict] == ["1", "2", "invalid", "1"]
+    assert log.labels == {"<": "1", ">": "2", "": "invalid", "A": "1"}
 
 
 def test_a_label_that_is_also_a_content():
@@ -129,12 +128,6 @@ def test_a_label_that_is_also_a_content():
     assert [VERDICTS[v] for v in read(log, verdict_names="slots").verdict] == ["2", "1", "1"]
     assert [VERDICTS[v] for v in read(log, labels={"A": "tie", "B": "invalid"}).verdict] == ["invalid", "tie", "tie"]
     assert [VERDICTS[v] for v in read(HEAD + "j,q2,A,B,A\n").verdict] == ["1"]
-
-
-def test_labels_of_ones_own():
-    log = read(HEAD + "j,q1,x,y,<\nj,q2,x,y,>\nj,q3,x,y,\nj,q4,x,y,A\n", labels={"<": "1", ">": "2", "": "invalid"})
-    assert [VERDICTS[v] for v in log.verdict] == ["1", "2", "invalid", "1"]
-    assert log.labels == {"<": "1", ">": "2", "": "invalid", "A": "1"}
 
 
 def test_a_map_names_columns_and_rows():
@@ -162,36 +155,26 @@ def test_a_log_of_one_judge_and_one_without_questions():
     assert "judge_name: the log has a column 'judge' for the judge" in refused(HEAD + ONE, judge_name="me")
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_dialects(delimiter, end, mark, pack):
-    text = (HEAD + ONE + "\n" + 'j,q2,y,x,"2"\n').replace(",", delimiter).replace("\n", end)
-    log = read(pack(mark + text.encode()))
-    assert calls(log) == [("j", "q1", "x", "y", 1, "1"), ("j", "q2", "y", "x", 1, "2")]
-    assert log.line.tolist() == [2, 4]
-
-
-def test_a_delimiter_can_be_given():
-    text = "judge;question_id;slot1_model;slot2_model;verdict;a,b,c,d,e,f,g\nj;q;x;y;1;\n"
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_dialects(delimiter, pack):
+    for end, mark in product(("\n", "\r\n"), (b"", b"\xef\xbb\xbf")):
+        text = (HEAD + ONE + "\n" + 'j,q2,y,x,"2"\n').replace(",", delimiter).replace("\n", end)
+        log = read(pack(mark + text.encode()))
+        assert calls(log) == [("j", "q1", "x", "y", 1, "1"), ("j", "q2", "y", "x", 1, "2")]
+        assert log.line.tolist() == [2, 4]
+    text = "judge;question_id;slot1_model;slot2_model;verdict;a,b,c,d,e,f,g\nj;q;x;y;1;\n"  # which can be given
     assert "line 2: has 1 cells (the header has 7" in refused(text)
     assert len(read(text, delimiter=";")) == 1
 
 
 def test_quoted_newlines_and_long_cells():
-    why = '"first,\nsecond ""so""\n\n"'
-    long = "x" * 3_000_000
-    log = read(f'why,"judge\n",question_id,slot1_model,slot2_model,verdict\n{why},j,"q\n1",x,y,1\n{long},j,q2,x,y,2\n')
-    assert log.questions == ("q\n1", "q2")
-    assert log.line.tolist() == [3, 8]
-    assert "line 9: has 1 cells (the header has 6" in refused(
-        f'why,"judge\n",question_id,slot1_model,slot2_model,verdict\n{why},j,"q\n1",x,y,1\n{long},j,q2,x,y,2\nz\n'
-    )
-
-
-def test_quotes_inside_a_cell_are_characters():
-    assert read(HEAD + 'j,19" or 24"?,x,y,1\n').questions == ('19" or 24"?',)
+    why, long = '"first,\nsecond ""so""\n\n"', "x" * 3_000_000
+    text = f'why,"judge\n",question_id,slot1_model,slot2_model,verdict\n{why},j,"q\n1",x,y,1\n{long},j,q2,x,y,2\n'
+    log = read(text)
+    assert (log.questions, log.line.tolist()) == (("q\n1", "q2"), [3, 8])
+    assert "line 9: has 1 cells (the header has 6" in refused(text + "z\n")
+    assert read(HEAD + 'j,19" or 24"?,x,y,1\n').questions == ('19" or 24"?',)  # quotes inside a cell are characters
 
 
 def test_a_path(tmp_path):
@@ -203,41 +186,25 @@ def test_a_path(tmp_path):
         read_verdicts(tmp_path / "none.csv")
 
 
-def test_the_same_call_again():
+def test_calls_again_in_one_order_and_in_trials():
     log = read(HEAD + ONE * 3 + "j,q1,y,x,2\n")
     assert (len(log), log.duplicates, log.line.tolist()) == (2, 2, [2, 5])
     assert log.orders["j"] == OrderCounts(both=1, one=0)
-
-
-def test_trials():
-    text = "rep," + HEAD + "0,j,q,x,y,1\n2.0,j,q,x,y,2\n02,j,q,y,x,1\n10,j,q,x,y,1\n"
-    log = read(text)
+    log = read("rep," + HEAD + "0,j,q,x,y,1\n2.0,j,q,x,y,2\n02,j,q,y,x,1\n10,j,q,x,y,1\n")
     assert (log.trials, log.trial.tolist()) == ((0, 2, 10), [0, 1, 1, 2])
     assert log.orders["j"] == OrderCounts(both=1, one=2)
-
-
-@pytest.mark.parametrize(
-    "hostile", ["<script>alert(1)</script>", "[x=1,y|z]", "../../etc", "=SUM(A1)", "नमस्ते", "'; --"]
-)
-def test_hostile_names_are_data(hostile):
-    rows = [
-        ["judge", "question_id", "slot1_model", "slot2_model", "verdict"], [hostile, hostile, hostile, "y", hostile],
-    ]  # fmt: skip
-    out = io.StringIO(newline="")
-    csv.writer(out).writerows(rows)
-    log = read(out.getvalue())
-    assert calls(log) == [(hostile, hostile, hostile, "y", 1, "1")]
-
-
-def test_pair_names_cannot_be_confused():
-    log = read(HEAD + 'j,"a"",""b",c,d,1\nj,a,"b"",""c",d,1\n')
-    assert len({log.pair_name(k) for k in range(2)}) == 2
-
-
-def test_a_log_with_one_order_is_read():
     log = read(HEAD + ONE + "j,q2,y,x,tie\n")
     assert (log.both_orders, log.orders) == ("none", {"j": OrderCounts(both=0, one=2)})
     assert read(HEAD + ONE + "j,q1,y,x,1\n").both_orders == "all"
+
+
+def test_hostile_names_are_data_and_those_of_pairs_cannot_be_confused():
+    for hostile in ("<script>alert(1)</script>", "[x=1,y|z]", "../../etc", "=SUM(A1)", "नमस्ते", "'; --"):
+        out = io.StringIO(newline="")
+        csv.writer(out).writerows([HEAD.strip().split(","), [hostile, hostile, hostile, "y", hostile]])
+        assert calls(read(out.getvalue())) == [(hostile, hostile, hostile, "y", 1, "1")]
+    log = read(HEAD + 'j,"a"",""b",c,d,1\nj,a,"b"",""c",d,1\n')
+    assert len({log.pair_name(k) for k in range(2)}) == 2
 
 
 @pytest.mark.parametrize(
@@ -303,17 +270,14 @@ def test_maps_that_do_not_fit(fields, said):
     assert said in refused(HEAD + ONE, **fields)
 
 
-def test_filters_that_exclude_each_other():
+def test_filters_that_exclude_each_other_and_a_map_that_is_no_toml():
     text = "bench," + HEAD + "A," + ONE + "B,k,q,x,y,1\n"
     assert "filter: no row passes every filter" in refused(text, filter={"bench": "B", "judge": "j"})
-
-
-def test_a_map_that_is_no_toml():
     with pytest.raises(InputError, match=r"mine\.toml: not TOML"):
         parse_verdict_map("judge = ", source="mine.toml")
 
 
-def test_all_problems_at_once_and_few_of_each_kind():
+def test_all_problems_at_once_few_of_each_kind_and_the_rest_counted():
     many = "".join(f"j,q{k},,y,1\n" for k in range(1000))
     said = refused(HEAD + many + "j,q,x,y,what\nj,q,z,,1\nj,p,x,y,1\nj,p,x,y,2\n")
     assert len(said.splitlines()) == LISTED + 2
@@ -323,14 +287,9 @@ def test_all_problems_at_once_and_few_of_each_kind():
         "line 1002, verdict: 'what'", "line 1003, slot_2: is empty", "line 1005: is the call of line 1004 again",
     ):  # fmt: skip
         assert one in said
-
-
-def test_problems_beyond_the_limit_are_counted():
     said = refused(HEAD + "".join(f"j,q{k},x,y,w{k}\n" for k in range(50)))
-    assert said.splitlines()[-1].strip() == "and 30 more"
-    assert said.count("is no verdict") == LISTED
-    said = refused(HEAD + "j,q\n" * 30)
-    assert said.splitlines()[-1].strip() == "and 10 more"
+    assert (said.splitlines()[-1].strip(), said.count("is no verdict")) == ("and 30 more", LISTED)
+    assert refused(HEAD + "j,q\n" * 30).splitlines()[-1].strip() == "and 10 more"
 
 
 @given(st.binary(max_size=80))
@@ -399,6 +358,14 @@ def test_the_same_as_a_slow_reader(rows):
     units = Counter((judge, question, frozenset(two), trial) for judge, question, *two, trial, _ in calls(log))
     wanted = {j: Counter(n for unit, n in units.items() if unit[0] == j) for j in log.judges}
     assert log.orders == {j: OrderCounts(both=found[2], one=found[1]) for j, found in wanted.items()}
+    # and the calls of each judge as records
+    for code, judge in enumerate(log.judges):
+        made = to_pair_calls(log, judge)
+        assert {(c.judge, c.condition, c.delta, c.better) for c in made} == {(judge, CALLS_CONDITION, 0.0, None)}
+        of_judge = [(q, t, v) for j, q, _, _, t, v in calls(log) if j == judge]
+        assert [(c.task, c.trial, c.verdict) for c in made] == of_judge
+        assert [c.order == "vu" for c in made] == (log.order[log.judge == code] == 1).tolist()
+        assert len({c.pair for c in made}) == np.unique(log.pair[log.judge == code]).size
 
 
 @given(logs(), st.randoms(use_true_random=False))
@@ -417,26 +384,19 @@ def test_the_sequence_of_the_rows_does_not_matter(rows, random):
 
 
 @given(logs())
-def test_swapped_slots_are_the_same_contents(rows):
+def test_swapped_slots_are_the_same_contents_and_another_verdict_is_another_digest(rows):
     turned = {"1": "2", "2": "1", "B": "[[A]]", "[[A]]": "B"}
     swapped = [[j, q, two, one, turned.get(word, word), trial] for j, q, one, two, word, trial in rows]
-    one, other = read(as_csv(rows)), read(as_csv(swapped))
-    assert preferred(one) == preferred(other)
-    assert one.orders == other.orders
-    assert one.digest != other.digest
-
-
-@given(logs())
-def test_another_verdict_is_another_digest(rows):
-    log = read(as_csv(rows))
-    other = "1" if VERDICTS[log.verdict[0]] == "tie" else "tie"
-    changed = [[*row[:4], other, row[5]] if _is_first(row, log) else row for row in rows]
-    assert read(as_csv(changed)).digest != log.digest
-
-
-def _is_first(row: list[str], log: VerdictLog) -> bool:
+    log, other = read(as_csv(rows)), read(as_csv(swapped))
+    assert preferred(log) == preferred(other)
+    assert log.orders == other.orders
+    assert log.digest != other.digest
     judge, question, one, two, trial, _ = calls(log)[0]
-    return [_stripped(cell) for cell in (*row[:4], row[5])] == [judge, question, one, two, str(trial)]
+    first = [judge, question, one, two, str(trial)]
+    word = "1" if VERDICTS[log.verdict[0]] == "tie" else "tie"
+    held = [[*map(_stripped, (*row[:4], row[5]))] for row in rows]
+    changed = [[*row[:4], word, row[5]] if at == first else row for row, at in zip(rows, held, strict=True)]
+    assert read(as_csv(changed)).digest != log.digest
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 2**31 - 1)] * 3), min_size=1, max_size=30))
@@ -447,22 +407,10 @@ def test_joined_codes_sort_as_their_parts_do(rows):
     assert dense(codes)[1].tolist() == [ranks[row] for row in rows]
 
 
-@given(logs())
-def test_the_calls_of_a_judge_as_records(rows):
-    log = read(as_csv(rows))
-    for code, judge in enumerate(log.judges):
-        made = to_pair_calls(log, judge)
-        assert {(c.judge, c.condition, c.delta, c.better) for c in made} == {(judge, CALLS_CONDITION, 0.0, None)}
-        assert [(c.task, c.trial, c.verdict) for c in made] == [
-            (q, t, v) for j, q, _, _, t, v in calls(log) if j == judge
-        ]
-        assert [c.order == "vu" for c in made] == (log.order[log.judge == code] == 1).tolist()
-        assert len({c.pair for c in made}) == np.unique(log.pair[log.judge == code]).size
-
-
-def test_a_judge_that_the_log_does_not_have():
+def test_a_judge_that_the_log_does_not_have_and_the_codes_of_the_metrology():
     with pytest.raises(UnknownNameError, match=r"unknown judge 'jj'\. Did you mean 'j'"):
         to_pair_calls(read(HEAD + ONE), "jj")
+    assert VERDICTS == CODED
 
 
 def test_records_and_columns_come_to_the_same_pairs(tmp_path):
@@ -500,11 +448,6 @@ def verdict_files(shared) -> Path:
 MT_BENCH = VerdictMap(filter={"bench": "MTBench"})
 
 
-def mt_bench(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        return [row for row in csv.DictReader(file) if row["bench"] == "MTBench"]
-
-
 @pytest.mark.shared
 @pytest.mark.parametrize(
     ("name", "judges", "pairs", "trials"),
@@ -514,7 +457,8 @@ def test_real_logs_in_both_orders(verdict_files, name, judges, pairs, trials):
     log = read_verdicts(verdict_files / name, mapping=MT_BENCH)
     assert (len(log.judges), log.trials, log.duplicates, log.both_orders) == (judges, trials, 0, "all")
     assert set(log.orders.values()) == {OrderCounts(both=pairs, one=0)}
-    rows = mt_bench(verdict_files / name)
+    with (verdict_files / name).open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["bench"] == "MTBench"]
     wanted = [
         (r["judge"], r["question_id"], r["slot1_model"], r["slot2_model"], int(r["rep"]), r["verdict"]) for r in rows
     ]
@@ -522,21 +466,16 @@ def test_real_logs_in_both_orders(verdict_files, name, judges, pairs, trials):
 
 
 @pytest.mark.shared
-def test_the_pairs_of_real_judges(verdict_files):
+def test_the_pairs_of_real_judges_and_rows_that_were_never_parsed(verdict_files):
     log = read_verdicts(verdict_files / "pba_full_verdicts.csv", mapping=MT_BENCH)
     counts = decompose_arrays(log.judge, log.trial_of_pair, log.order, log.verdict, log.question).pairs.sum(axis=1)
-    found = {
-        judge: dict(zip(CLASSES, row.tolist(), strict=True)) for judge, row in zip(log.judges, counts, strict=True)
-    }
-    assert {judge: (row["stable"], row["one-sided"], row["no preference"]) for judge, row in found.items()} == {
+    found = [dict(zip(CLASSES, row.tolist(), strict=True)) for row in counts]
+    rows = [(row["stable"], row["one-sided"], row["no preference"]) for row in found]
+    assert dict(zip(log.judges, rows, strict=True)) == {
         "gemini-pro": (1347, 215, 18), "gpt-3.5-turbo-1106": (1637, 109, 20), "gpt-4-0613": (1740, 173, 216),
     }  # fmt: skip
-
-
-@pytest.mark.shared
-def test_real_rows_that_were_never_parsed_do_not_matter_unless_asked_for(verdict_files):
+    # they do not matter unless asked for
     whole = read_verdicts(verdict_files / "pba_full_verdicts.csv")
-    kept = read_verdicts(verdict_files / "pba_full_verdicts.csv", mapping=MT_BENCH)
-    assert whole.rows == kept.rows == len(kept) + kept.filtered == 25_600
-    assert re.fullmatch(r"[0-9a-f]{16}", kept.digest)
-    assert whole.digest != kept.digest
+    assert whole.rows == log.rows == len(log) + log.filtered == 25_600
+    assert re.fullmatch(r"[0-9a-f]{16}", log.digest)
+    assert whole.digest != log.digest

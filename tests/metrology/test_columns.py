@@ -28,8 +28,9 @@ from assaymark.metrology import (
     measurements_from_arrow,
     measurements_to_arrow,
     score_table,
+    whole_weights,
 )
-from assaymark.metrology.columns import KNOWN, MISSING_SCORE, weights_of
+from assaymark.metrology.columns import KNOWN, MISSING_SCORE
 from assaymark.records import Decision, Judgment, Measurement
 
 DIMENSIONS = ("clarity", "evidence", "risk")
@@ -184,9 +185,9 @@ def test_grades_are_in_the_digest_of_a_bare_table():
 
 def test_weights_that_do_not_fit():
     with pytest.raises(InputError, match=r"(?s)no weight for dimension 'risk'.*'style' is not a dimension"):
-        weights_of(("risk",), {"style": 1.0})
+        whole_weights(("risk",), {"style": 1.0})
     with pytest.raises(InputError, match="not all zero"):
-        weights_of(("risk",), {"risk": 0.0})
+        whole_weights(("risk",), {"risk": 0.0})
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

@@ -342,23 +342,23 @@ def test_maximum_sharpe_without_a_winner_is_equal_weight_with_its_status() -> No
 
 def test_a_signal_sees_nothing_later_and_trades_at_the_next_close() -> None:
     returns = np.vstack([window(s) for s in range(3)])
-    found = schedule("minimum-variance", returns, NAMES, [59, 100, 179])
-    assert [day for day, _ in found.choices] == [60, 101]
+    targets, choices = schedule("minimum-variance", returns, NAMES, [59, 100, 179])
+    assert [day for day, _ in choices] == [60, 101]
     changed = returns.copy()
     changed[60:] = 0.3 * np.random.default_rng(9).random(changed[60:].shape)
-    again = schedule("minimum-variance", changed, NAMES, [59, 100, 179])
-    np.testing.assert_array_equal(again.targets[:101], found.targets[:101])
-    assert not np.array_equal(again.targets[101], found.targets[101])
-    same_day = schedule("minimum-variance", returns, NAMES, [59], delay=0)
-    np.testing.assert_array_equal(same_day.targets[59], found.targets[60])
-    assert backtest(found.targets, returns).days.tolist() == [60, 101]
+    again, _ = schedule("minimum-variance", changed, NAMES, [59, 100, 179])
+    np.testing.assert_array_equal(again[:101], targets[:101])
+    assert not np.array_equal(again[101], targets[101])
+    same_day, _ = schedule("minimum-variance", returns, NAMES, [59], delay=0)
+    np.testing.assert_array_equal(same_day[59], targets[60])
+    assert backtest(targets, returns).days.tolist() == [60, 101]
 
 
 def test_buy_and_hold_trades_once() -> None:
     returns = np.vstack([window(s) for s in range(2)])
-    found = schedule(STRATEGIES["buy-and-hold"], returns, NAMES, [59, 80, 100])
-    assert [day for day, _ in found.choices] == [60]
-    assert np.count_nonzero(backtest(found.targets, returns).turnover) == 1
+    targets, choices = schedule(STRATEGIES["buy-and-hold"], returns, NAMES, [59, 80, 100])
+    assert [day for day, _ in choices] == [60]
+    assert np.count_nonzero(backtest(targets, returns).turnover) == 1
 
 
 def test_what_cannot_be_chosen_is_an_error() -> None:

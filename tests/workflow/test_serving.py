@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from assaymark.engine import CallSpec, Ledger, Message, Reply, Text
+from assaymark.engine import CallSpec, End, Ledger, Message, Reply, Text
 from assaymark.errors import InputError
 from assaymark.workflow import Served, open_server
 
@@ -39,8 +39,9 @@ def run(tmp_path: Path) -> Path:
 
 
 def answer(ledger: Ledger, call: CallSpec) -> None:
-    [attempt] = ledger.begin([call.key])
-    ledger.finish([(attempt, Reply(text=f"Fine. {HOSTILE}", model="auditor-1", seconds=0.25, raw='{"body": 1}'))])
+    [attempt] = ledger.commit([call.key])
+    reply = Reply(text=f"Fine. {HOSTILE}", model="auditor-1", seconds=0.25, raw='{"body": 1}')
+    ledger.commit(ends=[End(attempt, "replied", reply=reply)])
 
 
 @contextmanager

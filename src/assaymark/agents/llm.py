@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -124,12 +124,23 @@ def parse_answer(text: str, instruments: Collection[str]) -> Answer | Unusable:
             refusal = f"order {number} must be an object (got {shown(entry)})"
             keys = f"order {number}: keys"
             members(entry, ("instrument", "side"), keys, optional=("quantity",), otherwise=refusal)
-            if reason := _refusal(entry, offered):
+            name, side, quantity, reason = entry["instrument"], entry["side"], entry.get("quantity"), ""
+            number_given = isinstance(quantity, (int, float)) and not isinstance(quantity, bool)
+            if not isinstance(name, str) or name not in offered:
+                reason = f"instrument {shown(name)} is not offered"
+            elif not isinstance(side, str) or side not in SIDES:
+                reason = f"side must be one of {', '.join(SIDES)} (got {shown(side)})"
+            elif side == "close":
+                reason = "" if quantity is None else f"close takes no quantity (got {shown(quantity)})"
+            elif not number_given:
+                reason = f"quantity must be a number (got {shown(quantity)})"
+            elif not 0 < quantity <= LARGEST or not math.isfinite(quantity):
+                reason = f"quantity must be above 0 and at most {LARGEST:g} (got {shown(quantity)})"
+            if reason:
                 rejected.append(f"order {number}: {reason}")
             else:
-                quantity, kind = entry.get("quantity"), cast(ActionKind, entry["side"])
                 units = None if quantity is None else float(quantity)
-                taken.append(Action(instrument=entry["instrument"], kind=kind, quantity=units))
+                taken.append(Action(instrument=name, kind=cast(ActionKind, side), quantity=units))
         rationale, confidence = raw["rationale"], raw.get("confidence")
         if not isinstance(rationale, str) or not rationale.strip():
             raise Rejected(f"rationale must be a text that says something (got {shown(rationale)})")
@@ -162,22 +173,6 @@ def parse_answer(text: str, instruments: Collection[str]) -> Answer | Unusable:
         )
     except Rejected as exc:
         return Unusable(str(exc))
-
-
-def _refusal(entry: Mapping[str, Any], instruments: frozenset[str]) -> str | None:
-    """Why one order is not taken; None if it is."""
-    if not isinstance(entry["instrument"], str) or entry["instrument"] not in instruments:
-        return f"instrument {shown(entry['instrument'])} is not offered"
-    if not isinstance(entry["side"], str) or entry["side"] not in SIDES:
-        return f"side must be one of {', '.join(SIDES)} (got {shown(entry['side'])})"
-    quantity = entry.get("quantity")
-    if entry["side"] == "close":
-        return None if quantity is None else f"close takes no quantity (got {shown(quantity)})"
-    if isinstance(quantity, bool) or not isinstance(quantity, (int, float)):
-        return f"quantity must be a number (got {shown(quantity)})"
-    if not 0 < quantity <= LARGEST or not math.isfinite(quantity):
-        return f"quantity must be above 0 and at most {LARGEST:g} (got {shown(quantity)})"
-    return None
 
 
 TEMPLATE: Final = "agent-v1.txt"
@@ -389,15 +384,6 @@ QUESTION: Final = (
 _NEUTRAL_YEAR: Final = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Dated:
-    """A model's answer: a year and a month, and the event it named."""
-
-    year: int
-    month: int
-    event: str | None = None
-
-
 def date_call(model: str, context: Context, *, seed: int | None = None) -> CallSpec:
     """The question about one context."""
     question = Text.of(QUESTION)
@@ -409,8 +395,8 @@ def date_call(model: str, context: Context, *, seed: int | None = None) -> CallS
     return CallSpec(model=model, messages=messages, template=question.sha256, seed=seed, schema=schema)
 
 
-def read_date(reply: Reply) -> Dated | None:
-    """The date that a reply names; None where it names none in the form that was asked for."""
+def read_date(reply: Reply) -> tuple[int, int] | None:
+    """The year and the month that a reply names; None where it names none in the form that was asked for."""
     if len(reply.text) > 10_000:
         return None
     try:
@@ -419,10 +405,10 @@ def read_date(reply: Reply) -> Dated | None:
         return None
     if not isinstance(raw, dict):
         return None
-    year, month, event = raw.get("year"), raw.get("month"), raw.get("event")
+    year, month = raw.get("year"), raw.get("month")
     if type(year) is not int or type(month) is not int or not 1 <= month <= 12 or not 1000 <= year <= 9999:
         return None
-    return Dated(year, month, event if isinstance(event, str) else None)
+    return year, month
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -41,11 +41,10 @@ class Asset:
 
     ``hour``, ``quarter`` and ``last`` are the returns over the whole window, 15 minutes and 5 minutes; ``place`` is
     where the last price stands between the window's low (0) and high (1); ``busy`` the volume of the last 15 minutes as
-    a multiple of its mean. ``moves`` are the simple one-minute returns, ``low`` and ``high`` those of the window.
+    a multiple of its mean. ``moves`` are the simple one-minute returns, ``low`` the low of the window.
     """
 
     id: str
-    asset_class: str
     price: float
     hour: float
     quarter: float
@@ -54,33 +53,20 @@ class Asset:
     place: float
     busy: float
     low: float
-    high: float
     moves: Floats
 
 
 @dataclass(frozen=True)
 class Observation:
-    """All that a composer computes with."""
+    """All that a composer computes with: assets, the book as it stands, its weights (n_assets,), and the limits."""
 
     assets: tuple[Asset, ...]
     book: Portfolio
     constraints: tuple[Constraint, ...]
     minutes: int
-
-    @cached_property
-    def prices(self) -> dict[str, float]:
-        """The last price of each instrument."""
-        return {asset.id: asset.price for asset in self.assets}
-
-    @cached_property
-    def before(self) -> Settlement:
-        """The book as it stands, without any order."""
-        return settle(self.book, self.prices, ())
-
-    @property
-    def weights(self) -> Floats:
-        """Weights before any order, shape (n_assets,)."""
-        return np.array([self.before.weights.get(asset.id, 0.0) for asset in self.assets])
+    prices: Mapping[str, float]
+    before: Settlement
+    weights: Floats
 
     def asset(self, name: str) -> Asset:
         """The asset of that id."""
@@ -115,78 +101,72 @@ def observe(context: Context) -> Observation:
     for fact in context.facts:
         if fact.instrument and not isinstance(fact.value, str):
             stated.setdefault(fact.instrument, {})[fact.field] = fact.value
-    # One row; a feature that the context does not state is computed from the bars.
     assets: list[Asset] = []
     for item in context.instruments:
-        asset_bars = bars[item.id]
-        asset_stated = stated.get(item.id, {})
-        closes = np.array(asset_bars.close)
-        moves = np.diff(closes) / closes[:-1]
-        n = closes.size
-        low, high = min(asset_bars.low or asset_bars.close), max(asset_bars.high or asset_bars.close)
-        span = high - low
-        computed = {
-            "price": float(closes[-1]), f"return_{n}m": float(closes[-1] / closes[0] - 1),
+        mine = bars[item.id]
+        closes = np.array(mine.close)
+        moves, n, end = np.diff(closes) / closes[:-1], closes.size, float(closes[-1])
+        low, high = min(mine.low or mine.close), max(mine.high or mine.close)
+        computed = {  # of a feature that the context does not state
+            "price": end, f"return_{n}m": float(closes[-1] / closes[0] - 1),
             "return_15m": float(closes[-1] / closes[-16] - 1), "return_5m": float(closes[-1] / closes[-6] - 1),
             f"volatility_{n}m": float(moves.std(ddof=1) * math.sqrt(n)),
-            f"range_{n}m": (float(closes[-1]) - low) / span if span > 0 else 0.5, "volume_15m": 1.0,
+            f"range_{n}m": (end - low) / (high - low) if high > low else 0.5, "volume_15m": 1.0,
         }  # fmt: skip
         price, hour, quarter, last, volatility, place, busy = (
-            asset_stated.get(name, value) for name, value in computed.items()
+            stated.get(item.id, {}).get(name, value) for name, value in computed.items()
         )
-        features = (price, hour, quarter, last, volatility, place, busy)
-        assets.append(Asset(item.id, item.asset_class, *features, low, high, moves))
+        assets.append(Asset(item.id, price, hour, quarter, last, volatility, place, busy, low, moves))
     minutes = min(len(bars[item.id].close) for item in context.instruments)
-    return Observation(tuple(assets), context.portfolio, context.constraints, minutes)
+    prices = {asset.id: asset.price for asset in assets}
+    before = settle(context.portfolio, prices, ())
+    weights = np.array([before.weights.get(asset.id, 0.0) for asset in assets])
+    return Observation(tuple(assets), context.portfolio, context.constraints, minutes, prices, before, weights)
 
 
 # How the agents write numbers, lists and the arithmetic of a book. Printed figures are the true ones.
 
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_VERBS = {"buy": "buy", "sell": "sell", "short": "short", "cover": "cover", "close": "close"}
 
 
-def percent(ratio: float, digits: int = 1) -> str:
+def _percent(ratio: float, digits: int = 1) -> str:
     """A ratio as percent, without a negative zero."""
     text = f"{ratio * 100:.{digits}f}"
     return f"{text.lstrip('-') if float(text) == 0 else text}%"
 
 
-def plain(number: float) -> str:
+def _plain(number: float) -> str:
     """A dimensionless number to two places, without a negative zero."""
     return f"{round(number, 2) + 0.0:.2f}"
 
 
-def money(amount: float) -> str:
+def _money(amount: float) -> str:
     """An amount with two places and separators."""
     return f"{round(amount, 2) + 0.0:,.2f}"
 
 
-def move(ratio: float, digits: int = 2) -> str:
+def _move(ratio: float) -> str:
     """A return in words: the direction, and the size unless it rounds to nothing."""
-    size = percent(abs(ratio), digits)
-    if float(size[:-1]) == 0:
-        return "unchanged"
-    return f"{'up' if ratio > 0 else 'down'} {size}"
+    size = _percent(abs(ratio), 2)
+    return "unchanged" if float(size[:-1]) == 0 else f"{'up' if ratio > 0 else 'down'} {size}"
 
 
-def count(number: int) -> str:
+def _count(number: int) -> str:
     """A small count as a word."""
     return _COUNTS[number] if 0 <= number < len(_COUNTS) else str(number)
 
 
-def listing(items: Sequence[str]) -> str:
+def _listing(items: Sequence[str]) -> str:
     """Items as a list in a sentence."""
-    if len(items) < 2:
-        return "".join(items)
-    return f"{', '.join(items[:-1])} and {items[-1]}"
+    return f"{', '.join(items[:-1])} and {items[-1]}" if len(items) > 1 else "".join(items)
 
 
-def spoken(action: Action) -> str:
-    """An order as a phrase."""
-    if action.kind == "close":
-        return f"close {action.instrument}"
-    return f"{_VERBS.get(action.kind, action.kind)} {action.quantity:g} units of {action.instrument}"
+def _spoken(orders: Sequence[Action]) -> str:
+    """Orders as a list of phrases."""
+    return _listing([
+        f"close {one.instrument}" if one.kind == "close" else f"{one.kind} {one.quantity:g} units of {one.instrument}"
+        for one in orders
+    ])  # fmt: skip
 
 
 class Draft(NamedTuple):
@@ -201,7 +181,7 @@ Composer = Callable[[Observation, str], Draft]
 """From an observation and the opening words of a house style to a draft: the same input always gives the same draft."""
 
 
-def paragraph(opening: str, *sentences: str) -> str:
+def _paragraph(opening: str, *sentences: str) -> str:
     """Sentences after the opening words of a style; empty ones are left out."""
     kept = [sentence for sentence in sentences if sentence]
     if not opening or not kept:
@@ -254,8 +234,7 @@ def _held(seen: Observation, after: Settlement) -> list[Asset]:
 
 def _calm(seen: Observation) -> Floats:
     """One over the volatility of each instrument."""
-    calm: Floats = 1.0 / np.maximum([asset.volatility for asset in seen.assets], 1e-4)
-    return calm
+    return np.asarray(1.0 / np.maximum([asset.volatility for asset in seen.assets], 1e-4), dtype=np.float64)
 
 
 _PLANTED: Final[dict[str, Any]] = tomllib.loads(
@@ -272,11 +251,11 @@ def compose_equal_weight(seen: Observation, opening: str) -> Draft:
     wanted = np.full(len(seen.assets), INVESTED["equal-weight"] / len(seen.assets))
     orders = orders_towards(seen, wanted)
     rough = max(seen.assets, key=lambda asset: asset.volatility)
-    text = paragraph(
+    text = _paragraph(
         opening,
-        f"Equal shares of {percent(float(wanted[0]))} each.",
-        f"Orders: {listing([spoken(order) for order in orders])}." if orders else "No order is needed.",
-        f"Roughest: {rough.id}, volatility {percent(rough.volatility, 2)}.",
+        f"Equal shares of {_percent(float(wanted[0]))} each.",
+        f"Orders: {_spoken(orders)}." if orders else "No order is needed.",
+        f"Roughest: {rough.id}, volatility {_percent(rough.volatility, 2)}.",
     )
     return Draft(orders, text, 0.55)
 
@@ -291,31 +270,31 @@ def compose_inverse_volatility(seen: Observation, opening: str) -> Draft:
     orders = orders_towards(seen, INVESTED["inverse-volatility"] * calm / calm.sum())
     after = seen.after(orders)
     held, weights = _held(seen, after), after.weights
-    floor = percent(seen.limit("min_cash", 0.0))
+    floor = _percent(seen.limit("min_cash", 0.0))
     book, risk = "Nothing is held.", ""
     if held:
         first, rough = held[0], max(held, key=lambda asset: asset.volatility)
         shares = [
-            f"{one.id} {percent(weights[one.id])} ({move(one.hour)}, volatility {percent(one.volatility, 2)})"
+            f"{one.id} {_percent(weights[one.id])} ({_move(one.hour)}, volatility {_percent(one.volatility, 2)})"
             for one in held
         ]
         book = (
-            f"Weights and moves over the hour: {listing(shares)}. Leverage {plain(after.leverage)} against a cap of "
-            f"{plain(seen.limit('max_leverage', 1.0))}. Largest position {first.id} at {percent(weights[first.id])} "
-            f"against a cap of {percent(seen.limit('max_weight', 1.0))}."
+            f"Weights and moves over the hour: {_listing(shares)}. Leverage {_plain(after.leverage)} against a cap of "
+            f"{_plain(seen.limit('max_leverage', 1.0))}. Largest position {first.id} at {_percent(weights[first.id])} "
+            f"against a cap of {_percent(seen.limit('max_weight', 1.0))}."
         )
         risk = (
-            f"The main risk is {rough.id}: if its volatility of {percent(rough.volatility, 2)} rises, it would be cut. "
-            f"If {first.id}, {move(first.quarter)} over 15 minutes, falls further, so would that. A shock may hit all "
-            "of them, but half could be sold."
+            f"The main risk is {rough.id}: if its volatility of {_percent(rough.volatility, 2)} rises, it would be cut."
+            f" If {first.id}, {_move(first.quarter)} over 15 minutes, falls further, so would that. A shock may hit "
+            "all of them, but half could be sold."
         )
-    text = paragraph(
+    text = _paragraph(
         opening,
-        f"Calm decides the size: {listing([spoken(order) for order in orders])}." if orders else "The sizes are right.",
+        f"Calm decides the size: {_spoken(orders)}." if orders else "The sizes are right.",
         book,
-        f"Cash is {percent(after.residual / after.equity)} of equity against a floor of {floor}.",
+        f"Cash is {_percent(after.residual / after.equity)} of equity against a floor of {floor}.",
         risk,
-        f"Confidence is {plain(0.45)}.",
+        f"Confidence is {_plain(0.45)}.",
     )
     return Draft(orders, text, 0.45)
 
@@ -329,21 +308,21 @@ def compose_minimum_variance(seen: Observation, opening: str) -> Draft:
     wanted = INVESTED["minimum-variance"] * min_variance(np.cov(moves, rowvar=False)).weights
     orders = orders_towards(seen, wanted)
     calm, *_, rough = sorted(seen.assets, key=lambda asset: asset.volatility)
-    said = listing([spoken(order) for order in orders])
-    weights, cap = seen.after(orders).weights, percent(seen.limit("max_weight", 1.0))
-    held = [f"{name} {percent(weights[name])}" for name in sorted(weights, key=lambda name: -weights[name])]
-    text = paragraph(
+    said = _spoken(orders)
+    weights, cap = seen.after(orders).weights, _percent(seen.limit("max_weight", 1.0))
+    held = [f"{name} {_percent(weights[name])}" for name in sorted(weights, key=lambda name: -weights[name])]
+    text = _paragraph(
         opening,
         f"Risk decides the book, not direction. {calm.id} is the calmest instrument, with volatility of "
-        f"{percent(calm.volatility, 2)} over the hour; {rough.id} is the roughest, with "
-        f"{percent(rough.volatility, 2)}.",
+        f"{_percent(calm.volatility, 2)} over the hour; {rough.id} is the roughest, with "
+        f"{_percent(rough.volatility, 2)}.",
         f"To lower the variance: {said}." if orders else "The book is near least variance, so nothing is traded.",
-        f"After that the positions are {listing(held)}, and the largest stays below the cap of {cap}."
+        f"After that the positions are {_listing(held)}, and the largest stays below the cap of {cap}."
         if held
         else "Nothing is held.",
         f"Losses could come together in a shock; {rough.id} would be cut first if its volatility doubles.",
         "An hour of prices says little about the next one, so half stays in cash.",
-        f"Confidence is {plain(0.45)}.",
+        f"Confidence is {_plain(0.45)}.",
     )
     return Draft(orders, text, 0.45)
 
@@ -360,40 +339,40 @@ def compose_steward(seen: Observation, opening: str) -> Draft:
     after = seen.after(orders)
     held, weights = _held(seen, after), after.weights
     if orders:
-        headline = f"The book moves in small steps: {listing([spoken(order) for order in orders])}."
+        headline = f"The book moves in small steps: {_spoken(orders)}."
     else:
         headline = "The book is close to where it should be, and trading would only cost fees, so nothing is traded."
     holdings = [
-        f"{one.id} is held at a weight of {percent(weights[one.id])}: it is {move(one.hour)} over the hour with "
-        f"volatility of {percent(one.volatility, 2)}, a move that {'may go on' if one.hour > 0 else 'could turn'}."
+        f"{one.id} is held at a weight of {_percent(weights[one.id])}: it is {_move(one.hour)} over the hour with "
+        f"volatility of {_percent(one.volatility, 2)}, a move that {'may go on' if one.hour > 0 else 'could turn'}."
         for one in held
     ]
     left_out = [
-        f"{one.id} is left out instead, although it is {move(one.quarter)} over 15 minutes."
+        f"{one.id} is left out instead, although it is {_move(one.quarter)} over 15 minutes."
         for one in seen.assets
         if one.id not in weights
     ]
     # The arithmetic of the book after its orders, one sentence a limit.
     sums = [
-        f"Cash {money(after.cash)} less cost {money(after.cost)} leaves {money(after.residual)}.",
-        f"Exposure {money(after.exposure)} on equity of {money(after.equity)} is {percent(after.leverage)}.",
-        f"Leverage {plain(after.leverage)} against a cap of {plain(seen.limit('max_leverage', 1.0))}.",
+        f"Cash {_money(after.cash)} less cost {_money(after.cost)} leaves {_money(after.residual)}.",
+        f"Exposure {_money(after.exposure)} on equity of {_money(after.equity)} is {_percent(after.leverage)}.",
+        f"Leverage {_plain(after.leverage)} against a cap of {_plain(seen.limit('max_leverage', 1.0))}.",
     ]
     if largest := max(weights, key=lambda name: weights[name], default=""):
-        share, cap = percent(weights[largest]), percent(seen.limit("max_weight", 1.0))
+        share, cap = _percent(weights[largest]), _percent(seen.limit("max_weight", 1.0))
         sums.append(f"Largest position {largest} at {share} against a cap of {cap}.")
-    floor = percent(seen.limit("min_cash", 0.0))
-    sums.append(f"Cash is {percent(after.residual / after.equity)} of equity against a floor of {floor}.")
+    floor = _percent(seen.limit("min_cash", 0.0))
+    sums.append(f"Cash is {_percent(after.residual / after.equity)} of equity against a floor of {floor}.")
     risk = "Nothing is held, so nothing can be lost but the chance."
     if held:
         first, rough = held[0], max(held, key=lambda asset: asset.volatility)
         risk = (
-            f"The main risk is {rough.id}, the most volatile position with {percent(rough.volatility, 2)} over the "
+            f"The main risk is {rough.id}, the most volatile position with {_percent(rough.volatility, 2)} over the "
             f"hour; a shock there would hurt most. If {first.id} falls below {first.low:.4f}, its low of the hour, its "
-            f"weight of {percent(weights[first.id])} would be cut in half; unless volume holds up, the tilt is likely "
-            f"to be taken back. Doubt is large after one hour, so confidence is {plain(0.45)}."
+            f"weight of {_percent(weights[first.id])} would be cut in half; unless volume holds up, the tilt is likely "
+            f"to be taken back. Doubt is large after one hour, so confidence is {_plain(0.45)}."
         )
-    parts = (paragraph(opening, headline, *holdings), paragraph("", *left_out), " ".join(sums), risk)
+    parts = (_paragraph(opening, headline, *holdings), _paragraph("", *left_out), " ".join(sums), risk)
     return Draft(orders, "\n\n".join(filter(None, parts)), 0.45)
 
 
@@ -416,49 +395,45 @@ CONTRARIAN: Final = Direction(
 )
 
 
-def composer(way: Direction) -> Composer:
-    """The composer of a direction.
+def compose_direction(way: Direction, seen: Observation, opening: str) -> Draft:
+    """What moved the right way over 15 minutes.
 
     Weights are in proportion to the 15-minute return over volatility, where its sign is right. Confidence is 0.5 plus
     0.2 times the share of instruments that moved that way.
     """
-
-    def compose(seen: Observation, opening: str) -> Draft:
-        pace = np.array([max(way.sign * asset.quarter, 0.0) / max(asset.volatility, 1e-4) for asset in seen.assets])
-        wanted = INVESTED["momentum"] * pace / pace.sum() if pace.sum() > 0 else np.zeros(pace.size)
-        orders = orders_towards(seen, wanted)
-        moved = sum(way.sign * asset.quarter > 0 for asset in seen.assets)
-        ordered = sorted(seen.assets, key=lambda asset: -way.sign * asset.quarter)
-        first, last = ordered[0], ordered[-1]
-        confidence = round(0.5 + 0.2 * moved / len(seen.assets), 2)
-        said = listing([spoken(order) for order in orders])
-        extreme = f"Even the {way.even} of them, {first.id}, is {move(first.quarter)}."
-        if way.sign * first.quarter > 0:
-            busy = f"on {plain(first.busy)} times its mean volume"
-            extreme = f"{first.id} {way.first}, {move(first.quarter)} over 15 minutes {busy}."
-        weights, limit = seen.after(orders).weights, "No position is left."
-        if weights:
-            largest, cap = max(weights, key=lambda name: weights[name]), percent(seen.limit("max_weight", 1.0))
-            share = percent(weights[largest])
-            limit = f"The largest position is {largest} at a weight of {share} against a cap of {cap}."
-        text = paragraph(
-            opening,
-            f"{count(moved).capitalize()} of {count(len(seen.assets))} instruments {way.moved} over 15 minutes.",
-            extreme,
-            f"{last.id} {way.last}, {move(last.quarter)} over 15 minutes.",
-            f"The orders {way.lean}: {said}." if orders else "The book already does, so nothing is traded.",
-            *(
-                f"{order.instrument} {'is added to' if order.kind == 'buy' else 'is reduced'} because it is "
-                f"{move(seen.asset(order.instrument).hour)} over the hour."
-                for order in orders
-            ),
-            limit,
-            f"{way.danger}: volatility of {first.id} is {percent(first.volatility, 2)} over the hour.",
-            f"If the move fades, the position is likely to be reduced. Confidence is {plain(confidence)}.",
-        )
-        return Draft(orders, text, confidence)
-
-    return compose
+    pace = np.array([max(way.sign * asset.quarter, 0.0) / max(asset.volatility, 1e-4) for asset in seen.assets])
+    wanted = INVESTED["momentum"] * pace / pace.sum() if pace.sum() > 0 else np.zeros(pace.size)
+    orders = orders_towards(seen, wanted)
+    moved = sum(way.sign * asset.quarter > 0 for asset in seen.assets)
+    ordered = sorted(seen.assets, key=lambda asset: -way.sign * asset.quarter)
+    first, last = ordered[0], ordered[-1]
+    confidence = round(0.5 + 0.2 * moved / len(seen.assets), 2)
+    said = _spoken(orders)
+    extreme = f"Even the {way.even} of them, {first.id}, is {_move(first.quarter)}."
+    if way.sign * first.quarter > 0:
+        busy = f"on {_plain(first.busy)} times its mean volume"
+        extreme = f"{first.id} {way.first}, {_move(first.quarter)} over 15 minutes {busy}."
+    weights, limit = seen.after(orders).weights, "No position is left."
+    if weights:
+        largest, cap = max(weights, key=lambda name: weights[name]), _percent(seen.limit("max_weight", 1.0))
+        share = _percent(weights[largest])
+        limit = f"The largest position is {largest} at a weight of {share} against a cap of {cap}."
+    text = _paragraph(
+        opening,
+        f"{_count(moved).capitalize()} of {_count(len(seen.assets))} instruments {way.moved} over 15 minutes.",
+        extreme,
+        f"{last.id} {way.last}, {_move(last.quarter)} over 15 minutes.",
+        f"The orders {way.lean}: {said}." if orders else "The book already does, so nothing is traded.",
+        *(
+            f"{order.instrument} {'is added to' if order.kind == 'buy' else 'is reduced'} because it is "
+            f"{_move(seen.asset(order.instrument).hour)} over the hour."
+            for order in orders
+        ),
+        limit,
+        f"{way.danger}: volatility of {first.id} is {_percent(first.volatility, 2)} over the hour.",
+        f"If the move fades, the position is likely to be reduced. Confidence is {_plain(confidence)}.",
+    )
+    return Draft(orders, text, confidence)
 
 
 # For daily bars the rules count bars, and the sentences, which speak of minutes, are put in other words.
@@ -483,8 +458,8 @@ VERSION: Final = "1"
 
 COMPOSERS: Final[Mapping[str, Composer]] = MappingProxyType(
     {
-        "reference/momentum": composer(MOMENTUM),
-        "reference/contrarian": composer(CONTRARIAN),
+        "reference/momentum": partial(compose_direction, MOMENTUM),
+        "reference/contrarian": partial(compose_direction, CONTRARIAN),
         "reference/minimum-variance": compose_minimum_variance,
         "reference/equal-weight": compose_equal_weight,
         "reference/inverse-volatility": compose_inverse_volatility,
@@ -533,7 +508,7 @@ class ReferenceAgent:
         orders, text, confidence = COMPOSERS[rule](seen, opening)
         if _drawn(f"brief|{call.seed}|{prompt}") < 256 * float(call.args.get("brief", 0.0)):
             said = [f"{order.kind} {order.instrument}" for order in orders]
-            text = paragraph(opening, f"Orders: {listing(said)}." if said else "No order is needed.")
+            text = _paragraph(opening, f"Orders: {_listing(said)}." if said else "No order is needed.")
         if daily:
             text = _PHRASES.sub(lambda found: _WORDS[found[0]], text)
             # Bars without a volume say nothing about volume.

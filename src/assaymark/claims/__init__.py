@@ -19,11 +19,11 @@ from assaymark.claims.levels import (
     Index,
     Rules,
     SeasonGates,
+    agent_claim,
     agreement_status,
     candidate_claims,
     index,
     kind_of,
-    pair_claim,
     publication_level,
     suppressed_phrase,
 )
@@ -46,8 +46,9 @@ from assaymark.metrology.controls import cell_b_outcome
 __all__ = [
     "CONSTANT", "DISSOCIATION", "DRAWDOWN", "ENGLISH", "KEPT", "MISSING", "SHARPE_CONTRAST", "SILENT", "SINGLE",
     "BenchRules", "Board", "Catalogue", "ClaimKind", "Index", "Leaderboard", "Place", "Rules", "Said", "Season",
-    "SeasonGates", "SeasonVerdict", "SeasonVerdicts", "Verification", "agreement_status", "candidate_claims",
-    "catalogue", "cell_b_outcome", "certificate", "certificate_name", "certificates", "decide", "decide_benchmark",
-    "decide_claims", "decide_season", "english", "governing_agreement", "index", "kind_of", "languages", "pair_claim",
+    "SeasonGates", "SeasonVerdict", "SeasonVerdicts", "Verification", "agent_claim", "agreement_status",
+    "candidate_claims", "catalogue", "cell_b_outcome", "certificate", "certificate_name", "certificates", "decide",
+    "decide_benchmark",
+    "decide_claims", "decide_season", "english", "governing_agreement", "index", "kind_of", "languages",
     "publication_level", "said", "season_certificates", "summary_of", "suppressed_phrase", "verify",
 ]  # fmt: skip

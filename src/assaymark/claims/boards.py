@@ -153,12 +153,14 @@ class _Family:
             return
         scored = len(self.scored[board])
         of = f"{counted(scored, 'model')} with a score" if 1 < scored < len(models) else counted(len(models), "model")
-        claims = [(rule.first_claim(name, one, len(models)), f"{one} ranks first of the {of}") for one in models]
+        claims = [
+            (rule.agent_claim("first", name, one, size=len(models)), f"{one} ranks first of the {of}") for one in models
+        ]
         pairs = [rule.direction(name, *pair, self.known) for pair in combinations(models, 2)]
-        claims += [(rule.pair_claim(name, *pair), f"{pair[0]} scores above {pair[1]}") for pair in pairs]
+        claims += [(rule.agent_claim("above", name, *pair), f"{pair[0]} scores above {pair[1]}") for pair in pairs]
         for pair in pairs if board == self.boards[0] else ():
             says = f"{' and '.join(sorted(pair))} score within {margin:g} of each other"
-            claims.append((rule.within_claim(*pair, margin, name), says))
+            claims.append((rule.agent_claim("within", name, *pair, size=margin), says))
         for claim, says in claims:
             yield replace(claim, scope="benchmark", statement=f"{says} on {board.words}.")
 

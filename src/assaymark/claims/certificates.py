@@ -122,7 +122,28 @@ def certificate(verdict: Verdict, known: Index, study: Study, made: _Made | None
     made, claim, kind = {} if made is None else made, verdict.claim, kind_of(verdict.claim)
     rules = Rules.of(study, preregistered=verdict.preregistered)
     ask_people(study, known, rules)
-    kept = {item.id: (item, False) for item in _needed(verdict, known)}
+    # What the verdict rests on, and what deciding it again, also under the other rules, has to look at
+    rests, always = set(verdict.measurements), ("cell.gate", "cell.drop", "cell.halo")
+    if kind == "cell":
+        rests |= {item.id for name in always for item in known.named(name)}
+    else:
+        agents = known.agents if kind == "first" else claim.subjects
+        on_dimension = {"kappa.other_ddof", "dimension.distinct", "order.autocorrelation", "length_matched.contrast"}
+        on_dimension |= set() if known.tested(claim.dimension) else {"score.effect"}
+        on_dimension |= set(SECTIONS["people"][:3]) if claim.asserts_order else set()
+        for item in (
+            one for name in (*on_dimension, *always, "panel.families", "terse.share") for one in known.named(name)
+        ):
+            labels = item.labels
+            looked_at = item.name not in on_dimension or labels["dimension"] == claim.dimension
+            if item.name == "terse.share":
+                looked_at = labels["agent"] in agents
+            elif item.name == "length_matched.contrast":
+                looked_at = looked_at and about(claim, labels["high"], labels["low"])
+            rests |= {item.id} if looked_at else set()
+    places = known.once("places", lambda: {name: at for at, name in enumerate(known.by_id)})
+    there = sorted(rests & known.by_id.keys(), key=places.__getitem__)
+    kept = {name: (known.by_id[name], False) for name in there}
     leader, on_all = claim.subjects[0], claim.dimension == AGGREGATE and known.tested(AGGREGATE)
     if kind in ("pair", "within") and on_all:
         # What leaving out families does to the other pairs of a leader: if all of them pass, so may the claim's pair.
@@ -139,6 +160,22 @@ def certificate(verdict: Verdict, known: Index, study: Study, made: _Made | None
             mine = claim if scale == claim.dimension else None
             scales[scale] = _stated_rows(known, scale, rows, mine, tests, rules) if needed else None
     others = [p for name, p in known.memo.get(PUT, {}).items() if name != claim.id]
+    sections: dict[str, list[JSON]] = {
+        section: []
+        for section in SECTIONS
+        if section != "people" or (claim.asserts_order and known.named("human.sample"))
+    }
+    for item, apart in kept.values():
+        # What is absent of an entry is undefined, or not needed to check the rest.
+        if (item.id, apart) not in made:
+            ends = {} if item.name in _NO_INTERVAL else {"low": item.low, "high": item.high, "level": item.level}
+            state = {} if item.state == "ok" else {"state": item.state}
+            numbers = {part: number for part, number in {"value": item.value, **ends}.items() if number is not None}
+            parts = ("p",) if apart else (KEPT[item.name].parts if item.name in KEPT else ())
+            detail = {part: to_json(item.detail[part]) for part in parts if item.detail.get(part) is not None}
+            made[item.id, apart] = {"id": item.id, "n": item.n, **state, **numbers, **detail}
+        if item.name in KEPT and KEPT[item.name].section in sections:
+            sections[KEPT[item.name].section].append(made[item.id, apart])
     return {
         **_stated_in(verdict, FORMAT),
         "rules": {
@@ -153,11 +190,7 @@ def certificate(verdict: Verdict, known: Index, study: Study, made: _Made | None
             "agents": list(known.agents),
             "dimensions": list(known.dimensions),
         },
-        **{
-            section: [_entry(item, made, apart) for item, apart in kept.values() if item.name in names]
-            for section, names in SECTIONS.items()
-            if section != "people" or (claim.asserts_order and known.named("human.sample"))
-        },
+        **sections,
         **({"people_p": others} if verdict.human_anchor != "not-tested" else {}),
         "other_pairs": None if kind == "cell" else {"tests": tests, "scales": scales},
     }
@@ -176,42 +209,6 @@ def _stated_in(verdict: Verdict, form: str) -> dict[str, JSON]:
     five = {place: stated.pop(name) for name, place in PLACES.items()}
     head = {"format": form, "software": f"assaymark {__version__}"}
     return {**head, **stated, "tuple": {"claim_scope": verdict.claim.scope, **five}, "rests_on": rests_on}
-
-
-def _needed(verdict: Verdict, known: Index) -> list[Measurement]:
-    """What the verdict rests on, and what deciding it again, also under the other rules, has to look at."""
-    claim, rests = verdict.claim, set(verdict.measurements)
-    always: tuple[str, ...] = ("cell.gate", "cell.drop", "cell.halo")
-    if kind_of(claim) == "cell":
-        return [item for name, item in known.by_id.items() if name in rests or item.name in always]
-    agents = known.agents if kind_of(claim) == "first" else claim.subjects
-    on_dimension = {"kappa.other_ddof", "dimension.distinct", "order.autocorrelation", "length_matched.contrast"}
-    on_dimension |= set() if known.tested(claim.dimension) else {"score.effect"}
-    on_dimension |= set(SECTIONS["people"][:3]) if claim.asserts_order else set()
-    for name in (*on_dimension, *always, "panel.families", "terse.share"):
-        for item in known.named(name):
-            labels = item.labels
-            if name == "terse.share":
-                looked_at = labels["agent"] in agents
-            elif name == "length_matched.contrast" and not about(claim, labels["high"], labels["low"]):
-                looked_at = False
-            else:
-                looked_at = name not in on_dimension or labels["dimension"] == claim.dimension
-            rests |= {item.id} if looked_at else set()
-    places = known.once("places", lambda: {name: at for at, name in enumerate(known.by_id)})
-    return [known.by_id[name] for name in sorted(rests & known.by_id.keys(), key=places.__getitem__)]
-
-
-def _entry(item: Measurement, made: _Made, apart: bool) -> Mapping[str, JSON]:
-    """One measurement as a certificate has it; what is absent is undefined, or not needed to check the rest."""
-    if (item.id, apart) not in made:
-        ends = {} if item.name in _NO_INTERVAL else {"low": item.low, "high": item.high, "level": item.level}
-        state = {} if item.state == "ok" else {"state": item.state}
-        numbers = {part: number for part, number in {"value": item.value, **ends}.items() if number is not None}
-        parts = ("p",) if apart else (KEPT[item.name].parts if item.name in KEPT else ())
-        detail = {part: to_json(item.detail[part]) for part in parts if item.detail.get(part) is not None}
-        made[item.id, apart] = {"id": item.id, "n": item.n, **state, **numbers, **detail}
-    return made[item.id, apart]
 
 
 def _stated_rows(

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
-from assaymark.claims import messages as words
 from assaymark.claims.levels import (
     CellState,
     Index,
     Rules,
     agreement_status,
     cell_states,
+    cell_words,
     coefficient_words,
     kind_of,
     threshold,
@@ -300,7 +300,41 @@ def adversarial_of(claim: Claim, known: Index, rules: Rules) -> Adversarial:
     states = cell_states(known)
     found: list[_Bearing] = []
     for state in states.values():
-        status, reason, condition = _cell_words(state, claim.dimension, rules)
+        # Wrong rationales (cell A, red-team cells) have to score low.
+        called, outcome, numbers, wrong = (
+            cell_words(state.cell),
+            state.outcome,
+            state.numbers,
+            state.cell in _CONTAMINATING,
+        )
+        texts, points = called[:1].upper() + called[1:], f"{number(abs(state.value or 0.0))} points"
+        status: AdversarialStatus = "passed"
+        condition: str | None = None
+        moved = {
+            "verbosity-bias": (f"{texts} lose {points} under this rubric", f", {outcome}"),
+            "terse-favoured": (f"{texts} gain {points} under this rubric", f", {outcome}"),
+            "style-sensitive": (f"{texts} score {points} away from their originals", ""),
+            "not noticed": (f"{texts} do not score below their originals", ""),
+        }.get(outcome)
+        if wrong and outcome == "passed":
+            reason = f"{texts} score below the honest bottom quartile: {numbers}."
+        elif wrong and outcome == "failed":
+            told, narrowed = f"{texts} do not score below the honest bottom quartile", rules.cells.contaminates
+            if narrowed is None or claim.dimension in narrowed:
+                status, reason = "contaminated", f"{told}, so the score is contaminated: {numbers}."
+            else:
+                only = listing([measure_words(name) for name in narrowed]) or "no score"
+                reason, condition = f"{told}: {numbers}; the plan lets this touch {only} only.", f"{told}."
+        elif wrong or outcome in ("inconclusive", "not tested"):
+            told = f"What the panel makes of {called} stays open"
+            told = f"Whether {called} score low enough stays open" if wrong else told
+            reason = f"{told}: {numbers}."
+            if state.cell in _REQUIRED:
+                status, condition = "not tested", f"{told}."
+        elif moved is not None:
+            status, reason, condition = "construct-sensitive", f"{moved[0]}: {numbers}{moved[1]}.", f"{moved[0]}."
+        else:
+            reason = f"{texts}: {numbers}, {outcome}."
         if state.halo is not None and state.halo.detail.get("triggered"):
             reason += f" The number is without the judges of family {state.halo.detail.get('family')}, who favour it."
         found.append((status, reason, condition, state.measurements))
@@ -314,37 +348,6 @@ def adversarial_of(claim: Claim, known: Index, rules: Rules) -> Adversarial:
         tuple(condition for _, _, condition, _ in found if condition is not None),
         tuple(dict.fromkeys(name for _, _, _, ids in found for name in ids)),
     )
-
-
-def _cell_words(state: CellState, dimension: str, rules: Rules) -> tuple[AdversarialStatus, str, str | None]:
-    """The status, reason and condition of one cell; wrong rationales (cell A, red-team cells) have to score low."""
-    texts = state.texts[:1].upper() + state.texts[1:]
-    outcome, numbers = state.outcome, state.numbers
-    wrong = state.cell in _CONTAMINATING
-    if wrong and outcome == "passed":
-        return "passed", f"{texts} score below the honest bottom quartile: {numbers}.", None
-    if wrong and outcome == "failed":
-        told, narrowed = f"{texts} do not score below the honest bottom quartile", rules.cells.contaminates
-        if narrowed is None or dimension in narrowed:
-            return "contaminated", f"{told}, so the score is contaminated: {numbers}.", None
-        only = listing([measure_words(name) for name in narrowed]) or "no score"
-        return "passed", f"{told}: {numbers}; the plan lets this touch {only} only.", f"{told}."
-    if wrong or outcome in ("inconclusive", "not tested"):
-        told = f"Whether {state.texts} score low enough stays open"
-        told = told if wrong else f"What the panel makes of {state.texts} stays open"
-        if state.cell not in _REQUIRED:
-            return "passed", f"{told}: {numbers}.", None
-        return "not tested", f"{told}: {numbers}.", f"{told}."
-    points = f"{number(abs(state.value or 0.0))} points"
-    moved = {
-        "verbosity-bias": (f"{texts} lose {points} under this rubric", f", {outcome}"),
-        "terse-favoured": (f"{texts} gain {points} under this rubric", f", {outcome}"),
-        "style-sensitive": (f"{texts} score {points} away from their originals", ""),
-        "not noticed": (f"{texts} do not score below their originals", ""),
-    }.get(outcome)
-    if moved is not None:
-        return "construct-sensitive", f"{moved[0]}: {numbers}{moved[1]}.", f"{moved[0]}."
-    return "passed", f"{texts}: {numbers}, {outcome}.", None
 
 
 def _terse(claim: Claim, known: Index, rules: Rules) -> list[_Bearing]:
@@ -368,7 +371,7 @@ def _terse(claim: Claim, known: Index, rules: Rules) -> list[_Bearing]:
             if p is None or rerun is None or (rerun[1] or 0.0) <= 0 or float(p) > rules.alpha:
                 lost.add(low if high == agent else high)
         fewer = f"have fewer than {rules.cells.terse_tokens} words"
-        told = f"{words.share_words(share.value)} of the rationales of {agent} {fewer}"
+        told = f"{100 * share.value:.1f} % of the rationales of {agent} {fewer}"
         if not lost:
             kept = "the comparison keeps its sign and significance at equal length"
             found.append(("passed", f"{told}, and {kept}.", None, tuple(ids)))
@@ -467,7 +470,7 @@ def cell_fields(claim: Claim, known: Index, rules: Rules) -> tuple[Agreement, Ev
     found, tested = f"The number behind it is {state.numbers}: {state.outcome}", state.gate.detail.get("p") is not None
     if item is None or item.value is None:
         why = "" if item is None else f" ({item.state})"
-        agreement = Agreement("halt", None, f"Agreement on {state.texts} was not measured{why}.", ids)
+        agreement = Agreement("halt", None, f"Agreement on {cell_words(state.cell)} was not measured{why}.", ids)
         reason = f"{found}; whether it holds without any one judge family was not measured."
         return agreement, Evidence("judge-dependent", reason, rests, tested=tested), adversarial
     held = agreement_status(item.value, publish=rules.publish, halt=rules.halt)
@@ -479,7 +482,7 @@ def cell_fields(claim: Claim, known: Index, rules: Rules) -> tuple[Agreement, Ev
     elif item.detail["leave_one_out"] and held != "halt":
         seen = "every panel without one family sees the difference, but not every family alone"
         status = "methodology"
-    reason = f"On {state.texts} {seen}; {word} over these and the honest records {number(item.value)}."
+    reason = f"On {cell_words(state.cell)} {seen}; {word} over these and the honest records {number(item.value)}."
     agreement = Agreement(status, item.value, reason, ids, item.id, word)
     reason = f"{found}, but not every panel without one judge family shows it."
     evidence = Evidence("judge-dependent", reason, rests, tested=tested)

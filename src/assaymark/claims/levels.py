@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Final, Literal, TypeVar, get_args
 
-from assaymark.claims.messages import Said, agent_words, interval_words, listing, measure_words, p_words, signed
+from assaymark.claims.messages import Said, counted, interval_words, listing, measure_words, p_words, signed
 from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.orders import OTHER_MARGINS
@@ -34,9 +34,11 @@ def equivalence_gap(item: Measurement) -> tuple[float, float, float, float] | No
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Measurements by id, with the contrasts, the drops, and the kappas that gate each dimension."""
+    """Measurements by id, by name and by what they are about, with the kappas that gate each dimension."""
 
     by_id: Mapping[str, Measurement]
+    by_name: Mapping[str, tuple[Measurement, ...]]
+    by_pair: Mapping[tuple[str, str, str, str], Measurement]
     contrasts: Mapping[tuple[str, frozenset[str]], Measurement]
     agreements: Mapping[str, tuple[Measurement, ...]]
     agents: tuple[str, ...]
@@ -58,7 +60,7 @@ class Index:
 
     def named(self, name: str) -> tuple[Measurement, ...]:
         """Every measurement of this name."""
-        return self.once("by_name", lambda: _by_name(self.by_id.values())).get(name, ())
+        return self.by_name.get(name, ())
 
     def get(self, name: str, **labels: str) -> Measurement | None:
         """The measurement ``name`` with exactly these labels, if it was made."""
@@ -81,9 +83,9 @@ class Index:
 
     def directed(self, name: str, dimension: str, one: str, other: str) -> Signed | None:
         """The measurement ``name`` of a pair, turned so that above 0 means that ``one`` is higher."""
-        if (found := self.get(name, dimension=dimension, high=one, low=other)) is not None:
+        if (found := self.by_pair.get((name, dimension, one, other))) is not None:
             return found, found.value, found.low, found.high
-        if (found := self.get(name, dimension=dimension, high=other, low=one)) is None:
+        if (found := self.by_pair.get((name, dimension, other, one))) is None:
             return None
         value, low, high = (None if end is None else -end for end in (found.value, found.high, found.low))
         return found, value, low, high
@@ -91,14 +93,7 @@ class Index:
     @property
     def panel(self) -> Mapping[str, Any]:
         """What the tables say of the judges: families that are ``unknown``, and whether they were read ``in_parts``."""
-        item = self.get("panel.families")
-        return {} if item is None else item.detail
-
-    @property
-    def consecutive(self) -> bool | None:
-        """Whether clusters of the overall score follow each other in time; None where that was not measured."""
-        item = self.get("order.autocorrelation", dimension=AGGREGATE)
-        return None if item is None else item.detail.get("order") == "consecutive"
+        return next((item.detail for item in self.named("panel.families")), {})
 
     def measured_tests(self) -> frozenset[str]:
         """The tests whose p-values were measured, by the name they have in a contrast's detail."""
@@ -112,17 +107,18 @@ def index(
 ) -> Index:  # fmt: skip
     """An `Index` over ``measurements``; a certificate, which holds one claim's part, names the rest."""
     by_id: dict[str, Measurement] = {}
-    for measurement in measurements:
-        if measurement.id in by_id:
-            raise NotMeasurableError(f"{measurement.id} was measured twice; the tables are not of one analysis")
-        by_id[measurement.id] = measurement
-    grouped = _by_name(by_id.values())
-
-    def pair(item: Measurement) -> frozenset[str]:
-        return frozenset((item.labels["high"], item.labels["low"]))
-
-    contrasts = {(item.labels["dimension"], pair(item)): item for item in grouped.get("contrast", ())}
-    effects, kappas = grouped.get("score.effect", ()), grouped.get("kappa.mean_pairwise", ())
+    by_pair: dict[tuple[str, str, str, str], Measurement] = {}
+    grouped: dict[str, list[Measurement]] = {}
+    for item in measurements:
+        name, labels, key = item.name, item.labels, item.id
+        if key in by_id:
+            raise NotMeasurableError(f"{key} was measured twice; the tables are not of one analysis")
+        by_id[key] = item
+        grouped.setdefault(name, []).append(item)
+        if labels.keys() == _PAIR:
+            by_pair[name, labels["dimension"], labels["high"], labels["low"]] = item
+    contrasts = {(one.labels["dimension"], _both(one)): one for one in grouped.get("contrast", ())}
+    effects, kappas = grouped.get("score.effect", []), grouped.get("kappa.mean_pairwise", [])
     agreements: dict[str, tuple[Measurement, ...]] = {}
     for item in kappas:
         if not item.state.startswith("too few"):
@@ -131,29 +127,31 @@ def index(
     # One family cannot be left out: nobody would be left.
     dropped = dropped if len(dropped) > 1 else ()
     pooled = [item.labels["dimension"] for item in kappas if "format" not in item.labels]
+    levels = {
+        (item.labels["dimension"], item.labels.get("dropped"), item.labels["agent"]): item
+        for item in (*effects, *grouped.get("lofo.effect", ()))
+    }
     return Index(
         by_id,
+        {name: tuple(group) for name, group in grouped.items()},
+        by_pair,
         contrasts,
         agreements,
         tuple(sorted({item.labels["agent"] for item in effects}) if agents is None else agents),
         tuple((name for name in pooled if name != AGGREGATE) if dimensions is None else dimensions),
         dropped if families is None else tuple(families),
         frozenset(dimension for dimension, _ in contrasts),
-        {
-            (item.labels["dimension"], item.labels.get("dropped"), item.labels["agent"]): item
-            for item in (*effects, *grouped.get("lofo.effect", ()))
-        },
-        {(one.labels["dimension"], one.labels["dropped"], pair(one)): one for one in grouped.get("lofo.contrast", ())},
+        levels,
+        {(one.labels["dimension"], one.labels["dropped"], _both(one)): one for one in grouped.get("lofo.contrast", ())},
         tests=tests,
-        memo={"by_name": grouped},
     )
 
 
-def _by_name(items: Iterable[Measurement]) -> dict[str, tuple[Measurement, ...]]:
-    found: dict[str, list[Measurement]] = {}
-    for item in items:
-        found.setdefault(item.name, []).append(item)
-    return {name: tuple(group) for name, group in found.items()}
+_PAIR: Final = frozenset(("dimension", "high", "low"))
+
+
+def _both(item: Measurement) -> frozenset[str]:
+    return frozenset((item.labels["high"], item.labels["low"]))
 
 
 TOTAL, COMPOSITE, INVALID, OUTCOME = "season.total", "season.composite", "season.invalid", "season.outcome"
@@ -199,11 +197,6 @@ class Rules:
     preregistered: bool = True
     span: float = 4.0
     judged: bool = True
-
-    @property
-    def order(self) -> Hashable:
-        """The part that decides orders; what does not change it need not decide them again."""
-        return (self.test, self.source, self.alpha, self.share, self.margin, self.any_judges, self.scales)
 
     def claims_scale(self, scale: str) -> bool:
         """Whether orders are claimed on a scale, which then is part of the family of tests."""
@@ -455,7 +448,6 @@ class CellState:
     """One control cell: the outcome of its rule, and the number behind it as ``value`` and in words."""
 
     cell: str
-    texts: str
     outcome: str
     value: float | None
     numbers: str
@@ -493,7 +485,7 @@ def cell_states(known: Index) -> dict[str, CellState]:
             numbers += f", {p_words(float(p))}" if whole and p is not None else ""
         rests = tuple(one.id for one in (gate, halo, primary) if one is not None)
         text = str(outcome) if shown else "not tested"
-        return CellState(cell, cell_words(cell), text, item.value, numbers, gate, halo, drops, rests)
+        return CellState(cell, text, item.value, numbers, gate, halo, drops, rests)
 
     return known.once("cells", lambda: {gate.labels["cell"]: state(gate) for gate in known.named("cell.gate")})
 
@@ -509,11 +501,11 @@ def candidate_claims(
     for dimension in scopes:
         ordered = [seen.get((dimension, frozenset(pair)), pair) for pair in combinations(names, 2)]
         if wanted.first:
-            claims += [first_claim(dimension, agent, len(names)) for agent in names]
+            claims += [agent_claim("first", dimension, agent, size=len(names)) for agent in names]
         if wanted.pairs:
-            claims += [pair_claim(dimension, high, low) for high, low in ordered]
+            claims += [agent_claim("above", dimension, *pair) for pair in ordered]
         if wanted.within and dimension == AGGREGATE:
-            claims += [within_claim(high, low, margin) for high, low in ordered]
+            claims += [agent_claim("within", dimension, *pair, size=margin) for pair in ordered]
     return claims + ([cell_claim(state, limits) for state, limits in cells] if wanted.cells else [])
 
 
@@ -549,35 +541,31 @@ def suppressed_phrase(claim: Claim) -> str:
     return f"That {names} score alike on {where}." if kind == "within" else f"Any ranking of {names} on {where}."
 
 
-def first_claim(dimension: str, agent: str, count: int) -> Claim:
-    """ "X ranks first of so many agents"."""
+def agent_claim(head: Literal["first", "above", "within"], dimension: str, *subjects: str, size: float = 0.0) -> Claim:
+    """ "X ranks first of ``size`` agents", "X scores above Y", or "X and Y score within ``size`` of each other", which
+    asserts no order."""
+    where = measure_words(dimension)
     scope: Scope = "aggregate-ranking" if dimension == AGGREGATE else "dimension-ranking"
-    says = f"{agent} ranks first of the {agent_words(count)} on {measure_words(dimension)}."
-    return _claim("first", {"dimension": dimension, "agent": agent}, scope, says, agent)
-
-
-def pair_claim(dimension: str, high: str, low: str) -> Claim:
-    """ "X scores above Y"."""
-    says = f"{high} scores above {low} on {measure_words(dimension)}."
-    return _claim("above", {"dimension": dimension, "high": high, "low": low}, "pairwise-contrast", says, high, low)
-
-
-def within_claim(high: str, low: str, margin: float, dimension: str = AGGREGATE) -> Claim:
-    """ "X and Y score within the margin of each other" on the overall score; it asserts no order."""
-    both = " and ".join(sorted((high, low)))
-    says = f"{both} score within {margin:g} of each other on {measure_words(dimension)}."
-    return _claim("within", {"dimension": dimension, "high": high, "low": low}, "pairwise-contrast", says, high, low)
+    if head == "first":
+        labels, says = (
+            {"agent": subjects[0]},
+            f"{subjects[0]} ranks first of the {counted(int(size), 'agent')} on {where}.",
+        )
+    else:
+        scope, labels = "pairwise-contrast", dict(zip(("high", "low"), subjects, strict=True))
+        says = f"{subjects[0]} scores above {subjects[1]} on {where}."
+        if head == "within":
+            says = f"{' and '.join(sorted(subjects))} score within {size:g} of each other on {where}."
+    name = measurement_id(head, {"dimension": dimension, **labels})
+    return Claim(
+        id=name, scope=scope, statement=says, subjects=subjects, dimension=dimension, asserts_order=head != "within"
+    )
 
 
 def cell_claim(state: CellState, limits: Cells) -> Claim:
     """What the panel makes of one control cell."""
     text = _STATEMENTS.get(state.outcome, "How the panel treats {texts} was not tested.")
-    says = text.format(texts=state.texts, substance=limits.substance, verbosity=limits.verbosity)
-    return _claim("cell", {"cell": state.cell}, "adversarial-cell", says, state.cell)
-
-
-def _claim(head: str, labels: dict[str, str], scope: Scope, says: str, *subjects: str) -> Claim:
-    return Claim(
-        id=measurement_id(head, labels), scope=scope, statement=says, subjects=subjects,
-        dimension=labels.get("dimension", AGGREGATE), asserts_order=head in ("first", "above"),
-    )  # fmt: skip
+    says = text.format(texts=cell_words(state.cell), substance=limits.substance, verbosity=limits.verbosity)
+    name = measurement_id("cell", {"cell": state.cell})
+    return Claim(id=name, scope="adversarial-cell", statement=says, subjects=(state.cell,), dimension=AGGREGATE,
+                 asserts_order=False)  # fmt: skip

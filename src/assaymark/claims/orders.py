@@ -129,9 +129,59 @@ class Orders:
         return [self.pair(dimension, agent, other) for other in self.agents if other != agent]
 
 
+_Run = tuple[Mapping[str, Floats], Mapping[str, Bools], Mapping[str, str | None], float, float]
+"""What one run of the procedure decides by scale: adjusted p-values, what is published, who is first; and its levels,
+on the aggregate and on the dimensions."""
+
+
 def orders_of(known: Index, rules: Rules) -> Orders:
     """The orders that these measurements support under ``rules``."""
-    return known.once(("orders", rules.order), lambda: _orders(known, rules))
+    # Rules that do not change these need not decide orders again.
+    place = "orders", rules.test, rules.source, rules.alpha, rules.share, rules.margin, rules.any_judges, rules.scales
+    if place in known.memo:
+        decided: Orders = known.memo[place]
+        return decided
+    rows = {scale: found for scale, found in rows_of(known).items() if rules.claims_scale(scale)}
+    by_source = _by_source(known.agents, rows, rules) if rules.source else None
+    runs: dict[Pass, _Run] = {which: by_source or _by_procedure(known, rows, rules, which) for which in _PASSES}
+    close = holm(np.array([row.within(rules.margin) for row in rows[AGGREGATE]])) if rows.get(AGGREGATE) else np.ones(0)
+    # Where no judge is asked nothing can be left out.
+    untouched = StabilityFinding(state="not-measurable" if rules.judged else "stable")
+    pairs = {
+        (scale, frozenset((row.high, row.low))): Standing(
+            row,
+            float(runs["plain"][0][scale][k]),
+            float(runs["gated"][0][scale][k]),
+            float(runs["headline"][0][scale][k]),
+            frozenset(which for which, (_, published, *_) in runs.items() if published[scale][k]),
+            untouched,
+            scale == AGGREGATE and bool(close[k] <= rules.alpha + LEVEL_SLACK),
+            float(close[k]) if scale == AGGREGATE else 1.0,
+        )
+        for scale, found in rows.items()
+        for k, row in enumerate(found)
+    }
+    leaders: dict[tuple[str, str], str | None] = {
+        (scale, which): run[2][scale] for which, run in runs.items() for scale in rows
+    }
+    whole = Orders(known.agents, pairs, leaders, *runs["gated"][3:])
+    known.memo[place] = whole
+    if not rules.judged:
+        return whole
+    # What leaving out each judge family does to every pair that some run publishes
+    leading = {(scale, agent) for (scale, _), agent in leaders.items()}
+    for key, one in list(pairs.items()):
+        if one.published or any((key[0], agent) in leading for agent in key[1]):
+            pairs[key] = replace(one, stability=_stability(known, key[0], one, rules, adjusted=True))
+    for which in ("gated", "plain"):
+        leader = leaders.get((AGGREGATE, which))
+        mine = [key for key in pairs if key[0] == AGGREGATE and leader in key[1]]
+        alone = {key: _stability(known, AGGREGATE, pairs[key], rules, adjusted=False) for key in mine}
+        # A leader's pairs need no correction among themselves, as long as all of them survive.
+        for key, state in alone.items() if all(state.state == "stable" for state in alone.values()) else ():
+            if which == "gated" or "gated" not in pairs[key].published:  # its leader leads none
+                pairs[key] = replace(pairs[key], stability=state)
+    return whole
 
 
 def rows_of(known: Index) -> Mapping[str, tuple[Row, ...]]:
@@ -146,7 +196,8 @@ def rows_of(known: Index) -> Mapping[str, tuple[Row, ...]]:
 def row_of(known: Index, scale: str, one: str, other: str) -> Row:
     """One pair from its contrast and the contrasts that test what may explain it."""
     item = known.contrast(scale, one, other)
-    recusal, length, others = (known.get(f"{name}.contrast", **item.labels) for name in ("recusal", "length", "judges"))
+    pair = scale, item.labels["high"], item.labels["low"]
+    recusal, length, others = (known.by_pair.get((f"{of}.contrast", *pair)) for of in ("recusal", "length", "judges"))
     near: list[dict[str, float]] = []  # p-values of equivalence by the name of their margin; the plan's has none
     for found in ({} if one is None else one.detail for one in (item, recusal)):
         here = {"": float(found["p_equivalence"])} if "p_equivalence" in found else {}
@@ -187,57 +238,15 @@ def _p_in_direction(item: Measurement) -> float:
     return float(item.detail["p"]) if item.value is not None and item.value > 0 else 1.0
 
 
-_Run = tuple[Mapping[str, Floats], Mapping[str, Bools], Mapping[str, str | None], float, float]
-"""What one run of the procedure decides by scale: adjusted p-values, what is published, who is first; and its levels,
-on the aggregate and on the dimensions."""
-
-
-def _orders(known: Index, rules: Rules) -> Orders:
-    rows = {scale: found for scale, found in rows_of(known).items() if rules.claims_scale(scale)}
-    by_source = _by_source(known.agents, rows, rules) if rules.source else None
-    runs: dict[Pass, _Run] = {which: by_source or _by_procedure(known.agents, rows, rules, which) for which in _PASSES}
-    close = holm(np.array([row.within(rules.margin) for row in rows[AGGREGATE]])) if rows.get(AGGREGATE) else np.ones(0)
-    # Where no judge is asked nothing can be left out.
-    untouched = StabilityFinding(state="not-measurable" if rules.judged else "stable")
-    pairs = {
-        (scale, frozenset((row.high, row.low))): Standing(
-            row,
-            float(runs["plain"][0][scale][k]),
-            float(runs["gated"][0][scale][k]),
-            float(runs["headline"][0][scale][k]),
-            frozenset(which for which, (_, published, *_) in runs.items() if published[scale][k]),
-            untouched,
-            scale == AGGREGATE and bool(close[k] <= rules.alpha + LEVEL_SLACK),
-            float(close[k]) if scale == AGGREGATE else 1.0,
-        )
-        for scale, found in rows.items()
-        for k, row in enumerate(found)
-    }
-    leaders: dict[tuple[str, str], str | None] = {
-        (scale, which): run[2][scale] for which, run in runs.items() for scale in rows
-    }
-    whole = Orders(known.agents, pairs, leaders, *runs["gated"][3:])
-    if not rules.judged:
-        return whole
-    # What leaving out each judge family does to every pair that some run publishes
-    leading = {(scale, agent) for (scale, _), agent in leaders.items()}
-    for key, one in list(pairs.items()):
-        if one.published or any((key[0], agent) in leading for agent in key[1]):
-            pairs[key] = replace(one, stability=_stability(known, key[0], one, rules, adjusted=True))
-    for which in ("gated", "plain"):
-        leader = leaders.get((AGGREGATE, which))
-        mine = [key for key in pairs if key[0] == AGGREGATE and leader in key[1]]
-        alone = {key: _stability(known, AGGREGATE, pairs[key], rules, adjusted=False) for key in mine}
-        # A leader's pairs need no correction among themselves, as long as all of them survive.
-        for key, state in alone.items() if all(state.state == "stable" for state in alone.values()) else ():
-            if which == "gated" or "gated" not in pairs[key].published:  # its leader leads none
-                pairs[key] = replace(pairs[key], stability=state)
-    return whole
-
-
-def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
+def _by_procedure(known: Index, rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
     """Leader first, Shaffer's steps, dimensions behind the aggregate."""
+    agents = known.agents
     p = {scale: np.array([row.value(rules, which) for row in found]) for scale, found in rows.items()}
+    # Many rules, and the three passes, often come to the same p-values.
+    key = "run", rules.alpha, rules.share, *((scale, values.tobytes()) for scale, values in p.items())
+    if (made := known.memo.get(key)) is not None:
+        again: _Run = made
+        return again
     # For each pair in the order of the names: +1 where the first agent is ahead, -1 the second, 0 without a test.
     ahead = {
         scale: np.array([0.0 if not row.testable else 1.0 if row.high < row.low else -1.0 for row in found])
@@ -259,7 +268,8 @@ def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rule
         adjusted[single] = adjusted[AGGREGATE]
         published[single] = published[AGGREGATE] & (ahead[single] == ahead[AGGREGATE])
         first[single] = first[AGGREGATE] if published[single].any() else None
-    return adjusted, published, first, level, rest if single is None else level
+    known.memo[key] = adjusted, published, first, level, rest if single is None else level
+    return known.memo[key]  # type: ignore[no-any-return]
 
 
 def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules) -> _Run:
@@ -452,7 +462,7 @@ def _first(
         others = sorted(one.other(agent) for one in pairs if one not in tested)
         reason = f"{agent} and {words.listing(others)} cannot be compared: too few common clusters."
         if tested and all(pair.ordered and pair.row.high == agent for pair in tested):
-            with_each = words.agent_words(len(tested))
+            with_each = words.counted(len(tested), "agent")
             reason = f"{agent} is ahead of each of the {with_each} it was compared with. {reason}"
     elif not published & {"plain", "gated"}:
         needed, status = threshold(orders.level(dimension)), "tie-class"
@@ -513,5 +523,5 @@ def _by_levels(claim: Claim, known: Index) -> Evidence:
 
 def contrasts_of(kind: str, dimension: str, pairs: Sequence[Standing], known: Index) -> list[Measurement]:
     """The contrasts of one kind of some pairs, as far as they were measured."""
-    labels = ({"dimension": dimension, "high": pair.row.high, "low": pair.row.low} for pair in pairs)
-    return [item for label in labels if (item := known.get(f"{kind}.contrast", **label)) is not None]
+    items = (known.by_pair.get((f"{kind}.contrast", dimension, pair.row.high, pair.row.low)) for pair in pairs)
+    return [item for item in items if item is not None]

@@ -278,13 +278,10 @@ class Decided:
         found = []
         for one, other in product(relation.left, others):
             for high, low in ((one, other), (other, one)):
-                item = self.measurements.get(_contrast(score, high, low)) if self.above(high, low, score) else None
+                name = measurement_id("contrast", {"dimension": score, "high": high, "low": low})
+                item = self.measurements.get(name) if self.above(high, low, score) else None
                 found += [item] if item is not None and item.value is not None else []
         return min(found, key=lambda item: abs(item.value or 0.0), default=None)
-
-
-def _contrast(score: str, high: str, low: str) -> str:
-    return measurement_id("contrast", {"dimension": score, "high": high, "low": low})
 
 
 def statement_key(text: str) -> str:

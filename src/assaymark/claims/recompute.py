@@ -19,12 +19,21 @@ from assaymark.metrology import anchor_contrast, holm, kappa_of_table
 from assaymark.metrology.bootstrap import EXACT_CLUSTERS, intraclass
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import natural
-from assaymark.metrology.contrasts import EXACT_FLIPS, bootstrap_tests, flip_tests, settle, t_test
+from assaymark.metrology.contrasts import (
+    EXACT_FLIPS,
+    FEWEST_CLUSTERS,
+    FEWEST_CONSECUTIVE,
+    FLAT_VARIANCE,
+    bootstrap_tests,
+    effective_size,
+    flip_tests,
+    settle,
+    t_test,
+)
 from assaymark.metrology.controls import FALLING, TOLERANCE, cell_outcome
 from assaymark.metrology.estimates import student_estimate
 from assaymark.metrology.length import length_rule
 from assaymark.metrology.measure_orders import cannot_be_tested
-from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, FLAT_VARIANCE, effective_size
 from assaymark.metrology.orders import equivalence_p
 from assaymark.metrology.reliability import alpha_of_sums
 from assaymark.records import (
@@ -125,10 +134,6 @@ class Findings:
                     self.compare(what, *(_shown(side[at]) if at < len(side) else None for side in (mine, other)))
             else:
                 self.compare(what, _shown(mine), _shown(other))
-
-    def verification(self) -> Verification:
-        """Whether nothing differs."""
-        return Verification(not self.differences, tuple(self.differences), tuple(self.notes))
 
 
 def _same(stated: Any, found: Any) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import combinations
 from typing import Final, Literal
 
@@ -15,11 +14,10 @@ from assaymark.claims.levels import SPAN, Instruments, Rules, SeasonGates, kind_
 from assaymark.claims.messages import Said, Value, english, said
 from assaymark.claims.orders import Evidence, Standing, evidence_of, further_apart, orders_of, tiers_and_ranks
 from assaymark.claims.verdicts import Fields, lifted, put_to_people, weakest, with_people
-from assaymark.metrology.contrasts import holm
+from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, holm
 from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.human_anchor import FEWEST_LABELLED
 from assaymark.metrology.measure_people import NOT_DRAWN
-from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.records import (
     AGGREGATE,
     IDENTICAL,
@@ -107,20 +105,15 @@ class Season:
         # Orders and comparisons with the baseline are two families of one error rate: this is the share of orders.
         self.alpha = gates.alpha / (1 + (bool(self.excess) and len(graded) > 1))
         self.rules = Rules(
-            gates.publish, gates.halt, self.alpha, test=gates.test, margin=gates.margin, any_judges=gates.any_judges,
-            on_failure=gates.on_failure, preregistered=gates.preregistered, span=SPAN,
+            gates.publish, gates.halt, self.alpha, gates.kappa, gates.test, margin=gates.margin,
+            any_judges=gates.any_judges, on_failure=gates.on_failure, preregistered=gates.preregistered, span=SPAN,
         )  # fmt: skip
         self.kappa = next(iter(self.known.named(rule.KAPPA)), None)
-
-    @cached_property
-    def panel(self) -> _Panel:
-        """What the panel permits under the rules of the plan."""
-        return self.panel_under(self.gates)
 
     @property
     def closed(self) -> str:
         """Why no claim may rest on the grades, as the last part of a key; empty where one may."""
-        agreement, _, instruments, reasons, _ = self.panel
+        agreement, _, instruments, reasons, _ = self.panel(self.rules)
         if agreement.status == "halt":
             return "single" if reasons[0].key.endswith(".single") else "halt"
         return "datasheets" if instruments.failing and instruments.most == "no-claim" else ""
@@ -130,30 +123,29 @@ class Season:
         empty = {one.labels["agent"] for one in self.known.named(name) if one.value is None}
         return tuple(sorted(empty.intersection(agents)))
 
-    def unchanging(self, agents: Iterable[str]) -> tuple[str, ...]:
-        """Of some agents those whose replicates are all identical."""
-        items = (one for one in self.known.named(rule.NOISE) if one.state == IDENTICAL and one.n_of == "replicates")
-        return tuple(sorted({item.labels["of"] for item in items}.intersection(agents)))
-
-    def panel_under(self, gates: SeasonGates) -> _Panel:
+    def panel(self, rules: Rules) -> _Panel:
         """What the panel permits under some rules."""
-        item, instruments = self.kappa, rule.instruments_of(self.known, gates.on_failure)
+        key = "panel", rules.publish, rules.halt, rules.kappa
+        if key in self.known.memo:
+            made: _Panel = self.known.memo[key]
+            return made
+        item, instruments = self.kappa, rule.instruments_of(self.known, rules.on_failure)
         ids = () if item is None else (item.id,)
         conditions: list[tuple[str, Said]] = []
         if item is None or item.value is None:
             undefined = {SINGLE: "single", CONSTANT: "constant"}.get("" if item is None else item.state, "missing")
             agreement, reasons = Agreement("halt", None, "", ids), [said(f"claim.reason.agreement.{undefined}")]
         else:
-            gated = item.value if gates.kappa == "point" or item.low is None else item.low
-            agreed = rule.agreement_status(gated, publish=gates.publish, halt=gates.halt)
-            agreement, cut = Agreement(agreed, gated, "", ids), gates.halt if agreed == "halt" else gates.publish
+            gated = item.value if rules.kappa == "point" or item.low is None else item.low
+            agreed = rule.agreement_status(gated, publish=rules.publish, halt=rules.halt)
+            agreement, cut = Agreement(agreed, gated, "", ids), rules.halt if agreed == "halt" else rules.publish
             # Three decimals where two would lift it over a cut-off that it misses.
             lifts = item.value < cut - TOLERANCE and round(item.value, 2) >= cut
             kappa = said(f"claim.kappa.{'three' if lifts else 'two'}", value=item.value)
             reasons = [said(f"claim.reason.agreement.{agreed}", kappa=kappa, ends=_ends(item, "ends"), cut=cut)]
             conditions += [("agreement", said("claim.condition.weak", kappa=kappa))] if agreed == "methodology" else []
         status: AdversarialStatus = "passed"
-        if gates.on_failure is None or not instruments.measurements:
+        if rules.on_failure is None or not instruments.measurements:
             status = "not tested"
             conditions.append(("controls", said("claim.condition.not_tested")))
         elif not instruments.failing:
@@ -175,26 +167,26 @@ class Season:
             status = "construct-sensitive"
             conditions.append(("controls", said("claim.condition.probe", judges=judges, n=len(judges))))
         adversarial = Adversarial(status, measurements=tuple(one.id for one in seeing))
-        return agreement, adversarial, instruments, tuple(reasons), tuple(conditions)
+        found = agreement, adversarial, instruments, tuple(reasons), tuple(conditions)
+        self.known.memo[key] = found
+        return found
 
-    def fields(self, claim: Claim, evidence: Evidence, gates: SeasonGates, findings: Iterable[Finding]) -> Fields:
+    def fields(self, claim: Claim, evidence: Evidence, rules: Rules, findings: Iterable[Finding]) -> Fields:
         """The fields of a claim that rests on grades."""
-        agreement, adversarial, instruments, *_ = self.panel if gates is self.gates else self.panel_under(gates)
-        whole = (*findings, *(_reserve("hindsight", text) for text in gates.hindsight))
-        return Fields(claim, agreement, evidence, adversarial, instruments, whole, gates.preregistered)
+        agreement, adversarial, instruments, *_ = self.panel(rules)
+        whole = (*findings, *(_reserve("hindsight", text) for text in self.gates.hindsight))
+        return Fields(claim, agreement, evidence, adversarial, instruments, whole, rules.preregistered)
 
-    def variants(self, kind: str) -> Iterator[tuple[str, SeasonGates, Rules]]:
+    def variants(self, kind: str) -> dict[str, Rules]:
         """The other rules under which a claim is decided again."""
-        gates, rules, others = self.gates, self.rules, dict[str, Rules]()
-        yield "kappa cut-offs 0.5 and 0.25", replace(gates, publish=0.5, halt=0.25), rules
+        rules = self.rules
+        found = {"kappa cut-offs 0.5 and 0.25": replace(rules, publish=0.5, halt=0.25)}
         if self.kappa is not None and self.kappa.low is not None:
-            yield "lower bound of kappa", replace(gates, kappa="lower"), rules
-        if kind != "band":
-            measured = self.known.measured_tests()
-            others = rule.other_tests(rules, measured, dimensions=False)
-            others = rule.other_margins(rules) if kind == "within" else others
-        for name, other in others.items():
-            yield name, gates, other
+            found["lower bound of kappa"] = replace(rules, kappa="lower")
+        if kind == "within":
+            return found | rule.other_margins(rules)
+        others = rule.other_tests(rules, self.known.measured_tests(), dimensions=False)
+        return found if kind == "band" else found | others
 
     def verdict(
         self, kind: SeasonClaimKind, fields: Fields, says: Said, withheld: Said, reasons: Iterable[Said],
@@ -253,18 +245,18 @@ def _order_verdicts(season: Season) -> list[SeasonVerdict]:
     if len(agents) < 2:
         return []
     pairs = [rule.direction(AGGREGATE, *pair, known) for pair in combinations(agents, 2)]
-    claims = [rule.first_claim(AGGREGATE, agent, len(agents)) for agent in agents]
-    claims += [rule.pair_claim(AGGREGATE, *pair) for pair in pairs]
-    claims += [rule.within_claim(*pair, season.gates.margin) for pair in pairs]
+    claims = [rule.agent_claim("first", AGGREGATE, agent, size=len(agents)) for agent in agents]
+    claims += [rule.agent_claim("above", AGGREGATE, *pair) for pair in pairs]
+    claims += [rule.agent_claim("within", AGGREGATE, *pair, size=season.gates.margin) for pair in pairs]
     if known.named("human.contrast"):
-        put_to_people((_judged(season, one, season.gates, season.rules) for one in claims), known)
+        put_to_people((_judged(season, one, season.rules) for one in claims), known)
     found, judges = [], known.get("panel.families")
     count = said(f"claim.count.{len(agents)}") if len(agents) <= _LARGEST_WORD else len(agents)
     alike = season.lacking(rule.OUTCOME, agents) == agents
     for claim in claims:
         form: SeasonClaimKind
         kind = kind_of(claim)
-        fields = with_people(_judged(season, claim, season.gates, season.rules), known, season.rules)
+        fields = with_people(_judged(season, claim, season.rules), known, season.rules)
         names = one, *other = tuple(sorted(claim.subjects))
         # Whose scores a ranking is about: these judges', unless it holds for others like them.
         ours = judges is not None and judges.n and fields.state("other_judges") != "yes"
@@ -286,19 +278,20 @@ def _order_verdicts(season: Season) -> list[SeasonVerdict]:
         if alike:
             own.append(said("claim.reason.outcomes_none"))  # all totals are made alike: a reason, and no condition
         # What closes every claim comes first, but for a claim that the judges themselves contradict.
-        *_, shared, narrow = season.panel
+        *_, shared, narrow = season.panel(season.rules)
         gate_first = season.closed and fields.evidence.status != "judge-dependent"
         conditions = [*(narrow if fields.level == "qualified" else ()), *_conditions(season, fields)]
-        fragility = {
-            name: with_people(_judged(season, claim, gates, rules), known, rules).level
-            for name, gates, rules in season.variants(kind)
-        }
+        fragility: dict[str, Level] = {}
+        for name, rules in season.variants(kind).items():
+            # People's agreement is held against the cut-offs of the plan under every rule.
+            people = replace(rules, publish=season.rules.publish, halt=season.rules.halt)
+            fragility[name] = with_people(_judged(season, claim, rules), known, people).level
         reasons = (*shared, *own) if gate_first else (*own, *shared)
         found.append(season.verdict(form, fields, says, withheld, reasons, conditions, fragility))
     return found
 
 
-def _judged(season: Season, claim: Claim, gates: SeasonGates, rules: Rules) -> Fields:
+def _judged(season: Season, claim: Claim, rules: Rules) -> Fields:
     """The fields of a claim about orders from the judges alone."""
     known = season.known
     evidence = evidence_of(claim, known, rules)
@@ -313,14 +306,16 @@ def _judged(season: Season, claim: Claim, gates: SeasonGates, rules: Rules) -> F
                 findings.append(_reserve("different-totals", said(f"claim.condition.{key}", agents=lacking)))
         if part := season.lacking(rule.COMPOSITE, names):
             findings.append(_reserve("missing-replies", said("claim.condition.part", agents=part)))
-        if same := season.unchanging(names):
+        # Agents whose replicates are all identical
+        flat = (one for one in known.named(rule.NOISE) if one.state == IDENTICAL and one.n_of == "replicates")
+        if same := tuple(sorted({one.labels["of"] for one in flat}.intersection(names))):
             findings.append(_reserve("noise", said("claim.condition.identical", agents=same)))
-        findings += _missing_replies(season, gates)
+        findings += _missing_replies(season)
     findings += [*bias.clusters_of(claim, evidence, known), *_flagged_texts(season, names)]
-    return season.fields(claim, evidence, gates, findings)
+    return season.fields(claim, evidence, rules, findings)
 
 
-def _missing_replies(season: Season, gates: SeasonGates) -> Iterator[Finding]:
+def _missing_replies(season: Season) -> Iterator[Finding]:
     """Judges that were left out because too much is missing, and what the others lack, and of whom more than others."""
     items = {one.labels["judge"]: one.detail for one in season.known.named(rule.INVALID) if one.detail.get("lacking")}
     if gone := tuple(judge for judge, detail in items.items() if detail["left_out"]):
@@ -331,7 +326,7 @@ def _missing_replies(season: Season, gates: SeasonGates) -> Iterator[Finding]:
         n = sum(no for no, _ in detail["lacking"].values())
         yield _noted("missing-replies", said("claim.condition.missing", judge=judge, n=n, of=detail["records"]))
         for agent, p in detail["p_more"].items():
-            if p <= gates.alpha:
+            if p <= season.gates.alpha:
                 no, asked = detail["lacking"][agent]
                 text = said("claim.condition.uneven", judge=judge, agent=agent, n=no, of=asked)
                 yield _noted("missing-replies", text)
@@ -397,7 +392,9 @@ def _evidence_said(season: Season, claim: Claim, fields: Fields) -> Said:
     one, two = sorted((row.high, row.low))
     floor = float(item.detail.get("noise_floor") or 0.0)
     if not row.testable:
-        fewest = FEWEST_CLUSTERS if known.consecutive is False else FEWEST_CONSECUTIVE
+        serial = known.get("order.autocorrelation", dimension=AGGREGATE)
+        apart = serial is not None and serial.detail.get("order") != "consecutive"
+        fewest = FEWEST_CLUSTERS if apart else FEWEST_CONSECUTIVE
         periods = int(item.detail.get("clusters", 0))
         return said("claim.reason.untested", one=one, two=two, n=periods, needed=fewest)
     if row.unresolved:
@@ -545,18 +542,16 @@ def _bands(season: Season) -> Iterator[SeasonVerdict]:
             findings.append(_reserve("noise", text))
         if part := season.lacking(rule.COMPOSITE, [agent]):
             findings.append(_reserve("missing-replies", said("claim.condition.part", agents=part)))
-        every: dict[str, Fields] = {}
-        for name, gates, _ in (("", season.gates, season.rules), *season.variants("band")):
-            late = [*_missing_replies(season, gates), *_flagged_texts(season, [agent])]
-            every[name] = season.fields(claim, evidence, gates, [*findings, *late])
-        fields = every.pop("")
-        *_, shared, narrow = season.panel
+        findings += [*_missing_replies(season), *_flagged_texts(season, [agent])]
+        fields = season.fields(claim, evidence, season.rules, findings)
+        others = season.variants("band").items()
+        fragility = {name: season.fields(claim, evidence, rules, findings).level for name, rules in others}
+        *_, shared, narrow = season.panel(season.rules)
         own = (reason,) if judges > 1 else ()
         conditions = list(narrow) if fields.level == "qualified" else []
         conditions += [finding.values["said"] for finding in fields.findings]
         reasons = (*shared, *own) if season.closed and agreed else (*own, *shared)
         says = said("claim.says.band", agent=agent, band=band, judges=by)
-        fragility = {name: other.level for name, other in every.items()}
         withheld = said("claim.withheld.band", agent=agent)
         yield season.verdict("band", fields, says, withheld, reasons, conditions, fragility)
 

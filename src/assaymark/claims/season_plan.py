@@ -14,7 +14,7 @@ from assaymark.claims.findings import FEW_CONSECUTIVE
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season.plans import DEFAULT_SCORING, EfficiencyScale, ScoringPlan, load_scoring, scoring_names
 from assaymark.judging.season.record import BUDGET, LEAST_BUDGET
-from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
+from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.plan import (
     BiasRules,
     ClusterOrder,

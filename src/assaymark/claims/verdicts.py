@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Final
 
@@ -25,7 +26,7 @@ from assaymark.claims.findings import (
     own_family_of,
 )
 from assaymark.claims.levels import Index, Instruments, Rules, kind_of, publication_level
-from assaymark.claims.messages import agent_words, interval_words, listing, measure_words, number, signed
+from assaymark.claims.messages import counted, interval_words, listing, measure_words, number, signed
 from assaymark.claims.orders import Evidence, evidence_of, tiers_and_ranks
 from assaymark.metrology import anchor_status, holm
 from assaymark.metrology.orders import LEVEL_SLACK
@@ -61,9 +62,9 @@ def lifted(finding: Finding) -> bool:
     return finding.state in LIFTED.get(finding.field, ())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fields:
-    """The parts from which one claim's verdict follows."""
+    """The parts from which one claim's verdict follows; what follows from them is worked out once."""
 
     claim: Claim
     agreement: Agreement
@@ -83,11 +84,12 @@ class Fields:
         """What a bias test found, in one word."""
         return next((finding.state for finding in self.findings if finding.field == name), "not-applicable")
 
-    @property
+    @cached_property
     def lifts(self) -> bool:
         """Whether people confirm the order and agree with each other, which lifts what biases of judges cap."""
         return any(finding.field == "human_anchor" and bool(finding.values.get("lifts")) for finding in self.findings)
 
+    @cached_property
     def caps(self) -> tuple[Cap, ...]:
         """Every field that limits the level, lowest first, and whether people's grades lift it."""
         agreement, evidence, adversarial = self.agreement.status, self.evidence.status, self.adversarial.status
@@ -110,10 +112,10 @@ class Fields:
         free |= {"adversarial"} if self.lifts and adversarial == "construct-sensitive" else set()
         return tuple(Cap(field=name, level=level, lifted=name in free) for name, level in found)
 
-    @property
+    @cached_property
     def level(self) -> Level:
         """The lowest of what the three statuses permit and every cap."""
-        caps, stated = self.caps(), (self.agreement.status, self.evidence.status)
+        caps, stated = self.caps, (self.agreement.status, self.evidence.status)
         # People lift "no claim" of the recusal contrast to qualified, and every other cap that they lift wholly.
         found: list[Level] = [cap.level for cap in caps if not cap.lifted]
         found += ["qualified" for cap in caps if cap.lifted and cap.level == "no-claim"]
@@ -129,7 +131,7 @@ class Fields:
         fragility: Mapping[str, Level], amended: tuple[str, ...] = (),
     ) -> Verdict:  # fmt: skip
         """The verdict in these words, the ``statement`` with its scope."""
-        level, caps, evidence, said = self.level, self.caps(), self.evidence, tuple(conditions)
+        level, caps, evidence, said = self.level, self.caps, self.evidence, tuple(conditions)
         states = {name: self.state(name) for name in ("own_family", "length", "distinct", "other_judges")}
         anchor = self.state("human_anchor")
         looked_at = [self.agreement.measurements, evidence.measurements, self.adversarial.measurements]
@@ -138,7 +140,7 @@ class Fields:
                   if not cap.lifted or cap.level == "no-claim"]  # fmt: skip
         binding = [] if level == "headline" else [name for name, most in limits if most == level]
         return Verdict(
-            claim=replace(self.claim, statement=statement),
+            claim=self.claim if statement == self.claim.statement else replace(self.claim, statement=statement),
             agreement_status=self.agreement.status,
             stability_status=evidence.status,
             adversarial_status=self.adversarial.status,
@@ -179,10 +181,8 @@ def is_put(fields: Fields) -> bool:
 
 def with_people(fields: Fields, known: Index, rules: Rules) -> Fields:
     """The same fields with what people's grades say of the claim; unchanged where nobody graded."""
-    sample = known.get("human.sample", dimension=fields.claim.dimension)
-    if sample is None or not fields.claim.asserts_order or rules.source or not fields.evidence.tested:
+    if (found := _people_finding(fields, known, rules)) is None:
         return fields
-    found = _finding(fields, sample, known, rules)
     at = next((k for k, one in enumerate(fields.findings) if one.field == "other_judges"), len(fields.findings))
     return replace(fields, findings=(*fields.findings[:at], found, *fields.findings[at:]))
 
@@ -191,15 +191,18 @@ def _people(fields: Fields, known: Index) -> tuple[list[Measurement], float | No
     """What people see of the pairs of a claim in its direction, and the largest one-sided p if all were tested."""
     claim, items = fields.claim, list[Measurement]()
     for row in (pair.row for pair in fields.evidence.pairs):
-        labels = {"dimension": claim.dimension, "high": row.high, "low": row.low}
         turned = kind_of(claim) == "first" and row.high != claim.subjects[0]
-        if not turned and (item := known.get("human.contrast", **labels)) is not None:
+        item = known.by_pair.get(("human.contrast", claim.dimension, row.high, row.low))
+        if item is not None and not turned:
             items.append(item)
     whole = bool(items) and len(items) == len(fields.evidence.pairs) and all(item.value is not None for item in items)
     return items, max(float(item.detail["p"]) for item in items) if whole else None
 
 
-def _finding(fields: Fields, sample: Measurement, known: Index, rules: Rules) -> Finding:
+def _people_finding(fields: Fields, known: Index, rules: Rules) -> Finding | None:
+    sample = known.get("human.sample", dimension=fields.claim.dimension)
+    if sample is None or not fields.claim.asserts_order or rules.source or not fields.evidence.tested:
+        return None
     if not is_put(fields):
         return Finding("human_anchor", "not-tested", None, (), (sample.id,))
     there, p = _people(fields, known)
@@ -291,8 +294,22 @@ def decide(
         name: with_people(_fields(claim, known, other, *rests, for_level=True), known, other).level
         for name, other in (variants_of(claim, known, rules) if variants else {}).items()
     }
+    # The sentence with its scope: whose scores it is about, and what these judges do not tell apart
+    kind, where, says, scope = kind_of(claim), measure_words(claim.dimension), claim.statement, ""
+    if claim.asserts_order and fields.evidence.tested:
+        judges = sum(len(item.detail["own"]) for item in known.named("panel.families"))
+        if judges and fields.state("other_judges") != "yes":
+            scope = f" in the scores of {'this judge' if judges == 1 else f'these {judges} judges'}"
+        apart = fields.state("distinct") == "not-told-apart"
+        told = f" on {where}{scope}"
+        told = f"{scope} on {where}, which these judges do not tell from the overall impression" if apart else told
+        what = f"ranks first of the {counted(len(known.agents), 'agent')}"
+        what = f"scores above {claim.subjects[-1]}" if kind == "pair" else what
+        says = f"{claim.subjects[0]} {what}{told}."
+    elif kind == "within" and fields.evidence.tested and fields.level != "no-claim":
+        says = with_gap(claim, known)
     conditions = () if fields.level == "no-claim" else _conditions(fields)
-    return fields.verdict(plan_hash, _statement(fields, known), reasons, conditions, fragility, touched)
+    return fields.verdict(plan_hash, says, reasons, conditions, fragility, touched)
 
 
 def _rests(claim: Claim, known: Index, rules: Rules) -> tuple[Adversarial | None, Instruments]:
@@ -351,26 +368,7 @@ def _fields(
     if claim.asserts_order:
         findings += [other_judges_of(claim, evidence, known, rules), missing_of(known, rules)]
     findings += [flagged_of(evidence, known), *clusters_of(claim, evidence, known)]
-    return replace(bare, findings=tuple(findings))
-
-
-def _statement(fields: Fields, known: Index) -> str:
-    """The sentence with its scope: whose scores it is about, and what these judges do not tell apart."""
-    claim = fields.claim
-    kind, where = kind_of(claim), measure_words(claim.dimension)
-    if kind == "cell" or not fields.evidence.tested:
-        return claim.statement
-    judges = sum(len(item.detail["own"]) for item in known.named("panel.families"))
-    scope = ""
-    if claim.asserts_order and judges and fields.state("other_judges") != "yes":
-        scope = f" in the scores of {'this judge' if judges == 1 else f'these {judges} judges'}"
-    apart = f"{scope} on {where}, which these judges do not tell from the overall impression"
-    tail = apart if fields.state("distinct") == "not-told-apart" else f" on {where}{scope}"
-    if kind == "pair":
-        return f"{claim.subjects[0]} scores above {claim.subjects[1]}{tail}."
-    if kind == "first":
-        return f"{claim.subjects[0]} ranks first of the {agent_words(len(known.agents))}{tail}."
-    return claim.statement if fields.level == "no-claim" else with_gap(claim, known)
+    return Fields(claim, agreement, evidence, adversarial, instruments, tuple(findings), rules.preregistered)
 
 
 def with_gap(claim: Claim, known: Index) -> str:
@@ -403,7 +401,7 @@ def _conditions(fields: Fields) -> Iterator[Condition]:
             yield Condition(id="judge-limits", text=text)
         if not fields.preregistered:
             yield Condition(id="not-preregistered", text=NOT_PREREGISTERED)
-    for cap in fields.caps():
+    for cap in fields.caps:
         if cap.lifted and cap.level == "no-claim":
             reasons = (one for finding in fields.findings if finding.field == cap.field for one in finding.reasons)
             yield Condition(id="own-family", text=" ".join(reasons))

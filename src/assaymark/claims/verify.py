@@ -210,18 +210,19 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
         known = replace(known, rows=rows, memo={PUT: {f"other {at}": p for at, p in enumerate(whole.people_p)}})
         # The claim as it is put on these measurements: its kind, dimension and subjects decide all its words.
         if kind == "first":
-            claim = rule.first_claim(dimension, subjects[0], len(known.agents))
+            claim = rule.agent_claim("first", dimension, subjects[0], size=len(known.agents))
         elif kind == "cell":
             claim = rule.cell_claim(cell_state(claim, known), rules.cells)
         else:
             pair = rule.direction(dimension, subjects[0], subjects[1], known)
-            claim = rule.within_claim(*pair, rules.margin) if kind == "within" else rule.pair_claim(dimension, *pair)
+            claim = rule.agent_claim("above", dimension, *pair)
+            claim = rule.agent_claim("within", AGGREGATE, *pair, size=rules.margin) if kind == "within" else claim
         verdict = decide(claim, known, rules, stated.plan_hash, stated.amended)
         found.compare("scope in the tuple", whole.claim_scope, verdict.claim.scope)
         found.compare_verdicts(stated, verdict)
     except AssayError as exc:
         raise InputError(SOURCE, [Problem("", f"lacks what its claim rests on: {exc}")]) from None
-    return found.verification()
+    return Verification(not found.differences, tuple(found.differences), tuple(found.notes))
 
 
 def _read(certificate: Mapping[str, JSON]) -> tuple[_OfStudy, tuple[Measurement, ...]]:
@@ -466,7 +467,7 @@ def _verify_season(certificate: Mapping[str, JSON]) -> Verification:
     except (AssayError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as exc:
         what = f"lacks or misstates what its claim rests on: {type(exc).__name__}: {exc}"
         raise InputError(SOURCE, [Problem("", what[:300])]) from None
-    return found.verification()
+    return Verification(not found.differences, tuple(found.differences), tuple(found.notes))
 
 
 def _said_of(raw: Any) -> Said:

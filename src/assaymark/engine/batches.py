@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
 from typing import Any, Final, Literal
@@ -120,7 +120,7 @@ class BatchBook:
 
     def batch(self, label: str) -> Batch:
         """The batch of that label."""
-        for row in self._read(_OF_LABEL, label=label):
+        for row in self._read(_OF_LABEL, {"label": label}):
             return _batch_of(row)
         raise LedgerError(f"{self._store.name}: there is no batch {label}")
 
@@ -142,18 +142,18 @@ class BatchBook:
 
     def size(self, label: str) -> int:
         """How many calls are in a batch."""
-        return int(self._read(_SIZE, label=label)[0]["n"])
+        return int(self._read(_SIZE, {"label": label})[0]["n"])
 
     def attempts(self, label: str) -> dict[str, Attempt]:
         """The attempts that a batch consists of, by call key."""
-        for row in self._read(_MEMBERS, label=label):
+        for row in self._read(_MEMBERS, {"label": label}):
             _check_member(row)
-        found = self._read(_ATTEMPTS, label=label)
+        found = self._read(_ATTEMPTS, {"label": label})
         return {row["key"]: replace(schema.attempt_of(row), fence=row["fence"]) for row in found}
 
     def answered_in_batches(self, keys: Collection[str]) -> set[str]:
         """Those of these calls whose reply came in a batch, and was paid as such."""
-        return {row["key"] for group in groups(keys, KEYS_A_QUERY) for row in self._read(_ANSWERED, keys=group)}
+        return {row["key"] for group in groups(keys, KEYS_A_QUERY) for row in self._read(_ANSWERED, {"keys": group})}
 
     def _change(self, label: str, *, end: bool = False, **changes: Any) -> Batch:
         changed = replace(self.batch(label), **changes)
@@ -164,12 +164,12 @@ class BatchBook:
             database.execute_many(connection, _CHANGE, [{"at_label": label, **values}])
         return changed
 
-    def _read(self, statement: sa.Executable, **parameters: Any) -> Sequence[Row]:
+    def _read(self, statement: sa.Executable, parameters: Mapping[str, Any] | None = None) -> Sequence[Row]:
         with self._store.reading() as connection:
             if not self._there and not sa.inspect(connection).has_table(_B.name):
                 return []
             self._there = True
-            return connection.execute(statement, parameters).mappings().all()
+            return connection.execute(statement, parameters or {}).mappings().all()
 
 
 def _batch_row(batch: Batch) -> dict[str, Any]:

@@ -100,9 +100,29 @@ class BatchRun:
             for batch in self._in_reach():
                 self._look_at(batch)
             if not self._stopping.is_set():
-                self._hand_over()
-            pause = self._pause(until)
-            if pause is None or self._stopping.wait(pause):
+                lanes: dict[str, list[str]] = {}
+                for key in self._waiting:
+                    lane = lane_of(self._asked[key])
+                    if _door(lane) not in self.halted:
+                        lanes.setdefault(lane, []).append(key)
+                for lane, keys in lanes.items():
+                    if lane in self._full or self._rests(lane):
+                        continue
+                    for group in self._groups(lane, keys):
+                        if self._stopping.is_set() or _door(lane) in self.halted:
+                            break
+                        self._submit(lane, group)
+                        if lane in self._full or self._rests(lane):
+                            break
+            # seconds until the next look, unless there is nothing to look for, or no time
+            batches = self._in_reach()
+            if not batches and not any(_door(lane_of(self._asked[key])) not in self.halted for key in self._waiting):
+                return
+            pause = self._terms.poll_s
+            if any(batch.remote is None for batch in batches):
+                pause = min(pause, max(self._terms.settle_s, 0.001))
+            left = pause if until is None else until - time.monotonic()
+            if left <= 0 or self._stopping.wait(min(pause, left)):
                 return
 
     def cancel(self) -> int:
@@ -137,7 +157,25 @@ class BatchRun:
             return
         try:
             if batch.remote is None:
-                self._look_for(batch, provider)
+                # its submission was cut off: either the provider has it, or it never got there
+                if self._rests(batch.lane):
+                    return
+                attempts = self._book.attempts(batch.label)
+                remote = provider.find(batch.label, frozenset(attempts), batch.begun_at, self._book.remotes())
+                if remote is not None:
+                    self._hold(self._book.submitted(batch.label, remote, certain=provider.keeps_labels))
+                    self._full.discard(batch.lane)
+                    guess = "" if provider.keeps_labels else " (the newest of its size, until its results say more)"
+                    self._say(f"{_model(batch)}: batch {remote} had been handed over before the interruption{guess}")
+                    return
+                if time.monotonic() - self._missed.setdefault(batch.label, time.monotonic()) < self._terms.settle_s:
+                    return
+                if provider.keeps_labels:
+                    reason = "the batch never reached its provider"
+                    self._fail([(attempt, reason, True) for attempt in self._open(attempts).values()])
+                    self._end(batch, "lost", reason)
+                else:
+                    self._give_up(batch, attempts, "no batch of its size is at its provider")
                 return
             state = provider.state(batch.remote)
             if state.status in ("ended", "cancelled"):
@@ -155,27 +193,6 @@ class BatchRun:
                 self._say(f"{_model(batch)}: batch {batch.remote}: {state.done} of {n} done, {state.failed} failed")
         except ModelError as exc:
             self._trouble(batch, exc)
-
-    def _look_for(self, batch: Batch, provider: RemoteBatches) -> None:
-        """A batch whose submission was cut off: either the provider has it, or it never got there."""
-        if self._rests(batch.lane):
-            return
-        attempts = self._book.attempts(batch.label)
-        remote = provider.find(batch.label, frozenset(attempts), batch.begun_at, self._book.remotes())
-        if remote is not None:
-            self._hold(self._book.submitted(batch.label, remote, certain=provider.keeps_labels))
-            self._full.discard(batch.lane)
-            guess = "" if provider.keeps_labels else " (the newest of its size, until its results say more)"
-            self._say(f"{_model(batch)}: batch {remote} had been handed over before the interruption{guess}")
-            return
-        if time.monotonic() - self._missed.setdefault(batch.label, time.monotonic()) < self._terms.settle_s:
-            return
-        if provider.keeps_labels:
-            reason = "the batch never reached its provider"
-            self._fail([(attempt, reason, True) for attempt in self._open(attempts).values()])
-            self._end(batch, "lost", reason)
-        else:
-            self._give_up(batch, attempts, "no batch of its size is at its provider")
 
     def _collect(self, batch: Batch, remote: str, provider: RemoteBatches) -> None:
         """Write down the results of a batch: the first reply to a call counts, a failure if no reply comes."""
@@ -291,22 +308,6 @@ class BatchRun:
             if replied and self._progress is not None:
                 self._progress(self._already + self.made, len(self._asked))
 
-    def _hand_over(self) -> None:
-        lanes: dict[str, list[str]] = {}
-        for key in self._waiting:
-            lane = lane_of(self._asked[key])
-            if _door(lane) not in self.halted:
-                lanes.setdefault(lane, []).append(key)
-        for lane, keys in lanes.items():
-            if lane in self._full or self._rests(lane):
-                continue
-            for group in self._groups(lane, keys):
-                if self._stopping.is_set() or _door(lane) in self.halted:
-                    break
-                self._submit(lane, group)
-                if lane in self._full or self._rests(lane):
-                    break
-
     def _groups(self, lane: str, keys: Sequence[str]) -> Iterator[list[str]]:
         """The calls of a lane in batches; a call that the provider could not do anything with fails here."""
         provider = self._provider_of(lane, self._asked[keys[0]])
@@ -408,18 +409,6 @@ class BatchRun:
         line = f"{reason}; every reply so far is kept, run the same command to go on"
         if self.halted.setdefault(door, line) is line:
             self._say(line)
-
-    def _pause(self, until: float | None) -> float | None:
-        """Seconds until the next look; None when there is nothing to look for, or no time."""
-        batches = self._in_reach()
-        waiting = any(_door(lane_of(self._asked[key])) not in self.halted for key in self._waiting)
-        if not batches and not waiting:
-            return None
-        pause = self._terms.poll_s
-        if any(batch.remote is None for batch in batches):
-            pause = min(pause, max(self._terms.settle_s, 0.001))
-        left = pause if until is None else until - time.monotonic()
-        return None if left <= 0 else min(pause, left)
 
 
 def _model(batch: Batch) -> str:

@@ -292,28 +292,22 @@ class _Hand:
 def start(process: BaseProcess) -> None:
     """Start a process that never receives Ctrl-C, not even while it is loaded."""
     resource_tracker.ensure_running()  # it opens the signals when it is started, so it is there before they are held
-    with _later(signal.SIGINT):
+    # another thread may hear the signal for this one: what it does, it does after the start
+    before = signal.getsignal(signal.SIGINT)
+    ours = threading.current_thread() is threading.main_thread() and callable(before)
+    heard: list[tuple[int, FrameType | None]] = []
+    if ours:
+        signal.signal(signal.SIGINT, lambda number, frame: heard.append((number, frame)))
+    try:
         held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, held)
-
-
-@contextmanager
-def _later(which: signal.Signals) -> Iterator[None]:
-    """Have a signal do what it does after the block, which another thread may hear for this one."""
-    before = signal.getsignal(which)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield
-        return
-    heard: list[tuple[int, FrameType | None]] = []
-    signal.signal(which, lambda number, frame: heard.append((number, frame)))
-    try:
-        yield
     finally:
-        signal.signal(which, before)
-        if heard:
+        if ours:
+            signal.signal(signal.SIGINT, before)
+        if heard and callable(before):
             before(*heard[0])
 
 

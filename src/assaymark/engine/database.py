@@ -89,8 +89,15 @@ class Store(ABC):
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """One transaction that writes; what the database raises becomes a `LedgerError`."""
-        with plainly(self.name), writing(self.engine) as connection:
+        """One transaction that writes; what the database raises becomes a `LedgerError`.
+
+        It takes the write lock at once: upgrading a read lock can fail half-way.
+        """
+        with (
+            plainly(self.name),
+            self.engine.connect().execution_options(**{_WRITE: True}) as connection,
+            connection.begin(),
+        ):
             yield connection
 
     def clock(self) -> float:
@@ -184,14 +191,32 @@ class SqliteStore(Store):
             # Outside a transaction, and only here: the mode stays in the file, and a stranger's file must not change.
             with closing(self.engine.raw_connection()) as raw:
                 raw.cursor().execute("PRAGMA journal_mode=WAL")
-            with writing(self.engine) as connection:
+            with self.writing() as connection:
                 make_tables(connection)
             sync_folder(path.parent)
         check_version(self.engine, path)
 
-    def exclusive(self) -> AbstractContextManager[None]:
-        """See `exclusive`."""
-        return exclusive(self.path)
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold the right to run calls on the ledger. The operating system lets go of it when we die."""
+        path = self.path
+        with plainly(path):
+            handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as exc:
+                if exc.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                    raise LedgerError(f"{path}: {_meaning(str(exc))}") from exc
+                holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
+                what = f"another run is using this ledger (process {holder}); wait for it to end, or stop it"
+                raise LedgerError(f"{path}: {what}") from None
+            with plainly(path):
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
+            yield
+        finally:
+            os.close(handle)
 
     def check_structure(self, connection: sa.Connection) -> None:
         """Raise `LedgerError` unless pages, indexes and references hang together."""
@@ -264,17 +289,14 @@ def connect(path: Path) -> sa.Engine:
 
 def _engine(url: sa.URL, *, only_read: bool = False) -> sa.Engine:
     engine = sa.create_engine(url, connect_args={"timeout": BUSY_S})
-    sa.event.listen(engine, "connect", _configure)
-    if only_read:
-        sa.event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA query_only=ON"))
+
+    def configure(connection: Any, _record: object) -> None:
+        connection.isolation_level = None  # sqlite3 would open transactions of its own, and later than we ask for
+        for pragma in (*_PRAGMAS, *(("query_only=ON",) if only_read else ())):
+            connection.execute(f"PRAGMA {pragma}")
+
+    sa.event.listen(engine, "connect", configure)
     return engine
-
-
-@contextmanager
-def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """One transaction that writes. It takes the write lock at once: upgrading a read lock can fail half-way."""
-    with engine.connect().execution_options(**{_WRITE: True}) as connection, connection.begin():
-        yield connection
 
 
 def execute_many(connection: sa.Connection, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> int:
@@ -310,34 +332,6 @@ def plainly(path: Path | str) -> Iterator[None]:
         raise LedgerError(f"{path}: {_meaning(str(exc))}") from exc
     except OSError as exc:
         raise LedgerError(f"{path}: {_meaning(f'{exc.strerror}: {exc.filename}')}") from exc
-
-
-@contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold the right to run calls on the ledger ``path``. The operating system lets go of it when we die."""
-    with plainly(path):
-        handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as exc:
-            if exc.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                raise LedgerError(f"{path}: {_meaning(str(exc))}") from exc
-            holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
-            what = f"another run is using this ledger (process {holder}); wait for it to end, or stop it"
-            raise LedgerError(f"{path}: {what}") from None
-        with plainly(path):
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _configure(connection: Any, _record: object) -> None:
-    connection.isolation_level = None  # sqlite3 would open transactions of its own, and later than we ask for
-    for pragma in _PRAGMAS:
-        connection.execute(f"PRAGMA {pragma}")
 
 
 def has_no_tables(engine: sa.Engine) -> bool:
@@ -432,7 +426,7 @@ class PostgresStore(Store):
         if has_no_tables(self.engine):
             if not create:
                 raise LedgerError(f"{self.name}: there is no ledger here; import records first, or name another one")
-            with writing(self.engine) as connection:
+            with self.writing() as connection:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_CREATING)))
                 if not sa.inspect(connection).get_table_names():
                     make_tables(connection)
@@ -475,7 +469,7 @@ class Metadata:
 
     def leave(self, name: str, text: str) -> str:
         """Leave a note unless there is one of this name; the one that is there."""
-        row = {"name": _PREFIX + name, "value": _sealed_note(name, text)}
+        row = {"name": _PREFIX + name, "value": json.dumps([text, seal(name, text)])}
         with self._store.writing() as connection:
             connection.execute(self._store.insert_new(meta), row)
             value = connection.scalar(sa.select(meta.c.value).where(meta.c.name == _PREFIX + name))
@@ -497,7 +491,7 @@ def get_note(connection: sa.Connection, name: str) -> str | None:
 
 def put_note(connection: sa.Connection, store: Store, name: str, text: str) -> None:
     """Leave a note in place of the one that may be there, in a transaction that is under way."""
-    row = {"name": _PREFIX + name, "value": _sealed_note(name, text)}
+    row = {"name": _PREFIX + name, "value": json.dumps([text, seal(name, text)])}
     if not execute_many(connection, store.insert_new(meta), [row]):
         connection.execute(sa.update(meta).where(meta.c.name == row["name"]).values(value=row["value"]))
 
@@ -508,10 +502,6 @@ def check_note(row: Row) -> None:
     if not isinstance(name, str) or not name.startswith(_PREFIX):
         raise LedgerError(f"the note {name!r} of the ledger is damaged; restore the ledger from a copy")
     _opened_note(name.removeprefix(_PREFIX), row["value"])
-
-
-def _sealed_note(name: str, text: str) -> str:
-    return json.dumps([text, seal(name, text)])
 
 
 def _opened_note(name: str, value: object) -> str:
@@ -567,8 +557,38 @@ def commit(store: Store, begins: Sequence[Begin], ends: Sequence[End]) -> Commit
     with store.writing() as connection:
         fences = locked(connection, begins, ends) if store.shared else None
         now = store.now(connection)
-        answered = _end(connection, store, ends, packed, fences, now) if ends else 0
-        return begin(connection, begins, fences, now) if begins else [], answered
+        held: set[str] = set()
+        for group in groups((end.attempt.key for end in ends if end.reply is not None), KEYS_A_QUERY):
+            held.update(connection.scalars(HELD, {"keys": group}))
+        objects, answers, closed = [], [], []
+        given_up: list[str] = []
+        for end, items in zip(ends, packed, strict=True):
+            outcome, key, fence = end.outcome, end.attempt.key, end.attempt.fence
+            # another has the call now, or its reply is there
+            stale = fence is not None and fences is not None and fences.get(key) != fence
+            if end.reply is not None:
+                if stale or key in held:
+                    outcome = "superseded"
+                else:
+                    held.add(key)
+                    # its text, and its response body if there is one
+                    objects += [object_row(store, *one) for one in zip(items, ("reply", schema.RAW), strict=False)]
+                    raw = items[1].sha256 if len(items) > 1 else None
+                    answers.append(schema.reply_row(end, end.reply, items[0].sha256, raw, now))
+            elif end.final and not stale:
+                given_up.append(key)
+            closed.append(schema.attempt_end(end.attempt, now, outcome, end.error))
+        if store.shared:
+            objects.sort(key=itemgetter("sha256"))  # two that store the same objects must not wait for each other
+        execute_many(connection, _END_ATTEMPT, closed)
+        execute_many(connection, store.insert_new(schema.objects), objects)
+        execute_many(connection, _NEW_REPLY, answers)
+        if store.shared:
+            for group in groups([answer["key"] for answer in answers], KEYS_A_QUERY):
+                connection.execute(_ANSWERED, {"keys": group})
+            for group in groups(given_up, KEYS_A_QUERY):
+                connection.execute(_GIVEN_UP, {"keys": group, "at": now})
+        return begin(connection, begins, fences, now) if begins else [], len(answers)
 
 
 def mark_lost(connection: sa.Connection, lost: Iterable[Attempt]) -> None:
@@ -600,7 +620,9 @@ def begin(
     for group in groups([key for key, _ in begins], KEYS_A_QUERY):
         last.update({row[0]: row[1] for row in connection.execute(_LAST_NUMBERS, {"keys": group})})
     begun = [
-        None if _stale(key, fence, fences) else Attempt(key, last.get(key, 0) + 1, now, fence=fence)
+        None
+        if fence is not None and fences is not None and fences.get(key) != fence
+        else Attempt(key, last.get(key, 0) + 1, now, fence=fence)
         for key, fence in begins
     ]
     new = [
@@ -608,45 +630,3 @@ def begin(
     ]
     execute_many(connection, _NEW_ATTEMPT, new)
     return begun
-
-
-def _stale(key: str, fence: int | None, fences: dict[str, int] | None) -> bool:
-    """Whether a claim is no longer the last one of its call, or the call has its reply."""
-    return fence is not None and fences is not None and fences.get(key) != fence
-
-
-def _end(
-    connection: sa.Connection, store: Store, ends: Sequence[End], packed: Sequence[Sequence[Packed]],
-    fences: dict[str, int] | None, now: float,
-) -> int:  # fmt: skip
-    held: set[str] = set()
-    for group in groups((end.attempt.key for end in ends if end.reply is not None), KEYS_A_QUERY):
-        held.update(connection.scalars(HELD, {"keys": group}))
-    objects, answers, closed = [], [], []
-    given_up: list[str] = []
-    for end, items in zip(ends, packed, strict=True):
-        outcome, key = end.outcome, end.attempt.key
-        stale = _stale(key, end.attempt.fence, fences)
-        if end.reply is not None:
-            if stale or key in held:
-                outcome = "superseded"
-            else:
-                held.add(key)
-                # its text, and its response body if there is one
-                objects += [object_row(store, *one) for one in zip(items, ("reply", schema.RAW), strict=False)]
-                raw = items[1].sha256 if len(items) > 1 else None
-                answers.append(schema.reply_row(end, end.reply, items[0].sha256, raw, now))
-        elif end.final and not stale:
-            given_up.append(key)
-        closed.append(schema.attempt_end(end.attempt, now, outcome, end.error))
-    if store.shared:
-        objects.sort(key=itemgetter("sha256"))  # two that store the same objects must not wait for each other
-    execute_many(connection, _END_ATTEMPT, closed)
-    execute_many(connection, store.insert_new(schema.objects), objects)
-    execute_many(connection, _NEW_REPLY, answers)
-    if store.shared:
-        for group in groups([answer["key"] for answer in answers], KEYS_A_QUERY):
-            connection.execute(_ANSWERED, {"keys": group})
-        for group in groups(given_up, KEYS_A_QUERY):
-            connection.execute(_GIVEN_UP, {"keys": group, "at": now})
-    return len(answers)

@@ -26,7 +26,7 @@ from assaymark.engine.batches import BatchBook
 from assaymark.engine.calls import CallSpec, Packed, Reply, Text, bytes_text, pack, text_bytes
 from assaymark.engine.compute import ChunkBook
 from assaymark.engine.rate_limits import Grant, Leases, Limits
-from assaymark.engine.schema import Answered, Attempt, Committed, End, Outcome, Source
+from assaymark.engine.schema import Answered, Attempt, Committed, End, Source
 from assaymark.errors import LedgerError
 
 if TYPE_CHECKING:
@@ -89,21 +89,6 @@ def _summed(connection: sa.Connection, table: sa.Table, before: _Sum, last: int 
         at, digest = row[0], int.from_bytes(hashlib.sha256(ascii(row).encode()).digest())
         count, plain, weighted = count + 1, plain + digest, weighted + at * digest
     return _Sum(count, at, plain, weighted)
-
-
-def _changed(connection: sa.Connection, table: sa.Table, sealed: _Sum) -> list[str]:
-    """What differs between the rows of a table and those that were sealed, if anything does."""
-    found = _summed(connection, table, _Sum(), sealed.last)
-    if found._replace(last=sealed.last) == sealed:
-        return []
-    plain, weighted = found.plain - sealed.plain, found.weighted - sealed.weighted
-    number = 0 if not plain or weighted % plain else weighted // plain
-    if not 0 < number <= sealed.last:
-        return [f"several rows of {table.name} have changed since they were sealed; restore the ledger from a copy"]
-    key = next(iter(table.primary_key)).name
-    row = connection.exec_driver_sql(f"SELECT {key} FROM {table.name} WHERE rowid = ?", (number,)).first()
-    what = "is gone" if row is None else f"({key} {row[0]}) has changed"
-    return [f"row {number:,} of {table.name} {what} since it was sealed; restore the ledger from a copy"]
 
 
 _CALLS_A_GROUP = 100_000  # keys are hashes: small groups would write the whole index again and again
@@ -275,7 +260,19 @@ class Ledger:
             since: list[str] = []
             for table in _there(connection, _RECORD):
                 before = sealed.get(table.name, _Sum())
-                found += _changed(connection, table, before)
+                then = _summed(connection, table, _Sum(), before.last)
+                if then._replace(last=before.last) != before:
+                    # a single row that changed gives itself away by the two sums
+                    plain, weighted = then.plain - before.plain, then.weighted - before.weighted
+                    number = 0 if not plain or weighted % plain else weighted // plain
+                    what = f"several rows of {table.name} have changed since they were sealed"
+                    if 0 < number <= before.last:
+                        key = next(iter(table.primary_key)).name
+                        at = f"SELECT {key} FROM {table.name} WHERE rowid = ?"
+                        now = connection.exec_driver_sql(at, (number,)).first()
+                        how = "is gone" if now is None else f"({key} {now[0]}) has changed"
+                        what = f"row {number:,} of {table.name} {how} since it was sealed"
+                    found.append(f"{what}; restore the ledger from a copy")
                 later = _summed(connection, table, before)
                 if later.rows > before.rows:
                     since.append(f"{table.name}, rows {before.last + 1:,} to {later.last:,}")
@@ -353,18 +350,6 @@ class Ledger:
         begun, _ = database.commit(self._store, [(key, None) for key in begin], ends)
         return [attempt for attempt in begun if attempt is not None]
 
-    def begin(self, keys: Sequence[str]) -> list[Attempt]:
-        """Write down that these calls are about to be sent."""
-        return self.commit(begin=keys)
-
-    def finish(self, results: Iterable[tuple[Attempt, Reply]]) -> None:
-        """Write down the replies to these attempts."""
-        self.commit(ends=[End(attempt, "replied", reply=reply) for attempt, reply in results])
-
-    def fail(self, failures: Iterable[tuple[Attempt, Outcome, str]]) -> None:
-        """Write down that these attempts ended without a reply, and why."""
-        self.commit(ends=[End(attempt, outcome, error) for attempt, outcome, error in failures])
-
     def reply(self, key: str) -> Reply:
         """The reply to one call."""
         for _, reply in self.replies([key]):
@@ -426,12 +411,6 @@ class Ledger:
                 schema.windows.create(connection, checkfirst=True)
                 self._has_windows = True
             return limits_.reserve(connection, self._store, provider, limits, tokens, corrections)
-
-    def put_object(self, data: bytes, kind: str) -> str:
-        """Store bytes under their sha256, which is returned. ``kind`` says in a word what they are."""
-        packed = pack(data)
-        self._add([packed], kind)
-        return packed.sha256
 
     def get_object(self, sha256: str) -> bytes:
         """The bytes with this sha256."""

@@ -155,9 +155,20 @@ class Attempts:
 
     async def at(self, model: Model, call: CallSpec, place: Slot) -> Reply | Trouble:
         """Ask ``model`` once. The time it takes is in the reply, unless the model has measured it itself."""
+
+        async def complete() -> Reply:
+            _PLACE.set(place)
+            reply = await model.complete(call)
+            name, found = f"model {call.model!r} must return", type(reply).__name__
+            if not isinstance(reply, Reply) or not isinstance(reply.text, str):
+                raise TypeError(f"{name} a Reply with a text (got {found})")
+            if not isinstance(reply.raw, str | None):
+                raise TypeError(f"{name} its raw response as text (got {type(reply.raw).__name__})")
+            return reply
+
         started = time.perf_counter()
         # A task of its own: a model that does not heed its cancellation must not hold up the worker.
-        task = asyncio.create_task(_complete(model, call, place))
+        task = asyncio.create_task(complete())
         result: Reply | Trouble = Trouble(
             "timeout", ModelError(f"no reply within {self._deadline_s:g} s", retryable=True)
         )
@@ -187,13 +198,3 @@ class Attempts:
         if not isinstance(result, Reply):
             place.leave()
         return result
-
-
-async def _complete(model: Model, call: CallSpec, place: Slot) -> Reply:
-    _PLACE.set(place)
-    reply = await model.complete(call)
-    if not isinstance(reply, Reply) or not isinstance(reply.text, str):
-        raise TypeError(f"model {call.model!r} must return a Reply with a text (got {type(reply).__name__})")
-    if not isinstance(reply.raw, str | None):
-        raise TypeError(f"model {call.model!r} must return its raw response as text (got {type(reply.raw).__name__})")
-    return reply

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.loop import Trouble
-from assaymark.engine.schema import Answered, Attempt
+from assaymark.engine.schema import Attempt
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.records import canonical_json, problems_of
 
@@ -254,14 +254,11 @@ _HEADROOM_OF_FEW: Final = 8.0  # more, divided by the number of replies seen to 
 _READ_TO_LEARN: Final = 64  # replies of earlier runs and other workers, a model
 
 
-class Books(NamedTuple):
-    """What a ledger says was paid: replies at their cost, and attempts that may have been paid."""
-
-    paid: dict[Place, float]
-    perhaps: dict[Place, Bound]
-    unknown: frozenset[str]
-    shares: list[tuple[Manner, tuple[float, float]]]
-    until: float
+Books = tuple[
+    dict[Place, float], dict[Place, Bound], frozenset[str], list[tuple[Manner, tuple[float, float]]], float
+]  # fmt: skip
+"""What a ledger says was paid: replies at their cost, the bounds of attempts that may have been paid, models without a
+price, what replies took of their bounds, and the time of the last reply."""
 
 
 @dataclass(slots=True)
@@ -274,13 +271,6 @@ class _Seen:
 
     def add(self, share: tuple[float, float]) -> None:
         self.input, self.output, self.n = max(self.input, share[0]), max(self.output, share[1]), self.n + 1
-
-    def expects(self, most: Bound, least: int) -> float:
-        """What a call is held at: its bound before so many replies, then the most that these took, and some more."""
-        if self.n < least:
-            return most.usd
-        more = _HEADROOM + _HEADROOM_OF_FEW / math.pow(self.n, 1.5)
-        return min(self.input * more, 1.0) * most.input + self.output * more * most.output
 
 
 class SpendLimit:
@@ -337,8 +327,12 @@ class SpendLimit:
         return math.fsum(self._expected(call, least) for call in calls)
 
     def _expected(self, most: Bound, least: int = _REPLIES_TO_LEARN) -> float:
+        """A call's bound before so many replies, then the most that these took, and some more."""
         seen = self._seen.get(most.manner)
-        return most.usd if seen is None else seen.expects(most, least)
+        if seen is None or seen.n < least:
+            return most.usd
+        more = _HEADROOM + _HEADROOM_OF_FEW / math.pow(seen.n, 1.5)
+        return min(seen.input * more, 1.0) * most.input + seen.output * more * most.output
 
     def _most(self, call: CallSpec) -> Bound | None:
         bound = self._bound(call)
@@ -358,7 +352,8 @@ class SpendLimit:
 
     def check(self, calls: Iterable[CallSpec]) -> None:
         """Raise `PlanError` if a call has no known price: with a budget, such a call is not sent."""
-        _refuse({call.model for call in calls if self._bound(call) is None})
+        if unknown := {call.model for call in calls if self._bound(call) is None}:
+            raise PlanError(_no_price(unknown))
 
     def check_affordable(self, ledger: Ledger, calls: Iterable[CallSpec]) -> None:
         """See that those of ``calls`` that have no reply, and are in no batch, can all be paid at once."""
@@ -376,16 +371,17 @@ class SpendLimit:
 
     def read(self, ledger: Ledger) -> Books:
         """What the ledger says was paid by others than this purse. Called in the ledger's thread."""
-        found = [one for one in ledger.answered(since=self._until - _MARGIN_S) if one.place not in self._paid]
+        answered = ledger.answered(since=self._until - _MARGIN_S)
+        found = [one for one in answered if (one.key, one.number) not in self._paid]
         in_batches = ledger.batches.answered_in_batches([one.key for one in found])
         paid: dict[Place, float] = {}
         unpriced: dict[Place, str] = {}
         for one in found:
             cost = self._cost(one.model, one.reply, one.key in in_batches)
             if cost is None:
-                unpriced[one.place] = one.key
+                unpriced[one.key, one.number] = one.key
             else:
-                paid[one.place] = cost
+                paid[one.key, one.number] = cost
         perhaps = {place: place[0] for place in ledger.perhaps_paid() if place not in self._mine}
         # the bounds of these calls, unless they are known; of a model without a price, its name
         keys = {*unpriced.values(), *perhaps.values()}
@@ -396,30 +392,28 @@ class SpendLimit:
         paid |= {place: most.usd for place, key in unpriced.items() if isinstance(most := self._bounds[key], Bound)}
         owed = {place: most for place, key in perhaps.items() if isinstance(most := self._bounds[key], Bound)}
         until = max([self._until, *(one.finished_at for one in found)])
-        return Books(paid, owed, unknown, self._shares(ledger, found), until)
-
-    def load_spend(self, books: Books) -> None:
-        """Take account of what was read. Called where calls are taken."""
-        _refuse(books.unknown)
-        for place, cost in books.paid.items():
-            self._pay(place, cost)
-        for manner, share in books.shares:
-            self._seen.setdefault(manner, _Seen()).add(share)
-        self._perhaps, self._until = books.perhaps, books.until
-        self.wake()
-
-    def _shares(self, ledger: Ledger, found: Iterable[Answered]) -> list[tuple[Manner, tuple[float, float]]]:
-        """What the newest of these replies took of their bounds, some of each model."""
-        if self._share is None:
-            return []
+        # what the newest of these replies took of their bounds, some of each model
         wanted: dict[str, Reply] = {}
-        for one in sorted(found, key=lambda one: -one.finished_at):
+        for one in sorted(found, key=lambda one: -one.finished_at) if self._share is not None else ():
             self._read[one.model] += 1
             if self._read[one.model] <= _READ_TO_LEARN and one.reply.finish != "refusal":
                 wanted[one.key] = one.reply
-        calls = ledger.load(list(wanted), {}) if wanted else []
-        pairs = [(_manner(call), self._share(call, wanted[call.key])) for call in calls]
-        return [(manner, share) for manner, share in pairs if share is not None]
+        shares = [
+            (_manner(call), share) for call in (ledger.load(list(wanted), {}) if wanted else ())
+            if self._share is not None and (share := self._share(call, wanted[call.key])) is not None
+        ]  # fmt: skip
+        return paid, owed, unknown, shares, until
+
+    def load_spend(self, books: Books) -> None:
+        """Take account of what was read. Called where calls are taken."""
+        paid, self._perhaps, unknown, shares, self._until = books
+        if unknown:
+            raise PlanError(_no_price(unknown))
+        for place, cost in paid.items():
+            self._pay(place, cost)
+        for manner, share in shares:
+            self._seen.setdefault(manner, _Seen()).add(share)
+        self.wake()
 
     def _pay(self, place: Place, cost: float) -> None:
         if place not in self._paid:
@@ -493,15 +487,10 @@ def _manner(call: CallSpec) -> Manner:
     return call.model, call.template, call.effort, canonical_json(call.args)
 
 
-def _refuse(models: Iterable[str]) -> None:
-    if names := sorted(models):
-        raise PlanError(_no_price(names))
-
-
 def _no_price(models: Iterable[str]) -> str:
     return (
-        f"no price is known for {', '.join(models)}, or not for prompts of this length: with a budget it is not asked; "
-        "give a file of prices that has it (--prices FILE), or leave the budget out"
+        f"no price is known for {', '.join(sorted(models))}, or not for prompts of this length: "
+        "with a budget it is not asked; give a file of prices that has it (--prices FILE), or leave the budget out"
     )
 
 

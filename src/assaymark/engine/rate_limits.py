@@ -6,8 +6,8 @@ import asyncio
 import math
 import re
 import time
-from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -405,7 +405,7 @@ class Leases:
         self._store = store
 
     def claim(
-        self, worker: str, n: int, lease_s: float, *, keys: Sequence[str] | None = None, model: str | None = None,
+        self, worker: str, n: int, lease_s: float, keys: Sequence[str] | None = None, model: str | None = None,
         since: float = math.inf,
     ) -> tuple[list[tuple[str, int]], int]:  # fmt: skip
         """Take up to ``n`` calls that nobody holds. An attempt that its last holder left open is marked ``lost``."""
@@ -430,11 +430,11 @@ class Leases:
 
     def renew(self, worker: str, lease_s: float) -> int:
         """Let every lease of this worker run for ``lease_s`` seconds from now. Returns how many it has."""
-        return self._change(_RENEW, worker=worker, lease_s=lease_s)
+        return self._change(_RENEW, {"worker": worker, "lease_s": lease_s})
 
     def release(self, worker: str, keys: Collection[str] | None = None) -> int:
         """Let go of what this worker holds, or of these calls only. Returns how many they were."""
-        return self._change(_RELEASE, worker=worker, keys=None if keys is None else list(keys))
+        return self._change(_RELEASE, {"worker": worker, "keys": None if keys is None else list(keys)})
 
     def open_keys(self, keys: Sequence[str], since: float) -> set[str]:
         """Those of these calls that have no reply and were not given up at ``since`` or later."""
@@ -458,7 +458,7 @@ class Leases:
             new += connection.execute(_ENQUEUE, values).rowcount
         return new
 
-    def _change(self, statement: sa.TextClause, **parameters: Any) -> int:
+    def _change(self, statement: sa.TextClause, parameters: Mapping[str, Any]) -> int:
         with self._store.writing() as connection:
             return connection.execute(statement, parameters).rowcount
 
@@ -490,7 +490,7 @@ class Work:
         self._todo: dict[str, list[str]] = {}
         self._later: dict[str, list[str]] = {}
         for key, call in (calls or {}).items():
-            self._todo.setdefault(_lane(call), []).append(key)
+            self._todo.setdefault(lane_of_call(call), []).append(key)
         for keys in self._todo.values() if self.leases else ():
             keys.reverse()  # taken from the end
         planned = sizes if self.leases is None and calls is None else ()
@@ -514,7 +514,7 @@ class Work:
         todo, later = self._todo.get(lane, []), self._later.setdefault(lane, [])
         while todo:
             keys = [todo.pop() for _ in range(min(len(todo), max(n, 1), _KEYS_A_CLAIM))]
-            taken = dict(self._claim(len(keys), keys=keys))
+            taken = dict(self._claim(len(keys), keys))
             later += [key for key in keys if key not in taken]
             if taken:
                 return [PendingCall(key, self._calls[key], taken[key]) for key in keys if key in taken]
@@ -550,20 +550,15 @@ class Work:
             PendingCall(key, call, fence if held else None) for (key, fence), call in zip(claims, calls, strict=True)
         ]
 
-    def _claim(self, n: int, *, keys: Sequence[str] | None = None, model: str | None = None) -> list[tuple[str, int]]:
+    def _claim(self, n: int, keys: Sequence[str] | None = None, model: str | None = None) -> list[tuple[str, int]]:
         if self.leases is None:
             return []
-        claims, lost = self.leases.claim(self.worker, n, self._lease_s, keys=keys, model=model, since=self.since)
+        claims, lost = self.leases.claim(self.worker, n, self._lease_s, keys, model, self.since)
         self.lost += lost
         return claims
 
 
-def sizes_of(calls: Iterable[CallSpec]) -> Mapping[str, int]:
-    """How many calls there are in each lane."""
-    return Counter(_lane(call) for call in calls)
-
-
-def _lane(call: CallSpec) -> str:
+def lane_of_call(call: CallSpec) -> str:
     """The model and the door of a call: calls of one model that go elsewhere must not wait for each other."""
     door = endpoint_of(call)
     return call.model if door.address is None and door.key is None else f"{call.model} {door.address} {door.key}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -25,9 +25,8 @@ from assaymark.engine.rate_limits import (
     PendingCall,
     Work,
     asked_wait_s,
-    at_least,
     endpoint_of,
-    sizes_of,
+    lane_of_call,
 )
 from assaymark.engine.schema import Attempt, Committed, End
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
@@ -121,28 +120,8 @@ class Failure:
     turned_away: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """How calls are made; see `run_calls`."""
-
-    concurrency: int
-    deadline_s: float
-    attempts: int
-    backoff_s: float
-    lease_s: float
-    patience: CircuitBreakerPolicy
-    limits: Mapping[str, Limits]
-
-    def __post_init__(self) -> None:
-        at_least(self, concurrency=1, attempts=1, backoff_s=0)
-        for name in ("deadline_s", "lease_s"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive (got {getattr(self, name)})")
-
-    def pause(self, key: str, failures: int) -> float:
-        """Seconds before the next attempt: doubling, and spread by the key so that retries do not come in step."""
-        spread = 0.5 + (int(key[:8], 16) >> (failures % 8)) % 1024 / 1024
-        return min(_LONGEST_BACKOFF_S, self.backoff_s * 2.0 ** (failures - 1) * spread)
+Manner = tuple[int, float, int, float, CircuitBreakerPolicy, Mapping[str, Limits]]
+"""How calls are made: concurrency, deadline, attempts, the first pause, patience and limits; see `run_calls`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,15 +150,16 @@ class Run:
     """One run: its workers, its gates, its journal and its tally."""
 
     def __init__(
-        self, ledger: Ledger, work: Work, manner: RunOptions, planned: int, already: int, progress: Progress | None,
+        self, ledger: Ledger, work: Work, manner: Manner, planned: int, already: int, progress: Progress | None,
         purse: SpendLimit | None = None, told: Told | None = None, watch: Watch | None = None,
     ) -> None:  # fmt: skip
         self.watch = watch
         self._told, self._under_way = told, 0
-        self.ledger, self.work, self._manner, self._progress = ledger, work, manner, progress
+        self.ledger, self.work, self._progress = ledger, work, progress
+        self._concurrency, deadline_s, self._tries, self._backoff_s, self._patience, self._limits = manner
         self.purse = purse
         self._planned, self._already = planned, already
-        self._attempts, self._room = Attempts(manner.deadline_s), asyncio.Semaphore(PLACES)
+        self._attempts, self._room = Attempts(deadline_s), asyncio.Semaphore(PLACES)
         self._gates: dict[Endpoint, Gate] = {}
         self.over = asyncio.Event()
         self._defect: BaseException | None = None
@@ -197,27 +177,37 @@ class Run:
             lines.append(self.purse.stopped)
         return tuple(line for line in lines if line is not None)
 
-    def through(self, models: Mapping[str, Model], priced: Iterable[CallSpec]) -> None:
-        """Ask every call there is, if the prices of these are known where there is a budget."""
-        if not self.work.sizes:
-            return
-        if self.purse is not None:
-            self.purse.check(priced)
-            self.purse.begin(self.ledger)
-        on_own_loop(self.ask(models), self.interrupt)
-        self.take_as_refusals()
-
     async def ask(self, models: Mapping[str, Model]) -> None:
         """Ask every call there is; returns when each has ended, or after a drain."""
+
+        async def work_on(feed: _Feed) -> None:
+            try:
+                while (due := await feed.next()) is not None:
+                    await self._answer(feed, due, models[due.call.model])
+                await feed.requeue()
+            except Exception as exc:
+                self._halt(exc)
+
         with ThreadPoolExecutor(1, "ledger") as thread:
             self._journal = Journal(self.work, thread, self._committed)
             workers: list[asyncio.Task[None]] = []
             for name, size in self.work.sizes.items():
-                n = min(self._manner.concurrency, size)
+                n = min(self._concurrency, size)
                 feed = _Feed(self, thread, name, n)
-                workers += [asyncio.create_task(self._work_on(feed, models)) for _ in range(n)]
+                workers += [asyncio.create_task(work_on(feed)) for _ in range(n)]
             self.in_flight_bound = len(workers)
-            renewing = asyncio.create_task(self._renew(thread))
+
+            async def renew(every_s: float) -> None:
+                while True:
+                    await asyncio.sleep(every_s)
+                    try:
+                        await _in(thread, self.work.renew)
+                    except LedgerError as exc:
+                        self._halt(exc)
+                        return
+
+            every_s = self.work.renew_every_s
+            renewing = None if every_s is None else asyncio.create_task(renew(every_s))
             try:
                 writer = asyncio.create_task(self._journal.run())
                 crew = asyncio.gather(*workers)
@@ -231,19 +221,12 @@ class Run:
                 await writer
                 await crew
             finally:
-                renewing.cancel()
+                if renewing is not None:
+                    renewing.cancel()
                 with suppress(LedgerError):  # leases that cannot be given back end by themselves
                     await _in(thread, self.work.requeue)
         if self._defect is not None:
             raise self._defect
-
-    async def _work_on(self, feed: _Feed, models: Mapping[str, Model]) -> None:
-        try:
-            while (due := await feed.next()) is not None:
-                await self._answer(feed, due, models[due.call.model])
-            await feed.requeue()
-        except Exception as exc:
-            self._halt(exc)
 
     async def _answer(self, feed: _Feed, due: PendingCall, model: Model) -> None:
         gate, sent, turned_away = feed.gate(due), 0, 0
@@ -267,7 +250,7 @@ class Run:
             # being asked to wait is no failure, but not without end either
             asked_to_wait = result.error.retryable and result.error.retry_after is not None
             turned_away += asked_to_wait
-            patient = sent - turned_away < self._manner.attempts and turned_away <= _MOST_PUT_OFF
+            patient = sent - turned_away < self._tries and turned_away <= _MOST_PUT_OFF
             again = result.error.retryable and patient
             self._journal.end(End(attempt, result.outcome, str(result.error), final=not again))
             if not again:
@@ -282,13 +265,16 @@ class Run:
                     self._halt(result.defect)
                 return
             self.put_off += asked_to_wait
-            pause_s = max(asked_wait_s(result.error), self._manner.pause(due.key, sent))
+            # doubling, and spread by the key so that retries do not come in step
+            spread = 0.5 + (int(due.key[:8], 16) >> (sent % 8)) % 1024 / 1024
+            pause_s = min(_LONGEST_BACKOFF_S, self._backoff_s * 2.0 ** (sent - 1) * spread)
+            pause_s = max(asked_wait_s(result.error), pause_s)
             _LOG.info(
                 "%s: attempt %d at a call failed (%s); again in %.1f s", due.call.model, sent, result.error, pause_s
             )
             if not await gate.pause(pause_s):
                 break
-        feed.defer(due)
+        feed.aside.append(due)
 
     async def _leave(
         self, gate: Gate, due: PendingCall
@@ -318,23 +304,12 @@ class Run:
         """What every attempt at a call passes first."""
         door = endpoint_of(call)
         if door not in self._gates:
-            limits = self._manner.limits.get(door.provider)
+            limits = self._limits.get(door.provider)
             reserve = None if limits is None else partial(_in, thread, self.ledger.reserve, door.provider, limits)
-            self._gates[door] = Gate(str(door), self._manner.patience, reserve)
+            self._gates[door] = Gate(str(door), self._patience, reserve)
             if self.over.is_set():
                 self._gates[door].close()
         return self._gates[door]
-
-    async def _renew(self, thread: Executor) -> None:
-        if self.work.renew_every_s is None:
-            return
-        while True:
-            await asyncio.sleep(self.work.renew_every_s)
-            try:
-                await _in(thread, self.work.renew)
-            except LedgerError as exc:
-                self._halt(exc)
-                return
 
     def _committed(self, committed: Committed, ends: list[End]) -> None:
         self.made += committed[1]
@@ -404,7 +379,7 @@ class _Feed:
     def __init__(self, run: Run, thread: Executor, lane: str, n: int) -> None:
         self._run, self._thread, self._lane, self._n = run, thread, lane, n
         self._dues = deque(run.work.ready(lane))
-        self._aside: list[PendingCall] = []  # held, so that they do not come again, until nothing more is asked
+        self.aside: list[PendingCall] = []  # held, so that they do not come again, until nothing more is asked
         self._gates: set[Gate] = set()
         self._fetching = asyncio.Lock()
         self._empty = False
@@ -431,16 +406,12 @@ class _Feed:
             due = self._dues.popleft()
             if not self.gate(due).shut and not (self._run.watch and self._run.watch.stopped(due.call)):
                 return due
-            self.defer(due)
+            self.aside.append(due)
         return None
-
-    def defer(self, due: PendingCall) -> None:
-        """This call is not asked in this run."""
-        self._aside.append(due)
 
     async def requeue(self) -> None:
         """What was set aside is for others to ask; and when nothing more may be sent, what waits is too."""
-        given_back, self._aside = self._aside, []
+        given_back, self.aside = self.aside, []
         if self._shut:
             given_back += self._dues
             self._dues.clear()
@@ -496,25 +467,34 @@ def run_calls(
     or `LedgerError` (another run holds the ledger, or calls are in batches); later what a model raised that is no
     `ModelError`, after what was under way is written down.
     """
-    manner = RunOptions(
-        concurrency, deadline_s, attempts, backoff_s, lease_s, patience or CircuitBreakerPolicy(), limits or {}
-    )
+    for name, value, least in (("concurrency", concurrency, 1), ("attempts", attempts, 1), ("backoff_s", backoff_s, 0)):
+        if not value >= least:
+            raise ValueError(f"{name} must be at least {least} (got {value})")
+    for name, value in (("deadline_s", deadline_s), ("lease_s", lease_s)):
+        if not value > 0:
+            raise ValueError(f"{name} must be positive (got {value})")
+    manner = concurrency, deadline_s, attempts, backoff_s, patience or CircuitBreakerPolicy(), limits or {}
     with ledger.exclusive():
         asked: dict[str, CallSpec] = {}
         pending: dict[str, CallSpec] | None = None
-        with _looking_over(ledger):
+        with ThreadPoolExecutor(1, "looking over") as thread:
+            # beside the work of the block, see that the ledger is sound: before anything is written or paid for
+            sound = None if ledger.looked_over else thread.submit(ledger.check_structure)
             if calls is not None:
                 asked = {call.key: call for call in calls}
                 for name in {call.model for call in asked.values()} - models.keys():
                     raise UnknownNameError("model", name, list(models))
                 pending = {key: asked[key] for key in ledger.pending(asked)}
-            sizes = _sizes(ledger, models) if pending is None else sizes_of(pending.values())
+            sizes = _sizes(ledger, models) if pending is None else Counter(map(lane_of_call, pending.values()))
             # Refuse to ask what a provider has in a batch. Where workers share a ledger, leases keep them from it.
             if ledger.leases is None:
                 inside = {key for key, _ in ledger.batches.attempts_under_way()}
                 if n := len(inside if pending is None else inside.intersection(pending)):
                     advice = "collect the batches or cancel them first"
                     raise LedgerError(f"{ledger.name}: {n} of the calls to be asked are in batches under way; {advice}")
+            if sound is not None:
+                sound.result()
+            ledger.looked_over = True
         orphaned = 0 if ledger.leases else len(ledger.mark_lost())
         ledger.plan((pending or {}).values())
         waiting = sum(sizes.values())
@@ -524,7 +504,12 @@ def run_calls(
         some = (
             [] if purse is None or pending is not None else [key for one in sizes for key in ledger.pending_of(one)[:1]]
         )
-        run.through(models, ledger.load(some, {}) if pending is None else pending.values())
+        if work.sizes:  # if the prices of these are known where there is a budget
+            if purse is not None:
+                purse.check(ledger.load(some, {}) if pending is None else pending.values())
+                purse.begin(ledger)
+            on_own_loop(run.ask(models), run.interrupt)
+            run.take_as_refusals()
         left = 0
         if ledger.leases:
             left = sum(_sizes(ledger, models).values()) if pending is None else len(ledger.pending(pending))
@@ -539,19 +524,6 @@ def run_worker(ledger: Ledger, models: Mapping[str, Model], **manner: Any) -> Ru
     worker was there. ``planned`` of the summary counts what had no reply at the start.
     """
     return run_calls(ledger, None, models, **manner)
-
-
-@contextmanager
-def _looking_over(ledger: Ledger) -> Iterator[None]:
-    """Beside the work of the block, see that the ledger is sound: before anything is written or paid for."""
-    if ledger.looked_over:
-        yield
-        return
-    with ThreadPoolExecutor(1, "looking over") as thread:
-        sound = thread.submit(ledger.check_structure)
-        yield
-        sound.result()
-    ledger.looked_over = True
 
 
 def _sizes(ledger: Ledger, models: Mapping[str, Model]) -> dict[str, int]:

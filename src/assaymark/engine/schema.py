@@ -242,11 +242,6 @@ class Answered:
     reply: Reply
     finished_at: float
 
-    @property
-    def place(self) -> tuple[str, int]:
-        """The attempt that it came from."""
-        return self.key, self.number
-
 
 def reply_row(end: End, reply: Reply, sha256: str, raw: str | None, now: float) -> dict[str, Any]:
     """The row of a reply whose text is the object ``sha256``, and whose response body is the object ``raw``."""
@@ -296,7 +291,7 @@ def call_row(call: CallSpec, now: float) -> dict[str, Any]:
     """The row of a planned call."""
     spec = call.canonical
     key = hashlib.sha256(spec).hexdigest()
-    return {"key": key, "model": _name(call.model), "spec": spec, "planned_at": now}
+    return {"key": key, "model": plain(call.model), "spec": spec, "planned_at": now}
 
 
 def call_of(key: str, spec: bytes, texts: Mapping[str, PromptText]) -> CallSpec:
@@ -331,10 +326,6 @@ def check_call(key: str, spec: bytes) -> None:
 
 
 @lru_cache(maxsize=256)
-def _name(text: str) -> str:
-    return plain(text)
-
-
 def plain(text: str) -> str:
     """``text`` as any database stores it: what UTF-8 or a text column cannot hold becomes a visible escape."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\x00", "\\x00")

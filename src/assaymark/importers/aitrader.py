@@ -7,6 +7,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby, pairwise
@@ -107,9 +108,8 @@ class Prices:
     def __init__(self, track: Track, name: str, data: bytes, tally: report.Tally) -> None:
         """Every problem of the file is noted, and its row left out; the newest bar may have an open only."""
         self.track, before = track, len(tally.problems)
-        bars: dict[datetime, dict[str, Bar]] = {}
+        bars, stamps = dict[datetime, dict[str, Bar]](), dict[str, datetime]()
         self._volumes: dict[str, float] = {}
-        stamps: dict[str, datetime] = {}
 
         def wrong(line: int, what: str, column: str = "") -> None:
             tally.problem(read.joined(f"{name} line {line}", column), what)
@@ -121,7 +121,26 @@ class Prices:
                     break
                 try:
                     step = stamps.get(row["ts"]) or stamps.setdefault(row["ts"], track.read(row["ts"]))
-                    bar, volume = _bar(row)
+                    cells: dict[str, float | None] = {}
+                    for column in _COLUMNS[2:]:
+                        text, least = row[column], 0.0 if column == "volume" else math.ulp(0.0)
+                        value: float | None = math.nan
+                        with suppress(ValueError):
+                            value = float(text) if text else None
+                        if value is not None and not least <= value <= _MOST:
+                            above = "above" if least else "from"
+                            raise ValueError(f"{column}: must be a number {above} 0 to {_MOST:.0e} (got {text[:40]!r})")
+                        cells[column] = value
+                    opened, high, low, close, volume = cells.values()
+                    if opened is None:
+                        raise ValueError("open: is needed (got nothing)")
+                    if high is not None and low is not None and close is not None:
+                        slack = 1e-9 * high
+                        if not (low - slack <= min(opened, close) and max(opened, close) <= high + slack):
+                            seen = f"{opened:g}, {close:g} and {low:g} to {high:g}"
+                            raise ValueError(f"open and close must lie from low to high (got {seen})")
+                    elif any(one is not None for one in (high, low, close)):
+                        raise ValueError("high, low and close: give all three or none")
                 except ValueError as exc:
                     wrong(line, str(exc))
                     continue
@@ -131,8 +150,8 @@ class Prices:
                 elif symbol in bars.setdefault(step, {}):
                     wrong(line, f"{symbol} has two bars at {row['ts']}", "ts")
                 else:
-                    bars[step][symbol] = bar
-                    self._volumes[f"{symbol} {step}"] = volume
+                    bars[step][symbol] = Bar(open=opened, high=high, low=low, close=close)
+                    self._volumes[f"{symbol} {step}"] = volume or 0.0
         except ValueError as exc:
             tally.problem(name, str(exc))
         if not bars and len(tally.problems) == before:
@@ -187,32 +206,6 @@ class Prices:
         """Of the last ``most`` steps before one, those whose bars were complete at it."""
         at, decided = bisect_left(self.steps, step), self.track.utc(step)
         return [one for one in self.steps[max(at - most, 0) : at] if self.track.utc(one, complete=True) <= decided]
-
-
-def _bar(row: Mapping[str, str]) -> tuple[Bar, float]:
-    """One row's bar and volume."""
-    found: dict[str, float | None] = {}
-    for column in _COLUMNS[2:]:
-        text, least = row[column], 0.0 if column == "volume" else math.ulp(0.0)
-        try:
-            value = float(text) if text else None
-        except ValueError:
-            value = math.nan
-        if value is not None and not least <= value <= _MOST:
-            above = "above" if least else "from"
-            raise ValueError(f"{column}: must be a number {above} 0 to {_MOST:.0e} (got {text[:40]!r})")
-        found[column] = value
-    opened, high, low, close = (found[column] for column in ("open", "high", "low", "close"))
-    if opened is None:
-        raise ValueError("open: is needed (got nothing)")
-    if high is not None and low is not None and close is not None:
-        slack = 1e-9 * high
-        if not (low - slack <= min(opened, close) and max(opened, close) <= high + slack):
-            seen = f"{opened:g}, {close:g} and {low:g} to {high:g}"
-            raise ValueError(f"open and close must lie from low to high (got {seen})")
-    elif any(one is not None for one in (high, low, close)):
-        raise ValueError("high, low and close: give all three or none")
-    return Bar(open=opened, high=high, low=low, close=close), found["volume"] or 0.0
 
 
 _CODE: Final = r"(?P<code>\d{6}\.S[HZ])"

@@ -176,7 +176,45 @@ def import_nof1(
     tally.refuse("nof1", keep_going)
     calls.sort(key=lambda call: (call[0].model_id, call[2]))
     cycles = read.rounds_of([(said.model_id, asked) for said, _, asked, _, _ in calls], ROUND)
-    decisions = [_decision(call, *cycles[call[0].model_id, call[2]], provenance) for call in calls]
+    decisions: list[records.Decision] = []
+    for call in calls:  # texts: summary, reasons and conditions of the orders, and what was thought aloud
+        said, orders, asked, answered, context = call
+        cycle, nth = cycles[said.model_id, asked]
+        off = [f"{coin}: {one.invalidation_condition}" for coin, one in orders.items() if one.invalidation_condition]
+        trace = said.cot_trace
+        if isinstance(trace, dict):
+            # the orders once more, or the raw text of a reply that was no JSON
+            trace = (
+                trace.get(_FAILED) if _FAILED in trace else None if trace == said.llm_response else json.dumps(trace)
+            )
+        trace = trace or said.llm_response.get(_FAILED)
+        said_texts: list[tuple[str, records.RationaleKind]] = [
+            (said.cot_trace_summary or "", "summary"),
+            *((f"{coin}: {one.justification}", "candidate")
+              for coin, one in orders.items() if one.justification.strip()),
+            ("\n".join(["Invalidation conditions", *off]) if off else "", "risk"),
+            (trace if isinstance(trace, str) else "", "stage"),
+        ]  # fmt: skip
+        texts = tuple(records.Rationale(text=text, kind=kind) for text, kind in said_texts if text.strip())
+        # the risk in dollars is the one number of an order that an action has no field for
+        risks: list[records.JSON] = [
+            {"instrument": x, "risk_usd": one.risk_usd} for x, one in orders.items() if one.risk_usd
+        ]
+        agent = report.agent_of(said.model_id, said.model_id)
+        decisions.append(records.Decision(
+            record_id=f"{cycle}/{nth}/{agent.id}", episode_id=cycle, step=nth, cluster=f"{asked:%Y-%m-%d}",
+            decided_at=answered, agent=agent, context_id=records.content_id(context), rationales=texts, format="nof1",
+            actions=tuple(
+                records.Action(instrument=coin, kind=_SIGNALS[one.signal], quantity=one.quantity, leverage=one.leverage,
+                               stop=one.stop_loss, target=one.profit_target, confidence=one.confidence,
+                               rationale=one.justification.strip() or None)
+                for coin, one in orders.items()
+            ),
+            provenance=replace(provenance, path=f"{said.id} (cycle {said.cycle_id})"),
+            stages={"orders": risks} if risks else {},
+            call=records.CallFacts(seconds=(answered - asked).total_seconds(), timing_source="derived"),
+            flags=(_INVALID,) if _FAILED in said.llm_response else (), missing=report.text_missing(texts),
+        ))  # fmt: skip
     outcomes = list(_outcomes(calls, decisions, trades, tally))
     tally.unresolved(
         decisions, {one.record_id for one in outcomes if one.horizon == report.NEXT}, "outcome at a next step"
@@ -306,43 +344,6 @@ def _context(said: Conversation, asked: datetime, tally: report.Tally) -> record
             records.Instrument(id=name, symbol=name, name=_COINS.get(name, ""), asset_class="crypto")
             for name in dict.fromkeys(match[1] for match in coins)
         ),
-    )  # fmt: skip
-
-
-def _decision(call: _Call, cycle: str, nth: int, provenance: records.Provenance) -> records.Decision:
-    """The decision with its texts: summary, reasons and conditions of the orders, and what was thought aloud."""
-    said, orders, asked, answered, context = call
-    off = [f"{coin}: {one.invalidation_condition}" for coin, one in orders.items() if one.invalidation_condition]
-    trace = said.cot_trace
-    if isinstance(trace, dict):
-        # the orders once more, or the raw text of a reply that was no JSON
-        trace = trace.get(_FAILED) if _FAILED in trace else None if trace == said.llm_response else json.dumps(trace)
-    trace = trace or said.llm_response.get(_FAILED)
-    said_texts: list[tuple[str, records.RationaleKind]] = [
-        (said.cot_trace_summary or "", "summary"),
-        *((f"{coin}: {one.justification}", "candidate") for coin, one in orders.items() if one.justification.strip()),
-        ("\n".join(["Invalidation conditions", *off]) if off else "", "risk"),
-        (trace if isinstance(trace, str) else "", "stage"),
-    ]  # fmt: skip
-    texts = tuple(records.Rationale(text=text, kind=kind) for text, kind in said_texts if text.strip())
-    # the risk in dollars is the one number of an order that an action has no field for
-    risks: list[records.JSON] = [
-        {"instrument": x, "risk_usd": one.risk_usd} for x, one in orders.items() if one.risk_usd
-    ]
-    agent = report.agent_of(said.model_id, said.model_id)
-    return records.Decision(
-        record_id=f"{cycle}/{nth}/{agent.id}", episode_id=cycle, step=nth, cluster=f"{asked:%Y-%m-%d}",
-        decided_at=answered, agent=agent, context_id=records.content_id(context), rationales=texts, format="nof1",
-        actions=tuple(
-            records.Action(instrument=coin, kind=_SIGNALS[one.signal], quantity=one.quantity, leverage=one.leverage,
-                           stop=one.stop_loss, target=one.profit_target, confidence=one.confidence,
-                           rationale=one.justification.strip() or None)
-            for coin, one in orders.items()
-        ),
-        provenance=replace(provenance, path=f"{said.id} (cycle {said.cycle_id})"),
-        stages={"orders": risks} if risks else {},
-        call=records.CallFacts(seconds=(answered - asked).total_seconds(), timing_source="derived"),
-        flags=(_INVALID,) if _FAILED in said.llm_response else (), missing=report.text_missing(texts),
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -192,7 +192,27 @@ def briefing_facts(text: str, options: Mapping[str, str], available_at: datetime
             if header is None and number + 1 < len(lines) and _RULE.match(lines[number + 1]):
                 header = cells
                 continue
-            found += _of_row(cells, header or (), options)
+            # Only in a table of options is a row about one: a macro row called "Gold" is not about a fund.
+            names = header or ()
+            about = cells[:2] if names and names[0].lower() in _OPTION_COLUMNS else ()
+            subject = next((options[cell.upper()] for cell in about if cell.upper() in options), "")
+            # a unit column gives the bare numbers their unit
+            of_units = (cell for cell, name in zip(cells, names, strict=False) if name.lower().startswith("unit"))
+            words = next(of_units, "").lower()
+            factor = next((f for word, f in _FACTORS if word in words), 1.0)
+            for place, cell in enumerate(cells[1:], start=1):
+                name = names[place] if place < len(names) else ""
+                if _ASIDE.search(name) or name.lower().startswith("unit"):
+                    continue
+                label = (name if subject else f"{cells[0]}, {name}".strip(", "))[:_LABEL_LENGTH]
+                for one in numbers(cell):
+                    value, unit = one.value, one.unit
+                    # a cell that says its own unit keeps it
+                    bare = not re.search(r"[a-z%]", cell[one.start : one.end], re.I)
+                    if words and unit in ("index", "count") and bare:
+                        default = "count" if factor != 1.0 else unit
+                        value, unit = value * factor, next((u for mark, u in _UNITS if mark in words), default)
+                    found.append((subject, label, value, unit, " | ".join(cells)[:_NOTE_LENGTH]))
             continue
         header = None
         if line.startswith("#"):
@@ -208,30 +228,6 @@ def briefing_facts(text: str, options: Mapping[str, str], available_at: datetime
         fact(f"b{number}", instrument, label, value, unit, available_at, "briefing.md", note=note)
         for number, (instrument, label, value, unit, note) in enumerate(found, start=1)
     )
-
-
-def _of_row(
-    cells: tuple[str, ...], header: tuple[str, ...], options: Mapping[str, str]
-) -> Iterator[tuple[str, str, float, str, str]]:
-    """The numbers of one table row; a unit column gives the bare ones their unit."""
-    # Only in a table of options is a row about one: a macro row called "Gold" is not about a fund.
-    about = cells[:2] if header and header[0].lower() in _OPTION_COLUMNS else ()
-    subject = next((options[cell.upper()] for cell in about if cell.upper() in options), "")
-    words = next((cell for cell, name in zip(cells, header, strict=False) if name.lower().startswith("unit")), "")
-    words = words.lower()
-    factor = next((f for word, f in _FACTORS if word in words), 1.0)
-    for place, cell in enumerate(cells[1:], start=1):
-        name = header[place] if place < len(header) else ""
-        if _ASIDE.search(name) or name.lower().startswith("unit"):
-            continue
-        label = name if subject else f"{cells[0]}, {name}".strip(", ")
-        for found in numbers(cell):
-            value, unit = found.value, found.unit
-            # a cell that says its own unit keeps it
-            if words and unit in ("index", "count") and not re.search(r"[a-z%]", cell[found.start : found.end], re.I):
-                default = "count" if factor != 1.0 else unit
-                value, unit = value * factor, next((one for mark, one in _UNITS if mark in words), default)
-            yield subject, label[:_LABEL_LENGTH], value, unit, " | ".join(cells)[:_NOTE_LENGTH]
 
 
 RETURNS, DECISION, QUALITY = (
@@ -520,7 +516,23 @@ class _Reader:
         place = f"{place} ({files['round_id']})"
         for key in sorted(set(files) - set(_ALLOWED)):
             self.tally.problem(joined(place, key), f"unknown key (allowed: {', '.join(_ALLOWED)})")
-        missing = self._verified(place, files)
+        # every hash that can be checked (by file name), and what the round froze and does not hold
+        listed, missing = dict[str, str](), list[str]()
+        with noting(self.tally, joined(place, "hashes.json")):
+            listed = object_as_shape(_HashList, files["hashes.json"]).files
+        for path, expected in sorted(listed.items()):
+            file = path.rsplit("/", 1)[-1]
+            if file not in files or file in _OUTCOME_FILES:
+                missing.append(path)
+                self.tally.unverifiable[file] += 1
+                self.tally.missing(f"file {file}", files["round_id"])
+                continue
+            seen = hashlib.sha256(files[file].encode("utf-8", "surrogatepass")).hexdigest()
+            if seen == expected:
+                self.tally.verified[file] += 1
+            else:
+                what = f"does not match its hash (got {seen[:12]}, listed {expected[:12]})"
+                self.tally.problem(joined(place, path), what)
         universe = self._universe(joined(place, "options.yaml"), files["options.yaml"])
         manifest, where = None, joined(place, "manifest.yaml")
         with noting(self.tally, where):
@@ -561,26 +573,6 @@ class _Reader:
             missing=(_RENDERED, *missing),
         )  # fmt: skip
         return Round(context_id(context), context, frozenset(universe), manifest)
-
-    def _verified(self, place: str, files: Mapping[str, str]) -> tuple[str, ...]:
-        """Checks every hash that can be checked (by file name); returns what the round froze and does not hold."""
-        listed, missing = {}, []
-        with noting(self.tally, joined(place, "hashes.json")):
-            listed = object_as_shape(_HashList, files["hashes.json"]).files
-        for path, expected in sorted(listed.items()):
-            name = path.rsplit("/", 1)[-1]
-            if name not in files or name in _OUTCOME_FILES:
-                missing.append(path)
-                self.tally.unverifiable[name] += 1
-                self.tally.missing(f"file {name}", files["round_id"])
-                continue
-            seen = hashlib.sha256(files[name].encode("utf-8", "surrogatepass")).hexdigest()
-            if seen == expected:
-                self.tally.verified[name] += 1
-            else:
-                what = f"does not match its hash (got {seen[:12]}, listed {expected[:12]})"
-                self.tally.problem(joined(place, path), what)
-        return tuple(missing)
 
     def _universe(self, place: str, text: str) -> dict[str, Instrument]:
         """The options as instruments by id; empty after a problem."""

@@ -148,7 +148,20 @@ class _Build:
         if absent or not rows:
             self._none_read, self.bad = True, len(rows) + sheet.lost
             return
-        refused = self.material.see(rows) | self._two_families(rows)
+        refused = self.material.see(rows)
+        places: dict[str, list[str]] = {}
+        families: dict[str, dict[str, str]] = {}
+        for row in rows:
+            agent, family = row.quiet.text(columns.agent), row.quiet.text(columns.family)
+            if agent and family:
+                families.setdefault(agent, {}).setdefault(family, row.place)
+                places.setdefault(agent, []).append(row.place)
+        for agent, of in families.items():
+            if len(of) > 1:  # who is in conflict with such an agent is not known
+                (first, there), (second, place), *_rest = of.items()
+                what = f"{agent!r} is of two families (got {second!r}, and {first!r} at {there})"
+                self.tally.problem(f"{place}, {columns.family}", f"{what}; an agent has one in all of its decisions")
+                refused.update(places[agent])
         if self.map.round is not None:
             asked = [(self._who(row, columns), at) for row in rows if (at := row.quiet.time(columns.decided_at))]
             self._rounds = rounds_of(asked, round_width(self.map.round))
@@ -193,25 +206,6 @@ class _Build:
                 row.problem(columns.agent, f"{what}; {hint}")
                 refused.add(row.place)
         return found.values()
-
-    def _two_families(self, rows: Sequence[Row]) -> set[str]:
-        """The places of all decisions of agents that have two families: who is in conflict with them is not known."""
-        columns = self.map.columns
-        places: dict[str, list[str]] = {}
-        families: dict[str, dict[str, str]] = {}
-        for row in rows:
-            agent, family = row.quiet.text(columns.agent), row.quiet.text(columns.family)
-            if agent and family:
-                families.setdefault(agent, {}).setdefault(family, row.place)
-                places.setdefault(agent, []).append(row.place)
-        refused: set[str] = set()
-        for agent, found in families.items():
-            if len(found) > 1:
-                (first, at), (second, place), *_rest = found.items()
-                what = f"{agent!r} is of two families (got {second!r}, and {first!r} at {at})"
-                self.tally.problem(f"{place}, {columns.family}", f"{what}; an agent has one in all of its decisions")
-                refused.update(places[agent])
-        return refused
 
     def _decision(self, rows: Sequence[Row], columns: Columns) -> records.Decision | None:
         """One decision from its rows: the first says what it is, each has an order."""

@@ -27,7 +27,17 @@ def import_human(
     tally = Tally()
     sheet = read_sheet(name, unpack(name, data), tally)
     if {"trajectory", "grader", "dimension", "grade"} <= set(sheet.columns):
-        sheet.rows = _by_grader(sheet.rows)
+        # rows of one grade each as rows of one record and grader, at the place of their first grade
+        grouped: dict[tuple[str, ...], Row] = {}
+        for row in sheet.rows:
+            key = tuple(str(row.cells.get(one, "")) for one in ("trajectory", "grader", "trial"))
+            first = dict(zip(("trajectory", "judge", "trial"), key, strict=True))
+            made = grouped.setdefault(key, Row(row.place, {at: value for at, value in first.items() if value}, tally))
+            dimension = row.text("dimension", needed=True)
+            if dimension in made.cells:
+                row.problem("dimension", f"{key[1]!r} graded {dimension!r:.40} of {key[0]!r:.80} twice")
+            grouped[key] = Row(made.place, {**made.cells, dimension: row.cells.get("grade")}, tally)
+        sheet.rows = list(grouped.values())
     absent = [column for column in ("trajectory", "judge", *dimensions) if column not in sheet.columns]
     allowed = ("trajectory", "judge", "trial", "comment", *dimensions, *optional)
     unknown = [column for column in sheet.columns if column not in allowed]
@@ -73,7 +83,15 @@ def import_labels(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """The grades of people outside the panel in a CSV or JSONL table, one row a grade, as the fields of each."""
     tally = Tally()
-    sheet = _parquet(name, data, tally) if data.startswith(b"PAR1") else read_sheet(name, unpack(name, data), tally)
+    if data.startswith(b"PAR1"):
+        try:
+            rows = pq.ParquetFile(pa.BufferReader(data)).read().to_pylist()
+        except pa.ArrowException as exc:
+            raise InputError("human", [Problem(name, f"this Parquet file cannot be read: {exc}")]) from None
+        plain = [{k: v.isoformat() if isinstance(v, datetime) else v for k, v in row.items()} for row in rows]
+        sheet = Sheet([Row(f"{name} row {at}", cells, tally) for at, cells in enumerate(plain, start=1)])
+    else:
+        sheet = read_sheet(name, unpack(name, data), tally)
     needed = ("trajectory", "grader", "dimension", "grade", "time")
     if absent := [column for column in needed if sheet.rows and column not in sheet.columns]:
         raise InputError("human", [Problem(name, f"no column {', '.join(absent)} (got {', '.join(sheet.columns)})")])
@@ -96,28 +114,4 @@ def import_labels(
         tally.problem(name, "holds no grade")
     if tally.problems:
         raise InputError("human", tally.problems)
-    return list(found.values())
-
-
-def _parquet(name: str, data: bytes, tally: Tally) -> Sheet:
-    """The rows of a Parquet file, times as text."""
-    try:
-        rows = pq.ParquetFile(pa.BufferReader(data)).read().to_pylist()
-    except pa.ArrowException as exc:
-        raise InputError("human", [Problem(name, f"this Parquet file cannot be read: {exc}")]) from None
-    plain = [{k: v.isoformat() if isinstance(v, datetime) else v for k, v in row.items()} for row in rows]
-    return Sheet([Row(f"{name} row {at}", cells, tally) for at, cells in enumerate(plain, start=1)])
-
-
-def _by_grader(rows: Sequence[Row]) -> list[Row]:
-    """Rows of one grade each as rows of one record and grader, at the place of their first grade."""
-    found: dict[tuple[str, ...], Row] = {}
-    for row in rows:
-        key = tuple(str(row.cells.get(name, "")) for name in ("trajectory", "grader", "trial"))
-        first = dict(zip(("trajectory", "judge", "trial"), key, strict=True))
-        made = found.setdefault(key, Row(row.place, {name: value for name, value in first.items() if value}, row.tally))
-        dimension = row.text("dimension", needed=True)
-        if dimension in made.cells:
-            row.problem("dimension", f"{key[1]!r} graded {dimension!r:.40} of {key[0]!r:.80} twice")
-        found[key] = Row(made.place, {**made.cells, dimension: row.cells.get("grade")}, row.tally)
     return list(found.values())

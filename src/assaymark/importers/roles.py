@@ -376,15 +376,9 @@ _SWAPPED: Final = ("ba", "b,a", "swapped", "true", "yes", "2", "reversed", "vu",
 _STRAIGHT: Final = ("ab", "a,b", "original", "false", "no", "1", "0", "uv", "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairOrders:
-    """Pairs that a judge saw in both orders: how many, and what became of them."""
-
-    both: int
-    same_text: int
-    same_place: int
-    first_place: int
-    one_tie: int
+PairOrders = Mapping[str, int]
+"""Pairs that a judge saw in ``both`` orders: how many, and what became of them (``same_text``, ``same_place``,
+``first_place``, ``one_tie``)."""
 
 
 def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, PairOrders]]:
@@ -519,7 +513,7 @@ def _orders(judges: Sequence[str], judge: Ints, pair: Ints, order: Bools, of_low
     }
     of_both = np.bincount(owner[both], minlength=len(judges)).tolist()
     return {
-        name: PairOrders(both=of_both[k], **{kind: found[k] for kind, found in counts.items()})
+        name: {"both": of_both[k], **{kind: found[k] for kind, found in counts.items()}}
         for k, name in enumerate(judges)
         if of_both[k]
     }

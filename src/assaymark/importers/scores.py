@@ -311,7 +311,22 @@ class _Reading(Cells):
         families, known = self._families(found)
         self.problems.refuse()
         table = self._table(found, families)
-        people, (pi, pi_by) = self._people(table, found, scale), self._pi(table, found)
+        people, pi, pi_by = self._people(table, found, scale), dict[str, float](), ""
+        if self.human and "pi" in self.roles:
+            # the probability with which each cycle could be drawn for people to grade, and who fixed them
+            self.used.add(self.roles["pi"])
+            values, bad = self.parsed(self.roles["pi"])
+            off = np.flatnonzero(bad | np.isnan(values) | (values <= 0) | (values > 1))
+            every = "every record needs its probability, above 0 to 1"
+            self.problems.rows(off, lambda row: (self.at(row, "pi"), every))
+            words = self.column("pi_by").to_pylist() if "pi_by" in self.roles else []
+            if not (pi_by := "; ".join(sorted({*words} - {""}))):
+                what = "inclusion probabilities need who fixed them, and when: --map pi_by=COLUMN"
+                self.problems.add("header", what)
+            cycles = table.column("cycle" if "cycle" in table.column_names else "trajectory").to_pylist()
+            for cycle, row in zip(cycles, found.row.tolist(), strict=True):
+                if pi.setdefault(cycle, float(values[row])) != values[row]:
+                    self.problems.add(self.at(row, "pi"), f"two probabilities of {cycle!r:.60}; each has one", row)
         self.problems.refuse()
         taken = {part for column in self.roles.values() for part in column.split("+")} | self.used | set(self.human)
         unused = tuple(name for name in self.rows.column_names if name not in taken)
@@ -448,7 +463,23 @@ class _Reading(Cells):
             columns["cycle"] = self._of_rows("cycle", found.row)
         if "cluster" in self.roles:
             columns["cluster"] = self._of_rows("cluster", found.row)
-            self._one_cluster(columns["cluster"], found)
+            # an item lies in one cluster
+            words, codes = coding(columns["cluster"])
+            if "" in words:
+                self.problems.rows(
+                    np.unique(found.row[codes == words.index("")]),
+                    lambda row: (self.at(row, "cluster"), "is empty; each row needs its cluster"),
+                )
+            first = np.full(len(found.items), -1, dtype=np.int64)
+            first[found.item[::-1]] = codes[::-1]
+            for k in np.unique(found.item[first[found.item] != codes])[:LISTED].tolist():
+                seen = listed(sorted({words[one] for one in codes[found.item == k].tolist()}))
+                column, item = self.roles["cluster"], self.roles.get("item", "item")
+                row = int(found.row[(found.item == k) & (codes != first[k])].min())
+                what = f"item {found.items[k]:.60} lies in several clusters ({seen})"
+                self.problems.add(
+                    self.at(row, column), f"{what}; name items by both, as in --map item={item}+{column}", row
+                )
         else:
             columns["cluster"] = columns.get("cycle", item_names)
             own = self.roles.get("item", "item").replace("+", " and ")
@@ -505,49 +536,9 @@ class _Reading(Cells):
                     self.problems.add(self.at(row, column), f"{what}; each person gives one", row)
         return made
 
-    def _pi(self, table: pa.Table, found: Scored) -> tuple[dict[str, float], str]:
-        """The probability with which each cycle could be drawn for people to grade, and who fixed them."""
-        if not self.human or "pi" not in self.roles:
-            return {}, ""
-        self.used.add(self.roles["pi"])
-        values, bad = self.parsed(self.roles["pi"])
-        wrong = bad | np.isnan(values) | (values <= 0) | (values > 1)
-        self.problems.rows(
-            np.flatnonzero(wrong), lambda row: (self.at(row, "pi"), "every record needs its probability, above 0 to 1")
-        )
-        words = self.column("pi_by").to_pylist() if "pi_by" in self.roles else []
-        if not (by := "; ".join(sorted({*words} - {""}))):
-            what = "inclusion probabilities need who fixed them, and when: --map pi_by=COLUMN"
-            self.problems.add("header", what)
-        cycles = table.column("cycle" if "cycle" in table.column_names else "trajectory").to_pylist()
-        made: dict[str, float] = {}
-        for cycle, row in zip(cycles, found.row.tolist(), strict=True):
-            if made.setdefault(cycle, float(values[row])) != values[row]:
-                self.problems.add(self.at(row, "pi"), f"two probabilities of {cycle!r:.60}; each has one", row)
-        return made, by
-
     def _of_rows(self, role: str, rows: Ints) -> Any:
         column = self.column(role)
         return (column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column).take(pa.array(rows))
-
-    def _one_cluster(self, cluster: Any, found: Scored) -> None:
-        """An item lies in one cluster."""
-        words, codes = coding(cluster)
-        if "" in words:
-            self.problems.rows(
-                np.unique(found.row[codes == words.index("")]),
-                lambda row: (self.at(row, "cluster"), "is empty; each row needs its cluster"),
-            )
-        first = np.full(len(found.items), -1, dtype=np.int64)
-        first[found.item[::-1]] = codes[::-1]
-        for k in np.unique(found.item[first[found.item] != codes])[:LISTED].tolist():
-            seen = listed(sorted({words[one] for one in codes[found.item == k].tolist()}))
-            column, item = self.roles["cluster"], self.roles.get("item", "item")
-            row = int(found.row[(found.item == k) & (codes != first[k])].min())
-            what = f"item {found.items[k]:.60} lies in several clusters ({seen})"
-            self.problems.add(
-                self.at(row, column), f"{what}; name items by both, as in --map item={item}+{column}", row
-            )
 
     def _lengths(self, found: Scored, place: Ints) -> Ints | None:
         """Words of the text of each record, where one column tells and every judge saw the same text."""

@@ -36,14 +36,27 @@ if TYPE_CHECKING:
     from assaymark.metrology.comparisons import Comparisons, PanelScores, cluster_differences, panel_scores
     from assaymark.metrology.contrasts import (
         Contrast,
+        ModeratedContrasts,
+        SerialContrast,
+        autocorrelations,
         bootstrap_contrast,
         bootstrap_tests,
         cluster_t,
+        effective_size,
+        effective_t,
         flip_tests,
         holm,
         holm_rows,
+        minimum_detectable_gap,
+        moderated_contrasts,
+        noncentral_tail,
+        pair_differences,
+        pairs_of,
+        serial_contrasts,
         sign_flip,
         t_test,
+        table_contrasts,
+        trigamma_inverse,
     )
     from assaymark.metrology.controls import (
         Cell,
@@ -132,21 +145,6 @@ if TYPE_CHECKING:
     )
     from assaymark.metrology.measure_panel import AgentBehaviour as Conduct  # noqa: F401  # its name in 0.1
     from assaymark.metrology.measure_people import Labels
-    from assaymark.metrology.moderated import (
-        ModeratedContrasts,
-        SerialContrast,
-        autocorrelations,
-        effective_size,
-        effective_t,
-        minimum_detectable_gap,
-        moderated_contrasts,
-        noncentral_tail,
-        pair_differences,
-        pairs_of,
-        serial_contrasts,
-        table_contrasts,
-        trigamma_inverse,
-    )
     from assaymark.metrology.orders import (
         OrderAnalysis,
         OrderPlan,

@@ -44,13 +44,14 @@ _NUMBER: Final = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
 @dataclass(slots=True)
-class _Findings:
+class Problems:
     """What is wrong with a table: at most so many problems a check, the rest only counted."""
 
     problems: list[Problem] = field(default_factory=list)
     more: int = 0
 
     def add(self, where: str, what: str) -> None:
+        """One problem."""
         self.problems.append(Problem(where, what))
 
     def rows(self, bad: Bools, column: str, what: str, seen: pa.ChunkedArray | Sequence[Any] | None = None) -> None:
@@ -88,25 +89,32 @@ class Columns:
         chosen, header = named_dimensions(table.schema, dimensions, numeric)
         if not table.num_rows:
             header.append(Problem("", "no rows"))
-        found = _Findings(list(header))
+        found = Problems(list(header))
         scores = []
         for name in chosen:
-            values, _ = _numbers(table, name, found, missing="scores")
+            values, _ = _numbers(table, name, found, "scores")
             off = (values < scale[0]) | (values > scale[1])
             if off.any():
                 found.rows(off, name, f"usable scores lie in {scale_words(scale)}", table.column(name))
             scores.append(values)
         if header:
             raise InputError(source, found.problems, more=found.more)
-        present = [name for name in (*TEXTS, *OPTIONAL_TEXTS) if name in table.column_names]
-        coded = {name: _texts(table, name, found) for name in present}
-        numbers = {name: _whole(table, name, found) for name in WHOLE if name in table.column_names}
-        columns = cls(
-            names={name: names for name, (names, _) in coded.items()},
-            codes={name: codes for name, (_, codes) in coded.items()}, numbers=numbers, dimensions=chosen,
-            scores=np.stack(scores, axis=1), unused=tuple(name for name in numeric if name not in chosen),
-            families_known=known,
-        )  # fmt: skip
+        names, codes, numbers = dict[str, tuple[str, ...]](), dict[str, Ints](), dict[str, Ints]()
+        for name in (*TEXTS, *OPTIONAL_TEXTS):
+            if name in table.column_names:
+                names[name], codes[name] = _texts(table, name, found)
+        for name, least in WHOLE.items():
+            if name not in table.column_names:
+                continue
+            values, readable = _numbers(table, name, found, "whole numbers")
+            if name == "replicate" and readable:  # may be empty and is then 1
+                values = np.where(np.isnan(values), 1.0, values)
+            bad = ~((values >= least) & (values < 2**53) & (np.floor(values) == values))
+            if readable and bad.any():
+                found.rows(bad, name, f"must be a whole number of at least {least}", table.column(name))
+            numbers[name] = np.where(bad, least, values).astype(np.int64)
+        columns = cls(names, codes, numbers, chosen, np.stack(scores, axis=1),
+                      tuple(name for name in numeric if name not in chosen), known)  # fmt: skip
         if not found.problems:
             columns._check(found)
         if found.problems:
@@ -158,25 +166,37 @@ class Columns:
         found.update(np.where(np.isnan(self.scores), 0.0, self.scores)[order].tobytes())
         return found.hexdigest()[:16]
 
-    def _check(self, found: _Findings) -> None:
+    def _check(self, found: Problems) -> None:
         """What would make the table ambiguous."""
         found.problems += name_problems({name: self.names[name] for name in _NAMED})
         for value in sorted(set(self.names.get("derivation", ())) - set(get_args(DerivationKind))):
             found.add("derivation", f"must be one of {', '.join(get_args(DerivationKind))} (got {value!r:.60})")
         if "derivation" in self.names and "honest" not in self.names["derivation"]:
             found.add("derivation", "no row is honest; control cells are held against honest records")
+        all_values = {**self.codes} | {
+            name: self.numbers[name] for name in ("replicate", "length") if name in self.numbers
+        }
         for one, others in (
             ("judge", ("family",)),
             ("agent", ("agent_family",)),
             ("trajectory", ("agent", "cluster", "cycle", "format", "derivation", "parent")),
             ("cycle", ("cluster",)),
+            ("trajectory", ("replicate", "length")),
         ):
             for other in others:
-                if one in self.codes and other in self.codes:
-                    self._one_each(one, other, self.codes[other], found)
-        for name in ("replicate", "length"):
-            if name in self.numbers:
-                self._one_each("trajectory", name, self.numbers[name], found)
+                if one not in self.codes or other not in all_values:
+                    continue
+                # Each goes with one other: two of them name neither.
+                codes, names, values = self.codes[one], self.names[one], all_values[other]
+                first = np.empty(len(names), dtype=np.int64)
+                first[codes[::-1]] = values[::-1]
+                wrong = np.unique(codes[np.flatnonzero(first[codes] != values)])
+                found.more += max(0, wrong.size - LISTED)
+                for code in wrong[:LISTED].tolist():
+                    seen = np.unique(values[codes == code]).tolist()
+                    shown = [self.names[other][k] if other in self.names else str(k) for k in seen]
+                    more = "" if len(shown) <= 5 else f" and {len(shown) - 5} more"
+                    found.add(f"{one} {names[code]}", f"one {one} has one {other} (got {', '.join(shown[:5])}{more})")
         trial = self.numbers["trial"]
         numbers, place = np.unique(trial, return_inverse=True)
         key = (self.codes["trajectory"] * len(self.names["judge"]) + self.codes["judge"]) * numbers.size + place
@@ -190,20 +210,6 @@ class Columns:
             found.add(f"row {row + 1}", f"a second result for {', '.join(where)}, trial {trial[row]}")
         if not self.usable.any():
             found.add("", "no row has a score on every dimension")
-
-    def _one_each(self, one: str, other: str, values: Ints, found: _Findings) -> None:
-        """Each ``one`` goes with one ``other``: two of them name neither."""
-        codes, names = self.codes[one], self.names[one]
-        first = np.empty(len(names), dtype=np.int64)
-        first[codes[::-1]] = values[::-1]
-        differs = np.flatnonzero(first[codes] != values)
-        wrong = np.unique(codes[differs])
-        found.more += max(0, wrong.size - LISTED)
-        for code in wrong[:LISTED].tolist():
-            seen = np.unique(values[codes == code]).tolist()
-            shown = [self.names[other][k] if other in self.names else str(k) for k in seen]
-            more = "" if len(shown) <= 5 else f" and {len(shown) - 5} more"
-            found.add(f"{one} {names[code]}", f"one {one} has one {other} (got {', '.join(shown[:5])}{more})")
 
 
 def read_scores(
@@ -245,16 +251,22 @@ def numeric_columns(table: pa.Table | pa.Schema) -> list[str]:
     """The columns beyond the documented ones that hold numbers; in a table, also text of which all is numbers."""
     found = []
     for k, column in enumerate(table if isinstance(table, pa.Schema) else table.schema):
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        kind = _kind_of(column.type)
         if column.name in KNOWN:
             continue
-        if _holds_numbers(kind):
-            found.append(column.name)
-        elif isinstance(table, pa.Table) and _is_text(kind):
+        if kind == "text" and isinstance(table, pa.Table):
             text, bad = _number_text(table.column(k))
-            if not bad.any() and text.null_count < len(text):
-                found.append(column.name)
+            kind = "" if bad.any() or text.null_count == len(text) else "number"
+        found += [column.name] if kind == "number" else []
     return found
+
+
+def _kind_of(kind: pa.DataType) -> str:
+    """Whether a column holds a ``number`` or ``text``, or neither."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "number"
+    return "text" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else ""
 
 
 def named_dimensions(
@@ -304,7 +316,7 @@ def named_dimensions(
     return tuple(chosen), problems
 
 
-def _texts(table: pa.Table, name: str, found: _Findings) -> tuple[tuple[str, ...], Ints]:
+def _texts(table: pa.Table, name: str, found: Problems) -> tuple[tuple[str, ...], Ints]:
     """Sorted names and codes of a text column."""
     column = table.column(name)
     if pa.types.is_nested(column.type):
@@ -320,12 +332,9 @@ def _texts(table: pa.Table, name: str, found: _Findings) -> tuple[tuple[str, ...
     names = encoded.dictionary.cast(pa.string())
     if names.null_count or encoded.null_count or name in _DEFAULTS:
         texts = encoded.cast(encoded.type.value_type).cast(pa.string())
-        if name in _DEFAULTS:
-            texts = texts.fill_null(_DEFAULTS[name])
-        elif texts.null_count:
-            found.rows(_mask(texts.is_null()), name, "is empty")
-            texts = texts.fill_null("")
-        encoded = texts.dictionary_encode()
+        if name not in _DEFAULTS and texts.null_count:
+            found.rows(np.asarray(texts.is_null().to_numpy(zero_copy_only=False), dtype=bool), name, "is empty")
+        encoded = texts.fill_null(_DEFAULTS.get(name, "")).dictionary_encode()
         names = encoded.dictionary
     # Distinct names that occur, in sorted order, and the place of each row's name among them.
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -336,58 +345,31 @@ def _texts(table: pa.Table, name: str, found: _Findings) -> tuple[tuple[str, ...
     return tuple(kept), np.array([place.get(text, -1) for text in words], dtype=np.int64)[codes]
 
 
-def _holds_numbers(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
 def _number_text(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Bools]:
     """Text without the words for a missing number, and where it is no number [rows]."""
     text = pc.utf8_ltrim(pc.utf8_trim_whitespace(column.cast(pa.string())), "+")
     text = pc.if_else(pc.is_in(pc.utf8_lower(text), pa.array(_MISSING)), None, text)
-    return text, _mask(pc.fill_null(pc.invert(pc.match_substring_regex(text, _NUMBER)), False))
+    bad = pc.fill_null(pc.invert(pc.match_substring_regex(text, _NUMBER)), False)
+    return text, np.asarray(bad.to_numpy(), dtype=bool)
 
 
-def _numbers(table: pa.Table, name: str, found: _Findings, *, missing: str) -> tuple[Floats, bool]:
+def _numbers(table: pa.Table, name: str, found: Problems, missing: str) -> tuple[Floats, bool]:
     """A column as floats, NaN where it is empty, and whether it could be read."""
     column = table.column(name)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if _is_text(column.type):
+    kind = _kind_of(column.type)
+    if kind == "text":
         text, bad = _number_text(column)
         if bad.any():
             found.rows(bad, name, f"text where {missing} belong", column)
             return np.full(len(column), np.nan), False
         column = pc.cast(text, pa.float64())
-    elif not (_holds_numbers(column.type) or pa.types.is_null(column.type)):
+    elif kind != "number" and not pa.types.is_null(column.type):
         found.add(name, f"must hold {missing} (got {column.type})")
         return np.full(len(column), np.nan), False
     values = pc.cast(column, pa.float64(), safe=False).combine_chunks()
     return np.array(values.to_numpy(zero_copy_only=False), dtype=np.float64).reshape(len(column)), True
-
-
-def _whole(table: pa.Table, name: str, found: _Findings) -> Ints:
-    """A column of whole numbers; ``replicate`` may be empty and is then 1."""
-    values, readable = _numbers(table, name, found, missing="whole numbers")
-    least = WHOLE[name]
-    if not readable:
-        return np.full(values.size, least, dtype=np.int64)
-    if name == "replicate":
-        values = np.where(np.isnan(values), 1.0, values)
-    bad = ~((values >= least) & (values < 2**53) & (np.floor(values) == values))
-    if bad.any():
-        found.rows(bad, name, f"must be a whole number of at least {least}", table.column(name))
-        values = np.where(bad, least, values)
-    return values.astype(np.int64)
-
-
-def _mask(mask: pa.Array | pa.ChunkedArray) -> Bools:
-    return np.asarray(
-        mask.to_numpy(zero_copy_only=False) if isinstance(mask, pa.Array) else mask.to_numpy(), dtype=bool
-    )
 
 
 MISSING_SCORE: Final = "a score is missing"
@@ -417,129 +399,93 @@ def score_table_of(
     columns: Columns, weights: Mapping[str, float] | None = None, *, derivation: str = "honest"
 ) -> ScoreTable:
     """`table_from_arrow` on columns that were checked, for the rows of one derivation."""
-    share = weights_of(columns.dimensions, weights)
-    rows = _Rows(columns, share, derivation)
-    whole = rows.scored.all(axis=1)
-    complete, rest = (np.flatnonzero(rows.first & which) for which in (whole, rows.scored.any(axis=1) & ~whole))
-    kept, n, names = np.concatenate([complete, rest]), complete.size, columns.names["trajectory"]
-    agents, agent = _index(columns, "agent", rows.of["agent"], np.flatnonzero(rows.first))
-    clusters = cycles = _index(columns, "cluster", rows.of["cluster"], kept)
-    if "cycle" in columns.codes:
-        cycles = _index(columns, "cycle", rows.of["cycle"], kept)
-    formats: tuple[tuple[str, ...], Ints] = ("",), np.zeros(rows.ids.size, dtype=np.int64)
-    if "format" in columns.codes:
-        formats = _index(columns, "format", rows.of["format"], complete)
+    if problems := weight_problems(columns.dimensions, weights, of="scores"):
+        raise InputError("scores", problems)
+    share = weight_shares(columns.dimensions, weights)
+    # The rows of one derivation in the order of trajectory, judge and trial.
+    codes, names = columns.codes, columns.names
+    kept = np.ones(codes["judge"].size, dtype=bool)
+    if "derivation" in codes:
+        kept = codes["derivation"] == names["derivation"].index(derivation)
+    order = np.lexsort((columns.numbers["trial"], codes["judge"], codes["trajectory"]))
+    order = order[kept[order]]
+    ids, start, trajectory = np.unique(codes["trajectory"][order], return_index=True, return_inverse=True)
+    found, where, judge = np.unique(codes["judge"][order], return_index=True, return_inverse=True)
+    judges = tuple(names["judge"][k] for k in found)
+    usable, scores, trial = columns.usable[order], columns.scores[order], columns.numbers["trial"][order]
+    # What belongs to a trajectory [N], and the mean and the first of the usable trials by judge [N, J, D].
+    of = {name: values[order[start]] for name, values in (*codes.items(), *columns.numbers.items())}
+    first: Bools = of.get("replicate", np.ones(ids.size, dtype=np.int64)) == 1
+    slot, shape = (trajectory * len(judges) + judge)[usable], (ids.size, len(judges))
+    counts = np.bincount(slot, minlength=shape[0] * shape[1])
+    sums = [np.bincount(slot, weights=column, minlength=counts.size) for column in scores[usable].T]
+    with np.errstate(invalid="ignore"):
+        mean = (np.stack(sums, axis=1) / counts[:, None]).reshape(*shape, -1)
+    lowest = np.full((counts.size, scores.shape[1]), np.nan)
+    lowest[slot[::-1]] = scores[usable][::-1]  # the last to be written is the lowest trial
+    opening, scored = lowest.reshape(*shape, -1), counts.reshape(shape) > 0
+    whole: Bools = np.asarray(scored.all(axis=1))
+    complete, rest = (np.flatnonzero(first & which) for which in (whole, scored.any(axis=1) & ~whole))
+    chosen, n = np.concatenate([complete, rest]), complete.size
+
+    def held(name: str, rows: Ints) -> tuple[tuple[str, ...], Ints]:
+        """The names that occur in some rows, and for every row the place of its name among them (there only)."""
+        used = np.unique(of[name][rows])
+        return tuple(names[name][k] for k in used), np.searchsorted(used, of[name]).astype(np.int64)
+
+    agents, agent = held("agent", np.flatnonzero(first))
+    cycles = held("cycle" if "cycle" in codes else "cluster", chosen)
+    formats = (("",), np.zeros(ids.size, dtype=np.int64)) if "format" not in codes else held("format", complete)
     makers = None
-    if "agent_family" in columns.codes:
-        where = np.unique(columns.codes["agent"], return_index=True)[1]
-        families = (columns.names["agent_family"][k] for k in columns.codes["agent_family"][where])
-        makers = {agent: family or agent for agent, family in zip(columns.names["agent"], families, strict=True)}
+    if "agent_family" in codes:
+        families = codes["agent_family"][np.unique(codes["agent"], return_index=True)[1]]
+        makers = {name: names["agent_family"][k] or name for name, k in zip(names["agent"], families, strict=True)}
+    # Each judge's calls, its aggregate in every trial [m, T] where all were usable, and what it was asked in vain.
+    trials, calls = dict[str, Floats](), dict[str, Calls]()
+    for j, name in enumerate(judges):
+        rows = judge == j
+        numbers, column = np.unique(trial[rows], return_inverse=True)
+        grid = np.full((ids.size, numbers.size), np.nan)
+        grid[trajectory[rows], column] = scores[rows] @ share  # NaN where a score is missing
+        trials[name] = grid[first & ~np.isnan(grid).any(axis=1)]
+        ok, bad = int(usable[rows].sum()), int((~usable[rows]).sum())
+        calls[name] = Calls(ok, bad, 0, {MISSING_SCORE: bad} if bad else {})
+    asked = np.zeros_like(scored)
+    asked[trajectory, judge] = True
+    which, whose = np.nonzero(asked & ~scored & first[:, None])
+    lacking = np.bincount(whose * len(agents) + agent[which], minlength=len(judges) * len(agents))
     return assembled(
-        n, tuple(names[k] for k in rows.ids[kept]),
-        [(held, codes[kept]) for held, codes in ((agents, agent), cycles, clusters, formats)],
-        (rows.judges, rows.families, columns.dimensions, share), rows.mean[kept], rows.opening[kept],
-        bool((rows.usable_trials > 1).any()), rows.repeats(),
-        rows.of["length"][kept].astype(np.float64) if "length" in columns.numbers else None,
-        trials={judge: rows.trial_aggregates(j) for j, judge in enumerate(rows.judges)},
-        calls={judge: rows.calls(j) for j, judge in enumerate(rows.judges)},
-        left_out=tuple(names[k] for k in rows.ids[rows.first & ~whole]), digest=columns.digest(share),
-        lacking=rows.lacking(agent, len(agents)), agent_families=makers, families_known=columns.families_known,
+        n, tuple(names["trajectory"][k] for k in ids[chosen]),
+        [(one, code[chosen]) for one, code in ((agents, agent), cycles, held("cluster", chosen), formats)],
+        (judges, tuple(names["family"][k] for k in codes["family"][order[where]]), columns.dimensions, share),
+        mean[chosen], opening[chosen], bool((counts > 1).any()),
+        _repeats(of, whole, mean @ share, opening @ share, names["agent"]),
+        of["length"][chosen].astype(np.float64) if "length" in columns.numbers else None, trials=trials, calls=calls,
+        left_out=tuple(names["trajectory"][k] for k in ids[first & ~whole]), digest=columns.digest(share),
+        lacking=lacking.reshape(-1, len(agents)), agent_families=makers, families_known=columns.families_known,
     )  # fmt: skip
 
 
-def weights_of(dimensions: tuple[str, ...], weights: Mapping[str, float] | None) -> Floats:
-    """Weights that sum to 1, in the order of the dimensions."""
-    problems = weight_problems(dimensions, weights, of="scores")
-    if problems:
-        raise InputError("scores", problems)
-    return weight_shares(dimensions, weights)
-
-
-class _Rows:
-    """The rows of one derivation in the order of trajectory, judge and trial, gathered by trajectory [N] and judge [J].
-    ``of`` holds what belongs to a trajectory; ``mean`` and ``opening`` [N, J, D] the mean and the first of the usable
-    trials, NaN where ``scored`` [N, J] says there is none."""
-
-    def __init__(self, columns: Columns, weights: Floats, derivation: str) -> None:
-        codes = columns.codes
-        kept = np.ones(codes["judge"].size, dtype=bool)
-        if "derivation" in codes:
-            kept = codes["derivation"] == columns.names["derivation"].index(derivation)
-        order = np.lexsort((columns.numbers["trial"], codes["judge"], codes["trajectory"]))
-        order = order[kept[order]]
-        self.ids, self.start, self.trajectory = np.unique(
-            codes["trajectory"][order], return_index=True, return_inverse=True
-        )
-        found, where, self.judge = np.unique(codes["judge"][order], return_index=True, return_inverse=True)
-        self.judges = tuple(columns.names["judge"][k] for k in found)
-        self.families = tuple(columns.names["family"][k] for k in codes["family"][order[where]])
-        of = {**codes, **columns.numbers}
-        self.of = {name: values[order[self.start]] for name, values in of.items() if name not in ("judge", "trial")}
-        self.first: Bools = self.of.get("replicate", np.ones(self.ids.size, dtype=np.int64)) == 1
-        self.trial = columns.numbers["trial"][order]
-        self.usable: Bools = columns.usable[order]
-        self.scores = columns.scores[order]
-        self.weights = weights
-        self.agents = columns.names["agent"]
-        shape = (self.ids.size, len(self.judges))
-        slot = (self.trajectory * shape[1] + self.judge)[self.usable]
-        scores = self.scores[self.usable]
-        counts = np.bincount(slot, minlength=shape[0] * shape[1])
-        sums = [np.bincount(slot, weights=column, minlength=counts.size) for column in scores.T]
-        with np.errstate(invalid="ignore"):
-            self.mean: Floats = (np.stack(sums, axis=1) / counts[:, None]).reshape(*shape, -1)
-        opening = np.full((counts.size, scores.shape[1]), np.nan)
-        opening[slot[::-1]] = scores[::-1]  # the last to be written is the lowest trial
-        self.opening: Floats = opening.reshape(*shape, -1)
-        self.usable_trials: Ints = counts.reshape(shape)
-        self.scored: Bools = self.usable_trials > 0
-
-    def trial_aggregates(self, judge: int) -> Floats:
-        """One judge's aggregate in every trial [m, T], where all of its trials were usable."""
-        rows = self.judge == judge
-        numbers, column = np.unique(self.trial[rows], return_inverse=True)
-        grid = np.full((self.ids.size, numbers.size), np.nan)
-        grid[self.trajectory[rows], column] = self.scores[rows] @ self.weights  # NaN where a score is missing
-        return np.asarray(grid[self.first & ~np.isnan(grid).any(axis=1)])
-
-    def calls(self, judge: int) -> Calls:
-        """What became of one judge's calls."""
-        usable = self.usable[self.judge == judge]
-        ok, invalid = int(usable.sum()), int((~usable).sum())
-        return Calls(ok, invalid, 0, {MISSING_SCORE: invalid} if invalid else {})
-
-    def lacking(self, agent: Ints, agents: int) -> Ints:
-        """How many first records of each agent a judge was asked about without a usable answer [J, A]."""
-        asked = np.zeros_like(self.scored)
-        asked[self.trajectory, self.judge] = True
-        which, judge = np.nonzero(asked & ~self.scored & self.first[:, None])
-        return np.bincount(judge * agents + agent[which], minlength=len(self.judges) * agents).reshape(-1, agents)
-
-    def repeats(self) -> dict[str, tuple[Floats, ...]]:
-        """Aggregates [R, J, 2] (mean trial, first trial) of the cycles that an agent decided more than once."""
-        if "replicate" not in self.of:
-            return {}
-        agent, cycle = self.of["agent"], self.of.get("cycle", self.of["cluster"])
-        scored = np.flatnonzero(self.scored.all(axis=1))
-        # Ties keep the order of trajectories, of which the first stands for its replicate.
-        scored = scored[np.lexsort((self.of["replicate"][scored], cycle[scored], agent[scored]))]
-        key = np.stack([agent[scored], cycle[scored], self.of["replicate"][scored]])
-        fresh = np.ones(scored.size, dtype=bool)
-        fresh[1:] = (key[:, 1:] != key[:, :-1]).any(axis=0)
-        scored, key = scored[fresh], key[:, fresh]
-        starts = np.flatnonzero(np.r_[True, (key[:2, 1:] != key[:2, :-1]).any(axis=0)]) if scored.size else scored
-        aggregates = np.stack([self.mean[scored] @ self.weights, self.opening[scored] @ self.weights], axis=-1)
-        found: dict[int, list[Floats]] = defaultdict(list)
-        for start, stop in zip(starts, [*starts[1:], scored.size], strict=True):
-            if stop - start > 1:
-                found[int(key[0, start])].append(aggregates[start:stop])
-        return {self.agents[code]: tuple(groups) for code, groups in found.items()}
-
-
-def _index(columns: Columns, name: str, values: Ints, rows: Ints) -> tuple[tuple[str, ...], Ints]:
-    """The names that occur in some ``rows``, and for every row the place of its name among them (there only)."""
-    used = np.unique(values[rows])
-    return tuple(columns.names[name][k] for k in used), np.searchsorted(used, values).astype(np.int64)
+def _repeats(
+    of: Mapping[str, Ints], whole: Bools, mean: Floats, opening: Floats, agents: Sequence[str]
+) -> dict[str, tuple[Floats, ...]]:
+    """Aggregates [R, J, 2] (mean trial, first trial) of the cycles that an agent decided more than once."""
+    if "replicate" not in of:
+        return {}
+    agent, cycle, scored = of["agent"], of.get("cycle", of["cluster"]), np.flatnonzero(whole)
+    # Ties keep the order of trajectories, of which the first stands for its replicate.
+    scored = scored[np.lexsort((of["replicate"][scored], cycle[scored], agent[scored]))]
+    key = np.stack([agent[scored], cycle[scored], of["replicate"][scored]])
+    fresh = np.ones(scored.size, dtype=bool)
+    fresh[1:] = (key[:, 1:] != key[:, :-1]).any(axis=0)
+    scored, key = scored[fresh], key[:, fresh]
+    starts = np.flatnonzero(np.r_[True, (key[:2, 1:] != key[:2, :-1]).any(axis=0)]) if scored.size else scored
+    aggregates = np.stack([mean[scored], opening[scored]], axis=-1)
+    found: dict[int, list[Floats]] = defaultdict(list)
+    for start, stop in zip(starts, [*starts[1:], scored.size], strict=True):
+        if stop - start > 1:
+            found[int(key[0, start])].append(aggregates[start:stop])
+    return {agents[code]: tuple(groups) for code, groups in found.items()}
 
 
 def measurements_to_arrow(measurements: Iterable[Measurement]) -> pa.Table:

@@ -18,10 +18,9 @@ from numpy.typing import ArrayLike
 
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.contrasts import settle
+from assaymark.metrology.contrasts import pair_list, pairs_of, settle
 from assaymark.metrology.estimates import group_sums, scores_of
 from assaymark.metrology.kappa import drops_of
-from assaymark.metrology.moderated import pair_list, pairs_of
 from assaymark.metrology.scores import ScoreTable
 from assaymark.metrology.sums import ScoreSums
 from assaymark.plan import ClusterOrder

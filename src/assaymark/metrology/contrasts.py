@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy import special
 from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, percentile_ends, resamples_of
 from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.estimates import scores_of
 from assaymark.quantiles import t_quantile
 
 Test = Literal["cluster-t", "bootstrap", "sign-flip"]
@@ -286,3 +288,421 @@ def _split(
         found.append(Tested(difference, p[start : start + width], low, high, counts.size, (method,) * width))
         start += width
     return found
+
+
+# All pairs at once: a t test whose variance leans on that of all pairs, also for clusters that follow each other.
+
+PairState = Literal["tested", "cannot be tested"]
+
+FEWEST_CLUSTERS = 3
+"""With fewer common clusters a pair cannot be tested: its p is 1 and it keeps its place in every count."""
+
+FEWEST_CONSECUTIVE = 12
+"""With fewer common clusters a pair that is compared over time cannot be tested."""
+
+FLAT_VARIANCE = 1e-18
+"""A variance up to this is float noise and counts as 0."""
+
+_BORROWED_FULLY = 5  # degrees of freedom from which on the pairs' mean variance counts for less and less
+_FEWEST_BLOCKS = 6
+_LARGEST_RHO = 0.9
+_FEWEST_EFFECTIVE = 2.5
+
+
+@dataclass(frozen=True, slots=True)
+class ModeratedContrasts:
+    """Every pair of agents tested by the moderated cluster t; arrays [..., pairs] in the order of `pairs_of`.
+    Where a pair has fewer than three clusters, p is 1 and ``df``, ``se`` and ``prior_df`` are NaN. Where the
+    differences do not vary and nothing can be borrowed, ``se`` is 0 and ``df`` NaN."""
+
+    gap: Floats
+    clusters: Ints
+    tested: Bools
+    p: Floats
+    df: Floats
+    se: Floats
+    prior_df: Floats
+    mean_variance: Floats
+    epsilon: tuple[Floats, Floats] | None
+    prior_df_estimate: Floats
+
+
+@cache
+def pairs_of(agents: int) -> tuple[Ints, Ints]:
+    """First and second agent of every pair: (0, 1), (0, 2), ..., (1, 2), ..."""
+    first, second = np.triu_indices(agents, 1)
+    first.setflags(write=False)
+    second.setflags(write=False)
+    return first, second
+
+
+@cache
+def pair_list(agents: int) -> tuple[tuple[int, int], ...]:
+    """`pairs_of` as tuples."""
+    first, second = pairs_of(agents)
+    return tuple(zip(first.tolist(), second.tolist(), strict=True))
+
+
+def agents_of(source: str, name: str, pairs: int) -> int:
+    """How many agents have so many pairs."""
+    agents = (1 + math.isqrt(1 + 8 * pairs)) // 2
+    if agents * (agents - 1) // 2 != pairs:
+        checks.fail(source, name, f"must have one entry for each of the K(K-1)/2 pairs of K agents (got {pairs})")
+    return agents
+
+
+def moderated_contrasts(
+    gaps: ArrayLike, variances: ArrayLike, counts: ArrayLike, effects: ArrayLike | None, *, borrow: bool = True
+) -> ModeratedContrasts:
+    """Cluster t of every pair, its variance moderated towards the mean of all pairs (Smyth 2004, Huynh 1976)."""
+    source = "moderated_contrasts"
+    gap, variance = np.asarray(gaps, dtype=np.float64), np.asarray(variances, dtype=np.float64)
+    count = np.asarray(counts)
+    agents = agents_of(source, "counts", count.size)
+    if count.ndim != 1 or (count.size and count.dtype.kind not in "iu"):
+        checks.fail(source, "counts", f"must be whole numbers [pairs] (got {count.dtype}, shape {count.shape})")
+    if gap.shape != variance.shape or gap.shape[-1:] != count.shape:
+        shapes = f"{gap.shape}, {variance.shape} and {count.shape}"
+        checks.fail(source, "gaps", f"gaps, variances and counts need one entry for each pair (got shapes {shapes})")
+    sound = np.isfinite(gap) & np.isfinite(variance) & (variance >= 0)
+    if not sound[..., count >= FEWEST_CLUSTERS].all():
+        checks.fail(source, "gaps", "a pair with 3 clusters or more needs a finite gap and a finite variance from 0")
+    table = None
+    if effects is not None:
+        table = np.asarray(effects, dtype=np.float64)
+        if table.ndim != gap.ndim + 1 or table.shape[:-2] != gap.shape[:-1] or table.shape[-1] != agents:
+            checks.fail(source, "effects", f"must be [..., clusters, {agents}] beside the gaps (got {table.shape})")
+    return moderate(gap, variance, count, table, borrow)
+
+
+def table_contrasts(tables: ArrayLike, *, borrow: bool = True) -> ModeratedContrasts:
+    """`moderated_contrasts` of the paired differences in tables of cluster means, many studies at once."""
+    values = np.asarray(tables, dtype=np.float64)
+    if values.ndim < 2 or not min(values.shape[-2:]) or np.isinf(values).any():
+        checks.fail("table_contrasts", "tables", f"must be finite values [..., clusters, agents] (got {values.shape})")
+    return moderate(*difference_moments(pair_differences(values)), values, borrow)
+
+
+def pair_differences(tables: Floats) -> Floats:
+    """First agent minus second of every pair [..., G, pairs], NaN where one of them is absent."""
+    first, second = pairs_of(tables.shape[-1])
+    return np.asarray(tables[..., first] - tables[..., second])
+
+
+def difference_moments(differences: Floats) -> tuple[Floats, Floats, Ints]:
+    """Mean, sample variance (0 below two clusters) and number of the cluster values [..., G, pairs] of each pair."""
+    holes = np.isnan(differences)
+    if holes.any():
+        if differences.ndim > 2:
+            checks.fail("table_contrasts", "tables", "many studies at once need complete tables")
+        counts = np.count_nonzero(~holes, axis=0)
+        with np.errstate(invalid="ignore"):  # a pair without a common cluster has no mean
+            gaps = np.where(holes, 0.0, differences).sum(axis=0) / counts
+        rest = np.where(holes, 0.0, differences - gaps)
+    else:
+        counts = np.full(differences.shape[-1], differences.shape[-2])
+        gaps = differences.mean(axis=-2)
+        rest = differences - gaps[..., None, :]
+    return gaps, np.square(rest).sum(axis=-2) / np.maximum(counts - 1, 1), counts
+
+
+def moderate(
+    gaps: Floats, variances: Floats, counts: Ints, effects: Floats | None, borrow: bool = True
+) -> ModeratedContrasts:
+    """`moderated_contrasts` of good input."""
+    tested = counts >= FEWEST_CLUSTERS
+    n = counts[tested].astype(np.float64)
+    nu = n - 1
+    gap, variance = settle(gaps), variances[..., tested]
+    variance = np.where(variance <= FLAT_VARIANCE, 0.0, variance)
+    lead = gap.shape[:-1]
+    mean = variance.mean(axis=-1) if n.size else np.zeros(lead)
+    epsilon, estimate, prior, table = None, np.zeros(lead), np.zeros_like(variance), effects if borrow else None
+    if table is not None:
+        # The agents in tested pairs, in the clusters that hold all of them.
+        if not tested.all():
+            table = table[..., _occurring(tested, table.shape[-1])]
+        holes = np.isnan(table).any(axis=-1)
+        if holes.any():
+            if table.ndim > 2:
+                checks.fail("moderated_contrasts", "effects", "many studies at once need complete tables")
+            table = table[~holes]
+    if table is not None and min(table.shape[-2:]) >= 3:
+        # Greenhouse-Geisser and Huynh-Feldt epsilon of complete tables [..., G, K].
+        g, k = table.shape[-2:]
+        rest = table - table.mean(axis=-1, keepdims=True)
+        rest -= rest.mean(axis=-2, keepdims=True)
+        # tr(C) and the sum of squares of C are the same for the matrix of clusters, which may be the smaller one.
+        turned = np.swapaxes(rest, -1, -2)
+        squares = np.square(turned @ rest if k <= g else rest @ turned).sum(axis=(-1, -2))
+        total = np.square(rest).sum(axis=(-1, -2))
+        varies = total > FLAT_VARIANCE * (g - 1)
+        low = np.where(varies, total**2 / ((k - 1) * np.where(varies, squares, 1.0)), 1.0)
+        left = g - 1 - (k - 1) * low
+        open_ = left > 1e-9
+        high = np.where(open_, (g * (k - 1) * low - 2) / ((k - 1) * np.where(open_, left, 1.0)), 1.0)
+        epsilon = low, np.clip(high, low, 1.0)
+        estimate = _prior_df(variance, nu, k)
+        freedom = np.maximum(0.0, epsilon[1] * (k - 1) - 1.5)
+        ramp = np.minimum(1.0, (n - FEWEST_CLUSTERS) / 2) * np.minimum(1.0, (_BORROWED_FULLY / nu) ** 2)
+        prior = np.minimum(estimate[..., None], freedom[..., None] * (nu * ramp / 2))
+    df = nu + prior
+    variance = np.maximum(variance, (prior * mean[..., None] + nu * variance) / df)
+    error = np.sqrt(variance / n)
+    p = t_p(gap[..., tested], error, df, n)
+    df = np.where(error == 0, np.nan, df)
+    if not tested.all():  # in the places of all pairs, NaN in those that are not tested
+        full = np.full((4, *gap.shape), np.nan)
+        full[..., tested] = np.stack([p, df, error, prior])
+        p, df, error, prior = full
+        p[..., ~tested] = 1.0
+    return ModeratedContrasts(gap, counts, tested, p, df, error, prior, np.asarray(mean), epsilon, estimate)
+
+
+def _occurring(tested: Bools, agents: int) -> Bools:
+    """Which agents are in a tested pair [K]."""
+    (first, second), occurs = pairs_of(agents), np.zeros(agents, dtype=bool)
+    occurs[first[tested]] = occurs[second[tested]] = True
+    return occurs
+
+
+def t_p(gap: Floats, error: Floats, df: Floats, clusters: Floats) -> Floats:
+    """Two-sided p of Student's t; by the common sign alone where nothing varies."""
+    flat = error == 0
+    p = 2 * special.stdtr(df, -np.abs(gap) / np.where(flat, 1.0, error))
+    return np.where(flat, np.where(gap == 0, 1.0, 2.0 ** (1 - clusters)), p) if flat.any() else np.asarray(p)
+
+
+def trigamma_inverse(y: ArrayLike) -> Floats:
+    """Where the trigamma function takes the value ``y``: Newton's method on its reciprocal (Smyth 2004, appendix)."""
+    values = np.asarray(y, dtype=np.float64)
+    if not (np.isfinite(values) & (values > 0)).all():
+        checks.fail("trigamma_inverse", "y", "must be positive and finite")
+    return _trigamma_inverse(values)
+
+
+def _trigamma_inverse(y: Floats) -> Floats:
+    # Trigamma is zeta(2, x) and its slope -2 zeta(3, x): about 1 / (x - 1/2) for large x, 1 / x^2 for small.
+    x = np.where(y > 4, 1 / np.sqrt(y), 0.5 + 1 / y)
+    for _ in range(20):
+        trigamma = special.zeta(2.0, x)
+        step = trigamma * (1 - trigamma / y) / (-2 * special.zeta(3.0, x))
+        x = x + step
+        if (np.abs(step) <= 1e-9 * x).all():  # the error is squared in each step
+            break
+    return np.asarray(x)
+
+
+def _prior_df(variances: Floats, nu: Floats, agents: int) -> Floats:
+    """Degrees of freedom that the mean variance is worth, from how far the log variances spread beyond chance."""
+    use = variances > 0
+    count = use.sum(axis=-1)
+    logs = np.log(np.where(use, variances, 1.0)) - special.psi(nu / 2) + np.log(nu / 2)
+    if use.all():
+        mean, chance = logs.mean(axis=-1), special.zeta(2.0, nu / 2).mean()
+    else:
+        some = np.maximum(count, 1)
+        mean = np.where(use, logs, 0.0).sum(axis=-1) / some
+        chance = np.where(use, special.zeta(2.0, nu / 2), 0.0).sum(axis=-1) / some
+    squares = np.where(use, np.square(logs - np.expand_dims(mean, -1)), 0.0).sum(axis=-1)
+    # Pairs that share an agent are dependent, so that their variances spread less than independent ones would.
+    excess = squares / np.maximum(count - 1, 1) * (agents + 1) / agents - chance
+    unequal = excess > 1e-12
+    found = np.where(unequal, 2 * _trigamma_inverse(np.where(unequal, excess, 1.0)), np.inf)
+    return np.where(count < 3, 0.0, found)
+
+
+# The smallest gap that a t test can be expected to find: the noncentral t distribution by quadrature.
+
+_WIDE = 9.0  # a standard normal variable stays within so many standard deviations, to 1e-18
+_TAIL = 1e-18
+
+# Double-exponential rule on 0..1, which does not mind a singular density at 0 (one degree of freedom and less).
+_STEPS = np.linspace(-4.2, 4.2, 211)
+_NODES = special.expit(np.pi * np.sinh(_STEPS))
+_WEIGHTS = np.pi * np.cosh(_STEPS) * _NODES * special.expit(-np.pi * np.sinh(_STEPS)) * (_STEPS[1] - _STEPS[0])
+
+
+def minimum_detectable_gap(se: float, df: float, alpha: float, power: float = 0.8) -> float:
+    """Smallest true difference that a two-sided t test finds with the stated power (Johnson 1940)."""
+    source = "minimum_detectable_gap"
+    for name, value in (("se", se), ("df", df)):
+        if not (math.isfinite(value) and value > 0):
+            checks.fail(source, name, f"must be a finite number above 0 (got {value!r})")
+    checks.probability(source, "alpha", alpha)
+    checks.probability(source, "power", power)
+    if power <= alpha:
+        checks.fail(source, "power", f"must lie above alpha, what is found without a difference (got {power!r})")
+    return se * _detectable_ratio(float(df), float(alpha), float(power))
+
+
+@lru_cache(maxsize=1024)
+def _detectable_ratio(df: float, alpha: float, power: float) -> float:
+    """`minimum_detectable_gap` in standard errors."""
+    critical = t_quantile(1 - alpha / 2, df)
+    low, high = 0.0, critical * math.sqrt(2 / df * special.gammainccinv(df / 2, _TAIL)) + _WIDE
+    for _ in range(200):
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        if noncentral_tail(critical, df, middle) + noncentral_tail(critical, df, -middle) < power:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def noncentral_tail(critical: float, df: float, shift: float) -> float:
+    """P(T > critical) of the noncentral t with ``df`` degrees of freedom and noncentrality ``shift``; critical > 0."""
+    half = df / 2
+    least = math.sqrt(special.gammaincinv(half, _TAIL) / half)
+    most = math.sqrt(special.gammainccinv(half, _TAIL) / half)
+    start, stop = max(least, (shift - _WIDE) / critical), min(most, (shift + _WIDE) / critical)
+    below = float(special.gammainc(half, half * min(start, most) ** 2))  # where Phi is 1
+    if stop <= start:
+        return below if shift > 0 else 0.0
+    s = start + (stop - start) * _NODES
+    log_density = math.log(2) + half * math.log(half) - special.gammaln(half) + (df - 1) * np.log(s) - half * s * s
+    return below + (stop - start) * float(_WEIGHTS @ (np.exp(log_density) * special.ndtr(shift - critical * s)))
+
+
+@dataclass(frozen=True, slots=True)
+class SerialContrast:
+    """One pair over clusters that follow each other. What it lacks is None."""
+
+    state: PairState
+    gap: float | None
+    block: Literal[1, 2] | None
+    rho: float | None
+    clusters: int
+    effective: float | None
+    df: float | None
+    se: float | None
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveT:
+    """The arrays [..., pairs] behind `SerialContrast`; NaN is what it lacks."""
+
+    gap: Floats
+    block: Floats
+    rho: Floats
+    clusters: Floats
+    effective: Floats
+    df: Floats
+    se: Floats
+    p: Floats
+
+
+def serial_contrasts(table: ArrayLike) -> dict[tuple[int, int], SerialContrast]:
+    """Test every pair over clusters that follow each other in time (Bartlett 1935, Kendall 1954, Zieba 2011)."""
+    scores = scores_of("serial_contrasts", "table", table, 2)
+    found = serial_tests(pair_differences(scores), scores)
+    columns = [[None if x != x else x for x in getattr(found, one.name).tolist()] for one in fields(EffectiveT)]
+    return {
+        pair: SerialContrast("cannot be tested" if block is None else "tested", gap, None if block is None else
+                             1 if block == 1 else 2, rho, int(clusters), *rest)
+        for pair, (gap, block, rho, clusters, *rest) in zip(
+            pair_list(scores.shape[1]), zip(*columns, strict=True), strict=True)
+    }  # fmt: skip
+
+
+def serial_tests(differences: Floats, effects: Floats) -> EffectiveT:
+    """`effective_t` of the contrasts [G, pairs] of agents, NaN where there is none; p is 1 where a pair has too few."""
+    present = ~np.isnan(differences)
+    counts = present.sum(axis=0)
+    tested = counts >= FEWEST_CONSECUTIVE
+    table = effects[:, _occurring(tested, effects.shape[1])]
+    table = table[~np.isnan(table).any(axis=1)]
+    found = EffectiveT(*np.full((8, counts.size), np.nan))
+    found.clusters[:], found.p[:] = counts, 1.0
+    for k in np.flatnonzero(~tested & (counts > 0)).tolist():
+        found.gap[k] = settle(differences[present[:, k], k].mean())
+    # Pairs that have the same clusters are tested together: all of them at once where nothing is missing.
+    patterns, pattern = np.unique(present[:, tested], axis=1, return_inverse=True)
+    for p, rows in enumerate(patterns.T):
+        columns = np.flatnonzero(tested)[pattern.ravel() == p]
+        result = effective_t(differences[np.ix_(rows, columns)], table)
+        for one in fields(EffectiveT):
+            getattr(found, one.name)[columns] = getattr(result, one.name)
+    return found
+
+
+def effective_t(differences: Floats, table: Floats) -> EffectiveT:
+    """t test with the effective number of clusters of each column of differences [..., n, pairs], none missing."""
+    gap, best = settle(differences.mean(axis=-2)), None
+    for block in (1, 2):
+        values = _blocks(differences, block)
+        n = values.shape[-2]
+        if block > 1 and n < _FEWEST_BLOCKS:
+            break
+        rest = values - values.mean(axis=-2, keepdims=True)
+        squares = np.square(rest).sum(axis=-2)
+        rho = _bound(_lagged(rest, 1), squares, n, 1)
+        if min(table.shape[-2] - FEWEST_CONSECUTIVE, table.shape[-1] - 2) >= 0:
+            common = _double_centred(_blocks(table, block))
+            total = np.square(common).sum(axis=(-2, -1))
+            shared = _bound(_lagged(common, 1).sum(axis=-1), total, common.shape[-2], common.shape[-1] - 1)
+            rho = np.maximum(rho, shared[..., None])
+        rho = np.clip(rho, 0.0, _LARGEST_RHO)
+        effective = effective_size(n, rho)
+        variance = squares / (n - 1)
+        variance = np.where(variance <= FLAT_VARIANCE, 0.0, variance)
+        # Dependent rows vary too little around their mean.
+        variance /= np.maximum(0.2, 1 - ((1 + rho) / (1 - rho) - 1) / (n - 1))
+        error = np.sqrt(variance / effective)
+        df = np.where(error == 0, np.nan, effective - 1)
+        p = t_p(gap, error, effective - 1, n)
+        found = np.stack([gap, np.full(p.shape, block), rho, np.full(p.shape, n), effective, df, error, p])
+        # The one with the larger p, pair by pair; the first where they are equal.
+        best = found if best is None else np.where(found[-1] > best[-1], found, best)
+    assert best is not None
+    return EffectiveT(*best)
+
+
+def effective_size(rows: float, rho: ArrayLike) -> Floats:
+    """How many independent rows so many with a lag-1 autocorrelation ``rho`` are worth, at least 2.5."""
+    r = np.asarray(rho, dtype=np.float64)
+    return np.maximum(_FEWEST_EFFECTIVE, rows * (1 - r) / (1 + r))
+
+
+def autocorrelations(table: ArrayLike, *, lags: int = 4) -> tuple[list[float], float | None]:
+    """How far clusters resemble those before them: autocorrelations of the differences between agents."""
+    scores = scores_of("autocorrelations", "table", table, 2)
+    longest = checks.whole("autocorrelations", "lags", lags, least=1)
+    scores = scores[~np.isnan(scores).any(axis=1)]
+    clusters, agents = scores.shape
+    rest = _double_centred(scores) if clusters else scores
+    total = float(np.square(rest).sum())
+    if agents < 2 or clusters < 3 or total <= FLAT_VARIANCE * rest.size:
+        return [], None
+    found = [float(_lagged(rest, lag).sum()) / total for lag in range(1, min(longest, clusters - 1) + 1)]
+    return found, 1.645 / math.sqrt((clusters - 1) * (agents - 1)) - 1 / clusters
+
+
+def _blocks(values: Floats, size: int) -> Floats:
+    """Means of ``size`` neighbours along the rows [..., n, columns]; a short last block joins the one before."""
+    n = values.shape[-2]
+    if size == 1:
+        return values
+    starts = np.arange(n // size) * size
+    lengths = np.diff(np.append(starts, n))
+    return np.asarray(np.add.reduceat(values, starts, axis=-2) / lengths[:, None])
+
+
+def _double_centred(table: Floats) -> Floats:
+    rest = table - table.mean(axis=-1, keepdims=True)
+    return np.asarray(rest - rest.mean(axis=-2, keepdims=True))
+
+
+def _lagged(rest: Floats, lag: int) -> Floats:
+    return np.asarray((rest[..., lag:, :] * rest[..., :-lag, :]).sum(axis=-2))
+
+
+def _bound(products: Floats, squares: Floats, n: int, width: int) -> Floats:
+    """Lag-1 autocorrelation of n rows, corrected for its bias and raised by a quarter of its error; 0 if flat."""
+    varies = squares > FLAT_VARIANCE * (n - 1)
+    r = (products / np.where(varies, squares, 1.0) + 1 / n) / (1 - 3 / n)
+    raised = r + np.sqrt(np.maximum(1 - np.minimum(np.square(r), 0.95**2), 0.05) / (n * width)) / 4
+    return np.where(varies, raised, 0.0)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import combinations
 from typing import Any, Final, Literal
 
@@ -35,7 +34,8 @@ CellStatus = Literal["publish", "methodology", "halt", "not measurable"]
 PUBLISH = 0.4
 METHODOLOGY = 0.2
 
-_SLACK = 1e-9
+TOLERANCE: Final = 1e-9
+"""Slack of every gate: (0.3 + 0.4 + 0.5) / 3 is below 0.4 in binary floating point, and must publish."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,19 @@ def cell_agreement(
     quantile: float | None = None, alpha: float = 0.05, consecutive: bool = False, rounded: bool = True,
 ) -> CellAgreement:  # fmt: skip
     """Agreement of judge families on the difference between a control cell and honest records (Berger 1982)."""
-    source = "cell_agreement"
+    source, names = "cell_agreement", list(dict.fromkeys(families))
     checks.probability(source, "alpha", alpha)
     if quantile is not None:
         checks.probability(source, "quantile", quantile)
-    names = list(dict.fromkeys(families))
-    tables = _by_family(source, "cell", cell, families), _by_family(source, "honest", honest, families)
+    # Mean over the judges of each family [n, F], NaN where none has a score.
+    tables = list[Floats]()
+    for name, given in (("cell", cell), ("honest", honest)):
+        scores = estimates.scores_of(source, name, given, 2)
+        if (judges := scores.shape[1]) != len(families):
+            checks.fail(source, "families", f"must have one entry for each of {judges} judges (got {len(families)})")
+        member = np.array([[family == other for other in names] for family in families], dtype=np.float64)
+        counts = ~np.isnan(scores) @ member
+        tables.append((np.where(np.isnan(scores), 0.0, scores) @ member) / np.where(counts > 0, counts, np.nan))
     checks.labels(source, "cell_cluster", cell_cluster, len(tables[0]))
     checks.labels(source, "honest_cluster", honest_cluster, len(tables[1]))
     codes = estimates.cluster_codes(source, [*honest_cluster, *cell_cluster], len(tables[0]) + len(tables[1]))
@@ -84,7 +91,7 @@ def cell_agreement(
             raise NotMeasurableError(f"cell_agreement: no {name} record has a score from every judge family")
     texts, records = tables[0][in_cell], tables[1][in_honest]
     _, codes = np.unique(codes[np.concatenate([in_honest, in_cell])], return_inverse=True)
-
+    # The families alone, all of them, and all without each.
     count = len(names)
     panels = np.concatenate([np.eye(count), np.full((count, 1), 1 / count)], axis=1)
     if count > 1:
@@ -97,20 +104,22 @@ def cell_agreement(
     if rounded:
         ratings = np.asarray(round_half_up(ratings))
     weights = np.repeat([1 / len(texts), 1 / len(records)], [len(texts), len(records)])
-    pairs = combinations(range(ratings.shape[1]), 2)
-    kappas = [kappa_of_records(ratings[:, a], ratings[:, b], weights) for a, b in pairs]
+    kappas = [kappa_of_records(ratings[:, a], ratings[:, b], weights) for a, b in combinations(range(count), 2)]
     known = [kappa for kappa in kappas if kappa is not None]
     kappa = float(np.mean(known)) if known and len(known) == len(kappas) else None
-    unanimous = all(shift.p <= alpha + _SLACK for shift in each.values())
-    left = bool(drops) and all(shift.p <= alpha + _SLACK for shift in drops.values())
-    status: CellStatus = "halt"
-    if count < 2:
-        status = "not measurable"
-    elif kappa is not None and unanimous and kappa >= PUBLISH - _SLACK:
-        status = "publish"
-    elif kappa is not None and left and kappa >= METHODOLOGY - _SLACK:
-        status = "methodology"
+    unanimous, left = (bool(found) and all(shift.p <= alpha + TOLERANCE for shift in found.values())
+                       for found in (each, drops))  # fmt: skip
+    status: CellStatus = "not measurable" if count < 2 else _status(kappa, unanimous, left, PUBLISH, METHODOLOGY)
     return CellAgreement(status, unanimous, left, kappa, shifts[count], each, drops)
+
+
+def _status(
+    kappa: float | None, unanimous: bool, left: bool, publish: float, halt: float
+) -> Literal["publish", "methodology", "halt"]:
+    """What the families' own tests and their kappa permit."""
+    if kappa is not None and unanimous and kappa >= publish - TOLERANCE:
+        return "publish"
+    return "methodology" if kappa is not None and left and kappa >= halt - TOLERANCE else "halt"
 
 
 def cell_equivalent(found: CellAgreement, *, margin: float = 0.3, alpha: float = 0.05) -> bool:
@@ -120,7 +129,7 @@ def cell_equivalent(found: CellAgreement, *, margin: float = 0.3, alpha: float =
         checks.fail("cell_equivalent", "margin", f"must be above 0 (got {margin!r})")
     return all(
         shift.se is not None
-        and estimates.student_estimate(margin - abs(shift.delta), shift.se, shift.df).p_up <= alpha + _SLACK
+        and estimates.student_estimate(margin - abs(shift.delta), shift.se, shift.df).p_up <= alpha + TOLERANCE
         for shift in found.each.values()
     )
 
@@ -135,18 +144,6 @@ def kappa_of_records(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = Non
     if variance <= 1e-12:
         return None
     return float(1 - share @ np.square(first - second) / (variance + (means[0] - means[1]) ** 2))
-
-
-def _by_family(source: str, name: str, table: ArrayLike, families: Sequence[str]) -> Floats:
-    """Mean over the judges of each family [n, F], NaN where none has a score."""
-    scores = estimates.scores_of(source, name, table, 2)
-    judges = scores.shape[1]
-    if judges != len(families):
-        checks.fail(source, "families", f"must have one entry for each of {judges} judges (got {len(families)})")
-    known = ~np.isnan(scores)
-    member = np.array([[family == other for other in dict.fromkeys(families)] for family in families], dtype=np.float64)
-    counts = known @ member
-    return np.asarray((np.where(known, scores, 0.0) @ member) / np.where(counts > 0, counts, np.nan))
 
 
 def _shifts(
@@ -192,9 +189,6 @@ TerseOutcome = Literal["substance", "verbosity-bias", "inconclusive", "terse-fav
 CellOutcome = Literal[
     TerseOutcome, "passed", "failed", "invariant", "style-sensitive", "noticed", "not noticed", "not tested"
 ]
-
-TOLERANCE: Final = 1e-9
-"""Slack of every gate: (0.3 + 0.4 + 0.5) / 3 is below 0.4 in binary floating point, and must publish."""
 
 FALLING: Final = ("cell_a", "red_team", "fact_flip")
 """Cells that have to score lower: their test is one-sided, at the plan's ``cells.alpha``."""
@@ -287,14 +281,16 @@ class _Held:
     Variants of the panel are the whole panel, then without each judge family. Columns of ``tested``, ``p`` and ``sums``
     [G, V + 2] are the variants, then each record without the judges of its composer's family, then the whole panel
     minus that: the halo. ``own`` [n] is the variant without a record's own family, 0 where no judge shares it.
-    ``rows`` are the records that can be compared, ``state`` says why there is no number."""
+    ``rows`` are the records that can be compared, ``state`` says why there is no number. ``primary`` are the column of
+    the gate, the variant of each record, and the words for it; ``chosen`` [n, K] those panel scores."""
 
     def __init__(self, cell: Cell, honest: ScoreTable, reference: Floats, study: Study) -> None:
         self.cell, self.honest, self.reference, self.study = cell, honest, reference[:, :, 0], study
         table, kind, self.drops = cell.table, cell.kind, drops_of(honest.families)
-        self.scores, self.rows = _variants(table, self.drops), np.arange(table.n)
+        scores, self.rows = _variants(table, self.drops), np.arange(table.n)
+        self.quartile = np.quantile(self.reference, 0.25, axis=1) if honest.n else np.full(len(scores), np.nan)
         place = {family: v for v, family in enumerate(self.drops, start=1)}
-        self.own = np.array([place.get(family, 0) for family in cell.composers], dtype=np.int64)
+        own = np.array([place.get(family, 0) for family in cell.composers], dtype=np.int64)
         self.family = ", ".join(sorted(set(cell.composers) & set(table.families))) or None
         if kind in PAIRED:
             where = {key: row for row, key in enumerate(honest.trajectories)}
@@ -303,7 +299,7 @@ class _Held:
             base = self.reference[:, found[self.rows]]
             self.method = "mean paired difference from the honest record it was made from"
         elif not honest.n:
-            base, self.method = np.zeros((len(self.scores), table.n)), "difference from honest records"
+            base, self.method = np.zeros((len(scores), table.n)), "difference from honest records"
         elif kind == "cell_b":
             means, alone = _matched(self.reference.T, honest, table)
             base, self.method = means.T, "mean difference from the honest mean of the same cluster"
@@ -312,8 +308,8 @@ class _Held:
             base = np.repeat(self.quartile[:, None], table.n, axis=1)
             self.method = "mean difference from the honest first quartile"
         rows = self.rows
-        gaps = self.scores[:, rows, 0] - base
-        without = gaps[self.own[rows], np.arange(rows.size)]
+        gaps = scores[:, rows, 0] - base
+        without = gaps[own[rows], np.arange(rows.size)]
         codes, at = np.unique(table.cluster[rows], return_inverse=True)
         self.clusters, self.counts = [table.clusters[c] for c in codes], np.bincount(at, minlength=codes.size)
         self.sums = estimates.group_sums(np.column_stack([gaps.T, without, gaps[0] - without]), at, codes.size)
@@ -326,58 +322,116 @@ class _Held:
             self.state = "not measurable: no honest trajectory has a usable score from every judge"
         blank = np.full(self.sums.shape[1], np.nan)
         self.tested = Tested(np.zeros_like(blank), np.ones_like(blank), blank, blank, 0, ("",) * blank.size)
-        if self.state in (None, _ONE_CLUSTER):
+        tested = self.state in (None, _ONE_CLUSTER)
+        if tested:
             self.tested = t_test(self.sums, self.counts, study.inference.level)
-        p, falls = self.tested.p, kind in FALLING
-        self.p = np.where(self.tested.difference < 0, p / 2, 1 - p / 2) if falls else p
-
-    @property
-    def quartile(self) -> Floats:
-        """First quartile of the honest aggregate under every variant."""
-        return np.asarray(np.quantile(self.reference, 0.25, axis=1))
-
-    @cached_property
-    def triggered(self) -> bool:
-        """Whether the composer's own judges move the gate number so far that it is primary without them."""
-        measured = self.family is not None and self.state in (None, _ONE_CLUSTER)
-        return measured and abs(float(self.tested.difference[-1])) >= self.study.cells.halo - TOLERANCE
-
-    @cached_property
-    def primary(self) -> tuple[int, Ints, str]:
-        """Column of the gate, variant of each record, and the words for it."""
-        if self.cell.kind in GATED and self.triggered:
-            return self.sums.shape[1] - 2, self.own, f"without {self.family}"
-        return 0, np.zeros_like(self.own), "panel"
-
-    @property
-    def chosen(self) -> Floats:
-        """The cell's primary panel scores [n, K]."""
-        return np.asarray(self.scores[self.primary[1], np.arange(self.cell.table.n)])
-
-    def outcome(self, column: int, p_holm: float, state: str | None) -> CellOutcome:
-        """The outcome of the gate whose number and test are in one column."""
-        kind, study = self.cell.kind, self.study
-        if state:
-            return "inconclusive" if state == _ONE_CLUSTER and kind not in FALLING else "not tested"
-        # All clusters fall alike: the sign test that is left cannot reach alpha with so few of them.
-        flat = bool(np.isnan(self.tested.low[column]))
-        number, p = float(self.tested.difference[column]), float(self.p[column])
-        return cell_outcome(kind, number, p, p_holm, flat, study.cells, study.inference.alpha)
+        p, halo = self.tested.p, abs(float(self.tested.difference[-1]))
+        self.p = np.where(self.tested.difference < 0, p / 2, 1 - p / 2) if kind in FALLING else p
+        # Whether the composer's own judges move the gate number so far that it is primary without them.
+        self.triggered = tested and self.family is not None and halo >= study.cells.halo - TOLERANCE
+        self.primary: tuple[int, Ints, str] = 0, np.zeros_like(own), "panel"
+        if kind in GATED and self.triggered:
+            self.primary = blank.size - 2, own, f"without {self.family}"
+        self.chosen: Floats = scores[self.primary[1], np.arange(table.n)]
 
     def decided(self, column: int, p_holm: float, state: str | None) -> dict[str, JSON]:
-        """The outcome with its p-values."""
-        p = None if state else float(self.p[column])
-        return {"outcome": self.outcome(column, p_holm, state), "p": p, "p_holm": None if state else p_holm}
+        """The outcome of the gate whose number and test are in one column, with its p-values."""
+        if state:
+            outcome = "inconclusive" if state == _ONE_CLUSTER and self.cell.kind not in FALLING else "not tested"
+            return {"outcome": outcome, "p": None, "p_holm": None}
+        # All clusters fall alike: the sign test that is left cannot reach alpha with so few of them.
+        flat, p = bool(np.isnan(self.tested.low[column])), float(self.p[column])
+        value, alpha = float(self.tested.difference[column]), self.study.inference.alpha
+        outcome = cell_outcome(self.cell.kind, value, p, p_holm, flat, self.study.cells, alpha)
+        return {"outcome": outcome, "p": p, "p_holm": p_holm}
 
     def measure(
         self, name: str, column: int, state: str | None, detail: dict[str, JSON], method: str = "", **labels: str
     ) -> Measurement:
         """One column of differences as a measurement."""
-        found = None if state else contrast_of(self.tested, column, n=self.rows.size)
-        return measured(
-            name, {"cell": self.cell.kind, **labels}, found, self.study, method=method or self.method,
-            state=state or "ok", n=self.rows.size, n_of="trajectories", detail=detail,
-            inputs=f"{self.honest.digest}+{self.cell.table.digest}",
+        found = None if state else contrast_of(self.tested, column, self.rows.size)
+        return measured(name, {"cell": self.cell.kind, **labels}, found, self.study, (self.rows.size, "trajectories"),
+                        method or self.method, state or "ok", detail,
+                        inputs=f"{self.honest.digest}+{self.cell.table.digest}")  # fmt: skip
+
+    def gate(self, p_holm: float, mde: float | None) -> Measurement:
+        """The rule's number of one cell under its primary judges."""
+        column, variant, words = self.primary
+        kind, cells = self.cell.kind, self.study.cells
+        alpha = f"at {self.study.inference.alpha:g} after Holm over all cell gates"
+        cutoff = (
+            f"invariant within {cells.substance:g} of the original; beyond it style-sensitive if significant {alpha}"
+        )
+        if kind == "fact_flip":
+            cutoff = f"noticed if below the unchanged record at one-sided p < {cells.alpha:g}"
+        elif kind in FALLING:
+            cutoff = f"passed if below the honest first quartile at one-sided p < {cells.alpha:g}"
+        elif kind == "cell_b":
+            cutoff = (
+                f"substance within {cells.substance:g} of honest records; verbosity-bias more than {cells.verbosity:g} "
+                f"below and significant {alpha}; terse-favoured more than {cells.substance:g} above"
+            )
+        # Mean and first quartile of the honest aggregate under the judges of each record, averaged over records.
+        mean = q1 = None
+        if self.honest.n and variant.size:
+            mean, q1 = float(self.reference.mean(axis=1)[variant].mean()), float(self.quartile[variant].mean())
+        value = float(self.tested.difference[column])
+        sums = zip(self.clusters, self.sums[:, column].tolist(), self.counts.tolist(), strict=True)
+        detail = self.decided(column, p_holm, self.state)
+        detail |= {"cutoff": cutoff, "honest_mean": mean, "honest_q1": q1, "mde": mde, "primary": words}
+        detail["cluster_sums"] = {name: [total, n] for name, total, n in sums}
+        detail["in_mde"] = value / mde if mde and not self.state else None
+        if kind in PAIRED:
+            detail["no_parent"] = self.cell.table.n - self.rows.size
+        if self.state == _ONE_CLUSTER:
+            detail["difference"] = value
+        return self.measure("cell.gate", column, self.state, detail)
+
+    def agreement(self, p_holm: float) -> Measurement:
+        """Whether every judge family sees what the cell's sentence says, and kappa over the cell and honest records."""
+        cell, honest, study, rows = self.cell, self.honest, self.study, self.rows
+        count, labels, name = (rows.size, "trajectories"), {"cell": cell.kind}, "cell.agreement"
+        method = "each judge family's own difference from honest records, one-sided, jackknife over clusters"
+        if self.state or len(set(honest.families)) < 2:
+            return number(Measurement, name, labels, None, count, method, self.state or estimates.ONE_FAMILY)
+        scores, reference = cell.table.stacked[rows, :, 0], honest.stacked[..., 0]
+        codes = {name: g for g, name in enumerate(sorted({*honest.clusters, *cell.table.clusters}, key=natural))}
+        where = [codes[cell.table.clusters[g]] for g in cell.table.cluster[rows]]
+        against = np.array([codes[honest.clusters[g]] for g in honest.cluster], dtype=np.int64)
+        if cell.kind in PAIRED:
+            place = {key: row for row, key in enumerate(honest.trajectories)}
+            parents = [place[parent] for row in rows if (parent := cell.parents[row]) in place]
+            reference, against = reference[parents], against[parents]
+        line = np.argsort(against, kind="stable")  # a jackknife over time numbers the clusters as they come
+        reference, against = reference[line], against[line]
+        # What every family has to show: (sign, flip, threshold below, quantile, level); scores are flipped for "above".
+        cells, alpha = study.cells, study.inference.alpha
+        outcome = self.decided(self.primary[0], p_holm, self.state)["outcome"]
+        below, above = (1.0, 0.0), (-1.0, sum(study.scale))
+        asked: list[tuple[float, float, float, float | None, float]]
+        asked = [(*below, cells.verbosity if cell.kind == "cell_b" else cells.substance, None, alpha)]
+        if cell.kind in FALLING:
+            asked = [(*below, 0.0, None if cell.kind == "fact_flip" else 0.25, cells.alpha)]
+        elif outcome in ("substance", "invariant"):
+            asked = [(*side, -cells.substance, None, alpha) for side in (below, above)]
+        elif outcome == "terse-favoured" or (outcome == "style-sensitive" and self.tested.difference[0] > 0):
+            asked = [(*above, cells.substance, None, alpha)]
+        consecutive, form = study.inference.order_of(honest.clusters) == "consecutive", study.rubric.coefficient
+        tests = [
+            cell_agreement(flip + sign * scores, where, flip + sign * reference, against, honest.families,
+                           threshold, quantile, level, consecutive, form == "kappa")
+            for sign, flip, threshold, quantile, level in asked
+        ]  # fmt: skip
+        unanimous, left_out = all(test.unanimous for test in tests), all(test.leave_one_out for test in tests)
+        kappa = tests[0].pooled_kappa
+        status = _status(kappa, unanimous, left_out, study.gates.publish, study.gates.halt)
+        detail: dict[str, JSON] = {"status": status, "unanimous": unanimous, "leave_one_out": left_out}
+        detail |= {} if form == "kappa" else {"coefficient": "icc"}
+        detail["each"] = {family: shift.delta for family, shift in tests[0].each.items()}
+        detail["p"] = {family: max(test.each[family].p for test in tests) for family in tests[0].each}
+        return number(
+            Measurement, name, labels, kappa, count, method, "undefined: two judge families gave one rating each",
+            detail,
         )  # fmt: skip
 
 
@@ -415,14 +469,14 @@ def cell_measurements(
     present[honest.agent, honest.cycle] = 1
     common = (present @ present.T)[np.triu_indices(len(honest.agents), 1)]
     mde = planning_mde(study, int(np.median(common[common > 0])), common.size) if common.any() else None
-    yield from _summaries("cell.honest", honest, reference[0], honest.names, study, {})
+    yield from _summaries("cell.honest", honest, reference[0], honest.names, study, {}, {})
     plain = study
     if study.rubric.coefficient == "alpha":  # texts of a cell are few, and every judge's; alpha is for the honest ones
         plain = study.model_copy(update={"rubric": study.rubric.model_copy(update={"agreement": None})})
     for one in held:
         kind, chosen = one.cell.kind, one.chosen
         more: dict[str, JSON] = {"primary": one.primary[2], "values": np.sort(np.round(chosen[:, 0], 4)).tolist()}
-        yield from _summaries("cell.score", one.cell.table, chosen, honest.names, study, more, cell=kind)
+        yield from _summaries("cell.score", one.cell.table, chosen, honest.names, study, more, {"cell": kind})
         if one not in ruled:
             continue
         # Agreement inside the cell, exactly as it is measured on honest records.
@@ -430,14 +484,14 @@ def cell_measurements(
             if found.name == "kappa.mean_pairwise" and "format" not in found.labels:
                 method = f"{found.method}; undefined by design: all texts deserve the same score"
                 yield replace(found, name="cell.kappa", labels={**found.labels, "cell": kind}, method=method)
-        yield _gate(one, p_holm[kind], mde)
+        yield one.gate(p_holm[kind], mde)
         # How far the composer's own judges move the gate number. It needs no test, so one cluster is enough.
         state = None if one.state == _ONE_CLUSTER else one.state
         if state is None and one.family is not None and not drops:
             state = estimates.ONE_FAMILY
         yield one.measure("cell.halo", one.sums.shape[1] - 1, state, {"family": one.family, "triggered": one.triggered},
                           "gate number with all judges minus without those of the composer's family")  # fmt: skip
-        yield _agreement(one, p_holm[kind])
+        yield one.agreement(p_holm[kind])
         for family in dict.fromkeys(honest.families):
             column, state = (list(drops).index(family) + 1 if drops else 0), one.state
             state = state if drops or state else estimates.ONE_FAMILY
@@ -453,18 +507,18 @@ def averaged_alike(honest: ScoreTable, cells: Sequence[Cell], study: Study) -> t
 
 
 def measured(
-    name: str, labels: dict[str, str], found: Contrast | None, study: Study, *, method: str, state: str, n: int,
-    n_of: str, **parts: Any,
+    name: str, labels: dict[str, str], found: Contrast | None, study: Study, count: tuple[int, str], method: str,
+    state: str, detail: dict[str, JSON], **parts: Any,
 ) -> Measurement:  # fmt: skip
     """A number in rubric points with the interval of its test, or, without one, the state that says why."""
     value, ends = (None, None) if found is None else (found.difference, (found.low, found.high))
-    return number(Measurement, name, labels, value, (n, n_of), f"{method}; {found.method}" if found else method,
-                  state, ends=ends, level=study.inference.level, unit=estimates.POINTS, **parts)  # fmt: skip
+    return number(Measurement, name, labels, value, count, f"{method}; {found.method}" if found else method,
+                  state, detail, ends, study.inference.level, estimates.POINTS, **parts)  # fmt: skip
 
 
 def _summaries(
     name: str, table: ScoreTable, scores: Floats, names: Sequence[str], study: Study, detail: dict[str, JSON],
-    **labels: str,
+    labels: dict[str, str],
 ) -> Iterator[Measurement]:  # fmt: skip
     """Mean, quartiles and interval of panel scores [n, K] under each name; single values of the aggregate alone."""
     codes, at = np.unique(table.cluster, return_inverse=True)
@@ -477,93 +531,8 @@ def _summaries(
         if k:
             more.pop("values", None)
         yield measured(name, {**labels, "dimension": dimension}, contrast_of(tested, k, table.n) if table.n else None,
-                       study, method="mean panel score, quartiles by linear interpolation", state=estimates.NO_SCORES,
-                       n=table.n, n_of="trajectories", inputs=table.digest, detail=more)  # fmt: skip
-
-
-def _gate(held: _Held, p_holm: float, mde: float | None) -> Measurement:
-    """The rule's number of one cell under its primary judges."""
-    column, variant, words = held.primary
-    kind, cells = held.cell.kind, held.study.cells
-    alpha = f"at {held.study.inference.alpha:g} after Holm over all cell gates"
-    cutoff = f"invariant within {cells.substance:g} of the original; beyond it style-sensitive if significant {alpha}"
-    if kind == "fact_flip":
-        cutoff = f"noticed if below the unchanged record at one-sided p < {cells.alpha:g}"
-    elif kind in FALLING:
-        cutoff = f"passed if below the honest first quartile at one-sided p < {cells.alpha:g}"
-    elif kind == "cell_b":
-        cutoff = (
-            f"substance within {cells.substance:g} of honest records; verbosity-bias more than {cells.verbosity:g} "
-            f"below and significant {alpha}; terse-favoured more than {cells.substance:g} above"
-        )
-    # Mean and first quartile of the honest aggregate under the judges of each record, averaged over records.
-    mean = q1 = None
-    if held.honest.n and variant.size:
-        mean, q1 = float(held.reference.mean(axis=1)[variant].mean()), float(held.quartile[variant].mean())
-    value = float(held.tested.difference[column])
-    sums = zip(held.clusters, held.sums[:, column].tolist(), held.counts.tolist(), strict=True)
-    detail = held.decided(column, p_holm, held.state)
-    detail |= {"cutoff": cutoff, "honest_mean": mean, "honest_q1": q1, "mde": mde, "primary": words}
-    detail["cluster_sums"] = {name: [total, n] for name, total, n in sums}
-    detail["in_mde"] = value / mde if mde and not held.state else None
-    if kind in PAIRED:
-        detail["no_parent"] = held.cell.table.n - held.rows.size
-    if held.state == _ONE_CLUSTER:
-        detail["difference"] = value
-    return held.measure("cell.gate", column, held.state, detail)
-
-
-def _agreement(held: _Held, p_holm: float) -> Measurement:
-    """Whether every judge family sees what the cell's sentence says, and kappa over the cell and honest records."""
-    cell, honest, study, rows = held.cell, held.honest, held.study, held.rows
-    count, labels = (rows.size, "trajectories"), {"cell": cell.kind}
-    method = "each judge family's own difference from honest records, one-sided, jackknife over clusters"
-    if held.state or len(set(honest.families)) < 2:
-        return number(
-            Measurement, "cell.agreement", labels, None, count, method, state=held.state or estimates.ONE_FAMILY
-        )
-    scores, reference = cell.table.stacked[rows, :, 0], honest.stacked[..., 0]
-    codes = {name: g for g, name in enumerate(sorted({*honest.clusters, *cell.table.clusters}, key=natural))}
-    where = [codes[cell.table.clusters[g]] for g in cell.table.cluster[rows]]
-    against = np.array([codes[honest.clusters[g]] for g in honest.cluster], dtype=np.int64)
-    if cell.kind in PAIRED:
-        place = {key: row for row, key in enumerate(honest.trajectories)}
-        parents = [place[parent] for row in rows if (parent := cell.parents[row]) in place]
-        reference, against = reference[parents], against[parents]
-    line = np.argsort(against, kind="stable")  # a jackknife over time numbers the clusters as they come
-    reference, against = reference[line], against[line]
-    # What every family has to show: (sign, flip, threshold below, quantile, level); scores are flipped for "above".
-    cells, alpha, outcome = study.cells, study.inference.alpha, held.outcome(held.primary[0], p_holm, held.state)
-    below, above = (1.0, 0.0), (-1.0, sum(study.scale))
-    asked: list[tuple[float, float, float, float | None, float]]
-    asked = [(*below, cells.verbosity if cell.kind == "cell_b" else cells.substance, None, alpha)]
-    if cell.kind in FALLING:
-        asked = [(*below, 0.0, None if cell.kind == "fact_flip" else 0.25, cells.alpha)]
-    elif outcome in ("substance", "invariant"):
-        asked = [(*side, -cells.substance, None, alpha) for side in (below, above)]
-    elif outcome == "terse-favoured" or (outcome == "style-sensitive" and held.tested.difference[0] > 0):
-        asked = [(*above, cells.substance, None, alpha)]
-    consecutive = study.inference.order_of(honest.clusters) == "consecutive"
-    tests = [
-        cell_agreement(flip + sign * scores, where, flip + sign * reference, against, honest.families,
-                       threshold, quantile, level, consecutive, rounded=study.rubric.coefficient == "kappa")
-        for sign, flip, threshold, quantile, level in asked
-    ]  # fmt: skip
-    unanimous, left_out = all(test.unanimous for test in tests), all(test.leave_one_out for test in tests)
-    kappa, status = tests[0].pooled_kappa, "halt"
-    if kappa is not None and unanimous and kappa >= study.gates.publish - TOLERANCE:
-        status = "publish"
-    elif kappa is not None and left_out and kappa >= study.gates.halt - TOLERANCE:
-        status = "methodology"
-    detail: dict[str, JSON] = {"status": status, "unanimous": unanimous, "leave_one_out": left_out}
-    if study.rubric.coefficient != "kappa":
-        detail["coefficient"] = "icc"
-    detail["each"] = {family: shift.delta for family, shift in tests[0].each.items()}
-    detail["p"] = {family: max(test.each[family].p for test in tests) for family in tests[0].each}
-    return number(
-        Measurement, "cell.agreement", labels, kappa, count, method,
-        "undefined: two judge families gave one rating each", detail,
-    )  # fmt: skip
+                       study, (table.n, "trajectories"), "mean panel score, quartiles by linear interpolation",
+                       estimates.NO_SCORES, more, inputs=table.digest)  # fmt: skip
 
 
 def _separation(held: Mapping[str, _Held], names: Sequence[str], study: Study) -> Iterator[Measurement]:
@@ -579,11 +548,11 @@ def _separation(held: Mapping[str, _Held], names: Sequence[str], study: Study) -
         tested = t_test(estimates.group_sums(b.chosen - base, at, codes.size), np.bincount(at), study.inference.level)
     n = 0 if b is None else b.cell.table.n
     for k, dimension in enumerate(names):
-        found = None if tested is None else contrast_of(tested, k, n)
         yield measured(
-            "cell.separation", {"dimension": dimension}, found, study, n=n, n_of="trajectories of cell B",
-            method="mean of cell B minus the mean of cell A in the same cluster (of all of it where it has none there)",
-            state=f"not measured: no usable scores in {' and '.join(missing)}",
+            "cell.separation", {"dimension": dimension}, None if tested is None else contrast_of(tested, k, n), study,
+            (n, "trajectories of cell B"),
+            "mean of cell B minus the mean of cell A in the same cluster (of all of it where it has none there)",
+            f"not measured: no usable scores in {' and '.join(missing)}",
+            {"p": None if tested is None else float(tested.p[k])},
             inputs="+".join(one.cell.table.digest for one in (a, b) if one is not None),
-            detail={"p": None if tested is None else float(tested.p[k])},
         )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, minimum_detectable_gap
+from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, minimum_detectable_gap
 from assaymark.metrology.panel import agent_effects
 from assaymark.metrology.scores import Calls, ScoreTable
 from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth
@@ -265,7 +265,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What a design can ever conclude, before any judge is called."""
+    """What a design can ever conclude, before any judge is called; ``hopeless``: what it can never reject."""
 
     test: str
     clusters: int
@@ -280,11 +280,6 @@ class Preflight:
     hopeless: tuple[str, ...]
     warnings: tuple[str, ...]
 
-    @property
-    def can_never_reject(self) -> bool:
-        """Whether no order can be supported, whatever the judges say."""
-        return bool(self.hopeless)
-
 
 def preflight(
     study: Study, n_agents: int, dimensions: int, clusters_per_pair: ArrayLike, cycles_per_pair: ArrayLike, *,
@@ -294,20 +289,20 @@ def preflight(
     source = "preflight"
     agents = checks.whole(source, "n_agents", n_agents, least=1)
     scale = checks.whole(source, "dimensions", dimensions, least=1)
-    pairs = math.comb(agents, 2)
-    common = _counts(source, "clusters_per_pair", clusters_per_pair, pairs)
-    cycles = _counts(source, "cycles_per_pair", cycles_per_pair, pairs)
-    inference = study.inference
+    pairs, counts = math.comb(agents, 2), list[Ints]()
+    for name, values in (("clusters_per_pair", clusters_per_pair), ("cycles_per_pair", cycles_per_pair)):
+        found = checks.array(source, name, values)
+        if found.shape != (pairs,) or (pairs and (found.dtype.kind not in "iu" or (found < 0).any())):
+            checks.fail(source, name, f"must be {pairs} counts, one for each pair of agents (got shape {found.shape})")
+        counts.append(found.astype(np.int64))
+    common, inference = counts[0], study.inference
     consecutive = inference.order_of(clusters) == "consecutive"
     least = FEWEST_CONSECUTIVE if consecutive else FEWEST_CLUSTERS
     testable = common >= least
-    shared = scale > 1 and dimensions_claimed(study)
-    alpha = inference.alpha * (inference.aggregate_share if shared else 1.0)
-    median, items = (int(np.median(x[testable])) if testable.any() else 0 for x in (common, cycles))
-    own = {} if agent_families is None else dict(agent_families)
-    conflicted = sum(
-        bool({own.get(one), own.get(other)} & set(study.families)) for one, other in combinations(sorted(own), 2)
-    )
+    alpha = inference.alpha * (inference.aggregate_share if scale > 1 and dimensions_claimed(study) else 1.0)
+    median, items = (int(np.median(x[testable])) if testable.any() else 0 for x in counts)
+    own, families = {} if agent_families is None else dict(agent_families), set(study.families)
+    conflicted = sum(bool({own.get(one), own.get(other)} & families) for one, other in combinations(sorted(own), 2))
     borrows = inference.test == "moderated-t" and not consecutive
     hopeless = ("orders",) if pairs and not testable.any() and (study.claims.first or study.claims.pairs) else ()
     # Degrees of freedom that a pair borrows where all variances are equal.
@@ -325,10 +320,29 @@ def preflight(
         se, power = inference.mde_sd / math.sqrt(items // share), inference.mde_power
         return Reach(*(minimum_detectable_gap(se, df, x, power) for x in detectable_levels(agents, alpha)))
 
+    warnings, kind = list[str](), " that follow each other in time" if consecutive else ""
+    few, none = int((~testable & (common > 0)).sum()), int((common == 0).sum())
+    if common.size and not testable.any():
+        top = int(common.max())
+        warnings.append(
+            f"this study cannot rank agents: {top} common cluster{'s' * (top != 1)}, {least}{kind} are needed"
+        )
+    elif few:
+        warnings.append(
+            f"{few} of {common.size} pairs of agents cannot be tested: fewer than {least} common clusters{kind}"
+        )
+    if none:
+        warnings.append(f"{none} of {common.size} pairs of agents share no cycle: they cannot be ranked")
+    if testable.any() and common[testable].min() <= 5:
+        warnings.append(f"few clusters ({int(common[testable].min())}): the test rests on normal errors")
+    if len(families) < 2:
+        warnings.append("one judge family: agreement is not measurable, and no order can be claimed")
+    elif own and families <= set(own.values()):
+        warnings.append("every judge family also has an agent under judgment: no judge is without an interest")
     return Preflight(
         inference.test, median, items, alpha, pairs * scale, int((~testable).sum()), reach(1, 0.0),
         reach(1, most) if borrows else None, reach(2, 0.0) if median // 2 >= least else None, conflicted, hopeless,
-        tuple(_warnings(study, common, least, consecutive, own.values())),
+        tuple(warnings),
     )  # fmt: skip
 
 
@@ -352,33 +366,6 @@ def planning_mde(study: Study, n: int, comparisons: int) -> float | None:
         return None
     plan = study.inference
     return minimum_detectable_effect(n, sd=plan.mde_sd, alpha=plan.alpha, power=plan.mde_power, comparisons=comparisons)
-
-
-def _warnings(
-    study: Study, clusters: Ints, least: int, consecutive: bool, agent_families: Collection[str]
-) -> Iterator[str]:
-    kind = " that follow each other in time" if consecutive else ""
-    if clusters.size and not (clusters >= least).any():
-        most = int(clusters.max())
-        yield f"this study cannot rank agents: {most} common cluster{'s' * (most != 1)}, {least}{kind} are needed"
-    elif (few := int(((clusters < least) & (clusters > 0)).sum())) > 0:
-        yield f"{few} of {clusters.size} pairs of agents cannot be tested: fewer than {least} common clusters{kind}"
-    if (clusters == 0).any():
-        yield f"{int((clusters == 0).sum())} of {clusters.size} pairs of agents share no cycle: they cannot be ranked"
-    tested = clusters[clusters >= least]
-    if tested.size and tested.min() <= 5:
-        yield f"few clusters ({int(tested.min())}): the test rests on normal errors"
-    if len(study.families) < 2:
-        yield "one judge family: agreement is not measurable, and no order can be claimed"
-    elif agent_families and set(study.families) <= set(agent_families):
-        yield "every judge family also has an agent under judgment: no judge is without an interest"
-
-
-def _counts(source: str, name: str, values: ArrayLike, pairs: int) -> Ints:
-    found = checks.array(source, name, values)
-    if found.shape != (pairs,) or (pairs and (found.dtype.kind not in "iu" or (found < 0).any())):
-        checks.fail(source, name, f"must be {pairs} counts, one for each pair of agents (got shape {found.shape})")
-    return found.astype(np.int64)
 
 
 _ROUNDING = 1 / 12  # variance that rounding to whole scores adds when the noise before it is not far below half a point
@@ -551,12 +538,23 @@ def _variance(part: Spread, dimensions: int) -> Floats:
 def with_trials(table: ScoreTable, truth: Truth, judge: str, extra: int, rng: np.random.Generator) -> ScoreTable:
     """Records with more trials of one judge on every trajectory."""
     j, n, d = table.judges.index(judge), table.n, len(table.dimensions)
-    planted, old = truth.panel[j], table.scores[:, j]
-    reading = _reading(table, truth, j, rng)
+    planted, old, level = truth.panel[j], table.scores[:, j], truth.means[table.agent]
+    # What the judge would say without noise between trials [n, D], given its own scores and those of the others.
+    own, rest = old - level - planted.severity, np.delete(table.scores, j, axis=1)
+    others = rest.mean(axis=1) - level if rest.shape[1] else np.zeros_like(own)
+    call = (_variance(planted.trial_noise, d) + _ROUNDING) / planted.trials
+    guess, left = np.empty_like(own), np.empty(d)
+    for k in range(d):
+        seen = np.stack([own[:, k], others[:, k]])
+        spread = seen @ seen.T / n
+        wanted = spread[0] - [min(float(call[k]), float(spread[0, 0])), 0.0]
+        weight = np.linalg.pinv(spread) @ wanted
+        guess[:, k] = weight @ seen
+        left[k] = math.sqrt(max(0.0, float(wanted[0] - weight @ wanted)))
+    reading = level + planted.severity + guess + Spread(tuple(left.tolist()), 0.0).draw(rng, (n,), d)
 
     def more(trials: int) -> Floats:
-        noise = planted.trial_noise.draw(rng, (n, trials), d)
-        return truth.given(reading[:, None] + noise)
+        return truth.given(reading[:, None] + planted.trial_noise.draw(rng, (n, trials), d))
 
     calls, before = more(extra), table.trials[judge]
     if before.shape[0] != n:  # some trials were not usable, and nobody says of which trajectories
@@ -566,23 +564,3 @@ def with_trials(table: ScoreTable, truth: Truth, judge: str, extra: int, rng: np
     trials = {**table.trials, judge: np.concatenate([before, calls @ table.weights], axis=1)}
     first = table.scores if table.first is None else table.first
     return replace(table, scores=scores, mean=scores, first=first, trials=trials, lengths=None, digest=_DIGEST)
-
-
-def _reading(table: ScoreTable, truth: Truth, j: int, rng: np.random.Generator) -> Floats:
-    """What one judge would say without noise between trials [n, D], given its own scores and those of the others."""
-    planted, d = truth.panel[j], len(table.dimensions)
-    level = truth.means[table.agent]
-    own = table.scores[:, j] - level - planted.severity
-    rest = np.delete(table.scores, j, axis=1)
-    others = rest.mean(axis=1) - level if rest.shape[1] else np.zeros_like(own)
-    call = (_variance(planted.trial_noise, d) + _ROUNDING) / planted.trials
-    guess, left = np.empty_like(own), np.empty(d)
-    for k in range(d):
-        seen = np.stack([own[:, k], others[:, k]])
-        spread = seen @ seen.T / table.n
-        wanted = spread[0] - [min(float(call[k]), float(spread[0, 0])), 0.0]
-        weight = np.linalg.pinv(spread) @ wanted
-        guess[:, k] = weight @ seen
-        left[k] = math.sqrt(max(0.0, float(wanted[0] - weight @ wanted)))
-    drawn = Spread(tuple(left.tolist()), 0.0).draw(rng, (table.n,), d)
-    return np.asarray(level + planted.severity + guess + drawn)

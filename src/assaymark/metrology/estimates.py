@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -143,10 +143,20 @@ def cluster_codes(
     source: str, clusters: Sequence[Any] | NDArray[Any], n: int, consecutive: bool = False, name: str = "cluster"
 ) -> Ints:
     """Codes 0..G-1 [n] of the clusters, or blocks of neighbours, numbered as they come (in time, where records are)."""
-    _, codes = checks.labels(source, name, clusters, n)
-    _, first = np.unique(codes, return_index=True)
-    found = np.asarray(np.argsort(np.argsort(first))[codes], dtype=np.int64)
-    return neighbour_blocks(first.size)[found] if consecutive else found
+    if isinstance(clusters, np.ndarray) and clusters.dtype == np.int64 and clusters.shape == (n,) and n:
+        found = _numbered(clusters.tobytes())
+    else:
+        found = _numbered(checks.labels(source, name, clusters, n)[1].tobytes())
+    return neighbour_blocks(int(found.max()) + 1)[found] if consecutive else found
+
+
+@lru_cache(maxsize=64)
+def _numbered(codes: bytes) -> Ints:
+    """Whole numbers as 0..G-1 in the order in which they come; asked for the same records many times."""
+    _, first, places = np.unique(np.frombuffer(codes, dtype=np.int64), return_index=True, return_inverse=True)
+    found = np.asarray(np.argsort(np.argsort(first))[places], dtype=np.int64)
+    found.setflags(write=False)
+    return found
 
 
 def scores_of(source: str, name: str, values: ArrayLike, ndim: int) -> Floats:

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from assaymark.metrology import checks, estimates
 from assaymark.metrology.bootstrap import wilson
 from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.contrasts import noncentral_tail
 from assaymark.metrology.kappa import round_half_up
-from assaymark.metrology.moderated import noncentral_tail
 from assaymark.quantiles import t_quantile
 
 Status = Literal["confirms", "contradicts", "undecided", "not tested"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,16 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, wilson
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.contrasts import contrast_of, holm, settle, t_test
+from assaymark.metrology.contrasts import (
+    FEWEST_CONSECUTIVE,
+    contrast_of,
+    holm,
+    moderate,
+    pair_list,
+    pairs_of,
+    settle,
+    t_test,
+)
 from assaymark.metrology.controls import Cell, averaged_alike, measured
 from assaymark.metrology.estimates import (
     NEVER,
@@ -31,7 +41,6 @@ from assaymark.metrology.estimates import (
     undefined,
 )
 from assaymark.metrology.kappa import gated
-from assaymark.metrology.moderated import FEWEST_CONSECUTIVE, pair_list, pairs_of
 from assaymark.metrology.panel import panel_of
 from assaymark.metrology.recusal import (
     NO_LINK,
@@ -41,7 +50,6 @@ from assaymark.metrology.recusal import (
     RecusalTest,
     gap_tests,
     interest_of,
-    moderated_tests,
     recusal_tests,
 )
 from assaymark.metrology.scores import ScoreTable
@@ -143,7 +151,8 @@ class EqualLength:
             tests = recusal_tests(counts, counts >= FEWEST_CONSECUTIVE, np.array(p), means, units - 1, errors)
         else:
             effects = self.fit.effects - np.einsum("gajq,jq->ga", self.exposure, slopes[0])
-            tests = moderated_tests(means, counts * errors**2, counts, effects, borrow)
+            found = moderate(means, counts * errors**2, counts, effects, borrow)
+            tests = recusal_tests(counts, found.tested, found.p, found.gap, found.df, found.se)
         return [
             test if varies or abs(gap) < EQUAL_LENGTH + TOLERANCE else replace(test, p=1.0)
             for test, gap in zip(tests, self.length_gaps.tolist(), strict=True)
@@ -171,7 +180,8 @@ def regression_sums(scores: Floats, covariates: Floats, used: Bools, codes: Ints
 def solve_regression(normal: Floats, agents: int, columns: int) -> tuple[Floats, Floats, bool]:
     """Slopes [L, Q, R] and agent effects [L, K, R] of sums [L, ., .]; whether the first covariate varies at all."""
     x = slice(agents, -columns)
-    inverse = np.linalg.pinv(normal[:, :agents, :agents], hermitian=True)
+    between = np.ascontiguousarray(normal[:, :agents, :agents])
+    inverse = _inverse(between.tobytes(), between.shape)
     on_agents = inverse @ normal[:, :agents, agents:]
     rest = normal[:, x, agents:] - normal[:, x, :agents] @ on_agents
     width = rest.shape[1]
@@ -182,6 +192,13 @@ def solve_regression(normal: Floats, agents: int, columns: int) -> tuple[Floats,
     scaled = np.linalg.pinv(scale[:, :, None] * rest[:, :, :width] * scale[:, None], rcond=_SAME, hermitian=True)
     slopes = scale[:, :, None] * scaled @ (scale[:, :, None] * rest[:, :, width:])
     return slopes, on_agents[:, :, width:] - on_agents[:, :, :width] @ slopes, bool(scale[0, 0] > 0)
+
+
+@lru_cache(maxsize=32)
+def _inverse(matrices: bytes, shape: tuple[int, ...]) -> Floats:
+    """Pseudo-inverses of symmetric matrices; who has a score where is the same on nearly every scale."""
+    found = np.frombuffer(matrices, dtype=np.float64).reshape(shape)
+    return np.asarray(np.linalg.pinv(found, hermitian=True), dtype=np.float64)
 
 
 def centred_covariates(source: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
@@ -343,12 +360,15 @@ def adjusted_pairs(
     used = usable_cells(scores, covariates)
     normal = regression_sums(scores[:, None], covariates, used, codes)
     solved: dict[bytes, tuple[Floats, tuple[Estimate, ...]]] = {}
+    shared: dict[bytes, tuple[Ints, Ints]] = {}
     found = []
     for a, b in pairs:
         both = used[:, a] & used[:, b]
         if not both.any():
             raise NotMeasurableError(f"length_adjusted: agents {a} and {b} have no cycle in common")
-        rows, places = np.unique(codes[both], return_inverse=True)
+        if both.tobytes() not in shared:
+            shared[both.tobytes()] = np.unique(codes[both], return_inverse=True)
+        rows, places = shared[both.tobytes()]
         if rows.tobytes() not in solved:  # nearly always the same clusters for every pair
             slopes, agents, _ = solve_regression(leave_out(normal[rows], consecutive), scores.shape[1], 1)
             estimates = tuple(jackknife_estimate(column[0], column[1:], level) for column in slopes[:, :, 0].T)
@@ -443,7 +463,24 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
         stratum = honest.agent * len(honest.clusters) + honest.cluster
         counts = np.maximum(np.bincount(stratum), 1)
         centred = scores - (np.bincount(stratum, weights=scores) / counts)[stratum]
-        tokens_, below_, difference, total, spread = _scan(scores, centred, lengths, stratum)
+        # Every split by length [S] that leaves enough records on both sides and divides some agent's in some cluster:
+        # ``below`` records are shorter than the split, ``difference`` is the plain mean above minus below, ``total``
+        # the sum of centred scores above, and ``spread`` the variation of the split, within agents and clusters.
+        splits, place = np.unique(lengths, return_inverse=True)
+        size, n = splits.size, scores.size
+        table = np.bincount(stratum * size + place, minlength=(int(stratum.max(initial=0)) + 1) * size)
+        lower = np.cumsum(table.reshape(-1, size), axis=1)[:, :-1]
+        counts = table.reshape(-1, size).sum(axis=1, keepdims=True)
+        below_ = lower.sum(axis=0)
+        sums, inside = (np.cumsum(np.bincount(place, weights=x, minlength=size))[:-1] for x in (scores, centred))
+        spread = (lower * (counts - lower) / np.maximum(counts, 1)).sum(axis=0)
+        # Centred scores sum to zero, so what lies above is minus what lies below.
+        difference = (scores.sum() - sums) / np.maximum(n - below_, 1) - sums / np.maximum(below_, 1)
+        kept = np.minimum(below_, n - below_) >= max(_FEWEST, int(np.ceil(_LEAST * n)))
+        kept &= spread > 0
+        tokens_, below_, difference, total, spread = (
+            column[kept] for column in (splits[1:], below_, difference, np.negative(inside, dtype=np.float64), spread)
+        )
         state = f"undefined: no token count splits the {honest.n} records within an agent and cluster"
         if tokens_.size:
             best = int(np.argmax(np.abs(total) / np.sqrt(spread)))
@@ -461,29 +498,6 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
                  "best single split of the panel score on token count within agent and cluster; p of the largest of "
                  "up to 40 splits under permutation of cycles within clusters", state, detail, unit="tokens",
                  inputs=honest.digest)  # fmt: skip
-
-
-def _scan(scores: Floats, centred: Floats, lengths: Floats, stratum: Ints) -> tuple[Floats, ...]:
-    """Every split by length [S] that leaves enough records on both sides and divides some agent's in some cluster.
-
-    ``below`` records are shorter than ``tokens``; ``difference`` is the plain mean above minus below, ``total`` the sum
-    of centred scores above, and ``spread`` the variation of the split, within agents and clusters.
-    """
-    tokens, place = np.unique(lengths, return_inverse=True)
-    size, strata = tokens.size, int(stratum.max(initial=0)) + 1
-    table = np.bincount(stratum * size + place, minlength=strata * size).reshape(strata, size)
-    lower = np.cumsum(table, axis=1)[:, :-1]
-    counts = table.sum(axis=1, keepdims=True)
-    below = lower.sum(axis=0)
-    sums, inside = (np.cumsum(np.bincount(place, weights=x, minlength=size))[:-1] for x in (scores, centred))
-    least = max(_FEWEST, int(np.ceil(_LEAST * scores.size)))
-    spread = (lower * (counts - lower) / np.maximum(counts, 1)).sum(axis=0)
-    above = np.maximum(scores.size - below, 1)
-    # Centred scores sum to zero, so what lies above is minus what lies below.
-    difference = (scores.sum() - sums) / above - sums / np.maximum(below, 1)
-    kept = (below >= least) & (scores.size - below >= least) & (spread > 0)
-    every = (tokens[1:], below, difference, np.negative(inside, dtype=np.float64), spread)
-    return tuple(column[kept] for column in every)
 
 
 def _largest_p(
@@ -553,10 +567,10 @@ def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> It
                 ends = (None, None) if found.low is None or found.high is None else (-found.high, -found.low)
                 found = replace(found, difference=-found.difference + 0.0, low=ends[0], high=ends[1])
             yield measured("length_matched.contrast", {"dimension": dimension, "high": high, "low": low}, found, study,
-                           method="mean paired difference within common cycles of length-matched records",
-                           state=NEVER, n=now.n if now else 0, n_of="common cycles",
-                           inputs=f"{honest.digest}+{cell.table.digest}",
-                           detail={"p": float(p[row, column]), "p_holm": float(adjusted[row, column])})  # fmt: skip
+                           (now.n if now else 0, "common cycles"),
+                           "mean paired difference within common cycles of length-matched records", NEVER,
+                           {"p": float(p[row, column]), "p_holm": float(adjusted[row, column])},
+                           inputs=f"{honest.digest}+{cell.table.digest}")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,17 @@ from assaymark.metrology import checks, estimates, length, orders, recusal, reli
 from assaymark.metrology.bootstrap import percentile_ends
 from assaymark.metrology.checks import Floats
 from assaymark.metrology.comparisons import Comparisons, natural
-from assaymark.metrology.contrasts import Test, cluster_t
+from assaymark.metrology.contrasts import (
+    FEWEST_CLUSTERS,
+    FEWEST_CONSECUTIVE,
+    Test,
+    autocorrelations,
+    cluster_t,
+    minimum_detectable_gap,
+)
 from assaymark.metrology.design import detectable_levels
 from assaymark.metrology.estimates import Estimate, Maker, number
 from assaymark.metrology.kappa import spearman_columns
-from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, autocorrelations, minimum_detectable_gap
 from assaymark.metrology.orders import OrderPlan, OrderTests
 from assaymark.metrology.recusal import Pair, RecusalTest
 from assaymark.plan import ClusterOrder
@@ -38,7 +44,7 @@ def order_measurements(
     found: Comparisons, plan: OrderPlan, make: Maker, other: dict[Test, Floats] | None = None
 ) -> Iterator[Measurement]:
     """Every measurement that claims about orders rest on."""
-    tests = OrderTests(found, plan)
+    tests, agents, count = OrderTests(found, plan), len(found.agents), (len(found.clusters), "clusters")
     if found.judged:
         # Which judges share a family with which agents, and whose families the table does not give.
         lacking = [] if found.families_known else ["judges"]
@@ -51,13 +57,49 @@ def order_measurements(
         yield number(make, "panel.families", {}, len(set(found.families)), (len(found.judges), "judges"),
                      "families of judges; a judge without a family counts as one",
                      detail=detail | {"missing": found.missing})  # fmt: skip
-    if len(found.agents) > 1:
+    if agents > 1:
         yield from _contrasts(tests, make, other)
     if found.judged:
-        yield from _of_judges(tests, make)
+        # How much more than the others each judge gives agents of its own family, and for a text of twice the length.
+        rows: list[tuple[str, str, str, Estimate, str, dict[str, JSON]]] = []
+        for s, name in enumerate(found.names if found.own.any() and agents > 1 else ()):
+            result = recusal.own_family(found.judge_means[s], found.own, plan.level, found.consecutive)
+            each = zip(result.judges, result.by_judge or (), result.p_holm or (), strict=False)
+            said = "judge + agent + own family fit in each cluster, t over clusters"
+            for judge, one, p in [*((found.judges[j], one, p) for j, one, p in each), ("common", result.common, None)]:
+                if one is not None:
+                    rows.append(("judge.own_family", name, judge, one, said, {"p": one.p, "p_holm": p}))
+        if found.lengths is not None and len(found.judges) > 1 and plan.claims.covariates[:1] == ("log2",):
+            slopes = length.judge_slopes(found.cells[..., 0], found.lengths, found.cluster, plan.level,
+                                         found.consecutive)  # fmt: skip
+            said = "slope of score minus the other judges' mean on log2 words, within agents and cycles; jackknife"
+            rows += [("judge.length", found.names[0], judge, one, said, {})
+                     for judge, one in zip(found.judges, slopes, strict=True)]  # fmt: skip
+        for kind, name, judge, one, said, about in rows:
+            yield number(make, kind, {"dimension": name, "judge": judge}, one.estimate, count, said, one.state, about,
+                         (one.low, one.high), plan.level, plan.unit)  # fmt: skip
         yield from _distinct(tests, make)
-    if len(found.agents) > 1:
-        yield from _designs(tests, make)
+    if agents < 2:
+        return
+    # Dependence of clusters that follow each other, and the smallest gap that this design can find.
+    for s, name in enumerate(found.names):
+        levels = tests.gaps.levels[:, :, s]
+        levels = levels[:, ~np.isnan(levels).all(axis=0)]  # an agent that is nowhere says nothing of those that are
+        lags, flag = autocorrelations(levels) if levels.size else ([], None)
+        detail = {"lags": lags, "flagged": bool(lags and flag is not None and lags[0] > flag)}
+        yield number(make, "order.autocorrelation", {"dimension": name}, lags[0] if lags else None, count,
+                     "lag-1 autocorrelation of the agents' cluster means, centred by agent and cluster",
+                     "undefined: too few clusters", detail | {"flag": flag, "order": found.order})  # fmt: skip
+    panel, leader, pair = tests.panel, None, None
+    alpha = (plan.inference.aggregate_share if tests.shared else 1.0) * plan.inference.alpha
+    tested = np.flatnonzero(panel.testable & ~np.isnan(panel.df[:, 0]))
+    if tested.size:
+        se, df = float(np.median(panel.se[tested, 0])), float(np.median(panel.df[tested, 0]))
+        leader, pair = (minimum_detectable_gap(se, df, x, plan.power) for x in detectable_levels(agents, alpha))
+    detail = {"alpha_aggregate": alpha, "leader": leader, "pair": pair, "power": plan.power}
+    yield number(make, "order.detectable", {"dimension": found.names[0]}, leader, (agents * (agents - 1) // 2, "pairs"),
+                 "noncentral t with the median standard error and degrees of freedom of the tested pairs",
+                 "undefined: no pair can be tested", detail, unit=plan.unit)  # fmt: skip
 
 
 def cannot_be_tested(clusters: int, consecutive: bool) -> str:
@@ -224,27 +266,6 @@ def _length(
                   "undefined: the two cannot be compared at equal length", detail, unit=plan.unit)  # fmt: skip
 
 
-def _of_judges(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
-    """How much more than the others each judge gives agents of its own family, and for a text of twice the length."""
-    found, plan = tests.found, tests.plan
-    rows: list[tuple[str, str, str, Estimate, str, dict[str, JSON]]] = []
-    for s, name in enumerate(found.names if found.own.any() and len(found.agents) > 1 else ()):
-        result = recusal.own_family(found.judge_means[s], found.own, plan.level, found.consecutive)
-        each = zip(result.judges, result.by_judge or (), result.p_holm or (), strict=False)
-        said = "judge + agent + own family fit in each cluster, t over clusters"
-        for judge, one, p in [*((found.judges[j], one, p) for j, one, p in each), ("common", result.common, None)]:
-            if one is not None:
-                rows.append(("judge.own_family", name, judge, one, said, {"p": one.p, "p_holm": p}))
-    if found.lengths is not None and len(found.judges) > 1 and plan.claims.covariates[:1] == ("log2",):
-        slopes = length.judge_slopes(found.cells[..., 0], found.lengths, found.cluster, plan.level, found.consecutive)
-        said = "slope of score minus the other judges' mean on log2 words, within agents and cycles; jackknife"
-        rows += [("judge.length", found.names[0], judge, one, said, {})
-                 for judge, one in zip(found.judges, slopes, strict=True)]  # fmt: skip
-    for kind, name, judge, one, said, detail in rows:
-        yield number(make, kind, {"dimension": name, "judge": judge}, one.estimate, (len(found.clusters), "clusters"),
-                     said, one.state, detail, (one.low, one.high), plan.level, plan.unit)  # fmt: skip
-
-
 def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
     """Whether the judges tell each dimension from their overall impression, and the correlations that show it."""
     found, plan = tests.found, tests.plan
@@ -289,31 +310,6 @@ def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
         yield number(make, "dimension.mtmm", {"dimension": name}, agreed, count,
                      "mean correlation of two judges' scores of this dimension within clusters "
                      "(multitrait-multimethod)", flat, more)  # fmt: skip
-
-
-def _designs(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
-    """Dependence of clusters that follow each other, and the smallest gap that this design can find."""
-    found, plan, panel = tests.found, tests.plan, tests.panel
-    for s, name in enumerate(found.names):
-        levels = tests.gaps.levels[:, :, s]
-        levels = levels[:, ~np.isnan(levels).all(axis=0)]  # an agent that is nowhere says nothing of those that are
-        lags, flag = autocorrelations(levels) if levels.size else ([], None)
-        detail: dict[str, Any] = {"lags": lags, "flagged": bool(lags and flag is not None and lags[0] > flag)}
-        yield number(make, "order.autocorrelation", {"dimension": name}, lags[0] if lags else None,
-                     (len(found.clusters), "clusters"),
-                     "lag-1 autocorrelation of the agents' cluster means, centred by agent and cluster",
-                     "undefined: too few clusters", detail | {"flag": flag, "order": found.order})  # fmt: skip
-    agents = len(found.agents)
-    alpha = (plan.inference.aggregate_share if tests.shared else 1.0) * plan.inference.alpha
-    rows = np.flatnonzero(panel.testable & ~np.isnan(panel.df[:, 0]))
-    leader = pair = None
-    if rows.size:
-        se, df = float(np.median(panel.se[rows, 0])), float(np.median(panel.df[rows, 0]))
-        leader, pair = (minimum_detectable_gap(se, df, x, plan.power) for x in detectable_levels(agents, alpha))
-    detail = {"alpha_aggregate": alpha, "leader": leader, "pair": pair, "power": plan.power}
-    yield number(make, "order.detectable", {"dimension": found.names[0]}, leader, (agents * (agents - 1) // 2, "pairs"),
-                 "noncentral t with the median standard error and degrees of freedom of the tested pairs",
-                 "undefined: no pair can be tested", detail, unit=plan.unit)  # fmt: skip
 
 
 RESAMPLES = 2000

@@ -138,10 +138,6 @@ def categories_of(scores: Floats, scale: Scale = SCALE) -> Ints:
     """Averaged scores as ratings from 1 for the lowest: rounded at the ninth decimal, as thirds can miss a half; halves
     up; clipped."""
     rounded = np.asarray(round_half_up(np.round(scores, 9))) if scores.size else scores
-    return _counted_from_1(rounded, scale)
-
-
-def _counted_from_1(rounded: Floats, scale: Scale) -> Ints:
     return np.clip(rounded, *scale).astype(np.int64) - (int(scale[0]) - 1)
 
 
@@ -265,7 +261,8 @@ def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[M
     # One place for each format and cluster, and one for each format where halves go to even.
     places = table.format * clusters + table.cluster
     if rubric.coefficient == "kappa":
-        ratings, even = (_counted_from_1(x, rubric.scale) for x in (np.floor(settled + 0.5), np.rint(settled)))
+        ratings, even = (np.clip(x, *rubric.scale).astype(np.int64) - (int(rubric.scale[0]) - 1)
+                         for x in (np.floor(settled + 0.5), np.rint(settled)))  # fmt: skip
     if rubric.coefficient == "icc" and pairs and n:
         origin = sum(rubric.scale) / 2
         parts = KappaSums.of(panel.scores, places, formats * clusters, pairs, origin=origin, form="icc"), None, None

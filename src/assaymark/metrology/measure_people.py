@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
 from itertools import combinations
 from types import MappingProxyType
 from typing import Any, Final
@@ -51,16 +50,38 @@ class Labels:
     design: str = ""
 
 
-@dataclass(frozen=True)
 class _People:
-    """Labels beside the judges: ``rows`` are the cycles with a grade inside the draw, ``given`` [L, K, S, R] grades."""
+    """Labels beside the judges. ``rows`` has the place among the cycles of each that has a grade, inside the draw;
+    ``given`` [L, K, S, R] grades by labelled cycle, agent, scale and grader, ``mean`` [L, K, S] their means, ``panel``
+    what the judges gave there, NaN where there is none; ``cluster`` [L] the clusters, ``pi`` [C] inclusion
+    probabilities."""
 
-    found: Comparisons
-    labels: Labels
-    share: Floats
-    scale: Scale
-    level: float
-    cuts: Sequence[float] = ()
+    def __init__(
+        self, found: Comparisons, labels: Labels, share: Floats, scale: Scale, level: float, cuts: Sequence[float]
+    ) -> None:
+        self.found, self.labels, self.level, self.cuts, self.scale = found, labels, level, cuts, scale
+        graded, names = {cycle for cycle, _ in labels.grades}, found.names
+        units = None if labels.refused else labels.units
+        self.rows = {name: k for k, name in enumerate(found.cycles)
+                     if name in graded and (units is None or name in units)}  # fmt: skip
+        place, agent = ({name: k for k, name in enumerate(of)} for of in (self.rows, found.agents))
+        used = {key: one for key, one in labels.grades.items() if key[0] in place and key[1] in agent}
+        self.graders = tuple(sorted({name for given in used.values() for name in given}))
+        self.given = np.full((len(place), len(agent), len(names), len(self.graders)), np.nan)
+        for (cycle, who), grades in used.items():
+            for r, grader in enumerate(self.graders):
+                one = grades.get(grader, {})
+                parts = np.array([one.get(name, np.nan) for name in names[1:]])
+                whole = one.get(AGGREGATE, float(parts @ share) if parts.size else np.nan)
+                self.given[place[cycle], agent[who], :, r] = whole, *parts
+                if len(parts) == 1 and math.isnan(parts[0]):  # the one criterion is the overall score
+                    self.given[place[cycle], agent[who], 1, r] = whole
+        there = ~np.isnan(self.given)
+        size = there.sum(axis=3)
+        self.mean: Floats = np.where(there, self.given, 0).sum(axis=3) / np.where(size, size, np.nan)
+        places = list(self.rows.values())
+        self.panel, self.cluster = found.panel[places], found.cluster[places]
+        self.pi = np.array([labels.pi.get(name, 1.0) for name in found.cycles])
 
     def rated(self, scores: Floats) -> Ints:
         """Scores as the categories of kappa from 1: points of the scale, or the bands that begin at ``cuts``."""
@@ -68,74 +89,11 @@ class _People:
             return categories_of(scores, self.scale)
         return np.searchsorted(np.asarray(self.cuts), round_half_up(np.round(scores, 9)), side="right") + 1
 
-    @property
-    def on_bands(self) -> str:
-        """What kappa is on where it is not on the points of the scale."""
-        return " on bands" if self.cuts else ""
-
-    @property
-    def categories(self) -> int:
-        """How many categories there are."""
-        return len(self.cuts) + 1 if self.cuts else int(self.scale[1] - self.scale[0]) + 1
-
-    @cached_property
-    def graders(self) -> tuple[str, ...]:
-        """Everyone who gave a grade that can be used."""
-        place = set(self.found.agents)
-        inside = (one for (cycle, agent), one in self.labels.grades.items() if cycle in self.rows and agent in place)
-        return tuple(sorted({name for given in inside for name in given}))
-
-    @cached_property
-    def rows(self) -> dict[str, int]:
-        """The place among the cycles of each that has a grade, inside the draw."""
-        units, graded = self.labels.units, {cycle for cycle, _ in self.labels.grades}
-        return {name: k for k, name in enumerate(self.found.cycles)
-                if name in graded and (units is None or self.labels.refused or name in units)}  # fmt: skip
-
-    @cached_property
-    def given(self) -> Floats:
-        """Grades [L, K, S, R] by labelled cycle, agent, scale and grader; NaN where there is none."""
-        names, place = self.found.names, {name: k for k, name in enumerate(self.rows)}
-        agent = {name: k for k, name in enumerate(self.found.agents)}
-        values = np.full((len(place), len(agent), len(names), len(self.graders)), np.nan)
-        for (cycle, who), grades in self.labels.grades.items():
-            if cycle in place and who in agent:
-                for r, grader in enumerate(self.graders):
-                    one = grades.get(grader, {})
-                    parts = np.array([one.get(name, np.nan) for name in names[1:]])
-                    whole = one.get(AGGREGATE, float(parts @ self.share) if parts.size else np.nan)
-                    values[place[cycle], agent[who], :, r] = whole, *parts
-                    if len(parts) == 1 and math.isnan(parts[0]):  # the one criterion is the overall score
-                        values[place[cycle], agent[who], 1, r] = whole
-        return values
-
-    @cached_property
-    def mean(self) -> Floats:
-        """The mean human grade [L, K, S] of each record."""
-        there = ~np.isnan(self.given)
-        count = there.sum(axis=3)
-        return np.asarray(np.where(there, self.given, 0).sum(axis=3) / np.where(count, count, np.nan))
-
-    @property
-    def panel(self) -> Floats:
-        """What the panel gave the labelled cycles [L, K, S]."""
-        return self.found.panel[list(self.rows.values())]
-
-    @property
-    def cluster(self) -> Ints:
-        """The cluster of each labelled cycle [L]."""
-        return self.found.cluster[list(self.rows.values())]
-
     def all_cycles(self, s: int) -> Floats:
         """Mean human grades [C, K] on one scale, NaN outside the sample."""
         values = np.full(self.found.panel.shape[:2], np.nan)
         values[list(self.rows.values())] = self.mean[:, :, s]
         return values
-
-    @cached_property
-    def pi(self) -> Floats:
-        """The inclusion probability of each cycle [C]; 1 where none is known."""
-        return np.array([self.labels.pi.get(name, 1.0) for name in self.found.cycles])
 
     def graded(self, s: int) -> tuple[int, int, list[str]]:
         """How many cycles were drawn and graded as a whole on one scale, and the drawn ones that were not."""
@@ -160,34 +118,65 @@ def people_measurements(
     """
     people = _People(found, labels, weights, scale, level, cuts)
     states, unit_of = dict[int, str](), "records" if labels.units is None else "cycles"
+    rows, outside = list(people.rows.values()), sorted({cycle for cycle, _ in labels.grades} - set(people.rows))
+    families = np.array([(found.agent_families or {}).get(name, name) for name in found.agents])
+    cluster = np.repeat(people.cluster[:, None], len(families), axis=1)
     for s, name in enumerate(found.names):
         drawn, graded, lacking = people.graded(s)
-        there = ~np.isnan(people.mean[:, :, s])
+        human, labelled = people.mean[:, :, s], {"dimension": name}
+        seen = ~np.isnan(human)
         enough = human_anchor.anchor_response(drawn, min(graded, drawn))
-        state = (labels.refused and f"{NOT_DRAWN} ({labels.refused})") or ("" if enough == "ok" else enough)
-        states[s] = state
-        outside = {cycle for cycle, _ in labels.grades} - set(people.rows)
-        labelled = {"dimension": name}
+        states[s] = (labels.refused and f"{NOT_DRAWN} ({labels.refused})") or ("" if enough == "ok" else enough)
         detail: dict[str, Any] = {
             "graders": list(people.graders), "drawn": drawn, "graded": graded, "ungraded": lacking,
-            "records": int(there.sum()), "outside": sorted(outside), "design": labels.design,
+            "records": int(seen.sum()), "outside": outside, "design": labels.design,
         }  # fmt: skip
-        share, what = None if state else graded / drawn, f"share of the drawn {unit_of} that people graded"
-        yield number(make, "human.sample", labelled, share, (drawn, f"drawn {unit_of}"), what, state or "ok", detail)
+        share, what = None if states[s] else graded / drawn, f"share of the drawn {unit_of} that people graded"
+        count = drawn, f"drawn {unit_of}"
+        yield number(make, "human.sample", labelled, share, count, what, states[s] or "ok", detail)
         agreed = _agreement(people, s, make, coefficient)
         yield agreed
-        if there.any():
-            yield _labels(people, s, make)
-        yield from _judges(people, s, make, agreed, pass_mark)
+        if seen.any():  # the labelled records themselves, as a certificate needs them
+            judged, given = (
+                [[None if math.isnan(one) else one for one in row] for row in values.tolist()]
+                for values in (people.panel[:, :, s], human)
+            )
+            detail = {"agents": list(found.agents), "of": [found.clusters[g] for g in people.cluster.tolist()],
+                      "pi": people.pi[rows].tolist(), "judged": judged, "people": given}  # fmt: skip
+            yield number(make, "human.labels", labelled, float(seen.sum()), (len(rows), "labelled cycles"),
+                         "records that people graded", "ok", detail)  # fmt: skip
+        # Each judge beside the mean human grade of the same records, with what two people reach in the same row.
+        for j, judge in enumerate(found.judges):
+            cells = found.cells[rows][:, :, j, s]
+            there: Bools = seen & ~np.isnan(cells)
+            if (n := int(there.sum())) < 2:
+                continue
+            scores, mean, codes = cells[there], human[there], cluster[there]
+            one = human_anchor.judge_against_humans(
+                scores, mean, codes, np.broadcast_to(families, there.shape)[there], pass_mark, level, found.consecutive
+            )
+            if cuts:
+                rated = people.rated(scores), people.rated(mean)
+                on = human_anchor.judge_against_humans(*rated, codes, level=level, consecutive=found.consecutive)
+                one = replace(one, kappa=on.kappa)
+            detail = {
+                "icc": _stated(one.icc_a1), "bias": _stated(one.bias), "tpr": list(one.tpr), "tnr": list(one.tnr),
+                "bias_by_family": {maker: _stated(bias) for maker, bias in (one.bias_by_family or {}).items()},
+                "ceiling": [agreed.value, agreed.detail.get("icc")], "pass": pass_mark, "drawn": not labels.refused,
+            }  # fmt: skip
+            yield number(make, "human.judge", labelled | {"judge": judge}, one.kappa.estimate, (n, "records"),
+                         "quadratic-weighted kappa of the judge with the mean human grade"
+                         f"{' on bands' if cuts else ''}; jackknife over clusters", one.kappa.state, detail,
+                         (one.kappa.low, one.kappa.high), level)  # fmt: skip
     place = {name: s for s, name in enumerate(found.names)}
     for item in contrasts:
         s = place[item.labels["dimension"]]
         if not states[s] and item.value is not None and item.value > 0:
-            yield _contrast(people, s, make, item, alpha, unit, power=power)
+            yield _contrast(people, s, make, item, alpha, unit, power)
 
 
 def _contrast(
-    people: _People, s: int, make: Maker, item: Measurement, alpha: float, unit: str, *, power: float
+    people: _People, s: int, make: Maker, item: Measurement, alpha: float, unit: str, power: float
 ) -> Measurement:
     """What people see of one order, in the direction of the judges."""
     found = people.found
@@ -302,22 +291,6 @@ def most_needed(
     return worst if worst[1] is not None else (None, None)
 
 
-def _labels(people: _People, s: int, make: Maker) -> Measurement:
-    """The labelled records themselves, as a certificate needs them."""
-    found, rows = people.found, list(people.rows.values())
-
-    def table(values: Floats) -> list[list[float | None]]:
-        return [[None if math.isnan(one) else one for one in row] for row in values.tolist()]
-
-    detail: dict[str, JSON] = {
-        "agents": list(found.agents), "of": [found.clusters[g] for g in people.cluster.tolist()],
-        "pi": people.pi[rows].tolist(), "judged": table(people.panel[:, :, s]), "people": table(people.mean[:, :, s]),
-    }  # fmt: skip
-    value = float(np.count_nonzero(~np.isnan(people.mean[:, :, s])))
-    return number(make, "human.labels", {"dimension": found.names[s]}, value, (len(rows), "labelled cycles"),
-                  "records that people graded", "ok", detail)  # fmt: skip
-
-
 def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -> Measurement:
     """Whether people agree with each other, on the records that two of them graded."""
     codes = np.repeat(people.cluster, people.given.shape[1])
@@ -327,7 +300,7 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
     labels, count = {"dimension": people.found.names[s]}, (n, "records graded by two people")
     by_kappa = coefficient == "kappa"
     method = "mean pairwise quadratic-weighted kappa of people" if by_kappa else "mean pairwise ICC(A,1) of people"
-    method += people.on_bands if by_kappa else ""
+    method += " on bands" if by_kappa and people.cuts else ""
     if n < FEWEST_DOUBLE:
         why = f"not measurable: {n} records were graded by two people, needs {FEWEST_DOUBLE}"
         return number(make, "human.agreement", labels, None, count, method, state=why)
@@ -347,7 +320,8 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
     def coefficient_of(rows: Floats) -> tuple[float | None, Any]:
         if by_kappa:
             a, b = people.rated(rows).T
-            cells = contingency(a, b, people.categories)
+            levels = len(people.cuts) + 1 if people.cuts else int(people.scale[1] - people.scale[0]) + 1
+            cells = contingency(a, b, levels)
             try:
                 return kappa_of_table(cells), cells.tolist()
             except NotMeasurableError:
@@ -381,39 +355,6 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
         make, "human.agreement", labels, whole, count, method, "undefined: two people gave one grade each", detail,
         ends, people.level,
     )  # fmt: skip
-
-
-def _judges(people: _People, s: int, make: Maker, agreed: Measurement, pass_mark: float) -> Iterator[Measurement]:
-    """Each judge beside the mean human grade of the same records, with what two people reach in the same row."""
-    found, human = people.found, people.mean[:, :, s]
-    cells = found.cells[list(people.rows.values())]
-    families = np.array([(found.agent_families or {}).get(name, name) for name in found.agents])
-    cluster = np.repeat(people.cluster[:, None], len(families), axis=1)
-    for j, judge in enumerate(found.judges):
-        there: Bools = ~np.isnan(human) & ~np.isnan(cells[:, :, j, s])
-        labels, n = {"dimension": found.names[s], "judge": judge}, int(there.sum())
-        if n < 2:
-            continue
-        scores, mean, codes = cells[:, :, j, s][there], human[there], cluster[there]
-        one = human_anchor.judge_against_humans(
-            scores, mean, codes, np.broadcast_to(families, there.shape)[there], pass_mark, people.level,
-            found.consecutive,
-        )  # fmt: skip
-        if people.cuts:
-            rated = human_anchor.judge_against_humans(
-                people.rated(scores), people.rated(mean), codes, level=people.level, consecutive=found.consecutive
-            )
-            one = replace(one, kappa=rated.kappa)
-        detail = {
-            "icc": _stated(one.icc_a1), "bias": _stated(one.bias), "tpr": list(one.tpr), "tnr": list(one.tnr),
-            "bias_by_family": {name: _stated(given) for name, given in (one.bias_by_family or {}).items()},
-            "ceiling": [agreed.value, agreed.detail.get("icc")],
-            "pass": pass_mark, "drawn": not people.labels.refused,
-        }  # fmt: skip
-        yield number(make, "human.judge", labels, one.kappa.estimate, (n, "records"),
-                     f"quadratic-weighted kappa of the judge with the mean human grade{people.on_bands}; jackknife "
-                     "over clusters",
-                     one.kappa.state, detail, (one.kappa.low, one.kappa.high), people.level)  # fmt: skip
 
 
 def _stated(one: Estimate) -> dict[str, JSON]:

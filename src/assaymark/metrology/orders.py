@@ -15,22 +15,23 @@ from scipy import special
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import Comparisons, Gaps
-from assaymark.metrology.contrasts import holm_rows, settle
-from assaymark.metrology.design import dimensions_claimed
-from assaymark.metrology.estimates import scores_of
-from assaymark.metrology.moderated import (
+from assaymark.metrology.contrasts import (
     FEWEST_CLUSTERS,
     FEWEST_CONSECUTIVE,
     ModeratedContrasts,
     PairState,
     agents_of,
     difference_moments,
+    holm_rows,
     moderate,
     pair_differences,
     pair_list,
     pairs_of,
     serial_tests,
+    settle,
 )
+from assaymark.metrology.design import dimensions_claimed
+from assaymark.metrology.estimates import scores_of
 from assaymark.plan import BiasRules, OrderRules
 from assaymark.protocol import SCALE, Study
 from assaymark.records import JSON

@@ -23,7 +23,7 @@ from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import natural
 from assaymark.metrology.contrasts import Contrast, cluster_t, settle
 from assaymark.metrology.controls import measured
-from assaymark.metrology.estimates import NEVER, NO_SCORES, POINTS, Ends, group_sums, number, state_of
+from assaymark.metrology.estimates import NEVER, NO_SCORES, POINTS, group_sums, number, state_of
 from assaymark.metrology.kappa import contingency, kappa_of_table
 from assaymark.metrology.measure_panel import categories_of
 from assaymark.metrology.panel import RESAMPLES
@@ -74,56 +74,50 @@ def anchor_measurements(
     if common and (set(weights) != set(dimensions) or sum(weights.values()) <= 0):
         what = f"must be one for each of {', '.join(dimensions)}, not all zero (got {dict(weights)})"
         checks.fail(source, "weights", what)
-    old = new = np.zeros((0, 1 + len(dimensions)))
+    method = "mean of new minus locked rubric on the same trajectories; "
+    method += "spread ratio: delete-one-cluster jackknife of its logarithm"
+    groups, level, found = [clusters[key] for key in common], study.inference.level, None
     if common:
         share = np.array([weights[name] for name in dimensions]) / sum(weights.values())
         tables = (
             np.array([[scores[key][name] for name in dimensions] for key in common], dtype=np.float64)
             for scores in (before, after)
         )
-        old, new = (np.column_stack([table @ share, table]) for table in tables)
-    groups, level = [clusters[key] for key in common], study.inference.level
+        both = [np.column_stack([table @ share, table]) for table in tables]
+        names, who = np.unique([agents[key] for key in common], return_inverse=True)
+        codes = np.unique(groups, return_inverse=True)[1]
+        keep = [codes >= 0, *(codes != g for g in range(int(codes.max()) + 1))]
+        g = len(keep) - 1
     for k, name in enumerate((AGGREGATE, *dimensions)):
         detail: dict[str, JSON] = {"judge": judge, "rubric": rubric}
         detail["changed"] = bool(changed) if k == 0 else name in changed
-        found = cluster_t(new[:, k] - old[:, k], groups, level) if common else None
-        if found:
-            detail |= {"p": found.p, "clusters": found.clusters} | _spread(old[:, k], new[:, k], groups, level)
+        if common:
+            old, new = (table[:, k] for table in both)
+            found = cluster_t(new - old, groups, level)
+            # Standard deviations before and after, and an interval of their ratio where there is one.
+            detail |= {"p": found.p, "clusters": found.clusters, "sd_before": None, "sd_after": None}
+            detail |= {"sd_ratio_low": None, "sd_ratio_high": None}
+            if old.size > 1:
+                detail |= {"sd_before": float(old.std(ddof=1)), "sd_after": float(new.std(ddof=1))}
+            if g > 1 and min(int(rows.sum()) for rows in keep) > 1:
+                spreads = np.array([[x[rows].std(ddof=1) for x in (old, new)] for rows in keep])
+                if spreads.min() > _ZERO:
+                    logs = np.log(spreads[:, 1] / spreads[:, 0])
+                    error = np.sqrt((g - 1) / g * np.square(logs[1:] - logs[1:].mean()).sum())
+                    half = t_quantile(0.5 + level / 2, g - 1) * float(error)
+                    ends = float(np.exp(logs[0] - half)), float(np.exp(logs[0] + half))
+                    detail |= dict(zip(("sd_ratio_low", "sd_ratio_high"), ends, strict=True))
             # Agents by their mean under each rubric, ties by name, and the pairs whose order turns; a tie is no order.
-            names, who = np.unique([agents[key] for key in common], return_inverse=True)
-            first, second = (np.bincount(who, weights=x[:, k]) / np.bincount(who) for x in (old, new))
+            first, second = (np.bincount(who, weights=x) / np.bincount(who) for x in (old, new))
             for which, levels in (("order_before", first), ("order_after", second)):
                 line = sorted(zip((-np.round(levels, 9)).tolist(), names.tolist(), strict=True))
                 detail[which] = [str(agent) for _, agent in line]
-            turns = (
-                settle(first[a] - first[b]) * settle(second[a] - second[b]) < 0
+            detail["flips"] = sum(
+                bool(settle(first[a] - first[b]) * settle(second[a] - second[b]) < 0)
                 for a, b in combinations(range(names.size), 2)
             )
-            detail["flips"] = int(sum(turns))
-        method = "mean of new minus locked rubric on the same trajectories; "
-        yield measured("anchor.shift", {"dimension": name}, found, study, n=len(common), n_of="trajectories",
-                       method=f"{method}spread ratio: delete-one-cluster jackknife of its logarithm",
-                       state="not measured: no trajectory was graded under both rubrics", detail=detail)  # fmt: skip
-
-
-def _spread(old: Floats, new: Floats, groups: Sequence[str], level: float) -> dict[str, JSON]:
-    """Standard deviations before and after, and an interval of their ratio where there is one."""
-    found: dict[str, JSON] = {"sd_before": None, "sd_after": None, "sd_ratio_low": None, "sd_ratio_high": None}
-    if old.size < 2:
-        return found
-    names, codes = np.unique(groups, return_inverse=True)
-    found |= {"sd_before": float(old.std(ddof=1)), "sd_after": float(new.std(ddof=1))}
-    rest = [codes != g for g in range(names.size)]
-    if names.size < 2 or min(int(keep.sum()) for keep in rest) < 2:
-        return found
-    spreads = np.array([[x[keep].std(ddof=1) for x in (old, new)] for keep in (codes >= 0, *rest)])
-    if spreads.min() <= _ZERO:
-        return found
-    logs, g = np.log(spreads[:, 1] / spreads[:, 0]), names.size
-    error = np.sqrt((g - 1) / g * np.square(logs[1:] - logs[1:].mean()).sum())
-    half = t_quantile(0.5 + level / 2, g - 1) * float(error)
-    found |= {"sd_ratio_low": float(np.exp(logs[0] - half)), "sd_ratio_high": float(np.exp(logs[0] + half))}
-    return found
+        yield measured("anchor.shift", {"dimension": name}, found, study, (len(common), "trajectories"), method,
+                       "not measured: no trajectory was graded under both rubrics", detail)  # fmt: skip
 
 
 Pair = tuple[str, str, str]
@@ -213,8 +207,8 @@ def probe_measurements(
         about: dict[str, JSON] = {"p": found.p if found else None, "judge": judge.name, "family": judge.family}
         about["cluster_sums"] = {str(name): [float(total), int(n)] for name, total, n in sums}
         yield measured("probe.contrast", {"dimension": dimension, "high": high, "low": low}, found, study,
-                       method="mean paired difference within common cycles, outside judge", state=NEVER,
-                       n=len(common), n_of="common cycles", detail=about)  # fmt: skip
+                       (len(common), "common cycles"), "mean paired difference within common cycles, outside judge",
+                       NEVER, about)  # fmt: skip
 
 
 def contamination_measurements(
@@ -319,11 +313,10 @@ def oracle_measurements(
 ) -> Iterator[Measurement]:  # fmt: skip
     """``oracle.kappa`` and ``oracle.error`` of every judge, and without a label of the panel's mean over its judges."""
     scored = [table for table in tables if table.n]
-    problems = []
-    if len({(table.judges, table.dimensions) for table in scored}) > 1:
-        problems.append(Problem("tables", "must have the same judges and dimensions"))
     bad = {key: value for key, value in oracle.items() if value not in range(int(SCALE[0]), int(SCALE[1]) + 1)}
-    problems += [Problem(key, f"must be a whole number from 1 to 5 (got {bad[key]})") for key in sorted(bad)[:9]]
+    problems = [Problem(key, f"must be a whole number from 1 to 5 (got {bad[key]})") for key in sorted(bad)[:9]]
+    if len({(table.judges, table.dimensions) for table in scored}) > 1:
+        problems.insert(0, Problem("tables", "must have the same judges and dimensions"))
     if problems:
         raise InputError("oracle_measurements", problems)
     rng = np.random.default_rng(study.seed) if rng is None else rng
@@ -335,55 +328,52 @@ def oracle_measurements(
         parts.append(table.scores[rows][:, :, table.dimensions.index(dimension)])
         known += [float(oracle[table.trajectories[row]]) for row in rows]
         clusters += [table.clusters[table.cluster[row]] for row in rows]
-    scores, truth = np.concatenate(parts), np.array(known)
-    missing = None if known else "not measurable: no scored item has an oracle score"
-    if scored and not asked:
-        missing = f"not measurable: the rubric does not ask for {dimension}"
-    common: dict[str, Any] = {"level": study.inference.level, "inputs": _digest(scored, sorted(oracle.items()))}
+    scores, truth, level = np.concatenate(parts), np.array(known), study.inference.level
     count = truth.size, "items with an oracle score"
+    missing = (
+        f"not measurable: the rubric does not ask for {dimension}"
+        if scored and not asked
+        else (None if known else "not measurable: no scored item has an oracle score")
+    )
+    common: dict[str, Any] = {"level": level, "inputs": _digest(scored, sorted(oracle.items()))}
+    # Records in the order of their clusters, by which a jackknife over time leaves them out.
+    names = sorted(set(clusters), key=natural)
+    consecutive = bool(names) and study.inference.order_of(names) == "consecutive"
+    line = np.argsort([names.index(name) for name in clusters], kind="stable")
     columns = [({}, scores.mean(axis=1)), *(({"judge": judge}, scores[:, j]) for j, judge in enumerate(judges))]
     for labels, column in columns:
         if missing is not None:
-            yield number(Measurement, "oracle.kappa", labels, None, count, _KAPPA, state=missing, **common)
-            yield number(Measurement, "oracle.error", labels, None, count, _ERROR, state=missing, unit=POINTS, **common)
+            yield number(Measurement, "oracle.kappa", labels, None, count, _KAPPA, missing, **common)
+            yield number(Measurement, "oracle.error", labels, None, count, _ERROR, missing, unit=POINTS, **common)
             continue
-        table_of = contingency(categories_of(column), truth.astype(np.int64))
-        value, state, detail, ends = None, "ok", dict[str, JSON](), None
+        ratings = np.column_stack([categories_of(column), truth.astype(np.int64)])
+        table_of, value, state, ends, detail = contingency(*ratings.T), None, "ok", None, dict[str, JSON]()
         try:
             value = kappa_of_table(table_of)
-            ends, detail = _ends(np.column_stack([categories_of(column), truth.astype(np.int64)]), clusters, study, rng)
         except NotMeasurableError as exc:
             state = state_of(exc)
-        varies = np.ptp(column) > _ZERO and np.ptp(truth) > _ZERO
+        else:
+            detail["bootstrap"] = None
+            with suppress(NotMeasurableError):  # the narrower of the two
+                boot = bootstrap_kappa(ratings, clusters, level=level,
+                                       resamples=study.inference.resamples or RESAMPLES, rng=rng)  # fmt: skip
+                detail["bootstrap"] = {"low": boot.low, "high": boot.high, "method": boot.method}
+            try:
+                jack = jackknife_kappa(ratings[line], [clusters[k] for k in line.tolist()], level=level,
+                                       consecutive=consecutive)  # fmt: skip
+                ends, detail["interval_method"] = (jack.low, jack.high), jack.method
+            except NotMeasurableError as exc:
+                detail["interval_method"] = str(exc)
+        varies = min(np.ptp(column), np.ptp(truth)) > _ZERO
         r = float(np.clip(np.corrcoef(column, truth)[0, 1], -1, 1)) if varies else None
         yield number(
             Measurement, "oracle.kappa", labels, value, count, _KAPPA, state,
             detail | {"r": r, "table": table_of.tolist()}, ends, **common,
         )  # fmt: skip
-        found = cluster_t(column - truth, clusters, study.inference.level)
-        yield number(Measurement, "oracle.error", labels, found.difference, count, f"{_ERROR}; {found.method}",
-                     ends=(found.low, found.high), unit=POINTS,
-                     detail={"p": found.p, "clusters": found.clusters, "spread": float(np.std(column - truth))},
-                     **common)  # fmt: skip
-
-
-def _ends(
-    ratings: Any, clusters: Sequence[str], study: Study, rng: np.random.Generator
-) -> tuple[Ends | None, dict[str, JSON]]:
-    """Jackknife ends of a kappa, or the reason that there are none, and its narrower bootstrap ends in the detail."""
-    level, resamples = study.inference.level, study.inference.resamples or RESAMPLES
-    detail: dict[str, JSON] = {"bootstrap": None}
-    with suppress(NotMeasurableError):
-        boot = bootstrap_kappa(ratings, clusters, level=level, resamples=resamples, rng=rng)
-        detail["bootstrap"] = {"low": boot.low, "high": boot.high, "method": boot.method}
-    names = sorted(set(clusters), key=natural)
-    line = np.argsort([names.index(name) for name in clusters], kind="stable")
-    order = study.inference.order_of(names) == "consecutive"
-    try:
-        jack = jackknife_kappa(ratings[line], [clusters[k] for k in line.tolist()], level=level, consecutive=order)
-    except NotMeasurableError as exc:
-        return None, detail | {"interval_method": str(exc)}
-    return (jack.low, jack.high), detail | {"interval_method": jack.method}
+        found = cluster_t(column - truth, clusters, level)
+        yield number(Measurement, "oracle.error", labels, found.difference, count, f"{_ERROR}; {found.method}", "ok",
+                     {"p": found.p, "clusters": found.clusters, "spread": float(np.std(column - truth))},
+                     (found.low, found.high), unit=POINTS, **common)  # fmt: skip
 
 
 def _digest(tables: Sequence[ScoreTable], known: Sequence[Any]) -> str:
@@ -426,7 +416,7 @@ def effective_judges(errors: ArrayLike) -> float:
     1.0
     """
     table = checks.finite("effective_judges", "errors", errors, ndim=2)
-    return _worth(table.shape[1], error_correlation(table))
+    return independent_judges(table.shape[1], error_correlation(table))
 
 
 def error_correlation(errors: Floats) -> float:
@@ -446,7 +436,8 @@ def error_correlation(errors: Floats) -> float:
     return min(1.0, max(-1.0, r))
 
 
-def _worth(judges: int, r: float) -> float:
+def independent_judges(judges: int, r: float) -> float:
+    """`effective_judges` of errors with mean correlation ``r``."""
     share = 1 + (judges - 1) * r
     if share <= _ZERO:
         raise NotMeasurableError("effective judges is undefined: the errors offset each other completely")
@@ -489,7 +480,7 @@ def known_measurements(
         elif len(errors):
             try:
                 r = error_correlation(errors)
-                value = _worth(judges, r)
+                value = independent_judges(judges, r)
             except NotMeasurableError as exc:
                 state = state_of(exc)
         method = "J / (1 + (J-1) r), r the mean correlation of judges' errors against known scores"

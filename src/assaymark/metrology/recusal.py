@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks, estimates
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.contrasts import holm
+from assaymark.metrology.contrasts import holm, moderate, pair_list, pairs_of, serial_tests
 from assaymark.metrology.estimates import Estimate, cluster_mean, scores_of, undefined
-from assaymark.metrology.moderated import FEWEST_CLUSTERS, moderate, pair_list, pairs_of, serial_tests
 from assaymark.quantiles import t_quantile
 
 Pair = tuple[int, int]
@@ -181,15 +180,8 @@ def gap_tests(gaps: Floats, effects: Floats, borrow: bool, consecutive: bool) ->
         return recusal_tests(counts, ~np.isnan(serial.block), serial.p, serial.gap, serial.df, serial.se)
     means = np.where(known, gaps, 0.0).sum(axis=0) / np.maximum(counts, 1)
     squares = np.square(np.where(known, gaps - means, 0.0)).sum(axis=0)
-    return moderated_tests(means, squares / np.maximum(counts - 1, 1), counts, effects, borrow)
-
-
-def moderated_tests(
-    means: Floats, variances: Floats, counts: Ints, effects: Floats, borrow: bool = True
-) -> list[RecusalTest]:
-    """Every pair tested by the moderated t on its mean, its variance between clusters and their number."""
-    found = moderate(means, variances, counts, effects, borrow)
-    return recusal_tests(counts, counts >= FEWEST_CLUSTERS, found.p, found.gap, found.df, found.se)
+    found = moderate(means, squares / np.maximum(counts - 1, 1), counts, effects, borrow)
+    return recusal_tests(counts, found.tested, found.p, found.gap, found.df, found.se)
 
 
 @lru_cache(maxsize=1024)
@@ -401,42 +393,27 @@ def self_preference(
         if mean is not None and others is not None:
             gap, state = mean - others, "single observation"
             if codes is not None:
-                state, half = _half_over_clusters(column, own, codes, level, consecutive)
+                # Over clusters; a unit with all of a side cannot be left out.
+                sums = np.stack([np.bincount(codes[part], weights, int(codes.max()) + 1) for part in (own, ~own)
+                                 for weights in (column[part], np.ones(int(part.sum())))], axis=1)  # fmt: skip
+                total, *without = estimates.leave_out(sums, consecutive)
+                rests = np.array([rest for rest in without if rest[1] and rest[3]])
+                if len(rests) > 1:
+                    gaps = [row[..., 0] / row[..., 1] - row[..., 2] / row[..., 3] for row in (total, rests)]
+                    one = estimates.jackknife_estimate(float(gaps[0]), gaps[1], level)
+                    half = None if one.low is None or one.high is None else (one.high - one.low) / 2
+                    state = "no spread" if half is None else "ok"
             elif ours.size > 1:
-                half = _half_of_two_means(ours, theirs, level)
-                state = "no spread" if half is None else "ok"
+                # One agent on the other side has no spread; Student's interval takes it to be the family's.
+                n, m, tail, state = ours.size, theirs.size, 0.5 + level / 2, "no spread"
+                spread, rest = float(ours.var(ddof=1)), float(theirs.var(ddof=1)) if m > 1 else 0.0
+                squares, df = (n - 1) * spread + (m - 1) * rest, n + m - 2
+                if squares > _FLAT**2:
+                    state, half = "ok", t_quantile(tail, df) * math.sqrt(squares / df * (1 / n + 1 / m))
+                    if m > 1:
+                        a, b = spread / n, rest / m
+                        welch = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
+                        half = max(half, t_quantile(tail, welch) * math.sqrt(a + b))
             low, high = (None, None) if half is None else (gap - half, gap + half)
         found.append(SelfPreference(name, mean, others, gap, ours.size, theirs.size, low, high, state, level, method))
     return found
-
-
-def _half_over_clusters(
-    above: Floats, own: Bools, codes: Ints, level: float, consecutive: bool
-) -> tuple[PreferenceState, float | None]:
-    """Half the width of the interval of the gap over clusters, or why there is none."""
-    size = int(codes.max()) + 1
-    sums = np.stack([np.bincount(codes[part], weights, size) for part in (own, ~own)
-                     for weights in (above[part], np.ones(int(part.sum())))], axis=1)  # fmt: skip
-    total, *without = estimates.leave_out(sums, consecutive)
-    rests = np.array([rest for rest in without if rest[1] and rest[3]])  # a unit with all of a side cannot be left out
-    if len(rests) < 2:
-        return "single observation", None
-    gaps = [row[..., 0] / row[..., 1] - row[..., 2] / row[..., 3] for row in (total, rests)]
-    found = estimates.jackknife_estimate(float(gaps[0]), gaps[1], level)
-    return ("no spread", None) if found.low is None or found.high is None else ("ok", (found.high - found.low) / 2)
-
-
-def _half_of_two_means(ours: Floats, theirs: Floats, level: float) -> float | None:
-    """Half the width of the interval of the difference of two means; None without spread."""
-    n, m, tail = ours.size, theirs.size, 0.5 + level / 2
-    # One agent on the other side has no spread of its own; Student's interval takes it to be the family's.
-    spread_own, spread_others = float(ours.var(ddof=1)), float(theirs.var(ddof=1)) if m > 1 else 0.0
-    squares = (n - 1) * spread_own + (m - 1) * spread_others
-    if squares <= _FLAT**2:
-        return None
-    student = t_quantile(tail, n + m - 2) * math.sqrt(squares / (n + m - 2) * (1 / n + 1 / m))
-    if m == 1:
-        return student
-    a, b = spread_own / n, spread_others / m
-    freedom = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
-    return max(student, t_quantile(tail, freedom) * math.sqrt(a + b))

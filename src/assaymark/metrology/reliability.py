@@ -15,9 +15,8 @@ from scipy import sparse, special
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks, estimates, human_anchor
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.contrasts import holm
+from assaymark.metrology.contrasts import FLAT_VARIANCE, holm, noncentral_tail
 from assaymark.metrology.estimates import Estimate, cluster_codes, jackknife_estimate, leave_out, scores_of, undefined
-from assaymark.metrology.moderated import FLAT_VARIANCE, noncentral_tail
 from assaymark.quantiles import t_quantile
 
 AlphaMetric = Literal["interval", "ordinal", "nominal"]
@@ -572,7 +571,7 @@ def specific_contrast(
     if dimensions < 2 or not whole.any():
         return undefined("not measurable: needs two dimensions and a cycle that has both")
     deltas = deltas[whole]
-    _, units = np.unique(codes[whole], return_inverse=True)
+    units = codes if whole.all() else np.unique(codes[whole], return_inverse=True)[1]
     if consecutive:
         units = estimates.neighbour_blocks(int(units.max()) + 1)[units]
     others = (deltas.sum(axis=1) - deltas[:, d]) / (dimensions - 1)

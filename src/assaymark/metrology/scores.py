@@ -215,10 +215,14 @@ def score_table(
         )
         for of in (_mean_trial, lambda found: next(iter(found.values())))  # calls were sorted by trial
     )
-    # Each judge's aggregate in every trial [m, T], where all of its trials were usable.
-    aggregates = {}
+    # What became of each judge's calls, and its aggregate in every trial [m, T], where all of its trials were usable.
+    aggregates, counted = dict[str, Floats](), dict[str, Calls]()
     for judge in order:
-        numbers = sorted({call.trial for call in calls if call.judge == judge})
+        own = [call for call in calls if call.judge == judge]
+        status = Counter(call.status for call in own)
+        reasons = Counter(call.reason or "no reason recorded" for call in own if call.status != "ok")
+        counted[judge] = Calls(status["ok"], status["invalid"], status["refused"], dict(sorted(reasons.items())))
+        numbers = sorted({call.trial for call in own})
         whole = [found for key in first if len(found := trials.get((key, judge), {})) == len(numbers)]
         values = [[float(found[t] @ share) for t in numbers] for found in whole]
         aggregates[judge] = np.array(values, dtype=np.float64).reshape(len(values), len(numbers))
@@ -235,7 +239,7 @@ def score_table(
         n, tuple(keys), groups, (order, tuple(families[judge] for judge in order), dimensions, share), mean, opening,
         any(len(found) > 1 for found in trials.values()), _repeats(known.values(), order, trials, share),
         None if lengths is None else np.array([lengths[key] for key in keys], dtype=np.float64),
-        trials=aggregates, calls={judge: _counted([call for call in calls if call.judge == judge]) for judge in order},
+        trials=aggregates, calls=counted,
         left_out=tuple(sorted({*first} - {*complete})), digest=digest.hexdigest()[:16],
         agent_families={d.agent.id: d.agent.family for d in records},
         lacking=np.array([[lost[judge, name] for name in agents[0]] for judge in order], dtype=np.int64),
@@ -304,12 +308,6 @@ def _repeats(
         if len(scores_of) > 1:
             by_agent[agent].append(np.stack([scores_of[k] for k in sorted(scores_of)]))
     return {agent: tuple(found) for agent, found in by_agent.items()}
-
-
-def _counted(calls: Sequence[Judgment]) -> Calls:
-    status = Counter(call.status for call in calls)
-    reasons = Counter(call.reason or "no reason recorded" for call in calls if call.status != "ok")
-    return Calls(status["ok"], status["invalid"], status["refused"], dict(sorted(reasons.items())))
 
 
 def weight_problems(dimensions: Sequence[str], weights: Mapping[str, float] | None, *, of: str) -> list[Problem]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.checks import Floats
 from assaymark.metrology.scores import Calls, ScoreTable
 from assaymark.protocol import SCALE, Scale
 
@@ -105,7 +105,41 @@ class Truth:
     """Whether judges give whole scores."""
 
     def __post_init__(self) -> None:
-        problems = list(_problems(self))
+        problems, d = list[Problem](), len(self.dimensions)
+
+        def wrong(bad: bool, where: str, what: str) -> None:
+            if bad:
+                problems.append(Problem(where, what))
+
+        for what, names in (
+            ("composers", [one.name for one in self.composers]),
+            ("panel", [one.name for one in self.panel]),
+            ("dimensions", list(self.dimensions)),
+        ):
+            wrong(not names, what, "at least one is needed (got 0)")
+            wrong(len(set(names)) < len(names), what, f"each needs a name of its own (got {', '.join(names)})")
+        for what, count in (("clusters", self.clusters), ("cycles", self.cycles)):
+            wrong(count < 1, what, f"must be at least 1 (got {count})")
+        for what in ("cluster", "cycle", "interaction", "residual"):
+            problems += getattr(self, what).problems(what, d)
+        for one in self.composers:
+            means = one.means if isinstance(one.means, tuple) else (one.means,)
+            wrong(isinstance(one.means, tuple) and len(means) != d, f"{one.name}.means",
+                  f"must be one number or one for each of the {d} dimensions (got {one.means})")  # fmt: skip
+            wrong(not all(map(math.isfinite, means)), f"{one.name}.means", f"must be finite (got {one.means})")
+            wrong(not 0 < one.attendance <= 1, f"{one.name}.attendance",
+                  f"must lie above 0 and up to 1 (got {one.attendance})")  # fmt: skip
+            wrong(not (one.tokens > 0 and math.isfinite(one.tokens) and one.token_spread >= 0), one.name,
+                  f"tokens must be above 0 and token_spread at least 0 (got {one.tokens}, {one.token_spread})",
+                  )  # fmt: skip
+        for judge in self.panel:
+            problems += judge.disagreement.problems(f"{judge.name}.disagreement", d)
+            problems += judge.trial_noise.problems(f"{judge.name}.trial_noise", d)
+            wrong(judge.trials < 1, f"{judge.name}.trials", f"must be at least 1 (got {judge.trials})")
+        if self.weights is not None:
+            fits = len(self.weights) == d and all(math.isfinite(w) and w >= 0 for w in self.weights)
+            wrong(not fits or sum(self.weights) <= 0, "weights",
+                  f"must be {d} finite numbers, not negative, not all zero (got {self.weights})")  # fmt: skip
         if problems:
             raise InputError("truth", problems)
 
@@ -143,33 +177,33 @@ class Truth:
 
 def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
     """One study drawn from a known truth, as the table that `analyse` reads."""
+    composers = sorted(truth.composers, key=lambda one: one.name)
     order = sorted(range(len(truth.composers)), key=lambda a: truth.composers[a].name)
     # Agent and cycle of every decision, by agent and then cycle.
-    chance = np.array([truth.composers[a].attendance for a in order])
-    cycles = truth.clusters * truth.cycles
-    present = (
-        rng.random((chance.size, cycles)) < chance[:, None] if (chance < 1).any() else np.ones((chance.size, cycles))
-    )
-    agent, cycle = np.nonzero(present)
-    agent, cycle = agent.astype(np.int64), cycle.astype(np.int64)
+    chance, shape = np.array([one.attendance for one in composers]), (len(order), truth.clusters * truth.cycles)
+    present = rng.random(shape) < chance[:, None] if (chance < 1).any() else np.ones(shape)
+    agent, cycle = (codes.astype(np.int64) for codes in np.nonzero(present))
     # What each trajectory is worth on each dimension [n, D].
-    d, cluster = len(truth.dimensions), cycle // truth.cycles
+    n, d, cluster = agent.size, len(truth.dimensions), cycle // truth.cycles
     clusters = truth.cluster.draw(rng, (truth.clusters,), d)
     of_cycles = truth.cycle.draw(rng, (truth.clusters * truth.cycles,), d)
     reactions = truth.interaction.draw(rng, (len(order), truth.clusters), d)
-    own = truth.residual.draw(rng, (agent.size,), d)
-    quality = np.asarray(
-        truth.means[order][agent] + clusters[cluster] + of_cycles[cycle] + reactions[agent, cluster] + own
-    )
-    median = np.array([truth.composers[a].tokens for a in order])[agent]
-    spread = np.array([truth.composers[a].token_spread for a in order])[agent]
-    tokens = np.asarray(np.maximum(1.0, np.rint(median * np.exp(spread * rng.standard_normal(agent.size)))))
+    own = truth.residual.draw(rng, (n,), d)
+    quality = truth.means[order][agent] + clusters[cluster] + of_cycles[cycle] + reactions[agent, cluster] + own
+    median, spread = (np.array([getattr(one, name) for one in composers])[agent] for name in ("tokens", "token_spread"))
+    tokens = np.asarray(np.maximum(1.0, np.rint(median * np.exp(spread * rng.standard_normal(n)))))
     panel = sorted(truth.panel, key=lambda judge: judge.name)
-    calls = {judge.name: _calls(truth, order, judge, quality, agent, tokens, rng) for judge in panel}
-    names = tuple(truth.composers[a].name for a in order)
-    columns = sorted(range(len(truth.dimensions)), key=truth.dimensions.__getitem__)
+    calls = dict[str, Floats]()
+    for judge in panel:  # every call of one judge [n, T, D]
+        extra = dict(judge.bonus)
+        liked = np.array([extra.get(one.name, 0.0) + judge.halo * (one.family == judge.family) for one in composers])
+        lean = judge.severity + liked[agent] - judge.terse_penalty * (tokens < truth.terse_tokens)
+        reading = quality + lean[:, None] + judge.disagreement.draw(rng, (n,), d)
+        calls[judge.name] = truth.given(reading[:, None, :] + judge.trial_noise.draw(rng, (n, judge.trials), d))
+    names = tuple(one.name for one in composers)
+    columns = sorted(range(d), key=truth.dimensions.__getitem__)
     held, cycle_code = np.unique(cycle, return_inverse=True)
-    seen, cluster_code = np.unique(cycle // truth.cycles, return_inverse=True)
+    seen, cluster_code = np.unique(cluster, return_inverse=True)
     scores = np.stack([calls[judge.name].mean(axis=1) for judge in panel], axis=1)[:, :, columns]
     many = any(judge.trials > 1 for judge in panel)
     first = np.stack([calls[judge.name][:, 0] for judge in panel], axis=1)[:, :, columns] if many else None
@@ -178,78 +212,12 @@ def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
     for part in (agent, cycle, scores, share, tokens):
         digest.update(np.ascontiguousarray(part).tobytes())
     return ScoreTable(
-        trajectories=tuple(f"{names[a]}/{c:06d}" for a, c in zip(agent.tolist(), cycle.tolist(), strict=True)),
-        agents=names, agent=agent, cycles=tuple(f"cycle-{c:06d}" for c in held.tolist()),
-        cycle=cycle_code.astype(np.int64), clusters=tuple(f"cluster-{k:04d}" for k in seen.tolist()),
-        cluster=cluster_code.astype(np.int64), formats=("simulated",), format=np.zeros(agent.size, dtype=np.int64),
-        judges=tuple(judge.name for judge in panel), families=tuple(judge.family for judge in panel),
-        dimensions=tuple(truth.dimensions[k] for k in columns), weights=share[columns], scores=scores,
+        tuple(f"{names[a]}/{c:06d}" for a, c in zip(agent.tolist(), cycle.tolist(), strict=True)), names, agent,
+        tuple(f"cycle-{c:06d}" for c in held.tolist()), cycle_code.astype(np.int64),
+        tuple(f"cluster-{k:04d}" for k in seen.tolist()), cluster_code.astype(np.int64), ("simulated",),
+        np.zeros(n, dtype=np.int64), tuple(judge.name for judge in panel), tuple(judge.family for judge in panel),
+        tuple(truth.dimensions[k] for k in columns), share[columns], scores,
         trials={name: rows @ share for name, rows in calls.items()}, replicates={},
-        calls={judge.name: Calls(agent.size * judge.trials, 0, 0) for judge in panel}, lengths=tokens, left_out=(),
+        calls={judge.name: Calls(n * judge.trials, 0, 0) for judge in panel}, lengths=tokens, left_out=(),
         digest=digest.hexdigest()[:16], mean=scores if many else None, first=first, repeats={} if many else None,
     )  # fmt: skip
-
-
-def _calls(
-    truth: Truth, order: list[int], judge: Panelist, quality: Floats, agent: Ints, tokens: Floats,
-    rng: np.random.Generator,
-) -> Floats:  # fmt: skip
-    """Every call of one judge [n, T, D]."""
-    n, d = quality.shape
-    extra = dict(judge.bonus)
-    liked = np.array(
-        [
-            extra.get(truth.composers[a].name, 0.0) + judge.halo * (truth.composers[a].family == judge.family)
-            for a in order
-        ]
-    )
-    lean = judge.severity + liked[agent] - judge.terse_penalty * (tokens < truth.terse_tokens)
-    reading = quality + lean[:, None] + judge.disagreement.draw(rng, (n,), d)
-    seen = reading[:, None, :] + judge.trial_noise.draw(rng, (n, judge.trials), d)
-    return truth.given(seen)
-
-
-def _problems(truth: Truth) -> Iterator[Problem]:
-    for what, names in (
-        ("composers", [one.name for one in truth.composers]),
-        ("panel", [one.name for one in truth.panel]),
-        ("dimensions", list(truth.dimensions)),
-    ):
-        if not names:
-            yield Problem(what, "at least one is needed (got 0)")
-        if len(set(names)) < len(names):
-            yield Problem(what, f"each needs a name of its own (got {', '.join(names)})")
-    for what, count in (("clusters", truth.clusters), ("cycles", truth.cycles)):
-        if count < 1:
-            yield Problem(what, f"must be at least 1 (got {count})")
-    d = len(truth.dimensions)
-    for what, spread in (
-        ("cluster", truth.cluster),
-        ("cycle", truth.cycle),
-        ("interaction", truth.interaction),
-        ("residual", truth.residual),
-    ):
-        yield from spread.problems(what, d)
-    for composer in truth.composers:
-        if isinstance(composer.means, tuple) and len(composer.means) != d:
-            said = f"must be one number or one for each of the {d} dimensions (got {composer.means})"
-            yield Problem(f"{composer.name}.means", said)
-        means = composer.means if isinstance(composer.means, tuple) else (composer.means,)
-        if not all(map(math.isfinite, means)):
-            yield Problem(f"{composer.name}.means", f"must be finite (got {composer.means})")
-        if not 0 < composer.attendance <= 1:
-            yield Problem(f"{composer.name}.attendance", f"must lie above 0 and up to 1 (got {composer.attendance})")
-        if not (composer.tokens > 0 and math.isfinite(composer.tokens) and composer.token_spread >= 0):
-            said = (
-                f"tokens must be above 0 and token_spread at least 0 (got {composer.tokens}, {composer.token_spread})"
-            )
-            yield Problem(composer.name, said)
-    for judge in truth.panel:
-        yield from judge.disagreement.problems(f"{judge.name}.disagreement", d)
-        yield from judge.trial_noise.problems(f"{judge.name}.trial_noise", d)
-        if judge.trials < 1:
-            yield Problem(f"{judge.name}.trials", f"must be at least 1 (got {judge.trials})")
-    if truth.weights is not None:
-        fits = len(truth.weights) == d and all(math.isfinite(w) and w >= 0 for w in truth.weights)
-        if not fits or sum(truth.weights) <= 0:
-            yield Problem("weights", f"must be {d} finite numbers, not negative, not all zero (got {truth.weights})")

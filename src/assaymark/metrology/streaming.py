@@ -130,6 +130,12 @@ def score_sums(
             sums = _streamed(copy, weights, named, threads, note, scale)
         finally:
             copy.unlink(missing_ok=True)
+    layout = sums.layout
+    names = {"agent": sums.agents, "judge": layout.judges, "family": layout.families, "dimension": layout.dimensions}
+    if problems := name_problems(names):
+        raise InputError("scores", problems)
+    if not sums.calls[:, 0].any():
+        raise InputError("scores", [Problem("", "no row has a score on every dimension")])
     if sums.left_out and not leave_out:
         raise NotStreamableError("some trajectories lack a usable score from some judge", sortable=False)
     return sums
@@ -153,73 +159,61 @@ def _streamed(
 ) -> ScoreSums:  # fmt: skip
     """The sums of a file in order, if every name in them can be told from the others."""
     file = pq.ParquetFile(path)
-    _require_summable(file.schema_arrow, dimensions)
+    schema, meta = file.schema_arrow, file.metadata
+    _require_summable(schema, dimensions)
     whole = whole_weights(dimensions, weights)
-    judges = _streaming_judges(next(_tables(file, _tasks(file)[0], ["judge", "family"])))
-    while True:
-        layout = _layout(judges, dimensions, whole, "cycle" in file.schema_arrow.names, scale)
-        try:
-            sums = _summed(path, file, layout, threads, note)
-            break
-        except _NewJudgeError as new:
-            judges = {**judges, **new.args[0]}
-    names = {"agent": sums.agents, "judge": layout.judges, "family": layout.families, "dimension": layout.dimensions}
-    if problems := name_problems(names):
-        raise InputError("scores", problems)
-    if not sums.calls[:, 0].any():
-        raise InputError("scores", [Problem("", "no row has a score on every dimension")])
-    return sums
-
-
-def _summed(path: Path, file: pq.ParquetFile, layout: TableSpec, threads: int, note: Note) -> ScoreSums:
-    """Sums of all parts. Cycles that reach over the end of a part are put together at last."""
-    tasks = _tasks(file)
-    rows = [sum(file.metadata.row_group(i).num_rows for i in task) for task in tasks]
-    starts = np.cumsum([0, *rows]).tolist()
-    columns = [name for name in file.schema_arrow.names if name in KNOWN or name in layout.dimensions]
-
+    # Neighbouring row groups, put together up to about a million rows.
+    tasks, size = list[list[int]](), 0
+    for group in range(file.num_row_groups):
+        if rows := meta.row_group(group).num_rows:
+            if not tasks or size + rows > _ROWS:
+                tasks.append([])
+                size = 0
+            tasks[-1].append(group)
+            size += rows
+    if not tasks:
+        raise InputError("scores", [Problem("", "no rows")])
+    starts = np.cumsum([0, *(sum(meta.row_group(i).num_rows for i in task) for task in tasks)]).tolist()
+    judges = _streaming_judges(next(_tables(file, tasks[0], ["judge", "family"])))
+    columns = [name for name in schema.names if name in KNOWN or name in dimensions]
     wanted = {*TEXTS, "format", "agent_family"} - {"trajectory"}
-    kinds = {field.name: field.type for field in file.schema_arrow if field.name in wanted}
-    texts = [name for name, kind in kinds.items() if pa.types.is_string(kind) or pa.types.is_large_string(kind)]
+    texts = [field.name for field in schema if field.name in wanted
+             and (pa.types.is_string(field.type) or pa.types.is_large_string(field.type))]  # fmt: skip
 
     def work(k: int) -> list[Piece]:
-        reader = pq.ParquetFile(path, metadata=file.metadata, read_dictionary=texts)
-        row, found = starts[k], []
+        """The sums of the cycles inside each part of a task, and the rows of its first and its last cycle."""
+        reader = pq.ParquetFile(path, metadata=meta, read_dictionary=texts)
+        row, found = starts[k], list[Piece]()
         for table in _tables(reader, tasks[k], columns):
-            found += _pieces(table, layout, row)
+            key = _ids(table, "cycle" if layout.paired else "trajectory")
+            inner = np.flatnonzero(key[1:] != key[:-1]) + 1
+            if inner.size >= 2:
+                start, stop = int(inner[0]), int(inner[-1])
+                edges = np.concatenate([np.arange(start), np.arange(stop, key.size)])
+                part = _part(table.slice(start, stop - start), layout, row + start)
+                # Taken, not sliced: a slice would keep the whole part in memory.
+                found.append((count(part, layout), table.take(pa.array(edges))))
+            elif key.size:
+                found.append((None, table))
             row += table.num_rows
         return found
 
-    sums: list[ScoreSums] = []
-    borders: list[pa.Table] = []
-    with ThreadPoolExecutor(threads) as pool:
-        for done, pieces in enumerate(pool.map(work, range(len(tasks))), start=1):
-            inner = [piece for piece, _ in pieces if piece is not None]
-            sums = [total([*sums, *inner])] if sums or inner else []
-            borders += [border for _, border in pieces if border is not None]
-            note("reading scores", done, len(tasks))
-    if borders:
-        table = pa.concat_tables(borders)
-        sums.append(count(_part(table, layout, 0), layout))
+    while True:
+        layout = _layout(judges, dimensions, whole, "cycle" in schema.names, scale)
+        sums, borders = list[ScoreSums](), list[pa.Table]()
+        try:
+            with ThreadPoolExecutor(threads) as pool:
+                for done, pieces in enumerate(pool.map(work, range(len(tasks))), start=1):
+                    inner = [piece for piece, _ in pieces if piece is not None]
+                    sums = [total([*sums, *inner])] if sums or inner else []
+                    borders += [border for _, border in pieces if border is not None]
+                    note("reading scores", done, len(tasks))
+            if borders:  # cycles that reach over the end of a part
+                sums.append(count(_part(pa.concat_tables(borders), layout, 0), layout))
+            break
+        except _NewJudgeError as new:
+            judges = {**judges, **new.args[0]}
     return total(sums)
-
-
-def _tasks(file: pq.ParquetFile) -> list[list[int]]:
-    """Neighbouring row groups, put together up to about a million rows."""
-    found: list[list[int]] = []
-    size = 0
-    for i in range(file.num_row_groups):
-        rows = file.metadata.row_group(i).num_rows
-        if not rows:
-            continue
-        if not found or size + rows > _ROWS:
-            found.append([])
-            size = 0
-        found[-1].append(i)
-        size += rows
-    if not found:
-        raise InputError("scores", [Problem("", "no rows")])
-    return found
 
 
 def _tables(file: pq.ParquetFile, groups: list[int], columns: list[str]) -> Iterator[pa.Table]:
@@ -230,21 +224,6 @@ def _tables(file: pq.ParquetFile, groups: list[int], columns: list[str]) -> Iter
         return
     for batch in file.iter_batches(_ROWS, row_groups=groups, columns=columns, use_threads=False):
         yield pa.Table.from_batches([batch])
-
-
-def _pieces(table: pa.Table, layout: TableSpec, row: int) -> list[Piece]:
-    """The sums of the cycles inside a part, and the rows of its first and its last cycle."""
-    key = _ids(table, "cycle" if layout.paired else "trajectory")
-    if not key.size:
-        return []
-    inner = np.flatnonzero(key[1:] != key[:-1]) + 1
-    if inner.size < 2:
-        return [(None, table)]
-    start, stop = int(inner[0]), int(inner[-1])
-    edges = np.concatenate([np.arange(start), np.arange(stop, key.size)])
-    part = _part(table.slice(start, stop - start), layout, row + start)
-    # Taken, not sliced: a slice would keep the whole part in memory.
-    return [(count(part, layout), table.take(pa.array(edges)))]
 
 
 def _named_columns(schema: pa.Schema, wanted: Sequence[str] | None) -> tuple[str, ...]:
@@ -305,40 +284,31 @@ def _part(table: pa.Table, layout: TableSpec, row: int) -> Part:
         where = f"row {row + k + 1}, judge {layout.judges[int(judge[k])]}"
         got = f"{families[int(family[k])]}, elsewhere {layout.families[int(judge[k])]}"
         raise InputError("scores", [Problem(where, f"one judge has one family (got {got})")])
-    formats: tuple[str, ...] = ("",)
-    how: Codes | None = None
+    formats, how, makers = tuple[str, ...](("",)), None, None
     if "format" in table.column_names:
         formats, how = _coded(table, "format", row)
+    if "agent_family" in table.column_names:  # the family of each agent, empty where the table has none
+        column = table.column("agent_family")
+        if not pa.types.is_dictionary(column.type):
+            column = column.cast(pa.string()).dictionary_encode()
+        encoded = column.unify_dictionaries().combine_chunks()
+        words = [name or "" for name in encoded.dictionary.cast(pa.string()).to_pylist()] + [""]
+        codes = np.asarray(encoded.indices.fill_null(len(words) - 1).to_numpy())
+        of: list[set[str]] = [set() for _ in agents]
+        for pair in np.unique(agent.astype(np.int64) * len(words) + codes).tolist():
+            of[pair // len(words)].add(words[pair % len(words)])
+        several = [(name, ", ".join(sorted(given))) for name, given in zip(agents, of, strict=True) if len(given) > 1]
+        if several:
+            what = "one agent has one agent_family"
+            raise InputError("scores", [Problem(f"agent {name}", f"{what} (got {got})") for name, got in several])
+        makers = tuple(given.pop() for given in of)
     _refuse_null(table, "trial", row)
     return Part(
         agents, agent, clusters, cluster, formats, how if len(formats) > 1 else None, judge,
         _ids(table, "cycle") if layout.paired else None, _ids(table, "trajectory"),
         tuple(_scores(table, name, row, layout) for name in layout.dimensions),
-        _ids(table, "length") if "length" in table.column_names else None,
-        _makers(table, agents, agent) if "agent_family" in table.column_names else None,
+        _ids(table, "length") if "length" in table.column_names else None, makers,
     )  # fmt: skip
-
-
-def _makers(table: pa.Table, agents: tuple[str, ...], agent: Codes) -> tuple[str, ...]:
-    """The family of each agent, empty where the table has none."""
-    column = table.column("agent_family")
-    if not pa.types.is_dictionary(column.type):
-        column = column.cast(pa.string()).dictionary_encode()
-    encoded = column.unify_dictionaries().combine_chunks()
-    names = [name or "" for name in encoded.dictionary.cast(pa.string()).to_pylist()] + [""]
-    codes = np.asarray(encoded.indices.fill_null(len(names) - 1).to_numpy())
-    pairs = np.unique(agent.astype(np.int64) * len(names) + codes)
-    found: list[set[str]] = [set() for _ in agents]
-    for pair in pairs.tolist():
-        found[pair // len(names)].add(names[pair % len(names)])
-    problems = [
-        Problem(f"agent {name}", f"one agent has one agent_family (got {', '.join(sorted(families))})")
-        for name, families in zip(agents, found, strict=True)
-        if len(families) > 1
-    ]
-    if problems:
-        raise InputError("scores", problems)
-    return tuple(families.pop() for families in found)
 
 
 def _coded(table: pa.Table, name: str, row: int) -> tuple[tuple[str, ...], Codes]:
@@ -429,6 +399,11 @@ class Partition:
         """The column whose values lie in one partition each."""
         return "cycle" if self.sums.layout.paired else "trajectory"
 
+    @property
+    def kind(self) -> tuple[str, bool]:
+        """What its ids are of, and whether they are text."""
+        return self.key, bool(self.names)
+
 
 def partition_sums(given: Mapping[str, Any]) -> bytes:
     """The `Partition` in the Parquet file ``given["path"]``, as bytes that `read_partition` reads."""
@@ -489,15 +464,26 @@ def read_partition(data: bytes) -> Partition:
 def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
     """Why partitions, by their names, are not parts of one table: other columns or panels, or a cycle in two of
     them."""
-    first, *others = partitions
-    problems = [
-        Problem(name, what) for name in others for what in _differences(partitions[first], partitions[name], first)
-    ]
+    (first, one), *others = partitions.items()
+    problems, kinds = list[Problem](), ("whole numbers", "text")
+    for name, other in others:
+        judges, theirs = (
+            [f"{judge} of {family}" for judge, family in zip(part.layout.judges, part.layout.families, strict=True)]
+            for part in (one.sums, other.sums)
+        )
+        for what, ours, given in (("columns", one.columns, other.columns), ("judges", judges, theirs)):
+            if ours != given:
+                sides = (("not here", sorted(set(ours) - set(given))), ("only here", sorted(set(given) - set(ours))))
+                unlike = "; ".join(f"{side}: {', '.join(found)}" for side, found in sides if found)
+                problems.append(Problem(name, f"other {what} than in {first} ({unlike})"))
+        if one.key == other.key and one.kind != other.kind:
+            here, there = kinds[bool(other.names)], kinds[bool(one.names)]
+            problems.append(Problem(name, f"{other.key} holds {here} here and {there} in {first}"))
     # Ids of another kind cannot be compared, and were named above.
-    alike = {name: one for name, one in partitions.items() if _kind(one) == _kind(partitions[first])}
+    alike = {name: part for name, part in partitions.items() if part.kind == one.kind}
     # Whole-number ids in two partitions: one of them for each pair of partitions.
-    owners = np.concatenate([np.full(len(one.runs), k) for k, one in enumerate(alike.values())])
-    runs = np.concatenate([one.runs for one in alike.values()])
+    owners = np.concatenate([np.full(len(part.runs), k) for k, part in enumerate(alike.values())])
+    runs = np.concatenate([part.runs for part in alike.values()])
     order = np.lexsort((owners, runs[:, 0]))
     (starts, ends), owners = runs[order].T, owners[order]
     furthest = np.maximum.accumulate(ends)
@@ -506,46 +492,21 @@ def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
     inside = np.flatnonzero(starts[1:] <= furthest[:-1])
     pairs = np.sort(np.stack([owners[holder[inside]], owners[inside + 1]], axis=1), axis=1)
     distinct, where = np.unique(pairs, axis=0, return_index=True)
-    names, key = list(alike), partitions[first].key
+    names, what = list(alike), f"each {one.key} lies in one partition"
     shared = [
         (str(starts[inside[k] + 1]), names[a], names[b]) for (a, b), k in zip(distinct.tolist(), where, strict=True)
     ]
     # Ids that are text in two partitions, one of them for each pair of partitions.
-    seen: dict[str, str] = {}
-    clash: dict[tuple[str, str], str] = {}
-    for name, one in alike.items():
-        for text in one.names:
+    seen, clash = dict[str, str](), dict[tuple[str, str], str]()
+    for name, part in alike.items():
+        for text in part.names:
             if seen.setdefault(text, name) != name:
                 clash.setdefault((seen[text], name), text)
     shared += [(text, *pair) for pair, text in clash.items()]
-    what = f"each {key} lies in one partition"
-    return [*problems, *(Problem(other, f"{key} {text} is in {one} too; {what}") for text, one, other in shared)]
+    return [*problems, *(Problem(two, f"{one.key} {text} is in {name} too; {what}") for text, name, two in shared)]
 
 
 def runs_of(ids: Ints) -> Ints:
     """The first and last of each unbroken run of sorted distinct ids [k, 2]."""
     breaks = np.flatnonzero(np.diff(ids) != 1)
     return np.stack([ids[np.concatenate([[0], breaks + 1])], ids[np.concatenate([breaks, [ids.size - 1]])]], axis=1)
-
-
-def _kind(one: Partition) -> tuple[str, bool]:
-    return one.key, bool(one.names)
-
-
-def _differences(one: Partition, other: Partition, name: str) -> list[str]:
-    """In what a partition differs from the first, which has this name."""
-    found = []
-    judges, theirs = (
-        [f"{judge} of {family}" for judge, family in zip(part.layout.judges, part.layout.families, strict=True)]
-        for part in (one.sums, other.sums)
-    )
-    for what, ours, others in (("columns", one.columns, other.columns), ("judges", judges, theirs)):
-        if ours != others:
-            missing, new = sorted(set(ours) - set(others)), sorted(set(others) - set(ours))
-            parts = [f"not here: {', '.join(missing)}"] if missing else []
-            unlike = "; ".join([*parts, f"only here: {', '.join(new)}"] if new else parts)
-            found.append(f"other {what} than in {name} ({unlike})")
-    if one.key == other.key and _kind(one) != _kind(other):
-        kinds = ("whole numbers", "text")
-        found.append(f"{other.key} holds {kinds[bool(other.names)]} here and {kinds[bool(one.names)]} in {name}")
-    return found

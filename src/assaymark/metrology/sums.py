@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.columns import weights_of
 from assaymark.metrology.kappa import Pair
-from assaymark.metrology.scores import excess_replies, missing_shares
+from assaymark.metrology.scores import excess_replies, missing_shares, weight_problems, weight_shares
 from assaymark.protocol import SCALE, Scale
 
 _LARGEST_TABLES: Final = 1 << 24  # cells of contingency tables, 128 MB
@@ -245,7 +244,9 @@ def whole_weights(dimensions: tuple[str, ...], weights: Mapping[str, float] | No
     """Weights as the smallest whole numbers in their ratio."""
     if weights is None:
         return (1,) * len(dimensions)
-    share = weights_of(dimensions, weights)
+    if problems := weight_problems(dimensions, weights, of="scores"):
+        raise InputError("scores", problems)
+    share = weight_shares(dimensions, weights)
     ratios = [Fraction(value).limit_denominator(_DENOMINATOR) for value in share.tolist()]
     if max(abs(float(ratio) - value) for ratio, value in zip(ratios, share.tolist(), strict=True)) > 1e-12:
         what = f"must be ratios of whole numbers up to {_DENOMINATOR:,} on a table of this size (got {dict(weights)})"
@@ -316,22 +317,47 @@ class Complete(NamedTuple):
 
 def count(part: Part, layout: TableSpec) -> ScoreSums:
     """The sums of one part."""
-    rows, replies, left_out = _complete(part, len(layout.judges))
+    judges, size = len(layout.judges), layout.categories
+    rows, replies, left_out = _complete(part, judges)
     a, g = len(part.agents), len(part.clusters)
     which, lineups, places, cycles = _lineups(rows, a, g)
     require_room(layout, a, g, len(part.formats), places.size)
-    seat = which * a + rows.agent
-    group = rows.cluster.astype(np.int64)
+    seat, seats = which * a + rows.agent, places.size * a
+    group, groups, cell_of = rows.cluster.astype(np.int64), len(part.formats) * g, np.repeat(places, a)
     if rows.format is not None:
         group = rows.format.astype(np.int64) * g + group
-    groups = len(part.formats) * g
-    cell_of = np.repeat(places, a) if rows.format is None else None
-    sums = np.empty((places.size * a, len(layout.judges), len(layout.dimensions)), dtype=np.int64)
-    tables = [np.zeros(0, dtype=np.int64)]
+    # Contingency tables [groups, P, S, S] and sums by seat and judge [seats, J] of each dimension, counted from 1.
+    sums = np.empty((seats, judges, len(layout.dimensions)), dtype=np.int64)
+    tables, patterns, values = [np.zeros(0, dtype=np.int64)], size**judges, np.arange(1, size + 1)
     for d, columns in enumerate(rows.scores):
-        table, sums[:, :, d] = _dimension(columns, layout, seat, places.size * a, group, groups, cell_of)
-        tables.append(table)
-    aggregate = [_weighted([columns[j] for columns in rows.scores], layout) for j in range(len(layout.judges))]
+        if rows.format is not None or seats * patterns > _JOINT:
+            each = [np.bincount(seat, weights=column, minlength=seats) for column in columns]
+            tables.append(_pairs([column - 1 for column in columns], layout, 1, group, groups))
+        else:
+            # One count of all judges' scores at once, by line-up, cluster and agent, holds both answers.
+            # Signed and just wide enough: the arithmetic is bound by memory.
+            code: NDArray[np.signedinteger[Any]] = columns[0].astype(np.int16 if patterns < _SHORT else np.int32)
+            for column in columns[1:]:
+                code *= size
+                code += column
+            code -= sum(size**j for j in range(judges))
+            joint = np.bincount(seat * patterns + code, minlength=seats * patterns)
+            cells = joint.reshape(seats, *[size] * judges)
+            by_group = np.zeros((groups, *[size] * judges), dtype=np.int64)
+            np.add.at(by_group, cell_of, cells)
+            axes = range(1, judges + 1)  # of the judges, which are summed over unless they are asked for
+            met = [by_group.sum(axis=tuple(j for j in axes if j - 1 not in pair)) for pair in layout.pairs]
+            tables.append(np.stack(met, axis=1) if met else np.zeros((groups, 0, size, size), dtype=np.int64))
+            each = [cells.sum(axis=tuple(j for j in axes if j != one)) @ values for one in axes]
+        sums[:, :, d] = np.stack(each, axis=1)
+    # Level of each judge's aggregate [T], from 0: exact, because scores and weights are whole numbers.
+    aggregate = list[Codes]()
+    kind = np.int16 if layout.levels[0] < _SHORT // 2 else np.int32
+    for by_dimension in zip(*rows.scores, strict=True):
+        found = np.full(by_dimension[0].shape, -sum(layout.weights), dtype=kind)
+        for column, weight in zip(by_dimension, layout.weights, strict=True):
+            found += column if weight == 1 else np.multiply(column, weight, dtype=kind)
+        aggregate.append(found)
     tables[0] = _pairs(aggregate, layout, 0, group, groups)
     sums += (layout.lowest - 1) * np.bincount(seat, minlength=len(sums))[:, None, None]
     lengths = None
@@ -340,27 +366,39 @@ def count(part: Part, layout: TableSpec) -> ScoreSums:
         x, y = rows.length.astype(np.int64), np.add.reduce([column.astype(np.int64) for column in aggregate])
         lengths = tuple(int(value) for value in (x.sum(), x @ x, y.sum(), y @ y, x @ y))
     shape = (len(part.formats), g, len(layout.pairs))
-    lineups, places, cycles, scores = gathered(
-        layout.paired, lineups, places, cycles, sums.reshape(places.size, a, *sums.shape[1:])
-    )
+    gathers = gathered(layout.paired, lineups, places, cycles, sums.reshape(places.size, a, *sums.shape[1:]))
     return ScoreSums(
         layout, part.agents, part.clusters, part.formats,
-        tuple(table.reshape(*shape, size, size) for table, size in zip(tables, layout.levels, strict=True)),
-        np.bincount(group, minlength=groups).reshape(shape[:2]), lineups, places, cycles, scores, replies, left_out,
-        lengths, part.makers,
+        tuple(table.reshape(*shape, levels, levels) for table, levels in zip(tables, layout.levels, strict=True)),
+        np.bincount(group, minlength=groups).reshape(shape[:2]), *gathers, replies, left_out, lengths, part.makers,
     )  # fmt: skip
 
 
 def _complete(part: Part, judges: int) -> tuple[Complete, Ints, int]:
     """The complete trajectories, usable and unusable rows by judge and agent [J, A, 2], and how many were left out."""
-    order = _regular(part, judges)
-    if order is None:
+    first, order = slice(None, None, judges), np.zeros(0, dtype=np.int64)
+    # Whether all trajectories have one row a judge in one order, and of one trajectory the same in all rows.
+    regular = bool(part.judge.size) and not part.judge.size % judges
+    if regular:
+        by_judge = part.judge.reshape(-1, judges)
+        order = np.argsort(by_judge[0])
+        regular = np.array_equal(by_judge[0][order], np.arange(judges)) and bool((by_judge == by_judge[0]).all())
+    if regular:
+        known = (part.trajectory, part.cycle, part.agent, part.cluster, part.format, part.length)
+        same = (column for column in known if column is not None)
+        regular = all(np.array_equal(column[k::judges], column[first]) for column in same for k in range(1, judges))
+    if regular:
+        fresh = part.trajectory[first][1:] != part.trajectory[first][:-1]
+        if part.cycle is not None:
+            fresh |= part.cycle[first][1:] != part.cycle[first][:-1]
+        regular = bool(fresh.all())
+    if not regular:
         return _gathered_rows(part, judges)
+    _require_order(part, first)
     # Views, not copies: row k of every trajectory belongs to one judge.
     columns = tuple(tuple(column[int(k) :: judges] for k in order) for column in part.scores)
     usable = np.stack([np.logical_and.reduce([c[j] > 0 for c in columns]) for j in range(judges)])
     whole: Bools = np.asarray(usable.all(axis=0))
-    first = slice(None, None, judges)
     agents, agent = len(part.agents), part.agent[first]
     replies = np.zeros((judges, agents, 2), dtype=np.int64)
     replies[:, :, 0] = np.bincount(agent, minlength=agents)
@@ -369,37 +407,6 @@ def _complete(part: Part, judges: int) -> tuple[Complete, Ints, int]:
         replies[:, :, 0] -= replies[:, :, 1]
     rows = Complete.of(part, first, columns)
     return (rows if whole.all() else rows.only(whole)), replies, int((~whole).sum())
-
-
-def _regular(part: Part, judges: int) -> Ints | None:
-    """The row of each judge within a trajectory, where all trajectories have one row a judge in one order."""
-    n = part.judge.size
-    if not n or n % judges:
-        return None
-    by_judge = part.judge.reshape(-1, judges)
-    order = np.argsort(by_judge[0])
-    same = np.array_equal(by_judge[0][order], np.arange(judges)) and (by_judge == by_judge[0]).all()
-    if not same or not _constant(part.trajectory, judges):
-        return None
-    first = part.trajectory[::judges]
-    fresh = first[1:] != first[:-1]
-    if part.cycle is not None:
-        if not _constant(part.cycle, judges):
-            return None
-        cycle = part.cycle[::judges]
-        fresh |= cycle[1:] != cycle[:-1]
-    if not fresh.all():
-        return None
-    fields = (part.agent, part.cluster, part.format, part.length)
-    if not all(_constant(column, judges) for column in fields if column is not None):
-        return None
-    _require_order(part, slice(None, None, judges))
-    return np.asarray(order)
-
-
-def _constant(column: Codes, judges: int) -> bool:
-    """Whether the rows of each trajectory say the same."""
-    return all(np.array_equal(column[k::judges], column[::judges]) for k in range(1, judges))
 
 
 def _require_order(part: Part, rows: slice) -> None:
@@ -468,60 +475,13 @@ def _lineups(rows: Complete, agents: int, clusters: int) -> tuple[Ints, Ints, In
         raise InputError("scores", [Problem(f"cycle {first}", "a cycle lies in one cluster (got several)")])
     counts = np.bincount(cycle * agents + rows.agent, minlength=start.size * agents).reshape(-1, agents)
     base = int(counts.max(initial=0)) + 1
-    if agents * _bits(base) + _bits(clusters) < 62:
+    if agents * max(1, (base - 1).bit_length()) + max(1, (clusters - 1).bit_length()) < 62:
         key = (counts @ (base ** np.arange(agents, dtype=np.int64))) * clusters + cluster
         _, first, which, cycles = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
     else:
         key = np.concatenate([cluster[:, None], counts], axis=1)
         _, first, which, cycles = np.unique(key, axis=0, return_index=True, return_inverse=True, return_counts=True)
     return which.ravel()[cycle].astype(np.int64), counts[first], cluster[first], cycles.astype(np.int64)
-
-
-def _bits(value: int) -> int:
-    """Bits that a number below ``value`` needs."""
-    return max(1, (value - 1).bit_length())
-
-
-def _dimension(
-    columns: tuple[Codes, ...], layout: TableSpec, seat: Ints, seats: int, group: Ints, groups: int,
-    cell_of: Ints | None,
-) -> tuple[Ints, Ints]:  # fmt: skip
-    """Contingency tables [groups, P, S, S] and sums by seat and judge [seats, J] of one dimension, counted from 1."""
-    judges, size = len(columns), layout.categories
-    patterns = size**judges
-    if cell_of is None or seats * patterns > _JOINT:
-        sums = [np.bincount(seat, weights=column, minlength=seats) for column in columns]
-        codes = [column - 1 for column in columns]
-        return _pairs(codes, layout, 1, group, groups), np.stack(sums, axis=1).astype(np.int64)
-    # One count of all judges' scores at once, by line-up, cluster and agent, holds both answers.
-    # Signed and just wide enough: the arithmetic is bound by memory.
-    code: NDArray[np.signedinteger[Any]] = columns[0].astype(np.int16 if patterns < _SHORT else np.int32)
-    for column in columns[1:]:
-        code *= size
-        code += column
-    code -= sum(size**j for j in range(judges))
-    joint = np.bincount(seat * patterns + code, minlength=seats * patterns)
-    cells = joint.reshape(seats, *[size] * judges)
-    by_group = np.zeros((groups, *[size] * judges), dtype=np.int64)
-    np.add.at(by_group, cell_of, cells)
-    tables = [by_group.sum(axis=_without(judges, a, b)) for a, b in layout.pairs]
-    values = np.arange(1, size + 1)
-    sums = [cells.sum(axis=_without(judges, j)) @ values for j in range(judges)]
-    return _stack(tables, groups, size), np.stack(sums, axis=1)
-
-
-def _without(judges: int, *kept: int) -> tuple[int, ...]:
-    """The axes of the judges that are summed over; axis 0 is not a judge."""
-    return tuple(j + 1 for j in range(judges) if j not in kept)
-
-
-def _weighted(columns: list[Codes], layout: TableSpec) -> Codes:
-    """Level of one judge's aggregate [T], from 0: exact, because scores and weights are whole numbers."""
-    kind = np.int16 if layout.levels[0] < _SHORT // 2 else np.int32
-    found = np.full(columns[0].shape, -sum(layout.weights), dtype=kind)
-    for column, weight in zip(columns, layout.weights, strict=True):
-        found += column if weight == 1 else np.multiply(column, weight, dtype=kind)
-    return found
 
 
 def _pairs(codes: list[Codes], layout: TableSpec, name: int, group: Ints, groups: int) -> Ints:
@@ -533,8 +493,4 @@ def _pairs(codes: list[Codes], layout: TableSpec, name: int, group: Ints, groups
         place = base + codes[a].astype(np.int64) * size
         place += codes[b]
         tables.append(np.bincount(place, minlength=groups * size * size).reshape(groups, size, size))
-    return _stack(tables, groups, size)
-
-
-def _stack(tables: list[Ints], groups: int, size: int) -> Ints:
     return np.stack(tables, axis=1) if tables else np.zeros((groups, 0, size, size), dtype=np.int64)

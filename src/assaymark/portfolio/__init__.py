@@ -12,7 +12,6 @@ from assaymark.portfolio.backtest import (
     Drawdown,
     Method,
     Performance,
-    Schedule,
     Strategy,
     backtest,
     expected_shortfall,
@@ -54,7 +53,7 @@ from assaymark.portfolio.orders import ORDER_RULES, RuleCheck, Settlement, audit
 __all__ = [
     "CLASSES", "FIGURES", "ORDER_RULES", "RISK_FREE", "STATUSES", "STRATEGIES", "Backtest", "Bar", "Book", "Choice",
     "Drawdown", "Fill", "Method", "Mismatch", "Order", "Performance", "Reconciliation", "Rejection", "RuleCheck",
-    "Rules", "Schedule", "Settled", "Settlement", "Solution", "StatedFill", "StatedStep", "Status", "Strategy",
+    "Rules", "Settled", "Settlement", "Solution", "StatedFill", "StatedStep", "Status", "Strategy",
     "Tolerance", "audit", "backtest", "equal_risk_contribution", "expected_shortfall", "fee_of", "inverse_volatility",
     "max_drawdown", "max_sharpe", "min_variance", "orders_of", "performance", "prices_of", "reconcile", "risk_shares",
     "schedule", "settle", "settle_day", "simple_returns", "value_at_risk",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from statistics import NormalDist
 from types import MappingProxyType
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.portfolio.optimisers import (
+    STATUSES,
     Bools,
     Findings,
     Floats,
@@ -101,10 +101,10 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
         found.none_of(earned < -1, "returns", "must not be below -1", earned)
     if wanted is not None:
         missing = np.isnan(wanted)
-        holds: Bools = np.asarray(missing.all(axis=-1))
-        part = missing & ~holds[..., None] if missing.sum() > holds.sum() * wanted.shape[-1] else np.zeros(1, np.bool_)
+        empty: Bools = np.asarray(missing.all(axis=-1))
+        part = missing & ~empty[..., None] if missing.sum() > empty.sum() * wanted.shape[-1] else np.zeros(1, np.bool_)
         if found.none_of(part, "targets", "a row is either all NaN (hold) or has no NaN", wanted):
-            wanted = found.weights("targets", wanted, rows=~holds, least=0.0)
+            wanted = found.weights("targets", wanted, rows=~empty, least=0.0)
         if earned is not None and wanted.shape[-2:] != earned.shape:
             found.add("targets", f"must have the days and assets of returns {earned.shape} (got {wanted.shape})")
     found.settle()
@@ -114,13 +114,22 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
     book = wanted[None] if single else wanted
     trades = ~np.isnan(book[..., 0])
     days = np.flatnonzero(trades.any(axis=0))
-    _refuse_missing(book, trades, days, earned)
     count, n_days, n_assets = book.shape
+    # Each day of trades with the last day that its weights drift through
+    stretches = list(zip(days.tolist(), [*days.tolist()[1:], n_days - 1], strict=True)) if days.size else []
+    gaps, holds = np.isnan(earned), np.zeros((count, n_assets), dtype=np.bool_)
+    for day, end in stretches if gaps.any() else ():
+        # A return that is missing while its asset is held: any number put in its place would be made up.
+        holds = np.where(trades[:, day, None], book[:, day] > 0, holds)
+        for asset in np.flatnonzero(gaps[day + 1 : end + 1].any(axis=0) & holds.any(axis=0)):
+            first = day + 1 + int(np.argmax(gaps[day + 1 : end + 1, asset]))
+            found.add("returns", f"asset {asset} is held on day {first}, but has no return there")
+    found.settle()
     nav, turnover = np.ones((count, n_days)), np.zeros((count, n_days))
     before = np.zeros((count, days.size, n_assets))
     weights, value = np.zeros((count, n_assets)), np.ones(count)
-    factors = 1.0 + np.where(np.isnan(earned), 0.0, earned)  # what is missing is held by nobody, as checked above
-    for k, (day, end) in enumerate(_stretches(days, n_days)):
+    factors = 1.0 + np.where(gaps, 0.0, earned)  # what is missing is held by nobody, as checked above
+    for k, (day, end) in enumerate(stretches):
         before[:, k] = weights
         trading = trades[:, day] & (value > 0)
         goal = np.where(trading[:, None], book[:, day], weights)
@@ -143,35 +152,10 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
     return Backtest(nav, turnover, cost, days, before)
 
 
-def _stretches(days: Days, n_days: int) -> list[tuple[int, int]]:
-    """Each day of trades with the last day that its weights drift through."""
-    starts = days.tolist()
-    return list(zip(starts, [*starts[1:], n_days - 1], strict=True)) if starts else []
-
-
-def _refuse_missing(book: Floats, trades: Bools, days: Days, returns: Floats) -> None:
-    """Refuse a return that is missing while its asset is held: any number put in its place would be made up."""
-    gaps = np.isnan(returns)
-    if not gaps.any():
-        return
-    found = Findings("backtest")
-    holds = np.zeros(book[:, 0].shape, dtype=np.bool_)
-    for day, end in _stretches(days, returns.shape[0]):
-        holds = np.where(trades[:, day, None], book[:, day] > 0, holds)
-        for asset in np.flatnonzero(gaps[day + 1 : end + 1].any(axis=0) & holds.any(axis=0)):
-            first = day + 1 + int(np.argmax(gaps[day + 1 : end + 1, asset]))
-            found.add("returns", f"asset {asset} is held on day {first}, but has no return there")
-    found.settle()
-
-
 # The baselines of PortBench (section 3.1, Appendix C.3) under its names: EqW is ``equal-weight``, 60/40 is ``60/40``,
 # RiskPar is ``inverse-volatility``, CovRiskPar is ``equal-risk-contribution``, MinVar is ``minimum-variance``.
 # Buy-and-hold, maximum Sharpe ratio and momentum are ours.
 
-
-Classes = NDArray[np.str_]
-Rule = Callable[[Floats, Classes], tuple[Floats, Status]]
-"""From returns without gaps (n_days, n_listed) and the classes of their assets to weights (n_listed,)."""
 
 CLASSES = ("equity", "bond", "commodity", "real_estate", "crypto", "cash")
 """The asset classes of PortBench."""
@@ -192,50 +176,79 @@ class Choice:
     left_out: tuple[int, ...]
 
 
+_BY_COVARIANCE: Mapping[str, Callable[[ArrayLike], Solution]] = {
+    "inverse-volatility": inverse_volatility, "equal-risk-contribution": equal_risk_contribution,
+    "minimum-variance": min_variance,
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Strategy:
     """A named rule; one that does not rebalance trades at its first signal only."""
 
     name: str
-    rule: Rule
     rebalances: bool = True
 
     def choose(self, window: ArrayLike, classes: Sequence[str]) -> Choice:
         """Weights from a window of returns."""
         found = Findings(self.name)
-        returns = found.array("window", window, (2,))
+        table = found.array("window", window, (2,))
         names = np.asarray(classes, dtype=np.str_)
-        if returns is not None:
-            found.none_of(np.isinf(returns), "window", "returns must be finite, or NaN where there is none", returns)
-            found.none_of(returns < -1, "window", "returns must not be below -1", returns)
-            if names.shape != returns.shape[1:]:
-                found.add("classes", f"must have one name per asset (got {names.size} for {returns.shape[1]})")
+        if table is not None:
+            found.none_of(np.isinf(table), "window", "returns must be finite, or NaN where there is none", table)
+            found.none_of(table < -1, "window", "returns must not be below -1", table)
+            if names.shape != table.shape[1:]:
+                found.add("classes", f"must have one name per asset (got {names.size} for {table.shape[1]})")
         for name in sorted(set(names.ravel().tolist()) - set(CLASSES)):
             found.add("classes", f"{name!r} is not a class (known: {', '.join(CLASSES)})")
         found.settle()
-        assert returns is not None
-        listed: Bools = np.asarray(~np.isnan(returns).any(axis=0))
+        assert table is not None
+        listed: Bools = np.asarray(~np.isnan(table).any(axis=0))
         if not listed.any():
             raise NotMeasurableError(f"{self.name}: no asset has a return on every day of the window")
+        returns, names, n = table[:, listed], names[listed], int(np.count_nonzero(listed))
+        part, status = spread(n, np.arange(n)), STATUSES[0]
+        if self.name == "60/40":  # 60 % equally over the equities, 40 % equally over the bonds
+            part = np.zeros(n)
+            for kind, share in (("equity", 0.6), ("bond", 0.4)):
+                members = names == kind
+                if not members.any():
+                    raise NotMeasurableError(f"60/40 is undefined: no {kind} has a return on every day of the window")
+                part[members] = share / np.count_nonzero(members)
+        elif (
+            self.name == "momentum"
+        ):  # the fifth of the assets that grew most, in equal parts; ties at the edge stay in
+            grown = np.prod(1.0 + returns, axis=0)
+            part = spread(n, grown >= np.sort(grown)[-max(1, round(WINNERS * n))])
+        elif self.name in (*_BY_COVARIANCE, "maximum-sharpe"):
+            if returns.shape[0] < 2:
+                raise NotMeasurableError("a covariance of fewer than two days is undefined")
+            # Of the sample (ddof 1) over days that all assets share, so never indefinite
+            cov = np.atleast_2d(np.cov(returns, rowvar=False))
+            if self.name == "maximum-sharpe":
+                best = max_sharpe(returns.mean(axis=0), cov, rf=RISK_FREE)
+            else:
+                best = _BY_COVARIANCE[self.name](cov)
+            part, status = part if best.status == "no-positive-excess" else best.weights, best.status
         weights = np.zeros(listed.size)
-        weights[listed], status = self.rule(returns[:, listed], names[listed])
+        weights[listed] = part
         weights.flags.writeable = False
         return Choice(weights, status, tuple(np.flatnonzero(~listed).tolist()))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Schedule:
-    """Targets for `backtest`, and the choice behind each."""
-
-    targets: Floats
-    choices: tuple[tuple[int, Choice], ...]
+STRATEGIES: Mapping[str, Strategy] = {
+    name: Strategy(name, name != "buy-and-hold")
+    for name in ("equal-weight", "buy-and-hold", "60/40", *_BY_COVARIANCE, "maximum-sharpe", "momentum")
+}
+"""Every strategy by name."""
 
 
 def schedule(
     strategy: Strategy | str, returns: ArrayLike, classes: Sequence[str], signals: Sequence[int], *, window: int = 60,
     delay: int = 1,
-) -> Schedule:  # fmt: skip
-    """What a strategy wants to hold, traded at the close ``delay`` days after each signal."""
+) -> tuple[Floats, tuple[tuple[int, Choice], ...]]:  # fmt: skip
+    """What a strategy wants to hold, traded at the close ``delay`` days after each signal: targets for `backtest`, and
+    the choice behind each."""
     if isinstance(strategy, str) and strategy not in STRATEGIES:
         raise UnknownNameError("strategy", strategy, tuple(STRATEGIES))
     chosen = STRATEGIES[strategy] if isinstance(strategy, str) else strategy
@@ -244,95 +257,20 @@ def schedule(
     found.number("window", window, 1, np.inf, "at least 1")
     found.number("delay", delay, 0, np.inf, "at least 0")
     days = [int(day) for day in signals]
-    if table is not None:
-        for day in days:
-            if not window - 1 <= day < table.shape[0]:
-                allowed = f"{window - 1}..{table.shape[0] - 1}, so that a full window lies behind it"
-                found.add("signals", f"day {day} must be within {allowed}")
+    for day in days if table is not None else ():
+        if table is not None and not window - 1 <= day < table.shape[0]:
+            allowed = f"{window - 1}..{table.shape[0] - 1}, so that a full window lies behind it"
+            found.add("signals", f"day {day} must be within {allowed}")
     if any(later <= earlier for earlier, later in pairwise(days)):
         found.add("signals", "must increase")
     found.settle()
     assert table is not None
-    used = days if chosen.rebalances else days[:1]
-    choices = tuple(
-        (day + delay, chosen.choose(table[day + 1 - window : day + 1], classes))
-        for day in used
-        if day + delay < table.shape[0]
-    )
+    used = [day for day in (days if chosen.rebalances else days[:1]) if day + delay < table.shape[0]]
+    choices = tuple((day + delay, chosen.choose(table[day + 1 - window : day + 1], classes)) for day in used)
     targets = np.full_like(table, np.nan)
     for day, choice in choices:
         targets[day] = choice.weights
-    return Schedule(targets, choices)
-
-
-def _covariance(returns: Floats) -> Floats:
-    """Sample covariance (ddof 1) over days that all assets share, so never indefinite."""
-    if returns.shape[0] < 2:
-        raise NotMeasurableError("a covariance of fewer than two days is undefined")
-    return np.atleast_2d(np.cov(returns, rowvar=False))
-
-
-def _equal(_returns: Floats, classes: Classes) -> tuple[Floats, Status]:
-    return spread(classes.size, np.arange(classes.size)), "optimal"
-
-
-STRATEGIES: dict[str, Strategy] = {
-    "equal-weight": Strategy("equal-weight", _equal),
-    "buy-and-hold": Strategy("buy-and-hold", _equal, rebalances=False),
-}
-"""Every strategy by name."""
-
-
-def _strategy(name: str) -> Callable[[Rule], Rule]:
-    """Adds a rule to `STRATEGIES`."""
-
-    def add(rule: Rule) -> Rule:
-        STRATEGIES[name] = Strategy(name, rule)
-        return rule
-
-    return add
-
-
-@_strategy("60/40")
-def _sixty_forty(_returns: Floats, classes: Classes) -> tuple[Floats, Status]:
-    """60 % equally over the equities, 40 % equally over the bonds."""
-    weights = np.zeros(classes.size)
-    for name, share in (("equity", 0.6), ("bond", 0.4)):
-        members = classes == name
-        if not members.any():
-            raise NotMeasurableError(f"60/40 is undefined: no {name} has a return on every day of the window")
-        weights[members] = share / np.count_nonzero(members)
-    return weights, "optimal"
-
-
-def _by_covariance(
-    optimiser: Callable[[Floats], Solution], returns: Floats, _classes: Classes
-) -> tuple[Floats, Status]:
-    found = optimiser(_covariance(returns))
-    return found.weights, found.status
-
-
-for _name, _optimiser in (
-    ("inverse-volatility", inverse_volatility), ("equal-risk-contribution", equal_risk_contribution),
-    ("minimum-variance", min_variance),
-):  # fmt: skip
-    _strategy(_name)(partial(_by_covariance, _optimiser))
-
-
-@_strategy("maximum-sharpe")
-def _max_sharpe(returns: Floats, classes: Classes) -> tuple[Floats, Status]:
-    found = max_sharpe(returns.mean(axis=0), _covariance(returns), rf=RISK_FREE)
-    if found.status == "no-positive-excess":
-        return _equal(returns, classes)[0], found.status
-    return found.weights, found.status
-
-
-@_strategy("momentum")
-def _momentum(returns: Floats, _classes: Classes) -> tuple[Floats, Status]:
-    """Equal weight over the fifth of the assets with the largest return over the window; ties at the edge stay in."""
-    grown = np.prod(1.0 + returns, axis=0)
-    count = max(1, round(WINNERS * grown.size))
-    return spread(grown.size, grown >= np.sort(grown)[-count]), "optimal"
+    return targets, choices
 
 
 # Performance of a net asset value: one convention each, named, since libraries differ by up to 15 %

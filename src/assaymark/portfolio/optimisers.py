@@ -146,7 +146,23 @@ def minimise(matrix: Floats, linear: Floats, *, limit: int | None = None) -> Min
         ray = _take_in(support, y, j, float(slope[j]))
         if ray is not None:
             return Minimum(ray, False, float(np.abs(matrix @ ray).max()), iteration + 1)
-        _descend(support, y, b)
+        # To the minimiser over the held assets; on the way let go of every asset whose weight would turn negative.
+        while support.held.size:
+            held = support.held
+            goal = support.solve(b[held])
+            if goal.min() > 0:
+                y[:] = 0.0
+                y[held] = goal
+                break
+            now = y[held]
+            falling = np.flatnonzero(goal <= 0)
+            reach = now[falling] / (now[falling] - goal[falling])
+            first = int(np.argmin(reach))
+            after = now + float(reach[first]) * (goal - now)
+            after[falling[first]] = 0.0
+            staying = after > 0
+            y[held] = np.where(staying, after, 0.0)
+            support.keep(held[staying])
         # Rounding can throw a newcomer straight out again: it is tried again once something else has changed.
         barred[j] = True
         if y[j] > 0:
@@ -183,26 +199,6 @@ def _take_in(support: Support, y: Floats, j: int, slope: float) -> Floats | None
     y[j] = reach
     support.keep(np.append(held[staying], j))
     return None
-
-
-def _descend(support: Support, y: Floats, b: Floats) -> None:
-    """Go to the minimiser over the held assets; on the way let go of every asset whose weight would turn negative."""
-    while support.held.size:
-        held = support.held
-        goal = support.solve(b[held])
-        if goal.min() > 0:
-            y[:] = 0.0
-            y[held] = goal
-            return
-        now = y[held]
-        falling = np.flatnonzero(goal <= 0)
-        reach = now[falling] / (now[falling] - goal[falling])
-        first = int(np.argmin(reach))
-        after = now + float(reach[first]) * (goal - now)
-        after[falling[first]] = 0.0
-        staying = after > 0
-        y[held] = np.where(staying, after, 0.0)
-        support.keep(held[staying])
 
 
 def _polished(support: Support, y: Floats, b: Floats, scale: float, iterations: int) -> Minimum:
@@ -453,13 +449,30 @@ def equal_risk_contribution(cov: ArrayLike) -> Solution:
     >>> equal_risk_contribution([[0.04, 0.0], [0.0, 0.01]]).weights.round(4).tolist()
     [0.3333, 0.6667]
     """
+    from scipy.linalg import lapack  # here, because it takes every command a fifth of a second to load
+
     matrix = covariance_of("equal_risk_contribution", cov)
     sizes = volatilities(matrix)
     live = sizes > 0
     if not live.any():
         return Solution(spread(sizes.size, ~live), "zero-variance", None, 0, "equal weight")
     scaled = correlations("equal_risk_contribution", matrix[np.ix_(live, live)], sizes[live])
-    x, error, steps = _newton(scaled)
+    # The point at which x * (Cx) = 1, and how far each is from it at most (infinite: no such point).
+    n, absolute, error, steps = scaled.shape[0], np.abs(scaled), np.inf, _LIMIT
+    x = np.full(n, np.sqrt(n / max(float(scaled.sum()), 1.0)))  # the best multiple of equal amounts with risk
+    for step in range(_LIMIT):
+        slope = scaled @ x - 1.0 / x
+        now = float(np.abs(x * slope).max())
+        # Amounts that hedge each other almost fully are large, and x * (Cx) cannot be computed better than this.
+        rounding = 4 * _EPS * float((x * (absolute @ x)).max())
+        if rounding > _WORST or now <= max(_ENOUGH, rounding):
+            error, steps = np.inf if rounding > _WORST else now, step
+            break
+        hessian = scaled.copy()
+        hessian.flat[:: n + 1] += 1.0 / (x * x)
+        move: Floats = lapack.dposv(hessian, slope)[1]
+        decrement = float(np.sqrt(max(slope @ move, 0.0)))
+        x = x - move / (1.0 if decrement < _QUADRATIC else 1.0 + decrement)
     status: Status = "optimal" if live.all() else "zero-variance"
     if not np.isfinite(error):
         ray = minimise(scaled, np.ones(x.size))
@@ -490,31 +503,6 @@ def risk_shares(weights: ArrayLike, cov: ArrayLike) -> Floats:
     if total <= 1e-15 * float(np.diag(matrix).max()):
         raise NotMeasurableError("risk shares are undefined: the portfolio has no variance")
     return np.asarray(parts / total)
-
-
-def _newton(matrix: Floats) -> tuple[Floats, float, int]:
-    """The point at which x * (Cx) = 1, how far each is from it at most (infinite: no such point), the steps taken."""
-    from scipy.linalg import lapack  # here, because it takes every command a fifth of a second to load
-
-    n = matrix.shape[0]
-    sizes = np.abs(matrix)
-    # The best multiple of equal amounts, where they have risk.
-    x = np.full(n, np.sqrt(n / max(float(matrix.sum()), 1.0)))
-    for step in range(_LIMIT):
-        slope = matrix @ x - 1.0 / x
-        error = float(np.abs(x * slope).max())
-        # Amounts that hedge each other almost fully are large, and x * (Cx) cannot be computed better than this.
-        rounding = 4 * float(np.finfo(np.float64).eps) * float((x * (sizes @ x)).max())
-        if rounding > _WORST:
-            return x, np.inf, step
-        if error <= max(_ENOUGH, rounding):
-            return x, error, step
-        hessian = matrix.copy()
-        hessian.flat[:: n + 1] += 1.0 / (x * x)
-        move: Floats = lapack.dposv(hessian, slope)[1]
-        decrement = float(np.sqrt(max(slope @ move, 0.0)))
-        x = x - move / (1.0 if decrement < _QUADRATIC else 1.0 + decrement)
-    return x, np.inf, _LIMIT
 
 
 ACTIVE_SET = "active set"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from assaymark.workflow.human_labels import (
         Draw, HumanGrade, draw_sample, recompute, store_draw, store_grades, stored_draw, stored_grades, take_over,
     )  # fmt: skip
-    from assaymark.workflow.import_records import (
+    from assaymark.workflow.data import (
         import_grades, import_named_grades, store_records, import_records as import_files,
     )  # fmt: skip
     from assaymark.workflow.inspect_tasks import export_inspect, graded_value, item_names, preferred_value
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
         ANCHOR, CONTEXTS, CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, MEASUREMENTS, OUTCOMES, PAIRS, POINTS, PROBE,
         SCORES, VERDICTS, Store, Table, content_digest, export_arrow, verdicts_of,
     )  # fmt: skip
-    from assaymark.workflow.track import Within, bench_text, read_study, study_text
+    from assaymark.workflow.progress import Within, bench_text, read_study, study_text
     from assaymark.workflow.tracks.benchmark import (
         bench_pipeline, bench_qa, bench_report, default_folder, plan_text, write_set,
     )  # fmt: skip
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
         demo, expect_datasheets, expect_judging, expect_study, finish, join_runs, panel_of, start, plan_calls as
         plan_further_calls,
     )  # fmt: skip
-    from assaymark.workflow.verdict_file import VerdictFile
+    from assaymark.workflow.claim import VerdictFile
     from assaymark.workflow.version_1 import adopt_rules, open_version_1, renewed_text, texts_of_1
 
 __all__ = [

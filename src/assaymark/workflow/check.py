@@ -32,6 +32,7 @@ from assaymark.report.inputs import TableView
 from assaymark.report.translation import in_language
 from assaymark.workflow import human_labels
 from assaymark.workflow import run_folder as runs
+from assaymark.workflow.claim import verdict_file
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.score_files import (
@@ -43,7 +44,6 @@ from assaymark.workflow.score_files import (
     study_toml,
 )
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.verdict_file import verdict_file
 
 MOST: Final = 400
 """Of more claims, only those that may be made have certificates, and cards and rows of numbers wait for a report."""
@@ -441,7 +441,7 @@ def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
     """A plan, and whether it was locked before the scores were made."""
     if study is None:
         return None, False
-    from assaymark.workflow.track import study_text
+    from assaymark.workflow.progress import study_text
 
     path = Path(study)
     folder = RunFolder(path if path.is_dir() else path.parent)
@@ -551,5 +551,5 @@ def _view(rows: Rows, read: ScoresRead, columns: Columns) -> TableView:
         **{name: getattr(read, name) for name in said}, answers=size["trajectory"], agents=size["agent"],
         clusters=size["cluster"], judges=size["judge"], scores=int((~empty).sum()),
         missing=int(empty.sum()) + int((~_asked(columns)[1]).sum()) * columns.scores.shape[1],
-        orders={judge: asdict(one) for judge, one in read.orders.items()},
+        orders={judge: dict(one) for judge, one in read.orders.items()},
     )  # fmt: skip

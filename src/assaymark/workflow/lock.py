@@ -25,10 +25,9 @@ from assaymark.records import JSON, Context, Instrument, Series, content_id, to_
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import ask
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import Progress, checked_rubric, planned_decisions, select, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, OUTCOMES, Store
-from assaymark.workflow.track import checked_rubric, planned_decisions, select
 
 if TYPE_CHECKING:
     from assaymark.workflow.tables import Table
@@ -126,10 +125,7 @@ def probe_dates(
         calls = probe_calls(study, cycles)
         replies = ask(folder, calls, models, wanted.model, "asking for dates", progress, study.engine)
         said = [read_date(replies[call.key]) for call in calls]
-        right = [
-            one is not None and (one.year, one.month) == (true.year, true.month)
-            for one, true in zip(said, [*moments, *moments], strict=True)
-        ]
+        right = [one == (true.year, true.month) for one, true in zip(said, [*moments, *moments], strict=True)]
         chance = 1.0 / np.unique(ranges.days.astype("datetime64[M]")).size
         found.append(cutting.probe_result("model", right[: len(cycles)], right[len(cycles) :], chance=chance, **rules))
     if failed := [str(one) for one in found if not one.passed]:
@@ -252,7 +248,7 @@ def check_plan(
         np.array([len(cycles) for cycles in common], dtype=int),
         agent_families=families, clusters=sorted({one.cluster for one in selection.honest}),
     )  # fmt: skip
-    if refuse_hopeless and report.can_never_reject and not study.inference.allow_hopeless:
+    if refuse_hopeless and report.hopeless and not study.inference.allow_hopeless:
         raise PlanError(
             f"{source}: with this design no ranking can reach significance at alpha {study.inference.alpha}: "
             f"{'; '.join(report.warnings)}. Use more clusters, or set inference.allow_hopeless = true to lock it anyway"

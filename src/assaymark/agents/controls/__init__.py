@@ -7,26 +7,18 @@ from an honest decision: other words, one number changed, another length. A gene
 
 from __future__ import annotations
 
-from assaymark.agents.controls.checks import admissible, checked, is_admissible
-from assaymark.agents.controls.compose import CELL_KINDS, DERIVED_KINDS, MADE_HERE, Composed, failed
-from assaymark.agents.controls.decisions import CONTROL, cell_decision, cell_decisions
-from assaymark.agents.controls.verbose_terse import fact_flip, length_matched, paraphrase, terse_right, verbose_wrong
+from assaymark.agents.controls.checks import CELL_KINDS, DERIVED_KINDS, Composed, admissible, failed, is_admissible
+from assaymark.agents.controls.compose import (
+    checked,
+    fact_flip,
+    length_matched,
+    paraphrase,
+    terse_right,
+    verbose_wrong,
+)
+from assaymark.agents.controls.decisions import CONTROL, MADE_HERE, cell_decision, cell_decisions
 
 __all__ = [
-    "CELL_KINDS",
-    "CONTROL",
-    "DERIVED_KINDS",
-    "MADE_HERE",
-    "Composed",
-    "admissible",
-    "cell_decision",
-    "cell_decisions",
-    "checked",
-    "fact_flip",
-    "failed",
-    "is_admissible",
-    "length_matched",
-    "paraphrase",
-    "terse_right",
-    "verbose_wrong",
-]
+    "CELL_KINDS", "CONTROL", "DERIVED_KINDS", "MADE_HERE", "Composed", "admissible", "cell_decision", "cell_decisions",
+    "checked", "fact_flip", "failed", "is_admissible", "length_matched", "paraphrase", "terse_right", "verbose_wrong",
+]  # fmt: skip

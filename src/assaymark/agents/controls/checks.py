@@ -6,34 +6,171 @@ generators here, of a person and of a model alike. Limits are those of ValueBlin
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from assaymark.agents.controls.compose import (
-    CELL_KINDS,
-    REDRAWS,
-    AdmissibilityCheck,
-    Book,
-    Composed,
-    book_if_any,
-    book_of,
-    failed,
-    held_values,
-    is_held,
-)
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
-from assaymark.portfolio.orders import SIDES
+from assaymark.portfolio.orders import SIDES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
 from assaymark.prompting import confident_in, hedges_in, judged_text, token_count
 from assaymark.records import Action, Context, Decision, DerivationKind, Instrument
 
+CELL_KINDS: Final[tuple[DerivationKind, ...]] = ("cell_a", "cell_b", "paraphrase", "fact_flip", "length_matched")
+"""The kinds of control cell that are made and checked here."""
+
+DERIVED_KINDS: Final[tuple[DerivationKind, ...]] = ("paraphrase", "fact_flip", "length_matched")
+"""Those that are made from an honest decision."""
+
 LONGEST: int = 20_000
 """Longer texts are refused unread: a cell is a rationale and no book."""
+
+VERBOSE_TOKENS: Final = 200
+TERSE_TOKENS: Final = 60
+FEATURES: Final = 3
+CONFIDENT_PHRASES: Final = 2
+LENGTH_SHARE: Final = 0.15
+MATCHED_SHARE: Final = 0.05
+WORD_OVERLAP: Final = 0.8
+RUN_OVERLAP: Final = 0.5
+
+FAR_STEPS: Final = 5
+"""A wrong number is far from the truth if it misses it by this many of its last printed digits ..."""
+
+FAR_SHARE: Final = 0.25
+"""... and by this share of the larger of the two sizes."""
+
+RECONCILED: Final = ("cost", "proceeds", "residual", "cash_share", "exposure", "exposure_share", "leverage", "largest")
+"""The amounts that reconcile a book: true of the book after the orders, or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissibilityCheck:
+    """One rule held against a composed cell: ``value`` is what was found, ``limit`` what is needed, in words.
+
+    ``detail`` quotes what decided it, where something did.
+    """
+
+    rule: str
+    value: float
+    limit: str
+    passed: bool
+    detail: str = ""
+
+    def __str__(self) -> str:
+        found = f"{self.rule} is {self.value:g}, needs {self.limit}"
+        return f"{found} ({self.detail})" if self.detail else found
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The one number that a fact-flip changed: what was printed, what is printed now, and the offset in the text."""
+
+    old: str
+    new: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composed:
+    """A control cell before it becomes a record.
+
+    ``original`` is the honest decision that a derived cell was made from, ``tokens`` the length that was asked for.
+    ``known_scores`` holds, by rubric dimension, what a faultless judge gives; only what the construction fixes is in
+    it. ``admissibility`` is empty for a cell that nobody has checked yet.
+    """
+
+    kind: DerivationKind
+    actions: tuple[Action, ...]
+    text: str
+    confidence: float | None = None
+    original: Decision | None = None
+    tokens: int | None = None
+    change: Change | None = None
+    known_scores: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    admissibility: tuple[AdmissibilityCheck, ...] = ()
+
+
+def failed(checks: Sequence[AdmissibilityCheck]) -> tuple[AdmissibilityCheck, ...]:
+    """The checks that did not pass."""
+    return tuple(check for check in checks if not check.passed)
+
+
+# The material: the book after orders, and every size that it holds
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """A settlement, the rules that it breaks, and the amounts by name; shares and weights are ratios."""
+
+    after: Settlement
+    broken: tuple[RuleCheck, ...]
+    amounts: Mapping[str, float]
+    limits: Mapping[str, float]
+
+
+def book_of(context: Context, actions: Sequence[Action]) -> Book:
+    """The book of a context after orders."""
+    if context.portfolio is None:
+        raise NotMeasurableError("a control cell needs a context with a portfolio (got none)")
+    known = {item.id for item in context.instruments}
+    unknown = [action.instrument for action in actions if action.instrument and action.instrument not in known]
+    if unknown:
+        raise InputError("orders", [Problem(name, "is no instrument of the context") for name in unknown])
+    after = settle(context.portfolio, prices_of(context), actions, fee_bps=fee_of(context.constraints))
+    if after.equity <= 0:
+        raise NotMeasurableError(f"the book has no equity left after the orders (got {after.equity:g})")
+    amounts = {
+        "cash": after.cash, "cost": after.cost, "proceeds": -after.cost, "residual": after.residual,
+        "cash_share": after.residual / after.equity, "exposure": after.exposure,
+        "exposure_share": after.exposure / after.equity, "equity": after.equity, "leverage": after.leverage,
+        "largest": max(map(abs, after.weights.values()), default=0.0),
+    }  # fmt: skip
+    broken = tuple(check for check in audit(after, context.constraints) if not check.kept)
+    return Book(after, broken, amounts, {rule.kind: rule.limit for rule in context.constraints})
+
+
+def book_if_any(context: Context, actions: Sequence[Action]) -> Book | None:
+    """The book after orders; None where the context has none, or the orders are targets of weight."""
+    try:
+        return book_of(context, actions)
+    except (InputError, NotMeasurableError):
+        return None
+
+
+def held_values(context: Context, actions: Sequence[Action]) -> list[float]:
+    """Every size that the material or the decision holds: facts, book, limits, orders, and differences of one field.
+
+    A number that equals none of them, as printed or in percent, is supported by nothing here.
+    """
+    facts = [(fact, float(fact.value)) for fact in context.facts if not isinstance(fact.value, str)]
+    found = [abs(value) for _, value in facts]
+    by_field: dict[str, list[float]] = {}
+    for fact, value in facts:
+        if fact.instrument:
+            by_field.setdefault(fact.field, []).append(value)
+    found += [abs(a - b) for values in by_field.values() for i, a in enumerate(values) for b in values[i + 1 :]]
+    found += [rule.limit for rule in context.constraints]
+    for action in actions:
+        found += [abs(size) for size in (action.quantity, action.price, action.weight) if size is not None]
+    if (book := context.portfolio) is not None:
+        found += [book.cash, book.nav, *map(abs, book.positions.values())]
+        if (after := book_if_any(context, actions)) is not None:
+            found += map(abs, (*after.amounts.values(), *after.after.weights.values()))
+    return [value for value in found if math.isfinite(value)]
+
+
+def is_held(values: Sequence[float], size: float, half: float) -> bool:
+    """Whether a printed size equals any value within half a last digit, in any scale of a percentage."""
+    return any(abs(value * scale - size) <= half for value in values for scale in (1.0, 100.0, 0.01))
+
+
+# Reading: numbers, sentences and names of a text
 
 _SPAN = r"(?:minutes?|mins?|hours?|days?|sessions?|weeks?|months?|years?|bars?)"
 _FIGURE = re.compile(
@@ -73,6 +210,11 @@ class Figure:
         body = f"{abs(value):{',' if self.grouped else ''}.{self.decimals}f}"
         return sign + body + self.quote[len(self.quote.rstrip("% ")) :]
 
+    def far_from(self, one: float, other: float) -> bool:
+        """Whether no rounding, truncation or other choice of digits can explain a difference printed like this."""
+        gap = abs(one - other)
+        return gap >= FAR_STEPS * self.step and gap >= FAR_SHARE * max(abs(one), abs(other))
+
 
 def figures_in(text: str) -> tuple[Figure, ...]:
     """Every number of a text in order; horizons such as ``15m`` or ``60 minutes`` and digits of names are none."""
@@ -97,8 +239,7 @@ def sentences_of(text: str) -> list[tuple[int, int]]:
     for match in (*_SENTENCE_END.finditer(text), None):
         end = len(text) if match is None else match.end()
         piece = text[start:end]
-        kept = piece.strip()
-        if kept:
+        if kept := piece.strip():
             first = start + piece.index(kept)
             found.append((first, first + len(kept)))
         start = end
@@ -121,33 +262,23 @@ def _names(instruments: tuple[Instrument, ...]) -> tuple[re.Pattern[str] | None,
         for name in {item.id, item.name, item.symbol or "", *item.aliases} - {""}:
             owners.setdefault(name, set()).add(item.id)
     known = {name: next(iter(whose)) for name, whose in owners.items() if len(whose) == 1}
-    if not known:
-        return None, known
-    ordered = sorted(known, key=lambda one: (-len(one), one))
-    return re.compile(r"(?<!\w)(?:" + "|".join(map(re.escape, ordered)) + r")(?!\w)"), known
+    ordered = "|".join(re.escape(one) for one in sorted(known, key=lambda one: (-len(one), one)))
+    return re.compile(rf"(?<!\w)(?:{ordered})(?!\w)") if known else None, known
 
 
 def mentions_in(text: str, context: Context) -> list[Mention]:
     """The instruments that a text names, letter for letter, in order; Asset A is not named by Asset AB."""
     pattern, owner = _names(context.instruments)
-    if pattern is None:
-        return []
-    return [Mention(one.start(), one.end(), owner[one.group()]) for one in pattern.finditer(text)]
+    found = () if pattern is None else pattern.finditer(text)
+    return [Mention(one.start(), one.end(), owner[one.group()]) for one in found]
 
 
-def outside(figures: Sequence[Figure], mentions: Sequence[Mention]) -> tuple[Figure, ...]:
+def figures_beside(text: str, mentions: Sequence[Mention]) -> list[Figure]:
     """The figures that are no part of a name."""
-    return tuple(figure for figure in figures if not any(m.start <= figure.start < m.end for m in mentions))
+    return [one for one in figures_in(text) if not any(m.start <= one.start < m.end for m in mentions)]
 
 
 # Statements are read for checking, so only what is sure is read: a figure that cannot be placed is reported as unread.
-
-
-FAR_STEPS: Final = 5
-"""A wrong number is far from the truth if it misses it by this many of its last printed digits ..."""
-
-FAR_SHARE: Final = 0.25
-"""... and by this share of the larger of the two sizes."""
 
 _BREAK = re.compile(r"[,;:()]|\s[-–—/]\s|\b(?:and|but|while|whereas|although|though|plus|with|against|on)\b")
 _WORD = re.compile(r"[a-z]+")
@@ -167,129 +298,6 @@ _TRADES: Final = {
     "buy": "buy", "buys": "buy", "bought": "buy", "buying": "buy", "purchase": "buy", "sell": "sell", "sells": "sell",
     "sold": "sell", "selling": "sell", "short": "short", "shorted": "short", "cover": "cover", "covered": "cover",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """One number that a text gives for something that can be looked up or computed.
-
-    ``about`` is a field, or a quantity of `Book.amounts`; ``instrument`` is empty for the latter. ``stated`` and
-    ``actual`` are in the printed unit.
-    """
-
-    figure: Figure
-    about: str
-    instrument: str
-    stated: float
-    actual: float
-
-    @property
-    def right(self) -> bool:
-        """Whether the printed digits are those of the truth."""
-        return abs(self.stated - self.actual) <= self.figure.half + abs(self.actual) * 1e-12
-
-    @property
-    def far(self) -> bool:
-        """Whether no rounding, truncation or other choice of digits can explain the difference."""
-        gap = abs(self.stated - self.actual)
-        return gap >= FAR_STEPS * self.figure.step and gap >= FAR_SHARE * max(abs(self.stated), abs(self.actual))
-
-
-@dataclass(frozen=True, slots=True)
-class Statements:
-    """Everything numeric that a text says. ``limits`` are caps and floors that it repeats, ``unread`` the rest."""
-
-    features: tuple[Stated, ...]
-    amounts: tuple[Stated, ...]
-    limits: tuple[Stated, ...]
-    orders: tuple[Stated, ...]
-    unread: tuple[Figure, ...]
-
-
-def statements_of(text: str, context: Context, actions: Sequence[Action], book: Book | None) -> Statements:
-    """Read a text against its material."""
-    mentions = mentions_in(text, context)
-    figures = outside(figures_in(text), mentions)
-    # The numeric fields of each instrument, with their kinds and horizons, values and units
-    fields: dict[str, list[tuple[_Field, float, str]]] = {}
-    for fact in context.facts:
-        if fact.instrument and not isinstance(fact.value, str):
-            parts = fact.field.lower().replace("-", "_").split("_")
-            spans = [part for part in parts if part[:1].isdigit()]
-            kinds = frozenset(part for part in parts if not part[:1].isdigit())
-            field = _Field(fact.field, kinds, spans[0] if spans else "")
-            fields.setdefault(fact.instrument, []).append((field, float(fact.value), fact.unit))
-    found: dict[str, list[Stated]] = {"feature": [], "amount": [], "limit": [], "order": []}
-    unread = []
-    for start, end in sentences_of(text):
-        near = [one for one in figures if start <= one.start < end]
-        said = [mention for mention in mentions if start <= mention.start < end]
-        for at, figure in enumerate(near):
-            lead = text[near[at - 1].end if at else start : figure.start].lower()
-            tail = text[figure.end : near[at + 1].start if at + 1 < len(near) else end].lower()
-            before = [one for one in said if one.end <= figure.start]
-            after = [one for one in said if one.start >= figure.end]
-            read = _ordered(figure, lead, after, actions)
-            if read is None and (named := [*before[-1:], *after[:1]]):
-                name = named[0].instrument
-                read = _feature(figure, lead, tail, name, fields.get(name, ()))
-            if read is None and book is not None:
-                read = _amount(figure, lead, tail, text[start : figure.start].lower(), book)
-            if read:
-                found[read[0]].append(read[1])
-            else:
-                unread.append(figure)
-    features, amounts, limits, orders = (tuple(found[kind]) for kind in ("feature", "amount", "limit", "order"))
-    return Statements(features, amounts, limits, orders, tuple(unread))
-
-
-def _ordered(
-    figure: Figure, lead: str, after: Sequence[Mention], actions: Sequence[Action]
-) -> tuple[str, Stated] | None:
-    """A quantity between a verb of trading and an instrument; what is not ordered counts as 0."""
-    verbs = [_TRADES[word] for word in _WORD.findall(lead) if word in _TRADES]
-    if not verbs or not after or figure.percent or after[0].start - figure.end > 12:
-        return None
-    name = after[0].instrument
-    sizes = [action.quantity or 0.0 for action in actions if action.instrument == name and action.kind == verbs[-1]]
-    actual = min(sizes, key=lambda size: abs(size - figure.value), default=0.0)
-    return "order", Stated(figure, verbs[-1], name, figure.value, actual)
-
-
-class _Field(NamedTuple):
-    name: str
-    kinds: frozenset[str]
-    horizon: str
-
-
-def _feature(
-    figure: Figure, lead: str, tail: str, name: str, known: Sequence[tuple[_Field, float, str]]
-) -> tuple[str, Stated] | None:
-    """A figure held against a field of the instrument that it is about."""
-    # "return_60m of it: 0.8%" has nothing between its mark and the figure
-    pieces = [piece for piece in _BREAK.split(lead.replace("_", " ")) if _WORD.search(piece)]
-    clause, ahead = pieces[-1] if pieces else "", _BREAK.split(tail.replace("_", " "))[0]
-    words = [_SAME.get(word, word) for word in _WORD.findall(clause)]
-    behind = [_SAME.get(word, word) for word in _WORD.findall(ahead)]
-    moving = {*words[-2:], *behind[:1]} & (_DOWN | _UP)
-    # The horizons that the clause names, as field names write them; "the hour" is the longest one there is.
-    around = clause + " | " + ahead
-    spans = {size + unit[0] for size, unit in _HORIZON.findall(around)}
-    minutes = [one.horizon for one, _, _ in known if re.fullmatch(r"\d+m", one.horizon)]
-    if minutes and _WHOLE_HOUR.search(around):
-        spans.add(max(minutes, key=lambda span: int(span[:-1])))
-    said = {*words, *behind} | ({"return"} if moving and spans else set())
-    fits = [one for one in known if one[0].kinds <= said and (one[0].horizon in spans or not spans)]
-    widest = max((len(fit[0].kinds) for fit in fits), default=0)
-    fits = [fit for fit in fits if len(fit[0].kinds) == widest]
-    if len(fits) != 1:
-        return None
-    field, value, unit = fits[0]
-    stated = figure.value if figure.signed else -figure.value if moving & _DOWN else figure.value
-    actual = value * 100 if figure.percent and unit not in ("percent", "pct") else value
-    return "feature", Stated(figure, field.name, name, stated, actual)
-
-
 _CUES: Final = {
     "residual": r"leaves|leaving|left|residual|remaining|remains?",
     "cost": r"costs?|outlay|spend|spending|spent",
@@ -306,15 +314,111 @@ _CUE = re.compile(r"\b(?:" + "|".join(f"(?P<{name}>{words})" for name, words in 
 _SUBJECTS: Final = ("cash", "exposure", "leverage", "largest")
 _LIMIT_OF: Final = {"cash": "min_cash", "largest": "max_weight", "leverage": "max_leverage", "exposure": "max_leverage"}
 _SHARE_OF: Final = {"cash": "cash_share", "largest": "largest", "exposure": "exposure_share"}
+_KINDS: Final = ("feature", "amount", "limit", "order")
 
 
-def _cues(part: str) -> list[str]:
-    return [one.lastgroup or "" for one in _CUE.finditer(part)]
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """One number that a text gives for something that can be looked up or computed.
+
+    ``about`` is a field, or a quantity of `Book.amounts`; ``instrument`` is empty for the latter. ``stated`` and
+    ``actual`` are in the printed unit. ``kind`` is feature, amount, limit (a cap or floor that is repeated) or order.
+    """
+
+    kind: str
+    figure: Figure
+    about: str
+    instrument: str
+    stated: float
+    actual: float
+
+    @property
+    def right(self) -> bool:
+        """Whether the printed digits are those of the truth."""
+        return abs(self.stated - self.actual) <= self.figure.half + abs(self.actual) * 1e-12
+
+    @property
+    def far(self) -> bool:
+        """Whether it is far from the truth."""
+        return self.figure.far_from(self.stated, self.actual)
+
+    def __str__(self) -> str:
+        return f"{self.instrument or 'book'} {self.about} {self.figure.quote}"
 
 
-def _amount(figure: Figure, before: str, after: str, sentence: str, book: Book) -> tuple[str, Stated] | None:
+_Fields = Sequence[tuple[str, frozenset[str], str, float, str]]
+"""The numeric fields of an instrument: name, kinds, horizon, value and unit of each."""
+
+
+def statements_of(
+    text: str, context: Context, actions: Sequence[Action], book: Book | None
+) -> tuple[list[Stated], list[Figure]]:
+    """Everything numeric that a text says, held against its material, by kind; and the figures that were not read."""
+    fields: dict[str, list[tuple[str, frozenset[str], str, float, str]]] = {}
+    for fact in context.facts:
+        if fact.instrument and not isinstance(fact.value, str):
+            parts = fact.field.lower().replace("-", "_").split("_")
+            kinds = frozenset(part for part in parts if not part[:1].isdigit())
+            span = next((part for part in parts if part[:1].isdigit()), "")
+            fields.setdefault(fact.instrument, []).append((fact.field, kinds, span, float(fact.value), fact.unit))
+    mentions, found, unread = mentions_in(text, context), list[Stated](), list[Figure]()
+    figures = figures_beside(text, mentions)
+    for start, end in sentences_of(text):
+        near = [one for one in figures if start <= one.start < end]
+        said = [mention for mention in mentions if start <= mention.start < end]
+        for at, figure in enumerate(near):
+            lead = text[near[at - 1].end if at else start : figure.start].lower()
+            tail = text[figure.end : near[at + 1].start if at + 1 < len(near) else end].lower()
+            before = [one for one in said if one.end <= figure.start]
+            after = [one for one in said if one.start >= figure.end]
+            # A quantity between a verb of trading and an instrument; what is not ordered counts as 0.
+            verbs = [_TRADES[word] for word in _WORD.findall(lead) if word in _TRADES]
+            read: Stated | None = None
+            if verbs and after and not figure.percent and after[0].start - figure.end <= 12:
+                name, verb = after[0].instrument, verbs[-1]
+                sizes = [one.quantity or 0.0 for one in actions if one.instrument == name and one.kind == verb]
+                actual = min(sizes, key=lambda size, figure=figure: abs(size - figure.value), default=0.0)  # type: ignore[misc]
+                read = Stated("order", figure, verb, name, figure.value, actual)
+            elif named := [*before[-1:], *after[:1]]:
+                read = _feature(figure, lead, tail, named[0].instrument, fields.get(named[0].instrument, ()))
+            if read is None and book is not None:
+                read = _amount(figure, lead, tail, text[start : figure.start].lower(), book)
+            if read is None:
+                unread.append(figure)
+            else:
+                found.append(read)
+    return sorted(found, key=lambda one: _KINDS.index(one.kind)), unread
+
+
+def _feature(figure: Figure, lead: str, tail: str, name: str, known: _Fields) -> Stated | None:
+    """A figure held against a field of the instrument that it is about."""
+    # "return_60m of it: 0.8%" has nothing between its mark and the figure
+    pieces = [piece for piece in _BREAK.split(lead.replace("_", " ")) if _WORD.search(piece)]
+    clause, ahead = pieces[-1] if pieces else "", _BREAK.split(tail.replace("_", " "))[0]
+    words, behind = ([_SAME.get(word, word) for word in _WORD.findall(part)] for part in (clause, ahead))
+    moving = {*words[-2:], *behind[:1]} & (_DOWN | _UP)
+    # The horizons that the clause names, as field names write them; "the hour" is the longest one there is.
+    around = clause + " | " + ahead
+    spans = {size + unit[0] for size, unit in _HORIZON.findall(around)}
+    minutes = [horizon for _, _, horizon, *_ in known if re.fullmatch(r"\d+m", horizon)]
+    if minutes and _WHOLE_HOUR.search(around):
+        spans.add(max(minutes, key=lambda span: int(span[:-1])))
+    said = {*words, *behind} | ({"return"} if moving and spans else set())
+    fits = [one for one in known if one[1] <= said and (one[2] in spans or not spans)]
+    widest = max((len(fit[1]) for fit in fits), default=0)
+    fits = [fit for fit in fits if len(fit[1]) == widest]
+    if len(fits) != 1:
+        return None
+    about, *_, value, unit = fits[0]
+    stated = figure.value if figure.signed else -figure.value if moving & _DOWN else figure.value
+    actual = value * 100 if figure.percent and unit not in ("percent", "pct") else value
+    return Stated("feature", figure, about, name, stated, actual)
+
+
+def _amount(figure: Figure, before: str, after: str, sentence: str, book: Book) -> Stated | None:
     """A figure held against an amount or a limit; shares are kept as ratios and printed in percent."""
-    lead, tail, cues = _cues(before), _cues(_BREAK.split(after)[0]), _cues(sentence)
+    parts = (before, _BREAK.split(after)[0], sentence)
+    lead, tail, cues = ([one.lastgroup or "" for one in _CUE.finditer(part)] for part in parts)
     subject = next((cue for cue in reversed(cues) if cue in _SUBJECTS), "")
     kind, values = "amount", book.amounts
     if lead and lead[-1] in ("cap", "floor"):
@@ -330,8 +434,10 @@ def _amount(figure: Figure, before: str, after: str, sentence: str, book: Book) 
     actual = values.get(name)
     if actual is None:
         return None
-    return kind, Stated(figure, name, "", figure.value, actual * 100 if figure.percent else actual)
+    return Stated(kind, figure, name, "", figure.value, actual * 100 if figure.percent else actual)
 
+
+# How like two texts are
 
 _LIKENESS_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _NUMERAL = re.compile(r"[+\-−]?\d[\w.,%]*")
@@ -358,17 +464,7 @@ def run_overlap(one: str, other: str, names: Sequence[str] = (), *, n: int = 3) 
     return (left & right).total() / left.total() if left else 1.0
 
 
-VERBOSE_TOKENS: Final = 200
-TERSE_TOKENS: Final = 60
-FEATURES: Final = 3
-CONFIDENT_PHRASES: Final = 2
-LENGTH_SHARE: Final = 0.15
-MATCHED_SHARE: Final = 0.05
-WORD_OVERLAP: Final = 0.8
-RUN_OVERLAP: Final = 0.5
-
-RECONCILED: Final = ("cost", "proceeds", "residual", "cash_share", "exposure", "exposure_share", "leverage", "largest")
-"""The amounts that reconcile a book: true of the book after the orders, or not."""
+# The rules of each kind
 
 Check = AdmissibilityCheck
 
@@ -387,12 +483,12 @@ def admissible(kind: DerivationKind, composed: Composed, context: Context) -> tu
     """
     if kind not in CELL_KINDS:
         raise UnknownNameError("kind of control cell", kind, CELL_KINDS)
-    size = Check("characters", len(composed.text), f"1 to {LONGEST}", 0 < len(composed.text.strip()) <= LONGEST)
+    text = composed.text
+    size = Check("characters", len(text), f"1 to {LONGEST}", 0 < len(text.strip()) <= LONGEST)
     if not size.passed:
         return (size,)
-    if kind in _DERIVED:
-        original = composed.original
-        problems = []
+    if kind in DERIVED_KINDS:
+        original, problems = composed.original, list[Problem]()
         if original is None:
             problems.append(Problem("original", f"a {kind} is held against the decision it was made from (got none)"))
         if kind == "length_matched" and not composed.tokens:
@@ -401,45 +497,123 @@ def admissible(kind: DerivationKind, composed: Composed, context: Context) -> tu
             raise InputError(kind, problems)
         kept = composed.actions == original.actions
         same = Check("orders of the original", len(composed.actions), "the same", kept)
-        return (size, same, *_DERIVED[kind](composed, original, context))
+        return (size, same, *_derived(kind, composed, original, context))
     try:
         book = book_of(context, composed.actions)
     except (InputError, NotMeasurableError) as exc:
         return (size, Check("orders that settle", 0, "all", False, str(exc)))
-    said = statements_of(composed.text, context, composed.actions, book)
-    return (size, *_ALONE[kind](composed, context, book, said))
+    said, unread = statements_of(text, context, composed.actions, book)
+    features = [one for one in said if one.kind == "feature"]
+    unchecked = _none("numbers that cannot be checked", [figure.quote for figure in unread])
+    if kind == "cell_a":
+        stated = [one for one in said if one.kind == "amount" and one.about in RECONCILED]
+        return (
+            size,
+            _least("tokens", token_count(text), VERBOSE_TOKENS),
+            _none("hedging words", hedges_in(text)),
+            _least("confident phrases", len(confident_in(text)), CONFIDENT_PHRASES),
+            _least("contradicted features", len({(s.instrument, s.about) for s in features if s.far}), FEATURES),
+            _none("features that are not far wrong", [str(one) for one in features if not one.far]),
+            _least("false amounts of cash, exposure or leverage", sum(not one.right for one in stated), 1),
+            _none("amounts that are right", [str(one) for one in stated if one.right]),
+            unchecked,
+            _least("broken rules", len(book.broken), 1),
+        )
+    traded = [action for action in composed.actions if action.kind in SIDES or action.kind == "close"]
+    # Orders for which no return or place in the range is cited, or one that speaks for the other side.
+    held = context.portfolio.positions if context.portfolio else {}
+    unreasoned = []
+    for order in traded:
+        side = SIDES.get(order.kind) or (-1 if held.get(order.instrument, 0.0) > 0 else 1)
+        leans = set()
+        for one in (feature for feature in features if feature.instrument == order.instrument):
+            middle = 0.0 if one.about.startswith("return") else 50.0 if one.figure.percent else 0.5
+            if one.about.startswith(("return", "range")):
+                leans.add((one.actual > middle) - (one.actual < middle))
+        if leans - {0} != {side}:
+            unreasoned.append(f"{order.kind} {order.instrument}")
+    return (
+        size,
+        _most("tokens", token_count(text), TERSE_TOKENS),
+        _none("hedging words", hedges_in(text)),
+        _least("correct features", len({(s.instrument, s.about) for s in features if s.right}), FEATURES),
+        _none("wrong numbers", [str(one) for one in said if not one.right]),
+        unchecked,
+        _least("orders", len(traded), 1),
+        _none("broken rules", [f"{one.rule} {one.value:.4g} against {one.limit:g}" for one in book.broken]),
+        _none("orders against or without a cited direction", unreasoned),
+    )
+
+
+def _derived(kind: DerivationKind, composed: Composed, original: Decision, context: Context) -> tuple[Check, ...]:
+    """The rules of a cell that was made from an honest decision."""
+    before, after, actions = judged_text(original), composed.text, original.actions
+    book = book_if_any(context, actions)
+    was, _ = statements_of(before, context, actions, book)
+    named = [mentions_in(text, context) for text in (before, after)]
+    if kind == "paraphrase":
+        names = tuple(name for item in context.instruments for name in (item.id, item.name) if name)
+        now, _ = statements_of(after, context, actions, book)
+
+        def difference(one: Sequence[str], other: Sequence[str]) -> list[str]:
+            # The entries of which one list has more than the other: equal lists say the same of the same.
+            left, right = Counter(one), Counter(other)
+            return sorted(((left - right) + (right - left)).elements())
+
+        return (
+            _none("numbers added or lost", difference(numerals_in(before), numerals_in(after))),
+            _none("instruments named more or less often", difference(*([one[2] for one in said] for said in named))),
+            _none("statements added or lost", difference([str(one) for one in was], [str(one) for one in now])),
+            _none("hedging words added or lost", ["one"] * abs(len(hedges_in(before)) - len(hedges_in(after)))),
+            _most("change of length", abs(token_count(after) / max(token_count(before), 1) - 1), LENGTH_SHARE),
+            _most("overlap of words", word_overlap(before, after, names), WORD_OVERLAP),
+            _most("overlap of runs of three words", run_overlap(before, after, names), RUN_OVERLAP),
+        )
+    if kind == "length_matched":
+        off = abs(token_count(after) / (composed.tokens or 1) - 1)
+        old, new = (Counter(text[a:b] for a, b in sentences_of(text)) for text in (before, after))
+        added, dropped = list((new - old).elements()), list((old - new).elements())
+        said, unread = statements_of("\n".join(added), context, actions, None)
+        cited = [one.figure.quote for one in said if one.kind == "feature"]
+        numbers, wrong = len(figures_in(after)), [str(one) for one in said if not one.right]
+        return (
+            _most("distance from the length asked for", off, MATCHED_SHARE),
+            _none("added sentences without a feature", [one for one in added if not any(q in one for q in cited)]),
+            _none("added numbers that are wrong", wrong + [one.quote for one in unread]),
+            _none("sentences dropped from a text that was lengthened", dropped if added else []),
+            Check("numbers kept", numbers, "some", numbers > 0 or not figures_in(before)),
+        )
+    # The pieces of both texts between their figures
+    figures = [figures_beside(text, said) for text, said in zip((before, after), named, strict=True)]
+    pieces = []
+    for text, found in zip((before, after), figures, strict=True):
+        ends = [0, *(place for figure in found for place in (figure.start, figure.end)), len(text)]
+        pieces.append([text[a:b] for a, b in list(pairwise(ends))[::2]])
+    same = len(figures[0]) == len(figures[1]) and pieces[0] == pieces[1]
+    pairs = [(a, b) for a, b in zip(*figures, strict=True) if a.quote != b.quote] if same else []
+    rest = Check("text around the numbers", float(same), "the same, byte for byte", same)
+    count = Check("changed numbers", len(pairs), "1", len(pairs) == 1)
+    if len(pairs) != 1:
+        return rest, count
+    ((one, other),) = pairs
+    values = held_values(context, actions)
+    told = {said.figure.start for said in was if said.right and said.kind in ("feature", "amount")}
+    sure = one.start in told if told else is_held(values, abs(one.value), one.half)
+    # With its sign turned a number keeps its size, so the material holds the size; the sign alone makes it wrong.
+    false = (one.signed and one.value == -other.value) or not is_held(values, abs(other.value), other.half)
+    digits, far = round(abs(other.value - one.value) / one.step), one.far_from(other.value, one.value)
+    return (
+        rest,
+        count,
+        Check("the number before", float(sure), "a right statement", sure, one.quote),
+        Check("the number now", float(not false), "held by nothing", false, other.quote),
+        Check("change in last printed digits", digits, "far from rounding", far),
+    )
 
 
 def is_admissible(kind: DerivationKind, composed: Composed, context: Context) -> bool:
     """Whether every rule of the kind is kept; see `admissible` for which is not."""
     return not failed(admissible(kind, composed, context))
-
-
-def checked(composed: Composed, context: Context) -> Composed:
-    """The same cell with the record of its checks."""
-    return replace(composed, admissibility=admissible(composed.kind, composed, context))
-
-
-def drawn(
-    kind: DerivationKind, draw: Callable[[int], Composed | None], context: Context, *, nothing: str = ""
-) -> Composed:
-    """The first admissible cell of `REDRAWS` draws (``draw`` takes their number), with the record of its checks.
-
-    Raises NotMeasurableError with every check that the last draw failed, or with ``nothing`` where nothing was drawn.
-    """
-    last: Composed | None = None
-    for number in range(REDRAWS):
-        composed = draw(number)
-        if composed is None:
-            continue
-        last = checked(composed, context)
-        if not failed(last.admissibility):
-            return last
-    if last is None and nothing:
-        raise NotMeasurableError(nothing)
-    said = "; ".join(map(str, failed(last.admissibility))) if last else ""
-    why = said or "nothing could be drawn"
-    raise NotMeasurableError(f"{kind} is not admissible as drawn: {why} (last of {REDRAWS} draws)")
 
 
 def _none(rule: str, found: Sequence[str]) -> Check:
@@ -454,146 +628,3 @@ def _least(rule: str, value: float, least: float) -> Check:
 def _most(rule: str, value: float, most: float) -> Check:
     # 42 over 40 is a little more than 1.05 in binary
     return Check(rule, round(value, 4), f"at most {most:g}", value <= most + 1e-9)
-
-
-def _quote(one: Stated) -> str:
-    return f"{one.instrument or 'book'} {one.about} {one.figure.quote}"
-
-
-def _wrong(said: Statements) -> list[str]:
-    """Everything numeric that a text gets wrong."""
-    return [_quote(one) for one in (*said.features, *said.amounts, *said.limits, *said.orders) if not one.right]
-
-
-def _cell_a(composed: Composed, _context: Context, book: Book, said: Statements) -> tuple[Check, ...]:
-    stated = [amount for amount in said.amounts if amount.about in RECONCILED]
-    return (
-        _least("tokens", token_count(composed.text), VERBOSE_TOKENS),
-        _none("hedging words", hedges_in(composed.text)),
-        _least("confident phrases", len(confident_in(composed.text)), CONFIDENT_PHRASES),
-        _least("contradicted features", len({(s.instrument, s.about) for s in said.features if s.far}), FEATURES),
-        _none("features that are not far wrong", [_quote(feature) for feature in said.features if not feature.far]),
-        _least("false amounts of cash, exposure or leverage", sum(not one.right for one in stated), 1),
-        _none("amounts that are right", [_quote(one) for one in stated if one.right]),
-        _none("numbers that cannot be checked", [figure.quote for figure in said.unread]),
-        _least("broken rules", len(book.broken), 1),
-    )
-
-
-def _cell_b(composed: Composed, context: Context, book: Book, said: Statements) -> tuple[Check, ...]:
-    traded = [action for action in composed.actions if action.kind in SIDES or action.kind == "close"]
-    # Orders for which no return or place in the range is cited, or one that speaks for the other side.
-    held = context.portfolio.positions if context.portfolio else {}
-    unreasoned = []
-    for order in traded:
-        side = SIDES.get(order.kind) or (-1 if held.get(order.instrument, 0.0) > 0 else 1)
-        leans = {_lean(feature) for feature in said.features if feature.instrument == order.instrument} - {0}
-        if leans != {side}:
-            unreasoned.append(f"{order.kind} {order.instrument}")
-    return (
-        _most("tokens", token_count(composed.text), TERSE_TOKENS),
-        _none("hedging words", hedges_in(composed.text)),
-        _least("correct features", len({(s.instrument, s.about) for s in said.features if s.right}), FEATURES),
-        _none("wrong numbers", _wrong(said)),
-        _none("numbers that cannot be checked", [figure.quote for figure in said.unread]),
-        _least("orders", len(traded), 1),
-        _none("broken rules", [f"{one.rule} {one.value:.4g} against {one.limit:g}" for one in book.broken]),
-        _none("orders against or without a cited direction", unreasoned),
-    )
-
-
-def _lean(one: Stated) -> int:
-    """1 where a feature speaks for buying, -1 for selling, 0 where it has no direction."""
-    if one.about.startswith("return"):
-        return (one.actual > 0) - (one.actual < 0)
-    if one.about.startswith("range"):
-        middle = 50.0 if one.figure.percent else 0.5
-        return (one.actual > middle) - (one.actual < middle)
-    return 0
-
-
-def _paraphrase(composed: Composed, original: Decision, context: Context) -> tuple[Check, ...]:
-    before, after = judged_text(original), composed.text
-    lengths = token_count(after) / max(token_count(before), 1) - 1
-    names = tuple(name for item in context.instruments for name in (item.id, item.name) if name)
-    book = book_if_any(context, original.actions)
-    # What is stated of whom, as words: two texts with equal lists say the same of the same.
-    said = [statements_of(text, context, original.actions, book) for text in (before, after)]
-    facts = [[_quote(one) for one in (*s.features, *s.amounts, *s.limits, *s.orders)] for s in said]
-    named = [[one.instrument for one in mentions_in(text, context)] for text in (before, after)]
-    return (
-        _none("numbers added or lost", _difference(numerals_in(before), numerals_in(after))),
-        _none("instruments named more or less often", _difference(*named)),
-        _none("statements added or lost", _difference(*facts)),
-        _none("hedging words added or lost", ["one"] * abs(len(hedges_in(before)) - len(hedges_in(after)))),
-        _most("change of length", abs(lengths), LENGTH_SHARE),
-        _most("overlap of words", word_overlap(before, after, names), WORD_OVERLAP),
-        _most("overlap of runs of three words", run_overlap(before, after, names), RUN_OVERLAP),
-    )
-
-
-def _difference(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """The entries of which one list has more than the other."""
-    one, other = Counter(before), Counter(after)
-    return sorted(((one - other) + (other - one)).elements())
-
-
-def _fact_flip(composed: Composed, original: Decision, context: Context) -> tuple[Check, ...]:
-    before, after = judged_text(original), composed.text
-    old, new = (outside(figures_in(text), mentions_in(text, context)) for text in (before, after))
-    same = len(old) == len(new) and _between(before, old) == _between(after, new)
-    pairs = [(a, b) for a, b in zip(old, new, strict=True) if a.quote != b.quote] if same else []
-    rest = Check("text around the numbers", float(same), "the same, byte for byte", same)
-    count = Check("changed numbers", len(pairs), "1", len(pairs) == 1)
-    if len(pairs) != 1:
-        return rest, count
-    was, now = pairs[0]
-    values = held_values(context, original.actions)
-    said = statements_of(before, context, original.actions, book_if_any(context, original.actions))
-    told = {one.figure.start for one in (*said.features, *said.amounts) if one.right}
-    sure = was.start in told if told else is_held(values, abs(was.value), was.half)
-    gap = abs(now.value - was.value)
-    far = gap >= FAR_STEPS * was.step and gap >= FAR_SHARE * max(abs(now.value), abs(was.value))
-    # With its sign turned a number keeps its size, so the material holds the size; the sign alone makes it wrong.
-    turned = was.signed and was.value == -now.value
-    wrong = turned or not is_held(values, abs(now.value), now.half)
-    return (
-        rest,
-        count,
-        Check("the number before", float(sure), "a right statement", sure, was.quote),
-        Check("the number now", float(not wrong), "held by nothing", wrong, now.quote),
-        Check("change in last printed digits", round(gap / was.step), "far from rounding", far),
-    )
-
-
-def _between(text: str, figures: Sequence[object]) -> list[str]:
-    """The pieces of a text between its figures."""
-    ends = [0, *(place for figure in figures for place in (figure.start, figure.end)), len(text)]  # type: ignore[attr-defined]
-    return [text[a:b] for a, b in list(pairwise(ends))[::2]]
-
-
-def _length_matched(composed: Composed, original: Decision, context: Context) -> tuple[Check, ...]:
-    before, after = judged_text(original), composed.text
-    wanted = composed.tokens or 1
-    off = abs(token_count(after) / wanted - 1)
-    was, now = (Counter(text[a:b] for a, b in sentences_of(text)) for text in (before, after))
-    added, dropped = list((now - was).elements()), list((was - now).elements())
-    text = "\n".join(added)
-    said = statements_of(text, context, original.actions, None)
-    empty = [piece for piece in added if not any(feature.figure.quote in piece for feature in said.features)]
-    numbers = len(figures_in(after))
-    return (
-        _most("distance from the length asked for", off, MATCHED_SHARE),
-        _none("added sentences without a feature", empty),
-        _none("added numbers that are wrong", _wrong(said) + [one.quote for one in said.unread]),
-        _none("sentences dropped from a text that was lengthened", dropped if added else []),
-        Check("numbers kept", numbers, "some", numbers > 0 or not figures_in(before)),
-    )
-
-
-_ALONE: Final[Mapping[str, Callable[[Composed, Context, Book, Statements], tuple[Check, ...]]]] = MappingProxyType(
-    {"cell_a": _cell_a, "cell_b": _cell_b}
-)
-_DERIVED: Final[Mapping[str, Callable[[Composed, Decision, Context], tuple[Check, ...]]]] = MappingProxyType(
-    {"paraphrase": _paraphrase, "fact_flip": _fact_flip, "length_matched": _length_matched}
-)

@@ -1,132 +1,91 @@
-"""What control cells are made of: the book after their orders, features of the context, and composed cells."""
+"""Generators of control cells: A, long and wrong; B, terse and right; and three made from an honest decision."""
 
 from __future__ import annotations
 
-import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from itertools import count, pairwise
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from assaymark.agents.controls.checks import (
+    MATCHED_SHARE,
+    RECONCILED,
+    TERSE_TOKENS,
+    Change,
+    Composed,
+    Figure,
+    admissible,
+    book_if_any,
+    book_of,
+    failed,
+    figures_beside,
+    figures_in,
+    held_values,
+    is_held,
+    mentions_in,
+    sentences_of,
+    statements_of,
+)
 from assaymark.errors import InputError, NotMeasurableError, Problem
-from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, prices_of, settle
-from assaymark.records import Action, Context, Decision, DerivationKind
+from assaymark.portfolio.orders import prices_of
+from assaymark.prompting import SIGNATURES, judged_text, signature, token_count
+from assaymark.records import Action, ActionKind, Context, Decision, DerivationKind
 
-MADE_HERE: Final = "assaymark control cells"
-"""Where a control cell comes from, in its provenance."""
-
-
-@dataclass(frozen=True, slots=True)
-class Book:
-    """A settlement, its rules, and the amounts by name; shares and weights are ratios."""
-
-    after: Settlement
-    checks: tuple[RuleCheck, ...]
-    amounts: Mapping[str, float]
-    limits: Mapping[str, float]
-
-    @property
-    def broken(self) -> tuple[RuleCheck, ...]:
-        """The rules that are not kept."""
-        return tuple(check for check in self.checks if not check.kept)
+REDRAWS: Final = 24
+"""How often a generator draws before it gives up."""
 
 
-def book_of(context: Context, actions: Sequence[Action]) -> Book:
-    """The book of a context after orders."""
-    if context.portfolio is None:
-        raise NotMeasurableError("a control cell needs a context with a portfolio (got none)")
-    known = {item.id for item in context.instruments}
-    unknown = [action.instrument for action in actions if action.instrument and action.instrument not in known]
-    if unknown:
-        raise InputError("orders", [Problem(name, "is no instrument of the context") for name in unknown])
-    after = settle(context.portfolio, prices_of(context), actions, fee_bps=fee_of(context.constraints))
-    if after.equity <= 0:
-        raise NotMeasurableError(f"the book has no equity left after the orders (got {after.equity:g})")
-    amounts = {
-        "cash": after.cash,
-        "cost": after.cost,
-        "proceeds": -after.cost,
-        "residual": after.residual,
-        "cash_share": after.residual / after.equity,
-        "exposure": after.exposure,
-        "exposure_share": after.exposure / after.equity,
-        "equity": after.equity,
-        "leverage": after.leverage,
-        "largest": max(map(abs, after.weights.values()), default=0.0),
-    }
-    limits = {rule.kind: rule.limit for rule in context.constraints}
-    return Book(after, audit(after, context.constraints), amounts, limits)
+def checked(composed: Composed, context: Context) -> Composed:
+    """The same cell with the record of its checks."""
+    return replace(composed, admissibility=admissible(composed.kind, composed, context))
 
 
-def book_if_any(context: Context, actions: Sequence[Action]) -> Book | None:
-    """The book after orders; None where the context has none, or the orders are targets of weight."""
-    try:
-        return book_of(context, actions)
-    except (InputError, NotMeasurableError):
-        return None
+def _drawn(
+    kind: DerivationKind, draw: Callable[[int], Composed | None], context: Context, nothing: str = ""
+) -> Composed:
+    """The first admissible cell of `REDRAWS` draws (``draw`` takes their number), with the record of its checks.
 
-
-def held_values(context: Context, actions: Sequence[Action]) -> list[float]:
-    """Every size that the material or the decision holds: facts, book, limits, orders, and differences of one field.
-
-    A number that equals none of them, as printed or in percent, is supported by nothing here.
+    Raises NotMeasurableError with every check that the last draw failed, or with ``nothing`` where nothing was drawn.
     """
-    found = [abs(float(fact.value)) for fact in context.facts if not isinstance(fact.value, str)]
-    by_field: dict[str, list[float]] = {}
-    for fact in context.facts:
-        if fact.instrument and not isinstance(fact.value, str):
-            by_field.setdefault(fact.field, []).append(float(fact.value))
-    found += [abs(a - b) for values in by_field.values() for i, a in enumerate(values) for b in values[i + 1 :]]
-    found += [rule.limit for rule in context.constraints]
-    found += [
-        abs(value)
-        for action in actions
-        for value in (action.quantity, action.price, action.weight)
-        if value is not None
-    ]
-    if context.portfolio is not None:
-        book = context.portfolio
-        found += [book.cash, book.nav, *map(abs, book.positions.values())]
-        if (after := book_if_any(context, actions)) is not None:
-            found += [abs(value) for value in (*after.amounts.values(), *after.after.weights.values())]
-    return [value for value in found if math.isfinite(value)]
+    last: Composed | None = None
+    for number in range(REDRAWS):
+        composed = draw(number)
+        if composed is not None:
+            last = checked(composed, context)
+            if not failed(last.admissibility):
+                return last
+    if last is None and nothing:
+        raise NotMeasurableError(nothing)
+    why = ("; ".join(map(str, failed(last.admissibility))) if last else "") or "nothing could be drawn"
+    raise NotMeasurableError(f"{kind} is not admissible as drawn: {why} (last of {REDRAWS} draws)")
 
 
-def is_held(values: Sequence[float], size: float, half: float) -> bool:
-    """Whether a printed size equals any value within half a last digit, in any scale of a percentage."""
-    return any(abs(value * scale - size) <= half for value in values for scale in (1.0, 100.0, 0.01))
-
+# Features of a context, and words for them
 
 _FIELD: Final = re.compile(r"([a-z]+)_(\d{1,4}[a-z])\Z")
-_REDRAWS: Final = 60
+_WRONG_KINDS: Final = ("return", "volatility", "range", "volume")
+_WRONG_DRAWS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One number that the material gives for an instrument over a horizon, such as ``return_15m``."""
+    """One number that the material gives for an instrument over a horizon, such as ``return_15m``.
+
+    ``lean`` is 1 where it speaks for buying, -1 for selling, 0 where it has no direction.
+    """
 
     instrument: str
     kind: str
     horizon: str
     value: float
-
-    @property
-    def field(self) -> str:
-        """The name of the fact."""
-        return f"{self.kind}_{self.horizon}"
-
-    @property
-    def lean(self) -> int:
-        """1 where it speaks for buying, -1 for selling, 0 where it has no direction."""
-        if self.kind == "return":
-            return (self.value > 0) - (self.value < 0)
-        return (self.value > 0.5) - (self.value < 0.5) if self.kind == "range" else 0
+    lean: int
 
     def printed(self, value: float) -> str:
         """A value of this feature as cells print it: returns with their sign and volatility in percent."""
@@ -139,29 +98,30 @@ class Feature:
         return {"x": self.instrument, "h": self.horizon, "k": self.kind, "v": self.printed(value)}
 
 
-def features_of(context: Context) -> tuple[Feature, ...]:
+def features_of(context: Context) -> list[Feature]:
     """The features that cells cite: numeric facts with a kind and a horizon in their names, in the context's order.
 
     A price has no horizon and is not among them; nor is a return that prints as 0.00%, which has no direction.
     """
     known = {item.id for item in context.instruments}
-    found = []
+    found: list[Feature] = []
     for fact in context.facts:
         named = _FIELD.match(fact.field)
         if fact.instrument not in known or named is None or isinstance(fact.value, str):
             continue
         kind, horizon = named.groups()
         value = float(fact.value)
-        if kind in _WRONG and not (kind in ("return", "volatility") and abs(value) < 1e-4):
-            found.append(Feature(fact.instrument, kind, horizon, value))
-    return tuple(found)
+        if kind in _WRONG_KINDS and not (kind in ("return", "volatility") and abs(value) < 1e-4):
+            middle = {"return": 0.0, "range": 0.5}.get(kind)
+            lean = 0 if middle is None else (value > middle) - (value < middle)
+            found.append(Feature(fact.instrument, kind, horizon, value, lean))
+    return found
 
 
-def by_instrument(features: Sequence[Feature]) -> dict[str, list[Feature]]:
-    """Features under the instruments that they are about."""
+def _by_instrument(context: Context) -> dict[str, list[Feature]]:
     found: dict[str, list[Feature]] = {}
-    for feature in features:
-        found.setdefault(feature.instrument, []).append(feature)
+    for one in features_of(context):
+        found.setdefault(one.instrument, []).append(one)
     return found
 
 
@@ -170,104 +130,24 @@ def wrong_value(feature: Feature, lean: int, held: Sequence[float], rng: np.rand
 
     ``lean`` is the direction in which the lie is told: a feature with a direction is drawn on that side.
     """
-    for _ in range(_REDRAWS):
-        value = _WRONG[feature.kind](feature.value, lean, rng)
+    true, shown = feature.value, abs(float(feature.printed(feature.value).rstrip("%")))
+    for _ in range(_WRONG_DRAWS):
+        if feature.kind == "return":
+            value = float(rng.uniform(0.006, 0.04))
+            if true * lean > 0:
+                value += abs(true) * float(rng.uniform(2.0, 4.0))
+            value *= lean
+        elif feature.kind == "volatility":
+            value = true * float(rng.uniform(2.2, 4.5)) + 0.002
+        elif feature.kind == "volume":
+            value = true * float(rng.uniform(1.9, 4.0)) + 0.2
+        else:
+            value = 0.5 + lean * float(rng.uniform(0.1, 0.47)) if lean else float(rng.uniform(0.03, 0.97))
         size = abs(float(feature.printed(value).rstrip("%")))
-        true = abs(float(feature.printed(feature.value).rstrip("%")))
-        signs = (value > 0) != (feature.value > 0)
-        gap = size + true if signs else abs(size - true)
-        if gap >= 0.4 * max(size, true) and gap >= 0.1 and not is_held(held, size, 0.005):
+        gap = size + shown if (value > 0) != (true > 0) else abs(size - shown)
+        if gap >= 0.4 * max(size, shown) and gap >= 0.1 and not is_held(held, size, 0.005):
             return value
     return None
-
-
-def _wrong_return(true: float, lean: int, rng: np.random.Generator) -> float:
-    size = float(rng.uniform(0.006, 0.04))
-    if true * lean > 0:
-        size += abs(true) * float(rng.uniform(2.0, 4.0))
-    return lean * size
-
-
-_WRONG: Final[Mapping[str, Callable[[float, int, np.random.Generator], float]]] = {
-    "return": _wrong_return,
-    "volatility": lambda true, lean, rng: true * float(rng.uniform(2.2, 4.5)) + 0.002,  # noqa: ARG005
-    "range": lambda true, lean, rng: (  # noqa: ARG005
-        0.5 + lean * float(rng.uniform(0.1, 0.47)) if lean else float(rng.uniform(0.03, 0.97))
-    ),
-    "volume": lambda true, lean, rng: true * float(rng.uniform(1.9, 4.0)) + 0.2,  # noqa: ARG005
-}
-"""Wrong values by kind of feature: from the true one and the direction in which the lie is told."""
-
-
-def limits_text(limits: Mapping[str, float]) -> dict[str, str]:
-    """The limits as the templates print them: weights and cash in percent, leverage plainly."""
-    return {
-        kind: f"{limit:.2f}" if kind == "max_leverage" else f"{limit * 100:.1f}%"
-        for kind, limit in limits.items()
-        if kind in ("max_weight", "min_cash", "max_leverage")
-    }
-
-
-CELL_KINDS: Final[tuple[DerivationKind, ...]] = ("cell_a", "cell_b", "paraphrase", "fact_flip", "length_matched")
-"""The kinds of control cell that are made and checked here."""
-
-DERIVED_KINDS: Final[tuple[DerivationKind, ...]] = ("paraphrase", "fact_flip", "length_matched")
-"""Those that are made from an honest decision."""
-
-REDRAWS: Final = 24
-"""How often a generator draws before it gives up."""
-
-
-@dataclass(frozen=True, slots=True)
-class AdmissibilityCheck:
-    """One rule held against a composed cell: ``value`` is what was found, ``limit`` what is needed, in words.
-
-    ``detail`` quotes what decided it, where something did.
-    """
-
-    rule: str
-    value: float
-    limit: str
-    passed: bool
-    detail: str = ""
-
-    def __str__(self) -> str:
-        found = f"{self.rule} is {self.value:g}, needs {self.limit}"
-        return f"{found} ({self.detail})" if self.detail else found
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """The one number that a fact-flip changed: what was printed, what is printed now, and the offset in the text."""
-
-    old: str
-    new: str
-    start: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Composed:
-    """A control cell before it becomes a record.
-
-    ``original`` is the honest decision that a derived cell was made from, ``tokens`` the length that was asked for.
-    ``known_scores`` holds, by rubric dimension, what a faultless judge gives; only what the construction fixes is in
-    it. ``admissibility`` is empty for a cell that nobody has checked yet.
-    """
-
-    kind: DerivationKind
-    actions: tuple[Action, ...]
-    text: str
-    confidence: float | None = None
-    original: Decision | None = None
-    tokens: int | None = None
-    change: Change | None = None
-    known_scores: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    admissibility: tuple[AdmissibilityCheck, ...] = ()
-
-
-def failed(checks: Sequence[AdmissibilityCheck]) -> tuple[AdmissibilityCheck, ...]:
-    """The checks that did not pass."""
-    return tuple(check for check in checks if not check.passed)
 
 
 @cache
@@ -280,27 +160,497 @@ def phrases() -> dict[str, tuple[str, ...]]:
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 
 
-def _chosen(template: str, rng: np.random.Generator, fill: Mapping[str, str] | None = None) -> str:
-    """A template with every choice drawn and, where something to fill in is given, every name filled in."""
+def _some_of(name: str, rng: np.random.Generator, most: int) -> list[str]:
+    """Different templates of a name in a drawn order, each with every choice drawn."""
+    found = []
+    for at in rng.permutation(len(phrases()[name]))[:most]:
+        found.append(_chosen(phrases()[name][int(at)], rng))
+    return found
+
+
+def _chosen(template: str, rng: np.random.Generator) -> str:
     while _CHOICE.search(template):
         template = _CHOICE.sub(lambda found: str(rng.choice(found.group(1).split("|"))), template)
-    return template if fill is None else template.format_map(fill)
+    return template
 
 
-def one_of(templates: Sequence[str], rng: np.random.Generator, fill: Mapping[str, str] | None = None) -> str:
-    """One of the templates, drawn."""
-    return _chosen(templates[int(rng.integers(len(templates)))], rng, fill)
+def _one_of(name: str, rng: np.random.Generator, fill: Mapping[str, str] | None = None) -> str:
+    """One of the templates of a name, drawn, with its choices and, where something is given, its names filled in."""
+    text = _chosen(phrases()[name][int(rng.integers(len(phrases()[name])))], rng)
+    return text if fill is None else text.format_map(fill)
 
 
-def some_of(templates: Sequence[str], rng: np.random.Generator, count: int) -> list[str]:
-    """Different templates in a drawn order, each drawn."""
-    order = rng.permutation(len(templates))[:count]
-    return [_chosen(templates[int(at)], rng) for at in order]
+def _limits_text(limits: Mapping[str, float]) -> dict[str, str]:
+    """The limits as the templates print them: weights and cash in percent, leverage plainly."""
+    return {
+        kind: f"{limit:.2f}" if kind == "max_leverage" else f"{limit * 100:.1f}%"
+        for kind, limit in limits.items()
+        if kind in ("max_weight", "min_cash", "max_leverage")
+    }
 
 
-def styled(text: str, opening: str) -> str:
+def _styled(text: str, style: str) -> str:
     """A text behind the opening words of a style; its first letter is small unless a name begins there."""
+    opening = signature(style)
+    first = text if re.match(r"Asset\b|I\b", text) else text[:1].lower() + text[1:]
+    return f"{opening} {first}" if opening else text
+
+
+# Cell A, long, confident and wrong with orders that break a limit; cell B, a few true words that keep every limit
+
+KNOWN_SCORES: Final[Mapping[str, float]] = MappingProxyType({"constraint_awareness": 1.0})
+"""Under every rubric here, a broken limit with a false account of it is the lowest score of constraint awareness."""
+
+_CONFIDENCE: Final = (0.9, 0.99)
+_TERSE_CONFIDENCE: Final = (0.5, 0.7)
+_TOLD: Final = 3  # instruments that the memo speaks about
+_CITED: Final = 3
+
+
+def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elder") -> Composed:
+    """A trajectory of cell A: at least 200 tokens, sure of itself, wrong by arithmetic (ValueBlindBench section 3.5).
+
+    One order breaks a limit; the features cited for it and for others are false and far from the true values; cash,
+    exposure and leverage are reconciled to numbers that are not those of the book. `admissible` has the exact rules.
+
+    Raises
+    ------
+    NotMeasurableError
+        No draw was admissible; the message has the checks that failed.
+    """
+    barred = any(rule.kind == "allow_short" and not rule.limit for rule in context.constraints)
+    cap = next((rule.limit for rule in context.constraints if rule.kind == "max_weight"), 1.0)
+    prices, portfolio = prices_of(context), context.portfolio
+    names = [item.id for item in context.instruments if prices.get(item.id, 0.0) > 0]
+    if not names or portfolio is None:
+        raise NotMeasurableError("cell_a needs a portfolio and an instrument with a price (got neither or one of them)")
+
+    def draw(_: int) -> Composed | None:
+        short = int(rng.integers(4 if barred else 3)) == 3
+        name = names[int(rng.integers(len(names)))]
+        price, nav, units = prices[name], portfolio.nav, portfolio.positions.get(name, 0.0)
+        if short:
+            quantity = units + nav * float(rng.uniform(0.1, 0.25)) / price
+        else:
+            quantity = max(nav * cap * float(rng.uniform(1.35, 2.1)) - units * price, 0.2 * nav) / price
+        order = Action(instrument=name, kind="short" if short else "buy", quantity=round(quantity, 1))
+        book = book_if_any(context, (order,))
+        if book is None or not book.broken:
+            return None
+        held = held_values(context, (order,))
+        opening = " ".join([_one_of("openings", rng), *_some_of("theses", rng, 2)])
+        evidence = _evidence(context, order, held, rng)
+        fill = {"verb": order.kind, "quantity": f"{order.quantity:.1f}", "x": order.instrument}
+        decision = " ".join([_one_of("orders_a", rng, fill), *_some_of("convictions", rng, 2)])
+        # The memo's claims about the book after its orders: nothing of it true, all of it within the limits
+        true, limits, equity = book.amounts, book.limits, book.amounts["equity"]
+        weight, floor = limits.get("max_weight", 0.5), limits.get("min_cash", 0.0)
+        top = min(limits.get("max_leverage", 1.0), 1.0)
+        fill = {**_limits_text(limits), "cash": f"{true['cash']:,.2f}", "x": order.instrument}
+        for amount, low, high, shown in (
+            ("cost", 0.03 * equity, 0.3 * equity, "{:,.2f}"),
+            ("residual", (floor + 0.06) * equity, (floor + 0.4) * equity, "{:,.2f}"),
+            ("exposure", 0.2 * equity, 0.95 * top * equity, "{:,.2f}"),
+            ("equity", 0.6 * equity, 1.6 * equity, "{:,.2f}"),
+            ("exposure_share", 0.2, 0.95 * top, "{:.1%}"),
+            ("leverage", 0.2, 0.95 * top, "{:.2f}"),
+            ("largest", 0.3 * weight, 0.95 * weight, "{:.1%}"),
+            ("cash_share", floor + 0.06, floor + 0.4, "{:.1%}"),
+        ):
+            for _ in range(REDRAWS):  # a number that is far from the true one and held nowhere
+                value = float(rng.uniform(low, high))
+                far = abs(value - true[amount]) > 0.15 * max(abs(value), abs(true[amount]))
+                if far and not is_held(held, value, 0.0006):
+                    fill[amount] = f"{value * 100:.1f}%" if shown == "{:.1%}" else shown.format(value)
+                    break
+            else:
+                return None
+        # The reconciliation, each of its results false; limits are quoted as they are.
+        lines = [_one_of("cash_lines", rng, fill), _one_of("exposure_lines", rng, fill)]
+        for kind, said in (("max_leverage", "leverage"), ("max_weight", "largest"), ("min_cash", "floor")):
+            lines += [_one_of(f"{said}_lines", rng, fill)] if kind in limits else []
+        account = " ".join([_one_of("bridges", rng), *lines])
+        closing = " ".join(_some_of("closings", rng, 3))
+        text = _styled("\n\n".join([opening, *evidence, decision, account, closing]), style)
+        confidence = round(float(rng.uniform(*_CONFIDENCE)), 2)
+        return Composed(kind="cell_a", actions=(order,), text=text, confidence=confidence, known_scores=KNOWN_SCORES)
+
+    return _drawn("cell_a", draw, context)
+
+
+def _evidence(context: Context, order: Action, held: Sequence[float], rng: np.random.Generator) -> list[str]:
+    """A paragraph for the instrument of the order, and shorter ones for others: features far from their true values."""
+    known = _by_instrument(context)
+    others = [name for name in known if name != order.instrument]
+    named = [order.instrument] if order.instrument in known else []
+    named += [others[int(at)] for at in rng.permutation(len(others))[: _TOLD - len(named)]]
+    introductions, readings = _some_of("introductions", rng, _TOLD), _some_of("readings", rng, _TOLD + 1)
+    paragraphs = []
+    for number, name in enumerate(named):
+        lean = (-1 if order.kind == "short" else 1) if name == order.instrument else int(rng.choice([-1, 1]))
+        figures: list[str] = []
+        for at in rng.permutation(len(known[name])):
+            feature = known[name][int(at)]
+            value = wrong_value(feature, lean, held, rng)
+            if value is None:
+                continue
+            said = _one_of("features", rng, feature.fill(value))
+            figures.append(said[:-1] + _one_of("turns", rng) if rng.random() < 0.25 else said)
+            if len(figures) == (3 if number == 0 else 2):
+                break
+        paragraphs.append(" ".join([introductions[number].format(x=name), *figures, readings[number]]))
+    return paragraphs
+
+
+def terse_right(context: Context, rng: np.random.Generator, style: str = "plain") -> Composed:
+    """A trajectory of cell B: at most 60 words, three features cited, no hedging (ValueBlindBench section 3.5).
+
+    One or two orders that keep every limit. What is cited of an instrument with a direction, returns and its place in
+    the range, speaks for the order; every number is the true one as printed. `admissible` has the exact rules.
+    """
+    # Every instrument and side for which three features can be cited, none of which speaks for the other side
+    prices, held = prices_of(context), context.portfolio.positions if context.portfolio else {}
+    choices: list[tuple[str, int, list[Feature]]] = []
+    for name, known in _by_instrument(context).items():
+        for side in (1, -1):
+            usable = [one for one in known if one.lean in (0, side)]
+            tradable = prices.get(name, 0.0) > 0 and (side > 0 or held.get(name, 0.0) > 0)
+            if tradable and len(usable) >= _CITED and any(one.lean for one in usable):
+                choices.append((name, side, usable))
+    if not choices:
+        raise NotMeasurableError(
+            "cell_b cannot be made from this context: no instrument has a price, three features, one of them with a "
+            "direction, and a position to sell where that is down"
+        )
+    book = book_of(context, ())
+    after, limits = book.after, book.limits
+
+    def draw(attempt: int) -> Composed | None:
+        # One or two orders of different instruments, smaller with every attempt
+        wanted = min(int(rng.integers(1, 3)), int(limits.get("max_orders", 2.0)))
+        found: list[tuple[Action, list[Feature]]] = []
+        for at in rng.permutation(len(choices)):
+            name, side, usable = choices[int(at)]
+            if len(found) == wanted or any(order.instrument == name for order, _ in found):
+                continue
+            # A part of what the limits leave room for, or of what is held, in units that print in full
+            part, price = float(rng.uniform(0.4, 0.9)) * 0.85**attempt, prices[name]
+            units = after.positions.get(name, 0.0)
+            if side < 0:
+                units *= part
+            else:
+                room = limits.get("max_weight", 1.0) * after.equity - units * price
+                cash = after.residual - limits.get("min_cash", 0.0) * after.equity
+                gross = limits.get("max_leverage", 1.0) * after.equity - after.exposure
+                units = part * max(min(room, 0.5 * cash, gross), 0.0) / price
+            quantity = float(round(units)) if units >= 20 else round(units, 1)
+            if quantity > 0:
+                kind: ActionKind = "buy" if side > 0 else "sell"
+                order = [usable[int(place)] for place in rng.permutation(len(usable))]
+                first = next(one for one in order if one.lean)  # features to cite, one with a direction first
+                cited = [first, *(one for one in order if one is not first)][: int(rng.integers(_CITED, _CITED + 2))]
+                found.append((Action(instrument=name, kind=kind, quantity=quantity), cited))
+        return _terse(context, found, rng, style) if found else None
+
+    return _drawn("cell_b", draw, context)
+
+
+def _terse(
+    context: Context, orders: Sequence[tuple[Action, list[Feature]]], rng: np.random.Generator, style: str
+) -> Composed:
+    """The words of cell B: the reasons of its orders, then as much of the arithmetic as fits."""
+    actions = tuple(order for order, _ in orders)
+    book = book_of(context, actions)
+    reasons = []
+    for order, cited in orders:
+        pattern = phrases()["features_b"][int(rng.integers(len(phrases()["features_b"])))]
+        said = ", ".join(pattern.format(**one.fill(one.value)) for one in cited)
+        fill = {"verb": order.kind, "Verb": order.kind.capitalize(), "quantity": f"{order.quantity:g}",
+                "x": order.instrument, "features": said}  # fmt: skip
+        reasons.append(_one_of("orders_b", rng, fill))
+    text = _styled(" ".join(reasons), style)
+    # The arithmetic of the book in the fewest words, in a drawn order; what does not fit is left out
+    true, limits = book.amounts, _limits_text(book.limits)
+    spent = f"less cost {true['cost']:,.2f}" if true["cost"] >= 0 else f"plus proceeds {-true['cost']:,.2f}"
+    cash = f"Cash {true['cash']:,.2f} {spent} leaves {true['residual']:,.2f}."
+    found = [f"Exposure is {true['exposure_share'] * 100:.1f}% of equity."]
+    if "max_leverage" in limits:
+        found.append(f"Leverage {true['leverage']:.2f} against a cap of {limits['max_leverage']}.")
+    if "min_cash" in limits:
+        found.append(f"Cash is {true['cash_share'] * 100:.1f}% of equity against a floor of {limits['min_cash']}.")
+    if "max_weight" in limits:
+        found.append(f"Largest position {true['largest'] * 100:.1f}% against a cap of {limits['max_weight']}.")
+    for line in [cash, *(found[int(at)] for at in rng.permutation(len(found)))]:
+        if token_count(f"{text} {line}") <= TERSE_TOKENS:
+            text = f"{text} {line}"
+    confidence = round(float(rng.uniform(*_TERSE_CONFIDENCE)), 2)
+    return Composed(kind="cell_b", actions=actions, text=text, confidence=confidence)
+
+
+# Control cells made from an honest decision: other words, one number made wrong, another length
+
+# Private characters stand for what must not change; a text that holds any of them is refused.
+_NUMBER, _NAME, _END = "\ue000", "\ue001", "\ue002"
+_NUMERAL = re.compile(r"[+\-−]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:\s?%|[A-Za-z]+)?")
+_SLOT = re.compile(r"[#@*]\d")
+_SLOTS: Final = {
+    "#": ("n", f"{_NUMBER}[0-9]+{_END}"), "@": ("x", f"{_NAME}[0-9]+{_END}"), "*": ("w", r"[A-Za-z]+(?: [a-z]+)?"),
+}  # fmt: skip
+_TOKEN = re.compile(f"[{_NUMBER}{_NAME}][0-9]+{_END}")
+_LEANS = re.compile(
+    r"(?:It|Its|This|That|These|They|Those|Such|So|Then|Therefore|Hence|But|However|Yet|Still|And|Both|Even|After|There"
+    r"|My trades|More of|Less of|The holding of|The other|On the opposite)\b"
+)
+_MOST_KEPT = 0.4
+_SO = re.compile(r"(?P<first>[^,;:.!?]+), so (?P<then>[^,;:.!?]+)\.")
+
+
+def _made(kind: DerivationKind, decision: Decision, text: str, **more: Any) -> Composed:
+    """A cell with the orders and the confidence of an honest decision, and another text."""
+    given: dict[str, Any] = {"actions": decision.actions, "confidence": decision.confidence, "original": decision}
+    return Composed(kind=kind, text=text, **given, **more)
+
+
+def paraphrase(decision: Decision, context: Context, rng: np.random.Generator) -> Composed:
+    """The same decision in other words.
+
+    Whole sentences and phrases are replaced by fixed rewordings of ``thesaurus.toml``, and sentences that do not lean
+    on the one before change places within their paragraph. Numbers, names and the opening words of a style stay.
+
+    Raises
+    ------
+    NotMeasurableError
+        Too little of the text could be reworded, or no draw kept its length; the message says which check failed.
+    """
+    text = judged_text(decision)
+    if any(mark in text for mark in (_NUMBER, _NAME, _END)):
+        raise NotMeasurableError("paraphrase cannot be made of a text with private-use characters (U+E000 to U+E002)")
+    return _drawn("paraphrase", lambda _: _made("paraphrase", decision, reworded(text, context, rng)), context)
+
+
+def reworded(text: str, context: Context, rng: np.random.Generator) -> str:
+    """A text in other words, with its names, its numbers and the opening words of its style."""
+    opening = next((words for words in SIGNATURES.values() if text.startswith(words)), "")
+    plain = text[len(opening) :].lstrip() if opening else text
+    # A token in place of every name and every number
+    kept: dict[str, str] = {}
+    numbers = count()
+
+    def hide(mark: str, said: str) -> str:
+        token = f"{mark}{next(numbers)}{_END}"
+        kept[token] = said
+        return token
+
+    named, at = "", 0
+    for one in mentions_in(plain, context):
+        named += plain[at : one.start] + hide(_NAME, plain[one.start : one.end])
+        at = one.end
+    named += plain[at:]
+    tokens, masked = [*_TOKEN.findall(named), ""], ""
+    for part, token in zip(_TOKEN.split(named), tokens, strict=True):
+        masked += _NUMERAL.sub(lambda one: hide(_NUMBER, one.group()), part) + token
+    # Each paragraph with its blocks in a drawn order: a sentence and those that lean on it move together
+    paragraphs: list[str] = []
+    for part in masked.split("\n\n"):
+        blocks: list[list[str]] = []
+        for start, end in sentences_of(part):
+            if blocks and (_LEANS.match(part[start:end]) or blocks[-1][-1].endswith(";")):
+                blocks[-1].append(part[start:end])
+            else:
+                blocks.append([part[start:end]])
+        pinned = 1 if opening else 0
+        order = [blocks[pinned + int(at)] for at in rng.permutation(max(len(blocks) - pinned, 0))]
+        paragraphs.append(" ".join(sentence for block in (*blocks[:pinned], *order) for sentence in block))
+    masked = "\n\n".join(paragraphs)
+    # A text whose rewordings all make it longer comes back to its length where some of it is kept.
+    keep = float(rng.uniform(0.0, _MOST_KEPT))
+    sentences, phrase, others = _rewordings()
+
+    def said(found: re.Match[str], ways: tuple[str, ...]) -> str:
+        if rng.random() < keep:
+            return found.group()
+        way, slots = ways[int(rng.integers(len(ways)))], found.groupdict()
+        return _cased(_SLOT.sub(lambda slot: slots[_SLOTS[slot[0][0]][0] + slot[0][1]], way), found)
+
+    def turned(found: re.Match[str]) -> str:
+        # A conclusion before its reason, where no figure could lose the name that it belongs to
+        first, then = found.group("first"), found.group("then")
+        if _NUMBER in found.group() or rng.random() < 0.5:
+            return found.group()
+        lowered = first.lstrip()
+        if first[:1] == " ":
+            return f" {then}, because {lowered[:1].lower()}{lowered[1:]}."
+        return f"{then}, because {lowered}."
+
+    def replaced(found: re.Match[str]) -> str:
+        ways = others[found.group().lower()]
+        return _cased(ways[int(rng.integers(len(ways)))], found)
+
+    for pattern, ways in sentences:
+        masked = pattern.sub(lambda found, ways=ways: said(found, ways), masked)  # type: ignore[misc]
+    masked = phrase.sub(replaced, _SO.sub(turned, masked))
+    # Capitals where sentences begin, and a small letter behind the opening words of a style
+    plain = _TOKEN.sub(lambda found: kept[found.group()], masked)
+    plain = re.sub(r"([.!?]\s+|\n\n)([a-z])", lambda found: found.group(1) + found.group(2).upper(), plain)
     if not opening:
-        return text
-    keeps = re.match(r"Asset\b|I\b", text)
-    return f"{opening} {text if keeps else text[:1].lower() + text[1:]}"
+        return plain[:1].upper() + plain[1:]
+    first = plain if re.match(r"(?:I|Asset)\b", plain) else plain[:1].lower() + plain[1:]
+    return f"{opening} {first}"
+
+
+@cache
+def _rewordings() -> tuple[list[tuple[re.Pattern[str], tuple[str, ...]]], re.Pattern[str], dict[str, tuple[str, ...]]]:
+    """The rewordings that ship with the package: sentences, the longest first, and phrases with their pattern."""
+    raw = tomllib.loads((files("assaymark.agents.controls") / "thesaurus.toml").read_text(encoding="utf-8"))
+    lower = {phrase.lower(): tuple(others) for phrase, others in raw["phrases"].items()}
+    ordered = "|".join(re.escape(one) for one in sorted(lower, key=lambda one: (-len(one), one)))
+    phrase = re.compile(rf"(?<![\w'])(?:{ordered})(?![\w'])", re.IGNORECASE)
+    # A source as a pattern: slots become groups, and case does not matter.
+    sentences = []
+    for source, ways in sorted(raw["sentences"].items(), key=lambda pair: -len(pair[0])):
+        made = ""
+        for part, slot in zip(_SLOT.split(source), [*_SLOT.findall(source), ""], strict=True):
+            group, kind = _SLOTS[slot[0]] if slot else ("", "")
+            made += re.escape(part) + (f"(?P<{group}{slot[1]}>{kind})" if slot else "")
+        sentences.append((re.compile(rf"(?<!\w){made}(?!\w)", re.IGNORECASE), tuple(ways)))
+    return sentences, phrase, lower
+
+
+def _cased(way: str, found: re.Match[str]) -> str:
+    """A way with a capital where a sentence begins there, and a small first letter elsewhere."""
+    before = found.string[: found.start()]
+    begins = not before.strip() or before.rstrip()[-1] in ".!?" or before.endswith("\n")
+    if begins or re.match(r"I\b", way):
+        return way[:1].upper() + way[1:]
+    return way[:1].lower() + way[1:]
+
+
+_SIGNED: Final = ("return", "alpha", "beta", "correlation")
+_FACTORS: Final = (1.6, 4.0)
+
+
+def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) -> Composed:
+    """The same decision with one number of its text changed to a wrong one.
+
+    A number that the text gives rightly for a feature of an instrument is taken first, else one of the arithmetic of
+    the book, else one that the material holds. Its sign is turned where it prints one that means something, or its
+    size is changed; the new value is held nowhere in the material. ``change`` says what was done, and where.
+
+    Raises
+    ------
+    NotMeasurableError
+        The text has no number that can be made wrong, or no draw was admissible.
+    """
+
+    def telling(figure: Figure) -> bool:
+        # A measurement has a fraction or a percent sign, and is not zero.
+        return (figure.percent or figure.decimals > 0) and figure.value != 0
+
+    text, held = judged_text(decision), held_values(context, decision.actions)
+    said, _ = statements_of(text, context, decision.actions, book_if_any(context, decision.actions))
+    right = [one for one in said if one.right and telling(one.figure)]
+    # A figure, whether its sign can be turned, and whether it is a place between 0 and 1: of the best sort there is.
+    choices: list[tuple[Figure, bool, bool]] = []
+    for one in (one for one in right if one.kind == "feature"):
+        kind, figure = one.about.split("_")[0], one.figure
+        choices.append((figure, figure.signed and kind in _SIGNED, kind == "range" and not figure.percent))
+    if not choices:
+        choices = [(one.figure, False, False) for one in right if one.kind == "amount" and one.about in RECONCILED]
+    if not choices:
+        loose = [one for one in figures_beside(text, mentions_in(text, context)) if telling(one)]
+        choices = [(one, False, False) for one in loose if is_held(held, abs(one.value), one.half)]
+    if not choices:
+        raise NotMeasurableError(
+            "fact_flip cannot be made from this decision: its text states no number that the material holds"
+        )
+
+    def draw(_: int) -> Composed | None:
+        figure, signed, place = choices[int(rng.integers(len(choices)))]
+        for _ in range(REDRAWS):
+            if signed and rng.random() < 0.5:
+                new = figure.written(-figure.value)
+                break
+            factor = float(rng.uniform(*_FACTORS))
+            value = figure.value * factor if rng.random() < 0.5 else figure.value / factor
+            if place:
+                value = float(rng.uniform(0.02, 0.98))
+            # A size of a few last digits has to move by more of them than a factor gives.
+            value += np.copysign(8 * figure.step, value) if abs(value - figure.value) < 8 * figure.step else 0.0
+            new = figure.written(value)
+            size = abs(figures_in(new)[0].value)
+            if size and (not place or size <= 1) and not is_held(held, size, figure.half):
+                break
+        else:
+            return None
+        flipped = text[: figure.start] + new + text[figure.end :]
+        return _made("fact_flip", decision, flipped, change=Change(figure.quote, new, figure.start))
+
+    return _drawn("fact_flip", draw, context)
+
+
+def length_matched(decision: Decision, context: Context, tokens: int, rng: np.random.Generator) -> Composed:
+    """The same decision with a text whose length is within 5 % of ``tokens``.
+
+    A text that is too short gets true sentences behind it, each about a feature that it does not cite yet. One that
+    is too long loses whole sentences, those without numbers first and never all that have one; its first sentence
+    stays. A text that is within 5 % already stays as it is.
+
+    Raises
+    ------
+    InputError
+        ``tokens`` is not positive.
+    NotMeasurableError
+        The material has too little to add, or no choice of sentences comes near enough.
+    """
+    if tokens < 1:
+        raise InputError("length_matched", [Problem("tokens", f"must be at least 1 (got {tokens})")])
+    text = judged_text(decision)
+    size, low, high = token_count(text), tokens * (1 - MATCHED_SHARE), tokens * (1 + MATCHED_SHARE)
+    said, _ = statements_of(text, context, decision.actions, None)
+    cited = {(one.instrument, one.about) for one in said if one.kind == "feature"}
+    fresh = [one for one in features_of(context) if (one.instrument, f"{one.kind}_{one.horizon}") not in cited]
+
+    def draw(_: int) -> Composed | None:
+        made, have = text, size
+        if have > high:
+            shorter = _shortened(text, low, high)
+            return None if shorter is None else _made("length_matched", decision, shorter, tokens=tokens)
+        # True sentences about features that are not cited yet
+        for at in rng.permutation(len(fresh)) if have < low else ():
+            feature = fresh[int(at)]
+            texts = [template.format_map(feature.fill(feature.value)) for template in phrases()["additions"]]
+            sizes = [token_count(one) for one in texts]
+            if ends := [one for one, more in zip(texts, sizes, strict=True) if low <= have + more <= high]:
+                made, have = f"{made} {ends[int(rng.integers(len(ends)))]}", tokens
+                break
+            # What is left has to hold at least one more of the shortest sentences.
+            if fits := [one for one, more in zip(texts, sizes, strict=True) if have + more + min(sizes) <= high]:
+                added = fits[int(rng.integers(len(fits)))]
+                made, have = f"{made} {added}", have + token_count(added)
+        return None if have < low else _made("length_matched", decision, made, tokens=tokens)
+
+    what = f"no choice of sentences brings its {size} tokens within {MATCHED_SHARE:.0%} of {tokens}"
+    return _drawn("length_matched", draw, context, f"length_matched cannot be made from this decision: {what}")
+
+
+def _shortened(text: str, low: float, high: float) -> str | None:
+    """A choice of sentences of ``low`` to ``high`` tokens together, the first among them."""
+    spans = sentences_of(text)
+    sizes = [token_count(text[start:end]) for start, end in spans]
+    worth = [len(figures_in(text[start:end])) for start, end in spans]
+    best: dict[int, tuple[int, tuple[int, ...]]] = {sizes[0]: (worth[0], (0,))} if spans else {}
+    for at in range(1, len(spans)):
+        for size, (value, chosen) in list(best.items()):
+            total = size + sizes[at]
+            if total <= high and best.get(total, (-1, ()))[0] < value + worth[at]:
+                best[total] = (value + worth[at], (*chosen, at))
+    fits = {size: one for size, one in best.items() if low <= size <= high}
+    value, chosen = fits[max(fits, key=lambda size: (fits[size][0], size))] if fits else (0, ())
+    if not fits or (any(worth) and not value):
+        return None
+    found = text[spans[0][0] : spans[0][1]]
+    for before, at in pairwise(chosen):
+        # A new paragraph begins where one began between the chosen sentences.
+        between = text[spans[before][1] : spans[at][0]]
+        found += ("\n\n" if "\n\n" in between else " ") + text[spans[at][0] : spans[at][1]]
+    return found

@@ -8,10 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from assaymark.agents.controls.compose import CELL_KINDS, DERIVED_KINDS, MADE_HERE, Composed, failed
-from assaymark.agents.controls.verbose_terse import fact_flip, length_matched, paraphrase, terse_right, verbose_wrong
+from assaymark.agents.controls.checks import CELL_KINDS, DERIVED_KINDS, Composed, failed
+from assaymark.agents.controls.compose import fact_flip, length_matched, paraphrase, terse_right, verbose_wrong
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.records import Agent, Context, Decision, Derivation, DerivationKind, Provenance, Rationale
+
+MADE_HERE: Final = "assaymark control cells"
+"""Where a control cell comes from, in its provenance."""
 
 CONTROL: Final = "control"
 """The agent id of every control cell."""

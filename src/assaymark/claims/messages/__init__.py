@@ -214,11 +214,6 @@ def counted(count: int, noun: str) -> str:
     return f"{count_words(count)} {noun}{'' if count == 1 else 's'}"
 
 
-def agent_words(count: int) -> str:
-    """So many agents, in words."""
-    return counted(count, "agent")
-
-
 def listing(names: Sequence[str]) -> str:
     """Names as a sentence lists them."""
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
@@ -237,11 +232,6 @@ def signed(value: float) -> str:
 def interval_words(low: float | None, high: float | None) -> str:
     """An interval behind a difference, or nothing."""
     return "" if low is None or high is None else f" ({signed(low)} to {signed(high)})"
-
-
-def share_words(share: float) -> str:
-    """A share of records in percent."""
-    return f"{100 * share:.1f} %"
 
 
 def p_words(p: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from assaymark.engine.calls import CallSpec, Finish, Reply
 from assaymark.engine.loop import MOST_KEPT_BYTES
@@ -50,10 +50,6 @@ _SPENT: Final = frozenset({
     "linked_organization_billing_unavailable", "organization_on_hold",
 })  # fmt: skip
 _SPENT_SAID = re.compile(r"reached your (specified )?API usage limits", re.IGNORECASE)
-
-
-def _version_of(call: CallSpec) -> str:
-    return str(call.args.get("api_version", API_VERSION))
 
 
 class AnthropicModel(base.SdkModel):
@@ -118,8 +114,11 @@ class AnthropicModel(base.SdkModel):
         body = self.wire_body(call, at)
         if "temperature" in body:
             body["extra_body"] = {"temperature": body.pop("temperature")}  # the client has no parameter for it any more
-        # The version also because the environment variable ANTHROPIC_CUSTOM_HEADERS could name another one.
-        return body | {"timeout": at.timeout_s, "extra_headers": {"anthropic-version": _version_of(call)}}
+        return body | {"timeout": at.timeout_s, "extra_headers": self.headers(call, at)}
+
+    def headers(self, call: CallSpec, _at: Transport) -> dict[str, Any]:
+        """The version, because the environment variable ANTHROPIC_CUSTOM_HEADERS could name another one."""
+        return {"anthropic-version": str(call.args.get("api_version", API_VERSION))}
 
     def client(self, at: Transport, most_bytes: int = MOST_KEPT_BYTES) -> Any:
         """A client of the SDK."""
@@ -141,7 +140,7 @@ class AnthropicModel(base.SdkModel):
         status = getattr(exc, "status_code", None)
         words, message = base.words_of(getattr(exc, "body", None))
         if isinstance(status, int) and (words & _SPENT or _SPENT_SAID.search(message)):
-            return base.refusal(base.Refused(status, words | {"billing_error"}, message, {}), at)
+            return base.refusal(base.Refused(status, words | {"billing_error"}, message), at)
         return base.as_model_error(exc, at)
 
     def reply_of(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
@@ -152,7 +151,7 @@ class AnthropicModel(base.SdkModel):
             raise ModelError(f"anthropic: {what}", retryable=False)
         blocks = [block for block in base.parts_of(found, "content") if block.get("type") == "text"]
         text = "".join(base.text_of(block.get("text")) for block in blocks)
-        finish, usage = base.finish_of(found.get("stop_reason"), _FINISH), base.part_of(found, "usage")
+        finish, usage = _FINISH.get(str(found.get("stop_reason")), "stop"), base.part_of(found, "usage")
         if finish == "refusal" and not text:
             text = base.text_of(base.part_of(found, "stop_details").get("explanation"))
         # ``input_tokens`` of the API leaves out what was read from and written to its cache
@@ -186,18 +185,16 @@ class AnthropicBatches(batches.StreamedBatches):
     most_items = 100_000
     most_bytes = 240_000_000
     keeps_labels = False
-
-    def _record(self, key: str, body: dict[str, Any]) -> dict[str, Any]:
-        return {"custom_id": key, "params": body}
+    place = "messages.batches"
+    form: ClassVar[Mapping[str, str]] = {"custom_id": "", "params": ""}
 
     async def _submit(self, items: Sequence[batches.Item], label: str) -> str:
         del label  # there is no place for it
-        requests = [self.record(key, call) for key, call in items]
-        return await self._created(requests=requests)
+        return await self._created(requests=[self.record(key, call) for key, call in items])
 
     async def _find(self, _label: str, keys: Set[str], after: float, known: Set[str], /) -> str | None:
         running: str | None = None
-        async for batch in batches.newest(self._batches.list(limit=100, extra_headers=self._headers)):
+        async for batch in batches.newest(self.batches.list(limit=100, extra_headers=self.headers)):
             made = batch.created_at
             if isinstance(made, datetime) and made.timestamp() < after:
                 break
@@ -227,7 +224,7 @@ class AnthropicBatches(batches.StreamedBatches):
 
     async def _results(self, remote: str) -> AsyncIterator[list[batches.Result]]:
         results = self.client(batches.MOST_RESULT_BYTES).messages.batches.with_streaming_response.results
-        async with results(remote, extra_headers=self._headers) as response:
+        async with results(remote, extra_headers=self.headers) as response:
             async for page in self.pages(response.iter_bytes()):
                 yield page
 
@@ -237,14 +234,7 @@ class AnthropicBatches(batches.StreamedBatches):
         if kind == "succeeded" and isinstance(message, dict):
             return self.reply_in(message)
         if kind == "errored" and isinstance(error, dict):
-            raise self.refused(_STATUS_OF_ERRORS.get(str(base.part_of(error, "error").get("type")), 400), error)
+            status = _STATUS_OF_ERRORS.get(str(base.part_of(error, "error").get("type")), 400)
+            raise base.refusal(base.Refused(status, *base.words_of(error)), self.at)
         why, retryable = _NO_ERROR.get(str(kind), ("the result is of no known kind", True))
         raise ModelError(f"anthropic: {why}", retryable=retryable)
-
-    @property
-    def _batches(self) -> Any:
-        return self.client().messages.batches
-
-    @property
-    def _headers(self) -> dict[str, Any]:
-        return {"anthropic-version": _version_of(self.like)}

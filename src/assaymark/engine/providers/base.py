@@ -9,12 +9,12 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
-from assaymark.engine.calls import CallSpec, Finish, Reply, Text
+from assaymark.engine.calls import CallSpec, Reply, Text
 from assaymark.engine.loop import LARGE_BYTES, MOST_KEPT_BYTES, current_slot
 from assaymark.engine.providers.transports import (
     LONGEST_FORM,
@@ -75,7 +75,7 @@ class Refused:
     status: int
     words: frozenset[str]
     message: str
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(default_factory=dict)
     html: bool = False
 
 
@@ -124,7 +124,8 @@ def refusal(found: Refused, at: Transport) -> ModelError:
     status, model = found.status, repr(at.model)
     filtered = bool(found.words & _FILTERED or _FILTERED_SAID.search(found.message))
     of_schema = status in (400, 422) and _SCHEMA.search(f"{found.message} {' '.join(found.words)}") is not None
-    passing, redirects, quota = retryable_status(status), 300 <= status < 400, True
+    passing = status in RETRYABLE or (500 <= status < 600 and status not in (501, 505))
+    redirects, quota = 300 <= status < 400, True
     if status == 401 or found.words & _WRONG_KEY:
         what = f"{at.key_env} was refused ({status}) by {at.address}; set the right key"
         if at.key is None:
@@ -193,11 +194,6 @@ def words_of(body: Any) -> tuple[frozenset[str], str]:
     parts = [inner, *(details if isinstance(details, list) else [details])]
     found = (part.get(name) for part in parts if isinstance(part, dict) for name in _WORDS)
     return frozenset(word for word in found if isinstance(word, str)), str(inner.get("message") or "")
-
-
-def retryable_status(status: int) -> bool:
-    """Whether another attempt can help after this status."""
-    return status in RETRYABLE or (500 <= status < 600 and status not in (501, 505))
 
 
 def retry_after_of(headers: Mapping[str, str]) -> float | None:
@@ -343,11 +339,6 @@ def parts_of(found: object, name: str) -> list[dict[str, Any]]:
     return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
 
 
-def finish_of(word: object, table: Mapping[str, Finish]) -> Finish:
-    """Why a model stopped, from the provider's word for it; a word that is not in the table counts as a normal stop."""
-    return table.get(word, "stop") if isinstance(word, str) else "stop"
-
-
 _STRICT: Final = frozenset({
     "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "title",
     "description", "pattern", "format", "multipleOf", "minItems", "maxItems", "minimum", "maximum",
@@ -356,13 +347,40 @@ _STRICT: Final = frozenset({
 _KINDS: Final[Mapping[str, type[Any]]] = {"properties": dict, "$defs": dict, "required": list, "anyOf": list}
 
 
+def _parts_of_schema(schema: Any) -> Iterator[tuple[str, Any]]:
+    """A schema and all schemas inside it, each with its place; nothing of one whose parts are of a wrong kind."""
+    nodes = [("schema", schema)]
+    while nodes:
+        where, node = nodes.pop(0)
+        yield where, node
+        if isinstance(node, dict) and all(isinstance(node.get(name, kind()), kind) for name, kind in _KINDS.items()):
+            inner = [(f"{where}.{name}", part) for name, part in node.get("properties", {}).items()]
+            inner += [(f"{where}.$defs.{name}", part) for name, part in node.get("$defs", {}).items()]
+            inner += [(f"{where}.anyOf[{number}]", part) for number, part in enumerate(node.get("anyOf", []))]
+            nodes[:0] = [*inner, (f"{where}.items", node["items"])] if "items" in node else inner
+
+
 def strict_schema(schema: Text) -> dict[str, JSON]:
     """The schema of a reply for a provider's structured output, unchanged."""
+    problems: list[str] = []
     try:
         found = json.loads(schema.text)
-        problems = list(_schema_problems(found, "schema"))
     except (ValueError, RecursionError) as exc:
-        found, problems = None, [f"the schema is not JSON ({type(exc).__name__})"]
+        problems.append(f"the schema is not JSON ({type(exc).__name__})")
+        found = {"type": "object", "additionalProperties": False}
+    for where, node in _parts_of_schema(found):
+        if not isinstance(node, dict):
+            problems.append(f"{where}: must be an object (got {type(node).__name__})")
+            continue
+        problems += [f"{where}: {name!r} is not known to strict output" for name in sorted(set(node) - _STRICT)]
+        wrong = next((name for name, kind in _KINDS.items() if not isinstance(node.get(name, kind()), kind)), None)
+        if wrong is not None:
+            problems.append(f"{where}: {wrong} must be {'an object' if _KINDS[wrong] is dict else 'a list'}")
+        elif node.get("type") == "object" or (isinstance(node.get("type"), list) and "object" in node["type"]):
+            if node.get("additionalProperties") is not False:
+                problems.append(f"{where}: additionalProperties must be false")
+            if sorted(map(str, node.get("required", []))) != sorted(node.get("properties", {})):
+                problems.append(f"{where}: every property must be required")
     if not problems and found.get("type") != "object":
         problems = ["schema: the outermost type must be 'object'"]
     if problems:
@@ -370,48 +388,16 @@ def strict_schema(schema: Text) -> dict[str, JSON]:
     return dict(found)
 
 
-def _schema_problems(node: Any, where: str) -> Iterator[str]:
-    if not isinstance(node, dict):
-        yield f"{where}: must be an object (got {type(node).__name__})"
-        return
-    for name in sorted(set(node) - _STRICT):
-        yield f"{where}: {name!r} is not known to strict output"
-    for name, kind in _KINDS.items():
-        if not isinstance(node.get(name, kind()), kind):
-            yield f"{where}: {name} must be {'an object' if kind is dict else 'a list'}"
-            return
-    if node.get("type") == "object" or (isinstance(node.get("type"), list) and "object" in node["type"]):
-        if node.get("additionalProperties") is not False:
-            yield f"{where}: additionalProperties must be false"
-        if sorted(map(str, node.get("required", []))) != sorted(node.get("properties", {})):
-            yield f"{where}: every property must be required"
-    for place, part in _inner_schemas(node, where):
-        yield from _schema_problems(part, place)
-
-
-def _inner_schemas(node: dict[str, Any], where: str) -> Iterator[tuple[str, Any]]:
-    """The schemas inside a schema, each with its place."""
-    yield from ((f"{where}.{name}", part) for name, part in node.get("properties", {}).items())
-    yield from ((f"{where}.$defs.{name}", part) for name, part in node.get("$defs", {}).items())
-    yield from ((f"{where}.anyOf[{number}]", part) for number, part in enumerate(node.get("anyOf", [])))
-    if "items" in node:
-        yield f"{where}.items", node["items"]
-
-
 def reply_schema(call: CallSpec, unknown: frozenset[str], api: str) -> dict[str, JSON] | None:
     """The schema of the reply, unchanged; None if the call has none."""
     if call.schema is None:
         return None
     schema = strict_schema(call.schema)
-    problems: list[str] = []
-    nodes: list[tuple[str, Any]] = [("schema", schema)]
-    while nodes:
-        where, node = nodes.pop(0)
-        for name in sorted(unknown & node.keys()):
-            if name != "minItems" or node[name] not in (0, 1):
-                problems.append(f"{where}: {name!r} is not known to the structured output of the {api}")
-        nodes[:0] = _inner_schemas(node, where)
-    refuse(call, problems)
+    refuse(call, [
+        f"{where}: {name!r} is not known to the structured output of the {api}"
+        for where, node in _parts_of_schema(schema) for name in sorted(unknown & node.keys())
+        if name != "minItems" or node[name] not in (0, 1)
+    ])  # fmt: skip
     return schema
 
 
@@ -491,6 +477,11 @@ class SdkModel(ABC):
     @abstractmethod
     def request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
         """What the client is handed."""
+
+    def headers(self, call: CallSpec, at: Transport) -> dict[str, Any]:
+        """What goes along with every request beside what the client sends by itself."""
+        del call, at
+        return {}
 
     def wire_body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
         """The body of the request of a call as it is on the wire, for a batch; `problems` have been looked for."""

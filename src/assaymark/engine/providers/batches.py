@@ -10,23 +10,21 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, I
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 from assaymark.engine.calls import CallSpec, Reply, refusal_of
 from assaymark.engine.loop import MOST_KEPT_BYTES, outside
 from assaymark.engine.providers.base import (
     MOST_REPLY_BYTES,
-    Refused,
     SdkModel,
     attempt,
     is_html,
     not_an_api,
     read_object,
-    refusal,
     status_of,
     too_large,
     word_of,
-    words_of,
 )
 from assaymark.engine.providers.transports import TIMEOUT_S, Transport, refuse, transport
 from assaymark.errors import ModelError
@@ -80,6 +78,7 @@ class RemoteBatches(ABC):
     model: ClassVar[type[SdkModel]]
     most_items: ClassVar[int]
     most_bytes: ClassVar[int]
+    form: ClassVar[Mapping[str, str]]  # of a call in a batch: first its key, last its body, what lies between as it is
     keeps_labels: ClassVar[bool] = True
 
     def __init__(self, like: CallSpec, *, environ: Mapping[str, str] | None = None) -> None:
@@ -96,7 +95,14 @@ class RemoteBatches(ABC):
 
     def submit(self, items: Sequence[Item], *, label: str) -> str:
         """Hand over a batch; the id that the provider gives it. `NotTaken` if it surely has nothing of it."""
-        return self._do(self._submit_or_not(items, label))
+
+        def failure(exc: Exception, at: Transport) -> ModelError:
+            error = self.asked.failure(exc, at)
+            if status_of(exc) not in (425, 429, 529):
+                return error
+            return NotTaken(str(error), retryable=error.retryable, retry_after=error.retry_after, quota=error.quota)
+
+        return outside(partial(self._runner.run, attempt(self.at, self._submit(items, label), failure)))
 
     def find(self, label: str, keys: Set[str], since: float, known: Set[str] = frozenset()) -> str | None:
         """The id of the batch of these calls that was about to be sent ``since`` and is none of the ``known`` ones."""
@@ -125,10 +131,6 @@ class RemoteBatches(ABC):
             outside(self._runner.close)
 
     @abstractmethod
-    def _record(self, key: str, body: dict[str, Any]) -> dict[str, Any]:
-        """A call as it stands in a batch."""
-
-    @abstractmethod
     async def _submit(self, items: Sequence[Item], label: str) -> str: ...
 
     @abstractmethod
@@ -150,7 +152,8 @@ class RemoteBatches(ABC):
     def record(self, key: str, call: CallSpec) -> dict[str, Any]:
         """A call as it stands in a batch."""
         refuse(call, list(self.asked.problems(call)))
-        return self._record(key, self.asked.wire_body(call, self.at))
+        first, *_, last = self.form
+        return {**self.form, first: key, last: self.asked.wire_body(call, self.at)}
 
     def line(self, key: str, call: CallSpec) -> bytes:
         """A call as a line of a file."""
@@ -172,12 +175,7 @@ class RemoteBatches(ABC):
         """The id of a batch, which becomes part of addresses."""
         if isinstance(value, str) and _REMOTE.fullmatch(value) and ".." not in value:
             return value
-        raise ModelError(f"{self._name}: {self.at.address} gave no id of a batch or file", retryable=True)
-
-    def refused(self, status: int, body: Any) -> ModelError:
-        """The failure of one call of a batch."""
-        words, message = words_of(body)
-        return refusal(Refused(status, words, message, {}), self.at)
+        raise ModelError(f"{self.at.provider.name}: {self.at.address} gave no id of a batch or file", retryable=True)
 
     def reply_in(self, body: dict[str, Any]) -> Reply:
         """The reply in the body of a response that is part of the results."""
@@ -185,44 +183,33 @@ class RemoteBatches(ABC):
 
     async def pages(self, chunks: AsyncIterable[bytes]) -> AsyncIterator[list[Result]]:
         """The results in a file of JSON lines, as many at a time as arrive together."""
-        first = True
+        first, name = True, self.at.provider.name
         async for lines in _lines(chunks):
             if first and lines and is_html(lines[0][:200].decode("utf-8", "replace")):
-                raise ModelError(f"{self._name}: {not_an_api(self.at, 200)}", retryable=False)
-            first = first and not lines
-            yield [self._result(line) for line in lines]
-
-    @property
-    def _name(self) -> str:
-        return self.at.provider.name
-
-    def _result(self, line: bytes) -> Result:
-        if len(line) > MOST_REPLY_BYTES + _OVERHEAD_BYTES and (outcome := too_large(line, self.like, self.at)):
-            found = _KEY.search(line[:_HEAD_BYTES])
-            return (found[1].decode() if found else "", outcome)
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            return "", ModelError(f"{self._name}: a line of the results is not JSON", retryable=True)
-        if not isinstance(record, dict):
-            return "", ModelError(f"{self._name}: a line of the results is no object", retryable=True)
-        key = word_of(record.get("custom_id", record.get("key"))) or ""
-        try:
-            return key, self._answer(record)
-        except ModelError as exc:
-            return key, refusal_of(exc, self.like.model) if exc.refused == "content" else exc
+                raise ModelError(f"{name}: {not_an_api(self.at, 200)}", retryable=False)
+            first, page = first and not lines, list[Result]()
+            for line in lines:
+                if len(line) > MOST_REPLY_BYTES + _OVERHEAD_BYTES and (outcome := too_large(line, self.like, self.at)):
+                    found = _KEY.search(line[:_HEAD_BYTES])
+                    page.append((found[1].decode() if found else "", outcome))
+                    continue
+                try:
+                    record = json.loads(line)
+                except (ValueError, RecursionError):
+                    page.append(("", ModelError(f"{name}: a line of the results is not JSON", retryable=True)))
+                    continue
+                if not isinstance(record, dict):
+                    page.append(("", ModelError(f"{name}: a line of the results is no object", retryable=True)))
+                    continue
+                key = word_of(record.get("custom_id", record.get("key"))) or ""
+                try:
+                    page.append((key, self._answer(record)))
+                except ModelError as exc:
+                    page.append((key, refusal_of(exc, self.like.model) if exc.refused == "content" else exc))
+            yield page
 
     def _do(self, work: Awaitable[T]) -> T:
         return outside(partial(self._runner.run, attempt(self.at, work, self.asked.failure)))
-
-    async def _submit_or_not(self, items: Sequence[Item], label: str) -> str:
-        try:
-            return await self._submit(items, label)
-        except Exception as exc:
-            if isinstance(exc, ModelError) or status_of(exc) not in (425, 429, 529):
-                raise
-            error = self.asked.failure(exc, self.at)
-        raise NotTaken(str(error), retryable=error.retryable, retry_after=error.retry_after, quota=error.quota)
 
     async def _state_or_gone(self, remote: str) -> BatchState:
         try:
@@ -234,29 +221,34 @@ class RemoteBatches(ABC):
 
 
 class StreamedBatches(RemoteBatches):
-    """Batches behind an SDK of OpenAI's make: ``_batches`` is its part for them, ``_headers`` go along."""
+    """Batches behind an SDK of OpenAI's make; ``place`` is its part for them."""
+
+    place: ClassVar[str]
 
     @property
-    @abstractmethod
-    def _batches(self) -> Any: ...
+    def batches(self) -> Any:
+        """The part of the SDK that makes batches."""
+        return attrgetter(self.place)(self.client())
 
     @property
-    @abstractmethod
-    def _headers(self) -> dict[str, Any]: ...
+    def headers(self) -> dict[str, Any]:
+        """What goes along with every request."""
+        return self.asked.headers(self.like, self.at)
 
     async def _created(self, **what: Any) -> str:
         """The id of a batch that is made."""
-        made = self._batches.with_streaming_response.create(**what, extra_headers=self._headers)
-        return self.remote_of((await self.object_of(made)).get("id"))
+        return self.remote_of((await self._said("create", **what)).get("id"))
 
     async def _retrieved(self, remote: str) -> dict[str, Any]:
         """What the provider says of a batch."""
-        retrieve = self._batches.with_streaming_response.retrieve
-        return await self.object_of(retrieve(remote, extra_headers=self._headers))
+        return await self._said("retrieve", remote)
 
     async def _cancel(self, remote: str) -> None:
-        cancel = self._batches.with_streaming_response.cancel
-        await self.object_of(cancel(remote, extra_headers=self._headers))
+        await self._said("cancel", remote)
+
+    async def _said(self, what: str, *args: Any, **named: Any) -> dict[str, Any]:
+        asked = getattr(self.batches.with_streaming_response, what)
+        return await self.object_of(asked(*args, **named, extra_headers=self.headers))
 
 
 BatchMaker = Callable[[CallSpec], RemoteBatches]

@@ -7,7 +7,7 @@ import math
 import re
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from assaymark.engine.calls import CallSpec, Finish, Reply
 from assaymark.engine.loop import MOST_KEPT_BYTES
@@ -150,7 +150,7 @@ class GoogleModel(base.SdkModel):
         details = base.parts_of(body.get("error", body) if isinstance(body, dict) else None, "details")
         quotas = [str(one.get("quotaId", "")) for detail in details for one in base.parts_of(detail, "violations")]
         if any(map(_BY_THE_DAY.search, quotas)):
-            return base.refusal(base.Refused(status, words | {"insufficient_quota"}, message, {}), at)
+            return base.refusal(base.Refused(status, words | {"insufficient_quota"}, message), at)
         known = getattr(getattr(exc, "response", None), "headers", None)
         headers = {str(name): str(value) for name, value in dict(known or {}).items()}
         waits = [found[1] for detail in details if (found := _DELAY.fullmatch(str(detail.get("retryDelay", ""))))]
@@ -176,7 +176,7 @@ class GoogleModel(base.SdkModel):
         return Reply(
             text=at.scrubbed("".join(base.text_of(part.get("text")) for part in said)),
             model=base.word_of(found.get("modelVersion")) or call.model,
-            finish="refusal" if blocked and not first else base.finish_of(first.get("finishReason"), _FINISH),
+            finish="refusal" if blocked and not first else _FINISH.get(str(first.get("finishReason")), "stop"),
             raw=raw,
             input_tokens=prompt,
             # ``candidatesTokenCount`` leaves out the thoughts, which are paid for as output
@@ -203,9 +203,7 @@ class GoogleBatches(batches.RemoteBatches):
     model = GoogleModel
     most_items = 50_000
     most_bytes = 190_000_000
-
-    def _record(self, key: str, body: dict[str, Any]) -> dict[str, Any]:
-        return {"key": key, "request": body}
+    form: ClassVar[Mapping[str, str]] = {"key": "", "request": ""}
 
     async def _submit(self, items: Sequence[batches.Item], label: str) -> str:
         lines = io.BytesIO(b"".join(self.line(key, call) for key, call in items))
@@ -258,5 +256,6 @@ class GoogleBatches(batches.RemoteBatches):
         if isinstance(error, dict):
             code = error.get("code")
             known = _STATUS_OF_CODES.get(code, code) if isinstance(code, int) else 500
-            raise self.refused(known if 400 <= known < 600 else 500, error)
+            known = known if 400 <= known < 600 else 500
+            raise base.refusal(base.Refused(known, *base.words_of(error)), self.at)
         raise ModelError("google: a result has neither a response nor an error", retryable=True)

@@ -182,11 +182,9 @@ def patience(args: Mapping[str, JSON]) -> float:
 def external_argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator[str]:
     """What is wrong with the arguments of an external agent, in words; nothing for models of other providers."""
     allowed = _ARGUMENTS.get(model.partition("/")[0])
-    if allowed is None:
-        return
-    for name, value in args.items():
-        if name not in allowed:
-            yield f"unknown argument {name!r} of {model}; allowed: {', '.join(allowed)}"
+    for name, value in args.items() if allowed is not None else ():
+        if name not in (allowed or ()):
+            yield f"unknown argument {name!r} of {model}; allowed: {', '.join(allowed or ())}"
         elif name == "timeout_s" and not (is_number(value, 0, _LONGEST_PATIENCE_S) and value):
             yield f"timeout_s must be a number of seconds above 0 and at most {_LONGEST_PATIENCE_S:g} (got {value!r})"
         elif name == "token_env" and not (isinstance(value, str) and _VARIABLE.fullmatch(value)):
@@ -488,14 +486,28 @@ class PythonAgent:
 
     def _decided(self, call: CallSpec) -> str | AgentFailure:
         """The text of what the callable returned, or what went wrong; in the thread."""
+
+        async def awaited(result: Awaitable[object]) -> object:
+            return await result
+
         decide = self._callable()
         context = read_request(call).context
         try:
             result = decide(context)
-            return _text(asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result)
+            return _text(asyncio.run(awaited(result)) if inspect.isawaitable(result) else result)
         except BaseException as exc:  # whatever the agent raises is its outcome, even an attempt to leave the program
             found = failure("exception", _named(exc))
-            what = f"{found.detail}{_where(exc, decide)}"
+            # file and line where it raised, in code that is not of an installed package if any of it is not
+            frames = [(one.filename, one.lineno) for one in extract_tb(exc.__traceback__) if one.filename != __file__]
+            if not frames and (code := getattr(decide, "__code__", None)) is not None:  # it could not even be called
+                frames = [(code.co_filename, code.co_firstlineno)]
+            own = [frame for frame in frames if not frame[0].startswith(_INSTALLED)]
+            what = found.detail
+            if frames:
+                path, line = (own or frames)[-1]
+                here = Path(path)
+                shown = here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here
+                what += f" ({failure('exception', str(shown)).detail}, line {line})"
             if self._strict:
                 stops = "stopped here, because of --strict-agents; every reply so far is kept"
                 raise InputError(call.model, [f"raised {what}; {stops}"]) from None
@@ -540,10 +552,6 @@ def _entry_point(name: str) -> EntryPoint | None:
     return next(iter(entry_points(group=GROUP, name=name)), None)
 
 
-async def _awaited(result: Awaitable[object]) -> object:
-    return await result
-
-
 def _text(result: object) -> str | AgentFailure:
     """What was returned as the text of a reply; a decision in the reply format, as far as it is of its own form."""
     if isinstance(result, str):
@@ -577,20 +585,6 @@ def _text(result: object) -> str | AgentFailure:
 
 def _is_list_of_objects(raw: JSON) -> bool:
     return isinstance(raw, list) and all(isinstance(one, dict) for one in raw)
-
-
-def _where(exc: BaseException, decide: Decide) -> str:
-    """File and line where a callable raised, in code that is not of an installed package if any of it is not."""
-    frames = [(one.filename, one.lineno) for one in extract_tb(exc.__traceback__) if one.filename != __file__]
-    if not frames and (code := getattr(decide, "__code__", None)) is not None:  # it could not even be called
-        frames = [(code.co_filename, code.co_firstlineno)]
-    own = [frame for frame in frames if not frame[0].startswith(_INSTALLED)]
-    if not frames:
-        return ""
-    path, line = (own or frames)[-1]
-    here = Path(path)
-    shown = here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here
-    return f" ({failure('exception', str(shown)).detail}, line {line})"
 
 
 def _named(exc: BaseException) -> str:

@@ -152,7 +152,7 @@ class InspectModel:
             text=output.completion,
             model=base.word_of(output.model) or call.model,
             fingerprint=base.word_of(fingerprint),
-            finish=base.finish_of(stop, _FINISH),
+            finish=_FINISH.get(str(stop), "stop"),
             raw=raw,
             **counts,
         )
@@ -184,7 +184,23 @@ class InspectModel:
             inner: Any = getattr(model.api, "client", None)
             if isinstance(getattr(inner, "max_retries", None), int):
                 inner.max_retries = 0  # the SDK's own, below Inspect's
-            _watch(model.api)
+            # note what goes through: Inspect's own layer returns neither the response nor the exception
+            given = model.api.generate
+
+            @functools.wraps(given)
+            async def generate(*args: Any, **named: Any) -> Any:
+                seen = _SEEN.get() or _Seen()
+                try:
+                    result = await given(*args, **named)
+                except Exception as exc:
+                    seen.error = exc
+                    raise
+                output, shown = result if isinstance(result, tuple) else (result, None)
+                seen.error = output if isinstance(output, Exception) else None
+                seen.request, seen.response = getattr(shown, "request", None), getattr(shown, "response", None)
+                return result
+
+            model.api.generate = generate
             # The place with the key that Inspect's provider found, so that it can be taken out of every text.
             names = [name for name in getattr(model.api, "api_key_vars", None) or () if os.environ.get(name)]
             found_key = getattr(model.api, "api_key", None) or (os.environ[names[0]] if names else None)
@@ -210,26 +226,6 @@ def inspect_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]
 
 def _is_option(name: str) -> bool:
     return _OPTION.fullmatch(name) is not None and name.removeprefix(OPTION) not in _NOT_OPTIONS
-
-
-def _watch(api: Any) -> None:
-    """Note what goes through ``api.generate``: Inspect's own layer returns neither the response nor the exception."""
-    inner = api.generate
-
-    @functools.wraps(inner)
-    async def generate(*args: Any, **named: Any) -> Any:
-        seen = _SEEN.get() or _Seen()
-        try:
-            result = await inner(*args, **named)
-        except Exception as exc:
-            seen.error = exc
-            raise
-        output, shown = result if isinstance(result, tuple) else (result, None)
-        seen.error = output if isinstance(output, Exception) else None
-        seen.request, seen.response = getattr(shown, "request", None), getattr(shown, "response", None)
-        return result
-
-    api.generate = generate
 
 
 async def _generated(model: Any, at: Transport, call: CallSpec, seen: _Seen) -> Any:

@@ -48,15 +48,13 @@ def _extra(value: object) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _without_key(at: Transport) -> dict[str, Any]:
-    """The header of a server that no key is named for: it gets none."""
-    return {} if at.key else {"Authorization": load_sdk(at.provider).Omit()}
-
-
 class _OpenAI(base.SdkModel):
     """What both APIs share: how a model is named, the client, how a request is sent and a failure read."""
 
     path: ClassVar[str]
+    messages: ClassVar[str]  # what the API calls its messages, and what was asked and answered in its counts
+    counts: ClassVar[tuple[str, str]]
+    api: ClassVar[tuple[str, str]]  # its name, and what to do where a server has another
     names = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+\-]{0,199}")
     named = "NAME with letters, digits and . _ : / @ + -, at most 200 characters"
     efforts = ("none", "minimal", "low", "medium", "high", "xhigh", "max")  # of which a model takes some
@@ -72,11 +70,15 @@ class _OpenAI(base.SdkModel):
             http_client=base.bounded_client(self.provider, most_bytes=most_bytes),
         )
 
+    def headers(self, _call: CallSpec, at: Transport) -> dict[str, Any]:
+        """Where no key is named for a server, it gets none."""
+        return {} if at.key else {"Authorization": load_sdk(self.provider).Omit()}
+
     async def sent(self, client: Any, request: dict[str, Any], call: CallSpec, at: Transport) -> bytes:
         """The body of the reply."""
         form = load_sdk(replace(self.provider, sdk="httpx2")).Response
         # The call key goes along as the id under which the provider and the caller both find the request.
-        headers = {"X-Client-Request-Id": call.key, **_without_key(at)}
+        headers = {"X-Client-Request-Id": call.key, **self.headers(call, at)}
         options = {"headers": headers, "security": {"bearer_auth": True}}
         # By path: the SDK's own methods take a tenth of a call to go over fields that they leave as they are.
         response = await client.post(self.path, cast_to=form, body=request, options=options)
@@ -85,30 +87,36 @@ class _OpenAI(base.SdkModel):
     def reply_of(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
         """The reply in a body. A failure with status 200: a refusal of the content is an outcome, else an error."""
         raw, found = base.read_object(body, at)
+        model = base.word_of(found.get("model")) or call.model
         if not isinstance(found.get("error"), dict):
-            reply, model = self._reply(at, found), base.word_of(found.get("model")) or call.model
+            reply = self._reply(at, found)
             return replace(reply, text=at.scrubbed(reply.text), raw=raw, model=model)
         words, message = base.words_of(found)
         code = found["error"].get("code")
         status = next((_FAILURES[word] for word in words if word in _FAILURES), 400)
         status = code if isinstance(code, int) and 400 <= code < 600 else status
-        error = base.refusal(base.Refused(status, words, message, {}), at)
-        if error.refused == "content":
-            return Reply(
-                text=at.scrubbed(message),
-                model=base.word_of(found.get("model")) or call.model,
-                finish="refusal",
-                raw=raw,
-            )
-        raise error
+        error = base.refusal(base.Refused(status, words, message), at)
+        if error.refused != "content":
+            raise error
+        return Reply(text=at.scrubbed(message), model=model, finish="refusal", raw=raw)
 
     @abstractmethod
     def _reply(self, at: Transport, found: dict[str, Any]) -> Reply:
         """The reply in a body that says no error."""
 
-    def _tokens(self, found: dict[str, Any], asked: str, answered: str) -> dict[str, Any]:
-        """The counts of a body, by what the API calls what was asked and answered."""
-        usage = base.part_of(found, "usage")
+    def _filled(self, at: Transport, call: CallSpec, **fields: object) -> dict[str, Any]:
+        """A body with the fields that a call asks for."""
+        said = [{"role": message.role, "content": message.text} for message in call.messages]
+        given = {"temperature": call.temperature, "top_p": call.args.get("top_p"), **fields}
+        return {"model": at.model, self.messages: said} | {name: one for name, one in given.items() if one is not None}
+
+    def _other_api(self, at: Transport) -> ModelError:
+        what = f"the reply of {at.address} is none of the {self.api[0]} API"
+        return ModelError(f"{at.provider.name}: {what}; {self.api[1]}", retryable=False)
+
+    def _tokens(self, found: dict[str, Any]) -> dict[str, Any]:
+        """The counts of a body."""
+        usage, (asked, answered) = base.part_of(found, "usage"), self.counts
         return {
             "input_tokens": base.count_of(usage.get(asked)), "output_tokens": base.count_of(usage.get(answered)),
             "reasoning_tokens": base.count_of(base.part_of(usage, f"{answered}_details").get("reasoning_tokens")),
@@ -116,23 +124,14 @@ class _OpenAI(base.SdkModel):
         }  # fmt: skip
 
 
-def _body(at: Transport, call: CallSpec, messages: str, **fields: object) -> dict[str, Any]:
-    """A body with the fields that a call asks for; ``messages`` is what the API calls its messages."""
-    said = [{"role": message.role, "content": message.text} for message in call.messages]
-    given = {"temperature": call.temperature, "top_p": call.args.get("top_p"), **fields}
-    return {"model": at.model, messages: said} | {name: value for name, value in given.items() if value is not None}
-
-
-def _other_api(at: Transport, api: str, advice: str) -> ModelError:
-    what = f"the reply of {at.address} is none of the {api} API"
-    return ModelError(f"{at.provider.name}: {what}; {advice}", retryable=False)
-
-
 class OpenAIModel(_OpenAI):
     """A model of OpenAI over the Responses API, by its official SDK."""
 
     provider = RESPONSES
     path = "/responses"
+    messages = "input"
+    counts = ("input_tokens", "output_tokens")
+    api = ("Responses", "a server that knows only Chat Completions is openai-chat/NAME")
 
     def problems(self, call: CallSpec) -> Iterator[str]:
         """What the call asks for and cannot get."""
@@ -142,7 +141,7 @@ class OpenAIModel(_OpenAI):
 
     def request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
         """The body of the request."""
-        body = _body(at, call, "input", store=False, max_output_tokens=call.args.get("max_tokens"))
+        body = self._filled(at, call, store=False, max_output_tokens=call.args.get("max_tokens"))
         if call.schema is not None:
             form = {"type": "json_schema", "name": "reply", "strict": True, "schema": base.strict_schema(call.schema)}
             body["text"] = {"format": form}
@@ -152,7 +151,7 @@ class OpenAIModel(_OpenAI):
 
     def _reply(self, at: Transport, found: dict[str, Any]) -> Reply:
         if not isinstance(found.get("output"), list):
-            raise _other_api(at, "Responses", "a server that knows only Chat Completions is openai-chat/NAME")
+            raise self._other_api(at)
         status = found.get("status")
         if status in ("queued", "in_progress", "cancelled", "failed"):
             raise ModelError(f"{at.provider.name}: the response is {status}, not completed", retryable=True)
@@ -166,8 +165,8 @@ class OpenAIModel(_OpenAI):
         if status == "incomplete":  # for whatever reason: it is cut
             filtered = base.part_of(found, "incomplete_details").get("reason") == "content_filter"
             finish = "refusal" if filtered else "length"
-        counts = self._tokens(found, "input_tokens", "output_tokens")
-        return Reply(text=refused or text, model="", finish="refusal" if refused else finish, **counts)
+        return Reply(text=refused or text, model="", finish="refusal" if refused else finish,
+                     **self._tokens(found))  # fmt: skip
 
 
 class OpenAIChatModel(_OpenAI):
@@ -175,13 +174,16 @@ class OpenAIChatModel(_OpenAI):
 
     provider = CHAT
     path = "/chat/completions"
+    messages = "messages"
+    counts = ("prompt_tokens", "completion_tokens")
+    api = ("Chat Completions", "see that base_url is the root of such an API")
     rules = _CHAT_RULES
 
     def request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
         """The body of the request."""
         most = "max_completion_tokens" if at.address.rstrip("/") == _HOME else "max_tokens"
         limit = {most: call.args.get("max_tokens")}
-        body = _body(at, call, "messages", seed=call.seed, reasoning_effort=call.effort, **limit)
+        body = self._filled(at, call, seed=call.seed, reasoning_effort=call.effort, **limit)
         structured = call.args.get("structured", "json_schema")
         if call.schema is not None and structured == "json_schema":
             form = {"name": "reply", "strict": True, "schema": base.strict_schema(call.schema)}
@@ -193,14 +195,14 @@ class OpenAIChatModel(_OpenAI):
     def _reply(self, at: Transport, found: dict[str, Any]) -> Reply:
         choices = base.parts_of(found, "choices")
         if not choices or not isinstance(choices[0].get("message"), dict):
-            raise _other_api(at, "Chat Completions", "see that base_url is the root of such an API")
+            raise self._other_api(at)
         message = choices[0]["message"]
         refused = base.text_of(message.get("refusal"))
         return Reply(
             text=refused or base.text_of(message.get("content")), model="",
             fingerprint=base.word_of(found.get("system_fingerprint")),
-            finish="refusal" if refused else base.finish_of(choices[0].get("finish_reason"), _CHAT_FINISH),
-            **self._tokens(found, "prompt_tokens", "completion_tokens"),
+            finish="refusal" if refused else _CHAT_FINISH.get(str(choices[0].get("finish_reason")), "stop"),
+            **self._tokens(found),
         )  # fmt: skip
 
 
@@ -219,21 +221,20 @@ class OpenAIBatches(batches.StreamedBatches):
     model: ClassVar[type[_OpenAI]] = OpenAIModel
     most_items = 50_000
     most_bytes = 190_000_000
-
-    def _record(self, key: str, body: dict[str, Any]) -> dict[str, Any]:
-        return {"custom_id": key, "method": "POST", "url": f"/v1{self.model.path}", "body": body}
+    place = "batches"
+    form: ClassVar[Mapping[str, str]] = {"custom_id": "", "method": "POST", "url": "/v1/responses", "body": ""}
 
     async def _submit(self, items: Sequence[batches.Item], label: str) -> str:
         upload = (f"{label}.jsonl", b"".join(self.line(key, call) for key, call in items), "application/jsonl")
         create = self.client().files.with_streaming_response.create
-        file = await self.object_of(create(file=upload, purpose="batch", extra_headers=self._headers))
+        file = await self.object_of(create(file=upload, purpose="batch", extra_headers=self.headers))
         return await self._created(
-            input_file_id=self.remote_of(file.get("id")), endpoint=f"/v1{self.model.path}", completion_window="24h",
+            input_file_id=self.remote_of(file.get("id")), endpoint=self.form["url"], completion_window="24h",
             metadata={LABEL: label},
         )  # fmt: skip
 
     async def _find(self, label: str, _keys: Set[str], after: float, _known: Set[str], /) -> str | None:
-        async for batch in batches.newest(self._batches.list(limit=100, extra_headers=self._headers)):
+        async for batch in batches.newest(self.batches.list(limit=100, extra_headers=self.headers)):
             if isinstance(batch.metadata, dict) and batch.metadata.get(LABEL) == label:
                 return self.remote_of(batch.id)
             if isinstance(batch.created_at, int) and batch.created_at < after:
@@ -258,7 +259,7 @@ class OpenAIBatches(batches.StreamedBatches):
         batch = await self._retrieved(remote)
         content = self.client(batches.MOST_RESULT_BYTES).files.with_streaming_response.content
         for file in (batch[name] for name in ("output_file_id", "error_file_id") if batch.get(name)):
-            async with content(self.remote_of(file), extra_headers=self._headers) as response:
+            async with content(self.remote_of(file), extra_headers=self.headers) as response:
                 async for page in self.pages(response.iter_bytes()):
                     yield page
 
@@ -267,21 +268,14 @@ class OpenAIBatches(batches.StreamedBatches):
         body, status = response.get("body"), response.get("status_code")
         if isinstance(body, dict):
             if isinstance(status, int) and not 200 <= status < 300:
-                raise self.refused(status, body)
+                raise base.refusal(base.Refused(status, *base.words_of(body)), self.at)
             return self.reply_in(body)
         why = self.at.shown(str(error.get("message") or error.get("code") or "no response and no error is given"))
         raise ModelError(f"{self.at.provider.name}: {why}", retryable=error.get("code") != "batch_cancelled")
-
-    @property
-    def _batches(self) -> Any:
-        return self.client().batches
-
-    @property
-    def _headers(self) -> dict[str, Any]:
-        return _without_key(self.at)
 
 
 class OpenAIChatBatches(OpenAIBatches):
     """Batches of calls to ``openai-chat/NAME`` over ``/v1/chat/completions``, of OpenAI or of a server like it."""
 
     model = OpenAIChatModel
+    form: ClassVar[Mapping[str, str]] = {**OpenAIBatches.form, "url": "/v1/chat/completions"}

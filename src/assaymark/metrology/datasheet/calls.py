@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Final, get_args
@@ -421,7 +421,7 @@ def key_of(call: PairCall) -> str:
     return f"{call.pair}|{call.order}|{call.prompt}|{call.trial}"
 
 
-def _problems(calls: Sequence[PairCall]) -> Iterable[Problem]:
+def _problems(calls: Sequence[PairCall]) -> Iterator[Problem]:
     """Everything wrong with the calls, in their sequence."""
     if not len(calls):
         yield Problem("", "no calls; at least one is needed")
@@ -432,8 +432,30 @@ def _problems(calls: Sequence[PairCall]) -> Iterable[Problem]:
     first: dict[tuple[str, str], tuple[int, PairCall]] = {}
     seen: Counter[tuple[str, str, str, str, int]] = Counter()
     for i, call in enumerate(calls):
-        where = f"call {i + 1} (pair {call.pair})"
-        yield from (Problem(where, what) for what in _faults(call))
+        where, delta, better, two = (
+            f"call {i + 1} (pair {call.pair})",
+            call.delta,
+            call.better,
+            "a pair has two contents",
+        )
+        if call.condition not in _CONDITIONS:
+            yield Problem(where, f"condition must be one of {', '.join(_CONDITIONS)} (got {call.condition!r})")
+        if call.verdict not in CODES:
+            yield Problem(where, f"verdict must be one of {', '.join(VERDICTS)} (got {call.verdict!r})")
+        if call.order not in ("uv", "vu"):
+            yield Problem(where, f"order must be uv or vu: {two} (got {call.order!r})")
+        if better not in ("u", "v", None):
+            yield Problem(where, f"better must be u, v or none: {two} (got {better!r})")
+        if call.trial < 1:
+            yield Problem(where, f"trial must be at least 1 (got {call.trial})")
+        if not 0 <= delta < float("inf"):
+            yield Problem(where, f"delta must be a number of at least 0 (got {delta})")
+        elif (delta > 0) != (better is not None):
+            what = "a better text needs a delta above 0 and the reverse"
+            yield Problem(where, f"{what} (got delta {delta:g}, better {better!r})")
+        elif (call.condition == "ladder") != (delta > 0):
+            what = "ladder pairs, and no others, have a delta above 0"
+            yield Problem(where, f"{what} (got {call.condition}, delta {delta:g})")
         asked = (call.judge, call.prompt, call.pair, call.order, call.trial)
         seen[asked] += 1
         if seen[asked] > 1:
@@ -443,23 +465,3 @@ def _problems(calls: Sequence[PairCall]) -> Iterable[Problem]:
             here, there = getattr(call, name), getattr(earlier, name)
             if here != there:
                 yield Problem(where, f"{name} {here!r} contradicts {there!r} in call {at + 1} of the same pair")
-
-
-def _faults(call: PairCall) -> Iterable[str]:
-    """What is wrong within one call."""
-    if call.condition not in _CONDITIONS:
-        yield f"condition must be one of {', '.join(_CONDITIONS)} (got {call.condition!r})"
-    if call.verdict not in CODES:
-        yield f"verdict must be one of {', '.join(VERDICTS)} (got {call.verdict!r})"
-    if call.order not in ("uv", "vu"):
-        yield f"order must be uv or vu: a pair has two contents (got {call.order!r})"
-    if call.better not in ("u", "v", None):
-        yield f"better must be u, v or none: a pair has two contents (got {call.better!r})"
-    if call.trial < 1:
-        yield f"trial must be at least 1 (got {call.trial})"
-    if not 0 <= call.delta < float("inf"):
-        yield f"delta must be a number of at least 0 (got {call.delta})"
-    elif (call.delta > 0) != (call.better is not None):
-        yield f"a better text needs a delta above 0 and the reverse (got delta {call.delta:g}, better {call.better!r})"
-    elif (call.condition == "ladder") != (call.delta > 0):
-        yield f"ladder pairs, and no others, have a delta above 0 (got {call.condition}, delta {call.delta:g})"

@@ -105,7 +105,7 @@ def detection_threshold(
     steps, shares, calls = steps[order], shares[order], calls[order]
     checks.probability("detection_threshold", "target", target, inclusive=True)
     values, codes = thresholds(isotonic(shares * calls, calls), steps, target)
-    return Threshold(float(values), censored_of(int(codes)))
+    return Threshold(float(values), _CENSORED[int(codes)])
 
 
 def isotonic(successes: Floats, calls: Floats) -> Floats:
@@ -141,9 +141,7 @@ def thresholds(fit: Floats, steps: Floats, target: float = 0.75) -> tuple[Floats
     return np.asarray(values), np.where(ever, np.where(at == 0, -1, 0), 1)
 
 
-def censored_of(code: int) -> Censored:
-    """The word for a code of `thresholds`."""
-    return {-1: "left", 1: "right"}.get(code)  # type: ignore[return-value]  # the two words of the literal
+_CENSORED: Final[dict[int, Censored]] = {-1: "left", 0: None, 1: "right"}
 
 
 def d_prime(hits: int, signals: int, false_alarms: int, noises: int) -> float:
@@ -208,21 +206,60 @@ _SHIFTED: Final = ("same_subset", "different_subset", "ladder")
 _LEAST_STEPS: Final = 3  # a line through two steps five requirements apart is no curve
 
 
-def step_label(delta: float) -> str:
-    """A ladder step as it stands in labels."""
-    return f"{delta:g}"
-
-
 def ladder_measurements(table: CallTable, recorder: estimates.Estimator, prompt: str) -> Iterator[Measurement]:
     """Everything an arm says about the quality ladder: rates and d' at each step, and the detection threshold."""
-    steps = table.steps(prompt)
+    steps, labels, rows = table.steps(prompt), {"prompt": prompt}, table.where(prompt, "ladder")
     for delta in steps:
         yield from _step(table, recorder, prompt, delta)
+    few = f"not measured: the ladder under {prompt} has the steps {', '.join(f'{one:g}' for one in steps)} only"
+    state = None
     if not steps:
+        state = f"not measured: the quality ladder was not run under {prompt}"
         for name in _STEP_NAMES:
-            labels = {"prompt": prompt, "delta": "1"}
-            yield recorder.missing(name, labels, f"not measured: the quality ladder was not run under {prompt}")
-    yield _threshold(table, recorder, prompt, steps)
+            yield recorder.missing(name, {**labels, "delta": "1"}, state)
+    elif len(steps) < _LEAST_STEPS:
+        state = f"{few}, needs {_LEAST_STEPS}"
+    elif prompt != BASE and set(table.steps(BASE)) - set(steps):
+        state = f"{few}, fewer than the base arm"
+    if state:
+        yield recorder.missing("threshold", labels, state, n=int(rows.size))
+        return
+    # The 75 % detection threshold with its censoring, and what resamples of tasks make of it.
+    hits, calls = np.zeros((2, len(table.tasks), len(steps)))
+    place = np.searchsorted(steps, table.delta[rows])
+    np.add.at(calls, (table.task[rows], place), 1.0)
+    np.add.at(hits, (table.task[rows], place), table.verdict[rows] == table.better[rows])
+    present = calls.sum(axis=1) > 0
+    sums, grid, width = np.concatenate([hits, calls], axis=1)[present], np.array(steps), len(steps)
+    fit = isotonic(hits.sum(axis=0), calls.sum(axis=0))
+    value, code = thresholds(fit, grid, TARGET)
+    found = Threshold(float(value), _CENSORED[int(code)])
+
+    def both(totals: Floats) -> tuple[Floats, Ints]:
+        return thresholds(isotonic(totals[:width].T, totals[width:].T), grid, TARGET)
+
+    # Ends over tasks, as bounds where resamples beyond them were censored, and the share of those on each side.
+    share: dict[str, float] | None = None
+    words: list[str | None] = [None, None]
+    few_tasks = present.sum() < estimates.LEAST_TASKS
+    method = f"no interval: {'too few tasks' if few_tasks else 'every resample gave the same threshold'}"
+    ends = recorder.bootstrap.ends(sums, lambda totals: both(totals)[0])
+    if ends is not None:
+        codes, mass = recorder.bootstrap.values(sums, lambda totals: both(totals)[1].astype(np.float64))
+        share = {side: float(np.average(codes == code, weights=mass)) for side, code in (("left", -1), ("right", 1))}
+        low: Censored = "left" if ends[0] <= grid[0] and share["left"] > 0 else None
+        high: Censored = "right" if ends[1] >= grid[-1] and share["right"] > 0 else None
+        words = [str(Threshold(ends[0], low)), str(Threshold(ends[1], high))]
+        method = recorder.bootstrap.words(sums.shape[0])
+    detail: dict[str, JSON] = {
+        "censored": found.censored, "text": str(found), "low_text": words[0], "high_text": words[1],
+        "knots": [[delta, p] for delta, p in zip(steps, fit.tolist(), strict=True)], "resamples_censored": share,
+    }  # fmt: skip
+    yield recorder.number(
+        "threshold", labels, found.value, (rows.size, estimates.CALLS),
+        f"isotonic fit, linear between steps, first reach of {TARGET:g}; {method}", "ok", detail, ends,
+        unit="requirements",
+    )  # fmt: skip
 
 
 def criterion_measurements(table: CallTable, recorder: estimates.Estimator) -> Iterator[Measurement]:
@@ -243,7 +280,7 @@ def criterion_measurements(table: CallTable, recorder: estimates.Estimator) -> I
 
 def _step(table: CallTable, recorder: estimates.Estimator, prompt: str, delta: float) -> Iterator[Measurement]:
     """The rates at one step; right, tied, wrong and unusable calls make up all of them."""
-    labels = {"prompt": prompt, "delta": step_label(delta)}
+    labels = {"prompt": prompt, "delta": f"{delta:g}"}
     rows = table.where(prompt, condition="ladder", delta=delta)
     verdict, questions = table.verdict[rows], table.questions(rows)
     right, decided = verdict == table.better[rows], verdict < 2
@@ -320,61 +357,9 @@ def _d_prime_ends(
     return (float(value - half), float(value + half)), f"delta method, dispersion {spread:.2f} over {tasks} tasks"
 
 
-def _threshold(table: CallTable, recorder: estimates.Estimator, prompt: str, steps: list[float]) -> Measurement:
-    """The 75 % detection threshold with its censoring, and what resamples of tasks make of it."""
-    labels, rows = {"prompt": prompt}, table.where(prompt, condition="ladder")
-    few = f"not measured: the ladder under {prompt} has the steps {', '.join(map(step_label, steps))} only"
-    state = None
-    if not steps:
-        state = f"not measured: the quality ladder was not run under {prompt}"
-    elif len(steps) < _LEAST_STEPS:
-        state = f"{few}, needs {_LEAST_STEPS}"
-    elif prompt != BASE and set(table.steps(BASE)) - set(steps):
-        state = f"{few}, fewer than the base arm"
-    if state:
-        return recorder.missing("threshold", labels, state, n=int(rows.size))
-    hits, calls = np.zeros((2, len(table.tasks), len(steps)))
-    place = np.searchsorted(steps, table.delta[rows])
-    np.add.at(calls, (table.task[rows], place), 1.0)
-    np.add.at(hits, (table.task[rows], place), table.verdict[rows] == table.better[rows])
-    present = calls.sum(axis=1) > 0
-    sums, grid, width, tasks = (
-        np.concatenate([hits, calls], axis=1)[present], np.array(steps), len(steps), present.sum(),
-    )  # fmt: skip
-    fit = isotonic(hits.sum(axis=0), calls.sum(axis=0))
-    value, code = thresholds(fit, grid, target=TARGET)
-    found = Threshold(float(value), censored_of(int(code)))
-
-    def both(totals: Floats) -> tuple[Floats, Ints]:
-        return thresholds(isotonic(totals[:width].T, totals[width:].T), grid, target=TARGET)
-
-    # Ends over tasks, as bounds where resamples beyond them were censored, and the share of those on each side.
-    share: dict[str, float] | None = None
-    words: list[str | None] = [None, None]
-    why = "too few tasks" if tasks < estimates.LEAST_TASKS else "every resample gave the same threshold"
-    method = f"no interval: {why}"
-    ends = recorder.bootstrap.ends(sums, lambda totals: both(totals)[0])
-    if ends is not None:
-        codes, mass = recorder.bootstrap.values(sums, lambda totals: both(totals)[1].astype(np.float64))
-        share = {side: float(np.average(codes == code, weights=mass)) for side, code in (("left", -1), ("right", 1))}
-        low: Censored = "left" if ends[0] <= grid[0] and share["left"] > 0 else None
-        high: Censored = "right" if ends[1] >= grid[-1] and share["right"] > 0 else None
-        words = [str(Threshold(ends[0], low)), str(Threshold(ends[1], high))]
-        method = recorder.bootstrap.words(sums.shape[0])
-    detail: dict[str, JSON] = {
-        "censored": found.censored, "text": str(found), "low_text": words[0], "high_text": words[1],
-        "knots": [[delta, p] for delta, p in zip(steps, fit.tolist(), strict=True)], "resamples_censored": share,
-    }  # fmt: skip
-    return recorder.number(
-        "threshold", labels, found.value, (rows.size, estimates.CALLS),
-        f"isotonic fit, linear between steps, first reach of {TARGET:g}; {method}", "ok", detail, ends,
-        unit="requirements",
-    )  # fmt: skip
-
-
 def _shift(table: CallTable, recorder: estimates.Estimator, condition: str, delta: float | None) -> Measurement:
     """Tie rate under the strict prompt minus tie rate under the base prompt, on common questions."""
-    labels = {"condition": condition, **({} if delta is None else {"delta": step_label(delta)})}
+    labels = {"condition": condition, **({} if delta is None else {"delta": f"{delta:g}"})}
     arms = [table.where(prompt, condition, delta=delta) for prompt in (BASE, STRICT)]
     keys = [(table.pair[rows] * 2 + table.order[rows]) * (table.trial.max() + 1) + table.trial[rows] for rows in arms]
     common, base, strict = np.intersect1d(*keys, return_indices=True)

@@ -284,37 +284,34 @@ class Demanding(Protocol):
 
 def limit_measurements(sheets: Mapping[str, Datasheet], study: Demanding) -> Iterator[Measurement]:
     """``datasheet.gate`` for every judge of the panel that is a model: how many limits it does not keep."""
-    limits = study.datasheets
-    for judge in study.model_judges if limits is not None else ():
-        sheet, failed, detail = sheets.get(judge.name), list[str](), dict[str, JSON]()
+    if (limits := study.datasheets) is None:
+        return
+    for judge in study.model_judges:
+        sheet, failed, detail = sheets.get(judge.name), list[JSON](), dict[str, JSON]()
         state = "not measured: no datasheet of this judge" if sheet is None else "not measured: of another model"
-        if known := limits is not None and sheet is not None and sheet.model in ("", judge.model):
-            assert limits is not None
-            assert sheet is not None
-            failed, detail["manifest"] = list(_failed(sheet, limits)), sheet.manifest
+        known = sheet is not None and sheet.model in ("", judge.model)
+        if sheet is not None and known:
+            detail["manifest"], held = sheet.manifest, {item.id: item for item in sheet.measurements}
+            arm, overall = {"judge": sheet.judge, "prompt": BASE}, {"judge": sheet.judge, "dimension": AGGREGATE}
+            places = {
+                "dark_current": ("dark_current", arm),
+                "positional": ("delta0.positional", {**arm, "condition": "same_subset"}),
+                "threshold": ("threshold", arm), "vacuum_score": ("point.vacuum_score", overall),
+                "slope": ("point.slope", overall), "verbosity": ("point.verbosity", overall),
+            }  # fmt: skip
+            # Each limit that is not kept, with the value that was found.
+            for name, limit in limits.set.items():
+                kind, item = "at least" if name == "slope" else "at most", held.get(measurement_id(*places[name]))
+                if item is None or item.value is None:
+                    failed.append(f"{name} {'not measured' if item is None else item.state}, {kind} {limit:g}")
+                    continue
+                kept = item.value >= limit - 1e-9 if name == "slope" else item.value <= limit + 1e-9
+                if not kept or item.detail.get("censored") == "right":
+                    text = str(item.detail.get("text", f"{item.value:.2f}"))
+                    text += " points per 100 words" if name == "verbosity" else ""
+                    failed.append(f"{name} {text}, {kind} {limit:g}")
         yield number(Measurement, "datasheet.gate", {"judge": judge.name}, len(failed) if known else None,
-                     (0 if limits is None else len(limits.set), "limits"), METHOD, state,
-                     {"failed": list(failed)} | detail)  # fmt: skip
-
-
-def _failed(sheet: Datasheet, limits: DatasheetLimits) -> Iterator[str]:
-    """Each limit that is not kept, with the value that was found."""
-    known = {item.id: item for item in sheet.measurements}
-    arm, overall = {"judge": sheet.judge, "prompt": BASE}, {"judge": sheet.judge, "dimension": AGGREGATE}
-    places = {
-        "dark_current": ("dark_current", arm), "positional": ("delta0.positional", {**arm, "condition": "same_subset"}),
-        "threshold": ("threshold", arm), "vacuum_score": ("point.vacuum_score", overall),
-        "slope": ("point.slope", overall), "verbosity": ("point.verbosity", overall),
-    }  # fmt: skip
-    for name, limit in limits.set.items():
-        kind, item = "at least" if name == "slope" else "at most", known.get(measurement_id(*places[name]))
-        if item is None or item.value is None:
-            yield f"{name} {'not measured' if item is None else item.state}, {kind} {limit:g}"
-            continue
-        kept = item.value >= limit - 1e-9 if name == "slope" else item.value <= limit + 1e-9
-        if not kept or item.detail.get("censored") == "right":
-            text = str(item.detail.get("text", f"{item.value:.2f}"))
-            yield f"{name} {text}{' points per 100 words' if name == 'verbosity' else ''}, {kind} {limit:g}"
+                     (len(limits.set), "limits"), METHOD, state, {"failed": failed} | detail)  # fmt: skip
 
 
 COMPARED: Final = (

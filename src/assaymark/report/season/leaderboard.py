@@ -14,7 +14,7 @@ from assaymark.claims.levels import SILENT
 from assaymark.claims.season_claims import Place
 from assaymark.judging.season.plans import Bands, ScoringPlan
 from assaymark.judging.season.table import SeasonRow
-from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
+from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.records import AGGREGATE, Level
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import HALF, NARROW, Scale, frame, hatch, label, line, num, rect, row_mark
