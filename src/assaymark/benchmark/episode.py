@@ -229,7 +229,7 @@ class Scene:
     fixed: tuple[Floats, str] | None
 
 
-def scene_on(market: BenchMarket, row: int, horizon: int, *, convention: Convention = "paper") -> Scene:
+def scene_on(market: BenchMarket, row: int, horizon: int, convention: Convention = "paper") -> Scene:
     """What came of the market after the close of a row."""
     known, size = market.known(row), market.universe.size
     total, daily = (part[..., known.part] for part in ahead_of(market, row, horizon, convention))
@@ -298,7 +298,7 @@ class MarketWindow:
         convention: Convention = "paper",
     ) -> Truths:  # fmt: skip
         """What the answers of a decision date are scored against (`truths_of`)."""
-        scene = self._scene(self._row(day), self.horizon, convention=convention)
+        scene = self._scene(self._row(day), self.horizon, convention)
         return truths_of(scene, buys, held, profile, drift_limit)
 
     def risk(
@@ -309,7 +309,7 @@ class MarketWindow:
         known = self.known(day)
         return risk_of(weights[known.part], known.returns, profile, drift_limit, convention)
 
-    def hold(self, day: date, position: Position, *, convention: Convention = "paper") -> tuple[Position, Floats]:
+    def hold(self, day: date, position: Position, convention: Convention = "paper") -> tuple[Position, Floats]:
         """Drift from a decision date, after its trade, to the next one or to the end: the NAV of each day after it."""
         first = self._row(day)
         last = first == self.rows[-1]
@@ -442,7 +442,7 @@ class EpisodeState:
         self._dates.append(
             DateResult(known.day, answers, truths, executed, done.turnover, risk, scores, whole, alignment)
         )
-        self._position, nav = self.world.hold(known.day, done.after, convention=convention)
+        self._position, nav = self.world.hold(known.day, done.after, convention)
         self._nav.append(nav)
         if not self.over:
             self._open()
@@ -505,8 +505,8 @@ class BaselineResult:
 
 
 def run_baselines(
-    windows: Sequence[MarketWindow], *, names: Sequence[str] = tuple(BASELINES), cash: bool = False,
-    cost_bps: float = COST_BPS, convention: Convention = "paper",
+    windows: Sequence[MarketWindow], cash: bool = False, cost_bps: float = COST_BPS, convention: Convention = "paper",
+    names: Sequence[str] = tuple(BASELINES),
 ) -> tuple[BaselineResult, ...]:  # fmt: skip
     """Every baseline through every window."""
     for name in names:
@@ -523,7 +523,7 @@ def run_baselines(
                 held.append(done.after.weights)
                 turnover.append(done.turnover)
                 statuses.append(status)
-                position, nav = window.hold(day, done.after, convention=convention)
+                position, nav = window.hold(day, done.after, convention)
                 path.append(nav)
             traded = np.stack(held), np.array(turnover), tuple(statuses)
             found.append(

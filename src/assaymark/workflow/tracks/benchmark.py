@@ -182,7 +182,7 @@ def bench_pipeline(
                 yield call
 
     locked = _lock(folder, text, source, models, opening, now, progress)
-    episodes = plans.episodes_of(folder, locked, models, progress)
+    episodes = plans.episodes_of(folder, locked, progress, models)
     say_raised(models, progress)
     if locked.plan.judges:
         measure.grade_rationales(folder, locked, episodes or (), models, now, progress)
@@ -196,22 +196,22 @@ def bench_qa(
     """Lock a plan, have every question answered, and write what came of it; see `bench_pipeline`."""
     first = lambda bench: [call for *_, call in plans.planned_questions(bench)]  # noqa: E731
     locked = _lock(folder, text, source, models, first, now, progress)
-    answers = plans.answers_of(folder, locked, models, progress)
+    answers = plans.answers_of(folder, locked, progress, models)
     say_raised(models, progress)
-    return _publish(folder, locked, plans.episodes_of(folder, locked, progress=progress), answers)
+    return _publish(folder, locked, plans.episodes_of(folder, locked, progress), answers)
 
 
 def bench_report(folder: RunFolder, calls: Calls = "all", progress: Progress = silent, language: str = "") -> Benched:
     """Write the pages of a benchmark again, from the replies in its ledger; ``calls`` as for the report of a study."""
     locked = plans.open_bench(folder)
-    found = plans.episodes_of(folder, locked, progress=progress), plans.answers_of(folder, locked)
+    found = plans.episodes_of(folder, locked, progress), plans.answers_of(folder, locked)
     return _publish(folder, locked, *found, calls, language)
 
 
 def bench_shown(folder: RunFolder, *, progress: Progress = silent) -> pages.BenchRun:
     """What the pages of a benchmark show, from the replies in its ledger; its tables and verdicts are written."""
     locked = plans.open_bench(folder)
-    found = plans.episodes_of(folder, locked, progress=progress), plans.answers_of(folder, locked)
+    found = plans.episodes_of(folder, locked, progress), plans.answers_of(folder, locked)
     return _decided(folder, locked, *found)[0]
 
 
@@ -300,9 +300,7 @@ def _decided(
     scores: list[Score] = []
     found: list[Board] = []
     if episodes is not None:
-        baselines = run_baselines(
-            locked.windows, cash=chosen.cash_baselines, cost_bps=chosen.cost_bps, convention=plan.convention
-        )
+        baselines = run_baselines(locked.windows, chosen.cash_baselines, chosen.cost_bps, plan.convention)
         measurements += measure.pipeline_measurements(locked, episodes, baselines)
         measurements += measure.ceiling_measurements(locked)
         # S1 to S5, CEPS and PAS of every date, by the plan's convention and by the other one

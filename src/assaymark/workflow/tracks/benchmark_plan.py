@@ -213,7 +213,7 @@ def rules_of(plan: BenchPlan) -> EpisodeRules:
 
 
 def episodes_of(
-    folder: RunFolder, locked: LockedBench, models: Mapping[str, Model] | None = None, progress: Progress = silent
+    folder: RunFolder, locked: LockedBench, progress: Progress = silent, models: Mapping[str, Model] | None = None
 ) -> tuple[Episode, ...] | None:
     """Every episode of a plan under both conventions, wave by wave, from the replies in its ledger.
 
@@ -267,7 +267,7 @@ Answers = Mapping[str, Sequence[Scored]]
 
 
 def answers_of(
-    folder: RunFolder, locked: LockedBench, models: Mapping[str, Model] | None = None, progress: Progress = silent
+    folder: RunFolder, locked: LockedBench, progress: Progress = silent, models: Mapping[str, Model] | None = None
 ) -> Answers | None:
     """The replies of every model to every question, scored by both conventions.
 

@@ -73,7 +73,7 @@ _EFFICIENCY: Final = {
 
 
 def season_findings(
-    material: SeasonMaterial, judged: SeasonJudgments, sheets: Sequence[Datasheet] = (), *, rng: np.random.Generator,
+    material: SeasonMaterial, judged: SeasonJudgments, rng: np.random.Generator, sheets: Sequence[Datasheet] = (),
     people: measure_people.Labels | None = None,
 ) -> tuple[list[Measurement], SeasonTable]:  # fmt: skip
     """The measurements of a judged season, with ``people`` also of its judges beside them, and its table."""

@@ -178,7 +178,7 @@ def decide_judged_season(
         basis["people"] = graded
     people = labels_of(folder, *judged_periods(judged.grades))
     rng = np.random.default_rng([material.season.seed, 8])
-    measurements, table = season_findings(material, judged, sheets, rng=rng, people=people)
+    measurements, table = season_findings(material, judged, rng, sheets, people)
     store.write(MEASUREMENTS, measurements, basis)
     gates, season = gates_of(material, stored.preregistered), stored.season
     decided = decide_season(measurements, gates, stored.plan_hash)
