@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from assaymark.errors import InputError
-from assaymark.market import Limits, history_from_file, price_problems, snapshot_problems, weekdays
+from assaymark.market import Limits, history_from_file, price_findings, snapshot_problems, weekdays
 
 DAYS = weekdays(date(2024, 1, 1), date(2024, 6, 28))
 IDS = ("ONE", "TWO", "THREE", "FOUR")
@@ -83,7 +83,7 @@ PLANTED = {
 def test_each_planted_fault_is_found_and_nothing_else(what):
     closes = sound()
     PLANTED[what](closes)
-    found = [str(one) for one in price_problems(DAYS, IDS, closes)]
+    found = [f"{one.where}: {one.what}" for one in price_findings(DAYS, IDS, closes)]
     kinds = {"cannot be believed": 2, "must be positive": 1}
     assert sum(what in one for one in found) >= 1
     assert len(found) <= kinds.get(what, 1)
@@ -102,19 +102,19 @@ def test_all_faults_are_named_at_once(tmp_path):
 
 
 def test_sound_prices_have_no_problem_the_last_day_may_be_half_and_limits_are_fields():
-    assert [price_problems(DAYS, IDS, sound(seed)) for seed in range(5)] == [[]] * 5
+    assert [price_findings(DAYS, IDS, sound(seed)) for seed in range(5)] == [[]] * 5
     closes = sound()
     closes[-1, :3] = np.nan
-    assert "half a day" in str(price_problems(DAYS, IDS, closes)[0])
+    assert "half a day" in str(price_findings(DAYS, IDS, closes)[0])
     closes = sound()
     closes[50:62, 2] = 77.0
-    assert price_problems(DAYS, IDS, closes, Limits(stale_days=13)) == []
+    assert price_findings(DAYS, IDS, closes, Limits(stale_days=13)) == []
 
 
 def test_repeated_days_and_names_are_refused_even_when_lenient(tmp_path):
     days = DAYS.copy()
     days[1] = days[0]
-    assert [str(one) for one in price_problems(days, ("A", "A", "B", "C"), sound())] == [
+    assert [f"{one.where}: {one.what}" for one in price_findings(days, ("A", "A", "B", "C"), sound())] == [
         f"{days[0]}: the day is in the table more than once",
         "A: the instrument is in the table more than once",
     ]

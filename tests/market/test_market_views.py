@@ -397,8 +397,8 @@ def test_a_weekday_without_data_is_due_and_says_so_and_the_store_is_waited_for()
     hole = date(2024, 3, 12)
     clock = Clock(emptied(clock_small(), hole), IDS, FIRST, LAST)
     assert hole in clock.due(None)
-    assert not clock.day(hole).has_data
-    assert clock.day(date(2024, 3, 13)).has_data
+    assert not clock.day(hole).quotes
+    assert clock.day(date(2024, 3, 13)).quotes
     behind = emptied(clock_small(), *(FIRST + timedelta(days=n) for n in range(11, 40)))
     assert Clock(behind, IDS, FIRST, LAST).due(None)[-1] == date(2024, 3, 11)
     assert Clock(behind, IDS, date(2024, 3, 20), LAST).due(None) == ()
@@ -411,8 +411,8 @@ def test_a_weekend_on_which_something_trades_is_a_day():
     moved = dataclasses.replace(history, days=days, known_at=known_at_close(days, len(IDS)))
     clock = Clock(moved, IDS, FIRST, LAST)
     assert [str(day) for day in clock.due(None)[:3]] == ["2024-03-01", "2024-03-03", "2024-03-04"]
-    assert clock.day(date(2024, 3, 3)).has_data
-    assert not clock.day(date(2024, 3, 4)).has_data
+    assert clock.day(date(2024, 3, 3)).quotes
+    assert not clock.day(date(2024, 3, 4)).quotes
 
 
 def test_prices_that_nobody_can_trade_at_are_none_and_a_volume_of_nothing_is_a_volume():

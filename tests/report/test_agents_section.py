@@ -15,6 +15,7 @@ import pytest
 from page_words import words as plain
 from read_blocks import blocks_of, rows, tables, words
 
+from assaymark.market import CycleKey, ProbeResult
 from assaymark.metrology import AgentBehaviour, conduct_measurements
 from assaymark.protocol import AgentSpec, DateProbe, Substrate
 from assaymark.records import (
@@ -33,13 +34,10 @@ from assaymark.records import (
 )
 from assaymark.report import (
     AssayRun,
-    CycleView,
-    DateProbeView,
     Group,
     Items,
     Mark,
     PlantedView,
-    RegimeView,
     RunIndex,
     Section,
     SubstrateView,
@@ -91,23 +89,23 @@ def buy(units: float, name: str = "Asset B") -> Action:
     return Action(instrument=name, kind="buy", quantity=units)
 
 
-def made(decisions: Sequence[Decision], **more) -> CycleView:
-    base = {
-        "regime": "calm", "number": 1, "first": THEN, "last": THEN + timedelta(minutes=59), "context": context(),
-        "names": {"Asset A": "FENQUO", "Asset B": "ISFAM"}, "decisions": tuple(decisions), "left_out": ("KELRUV",),
-    }  # fmt: skip
-    return CycleView(**{**base, **more})
+Example = tuple[CycleKey, Context, tuple[Decision, ...]]
 
 
-PROBES = (
-    DateProbeView(
-        probe="mechanical", passed=True, asked=25, hits=0, control_asked=25, control_hits=24, chance=0.001, p=1.0
-    ),
-)
-REGIMES = (
-    RegimeView(name="calm", cycles=50, first=THEN, last=THEN + timedelta(days=40), left_out={"KELRUV": 44}),
-    RegimeView(name="storm", cycles=50, first=THEN, last=THEN, left_out={}),
-)
+def made(decisions: Sequence[Decision], shown: Context | None = None, **more) -> Example:
+    key = CycleKey(
+        "0" * 64, "calm", 1, "synthetic", THEN, THEN + timedelta(minutes=59),
+        {"Asset A": "FENQUO", "Asset B": "ISFAM"}, ("KELRUV",),
+    )  # fmt: skip
+    return replace(key, **more), shown or context(), tuple(decisions)
+
+
+PROBES = (ProbeResult("mechanical", 25, 0, 25, 24, 0.001, 1.0, 0.05, 0.5),)
+REGIMES = (("calm", timedelta(days=40), ("KELRUV",)), ("storm", timedelta(0), ()))
+CYCLES = tuple(
+    CycleKey("0" * 64, name, at, "synthetic", THEN, THEN + over, {}, gone if at < 44 else ())
+    for name, over, gone in REGIMES for at in range(50)
+)  # fmt: skip
 
 
 def conduct(name: str, *, kept: int, of: int = 10, seconds: float | None = 2.0, lost: int = 0) -> list[AgentBehaviour]:
@@ -125,11 +123,13 @@ def studied(names: Sequence[str] = ("birch", "alder"), *, planted: Sequence[str]
     """A run that made its own records. The first agent breaks limits, the second was never timed."""
     base = runs.minimal()
     agents = tuple(AgentSpec.model_construct(name=name, model="openai/one", family="fam") for name in names)
-    substrate = Substrate(date_probe=DateProbe(model="reference/dater"))
+    substrate = Substrate(date_probe=DateProbe(model="reference/dater")).model_copy(
+        update={"regimes": tuple(name for name, _, _ in REGIMES), "bars": 60}
+    )
     study = base.study.model_copy(update={"agents": agents, "substrate": substrate})
     rows = [*conduct(names[0], kept=8, lost=2), *conduct(names[-1], kept=10, seconds=None)]
     decisions = [decision(name, buy(100.0)) for name in names]
-    view = SubstrateView(source="synthetic", bars=60, regimes=REGIMES, probes=PROBES, example=made(decisions))
+    view = SubstrateView(CYCLES, PROBES, made(decisions))
     terse = runs.measured("terse.share", {"agent": names[0]}, 0.25, n=10, low=0.05, high=0.5, level=0.95)
     ours = (PlantedView(name=name, family="fam", question="Buys what fell.", planted=("keeps every limit",))
             for name in planted)  # fmt: skip
@@ -155,7 +155,7 @@ def example_of(run: AssayRun) -> list[Group]:
     return [one for one in found.sections[1].blocks if isinstance(one, Group)]
 
 
-def with_example(run: AssayRun, cycle: CycleView | None) -> AssayRun:
+def with_example(run: AssayRun, cycle: Example | None) -> AssayRun:
     assert run.substrate is not None
     return replace(run, substrate=replace(run.substrate, example=cycle))
 
@@ -217,7 +217,7 @@ def test_a_lock_without_probes_one_that_failed_and_one_without_a_model_say_so():
     assert run.substrate is not None
     none = section_of(replace(run, substrate=replace(run.substrate, probes=())))
     assert "The lock holds no date-leakage check" in words(none)
-    failed = section_of(replace(run, substrate=replace(run.substrate, probes=(replace(PROBES[0], passed=False),))))
+    failed = section_of(replace(run, substrate=replace(run.substrate, probes=(replace(PROBES[0], p=0.0),))))
     assert "FAIL" in words(failed)
     marks = [
         cell.name
@@ -226,7 +226,9 @@ def test_a_lock_without_probes_one_that_failed_and_one_without_a_model_say_so():
         for cell in line if isinstance(cell, Mark)
     ]  # fmt: skip
     assert marks == ["contradicted"]
-    study = run.study.model_copy(update={"substrate": Substrate()})
+    study = run.study.model_copy(
+        update={"substrate": run.study.substrate.model_copy(update={"date_probe": DateProbe()})}
+    )
     said = "The plan names no model for a date probe, so no model was asked."
     assert said in words(section_of(replace(run, study=study)))
 
@@ -318,16 +320,15 @@ def hostile() -> AssayRun:
     text = f"{runs.CANARY}\n\n</main></body>\ud800\x1b[31m{{{{ 7*7 }}}} <!-- {worse}"
     cycle = made(
         [decision(bad, buy(10.0), text=text), decision(worse, text="", flags=(runs.CANARY,), missing=(runs.CANARY,))],
-        regime=runs.CANARY,
-        names={"Asset A": runs.CANARY},
-        left_out=(runs.CANARY,),
-        context=replace(context(), prompt=runs.CANARY, constraints=(Constraint(kind="<b>", limit=1, unit="<i>"),)),
-    )
-    regimes = (replace(REGIMES[0], name=runs.CANARY, left_out={runs.CANARY: 3}),)
+        replace(context(), prompt=runs.CANARY, constraints=(Constraint(kind="<b>", limit=1, unit="<i>"),)),
+        regime=runs.CANARY, names={"Asset A": runs.CANARY}, left_out=(runs.CANARY,),
+    )  # fmt: skip
+    cycles = tuple(replace(one, regime=runs.CANARY, left_out=(runs.CANARY,)) for one in CYCLES[:3])
     probes = (replace(PROBES[0], probe=runs.CANARY),)
     planted = (PlantedView(name=bad, family=runs.CANARY, question=runs.CANARY, planted=(runs.CANARY,)),)
-    view = replace(run.substrate, source=runs.CANARY, regimes=regimes, probes=probes, example=cycle)
-    return replace(run, substrate=view, reference_agents=planted)
+    substrate = run.study.substrate.model_copy(update={"source": runs.CANARY, "regimes": (runs.CANARY,)})
+    study = run.study.model_copy(update={"substrate": substrate})
+    return replace(run, study=study, substrate=SubstrateView(cycles, probes, cycle), reference_agents=planted)
 
 
 @pytest.mark.parametrize("path", ["index.html", "agents.html", "plan.html", "cycle-example.html"])
@@ -349,7 +350,7 @@ def test_a_long_study_keeps_the_budget_of_its_pages():
     names = [f"agent {at:02d}" for at in range(40)]
     text = " ".join(f"{rng.random():.6f} {chr(rng.randint(0x4E00, 0x9FFF))}<&" for _ in range(4000))
     long = [decision(name, *[buy(1.0)] * 40, text=text) for name in names]
-    cycle = made(long, context=context(26, 390))
+    cycle = made(long, context(26, 390))
     pages = render_pages(with_example(studied(names), cycle))
     for path in ("index.html", "agents.html", "cycle-example.html"):
         assert len(pages[path].encode()) <= 200_000
@@ -363,7 +364,7 @@ def test_the_order_of_the_records_changes_no_byte():
     run = studied(("cedar", "alder", "birch"))
     assert run.substrate is not None
     assert run.substrate.example is not None
-    other = with_example(run, replace(run.substrate.example, decisions=run.substrate.example.decisions[::-1]))
+    other = with_example(run, (*run.substrate.example[:2], run.substrate.example[2][::-1]))
     other = replace(other, measurements=other.measurements[::-1], study=run.study.model_copy(
         update={"agents": run.study.agents[::-1]}
     ))  # fmt: skip

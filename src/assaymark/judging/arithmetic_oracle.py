@@ -107,6 +107,7 @@ class Figure:
     quote: str
 
 
+_RENAMED: dict[str, Quantity] = {"gross_share": "leverage", "position": "largest"}
 # The value and the limit that a family of words speaks of.
 _ABOUT: dict[Family, tuple[Quantity, Quantity]] = {
     "cash": ("cash_share", "cash_floor"), "gross": ("leverage", "leverage_cap"), "largest": ("largest", "weight_cap"),
@@ -192,7 +193,16 @@ def _read(
         # "Cap 1.20, leverage 0.83" and "a cap on leverage of 1.20" look alike: either reading may hold.
         return about, _ABOUT[about][::-1], True, cue
     if cue is not None:
-        return _FAMILY[cue.topic], _readings(cue.topic, number, f"{left}|{right}"), cue.topic != "position", cue
+        # The quantities that a number beside a cue may state.
+        topic, rate = cue.topic, number.unit in ("percent", "multiple")
+        stated: tuple[Quantity, ...] = (_RENAMED.get(topic, cast(Quantity, topic)),)
+        if topic == "exposure":
+            stated = ("leverage",) if rate else ("exposure", "leverage")
+        elif topic in ("cash", "residual"):
+            later = topic == "residual" or _LATER.search(f"{left}|{right}")
+            stated = ("residual", "cash_share") if later else ("cash", "residual", "cash_share")
+            stated = ("cash_share",) if rate else stated
+        return _FAMILY[topic], stated, topic != "position", cue
     if family is None or not _JOINING.fullmatch(left[-60:]):
         return None
     # Without a cue a number continues the one before: a share, or the result of a sum.
@@ -227,20 +237,6 @@ def _fits(topic: str, number: Number) -> bool:
     if topic in ("leverage", "gross_share", "cash_share"):
         return number.unit in ("percent", "multiple", "none")
     return topic == "exposure" or number.unit != "multiple"
-
-
-def _readings(topic: str, number: Number, around: str) -> tuple[Quantity, ...]:
-    """The quantities that a number beside a cue may state."""
-    rate = number.unit in ("percent", "multiple")
-    if topic in ("cash", "residual"):
-        if rate:
-            return ("cash_share",)
-        later = topic == "residual" or bool(_LATER.search(around))
-        return ("residual", "cash_share") if later else ("cash", "residual", "cash_share")
-    if topic == "exposure":
-        return ("leverage",) if rate else ("exposure", "leverage")
-    renamed: dict[str, Quantity] = {"gross_share": "leverage", "position": "largest"}
-    return (renamed.get(topic, cast(Quantity, topic)),)
 
 
 # The stated arithmetic of a text held against a book: cash less cost, exposure over equity, values against limits.

@@ -93,7 +93,7 @@ def anonymise(text: str, names: Iterable[str], *, keep: Iterable[str] = ()) -> A
     >>> anonymise("Claude Opus 4.8, says Claude", ["Claude", "Claude Opus"]).replaced
     {'Claude Opus': 1, 'Claude': 1}
     """
-    return compiled(names, keep).apply(text)
+    return compiled(names, keep).apply_all([text])[0]
 
 
 def compiled(names: Iterable[str], keep: Iterable[str]) -> Blinding:
@@ -144,10 +144,6 @@ class Blinding:
     """The names by their longest pieces: most texts hold few of these, and only those are looked for."""
     keep: Mapping[str, str]
     """Kept strings as they were listed, by their folded form."""
-
-    def apply(self, text: str) -> Anonymised:
-        """Blind one text."""
-        return self.apply_all([text])[0]
 
     def apply_all(self, texts: Sequence[str]) -> list[Anonymised]:
         """Blind texts that belong together: tokens are lettered by first appearance in all of them, in their order."""
@@ -200,9 +196,23 @@ class Blinding:
                     continue
                 if any(_overlap(match, span) for span, _ in taken):
                     continue
-                inside = _kept_near(match, folded.text, self.keep)
-                left.update(inside)
-                pieces = _outside(match, [span for span, _ in inside], folded.text)
+                # Where kept strings stand as words in it; what else of it holds any letter or digit is the name.
+                holes: list[Span] = []
+                for kept, listed in self.keep.items():
+                    reach = match[1] + len(kept) - 1
+                    first = folded.text.find(kept, max(match[0] - len(kept) + 1, 0), reach)
+                    while first >= 0:
+                        stop = first + len(kept)
+                        around = folded.text[first - 1 : first], folded.text[stop : stop + 1]
+                        if not _joined(around[0], kept[0]) and not _joined(around[1], kept[-1]):
+                            holes.append((first, stop))
+                            left[first, stop] = listed
+                        first = folded.text.find(kept, first + 1, reach)
+                start, pieces = match[0], []
+                for low, high in [*sorted(holes), (match[1], match[1])]:
+                    if start < low and (not holes or any(map(str.isalnum, folded.text[start:low]))):
+                        pieces.append((start, low))
+                    start = max(start, high)
                 taken += [(piece, name.identity) for piece in pieces]
                 replaced[name.listed] += bool(pieces)
         edits = sorted((folded.span(*span), identity) for span, identity in taken if identity)
@@ -330,19 +340,6 @@ def _wordlike(char: str) -> str:
     return "" if re.match(f"[{_UNSPACED}]", char) else rf"[^\W_\x00-\x7f{_UNSPACED}]"
 
 
-def _kept_near(span: Span, text: str, keep: Mapping[str, str]) -> list[tuple[Span, str]]:
-    """Where kept strings stand as words in the folded text and overlap a span."""
-    found = []
-    for folded, listed in keep.items():
-        at = text.find(folded, max(span[0] - len(folded) + 1, 0), span[1] + len(folded) - 1)
-        while at >= 0:
-            end = at + len(folded)
-            if not _joined(text[at - 1 : at], folded[0]) and not _joined(text[end : end + 1], folded[-1]):
-                found.append(((at, end), listed))
-            at = text.find(folded, at + 1, span[1] + len(folded) - 1)
-    return found
-
-
 def _joined(neighbour: str, char: str) -> bool:
     """Whether a neighbouring character would make one word with ``char``."""
     inner = _wordlike(char)
@@ -352,17 +349,6 @@ def _joined(neighbour: str, char: str) -> bool:
 def _overlap(a: Span, b: Span) -> bool:
     """Whether two spans share a position."""
     return a[0] < b[1] and b[0] < a[1]
-
-
-def _outside(span: Span, holes: list[Span], text: str) -> list[Span]:
-    """The parts of a span outside of the holes that hold any letter or digit."""
-    start, end = span
-    parts = []
-    for low, high in sorted(holes):
-        parts.append((start, low))
-        start = max(start, high)
-    parts.append((start, end))
-    return [(a, b) for a, b in parts if a < b and (not holes or any(char.isalnum() for char in text[a:b]))]
 
 
 def _apart(edits: Iterable[Edit]) -> list[Edit]:

@@ -313,26 +313,8 @@ def system_text(rubric: Rubric) -> str:
     return judge_template(rubric).filled("system", rubric=rubric.text, schema=schema, most_evidence=MOST_EVIDENCE)
 
 
-@dataclass(frozen=True, slots=True)
-class Hidden:
-    """What is taken out of every text of one context: names, and identifiers of records and episodes."""
-
-    blinding: Blinding
-    kept: frozenset[str] = frozenset()
-    identifiers: tuple[str, ...] = ()
-
-    def apply(self, blocks: Sequence[Block]) -> list[Block]:
-        """The sections of one block without them."""
-        texts = [content for _, content in blocks]
-        for identifier in self.identifiers:
-            texts = [text.replace(identifier, "[id]") for text in texts]
-        blinded = self.blinding.apply_all(texts)
-        return [(label, one.text) for (label, _), one in zip(blocks, blinded, strict=True)]
-
-    def shown(self, part: str, blocks: Sequence[Block]) -> Text:
-        """A part of the template with its sections blinded and fenced."""
-        fenced = (fence(label, content) for label, content in self.apply(blocks))
-        return Text.of(judge_template().filled(part, blocks="\n\n".join(fenced)))
+Hidden = tuple[Blinding, frozenset[str], tuple[str, ...]]
+"""What is taken out of every text of one context: names, apart from those kept, and ids of records and episodes."""
 
 
 def hidden(decisions: Sequence[Decision], context: Context, names: Sequence[str], keep_names: Sequence[str]) -> Hidden:
@@ -340,7 +322,16 @@ def hidden(decisions: Sequence[Decision], context: Context, names: Sequence[str]
     kept = (*kept_names(context), *keep_names)
     ids = {name for decision in decisions for name in (decision.record_id, decision.episode_id)}
     telling = sorted(filter(_TELLING.search, ids), key=lambda name: (-len(name), name))
-    return Hidden(compiled(names, kept), frozenset(kept), tuple(telling))
+    return compiled(names, kept), frozenset(kept), tuple(telling)
+
+
+def _blinded(out: Hidden, blocks: Sequence[Block]) -> list[Block]:
+    """The sections of one block without what is hidden."""
+    texts = [content for _, content in blocks]
+    for identifier in out[2]:
+        texts = [text.replace(identifier, "[id]") for text in texts]
+    blinded = out[0].apply_all(texts)
+    return [(label, one.text) for (label, _), one in zip(blocks, blinded, strict=True)]
 
 
 def kept_names(context: Context) -> tuple[str, ...]:
@@ -407,7 +398,7 @@ def user_messages(
         waiting.setdefault(decision.context_id, []).append(decision)
     if only is not None:
         waiting = {name: ones for name, ones in waiting.items() if any(one.record_id in only for one in ones)}
-    messages = {}
+    messages: dict[str, Message] = {}
     for context_id, context in contexts if waiting else ():
         members = waiting.pop(context_id, [])
         if not members:
@@ -418,11 +409,15 @@ def user_messages(
             if newest is not None and newest > decision.decided_at:
                 refuse_future(decision, context)
         out = hidden(members, context, names, study.records.keep_names)
-        material = out.shown("material", material_blocks(context))
-        for decision in members:
-            if only is None or decision.record_id in only:
-                said = out.shown("decision", decision_blocks(decision, out.kept))
-                messages[decision.record_id] = Message("user", (material, said))
+        wanted = [decision for decision in members if only is None or decision.record_id in only]
+        sections = [material_blocks(context), *(decision_blocks(decision, out[1]) for decision in wanted)]
+        shown = []
+        for part, blocks in zip(["material", *["decision"] * len(wanted)], sections, strict=True):
+            fenced = "\n\n".join(fence(label, content) for label, content in _blinded(out, blocks))
+            shown.append(Text.of(judge_template().filled(part, blocks=fenced)))
+        messages |= {
+            one.record_id: Message("user", (shown[0], said)) for one, said in zip(wanted, shown[1:], strict=True)
+        }
         if only is not None and not waiting:
             break
     if waiting:
@@ -438,9 +433,9 @@ def people_blocks(
 ) -> tuple[list[Block], dict[str, list[Block]]]:
     """What a person is shown of a context and, by record id, of its decisions: a judge's sections without fences."""
     out = hidden(decisions, context, names, keep_names)
-    every = {decision.record_id: decision_blocks(decision, out.kept) for decision in decisions}
-    return [one for one in out.apply(material_blocks(context)) if one[1]], {
-        name: [one for one in out.apply(blocks) if one[1]] for name, blocks in every.items()
+    return [one for one in _blinded(out, material_blocks(context)) if one[1]], {
+        decision.record_id: [one for one in _blinded(out, decision_blocks(decision, out[1])) if one[1]]
+        for decision in decisions
     }
 
 

@@ -10,7 +10,7 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.market.cycles import (
-        NEUTRAL_NOW, REGIMES, SESSION, Bars, Cycle, CycleKey, MinuteSource, ProbeMatch, ProbeResult, Sanitised,
+        NEUTRAL_NOW, REGIMES, SESSION, Bars, Cycle, CycleKey, MinuteSource, ProbeMatch, ProbeResult,
         cycles_of, date_probe, day_of, key_of, minute_bars, minutes_from_file, probe_result, sanitise,
         synthetic_minutes,
     )  # fmt: skip
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.market.instruments import (
         CLASS_NAMES, CLASSES, AssetClass, CorporateAction, Finding, Limits, Listing, class_members, fill_gaps,
-        price_findings, price_problems, sample_on, simple_returns, snapshot_problems, universe, weekdays,
+        price_findings, sample_on, simple_returns, snapshot_problems, universe, weekdays,
     )  # fmt: skip
     from assaymark.market.macro import (
         UNDEFINED, Correlations, Filing, Fundamentals, MacroReading, MacroSeries, News, NewsFact, calibration,
@@ -41,11 +41,11 @@ __all__ = [
     "SESSION", "SPACINGS", "UNDEFINED", "AsOf", "AssetClass", "Bars", "ClassOverview", "Clock", "Condition",
     "CorporateAction", "Correlations", "Cycle", "CycleKey", "Day", "Filing", "Finding", "Fundamentals", "History",
     "Limits", "Listing", "MacroReading", "MacroSeries", "Manifest", "MinuteSource", "News", "NewsFact", "Origin",
-    "PriceSlice", "ProbeMatch", "ProbeResult", "Quote", "Restated", "Sanitised", "Snapshot", "SyntheticMarket",
+    "PriceSlice", "ProbeMatch", "ProbeResult", "Quote", "Restated", "Snapshot", "SyntheticMarket",
     "calibration", "calibration_table", "class_correlations", "class_index", "class_members", "class_overviews",
     "condition", "cycles_of", "date_probe", "day_of", "drawdown", "fill_gaps", "gaps_of", "history_from_file",
     "history_of", "key_of", "known_at_close", "minute_bars", "minutes_from_file", "open_history",
-    "pairwise_correlation", "price_findings", "price_problems", "probe_result", "quotes", "read_manifest",
+    "pairwise_correlation", "price_findings", "probe_result", "quotes", "read_manifest",
     "read_snapshot", "regimes", "sample_on", "sanitise", "shown_prices", "simple_returns", "snapshot_from_file",
     "snapshot_of", "snapshot_problems", "synthetic_history", "synthetic_market", "synthetic_minutes",
     "synthetic_snapshot", "universe", "weekdays", "write_snapshot",

@@ -193,39 +193,27 @@ def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> F
 # Taking dates, names and level out of bars before an agent sees them (ValueBlindBench section 3.2), and the probe
 
 
-@dataclass(frozen=True, slots=True)
-class Sanitised:
-    """Bars without dates, names and level, and what was left out."""
-
-    bars: tuple[Bars, ...]
-    left_out: tuple[str, ...]
-
-
 def sanitise(
     bars: Sequence[Bars], rng: np.random.Generator, *, base: float = 100.0
-) -> tuple[Sanitised, Mapping[str, str]]:
-    """Bars rebased, with times as offsets and instruments under neutral names in a drawn order."""
-    kept = [bar for bar in bars if np.isfinite(bar.close).any()]
-    left_out = tuple(sorted(bar.instrument for bar in bars if not np.isfinite(bar.close).any()))
+) -> tuple[tuple[Bars, ...], Mapping[str, str]]:
+    """Bars rebased, with times as offsets and under neutral names in a drawn order, and whose each name is."""
     problems = [Problem(one.instrument, "has bars missing inside the period")
-                for one in kept if not np.isfinite(one.close).all()]  # fmt: skip
+                for one in bars if not np.isfinite(one.close).all()]  # fmt: skip
     problems += [Problem(one.instrument, "has other times than the first series")
-                 for one in kept if not np.array_equal(one.times, kept[0].times)]  # fmt: skip
-    if not kept or problems:
+                 for one in bars if not np.array_equal(one.times, bars[0].times)]  # fmt: skip
+    if not bars or problems:
         raise InputError("sanitising", problems or ["no instrument has a price in the period"])
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # names that say nothing
-    names = ["Asset " + (letters[i // 26 - 1] if i >= 26 else "") + letters[i % 26] for i in range(len(kept))]
-    order = rng.permutation(len(kept))
+    names = ["Asset " + (letters[i // 26 - 1] if i >= 26 else "") + letters[i % 26] for i in range(len(bars))]
+    drawn = [bars[int(place)] for place in rng.permutation(len(bars))]
     found = []
-    for name, place in zip(names, order, strict=True):
+    for name, one in zip(names, drawn, strict=True):
         # Without level, date and name. Rounded, so that the level cannot be read off the last digits.
-        one = kept[int(place)]
         scale, mean = base / one.close[0], float(one.volume.mean())
         opened, high, low, close = (np.round(p * scale, 4) for p in (one.open, one.high, one.low, one.close))
         volume = np.round(one.volume / mean if mean > 0 else one.volume, 3)
         found.append(Bars(name, one.times - one.times[-1], opened, high, low, close, volume))
-    key = {name: kept[int(place)].instrument for name, place in zip(names, order, strict=True)}
-    return Sanitised(tuple(found), left_out), key
+    return tuple(found), {name: one.instrument for name, one in zip(names, drawn, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -456,30 +444,25 @@ def cycles_of(
         for number in range(1, cycles + 1):
             # The number of a regime depends on its name alone.
             rng = np.random.default_rng([seed, int.from_bytes(regime.encode(), "big") % (2**61 - 1), number])
-            cut = _cut(source, regime, days, bars, rng)
+            # A complete hour on a drawn day; another day is drawn where bars are missing inside.
+            for _ in range(_TRIES):
+                day = days[int(rng.integers(days.size))]
+                found = {name: source.day(name, day) for name in source.classes}
+                there = {name: one for name, one in found.items() if one is not None and one.times.size >= bars}
+                if len(there) < 2:
+                    continue
+                end = int(rng.integers(bars, min(one.times.size for one in there.values()) + 1))
+                cut = [one.part(slice(end - bars, end)) for one in there.values()]
+                first = cut[0].times
+                if all(np.array_equal(one.times, first) and np.isfinite(one.close).all() for one in cut):
+                    break
+            else:
+                what = f"no complete stretch of {bars} minutes of two instruments was found"
+                raise NotMeasurableError(f"regime {regime}: {what}")
             shown, names = sanitise(cut, rng)
             classes = {neutral: source.classes[real] for neutral, real in names.items()}
-            context = context_of(shown, classes, rng, prompt)
-            raw = tuple(one for one in cut if np.isfinite(one.close).any())
-            yield Cycle(regime, number, context, raw, names, shown.left_out)
-
-
-def _cut(source: MinuteSource, regime: str, days: np.ndarray, bars: int, rng: np.random.Generator) -> list[Bars]:
-    """A complete hour on a drawn day; another day is drawn where bars are missing inside."""
-    for _ in range(_TRIES):
-        day = days[int(rng.integers(days.size))]
-        found = {name: source.day(name, day) for name in source.classes}
-        there = {name: one for name, one in found.items() if one is not None and one.times.size >= bars}
-        if len(there) < 2:
-            continue
-        end = int(rng.integers(bars, min(one.times.size for one in there.values()) + 1))
-        cut = {name: one.part(slice(end - bars, end)) for name, one in there.items()}
-        first = next(iter(cut.values())).times
-        if all(np.array_equal(one.times, first) and np.isfinite(one.close).all() for one in cut.values()):
-            none = np.full(first.size, np.nan)
-            absent = [Bars(name, first, none, none, none, none, none) for name in found if name not in there]
-            return [*cut.values(), *absent]
-    raise NotMeasurableError(f"regime {regime}: no complete stretch of {bars} minutes of two instruments was found")
+            absent = tuple(sorted(name for name in found if name not in there))
+            yield Cycle(regime, number, context_of(shown, classes, rng, prompt), tuple(cut), names, absent)
 
 
 def key_of(cycle: Cycle, context_id: str, source: str) -> CycleKey:
@@ -490,9 +473,9 @@ def key_of(cycle: Cycle, context_id: str, source: str) -> CycleKey:
     return CycleKey(*where, first, last, dict(cycle.names), cycle.left_out)
 
 
-def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Generator, prompt: str = "") -> Context:
+def context_of(shown: Sequence[Bars], classes: Mapping[str, str], rng: np.random.Generator, prompt: str) -> Context:
     """The context of sanitised bars: bars, features, a drawn book and drawn limits, on the neutral clock."""
-    if unknown := [bar.instrument for bar in shown.bars if bar.instrument not in classes]:
+    if unknown := [bar.instrument for bar in shown if bar.instrument not in classes]:
         raise InputError("cycle", [Problem(name, "has no asset class") for name in unknown])
     # Limits drawn from short lists, so that arithmetic and not habit decides whether a book keeps them.
     weight, cash, leverage, orders, short, fee = (
@@ -508,7 +491,7 @@ def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Gene
         Constraint(kind="fee", limit=fee, unit="bps", scope="order"),
     )
     facts: list[Fact] = []
-    for one in shown.bars:  # what an agent may cite without a calculator
+    for one in shown:  # what an agent may cite without a calculator
         close, whole, n = one.close, float(one.volume.mean()), one.close.size
         low, high = float(one.low.min()), float(one.high.max())
         values = {
@@ -525,7 +508,7 @@ def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Gene
                  unit=unit, available_at=NEUTRAL_NOW, as_of=NEUTRAL_NOW, source="bars")
             for field, (unit, value) in values.items()
         ]  # fmt: skip
-    prices = {bar.instrument: round(float(bar.close[-1]), 4) for bar in shown.bars}
+    prices = {bar.instrument: round(float(bar.close[-1]), 4) for bar in shown}
     # A book that keeps its limits: two or three positions within the weight cap, and cash.
     names = sorted(prices)
     held = rng.choice(names, size=int(rng.integers(2, min(3, len(names)) + 1)), replace=False)
@@ -541,11 +524,11 @@ def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Gene
             Series(instrument=bar.instrument, interval_s=60,
                    times=tuple(NEUTRAL_NOW + timedelta(seconds=int(at)) for at in bar.times),
                    **{name: tuple(getattr(bar, name).tolist()) for name in (*_PRICES, "volume")})
-            for bar in shown.bars
+            for bar in shown
         ),
         instruments=tuple(
             Instrument(id=bar.instrument, name=bar.instrument, asset_class=classes[bar.instrument])
-            for bar in shown.bars
+            for bar in shown
         ),
         portfolio=Portfolio(
             currency="USD", cash=cash_left, nav=round(worth, 2), positions=dict(sorted(positions.items()))

@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from assaymark.errors import InputError, Problem
 from assaymark.market.history import FIELDS, History, closing_times, known_at_close
-from assaymark.market.instruments import AssetClass, Limits, Listing, mixed_snapshots, price_findings, price_problems
+from assaymark.market.instruments import AssetClass, Limits, Listing, mixed_snapshots, price_findings
 from assaymark.market.open import history_of
 from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot, content_digest
 from assaymark.problems import table_problem
@@ -48,7 +48,7 @@ def history_from_file(
     known[row, column] = known_at
     for name, table in tables.items():
         table[row, column] = bars.columns[name]
-    problems = price_problems(days, ids, tables["close"], limits)
+    problems = [Problem(one.where, one.what) for one in price_findings(days, ids, tables["close"], limits)]
     problems += [Problem(name, "has no price at all") for name in bars.empty]
     counts = Counter(zip(names.tolist(), event.tolist(), strict=True))
     refused = [Problem(f"{one}, {day}", "the bar is there more than once") for (one, day), n in counts.items() if n > 1]
@@ -271,10 +271,27 @@ def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _B
     day_name, days = day_column(path, table, names)
     others = [name for name in table.column_names if name != day_name]
     returns = [name for name in others if _RETURN.fullmatch(name)]
-    series, portbench = _series([name for name in others if name not in returns])
+    # The instruments (id, class, columns by field), and whether columns are named as in PortBench's file
+    fields: dict[str, dict[str, str]] = {}
+    plain = [name for name in others if name not in returns]
+    for name in plain:
+        if named := _FIELD.fullmatch(name):
+            fields.setdefault(named["name"], {})[named["field"].lower()] = name
+    fields = {name: columns for name, columns in fields.items() if "close" in columns}
+    split: dict[str, tuple[str, AssetClass | None]] = {}
+    for name in fields:
+        prefix = next((one for one in PREFIXES if name.lower().startswith(f"{one}_")), None)
+        split[name] = (name, None) if prefix is None else (name[len(prefix) + 1 :], PREFIXES[prefix])
+    tickers = Counter(ticker for ticker, _ in split.values())
+    # Two classes may list one ticker; then the class stays in the name.
+    series = [
+        (name if tickers[split[name][0]] > 1 else split[name][0], split[name][1], columns)
+        for name, columns in fields.items()
+    ] or [(name.strip(), None, {"close": name}) for name in plain]
+    portbench = bool(fields) and all(asset_class is not None for _, asset_class in split.values())
     if not series:
         raise InputError(path.name, ["has no instrument beside its days"])
-    used = [column for _, _, fields in series for column in fields.values()]
+    used = [column for _, _, given in series for column in given.values()]
     kept = np.is_busday(days) if sampled else np.ones(days.size, dtype=bool)
     values = {name: one[kept] for name, one in zip(used, numbers(path, table, used), strict=True)}
     notes: tuple[str, ...] = PORTBENCH_NOTES if portbench else ()
@@ -289,14 +306,14 @@ def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _B
         notes += (f"{weekend} Saturdays and Sundays are left out: days are sampled to weekdays",)
     days, missing = days[kept], np.full(int(kept.sum()), np.nan)
     parts, empty = [], []
-    for name, asset_class, fields in series:
-        there = np.isfinite(values[fields["close"]])  # a day without a close has no bar
+    for name, asset_class, given in series:
+        there = np.isfinite(values[given["close"]])  # a day without a close has no bar
         if not there.any():
             empty.append(name)
             continue
         known = closing_times(days) if asset_class != "CR" else (days.astype(np.int64) + 1) * 86_400
         columns = {"instrument": np.full(days.size, name, dtype=object), "event_date": days, "known_at": known}
-        columns |= {field: values[fields[field]] if field in fields else missing for field in FIELDS}
+        columns |= {field: values[given[field]] if field in given else missing for field in FIELDS}
         parts.append({field: one[there] for field, one in columns.items()})
     if empty:
         notes += (f"{len(empty)} instruments without any close are left out: {', '.join(empty[:5])}",)
@@ -305,28 +322,6 @@ def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _B
     whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     classes = {name: asset_class for name, asset_class, _ in series if asset_class}
     return _Bars(whole, classes, days, notes, portbench, empty=empty)
-
-
-def _series(names: Sequence[str]) -> tuple[list[tuple[str, AssetClass | None, Mapping[str, str]]], bool]:
-    """The instruments of a wide file (id, class, columns by field), and whether columns are named as in PortBench's."""
-    fields: dict[str, dict[str, str]] = {}
-    for name in names:
-        if found := _FIELD.fullmatch(name):
-            fields.setdefault(found["name"], {})[found["field"].lower()] = name
-    whole = {name: columns for name, columns in fields.items() if "close" in columns}
-    if not whole:
-        return [(name.strip(), None, {"close": name}) for name in names], False
-    split: dict[str, tuple[str, AssetClass | None]] = {}
-    for name in whole:
-        prefix = next((one for one in PREFIXES if name.lower().startswith(f"{one}_")), None)
-        split[name] = (name, None) if prefix is None else (name[len(prefix) + 1 :], PREFIXES[prefix])
-    tickers = [ticker for ticker, _ in split.values()]
-    series: list[tuple[str, AssetClass | None, Mapping[str, str]]] = [
-        # Two classes may list one ticker; then the class stays in the name.
-        (name if tickers.count(split[name][0]) > 1 else split[name][0], split[name][1], columns)
-        for name, columns in whole.items()
-    ]
-    return series, all(asset_class is not None for _, asset_class in split.values())
 
 
 def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: str) -> dict[str, Any]:

@@ -345,7 +345,12 @@ class AsOf(Result):
             whole.update(self._known(name, self._begin).tobytes())
         for part in (self.instruments, self.held(), self.all_macro(), self.news(100_000)):
             whole.update(repr(part).encode())
-        self._history.fundamentals.digest_into(whole, self._at)
+        filed = self._history.fundamentals
+        count = int(np.searchsorted(filed.known_at, self._at, side="right"))
+        whole.update(filed.known_at[:count].tobytes())
+        whole.update(filed.values[:count].tobytes())
+        keys = ("\0".join((one.instrument, one.period, one.field, one.unit)) for one in filed.filings[:count])
+        whole.update("\n".join(keys).encode("utf-8", "surrogatepass"))
         if self._history.actions:
             whole.update(repr([one for known, one in self._history.actions if known <= self._at]).encode())
         return whole.hexdigest()
@@ -473,11 +478,6 @@ class Day:
     bars: Mapping[str, np.ndarray]
     gone: frozenset[str]
     actions: Mapping[str, tuple[CorporateAction, ...]] = field(default_factory=dict)
-
-    @property
-    def has_data(self) -> bool:
-        """Whether any instrument of the universe traded."""
-        return bool(self.quotes)
 
 
 class Clock:

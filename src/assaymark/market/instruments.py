@@ -329,76 +329,57 @@ class Finding:
     column: int = -1
 
 
-def price_problems(
-    days: np.ndarray, ids: Sequence[str], closes: np.ndarray, limits: Limits | None = None
-) -> list[Problem]:
-    """Every finding of `price_findings` as a problem."""
-    return [Problem(finding.where, finding.what) for finding in price_findings(days, ids, closes, limits)]
-
-
 def price_findings(
     days: np.ndarray, ids: Sequence[str], closes: np.ndarray, limits: Limits | None = None,
     groups: Sequence[object] | None = None,
 ) -> list[Finding]:  # fmt: skip
     """Everything that may be wrong with a table of closes."""
-    at = limits or Limits()
-    found: list[Finding] = []
+    limit, found = limits or Limits(), list[Finding]()
     unique, counts = np.unique(days, return_counts=True)
-    for day in unique[counts > 1]:
-        found.append(Finding("order", str(day), "the day is in the table more than once"))
+    found += [Finding("order", str(day), "the day is in the table more than once") for day in unique[counts > 1]]
     for row in np.flatnonzero(np.diff(days).astype(int) < 0):
         found.append(Finding("order", str(days[row + 1]), f"comes after {days[row]}: days must increase"))
     for name in sorted({one for one in ids if list(ids).count(one) > 1}):
         found.append(Finding("order", name, "the instrument is in the table more than once"))
+    # The problems of each series
     for column, name in enumerate(ids):
-        found += [replace(one, column=column) for one in _series(days, name, closes[:, column], at)]
-    kinds = list(dict.fromkeys(groups or ()))
-    for kind in kinds or [None]:
-        chosen = [groups is None or groups[column] == kind for column in range(len(ids))]
-        found += _part_days(days, closes[:, chosen], at)
-    return found
-
-
-def _series(days: np.ndarray, name: str, closes: np.ndarray, at: Limits) -> Iterator[Finding]:
-    """The problems of one series."""
-    there = np.flatnonzero(np.isfinite(closes))
-    if not there.size:
-        yield Finding("empty", name, "has no price at all")
-        return
-    for row in np.flatnonzero(closes <= 0):
-        yield Finding("sign", f"{name}, {days[row]}", f"a price must be positive (got {closes[row]:g})")
-    holes = np.diff(there) - 1
-    for place in np.flatnonzero(holes > at.gap_days):
-        first = days[there[place] + 1]
-        what = f"{holes[place]} days in a row are missing (up to {at.gap_days} are carried)"
-        yield Finding("gap", f"{name}, {first}", what, int(holes[place]))
-    if (behind := days.size - 1 - int(there[-1])) > at.gap_days:
-        what = f"is stale: its last price is of {days[there[-1]]}, {behind} days before the table ends"
-        yield Finding("stale", name, what, behind)
-    prices = closes[there]
-    for start, stop in pairwise(np.flatnonzero(np.concatenate([[True], np.diff(prices) != 0, [True]])).tolist()):
-        if (length := stop - start) >= at.stale_days:
-            what = f"is frozen: {length} equal closes in a row"
-            yield Finding("frozen", f"{name}, {days[there[start]]}", what, length)
-    both = (prices[1:] > 0) & (prices[:-1] > 0)
-    moves = np.where(both, prices[1:] / np.where(both, prices[:-1], 1.0) - 1.0, 0.0)
-    for place in np.flatnonzero((moves > at.jump) | (moves < -at.fall)):
-        day = days[there[place + 1]]
-        yield Finding("return", f"{name}, {day}", f"a return of {100 * moves[place]:+.0f} % cannot be believed")
-
-
-def _part_days(days: np.ndarray, closes: np.ndarray, at: Limits) -> Iterator[Finding]:
-    """Days on which many instruments that trade before and after are missing: a download that was cut off."""
-    there = np.isfinite(closes)
+        there = np.flatnonzero(np.isfinite(closes[:, column]))
+        if not there.size:
+            found.append(Finding("empty", name, "has no price at all", 0, column))
+            continue
+        for row in np.flatnonzero(closes[:, column] <= 0):
+            what = f"a price must be positive (got {closes[row, column]:g})"
+            found.append(Finding("sign", f"{name}, {days[row]}", what, 0, column))
+        holes = np.diff(there) - 1
+        for place in np.flatnonzero(holes > limit.gap_days):
+            what = f"{holes[place]} days in a row are missing (up to {limit.gap_days} are carried)"
+            found.append(Finding("gap", f"{name}, {days[there[place] + 1]}", what, int(holes[place]), column))
+        if (behind := days.size - 1 - int(there[-1])) > limit.gap_days:
+            what = f"is stale: its last price is of {days[there[-1]]}, {behind} days before the table ends"
+            found.append(Finding("stale", name, what, behind, column))
+        prices = closes[there, column]
+        for start, stop in pairwise(np.flatnonzero(np.concatenate([[True], np.diff(prices) != 0, [True]])).tolist()):
+            if (length := stop - start) >= limit.stale_days:
+                what = f"is frozen: {length} equal closes in a row"
+                found.append(Finding("frozen", f"{name}, {days[there[start]]}", what, length, column))
+        both = (prices[1:] > 0) & (prices[:-1] > 0)
+        moves = np.where(both, prices[1:] / np.where(both, prices[:-1], 1.0) - 1.0, 0.0)
+        for place in np.flatnonzero((moves > limit.jump) | (moves < -limit.fall)):
+            what = f"a return of {100 * moves[place]:+.0f} % cannot be believed"
+            found.append(Finding("return", f"{name}, {days[there[place + 1]]}", what, 0, column))
+    # Days on which many instruments of a group that trade before and after are missing: a download that was cut off
     rows = np.arange(days.size)[:, None]
-    first = np.where(there, rows, days.size).min(axis=0, initial=days.size)
-    last = np.where(there, rows, -1).max(axis=0, initial=-1)
-    # The last row counts as due for whatever had a price the day before: half a day is mostly today's.
-    due = (rows >= first) & ((rows <= last) | (rows == last + 1))
-    expected, present = due.sum(axis=1), there.sum(axis=1)
-    for row in np.flatnonzero((present > 0) & (present < at.half_day * expected)):
-        what = f"only {present[row]} of {expected[row]} instruments have a price: half a day?"
-        yield Finding("half day", str(days[row]), what)
+    for kind in list(dict.fromkeys(groups or ())) or [None]:
+        known = np.isfinite(closes[:, [groups is None or groups[column] == kind for column in range(len(ids))]])
+        first = np.where(known, rows, days.size).min(axis=0, initial=days.size)
+        last = np.where(known, rows, -1).max(axis=0, initial=-1)
+        # The last row counts as due for whatever had a price the day before: half a day is mostly today's.
+        due = (rows >= first) & ((rows <= last) | (rows == last + 1))
+        expected, present = due.sum(axis=1), known.sum(axis=1)
+        for row in np.flatnonzero((present > 0) & (present < limit.half_day * expected)):
+            what = f"only {present[row]} of {expected[row]} instruments have a price: half a day?"
+            found.append(Finding("half day", str(days[row]), what))
+    return found
 
 
 def snapshot_problems(snapshots: Sequence[tuple[str, str, np.ndarray, np.ndarray]]) -> list[Problem]:

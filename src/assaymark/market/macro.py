@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 
@@ -163,21 +162,8 @@ WINDOW = 41
 _YEAR = 252
 
 
-@dataclass(frozen=True, slots=True)
-class CalibrationRow:
-    """One calibrated figure: its target range, and what each seed's market has."""
-
-    name: str
-    asset_class: str
-    target: str
-    low: float
-    high: float
-    measured: tuple[float, ...]
-
-    @property
-    def met(self) -> bool:
-        """Whether every seed lies in the allowed range."""
-        return all(self.low <= value <= self.high for value in self.measured)
+CalibrationRow = tuple[str, str, str, float, float, tuple[float, ...]]
+"""A calibrated figure, its class, its target in words, the allowed range, and what each seed's market has."""
 
 
 def calibration(seeds: Sequence[int] = (0, 1, 2)) -> list[CalibrationRow]:
@@ -194,7 +180,7 @@ def calibration(seeds: Sequence[int] = (0, 1, 2)) -> list[CalibrationRow]:
     targets.append(("drawdown in the tightening window", "CR", f"{100 * low:.0f} to {100 * high:.0f} %", low, high))
     about = EQUAL_WEIGHT_VOLATILITY
     targets.append(("equal-weight volatility", "all", f"about {100 * about:.0f} %", about - 0.015, about + 0.015))
-    return [CalibrationRow(*target, tuple(one[target[:2]] for one in measured)) for target in targets]
+    return [(*target, tuple(one[target[:2]] for one in measured)) for target in targets]
 
 
 def measure(market: SyntheticMarket) -> dict[tuple[str, str], float]:
@@ -227,10 +213,10 @@ def calibration_table(seeds: Sequence[int] = (0, 1, 2)) -> str:
     """The calibration as a Markdown table, one row per figure and class, one column per seed."""
     head = ["figure", "class", "target", *(f"seed {seed}" for seed in seeds)]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for row in calibration(seeds):
-        as_share = "%" in row.target
-        values = [f"{100 * v:.3g} %" if as_share else f"{v:.2f}".replace("-0.00", "0.00") for v in row.measured]
-        lines.append("| " + " | ".join([row.name, row.asset_class, row.target, *values]) + " |")
+    for name, asset_class, target, _, _, measured in calibration(seeds):
+        as_share = "%" in target
+        values = [f"{100 * v:.3g} %" if as_share else f"{v:.2f}".replace("-0.00", "0.00") for v in measured]
+        lines.append("| " + " | ".join([name, asset_class, target, *values]) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -400,50 +386,35 @@ class Fundamentals:
         newest = {(one.period, one.field): one for one in map(self.filings.__getitem__, places[:upto])}
         return tuple(newest[key] for key in sorted(newest))
 
-    def digest_into(self, whole: Any, at: int) -> None:
-        """Add everything that was filed by ``at`` to a running hash."""
-        count = int(np.searchsorted(self.known_at, at, side="right"))
-        whole.update(self.known_at[:count].tobytes())
-        whole.update(self.values[:count].tobytes())
-        keys = (
-            "\0".join((filing.instrument, filing.period, filing.field, filing.unit)) for filing in self.filings[:count]
-        )
-        whole.update("\n".join(keys).encode("utf-8", "surrogatepass"))
-
 
 def synthetic_fundamentals(market: SyntheticMarket) -> Fundamentals:
     """Quarterly earnings and book value per share of every equity of the synthetic market."""
-    rng = streams(market.seed)["filings"]
-    quarters = market.days.astype("datetime64[M]").astype(int) // 3
-    ends = np.flatnonzero(np.diff(quarters, append=quarters[-1] + 1))
+    rng, days = streams(market.seed)["filings"], market.days
+    quarters = days.astype("datetime64[M]").astype(int) // 3
+    ends, last = np.flatnonzero(np.diff(quarters, append=quarters[-1] + 1)), days[-1].astype(object)
     found: list[Filing] = []
     for column, one in enumerate(market.listings):
-        if one.asset_class == "EQ":
-            found += _quarters(rng, one.id, market.days, market.close[:, column], ends)
-    last = market.days[-1].astype(object)
-    return Fundamentals.of([one for one in found if one.filed_at.date() <= last])
-
-
-def _quarters(
-    rng: np.random.Generator, name: str, days: np.ndarray, closes: np.ndarray, ends: np.ndarray
-) -> Iterator[Filing]:
-    """The filings of one instrument, a quarter after the other; none for a quarter in which it did not trade."""
-    ratio, earning = np.exp(rng.normal(0.9, 0.35)), rng.normal(0.11, 0.04)
-    for end in ends:
-        lag, moved, fixed, later = int(rng.integers(20, 51)), rng.normal(), rng.random(), int(rng.integers(60, 121))
-        year = closes[max(end - 251, 0) : end + 1]
-        if np.isfinite(year[-40:]).sum() < 20:
+        if one.asset_class != "EQ":
             continue
-        book = float(np.nanmean(year)) / ratio
-        eps = book * (earning + 0.03 * moved) / 4.0
-        day = days[end]
-        period = f"{str(day)[:4]}-Q{(int(str(day)[5:7]) + 2) // 3}"
-        values = [("book_value", book, lag), ("earnings", eps, lag)]
-        values += [("earnings", eps * 0.9, lag + later)] if fixed < 1 / 40 else []
-        for what, value, after in values:
-            at = (int(day.astype("datetime64[D]").astype(int)) + after) * _DAY + _AFTER_CLOSE
-            filed_at = datetime.fromtimestamp(at, UTC)
-            yield Filing(name, period, what, float(round(value, 4)), "per share", filed_at)
+        closes = market.close[:, column]
+        ratio, earning = np.exp(rng.normal(0.9, 0.35)), rng.normal(0.11, 0.04)
+        for end in ends:  # a quarter after the other; nothing for a quarter in which it did not trade
+            lag, moved, fixed, later = int(rng.integers(20, 51)), rng.normal(), rng.random(), int(rng.integers(60, 121))
+            year = closes[max(end - 251, 0) : end + 1]
+            if np.isfinite(year[-40:]).sum() < 20:
+                continue
+            book = float(np.nanmean(year)) / ratio
+            eps = book * (earning + 0.03 * moved) / 4.0
+            day = str(days[end])
+            period = f"{day[:4]}-Q{(int(day[5:7]) + 2) // 3}"
+            values = [("book_value", book, lag), ("earnings", eps, lag)]
+            values += [("earnings", eps * 0.9, lag + later)] if fixed < 1 / 40 else []
+            for what, value, after in values:
+                at = (int(days[end].astype("datetime64[D]").astype(int)) + after) * _DAY + _AFTER_CLOSE
+                filed = datetime.fromtimestamp(at, UTC)
+                if filed.date() <= last:
+                    found.append(Filing(one.id, period, what, float(round(value, 4)), "per share", filed))
+    return Fundamentals.of(found)
 
 
 SUMMARY_DAYS = 21

@@ -255,10 +255,25 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
         raise InputError(f"snapshot {name}", problems)
     macro = tables["macro"].filter(tables["macro"]["value"].is_valid())
     names = np.array(macro["series"].to_pylist(), dtype=object)
+    series = []
     try:
-        series = [
-            _series(one, macro.filter(pa.array(names == one)), lags.get(one)) for one in dict.fromkeys(names.tolist())
-        ]
+        for one in dict.fromkeys(names.tolist()):
+            # One macro series with its vintages in order; rows without a value are left out before.
+            vintages = macro.filter(pa.array(names == one))
+            periods = vintages["ref_period"].to_numpy().astype("datetime64[D]")
+            kinds = np.unique(periods)
+            apart = float(np.median(np.diff(kinds).astype(int))) if kinds.size > 1 else 400.0
+            every, _, lag, limit = next((spacing for spacing in SPACINGS if apart <= spacing[1]), _YEARLY)
+            starts, ends = (vintages[f"realtime_{edge}"].cast(pa.int64()) for edge in ("start", "end"))
+            usual = released_after(periods, lags.get(one, lag))
+            given = seconds_up(starts.fill_null(0).to_numpy())
+            released = np.where(starts.is_valid().to_numpy(), given, usual)
+            until = np.where(ends.is_valid().to_numpy(), seconds_up(ends.fill_null(0).to_numpy()), _FOREVER)
+            order = np.lexsort((released, periods))
+            first = vintages.slice(int(released.argmin()), 1).to_pylist()[0]
+            limit = limit if first["stale_days"] is None else first["stale_days"]
+            parts = periods[order], vintages["value"].to_numpy()[order], released[order], until[order]
+            series.append(MacroSeries(one, first["title"] or one, first["unit"] or "", every, limit, *parts))
         fundamentals = Fundamentals.of([
             Filing(row["instrument"], row["period"], row["field"], row["value"], row["unit"] or "",
                    row["filed_at"].astimezone(UTC))
@@ -291,22 +306,3 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
         ),
         unstated=frozenset(one.id for one, missing in zip(listings, bars.unstated, strict=True) if missing),
     )
-
-
-def _series(name: str, rows: Any, lag: int | None) -> MacroSeries:
-    """One macro series with its vintages in order; rows without a value are left out before."""
-    periods = rows["ref_period"].to_numpy().astype("datetime64[D]")
-    kinds = np.unique(periods)
-    apart = float(np.median(np.diff(kinds).astype(int))) if kinds.size > 1 else 400.0
-    every, _, usual_lag, usual_limit = next((spacing for spacing in SPACINGS if apart <= spacing[1]), _YEARLY)
-    starts = rows["realtime_start"].cast(pa.int64())
-    given = starts.is_valid().to_numpy()
-    usual = released_after(periods, usual_lag if lag is None else lag)
-    released = np.where(given, seconds_up(starts.fill_null(0).to_numpy()), usual)
-    ends = rows["realtime_end"].cast(pa.int64())
-    until = np.where(ends.is_valid().to_numpy(), seconds_up(ends.fill_null(0).to_numpy()), _FOREVER)
-    order = np.lexsort((released, periods))
-    first = rows.slice(int(released.argmin()), 1).to_pylist()[0]
-    limit = usual_limit if first["stale_days"] is None else first["stale_days"]
-    parts = periods[order], rows["value"].to_numpy()[order], released[order], until[order]
-    return MacroSeries(name, first["title"] or name, first["unit"] or "", every, limit, *parts)

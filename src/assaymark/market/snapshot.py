@@ -117,13 +117,8 @@ def synthetic_snapshot(seed: int = 0) -> Snapshot:
 
 def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "USD") -> Snapshot:
     """A store as long tables."""
-
-    def listed(name: str, rows: Sequence[Sequence[object]]) -> Any:
-        schema = SCHEMAS[name]
-        return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema=schema)
-
+    macro, later = history.macro, history.restated
     # All series, one after the other.
-    macro = history.macro
     sizes = [one.values.size for one in macro]
     ends = [np.full(one.values.size, _NEVER) if one.until is None else one.until for one in macro]
 
@@ -139,48 +134,56 @@ def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "U
         title=text([one.title for one in macro]),
         stale_days=np.repeat(np.array([one.stale_days for one in macro], dtype=np.int32), sizes),
     )  # fmt: skip
-    tables = {
-        "bars": _bars(history, id),
-        "macro": series,
-        "instruments": listed(
-            "instruments", [tuple(listing.as_row(currency).values()) for listing in history.listings]
-        ),
-        # An item of news is named by a digest of its time and text.
-        "news": listed(
-            "news",
-            [
-                (
-                    sha256_text(f"{one.published_at.isoformat()} {one.source} {one.text}")[:16],
-                    one.published_at,
-                    list(one.instruments),
-                    one.text,
-                    one.source,
-                )
-                for one in history.news
-            ],
-        ),
-        "fundamentals": listed(
-            "fundamentals",
-            [
-                (
-                    filing.instrument,
-                    filing.period,
-                    filing.field,
-                    filing.value if filing.value == filing.value else None,
-                    filing.unit,
-                    filing.filed_at,
-                )
-                for filing in history.fundamentals.filings
-            ],
-        ),
-        "actions": listed(
-            "actions",
-            [
-                (one.instrument, one.ex_date, datetime.fromtimestamp(known, UTC), float(one.split), float(one.dividend))
-                for known, one in history.actions
-            ],
-        ),
+    # First versions of bars by day and instrument, then the restatements.
+    row, column = np.nonzero(np.any([np.isfinite(bar) for bar in history.bars.values()], axis=0))
+    rows, columns = np.concatenate([row, later.rows]), np.concatenate([column, later.columns])
+    missing = np.full(later.rows.size, np.nan)
+    whole = {
+        name: np.concatenate([one[row, column], later.values.get(name, missing)]) for name, one in history.bars.items()
     }
+    factor = whole.pop(FACTOR, np.ones(rows.size))
+    values = {}
+    for name, one in whole.items():
+        # Prices whose product with the factor is the adjusted price to the last bit, so that reading gives it again.
+        traded = one if name == "volume" else one / factor
+        for step in () if name == "volume" else (np.nextafter(traded, np.inf), np.nextafter(traded, 0.0)):
+            traded = np.where(traded * factor == one, traded, step)
+        values[name] = _numbers(traded)
+    unstated = [at for at, one in enumerate(history.listings) if one.id in history.unstated]
+
+    def coded(of: np.ndarray, names: Sequence[str]) -> Any:
+        return pa.DictionaryArray.from_arrays(pa.array(of.astype(np.int32)), pa.array(names, _TEXT)).cast(_TEXT)
+
+    bars = _table(
+        "bars", instrument=coded(columns, [one.id for one in history.listings]),
+        event_date=history.days.astype("datetime64[D]")[rows],
+        known_at=_instants(np.concatenate([history.known_at[row, column], later.known_at])),
+        adj_factor=_numbers(np.where(np.isin(columns, unstated) & (factor == 1.0), np.nan, factor)),
+        source=coded(np.zeros(rows.size), [history.source]), snapshot=coded(np.zeros(rows.size), [id]), **values,
+    )  # fmt: skip
+    listed: dict[str, list[tuple[object, ...]]] = {
+        "instruments": [tuple(one.as_row(currency).values()) for one in history.listings],
+        "news": [  # an item is named by a digest of its time and text
+            (
+                sha256_text(f"{one.published_at.isoformat()} {one.source} {one.text}")[:16],
+                *(one.published_at, list(one.instruments), one.text, one.source),
+            )
+            for one in history.news
+        ],
+        "fundamentals": [
+            (one.instrument, one.period, one.field, None if np.isnan(one.value) else one.value, one.unit, one.filed_at)
+            for one in history.fundamentals.filings
+        ],
+        "actions": [
+            (one.instrument, one.ex_date, datetime.fromtimestamp(known, UTC), float(one.split), float(one.dividend))
+            for known, one in history.actions
+        ],
+    }
+    tables = {"bars": bars, "macro": series}
+    for name, lines in listed.items():
+        schema = SCHEMAS[name]
+        found = [dict(zip(schema.names, line, strict=True)) for line in lines]
+        tables[name] = pa.Table.from_pylist(found, schema=schema)
     return Snapshot(id, origin, tables)
 
 
@@ -204,38 +207,6 @@ def _instants(seconds: np.ndarray) -> Any:
     open_ended = seconds == _NEVER
     micros = np.where(open_ended, 0, seconds) * 1_000_000
     return pa.array(micros, mask=open_ended).cast(pa.timestamp("us", tz="UTC"))
-
-
-def _bars(history: History, snapshot: str) -> Any:
-    """First versions by day and instrument, then the restatements."""
-    row, column = np.nonzero(np.any([np.isfinite(bar) for bar in history.bars.values()], axis=0))
-    later = history.restated
-    rows, columns = np.concatenate([row, later.rows]), np.concatenate([column, later.columns])
-    missing = np.full(later.rows.size, np.nan)
-    whole = {
-        name: np.concatenate([one[row, column], later.values.get(name, missing)]) for name, one in history.bars.items()
-    }
-    factor = whole.pop(FACTOR, np.ones(rows.size))
-    values = {}
-    for name, one in whole.items():
-        # Prices whose product with the factor is the adjusted price to the last bit, so that reading gives it again.
-        traded = one if name == "volume" else one / factor
-        for step in () if name == "volume" else (np.nextafter(traded, np.inf), np.nextafter(traded, 0.0)):
-            traded = np.where(traded * factor == one, traded, step)
-        values[name] = _numbers(traded)
-    known_at = np.concatenate([history.known_at[row, column], later.known_at])
-    unstated = [at for at, one in enumerate(history.listings) if one.id in history.unstated]
-    names = pa.array([listing.id for listing in history.listings], pa.string())
-
-    def repeated(text: str) -> Any:
-        return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows.size, np.int32)), [text]).cast(pa.string())
-
-    return _table(
-        "bars", instrument=pa.DictionaryArray.from_arrays(pa.array(columns.astype(np.int32)), names).cast(pa.string()),
-        event_date=history.days.astype("datetime64[D]")[rows], known_at=_instants(known_at),
-        adj_factor=_numbers(np.where(np.isin(columns, unstated) & (factor == 1.0), np.nan, factor)),
-        source=repeated(history.source), snapshot=repeated(snapshot), **values,
-    )  # fmt: skip
 
 
 # A snapshot in a folder: one Parquet file a table and ``snapshot.json``, which names the bytes of each.

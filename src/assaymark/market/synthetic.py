@@ -156,18 +156,6 @@ SUB_VOLATILITY: dict[str, tuple[float, float]] = {
 """Range of calm volatility that each sub-sector's instruments are drawn from, inside their class's range."""
 
 
-def factor_correlation(mean_loading: np.ndarray) -> np.ndarray:
-    """Correlation of the six class factors that gives the wanted correlations with equities."""
-    place = {name: i for i, name in enumerate(CLASSES)}
-    found = np.eye(len(CLASSES))
-    for name, target in WITH_EQUITIES.items():
-        found[0, place[name]] = target / (mean_loading[0] * mean_loading[place[name]])
-    for (a, b), value in _OTHERS.items():
-        found[place[a], place[b]] = value
-    upper = np.triu(found, 1)
-    return np.eye(len(CLASSES)) + upper + upper.T
-
-
 @dataclass(frozen=True, slots=True)
 class StressPlan:
     """One kind of stress window."""
@@ -338,10 +326,7 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
     days = weekdays(FIRST_DAY, LAST_DAY)
     windows = draw_windows(rng["windows"], days)
     members = class_members(listings)
-    calm, class_of = (
-        np.ones(days.size, dtype=bool),
-        np.array([CLASSES.index(listing.asset_class) for listing in listings]),
-    )
+    calm, class_of = np.ones(days.size, dtype=bool), np.array([CLASSES.index(one.asset_class) for one in listings])
     for window in windows:
         calm[window.rows] = False
     begins = np.array([listing.listed for listing in listings], dtype="datetime64[D]")
@@ -368,10 +353,30 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
     exact: np.ndarray = start * np.exp(np.cumsum(np.where(alive, log_returns, 0.0), axis=0))
 
     spot_days, spot = _seven_days(rng["weekend"], days, exact[:, members["CR"]], sizes[members["CR"]])
-    bars = _bars(rng["bars"], exact, sizes)
-    gaps = _gaps(rng["gaps"], alive, listings)
+    # Open, high, low, close and volume: the range holds open and close, and volume grows with the day's move.
+    daily, before = sizes / np.sqrt(_YEAR), np.vstack([exact[:1], exact[:-1]])
+    gap, up, down, crowd = rng["bars"].standard_normal((4, *exact.shape))
+    opened = before * np.exp(0.25 * daily * gap)
+    high = np.maximum(opened, exact) * np.exp(0.45 * daily * np.abs(up))
+    low = np.minimum(opened, exact) * np.exp(-0.45 * daily * np.abs(down))
+    move = np.abs(np.log(exact / before)) / daily
+    usual = np.exp(np.linspace(11.0, 15.0, exact.shape[1]))
+    volume = np.round(usual * np.exp(0.3 * crowd + 0.25 * np.minimum(move, 6.0)))
+    # Rounding keeps the order of open, high, low and close, and hides last-bit differences between machines.
+    least = 10.0**-_DECIMALS
+    opened, high, low, close = (np.maximum(np.round(price, _DECIMALS), least) for price in (opened, high, low, exact))
+    bars = opened, high, low, close, volume
+    # Days without a bar: some gaps of one to five days in every instrument, a longer one in one of six.
+    for column in range(len(listings)):
+        there = np.flatnonzero(alive[:, column])
+        lengths = [(1, 6)] * int(rng["gaps"].poisson(there.size / 400))
+        for low_end, high_end in (*lengths, (7, 19)):
+            if low_end == 7 and rng["gaps"].random() >= 1 / 6:
+                break
+            first = int(rng["gaps"].choice(there[5:-25]))
+            alive[first : first + int(rng["gaps"].integers(low_end, high_end)), column] = False
     for bar in bars:
-        bar[gaps | ~alive] = np.nan
+        bar[~alive] = np.nan
     spot[np.isin(spot_days, days)] = bars[3][:, members["CR"]]
     for array in (days, *bars, policy, equity_volatility, states, spot_days, spot):
         array.setflags(write=False)
@@ -389,7 +394,14 @@ def _random_parts(
         # The share of pairs of one class that are in one sub-sector.
         same_sub = sum(n * (n - 1) for n in SUBSECTORS[name].values()) / (columns.size * (columns.size - 1))
         weight[columns] = loadings(rng["sizes"], columns.size, DESIGN[name], SUB_SHARE[name], same_sub)
-    correlation = factor_correlation(np.array([weight[columns].mean() for columns in members.values()]))
+    # The correlation of the six class factors that gives the wanted correlations with equities
+    place = {name: at for at, name in enumerate(CLASSES)}
+    upper = np.zeros((len(CLASSES), len(CLASSES)))
+    for name, target in WITH_EQUITIES.items():
+        upper[0, place[name]] = target / (weight[members["EQ"]].mean() * weight[members[name]].mean())
+    for (one, other), value in _OTHERS.items():
+        upper[place[one], place[other]] = value
+    correlation = np.eye(len(CLASSES)) + upper + upper.T
     shocks = multivariate_t(rng["factors"], n, correlation)
     speed = two_speed_volatility(rng["volatility"], shocks, _LEVERAGE)
     moved = shocks * speed
@@ -411,41 +423,6 @@ def _random_parts(
         level[window.rows] *= window.plan.common
         beside[window.rows] *= _scaled(window.plan.own)[class_of]
     return class_factors[:, class_of] * weight, beside, level, weight
-
-
-def _bars(
-    rng: np.random.Generator, close: np.ndarray, sizes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Open, high, low, close and volume: the range holds open and close, and volume grows with the day's move."""
-    daily = sizes / np.sqrt(_YEAR)
-    before = np.vstack([close[:1], close[:-1]])
-    gap, up, down, crowd = rng.standard_normal((4, *close.shape))
-    opened = before * np.exp(0.25 * daily * gap)
-    high = np.maximum(opened, close) * np.exp(0.45 * daily * np.abs(up))
-    low = np.minimum(opened, close) * np.exp(-0.45 * daily * np.abs(down))
-    move = np.abs(np.log(close / before)) / daily
-    usual = np.exp(np.linspace(11.0, 15.0, close.shape[1]))
-    volume = np.round(usual * np.exp(0.3 * crowd + 0.25 * np.minimum(move, 6.0)))
-    # Rounding keeps the order of open, high, low and close, and hides last-bit differences between machines.
-    opened, high, low, close = (
-        np.maximum(np.round(p, _DECIMALS), 10.0**-_DECIMALS) for p in (opened, high, low, close)
-    )
-    return opened, high, low, close, volume
-
-
-def _gaps(rng: np.random.Generator, alive: np.ndarray, listings: tuple[Listing, ...]) -> np.ndarray:
-    """Days without a bar: some gaps of one to five days in every instrument, a longer one in one of six."""
-    found = np.zeros_like(alive)
-    for column in range(len(listings)):
-        there = np.flatnonzero(alive[:, column])
-        inside = there[5:-25]
-        for _ in range(rng.poisson(there.size / 400)):
-            first = int(rng.choice(inside))
-            found[first : first + int(rng.integers(1, 6)), column] = True
-        if rng.random() < 1 / 6:
-            first = int(rng.choice(inside))
-            found[first : first + int(rng.integers(7, 19)), column] = True
-    return found
 
 
 def _seven_days(

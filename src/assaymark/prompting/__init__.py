@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -445,7 +445,14 @@ def material_blocks(context: Context) -> list[Block]:
     blocks = [("situation", "\n".join(map(row, pairs)))]
     blocks += [(label, "\n".join(map(row, [head, *rows])) if rows else "") for label, head, rows in tables]
     blocks.append(("facts", _facts(context.facts)))
-    blocks += [("series", "\n".join(map(_series, context.series))), ("prompt", context.prompt)]
+    # The bars of every instrument, oldest first
+    bars: list[str] = []
+    for one in context.series:
+        names = [name for name in ("open", "high", "low", "close", "volume") if getattr(one, name)]
+        columns = [getattr(one, name) for name in names]
+        bars += [row(("bars", str(len(one.times)), one.instrument, str(one.interval_s))), row(("time", *names))]
+        bars += [row((moment(at), *map(number_text, values))) for at, *values in zip(one.times, *columns, strict=True)]
+    blocks += [("series", "\n".join(bars)), ("prompt", context.prompt)]
     return [(label, content) for label, content in blocks if content]
 
 
@@ -498,17 +505,6 @@ def _facts(facts: Sequence[Fact]) -> str:
     return "\n".join(lines)
 
 
-def _series(series: Series) -> str:
-    """The bars of one instrument, oldest first."""
-    names = [name for name in ("open", "high", "low", "close", "volume") if getattr(series, name)]
-    columns = [getattr(series, name) for name in names]
-    lines = [row(("bars", str(len(series.times)), series.instrument, str(series.interval_s))), row(("time", *names))]
-    lines += [
-        row((moment(when), *(number_text(column[at]) for column in columns))) for at, when in enumerate(series.times)
-    ]
-    return "\n".join(lines)
-
-
 _COLUMN = re.compile(r"(.*) \[(.*)\]", re.DOTALL)
 
 
@@ -536,15 +532,14 @@ def read_material(found: Sequence[Section]) -> Context:
         for name, symbol, words, asset_class, group, aliases in body("instruments")
     ]  # fmt: skip
     # Every fact, in the order of the prompt.
-    text = content.get("facts", "")
-    lines = iter(lines_of(text))
+    lines = iter(lines_of(content.get("facts", "")))
     facts: list[Fact] = []
     note = ""
 
     def add(instrument: str, field: str, value: float | str, unit: str, as_of: str, source: str, said: str) -> None:
         fact = Fact(
             id=f"f{len(facts) + 1}", instrument=instrument, field=field, value=value, unit=unit, available_at=cutoff,
-            as_of=_moment(as_of), source=source, note=said,
+            as_of=_moment(as_of) if as_of else None, source=source, note=said,
         )  # fmt: skip
         facts.append(fact)
 
@@ -565,13 +560,23 @@ def read_material(found: Sequence[Section]) -> Context:
                 for (field, unit, said), value in zip(columns, values, strict=True):
                     if value:
                         add(instrument, field, float(value), unit, as_of, source, said)
+    # The bars of every instrument
+    series = []
+    lines = iter(lines_of(content.get("series", "")))
+    for line in lines:
+        _, count, instrument, interval = cells(line)
+        names = cells(next(lines))[1:]
+        rows = [cells(next(lines)) for _ in range(int(count))]
+        read = {name: tuple(float(found[at]) for found in rows) for at, name in enumerate(names, start=1)}
+        closed = tuple(datetime.fromisoformat(found[0]) for found in rows)
+        series.append(Series(instrument=instrument, interval_s=int(interval), times=closed, **{"close": (), **read}))
     return Context(
         completeness="complete" if situation["completeness"] == "complete" else "partial",
         cutoff=cutoff,
         cutoff_source="prompt",
         prompt=content.get("prompt", ""),
         facts=tuple(facts),
-        series=tuple(_read_series(content.get("series", ""))),
+        series=tuple(series),
         instruments=tuple(instruments),
         portfolio=portfolio,
         constraints=tuple(
@@ -587,18 +592,4 @@ def lines_of(text: str) -> list[str]:
     return text.split("\n") if text else []
 
 
-def _read_series(text: str) -> Iterator[Series]:
-    """The bars of every instrument."""
-    lines = iter(lines_of(text))
-    for line in lines:
-        _, count, instrument, interval = cells(line)
-        names = cells(next(lines))[1:]
-        rows = [cells(next(lines)) for _ in range(int(count))]
-        columns = {name: tuple(float(found[at]) for found in rows) for at, name in enumerate(names, start=1)}
-        times = tuple(datetime.fromisoformat(found[0]) for found in rows)
-        yield Series(instrument=instrument, interval_s=int(interval), times=times, **{"close": (), **columns})
-
-
-@lru_cache(maxsize=4096)
-def _moment(text: str) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
+_moment = lru_cache(maxsize=4096)(datetime.fromisoformat)

@@ -61,9 +61,8 @@ def terminal_summary(run: AssayRun) -> RenderableType:
         parts += [Text(), Text(title, style="bold"), Text(answer), *rows]
     if worst := limits_of(book)[:_LIMITS]:
         parts += [Text(), Text("What limits the result?", style="bold")]
-        for at, one in enumerate(worst, 1):
-            parts.append(Text(f"{at}  {one.title}. {one.effect}."))
-            parts.append(_indented(Text(f"{one.measured}\n{one.fix}", style="dim")))
+        for at, (title, measured, effect, fix) in enumerate(worst, 1):
+            parts += [Text(f"{at}  {title}. {effect}."), _indented(Text(f"{measured}\n{fix}", style="dim"))]
     return Group(*parts, Text(), Text(f"Plan {short_hash(clean(run.plan_hash))}", style="dim"))
 
 
@@ -103,7 +102,7 @@ def _of_table(book: RunIndex, table: TableView) -> Iterator[RenderableType]:
     yield from _lines(scores.pairs_words(book))
     if worst := limits_of(book)[:_LIMITS]:
         yield from (Text(), Text("What limits the result", style="bold"))
-        yield from (_indented(Text(f"{one.title}: {one.measured} {one.effect}.")) for one in worst)
+        yield from (_indented(Text(f"{title}: {measured} {effect}.")) for title, measured, effect, _ in worst)
     if steps := scores.next_steps(book):
         yield from (Text(), Text("Next", style="bold"))
         yield from (_indented(Text(f"{words}  {command}")) for words, command in steps)

@@ -184,7 +184,7 @@ def by_definition(evidence, material, rng, permutations):
     def agrees(item, subject):
         cells = material.cells
         step = 10.0 ** -len(item.quote.partition(".")[2].rstrip("%")) / 100
-        part = cells.of_row(material.subjects.rows[subject])
+        part = cells.parts[material.subjects.rows[subject]]
         return any(abs(value - item.number / 100) <= step / 2 + 1e-12 for value in cells.values.rate[part])
 
     observed = np.mean([agrees(item, item.subject) for item in evidence])

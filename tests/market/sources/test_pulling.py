@@ -26,7 +26,6 @@ from assaymark.market.sources.request import (
     checked_data,
     one_line,
     series_problems,
-    set_problems,
     with_retries,
 )
 
@@ -191,7 +190,6 @@ def test_what_cannot_be_true_of_a_series_is_named_with_its_first_place(changes, 
 def test_missing_fields_beside_the_close_are_no_problem():
     bars = {name: np.full(4, np.nan) for name in ("open", "high", "low", "volume")}
     assert series_problems(made(bars={**bars, "close": np.full(4, 1.0)})) == []
-    assert set_problems([made(), made(id="B")]) == []
 
 
 @given(st.integers(-10, 200), st.integers(0, 86_400))

@@ -78,9 +78,7 @@ def test_lengths_of_a_stack_are_its_pairs():
     assert texts(panel)[-4:] == ["6", "14", "10", "30"]
 
 
-@given(
-    st.lists(st.tuples(st.floats(0, 500), st.floats(8, 40)), min_size=1, max_size=6).map(lambda rows: sorted(rows)),
-)
+@given(st.lists(st.tuples(st.floats(0, 500), st.floats(8, 40)), min_size=1, max_size=6).map(lambda rows: sorted(rows)))
 def test_counts_below_a_stack_never_touch(rows):
     centres, widths = [c for c, _ in rows], [w for _, w in rows]
     found = apart(centres, widths, 524)

@@ -13,7 +13,7 @@ from made_season_claims import PLAN, decided, made_catalogue
 from made_season_numbers import measurements
 
 from assaymark.claims import said
-from assaymark.judging import Contestant, NoiseFloor, ScoringPlan, SeasonTable, judge_score, load_scoring, season_table
+from assaymark.judging import Contestant, NoiseFloor, ScoringPlan, judge_score, load_scoring, season_table
 from assaymark.judging.season import AuditLine, SubComponent
 from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import EvidenceState
@@ -27,7 +27,7 @@ from assaymark.report.season import (
     SeasonStep,
     SeasonTrade,
     site_pages,
-)
+)  # fmt: skip
 from assaymark.workflow.tracks import Season
 
 Spec = TypeVar("Spec", AgentSpec, JudgeSpec)
@@ -66,47 +66,38 @@ def made_season(
     """
     rng = np.random.default_rng(seed)
     scoring = load_scoring("v0.3" if judges == 1 else "v0.4")
-    cast = [_agent(at) for at in range(agents)]
-    panel = [_judge(at) for at in range(judges)]
-    dates = _dates(days)
+    cast, panel, dates = [_agent(at) for at in range(agents)], [_judge(at) for at in range(judges)], _dates(days)
     grades = [_grade(one, judge, at, scoring, rng, hostile) for one in cast for at, judge in enumerate(panel)]
-    table = _table(cast, grades, scoring)
+    floor = NoiseFloor(1.2, 9, 10, 1, "ok")
+    contestants = [
+        Contestant(one.name, {g.judge: g.composite for g in grades if g.agent == one.name and g.composite is not None},
+                   SECONDS.get(one.name, 3.0 + at % 5), floor)
+        for at, one in enumerate(cast)
+    ]  # fmt: skip
+    table = season_table(contestants, judges=NoiseFloor(0.9, 12, 15, 3, "ok"), plan=scoring)
     paths = _paths(cast, dates, rng)
+    plan = Season(
+        name="season-3", title=f"Season 3, days 1 to {days}", prompt="Trade the universe.", agents=tuple(cast),
+        panel=tuple(panel), calendar={"first": dates[0], "last": dates[-1]},
+    )  # fmt: skip
+    rules = (
+        ("season", "name", "season-3"), ("season", "capital", "100000 USD"), ("fills", "when", "next open"),
+        ("fills", "cost_bps", "10"), ("judging", "period", "week"), ("judging", "publish", "0.4"),
+    )  # fmt: skip
+    held = AuditLine("NVX", "kept", 12, "a holding")
     run = SeasonRun(
-        plan=Season(
-            name="season-3",
-            title=f"Season 3, days 1 to {days}",
-            prompt="Trade the universe.",
-            agents=tuple(cast),
-            panel=tuple(panel),
-            calendar={"first": dates[0], "last": dates[-1]},
-        ),
-        plan_hash=PLAN,
-        locked_at="2026-01-02T08:00:00Z",
-        software="0.1",
-        first=dates[0],
-        last=dates[-1],
-        days=days,
-        universe=UNIVERSE,
-        scoring=scoring,
-        paths=paths,
+        plan, PLAN, "2026-01-02T08:00:00Z", "0.1", dates[0], dates[-1], days, UNIVERSE, scoring, paths,
         steps={one.name: _steps(one.name, dates, rng, hostile) for one in cast},
         ledger={one.name: _ledger(dates, panel, claims_a_day, rng, hostile) for one in cast},
-        grades=tuple(grades),
-        table=table,
-        decided=decided(cast, table, len(panel), days),
+        grades=tuple(grades), table=table, decided=decided(cast, table, len(panel), days),
         measurements=measurements(cast, panel, grades, table, paths, rng),
         blinding={
-            one.name: (
-                AuditLine(one.family, "replaced", 3, "name of a provider"),
-                AuditLine("NVX", "kept", 12, "a holding"),
-            )
-            for one in cast
+            one.name: (AuditLine(one.family, "replaced", 3, "name of a provider"), held) for one in cast
         },
-        rules=_rules(),
+        rules=tuple(SeasonRule(*line, said("made.meaning", field=line[1])) for line in rules),
         notes=(said("made.kappa", kappa=0.31, items=48, publish=0.4),),
         sheets={panel[0].name: "judges/north-j.html"} if panel else {},
-    )
+    )  # fmt: skip
     return planned(run, prompt=f"Trade the universe.\n{HOSTILE}") if hostile else run
 
 
@@ -174,10 +165,8 @@ def _dates(days: int) -> tuple[str, ...]:
 # --- what was graded --------------------------------------------------------------------------------------------------
 
 
-def _parts(
-    parts: Sequence[SubComponent], target: float, rng: np.random.Generator, width: float = 4.0
-) -> dict[str, float]:
-    return {part.name: float(np.clip(round(target + rng.normal(0, width)), 0, 100)) for part in parts}
+def _parts(parts: Sequence[SubComponent], target: float, rng: np.random.Generator) -> dict[str, float]:
+    return {part.name: float(np.clip(round(target + rng.normal(0, 4.0)), 0, 100)) for part in parts}
 
 
 def _grade(
@@ -186,39 +175,20 @@ def _grade(
     known = SCORES.get(agent.name)
     if known is not None and at >= len(known) and not (known and at > 2):
         why = "the reply is no JSON object" + (f" {HOSTILE}" if hostile else "")
-        return SeasonGradeView(agent=agent.name, judge=judge.name, state="invalid", reason=why)
+        return SeasonGradeView(agent.name, judge.name, "invalid", reason=why)
     target = known[at] if known is not None and at < len(known) else float(rng.uniform(35, 85))
     reasoning, evidence = _parts(plan.reasoning, target, rng), _parts(plan.evidence, target, rng)
     outcome = None if agent.name == UNRESOLVED else float(np.clip(round(target + rng.normal(-6, 6)), 0, 100))
     score = judge_score(judge.name, reasoning, evidence, outcome, plan=plan)
     words = HOSTILE if hostile and agent.name == "Birch" else "Theses are kept and sizes follow them."
+    early = agent.name == "Elm" and at == 0
+    capped = {"claim_support": min(evidence["claim_support"] + 12, 100.0)} if agent.name == "Birch" else {}
+    axes = {"reasoning": score.reasoning, "evidence": score.evidence, "process": score.process}
     return SeasonGradeView(
-        agent=agent.name, judge=judge.name, state="ok", composite=score.composite,
-        axes={"reasoning": score.reasoning, "evidence": score.evidence, "process": score.process}, reasoning=reasoning,
-        evidence=evidence,
-        capped={"claim_support": min(evidence["claim_support"] + 12, 100.0)} if agent.name == "Birch" else {},
-        outcome=outcome, outcome_state="unresolved" if outcome is None else "ok", data_reliability=98.0,
-        lookahead="fail" if agent.name == "Elm" and at == 0 else "pass",
-        lookahead_reason="Day 3 speaks of the close of day 4." if agent.name == "Elm" and at == 0 else "",
-        verdict="The process is steady.", summary=words, parts=1,
+        agent.name, judge.name, "ok", score.composite, axes, reasoning, evidence, capped, outcome,
+        "unresolved" if outcome is None else "ok", 98.0, "fail" if early else "pass",
+        "Day 3 speaks of the close of day 4." if early else "", "The process is steady.", words, parts=1,
     )  # fmt: skip
-
-
-def _table(agents: Sequence[AgentSpec], grades: Sequence[SeasonGradeView], plan: ScoringPlan) -> SeasonTable:
-    floor = NoiseFloor(1.2, 9, 10, 1, "ok")
-    return season_table(
-        [
-            Contestant(
-                one.name,
-                {g.judge: g.composite for g in grades if g.agent == one.name and g.composite is not None},
-                SECONDS.get(one.name, 3.0 + at % 5),
-                floor,
-            )
-            for at, one in enumerate(agents)
-        ],
-        judges=NoiseFloor(0.9, 12, 15, 3, "ok"),
-        plan=plan,
-    )
 
 
 # --- what happened ---------------------------------------------------------------------------------------------------
@@ -231,7 +201,7 @@ def _paths(agents: Sequence[AgentSpec], days: tuple[str, ...], rng: np.random.Ge
         noise = rng.normal(0, 0.0 if name == "cash" else 0.006, len(days)).cumsum()
         bridge = noise - noise[-1] * np.arange(1, len(days) + 1) / len(days)
         nav = 100_000 * (1 + end * np.arange(1, len(days) + 1) / len(days) + bridge)
-        found.append(SeasonPath(name=name, baseline=baseline, start=100_000.0, days=days, nav=tuple(map(float, nav))))
+        found.append(SeasonPath(name, baseline, 100_000.0, days, tuple(map(float, nav))))
     return tuple(found)
 
 
@@ -240,27 +210,15 @@ def _steps(agent: str, days: tuple[str, ...], rng: np.random.Generator, hostile:
     for at, day in enumerate(days):
         symbol = UNIVERSE[int(rng.integers(len(UNIVERSE)))]
         text = HOSTILE if hostile and at == 1 else f"{symbol} is up on the week, and the position stays small."
-        refused = (
-            SeasonRefusal(symbol=symbol, reason="not enough cash", text="Buying 40 needs 9,000, and 310 is left."),
-        )
-        found.append(
-            SeasonStep(
-                number=at + 1,
-                day=day,
-                record_id=f"{agent}/{day}",
-                orders=(f"buy 10 {symbol}",),
-                texts=(("summary", text),),
-                fills=(SeasonTrade(symbol=symbol, quantity=10.0, price=None if at == 2 else 101.5, cost=1.0),),
-                refusals=refused if at % 20 == 7 else (),
-                flags=("target above the limit",) if at % 30 == 9 else (),
-                problem="no answer in time" if at % 40 == 11 else "",
-                seconds=None if agent == "Cedar" else float(rng.uniform(2, 6)),
-                nav=100_000.0 + 10 * at,
-                cash=40_000.0 - 100 * at,
-                positions={symbol: 10.0 * (at + 1)},
-                mismatches=("Cash 40,000.00 is stated; the fills make 39,998.00.",) if at % 50 == 13 else (),
-            )
-        )
+        wrong = "Cash 40,000.00 is stated; the fills make 39,998.00."
+        refused = SeasonRefusal(symbol, "not enough cash", "Buying 40 needs 9,000, and 310 is left.")
+        found.append(SeasonStep(
+            at + 1, day, f"{agent}/{day}", (f"buy 10 {symbol}",), (("summary", text),),
+            (SeasonTrade(symbol, 10.0, None if at == 2 else 101.5, 1.0),), (refused,) if at % 20 == 7 else (),
+            ("target above the limit",) if at % 30 == 9 else (), "no answer in time" if at % 40 == 11 else "",
+            None if agent == "Cedar" else float(rng.uniform(2, 6)), 100_000.0 + 10 * at, 40_000.0 - 100 * at,
+            {symbol: 10.0 * (at + 1)}, (wrong,) if at % 50 == 13 else (),
+        ))  # fmt: skip
     return tuple(found)
 
 
@@ -274,30 +232,12 @@ def _ledger(
             state, quote, saw = STATES[which]
             agreed = state if state in words else "supported"
             says = agreed if rng.random() < 0.85 else str(rng.choice(words))
-            found.append(
-                SeasonClaimLine(
-                    number=at + 1,
-                    day=day,
-                    quote=HOSTILE if hostile and at == 1 else quote,
-                    saw=saw,
-                    numbers=None if which == 3 and rng.random() < 0.5 else state,
-                    rule="same field",
-                    judges={judge.name: says for judge in panel[:2]} if rng.random() < 0.6 else {},
-                )
-            )
+            found.append(SeasonClaimLine(
+                at + 1, day, HOSTILE if hostile and at == 1 else quote, saw,
+                None if which == 3 and rng.random() < 0.5 else state, "same field",
+                {judge.name: says for judge in panel[:2]} if rng.random() < 0.6 else {},
+            ))  # fmt: skip
     return tuple(found)
-
-
-# --- rules and names -------------------------------------------------------------------------------------------------
-def _rules() -> tuple[SeasonRule, ...]:
-    lines = (
-        ("season", "name", "season-3"), ("season", "capital", "100000 USD"), ("fills", "when", "next open"),
-        ("fills", "cost_bps", "10"), ("judging", "period", "week"), ("judging", "publish", "0.4"),
-    )  # fmt: skip
-    return tuple(
-        SeasonRule(group=group, name=name, value=value, meaning=said("made.meaning", field=name))
-        for group, name, value in lines
-    )
 
 
 def _renamed(run: SeasonRun, names: Mapping[str, str]) -> SeasonRun:

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from assaymark.judging import load_scoring
 from assaymark.report import text_width
-from assaymark.report.charts import NavLine, NavWords, day_ticks, fall_steps, falls, nav_figure, steps
+from assaymark.report.charts import NavLine, day_ticks, fall_steps, falls, nav_figure, steps
 from assaymark.report.season import SeasonPath, on_days, part_figure
 
-WORDS = NavWords(start="start", fall="Fall from the peak", deepest="deepest", ticks=lambda value: f"{value:g}")
+WORDS = "start", "Fall from the peak", "deepest", "{:g}".format, ()
 AXIS = load_scoring().bands, ("weak", "mixed", "strong")
 
 
-def chart(*navs: list[float], names: str = "abcdefgh") -> tuple[str, list[NavLine], NavWords]:
+def chart(*navs: list[float], names: str = "abcdefgh") -> tuple[str, list[NavLine], tuple]:
     roles = ("own", "first", *["other"] * len(navs))
     lines = [NavLine(name, np.array(nav), "+1 %", role) for name, nav, role in zip(names, navs, roles, strict=False)]  # type: ignore[arg-type]
     return "n", lines, WORDS
@@ -109,7 +109,7 @@ def test_ticks_begin_at_the_start_end_on_the_last_day_and_rise(days):
 
 @given(st.integers(1, 400))
 def test_the_word_for_the_start_stands_clear_of_the_next_day(days):
-    words = NavWords(start="Beginn", fall="f", deepest="d", ticks=lambda value: f"{value:g}")
+    words = "Beginn", "f", "d", "{:g}".format, ()
     made = NavLine("a", np.linspace(1, 2, days + 1), "+1 %", "own")
     for svg in nav_figure("n", [made], words, "t", "d"):
         found = re.findall(r'<text class="tk(?: am)?" x="([\d.]+)" y="(?:332|288)">(\w+)<', svg)

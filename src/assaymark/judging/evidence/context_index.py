@@ -87,10 +87,6 @@ class Cells:
     of_cell: tuple[FieldLabel, ...]
     parts: tuple[slice, ...]
 
-    def of_row(self, row: int) -> slice:
-        """The cells of one instrument."""
-        return self.parts[row]
-
 
 @dataclass(frozen=True, slots=True)
 class FreeFacts:
@@ -135,9 +131,21 @@ class Material:
     prompts: tuple[str, ...]
 
     def prints(self, number: Number) -> tuple[str, bool] | None:
-        """Where a prompt prints a number (``prompt:LINE``), and whether with more digits; None where none does."""
-        found = [(at, rounded) for text in self.prompts if (hit := _prints(text, number)) for at, rounded in [hit]]
-        return min(found, key=lambda hit: hit[1], default=None)
+        """Where a prompt prints a number (``prompt:LINE``), and whether with more digits; None where none does.
+
+        The first line that prints it, else the first that prints one which it rounds to four digits or more.
+        """
+        found = []
+        size, unit = abs(number.value), number.unit
+        fine = len(str(round(size / number.step))) >= _FINE
+        reach = number.step * (0.5 + 1e-9) if fine else size * _FINEST
+        for at, (sizes, printed) in enumerate(map(_printed, self.prompts)):
+            for other, line in printed[bisect_left(sizes, size - reach) : bisect_right(sizes, size + reach)]:
+                same_unit = other.unit == unit or "percent" not in (other.unit, unit) or other.unit == "none"
+                if same_unit and (not number.signed or (other.value < 0) == (number.value < 0)):
+                    found.append((abs(abs(other.value) - size) > size * _FINEST, at, line))
+        rounded, _, line = min(found, default=(False, 0, 0))
+        return (f"prompt:{line}", rounded) if found else None
 
     @classmethod
     def of(cls, context: Context) -> Material:
@@ -170,7 +178,31 @@ class Material:
         known = {instrument.id for instrument in instruments}
         further = sorted({fact.instrument for fact in facts if fact.instrument} - known)
         subjects = index_subjects((*instruments, *(Instrument(id=name) for name in further)))
-        cells = _cells([fact for fact in facts if fact.instrument], subjects)
+        # Numeric facts about instruments, ordered by row, field and id so that input order cannot matter.
+        numbers = [
+            (subjects.rows[fact.instrument], fact.field, fact.id, value, unit)
+            for fact in facts
+            if fact.instrument
+            for value, unit in _parts(fact)
+        ]
+        numbers.sort(key=lambda number: number[:4])
+        fields = sorted({number[1] for number in numbers})
+        labels, place = tuple(map(field_label, fields)), {name: at for at, name in enumerate(fields)}
+        label = np.array([place[number[1]] for number in numbers], dtype=np.int64)
+        bounds = np.searchsorted([number[0] for number in numbers], np.arange(len(subjects.ids) + 1))
+        parts = tuple(slice(start, stop) for start, stop in pairwise(bounds.tolist()))
+        of_cell = tuple(labels[at] for at in label.tolist())
+        # The horizons that each instrument has values for; most instruments have the same.
+        known_horizons: dict[bytes, frozenset[str]] = {}
+        keys = [label[part].tobytes() for part in parts]
+        for key, part in zip(keys, parts, strict=True):
+            if key not in known_horizons:
+                known_horizons[key] = frozenset(one.horizon for one in of_cell[part]) - {""}
+        depth = np.array([one.depth for one in labels], dtype=bool)[label]
+        cells = Cells(
+            Values.of([number[3:] for number in numbers]), labels, label, tuple(number[2] for number in numbers),
+            bounds, depth, tuple(known_horizons[key] for key in keys), of_cell, parts,
+        )  # fmt: skip
         # The instrument that field names measure against (``beta_spy_63s``), or -1.
         alone = (subjects.alone(word) for label in cells.labels for word in sorted(label.kinds))
         benchmark = next((row for row in alone if row >= 0), -1)
@@ -235,21 +267,6 @@ def _printed(text: str) -> tuple[list[float], list[tuple[Number, int]]]:
     return [abs(one.value) for one in found], [(one, bisect_right(starts, one.start)) for one in found]
 
 
-def _prints(text: str, number: Number) -> tuple[str, bool] | None:
-    """The first line that prints a number, else the first that prints one which it rounds to four digits or more."""
-    sizes, found = _printed(text)
-    size = abs(number.value)
-    fine = len(str(round(size / number.step))) >= _FINE
-    reach = number.step * (0.5 + 1e-9) if fine else size * _FINEST
-    hits = []
-    for other, line in found[bisect_left(sizes, size - reach) : bisect_right(sizes, size + reach)]:
-        same_unit = other.unit == number.unit or "percent" not in (other.unit, number.unit) or other.unit == "none"
-        if same_unit and (not number.signed or (other.value < 0) == (number.value < 0)):
-            hits.append((abs(abs(other.value) - size) > size * _FINEST, line))
-    rounded, line = min(hits, default=(False, 0))
-    return (f"prompt:{line}", rounded) if hits else None
-
-
 @lru_cache(maxsize=4096)
 def field_label(name: str) -> FieldLabel:
     """What a field's name says about the values in it."""
@@ -260,31 +277,6 @@ def field_label(name: str) -> FieldLabel:
     return FieldLabel(
         kinds, horizon=horizons[0] if horizons else "", signed=not (kinds & _UNSIGNED_KINDS),
         depth=bool(kinds & _DEPTH_KINDS), printed=frozenset(read.lowers),
-    )  # fmt: skip
-
-
-def _cells(facts: Sequence[Fact], subjects: Subjects) -> Cells:
-    """Numeric facts about instruments, ordered by row, field and id so that input order cannot matter."""
-    expanded = [(subjects.rows[f.instrument], f.field, f.id, value, unit) for f in facts for value, unit in _parts(f)]
-    expanded.sort(key=lambda item: (item[0], item[1], item[2], item[3]))
-    names = sorted({item[1] for item in expanded})
-    labels = tuple(field_label(name) for name in names)
-    place = {name: i for i, name in enumerate(names)}
-    label = np.array([place[item[1]] for item in expanded], dtype=np.int64)
-    rows = np.array([item[0] for item in expanded], dtype=np.int64)
-    bounds = np.searchsorted(rows, np.arange(len(subjects.ids) + 1))
-    parts = tuple(slice(start, stop) for start, stop in pairwise(bounds.tolist()))
-    of_cell = tuple(labels[at] for at in label.tolist())
-    # The horizons that each instrument has values for; most instruments have the same.
-    known: dict[bytes, frozenset[str]] = {}
-    keys = [label[part].tobytes() for part in parts]
-    for key, part in zip(keys, parts, strict=True):
-        if key not in known:
-            known[key] = frozenset(one.horizon for one in of_cell[part]) - {""}
-    return Cells(
-        Values.of([(item[3], item[4]) for item in expanded]), labels, label, tuple(item[2] for item in expanded),
-        bounds, np.array([one.depth for one in labels], dtype=bool)[label], tuple(known[key] for key in keys), of_cell,
-        parts,
     )  # fmt: skip
 
 

@@ -185,7 +185,33 @@ class Number:
 def extract_numbers(text: str) -> list[Number]:
     """Every number of ``text`` in order, with its unit; dates, horizons, index names and identifiers are left out."""
     plain = narrow(text)
-    read = [number for match in _TOKEN.finditer(plain) if (number := _read(plain, match)) is not None]
+    read: list[Number] = []
+    for match in _TOKEN.finditer(plain):
+        parts = match.group("int", "frac", "sign", "cur", "sign2", "tail", "letter")
+        whole, fraction, sign, currency, sign2, tail, letter = parts
+        whole, fraction = whole or "", fraction or ""
+        digits = whole.replace(",", "")
+        if len(digits) > MAX_INTEGER_DIGITS or len(fraction) > MAX_FRACTION_DIGITS:
+            continue
+        # most tokens have a unit, and what has one is a number without a look at what stands around it
+        held = False
+        if not (currency or (tail and letter != "M")):
+            start, end = match.start("int" if whole else "frac"), match.end("frac" if fraction else "int")
+            before, after = plain[max(0, start - _WINDOW) : start], plain[end : end + _WINDOW]
+            if _masked(whole, fraction, letter, before, after):
+                continue
+            held = bool(_SHARES_AFTER.match(after))
+        sign = sign2 or sign
+        unit, scale = _unit_of(match, whole, fraction)
+        value = float(digits + fraction.replace(",", ".")) * scale
+        decimals = max(len(fraction) - 1, 0)
+        read.append(
+            Number(
+                match.start(), match.end(), match.group(), -value if sign and sign != "+" else value, unit,
+                scale * 10.0**-decimals, decimals, scale, bool(sign),
+                not (sign or fraction or tail or currency or digits != whole), held,
+            )
+        )  # fmt: skip
     # Give the first halves of ranges the unit of the second, and the second halves the currency of the first
     for i in range(len(read) - 2, -1, -1):
         first, second = read[i], read[i + 1]
@@ -196,38 +222,7 @@ def extract_numbers(text: str) -> list[Number]:
             read[i], read[i + 1] = _with_unit(first, "usd", shared), _with_unit(second, "usd", shared)
         elif first.unit == "none" and second.unit != "none":
             read[i] = _with_unit(first, second.unit, second.scale)
-    if plain is text:
-        return read
-    return [replace(number, quote=text[number.start : number.end]) for number in read]
-
-
-def _read(text: str, match: re.Match[str]) -> Number | None:
-    """The number in one token, or None for something that only looks like a number."""
-    whole, fraction, sign, currency, sign2, tail, letter = match.group(
-        "int", "frac", "sign", "cur", "sign2", "tail", "letter"
-    )
-    whole, fraction = whole or "", fraction or ""
-    grouped = "," in whole
-    digits = whole.replace(",", "") if grouped else whole
-    if len(digits) > MAX_INTEGER_DIGITS or len(fraction) > MAX_FRACTION_DIGITS:
-        return None
-    # most tokens have a unit, and what has one is a number without a look at what stands around it
-    held = False
-    if not (currency or (tail and letter != "M")):
-        start, end = match.start("int" if whole else "frac"), match.end("frac" if fraction else "int")
-        before, after = text[max(0, start - _WINDOW) : start], text[end : end + _WINDOW]
-        if _masked(whole, fraction, letter, before, after):
-            return None
-        held = bool(_SHARES_AFTER.match(after))
-    sign = sign2 or sign
-    unit, scale = _unit_of(match, whole, fraction)
-    value = float(digits + fraction.replace(",", ".")) * scale
-    decimals = max(len(fraction) - 1, 0)
-    return Number(
-        start=match.start(), end=match.end(), quote=match.group(), value=-value if sign and sign != "+" else value,
-        unit=unit, step=scale * 10.0**-decimals, decimals=decimals, scale=scale, signed=bool(sign),
-        bare=not (sign or fraction or tail or currency or grouped), held=held,
-    )  # fmt: skip
+    return read if plain is text else [replace(one, quote=text[one.start : one.end]) for one in read]
 
 
 def _unit_of(match: re.Match[str], whole: str, fraction: str) -> tuple[Unit, float]:
@@ -354,7 +349,7 @@ class NumberContext:
         found = set()
         for mention in sentence.mentions[bisect_left(sentence.starts, start) : bisect_left(sentence.starts, end)]:
             there = _segment(read.text, mention.start, start, end)
-            if there == here or not _near(read.numbers, *there):
+            if there == here or not near(read.numbers, *there):
                 found.add(mention.row)
         return frozenset(found)
 
@@ -412,10 +407,6 @@ class Reading:
         if last is None or not last.start <= position < last.end:
             last = self._last = _Sentence(self.text, self._lower, self._subjects, *self.pieces.whole(position))
         return last
-
-    def near(self, start: int, end: int) -> Sequence[Number]:
-        """The numbers that start in a span."""
-        return _near(self.numbers, start, end)
 
     def key(self, at: int) -> tuple[object, ...]:
         """What the surroundings of number ``at`` depend on: where two keys are equal, so are the findings."""
@@ -508,7 +499,7 @@ def _segment(text: str, position: int, start: int, end: int) -> tuple[int, int]:
     return left, end
 
 
-def _near(numbers: Sequence[Number], start: int, end: int) -> Sequence[Number]:
+def near(numbers: Sequence[Number], start: int, end: int) -> Sequence[Number]:
     """The numbers that start in a span."""
     first = bisect_left(numbers, start, key=lambda number: number.start)
     return numbers[first : bisect_left(numbers, end, key=lambda number: number.start)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from assaymark.judging.evidence.context_index import Cells, DecisionNumbers, FieldLabel, FreeFacts, Material
-from assaymark.judging.evidence.mention import Floats, Number, NumberContext, Values
+from assaymark.judging.evidence.mention import Number, NumberContext, Values, near
 from assaymark.judging.evidence.words import (
     CHANGE,
     LISTS,
@@ -29,7 +29,7 @@ from assaymark.judging.evidence.words import (
     narrow,
     words_in,
 )
-from assaymark.records import EvidenceState, Series
+from assaymark.records import EvidenceState
 
 # Whether a sentence plainly states one figure: subject, field, horizon, copula, number, and not one word more.
 
@@ -145,7 +145,7 @@ def _tokens(around: NumberContext) -> list[_Token]:
     place = around.place
     start, end = place.sentence
     sentence = place.read.sentence_at(around.number.start)
-    taken = [_Token(one.start, one.end, "", "number") for one in place.read.near(start, end)]
+    taken = [_Token(one.start, one.end, "", "number") for one in near(place.read.numbers, start, end)]
     taken += [
         _Token(mention.start, mention.end, "", "name") for mention in sentence.mentions if start <= mention.start < end
     ]
@@ -268,7 +268,7 @@ def is_full(label: FieldLabel, around: NumberContext) -> bool:
 def match_row(material: Material, around: NumberContext, row: int) -> CellHit | None:
     """The cell of one instrument that agrees with the number, the best-labelled first; None if there is none."""
     cells = material.cells
-    part = cells.of_row(row)
+    part = cells.parts[row]
     if part.start == part.stop:
         return None
     best: CellHit | None = None
@@ -368,20 +368,22 @@ def derive(material: Material, around: NumberContext) -> Ruling | None:
     """The first way in which the number follows from visible facts, or None."""
     if around.number.bare:
         return None
-    found = (
-        _spread(material, around)
-        or _combined(material.free, around)
-        or _recomputed(material, around)
-        or _change_in_row(material.cells, around)
-    )
-    return found and Ruling("derivable", *found)
+    found = _spread(material, around) or _combined(material.free, around) or _recomputed(material, around)
+    if found is not None or not _moves(around):
+        return found
+    # How far one price of an instrument is from another one, such as the last from the one of its entry
+    cells = material.cells
+    for row in around.rows:
+        part = cells.parts[row]
+        prices = [at for at in range(part.start, part.stop) if not cells.of_cell[at].kinds.isdisjoint(_PRICES)]
+        for at, base in permutations(prices[:_MOST_PRICES], 2):
+            value, before = float(cells.values.plain[at]), float(cells.values.plain[base])
+            if before > 0 and _is_gap(around, (value / before - 1, value - before), ordered=True):
+                return Ruling("derivable", "change-in-row", (cells.ids[at], cells.ids[base]), row)
+    return None
 
 
-Derived = tuple[str, tuple[str, ...], int]
-"""How a number follows from facts, these facts, and the row that it is about or -1."""
-
-
-def _spread(material: Material, around: NumberContext) -> Derived | None:
+def _spread(material: Material, around: NumberContext) -> Ruling | None:
     """The same field of two instruments, one minus the other, where the clause compares."""
     if SPREAD.isdisjoint(around.lower):
         return None
@@ -391,7 +393,7 @@ def _spread(material: Material, around: NumberContext) -> Derived | None:
     for pair in pairs[:_MOST_PAIRS]:
         # an agent measures against the benchmark, never the benchmark against something
         one, other = sorted(pair, key=lambda row: row == material.benchmark)
-        left, right = cells.of_row(one), cells.of_row(other)
+        left, right = cells.parts[one], cells.parts[other]
         place = {int(label): right.start + i for i, label in enumerate(cells.label[right])}
         for at in range(left.start, left.stop):
             label = cells.labels[cells.label[at]]
@@ -404,7 +406,7 @@ def _spread(material: Material, around: NumberContext) -> Derived | None:
             rate, plain = cells.values.rate, cells.values.plain
             gap = float(rate[at] - rate[there]), float(plain[at] - plain[there])
             if _is_gap(around, gap, ordered=other == material.benchmark):
-                return "difference-of-rows", (cells.ids[at], cells.ids[there]), one
+                return Ruling("derivable", "difference-of-rows", (cells.ids[at], cells.ids[there]), one)
     return None
 
 
@@ -418,7 +420,7 @@ def _is_gap(around: NumberContext, gap: tuple[float, float], *, ordered: bool) -
     )
 
 
-def _combined(free: FreeFacts, around: NumberContext) -> Derived | None:
+def _combined(free: FreeFacts, around: NumberContext) -> Ruling | None:
     """Sum, difference, ratio or relative change of two numbers of one note that shares the clause's subject."""
     lower = around.lower
     if not free.ids or (CHANGE.isdisjoint(lower) and SPREAD.isdisjoint(lower)):
@@ -432,64 +434,60 @@ def _combined(free: FreeFacts, around: NumberContext) -> Derived | None:
         if end - start < 2 or len(free.words[start] & words) < min(2, len(words)):
             continue
         part = slice(start, min(end, start + _MOST_PARTS))
+        rate, plain = free.values.rate[part], free.values.plain[part]
         for reading in readings(around.number):
-            found = _pair(free.values.rate[part], free.values.plain[part], reading)
-            if found is not None:
-                return found[2], (free.ids[start + found[0]], free.ids[start + found[1]]), -1
+            with np.errstate(all="ignore"):
+                level = np.where(np.isnan(rate), plain, np.nan)
+                own = rate if reading.as_rate else level
+                quotient = level[:, None] / level[None, :]
+                last = ("relative-change", np.abs(quotient - 1)) if reading.as_rate else ("ratio", np.abs(quotient))
+                gap, total = np.abs(own[:, None] - own[None, :]), np.abs(own[:, None] + own[None, :])
+                for rule, table in (("difference", gap), ("sum", total), last):
+                    np.fill_diagonal(table, np.nan)
+                    hits = np.argwhere(np.abs(table - reading.size) <= reading.half)
+                    if len(hits):
+                        facts = free.ids[start + int(hits[0][0])], free.ids[start + int(hits[0][1])]
+                        return Ruling("derivable", f"{rule}-in-note", facts)
         shown += 1
         if shown == _MOST_NOTES:
             return None
     return None
 
 
-def _pair(rate: Floats, plain: Floats, reading: UnitReading) -> tuple[int, int, str] | None:
-    """Two values whose difference, sum, relative change or ratio is the reading."""
-    with np.errstate(all="ignore"):
-        own = rate if reading.as_rate else np.where(np.isnan(rate), plain, np.nan)
-        level = np.where(np.isnan(rate), plain, np.nan)
-        tables = [("difference", np.abs(own[:, None] - own[None, :])), ("sum", np.abs(own[:, None] + own[None, :]))]
-        if reading.as_rate:
-            tables.append(("relative-change", np.abs(level[:, None] / level[None, :] - 1)))
-        else:
-            tables.append(("ratio", np.abs(level[:, None] / level[None, :])))
-        for rule, table in tables:
-            np.fill_diagonal(table, np.nan)
-            hits = np.argwhere(np.abs(table - reading.size) <= reading.half)
-            if len(hits):
-                return int(hits[0][0]), int(hits[0][1]), f"{rule}-in-note"
-    return None
-
-
-def _recomputed(material: Material, around: NumberContext) -> Derived | None:
+def _recomputed(material: Material, around: NumberContext) -> Ruling | None:
     """A return, volatility or drawdown of the instrument's bars over the horizon named, or a return over all shown."""
     for row in around.rows if material.series else ():
         series = material.series.get(material.subjects.ids[row])
         if series is None or len(series.close) < 2:
             continue
+        used = (f"series:{series.instrument}",)
         if not around.horizons and around.number.unit != "usd" and _moves(around):
             # to the last bar from the first, and of a number with three digits or more from any
             starts = series.close[:-1] if significant(around.number) >= _FINE else series.close[:1]
             gaps = (series.close[-1] / start - 1 for start in starts if start > 0)
             if any(_is_gap(around, (gap, gap), ordered=True) for gap in gaps):
-                return "return-shown", (f"series:{series.instrument}",), row
+                return Ruling("derivable", "return-shown", used, row)
         for horizon in sorted(around.horizons):
-            for rule, value in _statistics(series, horizon, around):
+            # The statistic that the words ask for; bars are counted, and calendar days where the two differ.
+            count, unit, last = int(horizon[:-1]), horizon[-1], len(series.close) - 1
+            days = {"d": 1.0, "w": 7.0, "m": 365.25 / 12, "y": 365.25}[unit] * count
+            begin = bisect_right(series.times, series.times[-1] - timedelta(days=min(days, 36_500))) - 1
+            for first in dict.fromkeys(([last - count] if unit == "d" else []) + [begin]):
+                close = np.asarray(series.close[max(first, 0) :], dtype=np.float64)
+                if not 0 <= first < last or (close <= 0).any():
+                    continue
+                rule, value = "return", float(close[-1] / close[0] - 1)
+                if "volatility" in around.words:
+                    moves = np.diff(close) / close[:-1]
+                    if moves.size < 2:
+                        continue
+                    bars_a_day = max(1.0, _DAY_S / series.interval_s if series.interval_s < _DAY_S else 1.0)
+                    rule = "volatility"
+                    value = float(moves.std(ddof=1)) * math.sqrt(_SESSIONS_A_YEAR * bars_a_day)
+                elif "drawdown" in around.words:
+                    rule, value = "drawdown", float((close / np.maximum.accumulate(close) - 1).min())
                 if math.isfinite(value) and _is_gap(around, (value, value), ordered=rule == "return"):
-                    return f"{rule}-{horizon}", (f"series:{series.instrument}",), row
-    return None
-
-
-def _change_in_row(cells: Cells, around: NumberContext) -> Derived | None:
-    """How far one price of an instrument is from another one, such as the last from the one of its entry."""
-    if not _moves(around):
-        return None
-    for row in around.rows:
-        part = cells.of_row(row)
-        prices = [at for at in range(part.start, part.stop) if not cells.of_cell[at].kinds.isdisjoint(_PRICES)]
-        for at, base in permutations(prices[:_MOST_PRICES], 2):
-            value, before = float(cells.values.plain[at]), float(cells.values.plain[base])
-            if before > 0 and _is_gap(around, (value / before - 1, value - before), ordered=True):
-                return "change-in-row", (cells.ids[at], cells.ids[base]), row
+                    return Ruling("derivable", f"{rule}-{horizon}", used, row)
     return None
 
 
@@ -498,28 +496,6 @@ def _moves(around: NumberContext) -> bool:
     least = {"percent": 2, "bps": 2, "usd": 3}.get(around.number.unit, _MOST_DIGITS)
     moved = around.direction != 0 or not around.lower.isdisjoint(_MOVED)
     return moved and significant(around.number) >= least
-
-
-def _statistics(series: Series, horizon: str, around: NumberContext) -> Iterator[tuple[str, float]]:
-    """The statistics that the words ask for; bars are counted, and calendar days where the two differ."""
-    count, unit, last = int(horizon[:-1]), horizon[-1], len(series.close) - 1
-    days = {"d": 1.0, "w": 7.0, "m": 365.25 / 12, "y": 365.25}[unit] * count
-    begin = bisect_right(series.times, series.times[-1] - timedelta(days=min(days, 36_500))) - 1
-    for first in dict.fromkeys(([last - count] if unit == "d" else []) + [begin]):
-        if not 0 <= first < last:
-            continue
-        close = np.asarray(series.close[first:], dtype=np.float64)
-        if (close <= 0).any():
-            continue
-        if "volatility" in around.words:
-            moves = np.diff(close) / close[:-1]
-            if moves.size > 1:
-                bars_a_day = max(1.0, _DAY_S / series.interval_s if series.interval_s < _DAY_S else 1.0)
-                yield "volatility", float(moves.std(ddof=1)) * math.sqrt(_SESSIONS_A_YEAR * bars_a_day)
-        elif "drawdown" in around.words:
-            yield "drawdown", float((close / np.maximum.accumulate(close) - 1).min())
-        else:
-            yield "return", float(close[-1] / close[0] - 1)
 
 
 _FACTORS = (1.0, 100.0, 0.01)
@@ -540,7 +516,7 @@ def accusation(material: Material, around: NumberContext) -> CellHit | None:
         return None
     row = candidates.pop()
     cells = material.cells
-    part = cells.of_row(row)
+    part = cells.parts[row]
     named = [at for at in range(part.start, part.stop) if is_full(cells.of_cell[at], around)]
     widest = max((len(cells.of_cell[at].kinds) for at in named), default=0)
     # "active return" names that field, not the plain return whose words it contains
@@ -552,7 +528,19 @@ def accusation(material: Material, around: NumberContext) -> CellHit | None:
         return None
     if material.benchmark in around.rivals - {row} and not label.kinds & material.subjects.words[material.benchmark]:
         return None
-    return None if _is_shown(material, around.number) else CellHit(closest[0], row, 3)
+    # Nor where the number stands in the prompt or in a free fact, whatever it is said of there.
+    number = around.number
+    if any(sized(material.free.values, reading) for reading in readings(number, percent_of_plain=True)):
+        return None
+    size = abs(number.value) / number.scale
+    half = number.step / number.scale * (0.5 + 1e-9) if significant(number) >= _FINE else 0.0
+    for known in {size * factor for factor in _FACTORS}:
+        reach = (half * known / size if size else 0.0) + known * 1e-12
+        for printed in map(_printed, material.prompts):
+            at = bisect_left(printed, known - reach)
+            if at < len(printed) and printed[at] <= known + reach:
+                return None
+    return CellHit(closest[0], row, 3)
 
 
 def _differs(cells: Cells, around: NumberContext, cell: int) -> bool:
@@ -586,23 +574,6 @@ def _differs(cells: Cells, around: NumberContext, cell: int) -> bool:
             if abs(abs(value) - sign * size) <= reach * (1 + 1e-6) + size * 1e-12:
                 return False
     return comparable
-
-
-def _is_shown(material: Material, number: Number) -> bool:
-    """Whether the number stands in the prompt or in a free fact, whatever it is said of there."""
-    for reading in readings(number, percent_of_plain=True):
-        if sized(material.free.values, reading):
-            return True
-    size = abs(number.value) / number.scale
-    half = number.step / number.scale * (0.5 + 1e-9) if significant(number) >= _FINE else 0.0
-    for known in {size * factor for factor in _FACTORS}:
-        reach = (half * known / size if size else 0.0) + known * 1e-12
-        for text in material.prompts:
-            printed = _printed(text)
-            at = bisect_left(printed, known - reach)
-            if at < len(printed) and printed[at] <= known + reach:
-                return True
-    return False
 
 
 @lru_cache(maxsize=64)

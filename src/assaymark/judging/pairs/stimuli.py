@@ -182,34 +182,23 @@ def brief_of(task: Task) -> Brief:
 
 
 def drafts(task: Task, seed: int) -> Iterator[Pair]:
-    """The pairs of one task. They depend on the seed and on this task alone."""
-    drawn = _Drawn(task, seed)
-    brief = brief_of(task)
-    made = list(_drafted(drawn, task))
-    flips = (drawn.rng.random(len(made)) < 0.5).tolist()
-    numbers: Counter[str] = Counter()
-    for (condition, variant, first, second, delta), drawn_flip in zip(made, flips, strict=True):
-        numbers[condition] += 1
-        flip = drawn_flip and condition != "filler"
-        better: Literal["u", "v"] = "v" if flip else "u"
-        texts = (second, first) if flip else (first, second)
-        name = f"{task.name}.{condition}.{numbers[condition]}"
-        yield Pair(name, condition, variant, brief, *texts, delta, better if delta else None)
+    """The pairs of one task, which depend on the seed and on this task alone.
 
-
-def _drafted(drawn: _Drawn, task: Task) -> Iterator[Draft]:
-    """The ladder, texts of equal worth, fillers, and pairs without any difference or with next to none."""
+    The ladder, texts of equal worth, fillers, and pairs without any difference or with next to none.
+    """
+    drawn, brief = _Drawn(task, seed), brief_of(task)
+    made: list[Draft] = []
     # Every two levels of the chain, and half steps: met over partly and partly over missing, twice each.
     write, chain = drawn.write, drawn.chain
-    for delta in range(1, STEPS + 1):
-        for low in range(STEPS + 1 - delta):
-            yield "ladder", f"Q{low + delta} over Q{low}", chain[low + delta], chain[low], float(delta)
+    for step in range(1, STEPS + 1):
+        for low in range(STEPS + 1 - step):
+            made.append(("ladder", f"Q{low + step} over Q{low}", chain[low + step], chain[low], float(step)))
     for number, level in enumerate(drawn.drawn(STEPS, 4)):
         part = write(drawn.order[:level], drawn.order[level])
         if number % 2 == 0:
-            yield "ladder", "met over partly", chain[level + 1], part, 0.5
+            made.append(("ladder", "met over partly", chain[level + 1], part, 0.5))
         else:
-            yield "ladder", "partly over missing", part, chain[level], 0.5
+            made.append(("ladder", "partly over missing", part, chain[level], 0.5))
     # The same requirements in other words, in another order, in another form, twice each.
     for kind in ("wording", "order", "formatting"):
         sizes, forms = drawn.drawn(STEPS, 2), drawn.drawn(len(_FORMS), 2)
@@ -222,7 +211,7 @@ def _drafted(drawn: _Drawn, task: Task) -> Iterator[Draft]:
                 other = write(met, layout=drawn.layout[by:] + drawn.layout[:by])
             else:
                 other = write(met, form=_FORMS[form])
-            yield "same_subset", kind, write(met), other, 0.0
+            made.append(("same_subset", kind, write(met), other, 0.0))
     # Equally many other requirements: three pairs that share none, three that exchange one.
     apart, shared = drawn.drawn(drawn.count, drawn.count), drawn.drawn(drawn.count, drawn.count)
     for variant, mine, theirs in (
@@ -231,7 +220,7 @@ def _drafted(drawn: _Drawn, task: Task) -> Iterator[Draft]:
         ("disjoint", apart[:2], apart[2:4]),
         *(("overlapping", shared[:size], shared[1 : size + 1]) for size in (2, 3, 4)),
     ):
-        yield "different_subset", variant, write(mine), write(theirs), 0.0
+        made.append(("different_subset", variant, write(mine), write(theirs), 0.0))
     # Fillers, where the longer text is always v.
     for level in range(1, STEPS + 1):
         place = _PLACES[(level - 1) % len(_PLACES)]
@@ -240,19 +229,28 @@ def _drafted(drawn: _Drawn, task: Task) -> Iterator[Draft]:
         order = drawn.drawn(len(FILLERS), len(FILLERS))
         while sum(map(tokens_of, more)) < FILLER_SHARE * chain[level].tokens:
             more.append(FILLERS[order[len(more) % len(order)]])
-        longer = drawn.write(drawn.order[:level], more=more, more_at=at)
-        yield "filler", place, chain[level], longer, 0.0
-    for first, second in _BLANKS:
-        yield "vacuum", "whitespace" if first else "empty", Stimulus(first), Stimulus(second), 0.0
+        longer = write(drawn.order[:level], more=more, more_at=at)
+        made.append(("filler", place, chain[level], longer, 0.0))
+    for blank, other_blank in _BLANKS:
+        made.append(("vacuum", "whitespace" if blank else "empty", Stimulus(blank), Stimulus(other_blank), 0.0))
     for level in drawn.drawn(STEPS + 1, 3):
-        yield "vacuum", "identical", chain[level], chain[level], 0.0
+        made.append(("vacuum", "identical", chain[level], chain[level], 0.0))
     # The level of each small change is drawn; where its text has nothing to change, the next one that has is taken.
     for (variant, change), start in zip(CHANGES.items(), drawn.drawn(STEPS + 1, len(CHANGES)), strict=True):
         for level in (*range(start, STEPS + 1), *range(start)):
             text = chain[level]
             if (changed := change(text.text, task.names)) is not None:
-                yield "graded_vacuum", variant, text, Stimulus(changed, text.met, text.partly), 0.0
+                made.append(("graded_vacuum", variant, text, Stimulus(changed, text.met, text.partly), 0.0))
                 break
+    flips = (drawn.rng.random(len(made)) < 0.5).tolist()
+    numbers: Counter[str] = Counter()
+    for (condition, kind, first, second, delta), drawn_flip in zip(made, flips, strict=True):
+        numbers[condition] += 1
+        flip = drawn_flip and condition != "filler"
+        better: Literal["u", "v"] = "v" if flip else "u"
+        texts = (second, first) if flip else (first, second)
+        name = f"{task.name}.{condition}.{numbers[condition]}"
+        yield Pair(name, condition, kind, brief, *texts, delta, better if delta else None)
 
 
 VERSION = "1"

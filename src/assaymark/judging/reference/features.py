@@ -168,15 +168,8 @@ def _forecasts(shown: Shown, holdings: Mapping[str, float], stated: Sequence[boo
     return {"order": _mean(order), "edge": edge, "ranges": _mean(ranges), "arithmetic": _mean(sums)}
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """The material of a prompt, ready for many decisions; ``volatility`` is a mid-rank in 0..1."""
-
-    context: Context
-    material: Material
-    instruments: Mapping[str, Instrument]
-    called: Mapping[str, Called]
-    volatility: Mapping[str, float]
+Seen = tuple[Context, Material, dict[str, Instrument], dict[str, Called], dict[str, float]]
+"""The material of a prompt, as it is and indexed, its instruments, their names and volatility (mid-ranks in 0..1)."""
 
 
 @lru_cache(maxsize=16)
@@ -195,8 +188,7 @@ def _seen(text: str) -> Seen:
         for instrument, value in values.items():
             ranks[instrument].append((bisect_left(ordered, value) + bisect_right(ordered, value)) / (2 * len(ordered)))
     volatility = {instrument: math.fsum(found) / len(found) for instrument, found in ranks.items()}
-    called = {name: _called(item) for name, item in items.items()}
-    return Seen(context, Material.of(context), items, called, volatility)
+    return context, Material.of(context), items, {name: _called(item) for name, item in items.items()}, volatility
 
 
 def notice(parts: Sequence[str]) -> Features:
@@ -213,10 +205,10 @@ def notice(parts: Sequence[str]) -> Features:
 @lru_cache(maxsize=4096)
 def _notice(material: str, decision: str) -> Features:
     """One reading serves every judge and trial."""
-    seen, shown = _seen(material), read_decision(sections(decision))
+    (context, seen, items, calls, volatility), shown = _seen(material), read_decision(sections(decision))
     text = "\n\n".join(rationale.text for rationale in shown.texts)
     lower, tokens = text.lower(), token_count(text)
-    book = book_of(seen.context, shown.actions)
+    book = book_of(context, shown.actions)
     holdings = {} if book is None else book.holdings
     stated: list[Part] = []
     weighted = any(action.weight is not None for action in shown.actions)
@@ -230,14 +222,14 @@ def _notice(material: str, decision: str) -> Features:
         holdings = {instrument: weight for instrument, weight in weights.items() if weight > 0}
         if not math.fsum(weights.values()):
             holdings = dict.fromkeys(weights, 1.0 / max(len(weights), 1))
-        rules = seen.context.constraints if holdings and weighted else ()
+        rules = context.constraints if holdings and weighted else ()
         legality = _mean([
             _KEEPS[rule.kind](list(holdings.values()), rule.limit)
             for rule in rules
             if rule.scope in ("portfolio", "holding") and rule.kind in _KEEPS and rule.limit > 0
         ])  # fmt: skip
     elif book.after is not None:
-        found = reconcile(text, book.after, seen.context.constraints, tuple(seen.instruments))
+        found = reconcile(text, book.after, context.constraints, tuple(items))
         stated = [part for part in found.parts if part.verdict != "absent"]
     confidence = shown.confidence
     if confidence is None:
@@ -247,14 +239,14 @@ def _notice(material: str, decision: str) -> Features:
     shares = {item: weight / total for item, weight in holdings.items()} if total else {}
     groups: dict[str, float] = defaultdict(float)
     for item, share in shares.items():
-        known = seen.instruments.get(item)
+        known = items.get(item)
         groups[(known.group or known.asset_class or item) if known else item] += share
-    ranked = {item: share for item, share in shares.items() if item in seen.volatility}
-    moved = math.fsum(share * seen.volatility[item] for item, share in ranked.items())
+    ranked = {item: share for item, share in shares.items() if item in volatility}
+    moved = math.fsum(share * volatility[item] for item, share in ranked.items())
     # What is named in the text, and in a sentence that gives a number, an event or a risk.
     sentences = [(one, bool(_DIGIT.search(one))) for one in _SENTENCE.split(text) if one]
     reasons = "\n".join(one for one, digits in sentences if digits or _speaks_of(one, "catalyst", "risk"))
-    called = {item: seen.called.get(item) or _called(Instrument(id=item)) for item in holdings}
+    called = {item: calls.get(item) or _called(Instrument(id=item)) for item in holdings}
     named = {}
     for name, said in (("named", text), ("explained", reasons)):
         small = said.lower()
@@ -268,7 +260,7 @@ def _notice(material: str, decision: str) -> Features:
             waiting.setdefault(number, []).append("rule" if part.quantity in LIMITS else "own_action")
     findings: list[Evidence] = []
     texts = [(rationale.kind, rationale.text) for rationale in shown.texts]
-    for one in audit_texts(texts, seen.material, _own_numbers(shown, seen.instruments, book)):
+    for one in audit_texts(texts, seen, _own_numbers(shown, items, book)):
         if (left := waiting.get(one.quote)) and one.state not in (*BORNE_OUT, "own_action"):
             one = replace(one, state=left.pop(0))
         findings.append(one)
@@ -280,7 +272,7 @@ def _notice(material: str, decision: str) -> Features:
         "tokens": tokens,
         **{f"{topic}_rate": 100.0 * count / max(tokens, 1) for topic, count in topic_counts(text).items()},
         "number_rate": 100.0 * len(findings) / max(tokens, 1), **named,
-        "alternatives": sum(_is_named(item, text, lower) for key, item in seen.called.items() if key not in holdings),
+        "alternatives": sum(_is_named(item, text, lower) for key, item in calls.items() if key not in holdings),
         "checkable": sum(digits and _speaks_of(one, "condition") for one, digits in sentences) / many,
         "grounded": borne_out / others if others else None, "contradicted": states["contradicted"],
         "used": borne_out / many, "rules_cited": states["rule"], "sizes_cited": states["own_action"] / many,
@@ -407,13 +399,13 @@ def _tables(lines: Sequence[str]) -> dict[str, tuple[Row, ...]]:
 
 
 @lru_cache(maxsize=8)
-def notice_horizon(text: str) -> Features:
+def notice_horizon(message: str) -> Features:
     """The features of a user message on a horizon; one reading serves every judge and trial.
 
     ``tokens`` are words of judged text per step. ``claims`` are entries of a claims ledger: numbers of the reasons with
     the words around them, and what the market lines of their step say of them.
     """
-    steps = read_steps(text)
+    steps = read_steps(message)
     said, many = "\n\n".join(step.text for step in steps), max(len(steps), 1)
     tokens = token_count(said)
     findings = []
@@ -448,6 +440,18 @@ def notice_horizon(text: str) -> Features:
                 right.append(abs(expected[symbol] - after.get(symbol, 0.0)) <= reach)
         early = after
     traded = [(line, step) for step in steps for line in step.rows("actions") if line["action"] in _TRADES]
+    # Every so many a number with the words around it: a quotation word for word.
+    claims: list[dict[str, JSON]] = []
+    for step, one in findings[:: -(-len(findings) // MOST_CLAIMS) or 1]:
+        text = step.texts[one.part][1]
+        start, end = one.start, one.start + len(one.quote)
+        low = text.rfind(" ", 0, max(start - _AROUND, 0)) + 1 if start > _AROUND else 0
+        high = text.find(" ", min(end + _AROUND, len(text)))
+        quote = text[low : high if high >= 0 else len(text)]
+        if len(quote) > _LONGEST or _HALF_PAIR.search(quote):
+            quote = one.quote[:_LONGEST]
+        state = "supported" if one.state in BORNE_OUT else "not_verifiable"
+        claims.append({"quote": quote, "step": step.number, "state": state, "fields": list(one.facts)})
     return {
         "steps": len(steps), "tokens": tokens / many,
         **{f"{topic}_rate": 100.0 * n / max(tokens, 1) for topic, n in topic_counts(said).items()},
@@ -455,7 +459,7 @@ def notice_horizon(text: str) -> Features:
         "named": _mean([line["instrument"] in step.text for line, step in traded]), "reversed_trades": _mean(turns),
         "carried_out": filled / (filled + refused) if filled + refused else None, "holdings": _mean(held),
         "reconciled": _mean(right), "style": style_of(said),
-        "claims": tuple(_claim(step, found) for step, found in findings[:: -(-len(findings) // MOST_CLAIMS) or 1]),
+        "claims": tuple(claims),
     }  # fmt: skip
 
 
@@ -478,16 +482,3 @@ def _audited(
             facts.append(Fact(id=column, instrument=symbol, field=name, value=value, unit=unit, available_at=_EARLY))
     shown: list[Any] = list(texts)
     return tuple(audit_texts(shown, Material.build(facts, names)))
-
-
-def _claim(step: ShownStep, found: Evidence) -> dict[str, JSON]:
-    """A number with the words around it: a quotation word for word."""
-    text = step.texts[found.part][1]
-    start, end = found.start, found.start + len(found.quote)
-    low = text.rfind(" ", 0, max(start - _AROUND, 0)) + 1 if start > _AROUND else 0
-    high = text.find(" ", min(end + _AROUND, len(text)))
-    state = "supported" if found.state in BORNE_OUT else "not_verifiable"
-    quote = text[low : high if high >= 0 else len(text)]
-    if len(quote) > _LONGEST or _HALF_PAIR.search(quote):
-        quote = found.quote[:_LONGEST]
-    return {"quote": quote, "step": step.number, "state": state, "fields": list(found.facts)}

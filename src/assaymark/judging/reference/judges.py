@@ -100,26 +100,6 @@ def value_words(value: object) -> str:
     return "a huge number" if isinstance(value, int) and abs(value) > _PRINTED else f"{value!r:.80}"
 
 
-def weighed(seen: Features, reasons: Iterable[Term], middle: float) -> float:
-    """The weighted mean of what the features in ``seen`` are worth, of those that could be noticed; else ``middle``."""
-    found = []
-    for feature, knots, weight in reasons:
-        if (noticed := seen[feature]) is None:
-            continue
-        # Piecewise linear through the knots, flat beyond them.
-        value, score = float(noticed), knots[-1][1]
-        if value <= knots[0][0]:
-            score = knots[0][1]
-        else:
-            for (x0, y0), (x1, y1) in pairwise(knots):
-                if value <= x1:
-                    score = y0 + (y1 - y0) * (value - x0) / (x1 - x0)
-                    break
-        found.append((weight, score))
-    total = sum(weight for weight, _ in found)
-    return sum(weight * score for weight, score in found) / total if total else middle
-
-
 def half_up(value: float, low: int, high: int) -> int:
     """A score rounded half up and clipped to its scale."""
     return min(max(math.floor(value + 0.5), low), high)
@@ -161,9 +141,24 @@ MIDDLE = 3.0
 """The score where a prompt gives nothing to go by."""
 
 
-def opinion(terms: tuple[Term, ...], features: Features) -> float:
-    """The weighted mean of the terms that could be noticed, 1..5; `MIDDLE` if none could."""
-    return weighed(features, terms, MIDDLE)
+def opinion(terms: Iterable[Term], features: Features, middle: float = MIDDLE) -> float:
+    """The weighted mean of what the features that could be noticed are worth; ``middle`` if none could."""
+    found = []
+    for feature, knots, weight in terms:
+        if (noticed := features[feature]) is None:
+            continue
+        # Piecewise linear through the knots, flat beyond them.
+        value, score = float(noticed), knots[-1][1]
+        if value <= knots[0][0]:
+            score = knots[0][1]
+        else:
+            for (x0, y0), (x1, y1) in pairwise(knots):
+                if value <= x1:
+                    score = y0 + (y1 - y0) * (value - x0) / (x1 - x0)
+                    break
+        found.append((weight, score))
+    total = sum(weight for weight, _ in found)
+    return sum(weight * score for weight, score in found) / total if total else middle
 
 
 def _terms(rows: Sequence[Sequence[Any]]) -> tuple[Term, ...]:
@@ -436,7 +431,7 @@ class SeasonJudge(PromptJudge):
             for part in form[axis]["required"]:
                 # The opinion before any planted error: the weighted mean of what the features are worth.
                 reasons = ((name, WORTH[name], leaning.get(name, 1.0)) for name in TOPICS.get(part, ()))
-                grades[part] = half_up(weighed(seen, reasons, HALFWAY) + error, 0, 100)
+                grades[part] = half_up(opinion(reasons, seen, HALFWAY) + error, 0, 100)
         mean = sum(axes["reasoning"].values()) / max(len(axes["reasoning"]), 1)
         reconciled = HALFWAY if seen["reconciled"] is None else 100.0 * seen["reconciled"]
         reply: dict[str, JSON] = {

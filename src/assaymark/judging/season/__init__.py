@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from assaymark.judging.prompts import Reasoned
     from assaymark.judging.season.calls import (
         HORIZON_TEMPLATE, CappedPart, capped, grader_version, horizon_ledgers, horizon_texts, ledger_disagreement,
-        outcome_texts, parse_guess, quoted_spans, read_guess, season_template,
+        outcome_texts, quoted_spans, read_guess, season_template,
     )  # fmt: skip
     from assaymark.judging.season.plans import (
         MOST_CLAIMS, MOST_NOTE_TOKENS, PROCESS, Asked, EfficiencyRule, HorizonAnswer, HorizonClaim,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem
 from assaymark.judging.evidence import BORNE_OUT, Material, numeric_ledger
-from assaymark.judging.prompts import Invalid, Read, Reasoned, judge_call, word_of
+from assaymark.judging.prompts import Read, Reasoned, judge_call, word_of
 from assaymark.judging.season.plans import (
     MOST_CLAIMS,
     MOST_FIELDS,
@@ -171,10 +171,8 @@ def record_head(mandate: str, part: HorizonPart, notes: str | None = None, *, te
     return Text.of(f"{carried}{head}".rstrip("\n"))
 
 
-@lru_cache(maxsize=64)
-def shared_text(text: str) -> Text:
-    """A text that many calls share, hashed once."""
-    return Text.of(text)
+shared_text = lru_cache(maxsize=64)(Text.of)
+"""A text that many calls share, hashed once."""
 
 
 @lru_cache(maxsize=16)
@@ -294,15 +292,13 @@ def probe_calls(horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], bu
     return planned
 
 
-def parse_guess(text: str, options: Sequence[str]) -> Reasoned[str] | Invalid:
-    """The author that a judge guesses, or why the reply is no guess."""
-    must = "author must be one of the names listed"
-    return parse_reasoned(text, "author", lambda raw: word_of(raw, options, must))
-
-
 def read_guess(reply: Reply, probe: SeasonCall) -> Read[Reasoned[str]]:
-    """The outcome of a probe; never raises."""
-    return read_reply(reply, parse_guess(reply.text, probe.options))
+    """The author that a judge guesses, or why the reply is no guess; never raises."""
+
+    def author(raw: JSON) -> str:
+        return word_of(raw, probe.options, "author must be one of the names listed")
+
+    return read_reply(reply, parse_reasoned(reply.text, "author", author))
 
 
 # The two ledgers of a horizon: numbers against the agent's own material, and the claims that a judge looked at

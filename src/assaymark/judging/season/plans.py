@@ -25,16 +25,7 @@ from pydantic import Field, model_validator
 
 from assaymark.encoding import canonical_json, sha256_text
 from assaymark.engine.calls import Reply
-from assaymark.judging.prompts import (
-    Invalid,
-    Read,
-    Reasoned,
-    parsed_by,
-    read_end,
-    text_of,
-    whole,
-    word_of,
-)
+from assaymark.judging.prompts import Invalid, Read, Reasoned, parsed_by, read_end, text_of, whole, word_of
 from assaymark.judging.rubric import shipped_names, shipped_text
 from assaymark.plan import Frozen, read_model
 from assaymark.prompting import Rejected, members, object_schema, shown, token_count

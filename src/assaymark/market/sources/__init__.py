@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from assaymark.errors import AssayError, InputError, Problem, UnknownNameError
-from assaymark.market.snapshot import Origin, Snapshot
+from assaymark.market.snapshot import Origin, Snapshot, content_digest
 from assaymark.market.sources import bars, fred, huggingface
 from assaymark.market.sources.huggingface import Questions
 from assaymark.market.sources.request import (
@@ -21,9 +21,9 @@ from assaymark.market.sources.request import (
     RetryPolicy,
     ServiceUnavailable,
     Source,
-    snapshot_id,
     stamped,
 )
+from assaymark.records import canonical_json, sha256_text
 
 # One question to one networked source, answered by a snapshot or by every reason why not
 
@@ -54,7 +54,9 @@ def pull(
     known = _known(source, request, now)
     asking = Asking(now, manners or RetryPolicy(), progress)
     draft = _answered(known.name, lambda: _FETCH[known.name](request, asking))
-    name = snapshot_id(known.name, now.astimezone(UTC).date(), draft.tables)
+    # The same answer on one day has one name.
+    contents = {name: content_digest(table) for name, table in sorted(draft.tables.items())}
+    name = f"{known.name}-{now.astimezone(UTC).date()}-{sha256_text(canonical_json(contents))[:12]}"
     origin = Origin(known.name, now, request.as_query(), known.licence, draft.notes)
     return Snapshot(name, origin, stamped(draft.tables, name))
 

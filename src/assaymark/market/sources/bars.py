@@ -46,7 +46,19 @@ def _kept(
         problems += service.series_problems(kept)
         found.append(kept)
     asking.progress(what, len(request.symbols), len(request.symbols))
-    problems += service.set_problems(found)
+    # What cannot be true of series together: more than one currency, or a last day with half of them
+    currencies: dict[str, list[str]] = {}
+    for one in found:
+        currencies.setdefault(one.currency, []).append(one.id)
+    if len(currencies) > 1:
+        listed = "; ".join(f"{currency or 'none'}: {', '.join(ids)}" for currency, ids in sorted(currencies.items()))
+        problems.append(Problem("currency", f"one snapshot holds one currency, pull each by itself ({listed})"))
+    ends = {one.id: one.days[-1] for one in found if one.days.size}
+    last = max(ends.values(), default=None)
+    there = [name for name, day in ends.items() if day == last]
+    if 2 * len(there) < len(ends):
+        said = f"only {len(there)} of {len(ends)} instruments have a bar ({', '.join(there)}): half a day? "
+        problems.append(Problem(str(last), said + "Ask again later, or with an earlier end"))
     if problems:
         raise InputError("bars", problems)
     return found, [*filter(None, notes)]
@@ -149,11 +161,10 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
         first = meta.get("firstTradeDate")
         listed = first.date() if isinstance(first, datetime) and first == first else None
         late = kind in ("CRYPTOCURRENCY", "MUTUALFUND")
-        return DailySeries(
-            id=symbol, asset_class=chosen, sub=kind.lower() or "not stated", currency=one_line(currency),
-            name=one_line(meta.get("longName") or meta.get("shortName") or symbol), listed=listed, days=days,
-            bars=bars, adj_factor=factor, actions=actions, complete_at=service.END_OF_DAY if late else CLOSE_OF_DAY,
-        )  # fmt: skip
+        name = one_line(meta.get("longName") or meta.get("shortName") or symbol)
+        stated = symbol, chosen, kind.lower() or "not stated", name, one_line(currency)
+        complete = service.END_OF_DAY if late else CLOSE_OF_DAY
+        return DailySeries(*stated, listed, days, bars, factor, actions, complete)
     except (ServiceUnavailable, InputError):
         raise
     except exceptions.YFRateLimitError:
@@ -249,7 +260,21 @@ _MOST_PAGES = 400
 
 def fetch_exchange(request: Request, asking: Asking) -> Draft:
     """Daily bars of every pair of the request."""
-    exchange = _exchange(request, asking.manners)
+    module, name = service.library("ccxt", CCXT.extra), request.options.get("exchange", "")
+    if not name:
+        raise InputError("source ccxt", [Problem("option exchange", "is needed, such as exchange=kraken")])
+    if name not in module.exchanges:
+        raise UnknownNameError("exchange", name, module.exchanges)
+    if (frame := request.options.get("timeframe", "1d")) != "1d":
+        what = f"must be 1d: a snapshot holds one bar a day and instrument (got {frame!r})"
+        raise InputError("source ccxt", [Problem("option timeframe", what)])
+    # Spot only, where the client can be told: the lists of derivatives are long and of no use here.
+    exchange = getattr(module, name)({"enableRateLimit": False, "options": {"fetchMarkets": {"types": ["spot"]}}})
+    if not exchange.has.get("fetchOHLCV") or "1d" not in (exchange.timeframes or {}):
+        raise InputError("source ccxt", [Problem("option exchange", f"{name} gives no daily bars")])
+    # The pause between questions is the exchange's own; the client would wait it out by the clock of this machine.
+    pause, endpoint = exchange.rateLimit / 1000, request.options.get("endpoint")
+    exchange.session.request = _polite(exchange.session.request, asking.manners, pause, endpoint)
     markets = _call(exchange, exchange.load_markets, asking.manners)
     problems = []
     for pair in request.symbols:
@@ -272,27 +297,6 @@ def fetch_exchange(request: Request, asking: Asking) -> Draft:
     )
     tables = service.bar_tables(found, f"ccxt {exchange.id}")
     return Draft(tables, (*_EXCHANGE_NOTES, f"exchange: {exchange.id}", *notes))
-
-
-def _exchange(request: Request, manners: RetryPolicy) -> Any:
-    """The client for the exchange that the request names, with manners."""
-    module = service.library("ccxt", CCXT.extra)
-    name = request.options.get("exchange", "")
-    if not name:
-        raise InputError("source ccxt", [Problem("option exchange", "is needed, such as exchange=kraken")])
-    if name not in module.exchanges:
-        raise UnknownNameError("exchange", name, module.exchanges)
-    if (frame := request.options.get("timeframe", "1d")) != "1d":
-        what = f"must be 1d: a snapshot holds one bar a day and instrument (got {frame!r})"
-        raise InputError("source ccxt", [Problem("option timeframe", what)])
-    # Spot only, where the client can be told: the lists of derivatives are long and of no use here.
-    exchange = getattr(module, name)({"enableRateLimit": False, "options": {"fetchMarkets": {"types": ["spot"]}}})
-    if not exchange.has.get("fetchOHLCV") or "1d" not in (exchange.timeframes or {}):
-        raise InputError("source ccxt", [Problem("option exchange", f"{name} gives no daily bars")])
-    # The pause between questions is the exchange's own; the client would wait it out by the clock of this machine.
-    pause = exchange.rateLimit / 1000
-    exchange.session.request = _polite(exchange.session.request, manners, pause, request.options.get("endpoint"))
-    return exchange
 
 
 def _pair_series(exchange: Any, pair: str, market: Any, request: Request, asking: Asking) -> DailySeries:
@@ -325,11 +329,8 @@ def _pair_series(exchange: Any, pair: str, market: Any, request: Request, asking
     quote, made = one_line(market.get("quote")), market.get("created")
     # The day on which the exchange says that it listed a pair, if it does.
     listed = datetime.fromtimestamp(made / 1000, UTC).date() if isinstance(made, int) and 0 < made < 1e13 else None
-    return DailySeries(
-        id=pair, asset_class="CR", sub="spot", name=f"{one_line(market.get('base'))} in {quote}",
-        currency=quote, listed=listed, days=days, bars=bars, adj_factor=np.ones(days.size),
-        complete_at=service.END_OF_DAY,
-    )  # fmt: skip
+    name, factor = f"{one_line(market.get('base'))} in {quote}", np.ones(days.size)
+    return DailySeries(pair, "CR", "spot", name, quote, listed, days, bars, factor, (), service.END_OF_DAY)
 
 
 def _call(exchange: Any, ask: Any, manners: RetryPolicy) -> Any:

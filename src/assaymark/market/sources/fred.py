@@ -145,10 +145,34 @@ def _draft(
     problems: list[Problem] = []
     for done, symbol in enumerate(request.symbols):
         asking.progress("series", done, len(request.symbols))
+        kept: list[dict[str, Any]] = []
         try:
-            found += _series(client, symbol, rows, key)
-        except InputError as exc:
-            problems += exc.problems
+            info = {name: one_line(value, key) for name, value in client.get_series_info(symbol).items()}
+            if (every := info.get("frequency_short", "")) not in LAGS:
+                problems.append(Problem(symbol, f"has the frequency {every!r}; known are {', '.join(LAGS)}"))
+                continue
+            said = {"series": symbol, "unit": info.get("units_short") or "not stated",
+                    "title": info.get("title", symbol), "stale_days": STALE[every]}  # fmt: skip
+            kept = [{**said, **row} for row in rows(client, symbol, info) if not np.isnan(row["value"])]
+        except ServiceUnavailable:
+            raise
+        except _Refused as exc:
+            problems.append(Problem(symbol, str(exc)))
+            continue
+        # The client indexes into whatever it was sent; a reply of another shape ends in any error there is.
+        except Exception as exc:
+            what = f"the reply cannot be read ({type(exc).__name__}: {one_line(exc, key)})"
+            problems.append(Problem(symbol, what))
+            continue
+        # A series without any value, or with an infinite one, is refused.
+        twice = len(kept) - len({(row["ref_period"], row["start"]) for row in kept})
+        if not kept:
+            problems.append(Problem(symbol, "has no value in the days asked for"))
+        elif infinite := [row for row in kept if np.isinf(row["value"])]:
+            problems.append(Problem(f"{symbol}, {infinite[0]['ref_period']}", "the value is infinite"))
+        elif twice:
+            problems.append(Problem(symbol, f"{twice} values are there twice"))
+        found += sorted(kept, key=lambda row: (row["ref_period"], row["start"]))
     asking.progress("series", len(request.symbols), len(request.symbols))
     if problems:
         raise InputError(source, problems)
@@ -163,34 +187,6 @@ def _draft(
 
 class _Refused(Exception):
     """What the service says against one series."""
-
-
-def _series(client: Any, symbol: str, rows: Any, key: str) -> list[dict[str, Any]]:
-    """The rows of one series that have a value; a series without any, or with an infinite one, is refused."""
-    try:
-        info = {name: one_line(value, key) for name, value in client.get_series_info(symbol).items()}
-        if (every := info.get("frequency_short", "")) not in LAGS:
-            raise InputError(symbol, [Problem(symbol, f"has the frequency {every!r}; known are {', '.join(LAGS)}")])
-        said = {"series": symbol, "unit": info.get("units_short") or "not stated", "title": info.get("title", symbol),
-                "stale_days": STALE[every]}  # fmt: skip
-        found = [{**said, **row} for row in rows(client, symbol, info)]
-    except (ServiceUnavailable, InputError):
-        raise
-    except _Refused as exc:
-        raise InputError(symbol, [Problem(symbol, str(exc))]) from None
-    # The client indexes into whatever it was sent; a reply of another shape ends in any error there is.
-    except Exception as exc:
-        what = f"the reply cannot be read ({type(exc).__name__}: {one_line(exc, key)})"
-        raise InputError(symbol, [Problem(symbol, what)]) from None
-    kept = [row for row in found if not np.isnan(row["value"])]
-    if not kept:
-        raise InputError(symbol, [Problem(symbol, "has no value in the days asked for")])
-    if infinite := [row for row in kept if np.isinf(row["value"])]:
-        raise InputError(symbol, [Problem(f"{symbol}, {infinite[0]['ref_period']}", "the value is infinite")])
-    seen = {(row["ref_period"], row["start"]) for row in kept}
-    if len(seen) < len(kept):
-        raise InputError(symbol, [Problem(symbol, f"{len(kept) - len(seen)} values are there twice")])
-    return sorted(kept, key=lambda row: (row["ref_period"], row["start"]))
 
 
 def _period_ends(dates: np.ndarray, every: str) -> np.ndarray:

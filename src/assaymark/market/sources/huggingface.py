@@ -61,7 +61,17 @@ def fetch_file(
                 repo, revision=request.options.get("revision"), files_metadata=True, timeout=asking.manners.timeout
             ),
         )  # fmt: skip
-        name = _chosen(info, request.options.get("file"), suffixes, asking.manners)
+        sizes = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or ()}
+        fitting = [name for name in sizes if name.lower().endswith(suffixes)]
+        wanted, listed = request.options.get("file"), ", ".join(one_line(name) for name in fitting[:10])
+        if wanted is not None and wanted not in sizes:
+            what = f"{wanted!r} is not in the dataset; files that fit: {listed or 'none'}"
+            raise InputError("source huggingface", [Problem("option file", what)])
+        if wanted is None and len(fitting) != 1:
+            what = f"is needed; the dataset has {len(fitting)} files that end in {' or '.join(suffixes)}"
+            raise InputError("source huggingface", [Problem("option file", f"{what}: {listed}" if listed else what)])
+        name = wanted or fitting[0]
+        service.checked_size(sizes[name], asking.manners)
         path = _call(
             hub, repo, token, asking.manners,
             lambda: hub.hf_hub_download(
@@ -78,23 +88,6 @@ def fetch_file(
     licence = one_line(stated[0]) if stated else "not stated"
     notes = f"commit {info.sha}", f"the dataset's card states the licence: {licence}"
     return Path(path), name, str(info.sha), notes
-
-
-def _chosen(info: Any, wanted: str | None, suffixes: tuple[str, ...], manners: RetryPolicy) -> str:
-    """The name of the file to fetch."""
-    sizes = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or ()}
-    fitting = [name for name in sizes if name.lower().endswith(suffixes)]
-    if wanted is not None and wanted not in sizes:
-        known = ", ".join(one_line(name) for name in fitting[:10]) or "none"
-        raise InputError("source huggingface", [Problem("option file", f"{wanted!r} is not in the dataset; files that "
-                                                        f"fit: {known}")])  # fmt: skip
-    if wanted is None and len(fitting) != 1:
-        found = f"has {len(fitting)} files that end in {' or '.join(suffixes)}"
-        listed = ": " + ", ".join(one_line(name) for name in fitting[:10]) if fitting else ""
-        raise InputError("source huggingface", [Problem("option file", f"is needed; the dataset {found}{listed}")])
-    name = wanted or fitting[0]
-    service.checked_size(sizes[name], manners)
-    return name
 
 
 def _call(hub: Any, repo: str, token: str | None, manners: RetryPolicy, ask: Callable[[], Any]) -> Any:

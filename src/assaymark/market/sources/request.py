@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,8 +19,8 @@ import pyarrow as pa
 from assaymark.errors import InputError, Problem
 from assaymark.market.history import CLOSE_OF_DAY, FIELDS
 from assaymark.market.instruments import FIRST_DAY, AssetClass, CorporateAction, Listing, instant
-from assaymark.market.snapshot import SCHEMAS, content_digest
-from assaymark.records import JSON, canonical_json
+from assaymark.market.snapshot import SCHEMAS
+from assaymark.records import JSON
 
 T = TypeVar("T")
 
@@ -252,7 +251,7 @@ END_OF_DAY = 24 * 3600
 PRICES = ("open", "high", "low", "close")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DailySeries:
     """The bars of one instrument as a source gave them."""
 
@@ -313,24 +312,6 @@ def _first(series: DailySeries, wrong: np.ndarray, values: np.ndarray, what: str
     return [Problem(f"{series.id}, {series.days[places[0]]}", f"{what} (got {values[places[0]]:g}){more}")]
 
 
-def set_problems(series: Sequence[DailySeries]) -> list[Problem]:
-    """What cannot be true of series together: more than one currency, or a last day with half of them."""
-    currencies: dict[str, list[str]] = {}
-    for one in series:
-        currencies.setdefault(one.currency, []).append(one.id)
-    found = []
-    if len(currencies) > 1:
-        listed = "; ".join(f"{currency or 'none'}: {', '.join(ids)}" for currency, ids in sorted(currencies.items()))
-        found.append(Problem("currency", f"one snapshot holds one currency, pull each by itself ({listed})"))
-    ends = {one.id: one.days[-1] for one in series if one.days.size}
-    last = max(ends.values(), default=None)
-    there = [name for name, day in ends.items() if day == last]
-    if 2 * len(there) < len(ends):
-        what = f"only {len(there)} of {len(ends)} instruments have a bar ({', '.join(there)}): half a day? "
-        found.append(Problem(str(last), what + "Ask again later, or with an earlier end"))
-    return found
-
-
 def bar_tables(series: Sequence[DailySeries], source: str) -> dict[str, Any]:
     """Bars and instruments as tables of a snapshot; the column of its name is filled in by `stamped`."""
     lengths = [one.days.size for one in series]
@@ -361,12 +342,6 @@ def bar_tables(series: Sequence[DailySeries], source: str) -> dict[str, Any]:
         "instruments": pa.Table.from_pylist(rows, schema=SCHEMAS["instruments"]),
         **({"actions": pa.Table.from_pylist(acted, schema=SCHEMAS["actions"])} if acted else {}),
     }
-
-
-def snapshot_id(source: str, day: date, tables: Mapping[str, Any]) -> str:
-    """``<source>-<date>-<first 12 of the sha256 of the tables>``: the same answer on one day has one name."""
-    contents = {name: content_digest(table) for name, table in sorted(tables.items())}
-    return f"{source}-{day.isoformat()}-{hashlib.sha256(canonical_json(contents).encode()).hexdigest()[:12]}"
 
 
 def from_source(tables: Mapping[str, Any], source: str) -> dict[str, Any]:

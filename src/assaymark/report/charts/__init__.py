@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.report.charts.models import StressPoint, Strip, TierRow, stress_scatter, strip_axis, tier_chart
     from assaymark.report.charts.paths import (
-        NavLine, NavWords, day_ticks, fall_steps, falls, history_panels, nav_figure, price_chart, steps,
+        NavLine, day_ticks, fall_steps, falls, history_panels, nav_figure, price_chart, steps,
     )  # fmt: skip
 
 __getattr__ = exported(__name__)

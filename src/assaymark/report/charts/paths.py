@@ -128,15 +128,9 @@ class NavLine:
     fallen: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NavWords:
-    """What the figure says beside the lines' own names; ``ticks`` sets the numbers of the axes."""
-
-    start: str
-    fall: str
-    deepest: str
-    ticks: Callable[[float], str]
-    days: Sequence[str] = ()  # names of the days after the start, in short; without names they are numbered
+NavWords = tuple[str, str, str, Callable[[float], str], Sequence[str]]
+"""Beside the lines' own names: of the start, of the fall, of the deepest one, what sets the numbers of the axes, and
+the names of the days after the start, in short; without names they are numbered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +171,7 @@ def nav_figure(
 ) -> tuple[str, str]:
     """The figure at both widths; with ``log`` it has a second upper panel on a logarithmic axis, hidden at first."""
     # A class for each line; baselines beyond the first differ in their dashes.
-    styles, others, agents = list[str](), 0, 0
+    styles, others, agents, (start, _, _, ticks, names) = list[str](), 0, 0, words
     for one in lines:
         if one.role == "agent":
             styles.append(f"k{agents % 4 + 1}l{' dash' if agents >= 4 else ''}")
@@ -193,19 +187,19 @@ def nav_figure(
 
     def draw(_: str, width: float) -> tuple[list[svg.Element], float]:
         box = _WIDE_PLANE if width == WIDE else _NARROW_PLANE
-        values = _values_on(lines, styles, words, box, navs, marks, Scale(marks[0], marks[-1], *box.nav[::-1]))
+        values = _values_on(lines, styles, ticks, box, navs, marks, Scale(marks[0], marks[-1], *box.nav[::-1]))
         if log and low > 0:
             ends = math.log(marks[0] if marks[0] > 0 else 0.98 * low), math.log(marks[-1])
             axis, above = Scale(*ends, box.nav[1], box.nav[0]), [mark for mark in marks if mark > 0]
-            logs = _values_on(lines, styles, words, box, navs, above, lambda value: axis(math.log(value)))
+            logs = _values_on(lines, styles, ticks, box, navs, above, lambda value: axis(math.log(value)))
             values = [svg.G(class_=["lin"], elements=values), svg.G(class_=["log"], elements=logs)]
         found: list[svg.Element] = [box.selection(), *values, *_fallen(lines, styles, words, box)]
-        taken = box.left + text_width(words.start, 12) + 8
+        taken = box.left + text_width(start, 12) + 8
         for day in day_ticks(days):
-            x, text = box.left + day / max(days, 1) * (box.right - box.left), words.start
+            x, text = box.left + day / max(days, 1) * (box.right - box.left), start
             found.append(line(x, box.fall[1], x, box.fall[1] + 4, "axis"))
             if day:
-                text = words.days[day - 1] if words.days else words.ticks(day)
+                text = names[day - 1] if names else ticks(day)
             if not day or x - text_width(text, 12) / 2 >= taken:
                 found.append(label(x, box.fall[1] + 20, text, "tk", "middle" if day else "start"))
         return found, 340.0 if width == WIDE else 296.0
@@ -214,14 +208,14 @@ def nav_figure(
 
 
 def _values_on(
-    lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Plane, navs: Sequence[Floats],
-    marks: Sequence[float], up: Callable[[float], float],
+    lines: Sequence[NavLine], styles: Sequence[str], ticks: Callable[[float], str], box: _Plane,
+    navs: Sequence[Floats], marks: Sequence[float], up: Callable[[float], float],
 ) -> list[svg.Element]:  # fmt: skip
     """The lines with their axis, and their names and returns at the line ends, moved apart, with a hairline."""
     found: list[svg.Element] = []
     for mark in marks:
         found.append(line(box.left, up(mark), box.right, up(mark), "axis" if mark == 100 else "hair"))
-        found.append(label(box.left - 6, up(mark) + 4, words.ticks(mark), "tk", "end"))
+        found.append(label(box.left - 6, up(mark) + 4, ticks(mark), "tk", "end"))
     # The line that the figure is about is drawn last, on top of the others.
     for at in sorted(range(len(navs)), key=lambda k: lines[k].role == "own"):
         found.append(path(box.moves(lines[at].nav, navs[at], up), styles[at]))
@@ -260,16 +254,16 @@ def fall_steps(deepest: float) -> tuple[float, ...]:
 
 def _fallen(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Plane) -> list[svg.Element]:
     """The lower panel: falls of the line and of its baseline, or of several agents with the largest of each."""
-    order = ("first", "agent", "own")
+    order, (_, of_fall, deepest, ticks, _) = ("first", "agent", "own"), words
     kept = sorted((pair for pair in zip(lines, styles, strict=True) if pair[0].role in order),
                   key=lambda pair: order.index(pair[0].role))  # fmt: skip
     fallen = [-100 * falls(one.nav) for one, _ in kept]
     marks, room = fall_steps(max(float(fall.max()) for fall in fallen)), box.width - box.right - 14
     down = Scale(0.0, marks[-1], *box.fall)
-    found: list[svg.Element] = [label(box.left, box.fall[0] - 8, words.fall, "tk")]
+    found: list[svg.Element] = [label(box.left, box.fall[0] - 8, of_fall, "tk")]
     for mark in marks:
         found.append(line(box.left, down(mark), box.right, down(mark), "hair"))
-        found.append(label(box.left - 6, down(mark) + 4, words.ticks(-mark), "tk", "end"))
+        found.append(label(box.left - 6, down(mark) + 4, ticks(-mark), "tk", "end"))
     moves = [box.moves(one.nav, fall, down) for (one, _), fall in zip(kept, fallen, strict=True)]
     zero = line(box.left, down(0), box.right, down(0), "axis")
     if kept[-1][0].role == "agent":
@@ -287,7 +281,7 @@ def _fallen(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, bo
     x, y = box.left + at / max(len(fallen[-1]) - 1, 1) * (box.right - box.left), down(float(fallen[-1][at]))
     found.append(circle(x, y, 3, "mh"))
     beside = min(max(y, box.fall[0] + 8), box.fall[1])
-    return [*found, label(box.right + 14, beside + 4.5, fit(words.deepest, room, 13), "tb th")]
+    return [*found, label(box.right + 14, beside + 4.5, fit(deepest, room, 13), "tb th")]
 
 
 def day_ticks(days: int) -> tuple[int, ...]:

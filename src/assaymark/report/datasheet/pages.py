@@ -5,7 +5,7 @@ The page of a judge, its summary as one picture, and the page of several judges,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from typing import Final
@@ -45,11 +45,7 @@ _GATES: Final = "dominance, length, leakage, both orders, duplicates"
 
 def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
     """The judge in plain words, counts first; a count leads to its row."""
-    return list(filter(None, _sentences(sheet)))
-
-
-def _sentences(sheet: r.DatasheetIndex) -> Iterator[b.Inline]:
-    log = sheet.is_log
+    log, said = sheet.is_log, list[b.Inline]()
 
     def counts(share: Measurement) -> b.Inline:
         return b.strong_link(sheet.to(share, r.of_n(share)))
@@ -57,38 +53,55 @@ def _sentences(sheet: r.DatasheetIndex) -> Iterator[b.Inline]:
     dark = sheet.base_one("dark_current")
     if dark is not None and dark.value is not None:
         given, still = "one text in both slots" if log else "nothing to choose between", "still " * bool(r.hits(dark))
-        yield f"Given {given}, it {still}chose in ", counts(dark), " calls."
+        said.append((f"Given {given}, it {still}chose in ", counts(dark), " calls."))
     elif not log:
-        yield r.missing_words(dark, "what it does with nothing to choose between")
+        said.append(r.missing_words(dark, "what it does with nothing to choose between"))
     raw = sheet.part("raw")
     if raw is None or raw.value is None:
-        yield r.missing_words(raw, "preference" if log else "preference between equal texts")
+        said.append(r.missing_words(raw, "preference" if log else "preference between equal texts"))
     else:
         where = "Of the pairs in the log" if log else "Between equal texts"
-        yield f"{where} it preferred one in ", counts(raw), " calls", _why(sheet), "."
+        # By which mechanism, with the pairs that show it; nothing where the decomposition is not there.
+        why: b.Inline = ""
+        stable, positional, one_sided, *_ = sec.pair_counts(sheet)
+        if r.known(sheet.part("stable")) is not None and stable + positional + one_sided:
+            what = "what was said" if log else "how it was worded"
+            before, strong, after = "partly for ", f"where it stood and partly for {what}", ""
+            if one_sided > stable + positional:
+                before, strong, after = "mostly in ", "one of the two orders", " only"
+            elif positional >= _LED * stable and positional:
+                before, strong, after = "mostly for ", "where it stood", f", not for {what}"
+            elif stable >= _LED * positional and stable:
+                before, strong, after = "mostly for ", what, ", not for where it stood"
+            shares = f"{count(positional)} by place, {count(stable)} by text, {count(one_sided)} in one order only"
+            why = f", {before}", b.bold(strong), f"{after} (pairs: {shares})"
+        said.append((f"{where} it preferred one in ", counts(raw), " calls", why, "."))
     # How often it names the better text, where a log says which that is.
     calls, pairs = r.known(sheet.base_one("truth.accuracy")), r.known(sheet.base_one("truth.both"))
     if calls is not None:
         ends = r.bounds(calls)
         between = f" ({percent(ends[0])} to {percent(ends[1])}, clustered by question)" if ends else ""
         both: b.Inline = "" if pairs is None else (", and in both orders of ", counts(pairs), " pairs")
-        yield "It named the better text in ", counts(calls), f" calls{between}", both, "."
+        said.append(("It named the better text in ", counts(calls), f" calls{between}", both, "."))
     seen = sheet.steps("sensitivity", sheet.base).get(sec.ONE)
     if seen is not None:
-        yield "It noticed one missing requirement in ", counts(seen), " calls."
+        said.append(("It noticed one missing requirement in ", counts(seen), " calls."))
     strict, seen = r.known(sheet.part("raw", STRICT)), sheet.steps("sensitivity", STRICT).get(sec.ONE)
     if strict is not None and seen is not None and r.known(raw) is not None and sheet.base != STRICT:
         told = "Told to be strict about ties, it preferred one of two equal texts in "
-        yield told, counts(strict), " calls and noticed the missing requirement in ", counts(seen), "."
+        said.append((told, counts(strict), " calls and noticed the missing requirement in ", counts(seen), "."))
     floors = [m.value for m in sheet.every("point.vacuum_score") if m.value is not None]
     if floors:
-        said = number(min(floors)) + (f" to {number(max(floors))}" if len(floors) > 1 else "")
+        lowest = number(min(floors)) + (f" to {number(max(floors))}" if len(floors) > 1 else "")
         by = ", by dimension" if len(floors) > 1 else ""
-        yield "Scoring one text at a time, it gave an empty one ", b.bold(said), f" points{by}."
+        said.append(("Scoring one text at a time, it gave an empty one ", b.bold(lowest), f" points{by}."))
     invalid = [m for m in sheet.every("pair.invalid_share") if m.value]
     if invalid:
         bad, every = sum(map(r.hits, invalid)), sum(m.n for m in invalid)
-        yield b.bold(f"{count(bad)} of {count(every)}"), f" replies could not be used ({percent(bad / every, 1)})."
+        said.append(
+            (b.bold(f"{count(bad)} of {count(every)}"), f" replies could not be used ({percent(bad / every, 1)}).")
+        )
+    return list(filter(None, said))
 
 
 def chips(sheet: r.DatasheetIndex) -> list[tuple[str, str]]:
@@ -130,24 +143,6 @@ def facts_of(sheet: r.DatasheetIndex) -> tuple[tuple[str, b.Inline], ...]:
     gates = ("5 of 5 passed", f"before the first call: {_GATES}") if record.manifest else ("not recorded", "")
     facts.append(("Gates", b.noted(*(("not applied", "gates are for built texts") if sheet.is_log else gates))))
     return tuple(facts)
-
-
-def _why(sheet: r.DatasheetIndex) -> b.Inline:
-    """By which mechanism, with the pairs that show it; nothing where the decomposition is not there."""
-    stable, positional, one_sided, *_ = sec.pair_counts(sheet)
-    if r.known(sheet.part("stable")) is None or not stable + positional + one_sided:
-        return ""
-    said = "what was said" if sheet.is_log else "how it was worded"
-    if one_sided > stable + positional:
-        before, strong, after = "mostly in ", "one of the two orders", " only"
-    elif positional >= _LED * stable and positional:
-        before, strong, after = "mostly for ", "where it stood", f", not for {said}"
-    elif stable >= _LED * positional and stable:
-        before, strong, after = "mostly for ", said, ", not for where it stood"
-    else:
-        before, strong, after = "partly for ", f"where it stood and partly for {said}", ""
-    pairs = f" (pairs: {count(positional)} by place, {count(stable)} by text, {count(one_sided)} in one order only)"
-    return f", {before}", b.bold(strong), f"{after}{pairs}"
 
 
 # --- the summary as one picture that stands alone, reads at 1120 px and prints in greyscale ---------------------------
@@ -387,8 +382,28 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
         "Estimate and interval under the instruction that allows ties. The page of each judge has all, with n and "
         "method."
     )
-    table = _table(sheets)
-    rows = replace(table, summary="") if table.rows else b.Text("No quantity of this table was measured.")
+    # The main quantities, one judge a column; rows that no judge has are left out.
+    log, kept = all(s.is_log for s in sheets), []
+    for name, labels in (*_ARMED, *_UNARMED):
+        own = labels.get("condition") == r.SAME  # the pairs of a log are in the row of the decomposed pairs
+        found = [
+            s.base_one(name, **({"condition": s.condition} if own else labels))
+            if (name, labels) in _ARMED
+            else s.one(name, **labels)
+            for s in sheets
+        ]
+        title = r.title_of(name, log)
+        if "delta" in labels:
+            title = f"{title}, {r.step_words(labels['delta'])} apart"
+        elif "condition" in labels and not log:
+            title = f"{title}, {r.condition_words(labels['condition'])}"
+        if any(map(r.known, found)):
+            # Many judges with a link in every cell would be a page that is too long; only their names are links then.
+            cells = map(_cell, sheets, found)
+            kept.append((title, *(cells if len(sheets) <= DRAWN else map(str, cells))))
+    named = ("Quantity", *(b.Linked(s.name, f"{s.page}#every") for s in sheets))
+    table = b.Table(named, tuple(kept), frozenset(range(1, len(named))), "")
+    rows = table if table.rows else b.Text("No quantity of this table was measured.")
     sections.append(b.Section("table", "The measurements, judge by judge", lead, (rows,)))
     # Kappa of each pair of judges, by their names: first by content, then by position.
     kappas = {m.id: m for m in (*(m for s in sheets for name in _BASES for m in s.every(name)), *agreement)}
@@ -486,28 +501,6 @@ def _grid(sheets: Sequence[r.DatasheetIndex], width: float, one: Cell) -> Panel:
             drawn.append(svg.G(transform=[svg.Translate(num(x), num(y + _CELL[1]))], elements=inner))
         parts += judge_marks(at, drawn)
     return Panel(width, height * ((len(sheets) + 1) // 2), tuple(parts))
-
-
-def _table(sheets: Sequence[r.DatasheetIndex]) -> b.Table:
-    """The main quantities, one judge a column; rows that no judge has are left out."""
-    log, kept = all(s.is_log for s in sheets), []
-    for name, labels in (*_ARMED, *_UNARMED):
-        found = [s.one(name, **labels) for s in sheets]
-        if (name, labels) in _ARMED:
-            # The pairs of a log are in the row of the decomposed pairs.
-            own = labels.get("condition") == r.SAME
-            found = [s.base_one(name, **({"condition": s.condition} if own else labels)) for s in sheets]
-        title = r.title_of(name, log)
-        if "delta" in labels:
-            title = f"{title}, {r.step_words(labels['delta'])} apart"
-        elif "condition" in labels and not log:
-            title = f"{title}, {r.condition_words(labels['condition'])}"
-        if any(map(r.known, found)):
-            # Many judges with a link in every cell would be a page that is too long; only their names are links then.
-            cells = map(_cell, sheets, found)
-            kept.append((title, *(cells if len(sheets) <= DRAWN else map(str, cells))))
-    heads = ("Quantity", *(b.Linked(s.name, f"{s.page}#every") for s in sheets))
-    return b.Table(heads, tuple(kept), frozenset(range(1, len(heads))))
 
 
 def _cell(sheet: r.DatasheetIndex, measurement: Measurement | None) -> str:

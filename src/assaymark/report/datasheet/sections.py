@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Final, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import AGGREGATE, Measurement
@@ -483,8 +483,35 @@ _POINTS: Final = (
 
 def asked_sections(sheet: r.DatasheetIndex) -> list[Section]:
     """A section for each of these questions that the datasheet has measurements of."""
-    made = (_pointwise(sheet), _people(sheet), _repeat(sheet), _drift(sheet))
-    return [section for section in made if section is not None]
+    found = [_pointwise(sheet)]
+    # How the judge grades beside people, and how two people do.
+    graded = [m for name in ("kappa", "ceiling", "icc", "bias", "tpr", "tnr") for m in sheet.every(f"human.{name}")]
+    if graded:
+        whole = {m.name: m for m in graded if m.labels.get("dimension") == AGGREGATE}
+        one, two = (r.known(whole.get(f"human.{name}")) for name in ("kappa", "ceiling"))
+        answer = "On the overall score not measured."
+        if one is not None:
+            answer = f"On the overall score it agrees with people at κ {r.value_words(one)}"
+            answer += "." if two is None else f"; two people agree at {r.value_words(two)}."
+        note = (
+            "People are no ground truth: a judge is as good as a person where its interval reaches that of two people."
+        )
+        table = _quantities(sheet, graded)
+        found.append(_section("people", "Does it grade as people do?", answer, (), table, (note,)))
+    # Whether the same question gets the same answer.
+    again, title = sheet.one("repeat.stability"), "Does it answer alike when asked again?"
+    if again is not None and again.value is None:
+        found.append(_section("repeat", title, r.missing_words(again, "repeat stability")))
+    elif again is not None:
+        kappa, low, high = (real(again.detail.get(key)) for key in ("kappa", "kappa_low", "kappa_high"))
+        beyond = "Agreement beyond chance is not defined here. A judge that always ties is stable, too."
+        if kappa is not None:
+            said = interval(kappa, *((low, high) if low is not None and high is not None else (None, None)))
+            beyond = f"Beyond chance, unweighted κ between trials is {said}. A judge that always ties is stable, too."
+        answer = f"Two trials of one question gave the same outcome in {r.share_words(again)} of cases."
+        over = f"Over {r.n_words(again)}: {clean(again.method, 200)}."
+        found.append(_section("repeat", title, answer, said=(over, beyond)))
+    return [section for section in (*found, _drift(sheet)) if section is not None]
 
 
 def _section(
@@ -555,36 +582,6 @@ def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
     return _section("pointwise", "How does it score one text at a time?", answer, plots, listed, said_of)
 
 
-def _people(sheet: r.DatasheetIndex) -> Section | None:
-    """How the judge grades beside people, and how two people do; None where nobody graded."""
-    found = [m for name in ("kappa", "ceiling", "icc", "bias", "tpr", "tnr") for m in sheet.every(f"human.{name}")]
-    if not found:
-        return None
-    whole = {m.name: m for m in found if m.labels.get("dimension") == AGGREGATE}
-    kappa, two = (whole.get(f"human.{name}") for name in ("kappa", "ceiling"))
-    answer = "On the overall score not measured."
-    if kappa is not None and kappa.value is not None:
-        answer = f"On the overall score it agrees with people at κ {r.value_words(kappa)}"
-        answer += "." if two is None or two.value is None else f"; two people agree at {r.value_words(two)}."
-    note = "People are no ground truth: a judge is as good as a person where its interval reaches that of two people."
-    return _section("people", "Does it grade as people do?", answer, (), _quantities(sheet, found), (note,))
-
-
-def _repeat(sheet: r.DatasheetIndex) -> Section | None:
-    """Whether the same question gets the same answer; None where the datasheet has no such measurement."""
-    found, title = sheet.one("repeat.stability"), "Does it answer alike when asked again?"
-    if found is None or found.value is None:
-        return None if found is None else _section("repeat", title, r.missing_words(found, "repeat stability"))
-    kappa, low, high = (real(found.detail.get(key)) for key in ("kappa", "kappa_low", "kappa_high"))
-    beyond = "Agreement beyond chance is not defined here. A judge that always ties is stable, too."
-    if kappa is not None:
-        said = interval(kappa, *((low, high) if low is not None and high is not None else (None, None)))
-        beyond = f"Beyond chance, unweighted κ between trials is {said}. A judge that always ties is stable, too."
-    answer = f"Two trials of one question gave the same outcome in {r.share_words(found)} of cases."
-    said_of = (f"Over {r.n_words(found)}: {clean(found.method, 200)}.", beyond)
-    return _section("repeat", title, answer, said=said_of)
-
-
 def _drift(sheet: r.DatasheetIndex) -> Section | None:
     """Old against new; None where no comparison was made."""
     shifts, verdict = list(sheet.every("drift")), sheet.one("drift.verdict")
@@ -608,6 +605,24 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
             drawn.append(charts.DotRow(of_words(of), m.value, ends, f"{old} to {new}, {change}", of not in moved))
         holm = "not given" if p is None else p_value(p).removeprefix("p ").removeprefix("= ")
         cells.append((of_words(of), old, new, *r.measured_cells(sheet, m)[:2], holm, r.n_words(m)))
+    # What the verdict on these differences is.
+    detail: Mapping[str, Any] = {} if verdict is None else verdict.detail
+    word = "" if verdict is None else str(detail.get("verdict", "")) or clean(verdict.state, 120)
+    alpha, tests, widest = (detail.get(key) for key in ("alpha", "tests", "widest"))
+    size = f"{count(tests)} quantities compared" if isinstance(tests, int) else "the quantities compared"
+    size += f", level {alpha:g}" if isinstance(alpha, (int, float)) else ""
+    answer = f"{_VERDICTS.get(word, clean(word, 60).capitalize())} ({size})."
+    if verdict is None:
+        answer = "No verdict was given on the differences below."
+    elif word == "not comparable":
+        why = clean(verdict.state, 200).removeprefix("not measured: not comparable, ")
+        answer = f"{_VERDICTS[word]}: {why}."
+    elif word == "shifted":
+        named = sorted(map(of_words, moved))
+        more = f" and {count(len(named) - 4)} more" if len(named) > 4 else ""
+        answer = f"{_VERDICTS[word]} in {'; '.join(named[:4])}{more} ({size})."
+    elif isinstance(widest, float):
+        answer += f" A shift of up to {number(widest, 2)} is still possible."
     plots: tuple[r.Plot, ...] = ()
     if any(row.value is not None for row in drawn):
         heads = ("Quantity", "Old", "New", "New minus old", "Interval", "p, Holm", "n")
@@ -616,26 +631,7 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
         plots = (_dots("drift", "How far has each quantity moved?", caption, drawn, table, 0.0),)
     left = f"The figure draws {len(drawn)} of {len(shifts)}: all that shifted come first; the table has the rest."
     said = (left,) if len(drawn) < len(shifts) else ()
-    return _section("drift", "Has the judge changed?", _drift_answer(verdict, moved), plots, said=said)
-
-
-def _drift_answer(verdict: Measurement | None, moved: frozenset[str]) -> str:
-    if verdict is None:
-        return "No verdict was given on the differences below."
-    word = str(verdict.detail.get("verdict", "")) or clean(verdict.state, 120)
-    if word == "not comparable":
-        return f"{_VERDICTS[word]}: {clean(verdict.state, 200).removeprefix('not measured: not comparable, ')}."
-    alpha, tests = verdict.detail.get("alpha"), verdict.detail.get("tests")
-    size = f"{count(tests)} quantities compared" if isinstance(tests, int) else "the quantities compared"
-    head = _VERDICTS.get(word, clean(word, 60).capitalize())
-    level = f", level {alpha:g}" if isinstance(alpha, (int, float)) else ""
-    if word == "shifted":
-        names = sorted(of_words(of) for of in moved)
-        more = f" and {count(len(names) - 4)} more" if len(names) > 4 else ""
-        return f"{head} in {'; '.join(names[:4])}{more} ({size}{level})."
-    widest = verdict.detail.get("widest")
-    still = f" A shift of up to {number(float(widest), 2)} is still possible." if isinstance(widest, float) else ""
-    return f"{head} ({size}{level}).{still}"
+    return _section("drift", "Has the judge changed?", answer, plots, said=said)
 
 
 def of_words(of: str) -> str:

@@ -15,7 +15,7 @@ from assaymark.report.blocks import Beside, Figure, Group, Inline, Linked, Page,
 from assaymark.report.charts.canvas import csv_text, paths_text
 from assaymark.report.charts.grids import BarCell, BarRow, bar_table, class_panel, correlation_map
 from assaymark.report.charts.paths import Floats
-from assaymark.report.portbench.book import BenchmarkIndex, ClassView, MarketView, SnapshotView
+from assaymark.report.portbench.book import BenchmarkIndex, MarketView, SnapshotView
 from assaymark.report.portbench.records import template_words
 from assaymark.report.text import counted, listing, moment
 from assaymark.text import clean, count, number, percent
@@ -31,76 +31,85 @@ DATA_STYLES = ("portbench-tables.css", "portbench-data.css")
 
 def data_page(book: BenchmarkIndex, market: MarketView) -> tuple[Page, tuple[tuple[str, str], ...]]:
     """Figures 9 to 16 of PortBench: the market of the run and its questions, and files of numbers as path and text."""
-    names = [_word(one.name) for one in market.classes]
-    tickers = [ticker for one in market.classes for ticker in one.tickers]
+    classes, days, pairs = market.classes, market.days, market.correlation
+    names, right = [_word(one.name) for one in classes], frozenset({1, 2, 3, 4})
+    # How many instruments each class has.
+    counts = [(name, (one.instruments, one.listed)) for name, one in zip(names, classes, strict=True)]
+    totals = sum(held for _, (held, _) in counts), sum(listed for _, (_, listed) in counts)
     rows = [
-        (name, *("" if np.isnan(value) else value for value in row))
-        for name, row in zip(tickers, market.correlation.tolist(), strict=True)
-    ]
-    files = (
-        (_CORRELATIONS, csv_text(("instrument", *tickers), rows)),
-        (_CLASSES, paths_text("day", market.days, [(one.name, one.index) for one in market.classes])),
+        BarRow(name, count(own[0]), tuple(BarCell(one / max(of, 1), count(one))
+               for one, of in zip(own, totals, strict=True)), total=not at)
+        for at, (name, own) in enumerate([("all", totals), *counts])
+    ]  # fmt: skip
+    title, columns = "How many instruments are in each class?", ("In this run", "In the market")
+    desc = "; ".join(f"{name}: {held} of {listed}" for name, (held, listed) in counts) + "."
+    wide, narrow = bar_table("held", columns, rows, title, desc, "instruments")
+    table = Table(("Class", *columns), tuple((name, *map(count, own)) for name, own in counts), frozenset({1, 2}))
+    held = Figure(title, "A full bar is all instruments of the column.", wide, narrow, table)
+    # Correlations of all pairs, and their means by class.
+    title, said = "Which instruments move together?", _correlated(names, market.between)
+    groups, size = [(name, own) for name, (own, _) in counts], pairs.shape[0]
+    wide, narrow = correlation_map("pairs", groups, pairs, title, said)
+    caption = (
+        f"Pearson correlation of daily returns, {moment(market.over[0])} to {moment(market.over[1])}, over the days "
+        f"that both have: {counted(size * (size - 1) // 2, 'pair')}, one cell each. Lines end a class. Negative: "
+        "amber, or hatched."
     )
-    maps = (
-        (_pairs(market, names), Text(Linked("Every pair (CSV)", _CORRELATIONS))),
-        (_between("between", names, market.between),),
-    )
-    panels = tuple(_panel(book, market, one, at) for at, one in enumerate(market.classes, 1))
+    every = Figure(title, caption, wide, narrow, data=_CORRELATIONS), Text(Linked("Every pair (CSV)", _CORRELATIONS))
+    maps = every, (_between("between", names, market.between),)
+    # A panel for each class, and the same as a table.
+    years = [_year(day) for day in days]
+    spans = [(_year(str(window.first)), _year(str(window.last))) for window in book.stress]
+    shaded = [(max(first, years[0]), min(last, years[-1])) for first, last in spans if last > years[0]]
+    panels, moved = list[tuple[Inline, str]](), list[tuple[str, ...]]()
+    for at, (name, one) in enumerate(zip(names, classes, strict=True), 1):
+        last = count(round(float(one.index[-1])))
+        of = f"{counted(one.instruments, 'instrument')}; index at {last}"
+        title, desc = f"{name}, 100 at the first price", f"{of} on {moment(days[-1])}."
+        svg = class_panel(f"class-{at}", one.lines, one.index, years, shaded, title, desc)
+        panels.append(((bold(name), f" {of}"), svg))
+        there = ((who, one.lines[:, k][np.isfinite(one.lines[:, k])]) for k, who in enumerate(one.tickers))
+        ends = {who: float(values[-1]) if values.size else 100.0 for who, values in there}
+        low, high = min(ends, key=ends.__getitem__), max(ends, key=ends.__getitem__)
+        extremes = (f"{clean(who, 24)} {count(round(ends[who]))}" for who in (low, high))
+        moved.append((name, count(one.instruments), last, *extremes))
+    heads = ("Class", "Instruments", "Index at the end", "Lowest at its end", "Highest at its end")
     span = (
-        f"{moment(market.days[0])} to {moment(market.days[-1])}, on a log axis. Thin: each asset, 100 at its first "
-        "price. Bold: the equal-weight index of the class. Shaded: stress windows of this run."
+        f"{moment(days[0])} to {moment(days[-1])}, on a log axis. Thin: each asset, 100 at its first price. Bold: the "
+        "equal-weight index of the class. Shaded: stress windows of this run."
+    )
+    moves = (
+        Panels(tuple(panels), "tri"),
+        Table(heads, tuple(moved), right),
+        Text(Linked("Class indices (CSV)", _CLASSES)),
     )
     sections = [
-        Section("instruments", "Which assets can be held?", blocks=(_held(market),)),
-        Section("correlations", "Which assets move together?", _correlated(names, market.between), (Beside(maps),)),
-        Section(
-            "moves",
-            "How did each class move?",
-            span,
-            (Panels(panels, "tri"), _moved(market.classes), Text(Linked("Class indices (CSV)", _CLASSES))),
-        ),
+        Section("instruments", "Which assets can be held?", blocks=(held,)),
+        Section("correlations", "Which assets move together?", said, (Beside(maps),)),
+        Section("moves", "How did each class move?", span, moves),
     ]
     if asked := question_figures(book):
         sections.append(Section("questions", "Which questions are asked?", blocks=asked))
     lead = "The market and the questions of this run. Nothing here is about a model."
-    return Page("data.html", "Data", lead, tuple(sections), here="data", styles=DATA_STYLES), files
+    page = Page("data.html", "Data", lead, tuple(sections), here="data", styles=DATA_STYLES)
+    tickers = [ticker for one in classes for ticker in one.tickers]
+    lines = [
+        (name, *("" if np.isnan(value) else value for value in row))
+        for name, row in zip(tickers, pairs.tolist(), strict=True)
+    ]
+    return page, (
+        (_CORRELATIONS, csv_text(("instrument", *tickers), lines)),
+        (_CLASSES, paths_text("day", days, [(one.name, one.index) for one in classes])),
+    )
 
 
 def _word(name: str) -> str:
     return clean(name, 24).replace("_", " ")
 
 
-def _held(market: MarketView) -> Figure:
-    counts = [(_word(one.name), (one.instruments, one.listed)) for one in market.classes]
-    totals = sum(held for _, (held, _) in counts), sum(listed for _, (_, listed) in counts)
-    rows = [
-        BarRow(
-            name,
-            count(own[0]),
-            tuple(BarCell(one / max(of, 1), count(one)) for one, of in zip(own, totals, strict=True)),
-            total=not at,
-        )
-        for at, (name, own) in enumerate([("all", totals), *counts])
-    ]
-    title, columns = "How many instruments are in each class?", ("In this run", "In the market")
-    desc = "; ".join(f"{name}: {held} of {listed}" for name, (held, listed) in counts) + "."
-    wide, narrow = bar_table("held", columns, rows, title, desc, "instruments")
-    cells = tuple((name, *map(count, own)) for name, own in counts)
-    table = Table(("Class", *columns), cells, frozenset({1, 2}))
-    return Figure(title, "A full bar is all instruments of the column.", wide, narrow, table)
-
-
-def _pairs(market: MarketView, names: Sequence[str]) -> Figure:
-    size = market.correlation.shape[0]
-    groups = list(zip(names, [one.instruments for one in market.classes], strict=True))
-    title = "Which instruments move together?"
-    span = f"{moment(market.over[0])} to {moment(market.over[1])}"
-    wide, narrow = correlation_map("pairs", groups, market.correlation, title, _correlated(names, market.between))
-    caption = (
-        f"Pearson correlation of daily returns, {span}, over the days that both have: "
-        f"{counted(size * (size - 1) // 2, 'pair')}, one cell each. Lines end a class. Negative: amber, or hatched."
-    )
-    return Figure(title, caption, wide, narrow, data=_CORRELATIONS)
+def _year(day: str) -> float:
+    when = date.fromisoformat(day[:10])
+    return when.year + (when.timetuple().tm_yday - 1) / _YEAR
 
 
 def _between(name: str, names: Sequence[str], values: Floats) -> Figure:
@@ -125,36 +134,6 @@ def _correlated(names: Sequence[str], values: Floats) -> str:
     across = across[~np.isnan(across)]
     rest = f" Between classes: {number(float(across.min()))} to {number(float(across.max()))}." if across.size else ""
     return f"Mean correlation within a class: {listing(own) or 'not defined'}.{rest}"
-
-
-def _panel(book: BenchmarkIndex, market: MarketView, one: ClassView, at: int) -> tuple[Inline, str]:
-    """The name of a class, what its panel says, and the panel."""
-    years = [_year(day) for day in market.days]
-    spans = [(_year(str(window.first)), _year(str(window.last))) for window in book.stress]
-    shaded = [(max(first, years[0]), min(last, years[-1])) for first, last in spans if last > years[0]]
-    said = f"{counted(one.instruments, 'instrument')}; index at {count(round(float(one.index[-1])))}"
-    title = f"{_word(one.name)}, 100 at the first price"
-    svg = class_panel(
-        f"class-{at}", one.lines, one.index, years, shaded, title, f"{said} on {moment(market.days[-1])}."
-    )
-    return (bold(_word(one.name)), f" {said}"), svg
-
-
-def _year(day: str) -> float:
-    when = date.fromisoformat(day[:10])
-    return when.year + (when.timetuple().tm_yday - 1) / _YEAR
-
-
-def _moved(classes: Sequence[ClassView]) -> Table:
-    rows = []
-    for one in classes:
-        there = ((name, one.lines[:, at][np.isfinite(one.lines[:, at])]) for at, name in enumerate(one.tickers))
-        ends = {name: float(values[-1]) if values.size else 100.0 for name, values in there}
-        low, high = min(ends, key=ends.__getitem__), max(ends, key=ends.__getitem__)
-        extremes = (f"{clean(name, 24)} {count(round(ends[name]))}" for name in (low, high))
-        rows.append((_word(one.name), count(one.instruments), count(round(float(one.index[-1]))), *extremes))
-    heads = ("Class", "Instruments", "Index at the end", "Lowest at its end", "Highest at its end")
-    return Table(heads, tuple(rows), frozenset({1, 2, 3, 4}))
 
 
 # --- the questions ----------------------------------------------------------------------------------------------------
@@ -221,18 +200,23 @@ def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tup
 def snapshots_page(book: BenchmarkIndex, snapshots: Sequence[SnapshotView]) -> Page:
     """Figures 13, 25 and 26 of PortBench: what a model is shown on some dates."""
     sections = []
-    for at, one in enumerate(snapshots, 1):
-        tables = [
-            (name, f"{_TITLES.get(name, name)} ({count(len(rows))})", _layer(heads, rows))
-            for name, heads, rows in one.layers
-        ]
+    for number_of, one in enumerate(snapshots, 1):
+        tables = []
+        for name, heads, rows in one.layers:  # columns of numbers are set to the right
+            cells = tuple(tuple(clean(cell, 600) for cell in row) for row in rows)
+            numeric = [[cell == "n/a" or cell.removeprefix("-").replace(".", "", 1).isdigit() for cell in row]
+                       for row in cells]  # fmt: skip
+            right = frozenset(at for at in range(1, len(heads)) if cells and all(row[at] for row in numeric))
+            named = tuple(clean(head, 40).replace("_", " ") for head in heads)
+            table = Table(named, cells, right, summary="", style="layer")
+            tables.append((name, f"{_TITLES.get(name, name)} ({count(len(rows))})", table))
         macro = tuple((Group(title, (table,)),) for name, title, table in tables if name == "macro")
-        chart = _between(f"s{at}", [_word(name) for name in one.classes], one.between)
+        chart = _between(f"s{number_of}", [_word(name) for name in one.classes], one.between)
         others = (
             Group(title, (table,), folded="closed") for name, title, table in tables if name != "macro" and table.rows
         )
         title = f"{book.window(one.window)}, {moment(one.day)}"
-        sections.append(Section(f"s{at}", title, blocks=(Beside(((chart,), *macro)), *others)))
+        sections.append(Section(f"s{number_of}", title, blocks=(Beside(((chart,), *macro)), *others)))
     lead = (
         "What a model is shown at the close of a decision date, as prompts print it. From each window the date on "
         "which its assets were most volatile. S3 also shows the portfolio and the investor."
@@ -240,11 +224,3 @@ def snapshots_page(book: BenchmarkIndex, snapshots: Sequence[SnapshotView]) -> P
     contents = tuple((section.id, str(section.heading)) for section in sections)
     path = "snapshots.html"
     return Page(path, "Snapshots", lead, tuple(sections), contents=contents, here="snapshots", styles=DATA_STYLES)
-
-
-def _layer(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """A table of a prompt; columns of numbers are set to the right."""
-    cells = tuple(tuple(clean(cell, 600) for cell in row) for row in rows)
-    numeric = [[cell == "n/a" or cell.removeprefix("-").replace(".", "", 1).isdigit() for cell in row] for row in cells]
-    right = frozenset(at for at in range(1, len(heads)) if cells and all(row[at] for row in numeric))
-    return Table(tuple(clean(head, 40).replace("_", " ") for head in heads), cells, right, summary="", style="layer")

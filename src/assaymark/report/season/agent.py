@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from assaymark.claims.levels import SILENT
@@ -13,6 +13,7 @@ from assaymark.judging.season.scoring import band
 from assaymark.report import blocks as b
 from assaymark.report.charts.intervals import JudgeWords
 from assaymark.report.page import beside
+from assaymark.report.portbench.book import EQUAL_WEIGHT
 from assaymark.report.season import decisions as d
 from assaymark.report.season.index import AgentIndex, SeasonGradeView, SeasonIndex
 from assaymark.report.season.leaderboard import PartRow, part_figure
@@ -29,15 +30,34 @@ def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[b.Page | tuple[str
     names, words = list(lookup.agents), lookup.words
     for at, agent in enumerate(lookup.agents.values()):
         book, then = AgentIndex.of(lookup, agent), names[(at + 1) % len(names)]
-        places = d.decision_places(book.path, book.steps)
-        earned, data = d.earned_section(book)
+        steps, lines, file = book.steps, book.lines, book.path.removesuffix(".html") + ".csv"
+        places, wrong = d.decision_places(book.path, steps), [(one, text) for one in steps for text in one.mismatches]
+        earned, data = _earned(book, file)
         up: tuple[b.Inline, ...] = (b.Linked(season, "index.html"),)
         if len(names) > 1:
             up = *up, " · ", words.say("head.next"), " ", b.Linked(clean(then, 60), lookup.pages[then])
         yield _main(book, earned, places, up)
         if data:
-            yield d.data_path(book.path), data
-        yield from _further(book, places)
+            yield file, data
+        # All of its decisions, of its fact check, and of what does not reconcile, each with a link back to its page.
+        kinds: Sequence[tuple[str, b.Inline, Sequence[Any], Sequence[b.Block]]] = (
+            ("decisions", d.decisions_answer(book), steps, ()),
+            ("ledger", book.say("ledger.answer"), lines, d.ledger_head(book)),
+            ("checks", book.say("reliability.listed", n=len(wrong)), wrong, ()),
+        )
+        name, named = clean(agent.name, 120), {"part": words("frame.part"), "parts": words("frame.parts")}
+        for kind, lead, rows, head in kinds:
+            title, back = book.say(f"further.{kind}", agent=name), b.Linked(name, f"{book.path}#{kind}")
+            for path, some, links in beside(d.parts_of(book.path, kind, rows).items(), **named):
+                made: b.Block
+                if kind == "decisions":
+                    made = d.decision_listing(book, some)
+                elif kind == "ledger":
+                    made = d.ledger_table(book, some, places, "claim-lines")
+                else:
+                    made = d.mismatch_table(book, some, places)
+                yield b.Page(path, title, lead, blocks=(*head, made), up=back, parts=links,
+                             styles=("season-agent.css",))  # fmt: skip
 
 
 # --- the page of an agent ---------------------------------------------------------------------------------------------
@@ -71,12 +91,58 @@ def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.
         else:
             name = path.name if words.has(f"model.baseline.{path.name}") else "equal weight"
             account.append(book.say("head.beside", baseline=words.word("baseline", name), gain=gain))
+    # What it holds, and its last decisions.
+    shown = list[b.Block]()
+    if (held := d.holdings(words, steps, _HELD)) is not None:
+        when = b.bold(words.say("decisions.held", day=words.day(held[0].day)))
+        cash, most = words.say("accounts.cash"), words.say("accounts.held")
+        shown.append(b.Text((when, f": {cash} {held[1]}; {most}: {held[2]}")))
+    if latest := steps[: -LAST_CARDS - 1 : -1]:
+        heads = tuple(words.say(f"decisions.head.{name}") for name in ("day", "trades", "cost", "reason", "source"))
+        lines = tuple(d.decision_row(book, step, places[step.number]) for step in latest)
+        first, *_ = d.parts_of(book.path, "decisions", steps)
+        whole = b.Text(b.Linked(words.say("decisions.all", n=len(steps)), first))
+        shown += [b.Table(heads, lines, frozenset((2,)), "", stacked=True, style="latest"), whole]
+    decided = b.Section("decisions", book.say("decisions.section"), d.decisions_answer(book), tuple(shown))
     return b.Page(
-        book.path, clean(agent.name, 120), facts,
-        (earned, _graded(book), _decided(book, places), _checked(book, places)), tuple(head), up=up,
-        notice=book.say("head.reference") if agent.built_in else "", aside=tuple(account),
+        book.path, clean(agent.name, 120), facts, (earned, _graded(book), decided, _checked(book, places)),
+        tuple(head), up=up, notice=book.say("head.reference") if agent.built_in else "", aside=tuple(account),
         styles=("season-agent.css", "judges.css", "brush.css"), scripts=("page.js", "brush.js"),
     )  # fmt: skip
+
+
+def _earned(book: AgentIndex, file: str) -> tuple[b.Section, str]:
+    """What an agent earned: one path against the baselines, its drawdown, and its difference to equal weight."""
+    heading, made = book.say("earned.section"), d.account_figure(book.lookup, book.agent.name, title="", data=file)
+    if made is None:
+        return b.Section("earned", heading, book.say("earned.no_path")), ""
+    words, (own, *others) = book.words, d.account_paths(book.lookup, book.agent.name)
+    navs = [d.on_days(path, own.days) for path in (own, *others)]
+    gains = [words.percent(float(nav[-1] / nav[0] - 1), sign=True) for nav in navs]
+    if not others:
+        lead = book.say("earned.answer_alone", own=gains[0], n=len(own.days))
+        return b.Section("earned", heading, lead, (made[0],)), made[1]
+    baseline = words.word("baseline", d.called(others[0]))
+    lead = book.say("earned.answer", own=gains[0], baseline=baseline, other=gains[1], n=len(own.days))
+    if others[0].name not in EQUAL_WEIGHT:
+        return b.Section("earned", heading, lead, (made[0],)), made[1]
+    # The difference over all days, and the mean daily one with its bootstrap interval, in percentage points.
+    item = book.one("season.excess", baseline=others[0].name)
+    points = words.number(100 * float(navs[0][-1] / navs[0][0] - navs[1][-1] / navs[1][0]), 1, sign=True)
+    more = words.say("earned.whole", baseline=baseline, n=len(navs[0]) - 1, points=points)
+    if item is not None and item.value is None:
+        more += f" {words.say('earned.no_interval', why=words.term('state', item.state))}"
+    elif item is not None and item.value is not None:
+        daily = words.number(100 * item.value, 3, sign=True)
+        if item.low is None or item.high is None:
+            more += f" {words.say('earned.daily_alone', points=daily)}"
+        else:
+            low, high = (words.number(100 * end, 3, sign=True) for end in (item.low, item.high))
+            level = words.percent(item.level if item.level is not None else 0.95, 0)
+            zero = "holds_zero" if item.low <= 0 <= item.high else "clear_of_zero"
+            interval = words.say("earned.daily", points=daily, level=level, n=item.n, low=low, high=high)
+            more += f" {interval} {words.say(f'earned.{zero}')}"
+    return b.Section("earned", heading, lead, (b.Text(book.lookup.note(item, more), "cap"), made[0])), made[1]
 
 
 def _scored(book: AgentIndex, place: Place) -> tuple[b.Inline, ...]:
@@ -109,50 +175,31 @@ def _scored(book: AgentIndex, place: Place) -> tuple[b.Inline, ...]:
     return judged, " ", lookup.note(book.one(name), total)
 
 
-def _decided(book: AgentIndex, places: Mapping[int, str]) -> b.Section:
-    """What it holds, and its last decisions."""
-    words, blocks = book.words, list[b.Block]()
-    if (last := d.last_book(book.steps)) is not None:
-        cash = f"{words.say('accounts.cash')} {d.cash_share(words, last)}"
-        when = b.bold(words.say("decisions.held", day=words.day(last.day)))
-        blocks.append(b.Text((when, f": {cash}; {words.say('accounts.held')}: {d.held(words, last, _HELD)}")))
-    if latest := book.steps[: -LAST_CARDS - 1 : -1]:
-        heads = tuple(words.say(f"decisions.head.{name}") for name in ("day", "trades", "cost", "reason", "source"))
-        lines = tuple(d.decision_row(book, step, places[step.number]) for step in latest)
-        first, *_ = d.decision_parts(book.path, book.steps)
-        all_of_them = b.Linked(words.say("decisions.all", n=len(book.steps)), first)
-        blocks += [b.Table(heads, lines, frozenset((2,)), "", stacked=True, style="latest"), b.Text(all_of_them)]
-    return b.Section("decisions", book.say("decisions.section"), d.decisions_answer(book), tuple(blocks))
-
-
 def _checked(book: AgentIndex, places: Mapping[int, str]) -> b.Section:
-    """The fact check of its numbers, and what else was checked."""
-    blocks: list[b.Block] = []
+    """The fact check of its numbers, and what else was checked: look-ahead, reconciliation and thrash."""
+    words, blocks, note = book.words, list[b.Block](), book.lookup.note
     if lines := book.lines[: -LAST_CARDS - 1 : -1]:
-        first, *_ = d.ledger_parts(book.path, book.lines)
         unkept = book.say("ledger.partial") if book.run.partial else ""
-        whole = b.Linked(book.say("ledger.all", n=len(book.lines)), first)
-        blocks = [d.ledger_table(book, lines, places), b.Text(whole), *b.notes((unkept,))]
+        first, *_ = d.parts_of(book.path, "ledger", book.lines)
+        whole = b.Text(b.Linked(book.say("ledger.all", n=len(book.lines)), first))
+        blocks = [d.ledger_table(book, lines, places), whole, *b.notes((unkept,))]
     usable = [grade for grade in book.grades if grade.state == "ok"]
-    wrong = d.mismatch_parts(book.path, book.steps)
-    listed = b.Linked(book.say("reliability.all"), next(iter(wrong))) if wrong else ""
-    some = [b.written(d.mismatch_words(book.words, text)) for part in wrong.values() for _, text in part[:_WRONG]][
-        :_WRONG
-    ]
-    points = sorted(one.data_reliability for one in usable if one.data_reliability is not None)
-    shown = tuple(book.words.number(point, 0) for point in points)
-    judged = book.say("reliability.judged", points=shown) if points else ""
     # How many checks reconcile; the score is 100 times their share.
-    item, found = book.one("season.reliability"), sum(map(len, wrong.values()))
-    answer = book.say("reliability.listed", n=found) if found else book.say("reliability.unchecked")
+    wrong = [(step, text) for step in book.steps for text in step.mismatches]
+    listed = b.Linked(book.say("reliability.all"), next(iter(d.parts_of(book.path, "checks", wrong)))) if wrong else ""
+    some = [b.written(d.mismatch_words(words, text)) for _, text in wrong[:_WRONG]]
+    points = sorted(one.data_reliability for one in usable if one.data_reliability is not None)
+    judged = book.say("reliability.judged", points=tuple(words.number(one, 0) for one in points)) if points else ""
+    item = book.one("season.reliability")
+    answer = book.say("reliability.listed", n=len(wrong)) if wrong else book.say("reliability.unchecked")
     if item is not None and item.value is None:
-        answer = book.say("reliability.none", why=book.words.term("state", item.state))
+        answer = book.say("reliability.none", why=words.term("state", item.state))
     elif item is not None and item.value is not None:
-        failed, numbers = round(item.n * (1.0 - item.value / 100.0)), {"value": book.words.number(item.value, 1)}
+        failed, numbers = round(item.n * (1.0 - item.value / 100.0)), {"value": words.number(item.value, 1)}
         answer = book.say("reliability.clear", **numbers, n=item.n)
         if failed:
             answer = book.say("reliability.answer", **numbers, n=item.n, failed=failed)
-    reliable = (book.lookup.note(item, answer), *some, listed, judged)
+    reliable = (note(item, answer), *some, listed, judged)
     rows: tuple[tuple[str, b.Inline], ...] = (
         (book.say("lookahead.title"), b.spaced(_lookahead(book, usable), " ")),
         (book.say("reliability.title"), b.spaced(filter(None, reliable), " ")),
@@ -210,22 +257,21 @@ _VERDICT, _SUMMARY = 400, 1_600
 
 def _graded(book: AgentIndex) -> b.Section:
     """Both axes part by part; folded below the same as a table, points by judge, and what the judges wrote."""
-    words, usable = book.words, [grade for grade in book.grades if grade.state == "ok"]
+    words, usable, plan = book.words, [grade for grade in book.grades if grade.state == "ok"], book.run.scoring
     blocks, below = list[b.Block](), list[b.Block]()
     answer = book.say("graded.single" if usable else "graded.none")
     if len(usable) > 1:
         answer = book.say("graded.answer", count=words.few(len(usable)))
     if usable:
         blocks.append(b.Beside(tuple((_parts_figure(book, axis, usable),) for axis in _AXES)))
-        if left := [words.part(part) for part in book.run.scoring.not_applicable]:
+        if left := [words.part(part) for part in plan.not_applicable]:
             below.append(b.Text(book.say("graded.not_applicable", parts=words.catalogue.names(left))))
         below.append(_parts_table(book, usable, _AXES))
         # A sentence for each part that the fact check lowered.
         lowered = tuple(
             book.say("graded.capped", part=words.part(part), judge=clean(one.judge, 60),
                      given=words.number(one.capped[part.name], 0), counted=words.number(one.evidence[part.name], 0))
-            for part in book.run.scoring.evidence for one in usable
-            if part.name in one.capped and part.name in one.evidence
+            for part in plan.evidence for one in usable if part.name in one.capped and part.name in one.evidence
         )  # fmt: skip
         if lowered:
             below += [b.Text(book.say("graded.ring")), b.Group(book.say("graded.capped_head"), (b.Items(lowered),))]
@@ -247,7 +293,7 @@ def _graded(book: AgentIndex) -> b.Section:
 def _parts_figure(book: AgentIndex, axis: str, usable: Sequence[SeasonGradeView]) -> b.Figure:
     words, plan = book.words, book.run.scoring
     parts: Sequence[SubComponent] = getattr(plan, axis)
-    rows, contested = list[PartRow](), 0
+    rows, contested, judges = list[PartRow](), 0, list[JudgeWords]()
     for part in parts:
         graded = [(one, getattr(one, axis)[part.name]) for one in usable if part.name in getattr(one, axis)]
         lowered = [(one.capped[part.name], points) for one, points in graded if part.name in one.capped]
@@ -258,7 +304,6 @@ def _parts_figure(book: AgentIndex, axis: str, usable: Sequence[SeasonGradeView]
     title = words.say(f"graded.title.{axis}", count=words.few(len(rows)))
     desc = words.say("graded.desc", n=len(rows), contested=contested)
     wide, narrow = part_figure(f"parts-{axis}", rows, plan.bands, (weak, mixed, strong), title, desc)
-    judges = []
     for one in usable:
         given = ", ".join(f"{words.part(part)} {_given(book, one, axis, part.name)}" for part in parts)
         if (at := book.lookup.judge_place(one.judge)) is not None:
@@ -296,44 +341,18 @@ def _given(book: AgentIndex, one: SeasonGradeView, axis: str, part: str) -> str:
 
 def _axes_table(book: AgentIndex) -> b.Table:
     """A row for each judge: its composite, the axes and the outcome."""
-    words, rows = book.words, list[tuple[b.Inline, ...]]()
+    words, rows, none = book.words, list[tuple[b.Inline, ...]](), book.say("graded.not_graded")
     shown = book.lookup.shown(book.agent.name) or sum(grade.composite is not None for grade in book.grades) > 1
-
-    def points(value: float | None) -> str:
-        return book.say("graded.not_graded") if value is None else words.number(value, 1)
-
     for one in book.grades:
         if one.state != "ok":
             rows.append((clean(one.judge, 60), *([words.word("reply", one.state)] * 5)))
             continue
-        cells = [points(one.axes.get(name)) for name in ("reasoning", "evidence", "process")]
-        cells.append(words.term("state", one.outcome_state) if one.outcome is None else points(one.outcome))
-        composite: str = b.Styled(words("frame.withheld"), "gap")  # of a single judge it is the total
-        if shown:
-            composite = _to_grade(book, one.judge, points(one.composite))
-        rows.append((clean(one.judge, 60), composite, *(_to_grade(book, one.judge, cell) for cell in cells)))
+        values = (one.composite, *map(one.axes.get, ("reasoning", "evidence", "process")), one.outcome)
+        cells = [none if value is None else words.number(value, 1) for value in values]
+        if one.outcome is None:
+            cells[-1] = words.term("state", one.outcome_state)
+        linked = [_to_grade(book, one.judge, cell) for cell in cells]
+        composite = linked[0] if shown else b.Styled(words("frame.withheld"), "gap")  # of a single judge the total
+        rows.append((clean(one.judge, 60), composite, *linked[1:]))
     names = ("judge", "composite", "reasoning", "evidence", "process", "outcome")
     return b.Table(tuple(words.say(f"graded.head.{name}") for name in names), tuple(rows), frozenset(range(1, 6)), "")
-
-
-# --- the pages beside it ----------------------------------------------------------------------------------------------
-
-
-def _further(book: AgentIndex, places: Mapping[int, str]) -> Iterator[b.Page]:
-    """All of its decisions, of its fact check, and of what does not reconcile, each with a link back to its page."""
-    words, wrong, counts = book.words, d.mismatch_parts(book.path, book.steps), d.ledger_counts(book)
-    kinds: Sequence[tuple[str, b.Inline, Mapping[str, Sequence[Any]], Callable[[Any], tuple[b.Block, ...]]]] = (
-        ("decisions", d.decisions_answer(book), d.decision_parts(book.path, book.steps),
-         lambda steps: (b.Listing(tuple(d.decision_group(book, step) for step in steps),
-                                  d.decision_filters(words, steps), words.say("decisions.what"), "decision-cards"),)),
-        ("ledger", book.say("ledger.answer"), d.ledger_parts(book.path, book.lines),
-         lambda lines: (*b.notes(d.ledger_notes(book)), *((counts,) if counts else ()),
-                        d.ledger_table(book, lines, places, "claim-lines"))),
-        ("checks", book.say("reliability.listed", n=sum(map(len, wrong.values()))), wrong,
-         lambda found: (d.mismatch_table(book, found, places),)),
-    )  # fmt: skip
-    for kind, lead, parts, made in kinds:
-        for path, rows, links in beside(parts.items(), part=words("frame.part"), parts=words("frame.parts")):
-            name = clean(book.agent.name, 120)
-            up, title = b.Linked(name, f"{book.path}#{kind}"), book.say(f"further.{kind}", agent=name)
-            yield b.Page(path, title, lead, blocks=made(rows), up=up, parts=links, styles=("season-agent.css",))

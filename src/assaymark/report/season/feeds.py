@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from functools import cache
@@ -22,7 +21,7 @@ from assaymark.report.charts.canvas import Scale, csv_text, label, line, num, re
 from assaymark.report.levels import LEVELS
 from assaymark.report.page import Site
 from assaymark.report.season.decisions import order_count, trades_words
-from assaymark.report.season.index import SeasonIndex, SeasonRun
+from assaymark.report.season.index import SeasonIndex
 from assaymark.report.season.leaderboard import judged_points
 from assaymark.report.season.levels import reasons_of, said_claim, said_levels, tally, withheld_text
 from assaymark.report.text import short_hash, text_width
@@ -42,30 +41,62 @@ _DAYS: Final = 30
 
 def handed_on(book: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tuple[str, str]]:
     """Every file beside the pages of a language, as path and text; ``folder`` is where these lie below the site."""
-    run, now = book.run, verdicts_of(book)
+    run, words, now = book.run, book.words, verdicts_of(book)
     known = run.publications or (now,)
-    changes = [
-        (one, before, _changed(book, one, before, now)) for one, before in zip(known, (None, *known[:-1]), strict=True)
-    ]
-    entries = _entries(book, changes)
-    yield RSS, _rss(book, folder, entries)
-    yield JSON_FEED, _json_feed(book, folder, entries)
+    # What was claimed and not before, and what no longer; a sentence only while it is supported now.
+    changes: list[tuple[Mapping[str, Any], Mapping[str, Any] | None, list[str]]] = []
+    for one, before in zip(known, (None, *known[:-1]), strict=True):
+        lines, old, latest = (
+            {} if made is None else {str(entry["about"]): entry for entry in made["verdicts"]}
+            for made in (one, before, now)
+        )
+        changed = list[str]()
+        for key, entry in lines.items():
+            shown, gone = latest.get(key, {}), entry["level"] == "no-claim"
+            if entry["level"] == (old[key]["level"] if key in old else "no-claim"):
+                continue
+            if gone or "sentence" not in shown:
+                what = clean(str((shown if "not_supported" in shown else entry).get("not_supported", key)), 400)
+                changed.append(words.say("feeds.gone" if gone else "feeds.then", claim=what))
+            else:
+                condition = f" {words('frame.say_also')} {shown['condition']}" if shown["condition"] else ""
+                changed.append(clean(f"{words.quoted(str(shown['sentence']))}{condition}", 900))
+        changes.append((one, before, changed))
+    yield from _feeds(book, folder, changes)
     yield VERDICTS, json.dumps(now, indent=1) + "\n"
-    yield STANDINGS, _standings(book)
-    yield DECISIONS, _decisions(book)
-    if run.next_decision:
-        yield CALENDAR, _calendar(book)
-    yield _archive(book, changes, site)
-    if not folder:
-        for at, one in enumerate(run.publications):
-            yield _file(at, one), json.dumps(one, indent=1) + "\n"
-
-
-def _file(at: int, one: Mapping[str, Any]) -> str:
-    return f"archive/{at + 1:03d}-{clean(str(one['day']), 10)}.json"
-
-
-# --- verdicts and tables ----------------------------------------------------------------------------------------------
+    yield from _tables(book)
+    if run.next_decision:  # the decisions that are still to come, as one event that repeats on weekdays
+        until = f"{run.plan.calendar.last}{run.next_decision[10:]}"
+        made, first, last = (
+            datetime.fromisoformat(text).astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+            for text in (run.decided_at, run.next_decision, until)
+        )
+        title = words.say("feeds.event", season=clean(run.plan.title or run.plan.name, 60))
+        event = (
+            "BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//assaymark//season//EN", "BEGIN:VEVENT",
+            f"UID:{run.plan_hash[:32]}@assaymark", f"DTSTAMP:{made}", f"DTSTART:{first}",
+            f"RRULE:FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;UNTIL={last}",
+            "SUMMARY:" + "".join(f"\\{c}" if c in "\\;," else c for c in title), "END:VEVENT", "END:VCALENDAR",
+        )  # fmt: skip
+        yield CALENDAR, "\r\n".join((*event, ""))
+    # Every publication with its tally, what changed, and its verdicts as a file; newest first.
+    rows, files = list[tuple[Inline, ...]](), list[tuple[str, str]]()
+    for at, (one, before, changed) in enumerate(changes, 1):
+        file = f"archive/{at:03d}-{clean(str(one['day']), 10)}.json"
+        files.append((file, json.dumps(one, indent=1) + "\n"))
+        counts = tuple(words.amount(one["tally"][level]) for level in LEVELS)
+        what = (" ".join(changed) if before else words.say("archive.first")) or words.say("feeds.unchanged")
+        link = Linked("JSON", book.up + file if run.publications else VERDICTS)
+        rows.append((words.day(str(one["day"])), words.amount(int(one["days"])), *counts, what, link))
+    heads = (
+        words.say("archive.day"), words.say("archive.days"), *(words(f"level.{level}.tally") for level in LEVELS),
+        words.say("archive.changed"), words.say("archive.file"),
+    )  # fmt: skip
+    table = Table(heads, tuple(rows[::-1]), frozenset((1, 2, 3, 4)), "", stacked=True)
+    other = Linked(words.say("archive.others"), site.home) if site.runs else ""
+    title, lead = words.say("archive.title"), words.say("archive.lede")
+    yield Page(ARCHIVE, title, lead, blocks=(table, *notes((other,))), here="archive")
+    yield from files if run.publications and not folder else ()
 
 
 def verdicts_of(book: SeasonIndex) -> dict[str, Any]:
@@ -83,15 +114,14 @@ def verdicts_of(book: SeasonIndex) -> dict[str, Any]:
     found.sort(key=lambda one: (LEVELS.index(one["level"]), one["about"]))
     return {
         "format": FORMAT, "season": run.plan.name, "title": clean(run.plan.title or run.plan.name, 120),
-        "plan_hash": run.plan_hash,
-        "software": f"assaymark {__version__}", "day": run.last, "days": run.days,
+        "plan_hash": run.plan_hash, "software": f"assaymark {__version__}", "day": run.last, "days": run.days,
         "tally": {level: sum(one["level"] == level for one in found) for level in LEVELS},
-        "tiers": [sorted(tier) for tier in run.decided.tiers],
-        "verdicts": found,
+        "tiers": [sorted(tier) for tier in run.decided.tiers], "verdicts": found,
     }  # fmt: skip
 
 
-def _standings(book: SeasonIndex) -> str:
+def _tables(book: SeasonIndex) -> Iterator[tuple[str, str]]:
+    """The standings, and every decision, as CSV."""
     rows: list[tuple[str | float, ...]] = []
     for name, agent in book.agents.items():
         place, row = book.run.decided.place(name), book.rows.get(name)
@@ -104,12 +134,8 @@ def _standings(book: SeasonIndex) -> str:
         )  # fmt: skip
         numbers = ("" if value is None else float(value) for value in values)
         rows.append((name, agent.family, agent.model, place.level, *numbers))
-    heads = ("agent", "maker", "model", "level", "rank_first", "rank_last", "tier", "total", "judges_low",
-             "judges_high", "return", "max_drawdown")  # fmt: skip
-    return csv_text(heads, rows)
-
-
-def _decisions(book: SeasonIndex) -> str:
+    heads = "agent maker model level rank_first rank_last tier total judges_low judges_high return max_drawdown"
+    yield STANDINGS, csv_text(heads.split(), rows)
     rows = [
         (
             step.day, name, float(step.number), "" if step.nav is None else step.nav,
@@ -121,157 +147,60 @@ def _decisions(book: SeasonIndex) -> str:
         for name in book.agents
         for step in book.run.steps.get(name, ())
     ]  # fmt: skip
-    heads = ("day", "agent", "decision", "value", "cash", "orders", "order_texts", "fills", "rejected", "cost",
-             "flags", "does_not_reconcile", "reason")  # fmt: skip
-    return csv_text(heads, rows)
+    heads = "day agent decision value cash orders order_texts fills rejected cost flags does_not_reconcile reason"
+    yield DECISIONS, csv_text(heads.split(), rows)
 
 
-# --- feeds ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """An entry of a feed: a day of decisions, or verdicts that changed."""
-
-    day: str
-    tag: str
-    key: str
-    title: str
-    text: str
-    href: str
-
-
-Verdicts = Mapping[str, Any]
-Changes = list[tuple[Verdicts, Verdicts | None, list[str]]]
-"""Every publication with the one before it, and what changed; the verdicts of now where none is recorded."""
-
-
-def _changed(book: SeasonIndex, one: Verdicts, before: Verdicts | None, now: Verdicts) -> list[str]:
-    """What was claimed and not before, and what no longer; a sentence only while it is supported ``now``."""
-    lines, old, latest = (
-        {} if made is None else {str(entry["about"]): entry for entry in made["verdicts"]}
-        for made in (one, before, now)
-    )
-    words, found = book.words, []
-    for key, entry in lines.items():
-        was = old[key]["level"] if key in old else "no-claim"
-        if entry["level"] == was:
-            continue
-        shown = latest.get(key, {})
-        if entry["level"] == "no-claim" or "sentence" not in shown:
-            what = clean(str((shown if "not_supported" in shown else entry).get("not_supported", key)), 400)
-            found.append(words.say("feeds.gone" if entry["level"] == "no-claim" else "feeds.then", claim=what))
-        else:
-            condition = f" {words('frame.say_also')} {shown['condition']}" if shown["condition"] else ""
-            found.append(clean(f"{words.quoted(str(shown['sentence']))}{condition}", 900))
-    return found
-
-
-def _entries(book: SeasonIndex, changes: Changes) -> list[_Entry]:
-    """The last days and every change of the verdicts, newest first."""
-    words, found, days = book.words, list[_Entry](), dict[str, list[str]]()
+def _feeds(
+    book: SeasonIndex, folder: str, changes: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None, list[str]]]
+) -> Iterator[tuple[str, str]]:
+    """The last days and every change of the verdicts, newest first, as RSS and as JSON."""
+    run, words, days, entries = book.run, book.words, dict[str, list[str]](), list[tuple[str, ...]]()
     for one, before, changed in changes:
         if before is None or changed:
             levels = (f"{words.amount(one['tally'][level])} {words(f'level.{level}.tally')}" for level in LEVELS)
             title = words.say("feeds.verdicts", day=words.day(str(one["day"])), tally=", ".join(levels))
             text = "\n".join(changed) or words.say("feeds.unchanged")
             key = f"verdicts/{content_id([one['day'], one['tally'], text])[:12]}"
-            found.append(_Entry(str(one["day"]), "verdicts", key, title, text, "claims.html"))
+            entries.append((str(one["day"]), "verdicts", key, title, text, "claims.html"))
     for name in book.agents:
-        for step in book.run.steps.get(name, ()):
+        for step in run.steps.get(name, ()):
             days.setdefault(step.day, []).append(f"{clean(name, 60)}: {trades_words(words, step)}")
     for day in sorted(days)[-_DAYS:]:
         title = words.say("feeds.day", day=words.day(day))
-        found.append(_Entry(day, "decisions", f"day/{day}", title, "\n".join(days[day]), "index.html#now"))
-    return sorted(found, key=lambda one: (one.day, one.tag), reverse=True)
-
-
-def _moment(run: SeasonRun, day: str) -> datetime:
-    """When a day was decided on; a day that is no date counts as the epoch."""
+        entries.append((day, "decisions", f"day/{day}", title, "\n".join(days[day]), "index.html#now"))
+    entries.sort(key=lambda entry: entry[:2], reverse=True)
+    # The addresses of pages where that of the site is known; else none.
+    top, urn, rows, items = f"{run.url.rstrip('/')}/{folder}", f"urn:assaymark:{run.plan_hash}", list[str](), []
     hour = run.decided_at[10:] if len(run.decided_at) > 10 else "T00:00:00+00:00"
-    try:
-        return datetime.fromisoformat(f"{day[:10]}{hour}").astimezone(UTC)
-    except ValueError:
-        return datetime.fromtimestamp(0, UTC)
-
-
-def _address(run: SeasonRun, folder: str, path: str = "") -> str:
-    """The address of a page where that of the site is known; else nothing."""
-    return f"{run.url.rstrip('/')}/{folder}{path}" if run.url else ""
-
-
-def _rss(book: SeasonIndex, folder: str, entries: list[_Entry]) -> str:
-    run, name, items = book.run, f"urn:assaymark:{book.run.plan_hash}", []
-    for entry in entries:
-        link = f"<link>{escape(_address(run, folder, entry.href))}</link>" if run.url else ""
-        items.append(
-            f"<item><title>{escape(entry.title)}</title>{link}<description>{escape(entry.text)}</description>"
-            f'<category>{entry.tag}</category><guid isPermaLink="false">{escape(f"{name}:{entry.key}")}</guid>'
-            f"<pubDate>{format_datetime(_moment(run, entry.day))}</pubDate></item>\n"
+    for day, tag, key, title, text, href in entries:
+        try:
+            at = datetime.fromisoformat(f"{day[:10]}{hour}").astimezone(UTC)
+        except ValueError:  # a day that is no date counts as the epoch
+            at = datetime.fromtimestamp(0, UTC)
+        link = f"<link>{escape(top + href)}</link>" if run.url else ""
+        rows.append(
+            f"<item><title>{escape(title)}</title>{link}<description>{escape(text)}</description>"
+            f'<category>{tag}</category><guid isPermaLink="false">{escape(f"{urn}:{key}")}</guid>'
+            f"<pubDate>{format_datetime(at)}</pubDate></item>\n"
         )
-    own = _address(run, folder, RSS)
-    self_link = f'<atom:link href="{escape(own)}" rel="self" type="application/rss+xml"/>' if own else ""
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel>'
-        f"<title>{escape(clean(run.plan.title or run.plan.name, 120))}</title>"
-        f"<link>{escape(_address(run, folder) or name)}</link>"
-        f"<description>{escape(book.words('feeds.about'))}</description>"
-        f"<language>{book.words.catalogue.language}</language>{self_link}\n{''.join(items)}</channel></rss>\n"
+        item: dict[str, Any] = {"id": f"{urn}:{key}", "title": title, "content_text": text}
+        item |= {"date_published": at.isoformat(), "tags": [tag], **({"url": top + href} if run.url else {})}
+        items.append(item)
+    title, about, language = clean(run.plan.title or run.plan.name, 120), words("feeds.about"), words.catalogue.language
+    own = f'<atom:link href="{escape(top + RSS)}" rel="self" type="application/rss+xml"/>' if run.url else ""
+    yield (
+        RSS,
+        (
+            '<?xml version="1.0" encoding="UTF-8"?>\n<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel>'
+            f"<title>{escape(title)}</title><link>{escape(top if run.url else urn)}</link>"
+            f"<description>{escape(about)}</description><language>{language}</language>{own}\n{''.join(rows)}"
+            "</channel></rss>\n"
+        ),
     )
-
-
-def _json_feed(book: SeasonIndex, folder: str, entries: list[_Entry]) -> str:
-    run, words = book.run, book.words
-    where = {"home_page_url": _address(run, folder, "index.html"), "feed_url": _address(run, folder, JSON_FEED)}
-    items = [
-        {
-            "id": f"urn:assaymark:{run.plan_hash}:{entry.key}", "title": entry.title, "content_text": entry.text,
-            "date_published": _moment(run, entry.day).isoformat(), "tags": [entry.tag],
-            **({"url": _address(run, folder, entry.href)} if run.url else {}),
-        }
-        for entry in entries
-    ]  # fmt: skip
-    feed = {
-        "version": "https://jsonfeed.org/version/1.1", "title": clean(run.plan.title or run.plan.name, 120),
-        "description": words("feeds.about"), "language": words.catalogue.language, **(where if run.url else {}),
-        "items": items,
-    }  # fmt: skip
-    return json.dumps(feed, indent=1) + "\n"
-
-
-def _calendar(book: SeasonIndex) -> str:
-    """The decisions that are still to come, as one event that repeats on weekdays."""
-    run = book.run
-
-    def at(text: str) -> str:
-        return datetime.fromisoformat(text).astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
-
-    title = book.words.say("feeds.event", season=clean(run.plan.title or run.plan.name, 60))
-    lines = (
-        "BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//assaymark//season//EN", "BEGIN:VEVENT",
-        f"UID:{run.plan_hash[:32]}@assaymark", f"DTSTAMP:{at(run.decided_at)}", f"DTSTART:{at(run.next_decision)}",
-        f"RRULE:FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;UNTIL={at(f'{run.plan.calendar.last}{run.next_decision[10:]}')}",
-        "SUMMARY:" + "".join(f"\\{c}" if c in "\\;," else c for c in title), "END:VEVENT", "END:VCALENDAR",
-    )  # fmt: skip
-    return "\r\n".join((*lines, ""))
-
-
-def _archive(book: SeasonIndex, changes: Changes, site: Site) -> Page:
-    """Every publication with its tally, what changed, and its verdicts as a file; newest first."""
-    words, rows = book.words, list[tuple[Inline, ...]]()
-    for at, (one, before, changed) in enumerate(changes):
-        counts = tuple(words.amount(one["tally"][level]) for level in LEVELS)
-        file = book.up + _file(at, one) if book.run.publications else VERDICTS
-        what = (" ".join(changed) if before else words.say("archive.first")) or words.say("feeds.unchanged")
-        rows.append((words.day(str(one["day"])), words.amount(int(one["days"])), *counts, what, Linked("JSON", file)))
-    heads = (
-        words.say("archive.day"), words.say("archive.days"), *(words(f"level.{level}.tally") for level in LEVELS),
-        words.say("archive.changed"), words.say("archive.file"),
-    )  # fmt: skip
-    table = Table(heads, tuple(rows[::-1]), frozenset((1, 2, 3, 4)), "", stacked=True)
-    other = Linked(words.say("archive.others"), site.home) if site.runs else ""
-    title, lead = words.say("archive.title"), words.say("archive.lede")
-    return Page(ARCHIVE, title, lead, blocks=(table, *notes((other,))), here="archive")
+    where = {"home_page_url": f"{top}index.html", "feed_url": f"{top}{JSON_FEED}"} if run.url else {}
+    feed = {"version": "https://jsonfeed.org/version/1.1", "title": title, "description": about, "language": language}
+    yield JSON_FEED, json.dumps({**feed, **where, "items": items}, indent=1) + "\n"
 
 
 # --- the picture for a preview: a supported sentence with its condition, and the points of the judges by tier ---------

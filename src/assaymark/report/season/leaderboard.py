@@ -104,36 +104,31 @@ def part_figure(
         room = (mixed - scale.left, strong - mixed, scale.right - strong)
         if all(text_width(text, 12) <= size + 10 for text, size in zip(names, room, strict=True)):
             parts += _names(bands, scale, names, _TOP - 10)
-        for at, row in enumerate(rows):
-            parts += _part(row, scale, _TOP + height * at, None if above else height / 2)
+        for at, (name_of, weight, points, lowered) in enumerate(rows):
+            # The title stands beside its marks, or above them on a phone.
+            top, edge, start, halo = _TOP + height * at, scale.right - 4, scale.left + 4, " halo"
+            y, text = top + 32.0, top + 18.5
+            if not above:
+                y, edge, start, halo = top + height / 2, scale.left - 14, 0.0, ""
+                text = y + 4.5
+            fitting = fit(name_of, edge - start - text_width(weight, 12) - 10, 13)
+            parts += [label(start, text, fitting, halo.strip()), label(edge, text, weight, f"tk{halo}", "end"),
+                      line(scale.left, y, scale.right, y, "hair")]  # fmt: skip
+            if not points:
+                parts.append(rect(scale.left + 1, y - 7, scale.right - scale.left - 2, 14, "void"))
+                continue
+            for given, counted in lowered:
+                parts.append(line(scale(counted), y, scale(given), y, "capped"))
+                parts.append(svg.Circle(cx=num(scale(given)), cy=num(y), r=3.5, class_=["open", "ring"]))
+            low, high = min(value for value, _ in points), max(value for value, _ in points)
+            parts += [line(scale(low), y, scale(high), y, "judges")] if high > low else []
+            for value, judge in points:
+                marked = ["judge", *judge_class(judge)]
+                parts.append(svg.Circle(cx=num(scale(value)), cy=num(y), r=3.5, class_=marked))
         for mark in (0, bands.mixed, bands.strong, 100):
             parts.append(label(scale(mark), bottom + 18, str(mark), "tk", "middle"))
         drawn.append(frame(key, title, desc, (width, bottom + 24), parts, "narrow" if above else "wide"))
     return drawn[0], drawn[1]
-
-
-def _part(row: PartRow, scale: Scale, top: float, middle: float | None) -> list[svg.Element]:
-    """A row of the figure; its title stands beside its marks, or above them where there is no ``middle``."""
-    title, weight, points, lowered = row
-    y, text, right, start, halo = top + 32.0, top + 18.5, scale.right - 4, scale.left + 4, " halo"
-    if middle is not None:
-        y, right, start, halo = top + middle, scale.left - 14, 0.0, ""
-        text = y + 4.5
-    found: list[svg.Element] = [
-        label(start, text, fit(title, right - start - text_width(weight, 12) - 10, 13), halo.strip()),
-        label(right, text, weight, f"tk{halo}", "end"), line(scale.left, y, scale.right, y, "hair"),
-    ]  # fmt: skip
-    if not points:
-        return [*found, rect(scale.left + 1, y - 7, scale.right - scale.left - 2, 14, "void")]
-    for given, counted in lowered:
-        found.append(line(scale(counted), y, scale(given), y, "capped"))
-        found.append(svg.Circle(cx=num(scale(given)), cy=num(y), r=3.5, class_=["open", "ring"]))
-    low, high = min(value for value, _ in points), max(value for value, _ in points)
-    if high > low:
-        found.append(line(scale(low), y, scale(high), y, "judges"))
-    for value, judge in points:
-        found.append(svg.Circle(cx=num(scale(value)), cy=num(y), r=3.5, class_=["judge", *judge_class(judge)]))
-    return found
 
 
 _TOTAL: Final = "season.total"

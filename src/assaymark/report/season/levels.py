@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Final
@@ -12,21 +12,7 @@ from assaymark.claims.messages import Said, said, stand_ins
 from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report import blocks as b
-from assaymark.report.blocks import (
-    Beside,
-    Block,
-    Card,
-    Group,
-    Inline,
-    Items,
-    Linked,
-    Quote,
-    Styled,
-    Text,
-    bold,
-    notes,
-    spaced,
-)
+from assaymark.report.blocks import Block, Inline, Linked, Quote, Styled, Text
 from assaymark.report.levels import LEVELS, SaidLevel, WithheldGroup
 from assaymark.report.measurements import MeasuredRow
 from assaymark.report.season.index import AgentIndex, SeasonIndex, Words
@@ -55,7 +41,10 @@ def said_levels(book: SeasonIndex) -> tuple[SaidLevel, ...]:
     for level in LEVELS:
         mine = [one for one in front if one.verdict.publication_level == level]
         quotes = [said_claim(book, one) for one in mine[:_SHOWN]] if level != "no-claim" else []
-        groups = _groups(book, mine)[:_SHOWN] if level == "no-claim" else ()
+        groups = tuple(
+            WithheldGroup(text, ((f"{why} ", False),) if why else (), n)
+            for (text, why), n in list(_withheld(book, mine).items())[:_SHOWN] if level == "no-claim"
+        )  # fmt: skip
         # As many as fit above the fold, from about how tall each is; one always does.
         heights = accumulate(
             21 + 27 * (1 + len(quote.sentence) // 52) + 21 * (len(quote.condition) // 66 + 1) * bool(quote.condition)
@@ -73,7 +62,7 @@ def level_part(book: SeasonIndex, view: SaidLevel) -> b.Said:
     """A level as a page shows it; only the page of all claims has the rest."""
     words = book.words
     groups = tuple(
-        (group.text, tuple(bold(text) if strong else text for text, strong in group.why)) for group in view.groups
+        (group.text, tuple(b.bold(text) if strong else text for text, strong in group.why)) for group in view.groups
     )
     rest: Inline = Linked(words("index.rest", n=view.rest), "claims.html") if view.rest else ""
     return _part(words, view.level, (*view.shown, *groups[:_GROUPS]), (*view.more, *groups[_GROUPS:]), rest)
@@ -110,26 +99,27 @@ def level_blocks(parts: Sequence[b.Said]) -> Block:
     """Levels that hold claims: what is supported beside what is not, or one of the two alone."""
     held = [part for part in parts if part.claims]
     sides = tuple(tuple(one for one in held if (one.level == "no-claim") == hidden) for hidden in (False, True))
-    return Beside(sides, "trio") if all(sides) else Group("", tuple(held))
+    return b.Beside(sides, "trio") if all(sides) else b.Group("", tuple(held))
 
 
-def _groups(book: SeasonIndex, verdicts: Sequence[SeasonVerdict]) -> tuple[WithheldGroup, ...]:
+def _withheld(book: SeasonIndex, verdicts: Sequence[SeasonVerdict]) -> Counter[tuple[str, str]]:
     """Unsupported claims by what they are about, with the first of their reasons; equal ones are one line."""
     words, found = book.words, Counter[tuple[str, str]]()
-    firsts = [verdict for verdict in verdicts if _unsupported_first(verdict)]
-
-    def compared_with(one: SeasonVerdict) -> int:
-        """With how many agents the one that is to rank first cannot be compared, for want of common periods."""
-        others = [why.values["agents"] for why in one.reasons if why.key == _UNTESTED]
-        return sum(len(some) for some in others if isinstance(some, tuple))
-
-    alone = len(firsts) > 1 and all(compared_with(first) == len(firsts) - 1 for first in firsts)
+    # With how many agents each that is to rank first cannot be compared, for want of common periods.
+    apart = [
+        sum(
+            len(some) for why in one.reasons if why.key == _UNTESTED and isinstance(some := why.values["agents"], tuple)
+        )
+        for one in verdicts
+        if _unsupported_first(one)
+    ]  # fmt: skip
+    alone = len(apart) > 1 and all(n == len(apart) - 1 for n in apart)
     for one in verdicts:
         key = withheld_text(one, words), words.texts(reasons_of(book, one)[:1])
         if alone and one.kind == "first":
             key = words.text(said("claim.withheld.any_first")), words.text(said("claim.reason.untested_any"))
         found[key] += 1
-    return tuple(WithheldGroup(text, ((f"{why} ", False),) if why else (), n) for (text, why), n in found.items())
+    return found
 
 
 def reasons_of(book: SeasonIndex, one: SeasonVerdict) -> tuple[Said, ...]:
@@ -165,7 +155,7 @@ def said_claim(book: SeasonIndex, one: SeasonVerdict) -> Quote:
     return Quote(one.verdict.publication_level, quote, condition, " ".join(copy.split()))
 
 
-def claim_card(book: SeasonIndex, one: SeasonVerdict) -> Card:
+def claim_card(book: SeasonIndex, one: SeasonVerdict) -> b.Card:
     """A verdict with its reasons, its checks, the other rules, and what it rests on."""
     verdict, words, hidden = one.verdict, book.words, _unsupported_first(one)
     level = verdict.publication_level
@@ -177,11 +167,11 @@ def claim_card(book: SeasonIndex, one: SeasonVerdict) -> Card:
         Text(withheld_text(one, words), "text") if level == "no-claim" else said_claim(book, one)
     ]  # fmt: skip
     why = tuple(map(words.text, reasons_of(book, one)))
-    blocks += [Items(why, "whys")] if why else []
+    blocks += [b.Items(why, "whys")] if why else []
     checks = {"agreement": verdict.agreement_status, "stability": verdict.stability_status,
               "adversarial": verdict.adversarial_status}  # fmt: skip
     fields = (
-        (bold if name in verdict.binding else str)(
+        (b.bold if name in verdict.binding else str)(
             f"{words(f'claims.status.{name}')}: {words.term('claims.state', state)}"
         )
         for name, state in checks.items()
@@ -193,31 +183,28 @@ def claim_card(book: SeasonIndex, one: SeasonVerdict) -> Card:
         if named := [words.term("claims.rule", rule) for rule, to in sorted(verdict.fragility.items()) if to == other]:
             key = "claims.rules.same" if other == level else "claims.rules.other"
             rules.append(words(key, rules=words.catalogue.names(named), level=words(f"level.{other}.tag")))
-    blocks += [Text(spaced(fields, " · "), "tuple"), *notes(tuple(rules))]
-    rests: list[Inline] = [_rest(book, one, item) for item in items]
+    blocks += [Text(b.spaced(fields, " · "), "tuple"), *b.notes(tuple(rules))]
+    # What it rests on: what of whom, its value where that shows nothing that is not supported, its row.
+    rests = list[Inline]()
+    for item in items:
+        subjects = sorted(
+            baseline_words(value, words) if key == "baseline" else clean(value, 60)
+            for key, value in item.labels.items()
+            if key not in ("axis", "dimension", "dropped")
+        )
+        if "dropped" in item.labels:  # a family of judges, which may be called as an agent is
+            subjects.append(f"{words('measured.label.dropped')} {clean(item.labels['dropped'], 60)}")
+        what = words.term("measure", item.name.removeprefix("season."))
+        linked = f"{what} ({words.catalogue.names(subjects)})" if subjects else what
+        # Of no unsupported pair, and of no agent that shares its tier.
+        told = level != "no-claim" if "high" in item.labels else not book.hidden(item)
+        value = measured(item, words) if told else Styled(words("frame.withheld"), "gap")
+        rests.append((Linked(linked, book.links[item.id]), ": ", book.spread(item) or value))
     more = len(ids) - len(items)
     rests += [Linked(words("claims.more", n=more), "measurements.html")] if more else []
     if rests:
-        blocks.append(Group(words("claims.rests", n=len(ids)), (Items(tuple(rests), "whys"),), folded="closed"))
-    return Card(level, words(f"level.{level}.tag"), words.term("claims.kind", one.kind), tuple(blocks))
-
-
-def _rest(book: SeasonIndex, one: SeasonVerdict, item: Measurement) -> Inline:
-    """A measurement in words: what of whom, its value where that shows nothing that is not supported, its row."""
-    words = book.words
-    subjects = sorted(
-        baseline_words(value, words) if key == "baseline" else clean(value, 60)
-        for key, value in item.labels.items()
-        if key not in ("axis", "dimension", "dropped")
-    )
-    if "dropped" in item.labels:  # a family of judges, which may be called as an agent is
-        subjects.append(f"{words('measured.label.dropped')} {clean(item.labels['dropped'], 60)}")
-    what = words.term("measure", item.name.removeprefix("season."))
-    named = f"{what} ({words.catalogue.names(subjects)})" if subjects else what
-    # Of no unsupported pair, and of no agent that shares its tier.
-    told = one.verdict.publication_level != "no-claim" if "high" in item.labels else not book.hidden(item)
-    value = measured(item, words) if told else Styled(words("frame.withheld"), "gap")
-    return Linked(named, book.links[item.id]), ": ", book.spread(item) or value
+        blocks.append(b.Group(words("claims.rests", n=len(ids)), (b.Items(tuple(rests), "whys"),), folded="closed"))
+    return b.Card(level, words(f"level.{level}.tag"), words.term("claims.kind", one.kind), tuple(blocks))
 
 
 def baseline_words(name: str, words: Words) -> str:
@@ -316,19 +303,8 @@ def worded_row(book: SeasonIndex, row: MeasuredRow) -> MeasuredRow:
         ends = ends_words(item, words)
         level = "" if item.level is None else f", {words.percent(item.level, 0)}"
         interval = f"{ends}{level}" if ends else words("state.no interval")
-    return replace(
-        row, group=words.term("measured.group", row.group), title=title[:1].upper() + title[1:],
-        about="; ".join(about) or words("measured.whole"), value=value, interval=interval,
-        method=Styled(row.method, "en"), n=f"{words.amount(item.n)} {words.of(item.n, item.n_of)}".strip(),
-        rests=tuple(_rests(book, item)),
-    )  # fmt: skip
-
-
-def _rests(book: SeasonIndex, item: Measurement) -> Iterator[Linked]:
-    """The first record of each judge, or of the agent, it was computed from; none of books, datasheets, people."""
+    # The first record of each judge, or of the agent, it was computed from; none of books, datasheets, people.
     agent, own = item.labels.get("agent") or item.labels.get("of", ""), item.labels.get("judge", "")
-    if item.name in _BOOKS:
-        return
     kind = "guesses" if item.name == "season.author_probe" else "grades"
     judges = [one.name for one in book.run.plan.panel if item.name != "season.without" or one.name != own]
     found = [(judge, agent if agent in book.agents else "") for judge in judges]
@@ -336,6 +312,14 @@ def _rests(book: SeasonIndex, item: Measurement) -> Iterator[Linked]:
         found = [(own, agent if agent in book.agents else "")]
     elif item.name in _DECIDED:
         kind, found = "decisions", [(agent, "")]
-    for who, about in found:
-        if place := book.record(kind, who, about):
-            yield Linked(book.words(f"measured.{kind}", who=clean(who, 60)), place)
+    rests = [
+        Linked(words(f"measured.{kind}", who=clean(who, 60)), place)
+        for who, of in found
+        if item.name not in _BOOKS and (place := book.record(kind, who, of))
+    ]
+    return replace(
+        row, group=words.term("measured.group", row.group), title=title[:1].upper() + title[1:],
+        about="; ".join(about) or words("measured.whole"), value=value, interval=interval,
+        method=Styled(row.method, "en"), n=f"{words.amount(item.n)} {words.of(item.n, item.n_of)}".strip(),
+        rests=tuple(rests),
+    )  # fmt: skip

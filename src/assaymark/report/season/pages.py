@@ -21,7 +21,7 @@ from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, fram
 from assaymark.report.portbench.records import block
 from assaymark.report.season import feeds
 from assaymark.report.season.agent import agent_pages
-from assaymark.report.season.decisions import DATA, accounts_section, go_deeper, holdings_blocks, latest_blocks
+from assaymark.report.season.decisions import DATA, DRAWN, account_figure, now_section
 from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.leaderboard import board_section, formula
 from assaymark.report.season.levels import claim_card, level_blocks, level_part, said_levels, tally, worded_row
@@ -103,9 +103,12 @@ def season_frame(run: SeasonRun, site: Site = ALONE, book: SeasonIndex | None = 
 
 def _edition(book: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page | tuple[str, str]]:
     """The pages and files of one language, as paths below its folder."""
-    words, accounts = book.words, accounts_section(book)
-    yield _index(book, folder, *accounts)
-    yield from [(DATA, accounts[1])] * bool(accounts[1])
+    words, left = book.words, len(book.agents) - DRAWN
+    # The figure of all accounts, and the file with its values; nothing where no account is recorded.
+    more = words.say("accounts.more", n=left) if left > 0 else ""
+    accounts, data = account_figure(book, title="", data=DATA, note=more) or (None, "")
+    yield _index(book, folder, accounts)
+    yield from [(DATA, data)] * bool(data)
     cards = [claim_card(book, verdict) for verdict in book.run.decided.verdicts]
     tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
     named = {"part": words("frame.part"), "parts": words("frame.parts")}
@@ -149,25 +152,25 @@ def _edition(book: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page | 
 # --- the first page ---------------------------------------------------------------------------------------------------
 
 
-def _index(book: SeasonIndex, folder: str, accounts: b.Section | None, data: str) -> b.Page:
-    run, words, levels = book.run, book.words, said_levels(book)
+def _index(book: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
+    run, words, levels, sections = book.run, book.words, said_levels(book), list[b.Section]()
     source = words("index.source", source=clean(run.source, 300)) if run.source else ""
     counts = ", ".join(f"{n} {what}" for _, n, what in tally(book))
     everything = b.Linked(words("index.reasons", all=words("index.all", n=len(run.decided.verdicts))), "claims.html")
-    kinds = (("holdings", holdings_blocks(book)), ("latest", latest_blocks(book)))
-    columns = tuple((b.Group(words.say(f"accounts.{name}"), blocks),) for name, blocks in kinds if blocks)
-    sections = [*([accounts] if accounts else []), board_section(book)]
-    if columns:
-        now = words.say("accounts.now_lede", day=words.day(run.last))
-        sections.append(b.Section("now", words.say("accounts.now"), now, (b.Beside(columns),)))
-    files = {
-        "verdicts": feeds.VERDICTS, "standings": feeds.STANDINGS, "decisions": feeds.DECISIONS,
-        **({"accounts": DATA} if data else {}),
-    }  # fmt: skip
+    if accounts is not None:
+        lede = words.say("accounts.lede")
+        sections.append(b.Section("accounts", words.say("accounts.section"), lede, (accounts,)))
+    sections += [board_section(book), *now_section(book)]
+    # The other pages with what they hold, and files.
+    deeper: list[b.Inline] = [
+        (b.bold(words(f"nav.{key}")), ": ", b.Linked(words.say(f"accounts.deeper.{key}"), f"{key}.html"))
+        for key in ("claims", "panel", "measurements", "rules", "method", "changelog", "archive")
+    ]
+    files = {"verdicts": feeds.VERDICTS, "standings": feeds.STANDINGS, "decisions": feeds.DECISIONS,
+             **({"accounts": DATA} if accounts is not None else {})}  # fmt: skip
     links = b.spaced((b.Linked(words(f"index.{key}"), file) for key, file in files.items()), ", ")
-    downloads: b.Inline = (b.bold(words("index.download")), ": ", links)
-    deeper = (b.Items((*go_deeper(words), downloads), "defs"),)
-    sections.append(b.Section("deeper", words.say("accounts.deeper.title"), "", deeper))
+    deeper.append((b.bold(words("index.download")), ": ", links))
+    sections.append(b.Section("deeper", words.say("accounts.deeper.title"), "", (b.Items(tuple(deeper), "defs"),)))
     if run.notes:
         sections.append(b.Section("notes", words("index.notes"), "", (b.Items(tuple(map(words.text, run.notes))),)))
     # That agents or judges are built in, and no models that were made to trade or to judge.
@@ -183,11 +186,22 @@ def _index(book: SeasonIndex, folder: str, accounts: b.Section | None, data: str
     follow = [f"{words('index.closes')} {words.day(str(run.plan.calendar.last))}"] if run.planned > run.days else []
     follow += [b.Linked("RSS", feeds.RSS), b.Linked("JSON Feed", feeds.JSON_FEED)]
     follow += [b.Linked(words("index.calendar"), feeds.CALENDAR)] if run.next_decision else []
+    # That the season runs or was stopped, or that decisions are missing, with how far it is.
+    made, expected, key, n, of = sum(map(len, run.steps.values())), run.days * len(run.plan.agents), "", 0, 0
+    if run.planned > run.days:
+        key, n, of = "running" if run.plan.market.live else "stopped", run.days, run.planned
+    elif run.steps and made < expected and not run.source:
+        key, n, of = "partial", made, expected
+    state: b.Inline = ""
+    if key:
+        drawn = Markup('<progress max="{}" value="{}" aria-label="{}"></progress>')
+        drawn, what = drawn.format(of, n, words("index.progress")), words(f"index.state.{key}", n=n, of=of, left=of - n)
+        state = b.bold(words(f"index.state.{key}_name")), " ", what, " ", drawn
     title, lede = clean(run.plan.title or run.plan.name, 120), season_lede(book)
     return b.Page(
         "index.html", title, lede, tuple(sections),
         (
-            *b.notes((_state(book), reference, source), "notice"),
+            *b.notes((state, reference, source), "notice"),
             level_blocks([level_part(book, one) for one in levels]),
             b.Text((f"{counts}. ", everything, " · ", b.Linked(words("index.share"), feeds.CARD))),
         ),
@@ -199,21 +213,6 @@ def _index(book: SeasonIndex, folder: str, accounts: b.Section | None, data: str
         styles=("season-tables.css", "brush.css"),
         scripts=("page.js+sort.js" + "+next.js" * bool(run.next_decision), "brush.js"),
     )  # fmt: skip
-
-
-def _state(book: SeasonIndex) -> b.Inline:
-    """That a season runs or was stopped, or that decisions are missing, with how far it is; empty where it is whole."""
-    run, words = book.run, book.words
-    made, expected = sum(map(len, run.steps.values())), run.days * len(run.plan.agents)
-    if run.planned > run.days:
-        key, n, of = "running" if run.plan.market.live else "stopped", run.days, run.planned
-    elif run.steps and made < expected and not run.source:
-        key, n, of = "partial", made, expected
-    else:
-        return ""
-    drawn = Markup('<progress max="{}" value="{}" aria-label="{}"></progress>').format(of, n, words("index.progress"))
-    what = words(f"index.state.{key}", n=n, of=of, left=of - n)
-    return b.bold(words(f"index.state.{key}_name")), " ", what, " ", drawn
 
 
 def season_lede(book: SeasonIndex) -> str:
@@ -263,42 +262,35 @@ def _rules(book: SeasonIndex) -> b.Page:
         b.Group(words.term("rules.group", name), (b.Table(heads, tuple(rows), summary="", stacked=True),))
         for name, rows in groups.items()
     )
+    # How grades become a total, sentence by sentence.
+    number, parts, quick = words.catalogue.number, {part.name: part for part in plan.reasoning}, plan.efficiency
+    shares, without = ({name: number(share, form) for name, share in plan.composite.shares(outcome=outcome).items()}
+                       for outcome, form in ((True, "g"), (False, ".4g")))  # fmt: skip
+    process = words.catalogue.names([words.part(parts[name]) for name in PROCESS])
+    formulas = [
+        words("formula.axis"), words("formula.process", parts=process), words("formula.composite", **shares),
+        words("formula.without", **{name: without[name] for name in ("reasoning", "evidence", "process")}),
+        formula(plan, words),
+    ]  # fmt: skip
+    if quick.weight:
+        key = "formula.quick_relative" if quick.scale == "relative" else "formula.quick"
+        limits = {} if quick.scale == "relative" else {"reference": number(quick.reference_s, "g")}
+        formulas.append(words(key, least=number(quick.least_seconds, "g"), **limits))
+    formulas += [words("formula.ties", level=words.percent(plan.ties.level, 0)), words("formula.reliability")]
+    formulas += [] if run.source else [words("formula.returns")]
     # What all agents were told, under an empty name; or what each was told alone.
     of = run.plan.strategies
     told = [("", run.plan.prompt)] if run.plan.prompt else [(name, of[name]) for name in book.agents if name in of]
     prompts = tuple(b.Passage(block(text, _PROMPTS // len(told)), clean(name, 60)) for name, text in told)
     shared = words("rules.shared") if run.plan.prompt else "" if told else words("rules.no_prompt")
     sections = (
-        b.Section("total", words("rules.total"), blocks=(b.Items(tuple(_formulas(book))), bands)),
+        b.Section("total", words("rules.total"), blocks=(b.Items(tuple(formulas)), bands)),
         b.Section("weights", words("weights.title"), words("weights.lede"), (b.Beside(tables, "tri"),)),
         b.Section("file", words("rules.file"), words("rules.file_lede"), fields),
         b.Section("prompt", words("rules.prompt"), shared, prompts),
     )
     return b.Page("rules.html", words("rules.title"), words("rules.lede"), sections, (b.Facts(facts),), here="rules",
                 styles=_RULES)  # fmt: skip
-
-
-def _formulas(book: SeasonIndex) -> Iterator[str]:
-    """How grades become a total, sentence by sentence."""
-    plan, words, number = book.run.scoring, book.words, book.words.catalogue.number
-    parts = {part.name: part for part in plan.reasoning}
-    shares = {name: number(share, "g") for name, share in plan.composite.shares(outcome=True).items()}
-    without = {name: number(share, ".4g") for name, share in plan.composite.shares(outcome=False).items()}
-    yield words("formula.axis")
-    yield words("formula.process", parts=words.catalogue.names([words.part(parts[name]) for name in PROCESS]))
-    yield words("formula.composite", **shares)
-    yield words("formula.without", **{name: without[name] for name in ("reasoning", "evidence", "process")})
-    yield formula(plan, words)
-    if plan.efficiency.weight:
-        least = number(plan.efficiency.least_seconds, "g")
-        if plan.efficiency.scale == "relative":
-            yield words("formula.quick_relative", least=least)
-        else:
-            yield words("formula.quick", least=least, reference=number(plan.efficiency.reference_s, "g"))
-    yield words("formula.ties", level=words.percent(plan.ties.level, 0))
-    yield words("formula.reliability")
-    if not book.run.source:
-        yield words("formula.returns")
 
 
 def weight_tables(plan: ScoringPlan, words: Words) -> Iterator[tuple[str, b.Table]]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from assaymark.metrology.measure_people import NOT_DRAWN
-from assaymark.protocol import JudgeSpec
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report import blocks as b
 from assaymark.report.charts.intervals import JudgeWords
@@ -38,12 +37,32 @@ def panel_page(book: SeasonIndex) -> b.Page:
         families=words("panel.families", n=len(families), few=words.few(len(families))),
     )  # fmt: skip
     conflict = words("panel.conflict", families=words.names(shared), n=len(shared)) if shared else words("panel.apart")
-    preference, changes, floors = preference_table(book), tuple(_changes(book)), tuple(_noise(book))
-    kappa, measured_at = _kappa(book), book.link(book.one("season.kappa"))
+    preference, changes, floors = preference_table(book), tuple(_changes(book)), list[tuple[b.Inline, ...]]()
+    # How far the judges agree on bands, over records of single periods.
+    item, ends = book.one("season.kappa"), ""
+    measured_at = book.link(item)
+    if item is None or item.value is None:
+        kappa = words("kappa.none", state=words.term("state", "not measured" if item is None else item.state))
+    else:
+        if item.low is not None and item.high is not None:
+            level = words.percent(item.level or 0.95, 0)
+            ends = words("kappa.ends", ends=words.span(item.low, item.high, 2), level=level)
+        kappa = words("kappa.said", kappa=words.number(item.value, 2), ends=ends, n=words.amount(item.n))
     heads = (words("board.agent"), *(words("without.head", judge=clean(one.name, 60)) for one in book.run.plan.panel))
     without = b.Table(heads, changes, frozenset(range(1, len(heads))), "", style="narrowed") if changes else None
+    # The floors: of the panel on one record, of each judge, and of each agent on identical input.
+    names = [("noise", "of", "panel"), *(("judge_noise", "judge", one.name) for one in judges)]
+    for kind, label, name in (*names, *(("noise", "of", name) for name in book.agents)):
+        if (floor := book.one(f"season.{kind}", **{label: name})) is None:
+            continue
+        value = words.term("state", floor.state) if floor.value is None else words("noise.points", value=floor.value)
+        freedom, of = detail_number(floor, "freedom"), words.of(floor.n, floor.n_of)
+        rests = words("noise.rests", n=words.amount(floor.n), of=of)
+        rests = rests if freedom is None else words("noise.free", rests=rests, n=int(freedom))
+        who = words("noise.panel") if (kind, name) == ("noise", "panel") and not floors else clean(name, 60)
+        floors.append((who, b.Linked(value, book.link(floor)), rests))
     of_floors = (words("noise.of"), words("noise.floor"), words("noise.from"))
-    noise = b.Table(of_floors, floors, summary="", style="narrowed") if floors else None
+    noise = b.Table(of_floors, tuple(floors), summary="", style="narrowed") if floors else None
     points = []
     for at, judge in enumerate(book.run.plan.panel):
         given = [(agent, value) for agent in book.agents for value, who in judged_points(book, agent) if who == at]
@@ -102,18 +121,6 @@ def _judges(book: SeasonIndex) -> b.Table:
 
 
 # --- how far they agree -----------------------------------------------------------------------------------------------
-
-
-def _kappa(book: SeasonIndex) -> str:
-    """How far the judges agree on bands, over records of single periods."""
-    item, words = book.one("season.kappa"), book.words
-    if item is None or item.value is None:
-        return words("kappa.none", state=words.term("state", "not measured" if item is None else item.state))
-    ends = ""
-    if item.low is not None and item.high is not None:
-        level = words.percent(item.level or 0.95, 0)
-        ends = words("kappa.ends", ends=words.span(item.low, item.high, 2), level=level)
-    return words("kappa.said", kappa=words.number(item.value, 2), ends=ends, n=words.amount(item.n))
 
 
 def _agreements(book: SeasonIndex) -> b.Table:
@@ -186,53 +193,50 @@ def preference_table(book: SeasonIndex) -> b.Table | None:
     items = [(judge, book.one("season.self_preference", judge=judge.name)) for judge in book.run.plan.panel]
     if not any(item is not None and item.value is not None for _, item in items):
         return None
-    rows = tuple(_preference(book, judge, item) for judge, item in items if item is not None)
+    rows = list[tuple[b.Inline, ...]]()
+    for judge, item in ((judge, item) for judge, item in items if item is not None):
+        gap, over = item.value, item.n_of == "periods"
+        n = item.n if over else int(detail_number(item, "n_own") or 0)
+        rests = words("noise.rests", n=words.amount(n), of=words.of(n, item.n_of)) if over else f"n = {n}"
+        large, state = gap is not None and abs(gap) >= LARGE, str(item.detail.get("state", item.state))
+        interval: str = b.bold(words.term("state", state if state != "ok" else "no interval"))
+        if item.low is not None and item.high is not None:
+            interval, large = f"{words.span(item.low, item.high, 0, sign=True)} ({rests})", False
+        if gap is None:
+            reading = words("preference.none")
+        elif item.low is None or item.high is None:
+            # By how much totals of its family move without it; beside the range of a tier it would give totals.
+            mine = [one.name for one in book.agents.values() if one.family == judge.family and book.shown(one.name)]
+            moved = [
+                words("preference.moved", agent=clean(name, 60), change=words.number(change, 1, sign=True))
+                for name in mine
+                if (change := _without(book, name, judge.name)) is not None
+            ]
+            size = words("preference.large", points=LARGE) if large else ""
+            reading = " ".join(filter(None, (size, words("preference.open", n=n), *moved[:3])))
+        elif item.low > 0:
+            reading = words("preference.favours", low=item.low)
+        elif item.high < 0:
+            reading = words("preference.harsher", high=-item.high)
+        else:
+            key = "preference.unshown_periods" if over else "preference.unshown"
+            reading = words(key, n=n, reach=whole(max(-item.low, item.high)))
+        # An interval over periods is about the agents that there are.
+        if gap is not None and None not in (item.low, item.high) and over and detail_number(item, "agents") == 1:
+            reading += f" {words('preference.alone')}"
+        points = [
+            words("state.not defined") if value is None else words.number(value, 1, sign=True)
+            for value in (detail_number(item, "own"), detail_number(item, "others"), gap)
+        ]
+        link = book.link(item)
+        shown = b.Linked(points[2], link) if link or not large else b.bold(points[2])
+        rows.append((clean(judge.name, 60), *points[:2], shown, interval, reading))
     known = (one.level for one in book.run.measurements if one.name == "season.self_preference" and one.level)
     level = words("preference.interval", level=words.percent(next(known, 0.95), 0))
     heads = (*map(words, ("preference.judge", "preference.own", "preference.others", "preference.gap")), level,
              words("preference.reading"))  # fmt: skip
     columns = ("", "r", "r", "r", "iv", "rd")
-    return b.Table(heads, rows, frozenset((1, 2, 3)), "", stacked=True, style="prefs", columns=columns)
-
-
-def _preference(book: SeasonIndex, judge: JudgeSpec, item: Measurement) -> tuple[b.Inline, ...]:
-    words, gap, over = book.words, item.value, item.n_of == "periods"
-    n = item.n if over else int(detail_number(item, "n_own") or 0)
-    rests = words("noise.rests", n=words.amount(n), of=words.of(n, item.n_of)) if over else f"n = {n}"
-    large = gap is not None and abs(gap) >= LARGE
-    state = str(item.detail.get("state", item.state))
-    interval: str = b.bold(words.term("state", state if state != "ok" else "no interval"))
-    if item.low is not None and item.high is not None:
-        interval, large = f"{words.span(item.low, item.high, 0, sign=True)} ({rests})", False
-    if gap is None:
-        reading = words("preference.none")
-    elif item.low is None or item.high is None:
-        size = words("preference.large", points=LARGE) if large else ""
-        # By how much totals of its family move without it; beside the range of a shared tier it would give the total.
-        mine = [agent.name for agent in book.agents.values() if agent.family == judge.family and book.shown(agent.name)]
-        moved = [
-            words("preference.moved", agent=clean(name, 60), change=words.number(change, 1, sign=True))
-            for name in mine
-            if (change := _without(book, name, judge.name)) is not None
-        ]
-        reading = " ".join(filter(None, (size, words("preference.open", n=n), *moved[:3])))
-    elif item.low > 0:
-        reading = words("preference.favours", low=item.low)
-    elif item.high < 0:
-        reading = words("preference.harsher", high=-item.high)
-    else:
-        key = "preference.unshown_periods" if over else "preference.unshown"
-        reading = words(key, n=n, reach=whole(max(-item.low, item.high)))
-    # An interval over periods is about the agents that there are.
-    if gap is not None and None not in (item.low, item.high) and over and detail_number(item, "agents") == 1:
-        reading += f" {words('preference.alone')}"
-    points = [
-        words("state.not defined") if value is None else words.number(value, 1, sign=True)
-        for value in (detail_number(item, "own"), detail_number(item, "others"), gap)
-    ]
-    link = book.link(item)
-    shown = b.Linked(points[2], link) if link or not large else b.bold(points[2])
-    return clean(judge.name, 60), *points[:2], shown, interval, reading
+    return b.Table(heads, tuple(rows), frozenset((1, 2, 3)), "", stacked=True, style="prefs", columns=columns)
 
 
 def _without(book: SeasonIndex, agent: str, judge: str) -> float | None:
@@ -259,21 +263,6 @@ def _changes(book: SeasonIndex) -> Iterator[tuple[b.Inline, ...]]:
     if most:
         sizes = [words("without.most", change=most[one.name]) if one.name in most else none for one in judges]
         yield words("without.tiers"), *sizes
-
-
-def _noise(book: SeasonIndex) -> Iterator[tuple[b.Inline, ...]]:
-    """The floors: of the panel on one record, and of each agent on identical input."""
-    words = book.words
-    judges = [(book.one("season.judge_noise", judge=one.name), one.name) for one in book.run.plan.panel]
-    agents = [(book.one("season.noise", of=name), name) for name in book.agents]
-    for item, name in ((book.one("season.noise", of="panel"), ""), *judges, *agents):
-        if item is None:
-            continue
-        value = words.term("state", item.state) if item.value is None else words("noise.points", value=item.value)
-        freedom = detail_number(item, "freedom")
-        rests = words("noise.rests", n=words.amount(item.n), of=words.of(item.n, item.n_of))
-        rests = rests if freedom is None else words("noise.free", rests=rests, n=int(freedom))
-        yield clean(name, 60) if name else words("noise.panel"), b.Linked(value, book.link(item)), rests
 
 
 # --- could they know whose record they read? --------------------------------------------------------------------------

@@ -478,17 +478,6 @@ _OF_TABLES: Final[Mapping[str, str]] = {
 """What helps where a table of scores is all there is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """One limit of the result: its name, what was measured against what is needed, its effect, and the fix."""
-
-    title: str
-    measured: str
-    effect: str
-    fix: str
-    affected: int
-
-
 def fix_words(book: RunIndex, field: str, verdict: Verdict | None = None) -> str:
     """What would lift a limit, with its price. Nothing of it depends on who is ahead."""
     run, panel, decided = book.run, len(book.study.judges), book.answers
@@ -560,6 +549,10 @@ def binding(verdict: Verdict) -> tuple[str, ...]:
     return tuple(dict.fromkeys(c.field for c in verdict.caps if not c.lifted and c.level == level))
 
 
+Limit = tuple[str, str, str, str]
+"""A limit of the result: its title, what was measured against what is needed, its effect, and the fix."""
+
+
 def limits_of(book: RunIndex) -> list[Limit]:
     """The limits of the result, those that affect most claims first."""
     stops, conditions = Counter[str](), Counter[str]()
@@ -576,7 +569,7 @@ def limits_of(book: RunIndex) -> list[Limit]:
             stopped = "family" if is_significant(book, verdict) else "difference"
             stopped = "untested" if verdict.pair_state == "cannot-be-tested" else stopped
         stops[stopped] += 1
-    found, known = [], {
+    found, known = list[tuple[int, Limit]](), {
         "lead": "Whatever helps the single orders.", "difference": _more_words(book),
         "untested": "More decisions in more market regimes.", "family": fix_words(book, "own_family"),
     }  # fmt: skip
@@ -586,8 +579,9 @@ def limits_of(book: RunIndex) -> list[Limit]:
         effects += [adds] if conditions[field] else []
         title, measured = _named(book, field)
         fix = known.get(field) or fix_words(book, field)
-        found.append(Limit(title, t.sentence(measured), "; ".join(effects), fix, stops[field] + conditions[field]))
-    return sorted(found, key=lambda one: (-one.affected, one.title))
+        row = (title, t.sentence(measured), "; ".join(effects), fix)
+        found.append((stops[field] + conditions[field], row))
+    return [row for _, row in sorted(found, key=lambda one: (-one[0], one[1][0]))]
 
 
 def _named(book: RunIndex, field: str) -> tuple[str, str]:

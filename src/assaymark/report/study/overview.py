@@ -69,11 +69,34 @@ def finding(book: RunIndex) -> Finding:
     said = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim"]
     said.sort(key=lambda v: (order[kind_of(v.claim)] == 3, v.claim.dimension != AGGREGATE, order[kind_of(v.claim)],
                              -RANK[v.publication_level]))  # fmt: skip
-    notice, second = _built_in_notice(book), []
+    # What is built in here, as a heading and a sentence; empty where nothing is.
+    graders, makers = ({one.name for one in some} for some in (book.run.reference_panel, book.run.reference_agents))
+    judges, (all_judges, all_agents) = {judge.name for judge in book.study.judges}, all_built_in(book)
+    ours, notice, second = sorted(clean(one, 60) for one in graders & judges), ("", ""), list[str]()
+    if all_judges and all_agents:
+        notice = (
+            "Demonstration.",
+            ("Agents and judges are built-in rules with known flaws; nothing here describes a language model."),
+        )
+    elif all_judges:
+        notice = (
+            "Built-in judges.",
+            (
+                f"The decisions are given, the {plural(len(judges), 'judge')} are simple rules with known flaws. Their "
+                "scores say nothing about a language model, so copying is off."
+            ),
+        )
+    elif ours:
+        are = "is a built-in judge" if len(ours) == 1 else "are built-in judges"
+        notice = "Built-in judges.", f"{listing(ours)} {are} with known flaws, no language model."
+    elif makers:
+        named = "Every agent" if all_agents else listing([clean(maker, 60) for maker in sorted(makers)])
+        are = "is a built-in rule" if all_agents or len(makers) == 1 else "are built-in rules"
+        notice = "Built-in agents.", f"{named} {are} with known properties, no language model."
     if not said:
         found = limits_of(book) if book.run.verdicts else []  # why nothing is supported, and the cheapest next step
         none = "No claim is supported." if book.run.verdicts else "No claim was decided."
-        why = book.untestable or (f"{found[0].title}: {found[0].measured} {found[0].fix}" if found else none)
+        why = book.untestable or (f"{found[0][0]}: {found[0][1]} {found[0][3]}" if found else none)
     elif not names_allowed(book):
         also = f"{counted(len(said), 'sentence')} would be supported if the judges were no built-in rules."
         return Finding("Built-in judges scored these agents", None, also, "", notice)
@@ -91,30 +114,6 @@ def finding(book: RunIndex) -> Finding:
     conditions = [prose(one, 400) for one in [c.text for c in verdict.conditions] or [verdict.condition or ""] if one]
     also = prose(" ".join(conditions), 900)
     return Finding(prose(verdict.claim.statement, 400), verdict, also, " ".join(second), notice)
-
-
-def _built_in_notice(book: RunIndex) -> tuple[str, str]:
-    """What is built in here, as a heading and a sentence; empty where nothing is."""
-    graders, makers = ({one.name for one in some} for some in (book.run.reference_panel, book.run.reference_agents))
-    judges, (all_judges, all_agents) = {judge.name for judge in book.study.judges}, all_built_in(book)
-    if all_judges and all_agents:
-        return "Demonstration.", (
-            "Agents and judges are built-in rules with known flaws; nothing here describes a language model."
-        )
-    if all_judges:
-        return "Built-in judges.", (
-            f"The decisions are given, the {plural(len(judges), 'judge')} are simple rules with known flaws. Their "
-            "scores say nothing about a language model, so copying is off."
-        )
-    if graders & judges:
-        named = listing([clean(one, 60) for one in sorted(graders & judges)])
-        are = "is a built-in judge" if len(graders & judges) == 1 else "are built-in judges"
-        return "Built-in judges.", f"{named} {are} with known flaws, no language model."
-    if makers:
-        named = "Every agent" if all_agents else listing([clean(maker, 60) for maker in sorted(makers)])
-        are = "is a built-in rule" if all_agents or len(makers) == 1 else "are built-in rules"
-        return "Built-in agents.", f"{named} {are} with known properties, no language model."
-    return "", ""
 
 
 def _names(names: Sequence[str]) -> str:
@@ -448,8 +447,7 @@ def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
         for name, path, said in deeper
     )
     # What keeps sentences from being supported, by how many of them.
-    rows = [(one.title, one.measured, one.effect, one.fix) for one in limits_of(book)]
-    shown = rows if table is None else rows[:_CUTS]
+    shown = limits_of(book) if table is None else limits_of(book)[:_CUTS]
     limits = b.section(
         "limits", "What limits the result?",
         "By the number of sentences affected." if shown else "Nothing: no sentence is limited.",

@@ -176,7 +176,16 @@ def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, d
         found.append((head if dimension == WINS else (head, b.small(" dashed: 0")), made))
     levels = {name: _levels(book, name) for name in names}
     found.append(("Mean score", {n: number(sum(one) / len(one)) if one else "" for n, one in levels.items()}))
-    missing: dict[str, Inline] = {name: _missing_words(book, name) for name in names}
+    # How many scores of each judge are missing, and whether it was left out.
+    missing: dict[str, Inline] = dict.fromkeys(names, "none")
+    for name in names:
+        item = book.one("missing.share", judge=name)
+        if item is not None and item.value:
+            lacking, asked = item.detail.get("lacking"), item.detail.get("records")
+            some = f"{item.value:.1%}"
+            if isinstance(lacking, int) and isinstance(asked, int):
+                some = f"{count(lacking)} of {count(asked)}"
+            missing[name] = f"{some}, left out" if lost(book, name) else some
     return [*found, ("Missing scores", missing)] if set(missing.values()) != {"none"} else found
 
 
@@ -238,18 +247,6 @@ def lost(book: RunIndex, judge: str) -> bool:
     """Whether a judge was left out."""
     item = book.one("missing.share", judge=judge)
     return item is not None and bool(item.detail.get("left_out"))
-
-
-def _missing_words(book: RunIndex, judge: str) -> str:
-    """How many scores of a judge are missing, and whether it was left out."""
-    item = book.one("missing.share", judge=judge)
-    if item is None or item.value is None:
-        return "none"
-    lacking, asked = item.detail.get("lacking"), item.detail.get("records")
-    said = f"{count(lacking)} of {count(asked)}" if isinstance(lacking, int) and isinstance(asked, int) else (
-        f"{item.value:.1%}"
-    )  # fmt: skip
-    return f"{said}, left out" if lost(book, judge) else said if item.value else "none"
 
 
 def agree_words(book: RunIndex) -> str:

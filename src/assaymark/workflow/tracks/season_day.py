@@ -218,7 +218,7 @@ def start_season(
         if not season.recorded and not all(agent.model.startswith("reference/") for agent in agents):
             clock = data.clock(season)
             days = (clock.day(day, after=None) for day in clock.due(None, now=now if season.market.live else None))
-            if (day := next((one for one in days if one.has_data), None)) is not None:
+            if (day := next((one for one in days if one.quotes), None)) is not None:
                 found.ask(opening_calls(season, day, agents))
             else:  # the market has no day yet
                 found.ask(check_call(agent, season_texts()["schema of an agent"]) for agent in agents)
@@ -386,7 +386,7 @@ class Desk:
         On a day without data nothing is traded, and orders wait for the next one.
         """
         season = self.season
-        if day.has_data:  # without corporate actions that were carried out on the evening before their ex-date
+        if day.quotes:  # without corporate actions that were carried out on the evening before their ex-date
             done = {
                 name: [one for one in ones if one.since and str(one.since) < self.marks[name][1] < str(one.ex_date)]
                 for name, ones in day.actions.items()
@@ -402,12 +402,12 @@ class Desk:
         before, marks, now = self.accounts, self.marks, str(day.date)
         settled, baselines = dict[str, Settlement](), dict[str, Any]()
         for name, account in before.items():
-            if day.has_data:
+            if day.quotes:
                 settled[name] = books.settle_account(season, name, account, day, marks)
             else:
                 settled[name] = Settlement(account.book, books.valued(name, now, "no data", account.book, marks))
         for name, held in self.baselines.items():
-            if not day.has_data:
+            if not day.quotes:
                 nav = books.valued(name, now, "no data", held[0], marks)
             else:
                 held, nav = books.settle_baseline(season, name, held, day, marks, self.classes, not self.traded)
@@ -417,7 +417,7 @@ class Desk:
         decided: list[tuple[Decision, float | None]] = []
         missing: tuple[str, ...] = ()
         large = ("[]", "[]", "[]")
-        if day.has_data:
+        if day.quotes:
             self.traded, self.marks = True, books.marks_after(marks, day)
             shared, asked = _shown(season, day, season.agents, settled)
             given = asked, shared, self.models, self.prices, self.calls
@@ -438,12 +438,12 @@ class Desk:
                 "rejections": to_json(one.rejections),
                 "prompt": shown[name][1].prompt if name in shown else None,
                 "context_id": shown[name][2] if name in shown else None,
-                "checks": books.checked(season, before[name].book, one, day, source, marks) if day.has_data else None,
+                "checks": books.checked(season, before[name].book, one, day, source, marks) if day.quotes else None,
             }
         record = {
             "day": now,
             "moment": to_json(day.moment),
-            "state": "ok" if day.has_data else "no data",
+            "state": "ok" if day.quotes else "no data",
             "market": self.digest,
             "marks": {name: list(mark) for name, mark in self.marks.items()},
             "acted": sorted(self.acted),

@@ -484,7 +484,7 @@ def expect_season_run(folder: RunFolder, prices: Prices, *, now: datetime) -> Fo
         done = date.fromisoformat(entries[-1].day)
     for due in clock.due(done, now=now if locked.season.market.live else None):
         day = clock.day(due, after=done)
-        days += [day] if day.has_data else []
+        days += [day] if day.quotes else []
         done = due
     stage = Stage("agents", [call for day in days for call in opening_calls(locked.season, day, locked.season.agents)])
     found = forecast([stage], folder, None, prices, locked.season.engine.batch)
