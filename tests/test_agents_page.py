@@ -91,18 +91,12 @@ def test_the_answer_on_the_page_is_one(schemas):
 @pytest.mark.parametrize(
     "change",
     [
-        {"orders": "none"},
-        {"rationale": None},
-        {"rationale": ""},
-        {"confidence": 1.5},
-        {"model": "x" * 201},
-        {"mood": "good"},
-        {"orders": [{"instrument": "Asset A", "side": "close"}] * 51},
-        {"orders": [{"instrument": "Asset A", "side": "buy", "quantity": 1, "price": 3}]},
-        {"confidence": None},
+        {"orders": "none"}, {"rationale": None}, {"rationale": ""}, {"confidence": 1.5}, {"model": "x" * 201},
+        {"mood": "good"}, {"orders": [{"instrument": "Asset A", "side": "close"}] * 51},
+        {"orders": [{"instrument": "Asset A", "side": "buy", "quantity": 1, "price": 3}]}, {"confidence": None},
         {"orders": []},
     ],
-)
+)  # fmt: skip
 def test_the_schema_of_the_answer_and_its_reader_agree(schemas, change):
     answer = json.loads(ANSWERED) | change
     assert schemas["agent-reply"].is_valid(answer) == isinstance(parse_answer(json.dumps(answer), NAMES), Answer)

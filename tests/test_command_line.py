@@ -39,11 +39,10 @@ def params(*words):
         (["data", "pull"], ["files", "--from", "2024-01-01"], ["files", "--start", "2024-01-01"]),
         (["datasheet"], ["--from", "a.csv", "--map", "b"], ["--from", "a.csv", "--map", "b"]),
         (["amend"], ["--reason", "--output", "s.toml"], ["--reason", "--output", "s.toml"]),
-        (["run"], ["--", "--study"], ["--", "--study"]),
-        (["run"], ["--nonsense", "x"], ["--nonsense", "x"]),
+        (["run"], ["--", "--study"], ["--", "--study"]), (["run"], ["--nonsense", "x"], ["--nonsense", "x"]),
         (["import"], ["--path", "x"], ["--path", "x"]),
     ],
-)
+)  # fmt: skip
 def test_a_guessed_name_is_understood(command, typed, meant):
     assert list(resolve_aliases(typed, params(*command))) == meant
 
@@ -112,14 +111,11 @@ def test_a_group_alone_shows_its_help_and_is_misuse(words, capsys):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["doctor"], Verbosity.NORMAL),
-        (["-q", "doctor"], Verbosity.QUIET),
-        (["doctor", "--quiet"], Verbosity.QUIET),
-        (["--verbose", "doctor"], Verbosity.VERBOSE),
-        (["doctor", "-v"], Verbosity.VERBOSE),
+        (["doctor"], Verbosity.NORMAL), (["-q", "doctor"], Verbosity.QUIET), (["doctor", "--quiet"], Verbosity.QUIET),
+        (["--verbose", "doctor"], Verbosity.VERBOSE), (["doctor", "-v"], Verbosity.VERBOSE),
         (["-v", "doctor", "-q"], Verbosity.QUIET),
     ],
-)
+)  # fmt: skip
 def test_it_is_as_loud_as_is_asked_before_the_command_or_behind_it(words, expected, monkeypatch):
     heard = []
     monkeypatch.setattr("assaymark.cli.doctor.examine", lambda _: heard.append(verbosity()) or [])

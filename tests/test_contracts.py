@@ -67,17 +67,10 @@ def test_files_stay_readable():
 
 # How large the code may be. A change that needs more room makes it first; what has shrunk is lowered here.
 CEILINGS = {
-    "lines of source": 96_560,
-    "modules": 266,
-    "modules of one folder": 26,
-    "modules under 80 lines": 5,
-    "functions": 5_083,
-    "records": 545,
-    "keywords that repeat a name": 1_267,
-    "private functions with one use": 456,
-    "lines of tests": 82_270,
-    "lines of documentation": 7_500,
-}
+    "lines of source": 96_560, "modules": 266, "modules of one folder": 26, "modules under 80 lines": 5,
+    "functions": 5_083, "records": 545, "keywords that repeat a name": 1_267, "private functions with one use": 456,
+    "lines of tests": 82_270, "lines of documentation": 7_500,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -61,13 +61,10 @@ def test_a_recipe_that_can_be_run_runs(session):
 
 def test_what_the_recipes_name_is_where_they_say():
     named = {
-        "engine/providers/base.py": "class SdkModel",
-        "engine/providers/registry.py": "GoogleModel",
-        "importers/formats.py": "IMPORTERS",
-        "report/measurements.py": "_TITLES",
-        "report/study/pages.py": "def each_page",
-        "claims/levels.py": "def candidate_claims",
-    }
+        "engine/providers/base.py": "class SdkModel", "engine/providers/registry.py": "GoogleModel",
+        "importers/formats.py": "IMPORTERS", "report/measurements.py": "_TITLES",
+        "report/study/pages.py": "def each_page", "claims/levels.py": "def candidate_claims",
+    }  # fmt: skip
     source = ROOT / "src" / "assaymark"
     assert [name for name, word in named.items() if word not in (source / name).read_text(encoding="utf-8")] == []
     assert all(f"`src/assaymark/{name}`" in PAGE for name in named)

@@ -13,15 +13,10 @@ from assaymark.notebook import STYLE, Drawing, Folded, Grid, Heading, Note, Said
 from assaymark.records import Claim, Judgment, Measurement, Rows, Verdict, canonical_json
 
 HOSTILE = (
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "</style><svg onload=alert(1)>",
-    "</div></details><iframe src=//evil>",
-    "&lt;b&gt; &amp;",
-    "\x1b[31mred\x1b[0m \u202egnp.exe \x00",
-    "[bold]markup[/bold] [link=http://evil]x[/link]",
-    "javascript:alert(1)",
-)
+    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</style><svg onload=alert(1)>",
+    "</div></details><iframe src=//evil>", "&lt;b&gt; &amp;", "\x1b[31mred\x1b[0m \u202egnp.exe \x00",
+    "[bold]markup[/bold] [link=http://evil]x[/link]", "javascript:alert(1)",
+)  # fmt: skip
 ALLOWED = {"div", "style", "p", "span", "small", "table", "thead", "tbody", "tr", "th", "td", "details", "summary"}
 
 

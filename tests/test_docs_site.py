@@ -178,19 +178,11 @@ def test_the_page_on_installing_keeps_its_limits_and_has_every_extra() -> None:
 
 
 REFERENCE = {
-    "metrology": "assaymark.metrology",
-    "datasheet": "assaymark.metrology.datasheet",
-    "claims": "assaymark.claims",
-    "judging": "assaymark.judging",
-    "portfolio": "assaymark.portfolio",
-    "benchmark": "assaymark.benchmark",
-    "market": "assaymark.market",
-    "importers": "assaymark.importers",
-    "engine": "assaymark.engine",
-    "agents": "assaymark.agents",
-    "report": "assaymark.report",
-    "verbs": "assaymark.workflow.verbs",
-}
+    "metrology": "assaymark.metrology", "datasheet": "assaymark.metrology.datasheet", "claims": "assaymark.claims",
+    "judging": "assaymark.judging", "portfolio": "assaymark.portfolio", "benchmark": "assaymark.benchmark",
+    "market": "assaymark.market", "importers": "assaymark.importers", "engine": "assaymark.engine",
+    "agents": "assaymark.agents", "report": "assaymark.report", "verbs": "assaymark.workflow.verbs",
+}  # fmt: skip
 FETCHED = re.compile(r'<(?:script|img|iframe|source)[^>]*\ssrc="(?:https?:)?//|<link[^>]*\shref="(?:https?:)?//')
 
 

@@ -26,10 +26,8 @@ def test_of_very_many_problems_the_first_are_listed_and_the_rest_counted():
 
 def test_problems_that_nobody_kept_are_counted():
     assert str(InputError("log.csv", ["is empty"], more=2)).splitlines() == [
-        "log.csv: 3 problems",
-        "  is empty",
-        "  and 2 more",
-    ]
+        "log.csv: 3 problems", "  is empty", "  and 2 more",
+    ]  # fmt: skip
 
 
 def test_a_wrong_name_is_answered_with_the_right_one():

@@ -137,18 +137,13 @@ def test_the_defaults_are_those_of_the_rules_for_orders():
 @pytest.mark.parametrize(
     ("clusters", "order"),
     [
-        (["2026-01-05", "2026-01-12"], "consecutive"),
-        (["2026-W01", "2026-W02"], "consecutive"),
-        (["2026-01", "2026-02"], "consecutive"),
-        (["2026-Q1", "2026-Q2"], "consecutive"),
-        (["covid-2020/2020-03-31", "normal/2021-03-31"], "consecutive"),
-        (["liquidity", "recent"], "exchangeable"),
-        (["china-2015", "covid-2020"], "exchangeable"),
-        (["2026-W01", "other"], "exchangeable"),
-        (["item-12026-01", "item-12026-02"], "exchangeable"),
-        ([], "exchangeable"),
+        (["2026-01-05", "2026-01-12"], "consecutive"), (["2026-W01", "2026-W02"], "consecutive"),
+        (["2026-01", "2026-02"], "consecutive"), (["2026-Q1", "2026-Q2"], "consecutive"),
+        (["covid-2020/2020-03-31", "normal/2021-03-31"], "consecutive"), (["liquidity", "recent"], "exchangeable"),
+        (["china-2015", "covid-2020"], "exchangeable"), (["2026-W01", "other"], "exchangeable"),
+        (["item-12026-01", "item-12026-02"], "exchangeable"), ([], "exchangeable"),
     ],
-)
+)  # fmt: skip
 def test_clusters_with_dates_follow_each_other(clusters, order):
     assert parse_study(MINIMAL).inference.order_of(clusters) == order
     for stated in ("exchangeable", "consecutive"):
@@ -164,13 +159,10 @@ def test_periods_of_a_season_follow_each_other_unless_it_says_otherwise():
 @pytest.mark.parametrize(
     ("given", "names"),
     [
-        ('"log2"', ("log2",)),
-        ('["log2"]', ("log2",)),
-        ('"off"', ()),
-        ('["hedges", "log2"]', ("log2", "hedges")),
+        ('"log2"', ("log2",)), ('["log2"]', ("log2",)), ('"off"', ()), ('["hedges", "log2"]', ("log2", "hedges")),
         ('["lists", "digits", "hedges"]', ("digits", "lists", "hedges")),
     ],
-)
+)  # fmt: skip
 def test_what_a_headline_is_held_against(given, names):
     assert parse_study(f"claims.length = {given}\n{MINIMAL}").claims.covariates == names
 

@@ -41,9 +41,8 @@ number = st.floats(allow_nan=False, allow_infinity=False)
 when = st.datetimes(min_value=datetime(1990, 1, 1), max_value=datetime(2100, 1, 1), timezones=st.just(UTC))
 plain = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | number | text,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
-    max_leaves=6,
-)
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3), max_leaves=6,
+)  # fmt: skip
 
 facts = st.builds(
     Fact, id=text, instrument=text, field=text, value=number | text, unit=text, available_at=when,
@@ -76,8 +75,8 @@ others = st.one_of(
         source=text,
     ),
     st.builds(
-        Judgment, trajectory=text, judge=text, family=text, rubric=text, trial=st.integers(1, 5),
-        status=st.just("ok"), scores=st.dictionaries(text, number, max_size=2), call_key=text,
+        Judgment, trajectory=text, judge=text, family=text, rubric=text, trial=st.integers(1, 5), status=st.just("ok"),
+        scores=st.dictionaries(text, number, max_size=2), call_key=text,
     ),
     st.builds(
         Evidence, decision=text, part=st.integers(0, 9), kind=st.just("risk"), start=st.integers(0, 9), quote=text,
@@ -93,14 +92,9 @@ others = st.one_of(
             Claim, id=text, scope=st.just("pairwise-contrast"), statement=text, subjects=st.just(("a", "b")),
             dimension=text, asserts_order=st.booleans(),
         ),
-        agreement_status=st.just("publish"),
-        stability_status=st.just("stable"),
-        adversarial_status=st.just("not tested"),
-        publication_level=st.just("qualified"),
-        reasons=st.just(("r",)),
-        binding=st.just(()),
-        measurements=st.just(()),
-        plan_hash=text,
+        agreement_status=st.just("publish"), stability_status=st.just("stable"),
+        adversarial_status=st.just("not tested"), publication_level=st.just("qualified"), reasons=st.just(("r",)),
+        binding=st.just(()), measurements=st.just(()), plan_hash=text,
     ),
 )  # fmt: skip
 

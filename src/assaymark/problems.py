@@ -27,26 +27,21 @@ _TABLE: Final = "must be a table of keys"
 
 _WORDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float", "int_parsing_size"), _WHOLE),
-    **dict.fromkeys(("float_type", "float_parsing"), _NUMBER),
-    **dict.fromkeys(("bool_type", "bool_parsing"), _TRUTH),
+    **dict.fromkeys(("float_type", "float_parsing"), _NUMBER), **dict.fromkeys(("bool_type", "bool_parsing"), _TRUTH),
     **dict.fromkeys(("string_type", "string_unicode", "string_sub_type"), "must be text"),
     **dict.fromkeys(("date_type", "date_parsing", "date_from_datetime_parsing", "date_from_datetime_inexact"), _DAY),
     **dict.fromkeys(("datetime_type", "datetime_parsing", "datetime_from_date_parsing"), _TIME),
-    "datetime_object_invalid": _TIME,
-    "timezone_aware": "must be a time with a zone, such as 2024-03-01T16:00:00Z",
+    "datetime_object_invalid": _TIME, "timezone_aware": "must be a time with a zone, such as 2024-03-01T16:00:00Z",
     **dict.fromkeys(("time_type", "time_parsing"), "must be a time of day such as 16:00"),
     **dict.fromkeys(("dict_type", "mapping_type", "model_type", "model_attributes_type", "dataclass_type"), _TABLE),
     **dict.fromkeys(("tuple_type", "list_type", "set_type", "frozen_set_type"), "must be a list"),
-    "finite_number": "must be a finite number",
-    "none_required": "must be left out",
-}
+    "finite_number": "must be a finite number", "none_required": "must be left out",
+}  # fmt: skip
 _LIMITS: Final[Mapping[str, tuple[str, str]]] = {
-    "greater_than": ("must be above", "gt"),
-    "greater_than_equal": ("must be at least", "ge"),
-    "less_than": ("must be below", "lt"),
-    "less_than_equal": ("must be at most", "le"),
+    "greater_than": ("must be above", "gt"), "greater_than_equal": ("must be at least", "ge"),
+    "less_than": ("must be below", "lt"), "less_than_equal": ("must be at most", "le"),
     "multiple_of": ("must be a multiple of", "multiple_of"),
-}
+}  # fmt: skip
 _LENGTHS: Final[Mapping[str, tuple[str, str]]] = {
     "too_short": ("needs at least {} (got {})", "min_length"),
     "too_long": ("may have at most {} (got {})", "max_length"),
@@ -54,25 +49,21 @@ _LENGTHS: Final[Mapping[str, tuple[str, str]]] = {
     "string_too_long": ("must have at most {} characters", "max_length"),
 }
 _MAKERS: Final = (
-    (re.compile(r"(gpt|chatgpt|o\d|codex)\b.*"), "openai/{}"),
-    (re.compile(r"claude.*"), "anthropic/{}"),
+    (re.compile(r"(gpt|chatgpt|o\d|codex)\b.*"), "openai/{}"), (re.compile(r"claude.*"), "anthropic/{}"),
     (re.compile(r"gemini.*"), "google/{}"),
     (re.compile(r"(llama|qwen|mistral|mixtral|deepseek|grok|phi|gemma|glm|kimi|command|nova).*"), "openai-chat/{}"),
-)
+)  # fmt: skip
 SHEET: Final = "save the sheet as CSV (UTF-8) and give that file"
 _FOREIGN: Final[Mapping[bytes, str]] = {
     b"PK\x03\x04": f"is a spreadsheet or an archive: {SHEET}",
-    b"\xd0\xcf\x11\xe0": f"is a spreadsheet of an old kind: {SHEET}",
-    b"%PDF": "is a PDF and no table",
+    b"\xd0\xcf\x11\xe0": f"is a spreadsheet of an old kind: {SHEET}", b"%PDF": "is a PDF and no table",
     b"SQLite format 3": "is a SQLite database: export the table as CSV and give that file",
-    b"\x89PNG": "is an image and no table",
-    b"\xff\xd8\xff": "is an image and no table",
+    b"\x89PNG": "is an image and no table", b"\xff\xd8\xff": "is an image and no table",
     b"BZh": "is packed with bzip2: unpack it, or pack it with gzip or Zstandard",
     b"\xfd7zXZ": "is packed with xz: unpack it, or pack it with gzip or Zstandard",
-    b"7z\xbc\xaf": "is a 7z archive: unpack it and give one file",
-    b"\xff\xfe": "is text in UTF-16: save it as UTF-8",
+    b"7z\xbc\xaf": "is a 7z archive: unpack it and give one file", b"\xff\xfe": "is text in UTF-16: save it as UTF-8",
     b"\xfe\xff": "is text in UTF-16: save it as UTF-8",
-}
+}  # fmt: skip
 _TABLES: Final = (
     (re.compile(r"Expected (\d+) columns, got (\d+): (.{0,80})"), "a row has {1} values for {0} columns ({2})"),
     (re.compile(r"Empty CSV file|too short or header is larger"), "holds no rows that could be read"),

@@ -38,9 +38,8 @@ AGREEMENT: Final[Mapping[Coefficient, str]] = {
 """What the agreement of judges is measured by, in words."""
 
 IN_POINTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "cells": ("substance", "verbosity", "halo"),
-    "inference": ("mde_sd",),
-}
+    "cells": ("substance", "verbosity", "halo"), "inference": ("mde_sd",),
+}  # fmt: skip
 """Fields in points of the scale: what the file does not set grows with the scale, from its default on 1..5."""
 
 

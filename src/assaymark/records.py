@@ -273,13 +273,11 @@ class Decision(Shown):
 
     def _cells(self) -> dict[str, str]:
         return {
-            "Decision": clean(self.record_id, 80),
-            "Agent": clean(self.agent.id, 60),
-            "Cycle": clean(self.cycle, 80),
+            "Decision": clean(self.record_id, 80), "Agent": clean(self.agent.id, 60), "Cycle": clean(self.cycle, 80),
             "Derivation": self.derivation.kind,
             "Orders": clean("; ".join(f"{action.kind} {action.instrument}" for action in self.actions), 200) or "none",
             "Reasons": clean(" ".join(rationale.text for rationale in self.rationales), 200),
-        }
+        }  # fmt: skip
 
     def __repr__(self) -> str:
         return "Decision {Decision} of {Agent}: {Orders}".format_map(self._cells())
@@ -333,12 +331,9 @@ class Judgment(Shown):
     def _cells(self) -> dict[str, str]:
         scores = "; ".join(f"{name} {value:g}" for name, value in self.scores.items())
         return {
-            "Judgment of": clean(self.trajectory, 80),
-            "Judge": clean(self.judge, 60),
-            "Trial": count(self.trial),
-            "Status": self.status,
-            "Scores": clean(scores or self.reason or "none", 200),
-        }
+            "Judgment of": clean(self.trajectory, 80), "Judge": clean(self.judge, 60), "Trial": count(self.trial),
+            "Status": self.status, "Scores": clean(scores or self.reason or "none", 200),
+        }  # fmt: skip
 
 
 @record
@@ -414,10 +409,9 @@ class Measurement(Shown):
             "Measurement": clean(self.name, 60),
             "About": clean("; ".join(f"{key} {self.labels[key]}" for key in sorted(self.labels)), 200),
             "Value": why_undefined(self.state) if known is None else known,
-            "Interval": bounds(self.low, self.high, self.level),
-            "n": count_of(self.n, self.n_of),
+            "Interval": bounds(self.low, self.high, self.level), "n": count_of(self.n, self.n_of),
             "Method": clean(self.method, 140),
-        }
+        }  # fmt: skip
 
     def __repr__(self) -> str:
         name, _, value, interval, n, method = self._cells().values()
@@ -531,14 +525,11 @@ class Verdict(Shown):
         # Of several first ranks that are not supported, the one that another check stops is the leader's.
         leads = not said and self.claim.id.startswith("first[")
         return {
-            "Level": f"{MARKS[self.publication_level]}{NBSP}{self.publication_level}",
-            "Claim": self.said,
-            "Say also": prose(self.condition or "", 400) if said else "",
-            "Agreement": self.agreement_status,
-            "Stability": "not shown" if leads else self.stability_status,
-            "Controls": self.adversarial_status,
+            "Level": f"{MARKS[self.publication_level]}{NBSP}{self.publication_level}", "Claim": self.said,
+            "Say also": prose(self.condition or "", 400) if said else "", "Agreement": self.agreement_status,
+            "Stability": "not shown" if leads else self.stability_status, "Controls": self.adversarial_status,
             "Decided by": ", ".join(name for name in self.binding if not leads or name in _OF_ALL),
-        }
+        }  # fmt: skip
 
     def _parts(self) -> Iterator[Part]:
         cells = self._cells()

@@ -37,7 +37,6 @@ from assaymark.metrology import (
     intraclass,
     kappa_of_table,
     leave_one_family_out,
-    mean_correlation,
     mean_pairwise_kappa,
     repetition_stability,
     round_half_up,
@@ -227,19 +226,6 @@ def test_rounding_is_floor_of_x_plus_a_half(x):
 def test_rounding_refuses_what_is_no_number(x):
     with pytest.raises(InputError, match="must be finite numbers"):
         round_half_up(x)
-
-
-def test_redundancy_is_the_mean_correlation():
-    rng = np.random.default_rng(2)
-    scores = rng.normal(size=(50, 3)) + rng.normal(size=(50, 1))
-    r = np.corrcoef(scores.T)
-    assert mean_correlation(scores) == pytest.approx((r[0, 1] + r[0, 2] + r[1, 2]) / 3)
-    with pytest.raises(NotMeasurableError, match="judge 2 gave a single score"):
-        mean_correlation([[1.0, 2.0], [3.0, 2.0]])
-    with pytest.raises(InputError, match=r"not finite \(first at index \(1, 0\)\)"):
-        mean_correlation([[1.0, 2.0], [math.nan, 2.0]])
-    with pytest.raises(InputError, match="must be numbers"):
-        mean_correlation([["a", "b"]])
 
 
 # Any score scale: what agreement is measured by, and what an affine change of the scores leaves as it is

@@ -436,11 +436,8 @@ def test_summaries_of_scores(plan):
     score = found["cell.score[cell=cell_b,dimension=aggregate]"]
     assert (score.value, score.n, score.unit) == (2.625, 4, "rubric points")
     assert {key: score.detail[key] for key in ("q1", "median", "q3", "clusters")} == {
-        "q1": 1.75,
-        "median": 2.75,
-        "q3": 3.625,
-        "clusters": 2,
-    }
+        "q1": 1.75, "median": 2.75, "q3": 3.625, "clusters": 2,
+    }  # fmt: skip
     assert score.detail["values"] == [1.0, 2.0, 3.5, 4.0]
     assert "values" not in found["cell.score[cell=cell_b,dimension=d0]"].detail
     assert "values" not in found["cell.honest[dimension=aggregate]"].detail

@@ -165,9 +165,8 @@ def test_rows_of_a_bare_table_that_are_not_there_were_not_asked_for():
         assert np.array_equal(nan.any(axis=2), nan.all(axis=2))
         assert nan[2:, :, 0].tolist() == [[False, True], *[[True, False]] * 3, [False, True], [True, False]]
         assert found.missing() == (
-            {"a": 4 / 8, "bb": 1 / 7},
-            {("a", "ash"): 0.0, ("a", "elm"): 1.0, ("bb", "ash"): 1 / 3, ("bb", "elm"): 0.0},
-        )
+            {"a": 4 / 8, "bb": 1 / 7}, {("a", "ash"): 0.0, ("a", "elm"): 1.0, ("bb", "ash"): 1 / 3, ("bb", "elm"): 0.0},
+        )  # fmt: skip
     rows[0]["risk"] = float("inf")
     with pytest.raises(InputError, match=r"row 1, risk: usable scores lie in 1..5 \(got inf\)"):
         table_from_arrow(pa.Table.from_pylist(rows), dimensions="risk,style")
@@ -407,12 +406,10 @@ def wider(**columns: Any) -> pa.Table:
             r"2 problem(?s:.)*agent: this column is missing(?s:.)*cluster: this",
         ),
         (NAMED.rename_columns({"judge": "Judge"}), r"judge: this column is missing .*is it 'Judge'\?"),
-        (NAMED.drop_columns(["risk", "style"]), "no dimension"),
-        (NAMED.slice(0, 0), "no rows"),
+        (NAMED.drop_columns(["risk", "style"]), "no dimension"), (NAMED.slice(0, 0), "no rows"),
         (NAMED.rename_columns({"risk": "style"}), r"style: a column name stands once \(got 2 times\)"),
         (NAMED.rename_columns({"risk": "aggregate"}), "aggregate: this name is not available"),
-        (NAMED.rename_columns({"risk": "a=b"}), "names of dimensions have"),
-        (TABLE, "names of dimensions have"),
+        (NAMED.rename_columns({"risk": "a=b"}), "names of dimensions have"), (TABLE, "names of dimensions have"),
         (changed(0, risk="6"), r"row 1, risk: usable scores lie in 1..5 \(got '6'\)"),
         (changed(0, risk="0.5"), r"got '0.5'"),
         (changed(0, risk="inf"), r"row 1, risk: text where scores belong \(got 'inf'\)"),
@@ -440,7 +437,7 @@ def wider(**columns: Any) -> pa.Table:
         (wider(cycle=[[1]] * K), r"cycle: must be text or whole numbers"),
         (wider(risk2=pa.nulls(K).to_pylist()), "no row has a score on every dimension"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_said(table, message):
     named = [name for name in dict.fromkeys(table.column_names) if name not in KNOWN]
     with pytest.raises(InputError, match=message):
@@ -469,10 +466,9 @@ def test_all_problems_at_once_and_no_more_than_twenty():
             st.sampled_from(["trajectory", "agent", "cluster", "judge", "family", "trial", "risk", "cycle", "length"]),
             st.one_of(st.none(), st.text(max_size=3), st.sampled_from(["1", "2.5", "nan", "-1", "1e9", "a"])),
         ),
-        min_size=1,
-        max_size=6,
-    )
-)
+        min_size=1, max_size=6,
+    ),
+)  # fmt: skip
 def test_any_text_is_a_table_or_an_input_error(rows):
     table = pa.table(
         {k: pa.array([row.get(k) for row in rows], type=pa.string()) for k in {k for row in rows for k in row}}

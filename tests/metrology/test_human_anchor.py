@@ -76,12 +76,9 @@ def slow_theta(F, H, a, b, w, lam=None):
 
 
 @given(
-    st.integers(0, 10_000),
-    st.booleans(),
-    st.sampled_from([0.0, 0.15]),
-    st.booleans(),
+    st.integers(0, 10_000), st.booleans(), st.sampled_from([0.0, 0.15]), st.booleans(),
     st.sampled_from([None, 0.0, 0.7]),
-)
+)  # fmt: skip
 @settings(max_examples=40)
 def test_the_contrast_is_its_definition_with_every_cluster_left_out(seed, whole_cycles, missing, weighted, lam):
     F, H, cluster = world(seed, clusters=8, cycles=10, share=0.7, missing=missing)
@@ -290,13 +287,9 @@ def test_nine_in_ten_must_have_been_graded():
 
 
 @given(
-    st.floats(0.2, 1.5),
-    st.floats(0.1, 1.5),
-    st.floats(-0.9, 0.9),
-    st.integers(2, 60),
-    st.integers(2, 20),
+    st.floats(0.2, 1.5), st.floats(0.1, 1.5), st.floats(-0.9, 0.9), st.integers(2, 60), st.integers(2, 20),
     st.floats(0, 0.3),
-)
+)  # fmt: skip
 def test_the_smallest_number_of_labels_is_the_first_with_power(effect, sd, r, cycles, clusters, between):
     def power(n):
         df = min(n, clusters) - 1

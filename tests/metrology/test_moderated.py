@@ -350,11 +350,8 @@ def test_order_and_names_change_nothing(scores, judges, agents):
     for place, j in enumerate(judges):
         one, other = before[j], after[place]
         assert (one.judge, one.n_own, one.n_others, one.state) == (
-            other.judge,
-            other.n_own,
-            other.n_others,
-            other.state,
-        )
+            other.judge, other.n_own, other.n_others, other.state,
+        )  # fmt: skip
         for part in ("own", "others", "gap", "low", "high"):
             assert getattr(one, part) == (
                 None if getattr(other, part) is None else pytest.approx(getattr(other, part), abs=1e-6)
@@ -420,10 +417,8 @@ def test_what_is_missing_has_a_name():
     scores = [[60, 50, 55], [58, 50, 52], [50, 50, 51]]
     found = self_preference(scores, ["a", "a", "a"], ["a", "b", "c"])
     assert [one.state for one in found] == [
-        "no agent of another family",
-        "no agent of its family",
-        "no agent of its family",
-    ]
+        "no agent of another family", "no agent of its family", "no agent of its family",
+    ]  # fmt: skip
     assert [(one.gap, one.low, one.high) for one in found] == [(None, None, None)] * 3
     assert (found[0].others, found[1].own) == (None, None)
     assert str(found[1]) == "b: no agent of its family"

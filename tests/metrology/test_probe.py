@@ -486,10 +486,8 @@ def test_the_shift_is_a_paired_cluster_t_test(anchor_plan):
     assert (shift.detail["p"], shift.n, shift.unit) == (pytest.approx(expected.p), 120, "rubric points")
     assert (shift.detail["judge"], shift.detail["rubric"]) == ("auditor", "v1.1")
     assert {name: m.detail["changed"] for name, m in found.items()} == {
-        "aggregate": True,
-        "limits": True,
-        "clarity": False,
-    }
+        "aggregate": True, "limits": True, "clarity": False,
+    }  # fmt: skip
     assert found["aggregate"].value == pytest.approx((shift.value + found["clarity"].value) / 2)
 
 

@@ -279,11 +279,8 @@ def test_judges_with_one_category():
 
 def exact(one: ScoreSums, other: ScoreSums) -> None:
     assert (one.layout, one.agents, one.clusters, one.formats) == (
-        other.layout,
-        other.agents,
-        other.clusters,
-        other.formats,
-    )
+        other.layout, other.agents, other.clusters, other.formats,
+    )  # fmt: skip
     for name in ("sizes", "lineups", "places", "cycles", "scores", "replies"):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
     for mine, theirs in zip(one.tables, other.tables, strict=True):

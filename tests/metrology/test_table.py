@@ -241,9 +241,8 @@ def test_names_are_those_of_all_graded_records(small):
     gone = [(d.record_id, "reader") for d in decisions if d.agent.id == "ash"]
     table = score_table(without(judgments, *gone, asked=False), decisions)
     assert table.missing() == (
-        {"auditor": 0.0, "reader": 0.0},
-        {("auditor", "ash"): 0.0, ("auditor", "birch"): 0.0, ("reader", "birch"): 0.0},
-    )
+        {"auditor": 0.0, "reader": 0.0}, {("auditor", "ash"): 0.0, ("auditor", "birch"): 0.0, ("reader", "birch"): 0.0},
+    )  # fmt: skip
     assert table.left_out == ("ash.0000.1", "ash.0001.1")
     assert np.isnan(table.grades.values[2:, 1]).all()
 

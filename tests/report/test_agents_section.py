@@ -15,6 +15,7 @@ import pytest
 from page_words import words as plain
 from read_blocks import blocks_of, rows, tables, words
 
+from assaymark.market import CycleKey, ProbeResult
 from assaymark.metrology import AgentBehaviour, conduct_measurements
 from assaymark.protocol import AgentSpec, DateProbe, Substrate
 from assaymark.records import (
@@ -30,21 +31,8 @@ from assaymark.records import (
     Provenance,
     Rationale,
     Series,
-)
-from assaymark.report import (
-    AssayRun,
-    CycleView,
-    DateProbeView,
-    Group,
-    Items,
-    Mark,
-    PlantedView,
-    RegimeView,
-    RunIndex,
-    Section,
-    SubstrateView,
-    render_pages,
-)
+)  # fmt: skip
+from assaymark.report import AssayRun, Group, Items, Mark, PlantedView, RunIndex, SubstrateView, render_pages
 from assaymark.report.charts import price_chart
 from assaymark.report.study import CAUTION, agents_section, example_page
 
@@ -91,23 +79,23 @@ def buy(units: float, name: str = "Asset B") -> Action:
     return Action(instrument=name, kind="buy", quantity=units)
 
 
-def made(decisions: Sequence[Decision], **more) -> CycleView:
-    base = {
-        "regime": "calm", "number": 1, "first": THEN, "last": THEN + timedelta(minutes=59), "context": context(),
-        "names": {"Asset A": "FENQUO", "Asset B": "ISFAM"}, "decisions": tuple(decisions), "left_out": ("KELRUV",),
-    }  # fmt: skip
-    return CycleView(**{**base, **more})
+Example = tuple[CycleKey, Context, tuple[Decision, ...]]
 
 
-PROBES = (
-    DateProbeView(
-        probe="mechanical", passed=True, asked=25, hits=0, control_asked=25, control_hits=24, chance=0.001, p=1.0
-    ),
-)
-REGIMES = (
-    RegimeView(name="calm", cycles=50, first=THEN, last=THEN + timedelta(days=40), left_out={"KELRUV": 44}),
-    RegimeView(name="storm", cycles=50, first=THEN, last=THEN, left_out={}),
-)
+def made(decisions: Sequence[Decision], shown: Context | None = None, **more) -> Example:
+    key = CycleKey(
+        "0" * 64, "calm", 1, "synthetic", THEN, THEN + timedelta(minutes=59),
+        {"Asset A": "FENQUO", "Asset B": "ISFAM"}, ("KELRUV",),
+    )  # fmt: skip
+    return replace(key, **more), shown or context(), tuple(decisions)
+
+
+PROBES = (ProbeResult("mechanical", 25, 0, 25, 24, 0.001, 1.0, 0.05, 0.5),)
+REGIMES = (("calm", timedelta(days=40), ("KELRUV",)), ("storm", timedelta(0), ()))
+CYCLES = tuple(
+    CycleKey("0" * 64, name, at, "synthetic", THEN, THEN + over, {}, gone if at < 44 else ())
+    for name, over, gone in REGIMES for at in range(50)
+)  # fmt: skip
 
 
 def conduct(name: str, *, kept: int, of: int = 10, seconds: float | None = 2.0, lost: int = 0) -> list[AgentBehaviour]:
@@ -125,11 +113,13 @@ def studied(names: Sequence[str] = ("birch", "alder"), *, planted: Sequence[str]
     """A run that made its own records. The first agent breaks limits, the second was never timed."""
     base = runs.minimal()
     agents = tuple(AgentSpec.model_construct(name=name, model="openai/one", family="fam") for name in names)
-    substrate = Substrate(date_probe=DateProbe(model="reference/dater"))
+    substrate = Substrate(date_probe=DateProbe(model="reference/dater")).model_copy(
+        update={"regimes": tuple(name for name, _, _ in REGIMES), "bars": 60}
+    )
     study = base.study.model_copy(update={"agents": agents, "substrate": substrate})
     rows = [*conduct(names[0], kept=8, lost=2), *conduct(names[-1], kept=10, seconds=None)]
     decisions = [decision(name, buy(100.0)) for name in names]
-    view = SubstrateView(source="synthetic", bars=60, regimes=REGIMES, probes=PROBES, example=made(decisions))
+    view = SubstrateView(CYCLES, PROBES, made(decisions))
     terse = runs.measured("terse.share", {"agent": names[0]}, 0.25, n=10, low=0.05, high=0.5, level=0.95)
     ours = (PlantedView(name=name, family="fam", question="Buys what fell.", planted=("keeps every limit",))
             for name in planted)  # fmt: skip
@@ -137,7 +127,7 @@ def studied(names: Sequence[str] = ("birch", "alder"), *, planted: Sequence[str]
     return replace(base, study=study, measurements=found, substrate=view, reference_agents=tuple(ours), **more)
 
 
-def section_of(run: AssayRun) -> Section:
+def section_of(run: AssayRun):
     found = agents_section(RunIndex.of(run))
     assert found is not None
     return found
@@ -155,7 +145,7 @@ def example_of(run: AssayRun) -> list[Group]:
     return [one for one in found.sections[1].blocks if isinstance(one, Group)]
 
 
-def with_example(run: AssayRun, cycle: CycleView | None) -> AssayRun:
+def with_example(run: AssayRun, cycle: Example | None) -> AssayRun:
     assert run.substrate is not None
     return replace(run, substrate=replace(run.substrate, example=cycle))
 
@@ -164,16 +154,16 @@ def with_example(run: AssayRun, cycle: CycleView | None) -> AssayRun:
 
 
 def test_a_run_of_imported_records_shows_none_of_it():
-    run = runs.minimal()
-    pages = render_pages(run)
-    assert agents_section(RunIndex.of(run)) is None
+    pages = render_pages(runs.minimal())
+    assert agents_section(RunIndex.of(runs.minimal())) is None
     assert "cycle-example.html" not in pages
     assert 'id="agents' not in pages["agents.html"]
     assert "Built-in agents" not in pages["index.html"]
 
 
-def test_the_section_says_what_was_shown_and_probed():
-    said = plain(render_pages(studied())["agents.html"])
+def test_the_section_says_what_was_shown_and_probed_and_the_example_where_it_is_from():
+    pages = render_pages(studied())
+    section, example = (plain(pages[page]) for page in ("agents.html", "cycle-example.html"))
     for part in (
         "100 cycles from two regimes of the built-in invented market",
         "60 one-minute bars",
@@ -182,7 +172,12 @@ def test_the_section_says_what_was_shown_and_probed():
         "PASS. It dated 0 of 25 sanitised cycles (chance 0.10\xa0%, p = 1) and 24 of 25 with dates and names left in.",
         CAUTION,
     ):
-        assert part.replace("\xa0", " ") in said
+        assert part.replace("\xa0", " ") in section
+    assert "Cut from bars of 19 October 2016, 15:48 to 16:47 UTC." in example
+    assert "KELRUV did not trade then and is left out." in example
+    assert "Real name: FENQUO" in example
+    assert "cycle-example.html" not in (bare := render_pages(with_example(studied(), None)))
+    assert "cycle-example.html" not in bare["index.html"]
 
 
 def test_rows_are_alphabetical_and_every_number_has_its_denominator():
@@ -191,17 +186,13 @@ def test_rows_are_alphabetical_and_every_number_has_its_denominator():
     assert [row[0].split()[0] for row in (alder, birch, *turned)] == ["alder", "birch"] * 2
     assert birch[2].startswith("83\xa0% 55\xa0% to 95\xa0%, over clusters")
     assert birch[2].endswith("n\xa0=\xa012")
-    assert birch[3].startswith("80\xa0%")
-    assert birch[-1] == "2 refused; 2 cash"
-    assert birch[4].startswith("2.00 ")
+    assert [birch[at].split()[0] for at in (3, 4, 6)] == ["80", "2.00", "25"]
     assert "300 output tokens" in birch[5]
-    assert birch[6].startswith("25\xa0%")
+    assert birch[-1] == "2 refused; 2 cash"
     assert alder[3].startswith("100\xa0%")
     assert "over clusters" not in alder[3]
-    assert alder[4] == "no timing: no usable decision has a time"
     assert "output tokens not counted" in alder[5]
-    assert alder[6] == "not measured"
-    assert alder[-1] == "none"
+    assert (alder[4], *alder[6:]) == ("no timing: no usable decision has a time", "not measured", "none")
 
 
 def test_without_measurements_the_table_has_no_number():
@@ -217,7 +208,7 @@ def test_a_lock_without_probes_one_that_failed_and_one_without_a_model_say_so():
     assert run.substrate is not None
     none = section_of(replace(run, substrate=replace(run.substrate, probes=())))
     assert "The lock holds no date-leakage check" in words(none)
-    failed = section_of(replace(run, substrate=replace(run.substrate, probes=(replace(PROBES[0], passed=False),))))
+    failed = section_of(replace(run, substrate=replace(run.substrate, probes=(replace(PROBES[0], p=0.0),))))
     assert "FAIL" in words(failed)
     marks = [
         cell.name
@@ -226,7 +217,9 @@ def test_a_lock_without_probes_one_that_failed_and_one_without_a_model_say_so():
         for cell in line if isinstance(cell, Mark)
     ]  # fmt: skip
     assert marks == ["contradicted"]
-    study = run.study.model_copy(update={"substrate": Substrate()})
+    study = run.study.model_copy(
+        update={"substrate": run.study.substrate.model_copy(update={"date_probe": DateProbe()})}
+    )
     said = "The plan names no model for a date probe, so no model was asked."
     assert said in words(section_of(replace(run, study=study)))
 
@@ -270,8 +263,9 @@ def test_the_example_shows_the_arithmetic_of_every_limit():
 
 def test_a_broken_limit_says_so():
     greedy = decision("alder", buy(780.0), Action(instrument="Asset A", kind="sell", quantity=250.0))
-    page = render_pages(with_example(studied(), made([greedy])))["cycle-example.html"]
-    (part,) = example_of(with_example(studied(), made([greedy])))
+    run = with_example(studied(), made([greedy]))
+    page = render_pages(run)["cycle-example.html"]
+    (part,) = example_of(run)
     assert [row[2].strip() for row in rows(tables(part)["Limit"])] == ["broken", "kept", "kept", "kept", "broken"]
     assert plain(page).count(" broken ") == 2
 
@@ -288,23 +282,10 @@ def test_no_answer_and_orders_that_cannot_be_settled_have_their_reason():
     assert "The orders cannot be settled" in words(third)
 
 
-def test_the_way_back_stands_on_the_page_and_without_an_example_there_is_none():
-    said = plain(render_pages(studied())["cycle-example.html"])
-    assert "Cut from bars of 19 October 2016, 15:48 to 16:47 UTC." in said
-    assert "KELRUV did not trade then and is left out." in said
-    assert "Real name: FENQUO" in said
-    pages = render_pages(with_example(studied(), None))
-    assert "cycle-example.html" not in pages
-    assert "cycle-example.html" not in pages["index.html"]
-
-
 def test_a_chart_has_its_ends_and_its_words():
     drawn = price_chart("p", (100.0, 100.4, 99.9), ("before", "<now>"), "T", "three closes")
-    assert "100.40" in drawn
-    assert "99.90" in drawn
-    assert "&lt;now&gt;" in drawn
-    flat = price_chart("p", (5.0, 5.0), ("a", "b"), "T", "D")
-    assert flat.count("5.00") == 1
+    assert all(part in drawn for part in ("100.40", "99.90", "&lt;now&gt;"))
+    assert price_chart("p", (5.0, 5.0), ("a", "b"), "T", "D").count("5.00") == 1
 
 
 # --- hostile and large ------------------------------------------------------------------------------------------------
@@ -318,30 +299,28 @@ def hostile() -> AssayRun:
     text = f"{runs.CANARY}\n\n</main></body>\ud800\x1b[31m{{{{ 7*7 }}}} <!-- {worse}"
     cycle = made(
         [decision(bad, buy(10.0), text=text), decision(worse, text="", flags=(runs.CANARY,), missing=(runs.CANARY,))],
-        regime=runs.CANARY,
-        names={"Asset A": runs.CANARY},
-        left_out=(runs.CANARY,),
-        context=replace(context(), prompt=runs.CANARY, constraints=(Constraint(kind="<b>", limit=1, unit="<i>"),)),
-    )
-    regimes = (replace(REGIMES[0], name=runs.CANARY, left_out={runs.CANARY: 3}),)
+        replace(context(), prompt=runs.CANARY, constraints=(Constraint(kind="<b>", limit=1, unit="<i>"),)),
+        regime=runs.CANARY, names={"Asset A": runs.CANARY}, left_out=(runs.CANARY,),
+    )  # fmt: skip
+    cycles = tuple(replace(one, regime=runs.CANARY, left_out=(runs.CANARY,)) for one in CYCLES[:3])
     probes = (replace(PROBES[0], probe=runs.CANARY),)
     planted = (PlantedView(name=bad, family=runs.CANARY, question=runs.CANARY, planted=(runs.CANARY,)),)
-    view = replace(run.substrate, source=runs.CANARY, regimes=regimes, probes=probes, example=cycle)
-    return replace(run, substrate=view, reference_agents=planted)
+    substrate = run.study.substrate.model_copy(update={"source": runs.CANARY, "regimes": (runs.CANARY,)})
+    study = run.study.model_copy(update={"substrate": substrate})
+    return replace(run, study=study, substrate=SubstrateView(cycles, probes, cycle), reference_agents=planted)
 
 
-@pytest.mark.parametrize("path", ["index.html", "agents.html", "plan.html", "cycle-example.html"])
-def test_nothing_of_a_record_leaves_its_place(path):
-    page = render_pages(hostile())[path]
-    assert page.count("<script") == 1
-    assert not re.findall(r"<(?:img|i)\b|<[a-z]+[^>]*\son(?:error|load)=", page)
-    assert "document.title='pwned'" not in page
-    assert "\u202e" not in page
-    assert "\x1b" not in page
-    assert "{{" in html.unescape(page) or path == "index.html"
-    ids = re.findall(r'\bid="([^"]+)"', page)
-    assert len(ids) == len(set(ids))
-    page.encode()
+def test_nothing_of_a_record_leaves_its_place():
+    made = render_pages(hostile())
+    for path in ("index.html", "agents.html", "plan.html", "cycle-example.html"):
+        page = made[path]
+        assert page.count("<script") == 1
+        assert not re.findall(r"<(?:img|i)\b|<[a-z]+[^>]*\son(?:error|load)=", page)
+        assert not any(part in page for part in ("document.title='pwned'", "\u202e", "\x1b"))
+        assert "{{" in html.unescape(page) or path == "index.html"
+        ids = re.findall(r'\bid="([^"]+)"', page)
+        assert len(ids) == len(set(ids))
+        page.encode()
 
 
 def test_a_long_study_keeps_the_budget_of_its_pages():
@@ -349,7 +328,7 @@ def test_a_long_study_keeps_the_budget_of_its_pages():
     names = [f"agent {at:02d}" for at in range(40)]
     text = " ".join(f"{rng.random():.6f} {chr(rng.randint(0x4E00, 0x9FFF))}<&" for _ in range(4000))
     long = [decision(name, *[buy(1.0)] * 40, text=text) for name in names]
-    cycle = made(long, context=context(26, 390))
+    cycle = made(long, context(26, 390))
     pages = render_pages(with_example(studied(names), cycle))
     for path in ("index.html", "agents.html", "cycle-example.html"):
         assert len(pages[path].encode()) <= 200_000
@@ -363,7 +342,7 @@ def test_the_order_of_the_records_changes_no_byte():
     run = studied(("cedar", "alder", "birch"))
     assert run.substrate is not None
     assert run.substrate.example is not None
-    other = with_example(run, replace(run.substrate.example, decisions=run.substrate.example.decisions[::-1]))
+    other = with_example(run, (*run.substrate.example[:2], run.substrate.example[2][::-1]))
     other = replace(other, measurements=other.measurements[::-1], study=run.study.model_copy(
         update={"agents": run.study.agents[::-1]}
     ))  # fmt: skip

@@ -94,17 +94,12 @@ def store(tmp_path: Path) -> workflow.Store:
 def test_the_view_counts_cycles_and_shows_the_first_of_the_first_regime_without_its_controls(store):
     found = workflow.substrate_view(locked(study(), PROBE), store)
     assert found is not None
-    assert found.source == "minutes.csv"
-    assert [(one.name, one.cycles, one.left_out) for one in found.regimes] == [
-        ("storm", 2, {"KELRUV": 1}), ("calm", 1, {"KELRUV": 1}),
-    ]  # fmt: skip
-    assert found.regimes[0].first == THEN + timedelta(days=1)
-    assert found.regimes[0].last == THEN + timedelta(days=2, hours=1)
+    assert sorted(one.regime for one in found.cycles) == ["calm", "storm", "storm"]
     assert [(one.hits, one.passed) for one in found.probes] == [(1, True)]
     assert found.example is not None
-    assert (found.example.regime, found.example.number) == ("storm", 1)
-    assert found.example.context == CONTEXTS_MADE[1]
-    assert [one.agent.id for one in found.example.decisions] == ["alder", "birch"]
+    key, context, on_it = found.example
+    assert (key.regime, key.number, context) == ("storm", 1, CONTEXTS_MADE[1])
+    assert [one.agent.id for one in on_it] == ["alder", "birch"]
 
 
 def test_imported_records_have_no_view_and_no_conduct(store):

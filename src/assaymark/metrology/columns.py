@@ -129,11 +129,9 @@ class Columns:
     def only(self, rows: Bools) -> Columns:
         """Some of the rows."""
         return replace(
-            self,
-            codes={name: codes[rows] for name, codes in self.codes.items()},
-            numbers={name: values[rows] for name, values in self.numbers.items()},
-            scores=self.scores[rows],
-        )
+            self, codes={name: codes[rows] for name, codes in self.codes.items()},
+            numbers={name: values[rows] for name, values in self.numbers.items()}, scores=self.scores[rows],
+        )  # fmt: skip
 
     def of_trajectories(self, name: str) -> dict[str, str]:
         """What a text column says about each trajectory."""

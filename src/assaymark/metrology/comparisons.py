@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.contrasts import pair_list, pairs_of, settle
+from assaymark.metrology.contrasts import pair_list, pairs_of
 from assaymark.metrology.estimates import group_sums, scores_of
 from assaymark.metrology.kappa import drops_of
 from assaymark.metrology.scores import ScoreTable
@@ -128,29 +128,6 @@ class Gaps:
     cycles: Ints
     levels: Floats
 
-    @property
-    def clusters(self) -> Ints:
-        """Common clusters of every pair [P]."""
-        return np.asarray((self.cycles > 0).sum(axis=0))
-
-    @property
-    def _mean(self) -> Floats:
-        there = ~np.isnan(self.means)
-        counts = there.sum(axis=0)
-        return np.asarray(np.where(there, self.means, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan))
-
-    @property
-    def difference(self) -> Floats:
-        """Gap of every pair on every scale [P, S]: each cluster counts once. NaN without a common cluster."""
-        return settle(self._mean)
-
-    @property
-    def variance(self) -> Floats:
-        """Variance of the clusters' differences [P, S], 0 where fewer than two clusters are common."""
-        centred = np.where(np.isnan(self.means), 0.0, self.means - self._mean)
-        spare = np.maximum(self.clusters - 1, 1)
-        return np.asarray(np.square(centred).sum(axis=0) / spare[:, None])
-
 
 @dataclass(frozen=True)
 class Comparisons:
@@ -231,8 +208,7 @@ class Comparisons:
         return replace(
             self, clusters=tuple(self.clusters[g] for g in ranked), cluster=cluster[rows], weight=self.weight[rows],
             cells=self.cells[rows], lengths=None if self.lengths is None else self.lengths[rows], order=order,
-            records=records,
-            cycles=tuple(self.cycles[k] for k in rows) if self.cycles else (),
+            records=records, cycles=tuple(self.cycles[k] for k in rows) if self.cycles else (),
         )  # fmt: skip
 
     @property

@@ -162,9 +162,8 @@ def _shifts(
     means = sums[1] / np.maximum(counts[1], 1)[:, None]
     held = np.where(matched[:, None], sums[0] - counts[0][:, None] * means, sums[0])
     held, alone = (
-        estimates.leave_out(held, consecutive),
-        estimates.leave_out(np.where(matched, 0.0, counts[0]), consecutive),
-    )
+        estimates.leave_out(held, consecutive), estimates.leave_out(np.where(matched, 0.0, counts[0]), consecutive),
+    )  # fmt: skip
     n, m = estimates.leave_out(counts[0], consecutive)[:, None], estimates.leave_out(counts[1], consecutive)[:, None]
     if quantile is None:
         reference = estimates.leave_out(sums[1], consecutive) / np.where(m > 0, m, np.nan)

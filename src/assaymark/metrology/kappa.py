@@ -241,17 +241,6 @@ def fleiss_kappa(ratings: ArrayLike, *, categories: int = 5) -> float:
     return float((observed - chance) / (1.0 - chance))
 
 
-def mean_correlation(scores: ArrayLike) -> float:
-    """Mean Pearson correlation over all pairs of judges: how much they repeat each other, right or wrong."""
-    table = checks.finite("mean_correlation", "scores", scores, ndim=2)
-    pairs = judge_pairs(table.shape[1])
-    spread = np.ptp(table, axis=0)
-    if spread.min() <= 1e-9:
-        raise NotMeasurableError(f"correlation is undefined: judge {int(spread.argmin()) + 1} gave a single score")
-    r = np.asarray(np.corrcoef(table, rowvar=False))
-    return float(np.mean([r[a, b] for a, b in pairs]))
-
-
 def _count(a: Ints, b: Ints, categories: int) -> Ints:
     """Contingency counts; ratings start at 1, so the first categories + 1 bins stay empty and are cut off."""
     bins = categories * categories + categories + 1

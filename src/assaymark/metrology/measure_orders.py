@@ -113,7 +113,9 @@ def cannot_be_tested(clusters: int, consecutive: bool) -> str:
 def _contrasts(tests: OrderTests, make: Maker, other: dict[Test, Floats] | None) -> Iterator[Measurement]:
     """Every pair on every scale, without each family, and what may explain its difference."""
     found, panel, names, plan = tests.found, tests.panel, tests.found.names, tests.plan
-    half, families = panel.half(plan.level), np.array(found.families)
+    with np.errstate(invalid="ignore"):  # half the width of the intervals [P, S], NaN where there is none
+        half = np.asarray(special.stdtrit(panel.df, 0.5 + plan.level / 2) * panel.se)
+    families = np.array(found.families)
     # p-values of the other tests by their name in the detail. Clusters in time order never borrow: it is the same.
     beside = {} if found.consecutive else {"p_own_variance": tests.tested(tests.gaps, borrow=False).p}
     if other is not None:

@@ -297,7 +297,12 @@ class Tested:
     @classmethod
     def of(cls, gaps: Gaps, consecutive: bool, borrow: bool) -> Tested:
         """Moderated cluster t on each scale; for clusters in time order t with their effective number."""
-        difference, variance, clusters = gaps.difference, gaps.variance, gaps.clusters
+        # Gap of every pair on every scale [P, S], each cluster counting once, and the variance between clusters.
+        there, clusters = ~np.isnan(gaps.means), np.asarray((gaps.cycles > 0).sum(axis=0))
+        found = there.sum(axis=0)
+        mean = np.where(there, gaps.means, 0.0).sum(axis=0) / np.where(found > 0, found, np.nan)
+        squares = np.square(np.where(there, gaps.means - mean, 0.0)).sum(axis=0)
+        difference, variance = settle(mean), squares / np.maximum(clusters - 1, 1)[:, None]
         testable = clusters >= (FEWEST_CONSECUTIVE if consecutive else FEWEST_CLUSTERS)
         counts = clusters.astype(np.float64)
         if consecutive:
@@ -305,22 +310,17 @@ class Tested:
             each = [serial_tests(gaps.means[:, :, s], gaps.levels[:, :, s]) for s in scales]
             p, se, df, rho, effective = (np.stack([getattr(one, name) for one in each], axis=1)
                                          for name in ("p", "se", "df", "rho", "effective"))  # fmt: skip
-            mean = variance[testable].mean(axis=0) if testable.any() else np.zeros(len(each))
+            of_pairs = variance[testable].mean(axis=0) if testable.any() else np.zeros(len(each))
             return cls(
-                difference, p, se, df, variance, np.zeros_like(difference), mean, counts, testable, rho, effective
+                difference, p, se, df, variance, np.zeros_like(difference), of_pairs, counts, testable, rho, effective
             )
         # All scales at once, in the clusters that hold every agent of a tested pair on each of them.
         first, second = pairs_of(gaps.levels.shape[1])
         occurring = np.unique([first[testable], second[testable]])
         whole = ~np.isnan(gaps.levels[:, occurring]).any(axis=(1, 2))
-        found = moderate(difference.T, variance.T, clusters, gaps.levels[whole].transpose(2, 0, 1), borrow)
-        return cls(difference, found.p.T, found.se.T, found.df.T, variance, found.prior_df.T, found.mean_variance,
+        made = moderate(difference.T, variance.T, clusters, gaps.levels[whole].transpose(2, 0, 1), borrow)
+        return cls(difference, made.p.T, made.se.T, made.df.T, variance, made.prior_df.T, made.mean_variance,
                    counts, testable)  # fmt: skip
-
-    def half(self, level: float) -> Floats:
-        """Half the width of the intervals [P, S], NaN where there is none."""
-        with np.errstate(invalid="ignore"):
-            return np.asarray(special.stdtrit(self.df, 0.5 + level / 2) * self.se)
 
     def detail(self, k: int, s: int) -> dict[str, JSON]:
         """What a reader needs to compute the p-value of one pair again."""

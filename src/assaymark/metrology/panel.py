@@ -243,23 +243,9 @@ class Panel:
         """Coverage of the plan's intervals."""
         return self.study.inference.level
 
-    @property
-    def whole(self) -> Floats:
-        """Panel score [n, K]: mean over all judges."""
-        return self.columns[:, : len(self.names)]
-
     def block(self, place: int) -> slice:
         """The columns of one block: 0 the whole panel, j + 1 judge j alone, then ``drops``."""
         return slice(place * len(self.names), (place + 1) * len(self.names))
-
-    @cached_property
-    def differences(self) -> Floats:
-        """Mean paired differences [P, columns] of every pair, first minus second, NaN where the two never met."""
-        found = np.full((len(self.meetings), self.columns.shape[1]), np.nan)
-        for pair, meeting in enumerate(self.meetings):
-            if meeting.n:
-                found[pair] = settle(meeting.sums.sum(axis=0) / meeting.n)
-        return found
 
     def measure(self, name: str, labels: Mapping[str, str], **parts: Any) -> Measurement:
         """A measurement on this table, carrying its digest."""
@@ -328,7 +314,7 @@ def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
             order = [table.agents[a] for _, a in sorted(zip(settled[k], ranked.tolist(), strict=True))]
             yield replace(found, detail={"order": order})
         yield from _agent_levels(panel, "lofo.effect", levels, block, {"dropped": family}, ends=False)
-    lengths, scores, value = table.lengths, panel.whole[:, 0], None
+    lengths, scores, value = table.lengths, panel.columns[:, 0], None
     state = panel.missing or "undefined: lengths of the judged texts were not given"
     if not panel.missing and lengths is not None:
         state = "undefined: fewer than three trajectories, or no variation"
@@ -444,6 +430,11 @@ def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats])
     state = panel.missing or ("ok" if any(meeting.n for meeting in panel.meetings) else NEVER if pairs else _ONE_AGENT)
     method = f"contrasts with p <= {alpha:g} by a record-weighted cluster t after Holm over C(A,2)xD={pairs * d}"
     whole: list[str] = []
+    # Mean paired differences [P, columns] of every pair, first minus second, NaN where the two never met.
+    gaps = np.full((pairs, panel.columns.shape[1]), np.nan)
+    for pair, meeting in enumerate(panel.meetings):
+        if meeting.n:
+            gaps[pair] = settle(meeting.sums.sum(axis=0) / meeting.n)
     for place, judge in enumerate(("", *judges)):
         own, block = [], panel.block(place)
         if pairs and d:
@@ -451,7 +442,7 @@ def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats])
             significant = holm_rows(p.reshape(1, -1)).reshape(p.shape) <= alpha + _TOLERANCE
             for k, pair in np.argwhere(significant.T).tolist():
                 high, low = panel.meetings[pair].first, panel.meetings[pair].second
-                if panel.differences[pair, block][k + 1] < 0:
+                if gaps[pair, block][k + 1] < 0:
                     high, low = low, high
                 own.append(f"{panel.table.dimensions[k]}|{agents[high]}|{agents[low]}")
         detail: dict[str, JSON] = {"family": pairs * d}

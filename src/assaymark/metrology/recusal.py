@@ -155,9 +155,8 @@ class RecusalFit:
             one, link = _recusal_weights(rows[0].tobytes(), judges, agents)
             effects = values.reshape(clusters, -1) @ one.reshape(agents, -1).T
             weights, linked = (
-                np.broadcast_to(one, (clusters, *one.shape)),
-                np.broadcast_to(link, (clusters, *link.shape)),
-            )
+                np.broadcast_to(one, (clusters, *one.shape)), np.broadcast_to(link, (clusters, *link.shape)),
+            )  # fmt: skip
         else:
             fits = [_recusal_weights(row.tobytes(), judges, agents) for row in rows]
             weights, linked = np.stack([fit[0] for fit in fits]), np.stack([fit[1] for fit in fits])

@@ -238,9 +238,8 @@ def score_table(
     return assembled(
         n, tuple(keys), groups, (order, tuple(families[judge] for judge in order), dimensions, share), mean, opening,
         any(len(found) > 1 for found in trials.values()), _repeats(known.values(), order, trials, share),
-        None if lengths is None else np.array([lengths[key] for key in keys], dtype=np.float64),
-        trials=aggregates, calls=counted,
-        left_out=tuple(sorted({*first} - {*complete})), digest=digest.hexdigest()[:16],
+        None if lengths is None else np.array([lengths[key] for key in keys], dtype=np.float64), trials=aggregates,
+        calls=counted, left_out=tuple(sorted({*first} - {*complete})), digest=digest.hexdigest()[:16],
         agent_families={d.agent.id: d.agent.family for d in records},
         lacking=np.array([[lost[judge, name] for name in agents[0]] for judge in order], dtype=np.int64),
     )  # fmt: skip

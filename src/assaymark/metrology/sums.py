@@ -144,9 +144,8 @@ class ScoreSums:
         makers = None
         if self.makers is not None and other.makers is not None:
             first, second = (
-                dict(zip(self.agents, self.makers, strict=True)),
-                dict(zip(other.agents, other.makers, strict=True)),
-            )
+                dict(zip(self.agents, self.makers, strict=True)), dict(zip(other.agents, other.makers, strict=True)),
+            )  # fmt: skip
             problems = [
                 Problem(f"agent {name}", f"one agent has one agent_family (got {first[name]}, {second[name]})")
                 for name in sorted(first.keys() & second.keys())
@@ -159,9 +158,8 @@ class ScoreSums:
         lineups, places, cycles, scores = gathered(self.layout.paired, *map(np.concatenate, zip(*both, strict=True)))
         return ScoreSums(
             self.layout, names[0], names[1], names[2],
-            tuple(a + b for a, b in zip(one.tables, two.tables, strict=True)),
-            one.sizes + two.sizes, lineups, places, cycles, scores, one.replies + two.replies,
-            one.left_out + two.left_out, lengths, makers,
+            tuple(a + b for a, b in zip(one.tables, two.tables, strict=True)), one.sizes + two.sizes, lineups, places,
+            cycles, scores, one.replies + two.replies, one.left_out + two.left_out, lengths, makers,
         )  # fmt: skip
 
     def _under(self, agents: tuple[str, ...], clusters: tuple[str, ...], formats: tuple[str, ...]) -> ScoreSums:

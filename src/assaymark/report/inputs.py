@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from assaymark.claims import ClaimKind, Index, Rules, agreement_status, governing_agreement, index, kind_of, summary_of
 from assaymark.claims.messages import measure_words
 from assaymark.claims.verdicts import Summary
+from assaymark.market import CycleKey, ProbeResult
 from assaymark.protocol import Study
 from assaymark.records import (
     AGGREGATE,
@@ -29,58 +29,16 @@ from assaymark.report.records.judgments import Judged
 from assaymark.report.text import counted, shown
 from assaymark.text import clean, number
 
-# What a study that makes its own records shows its agents. Real names and dates stand here, because a reader may know
-# them; agents and judges never see these views.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegimeView:
-    """The cycles of one regime, and of how many of them an instrument, by its real name, was left out."""
-
-    name: str
-    cycles: int
-    first: datetime
-    last: datetime
-    left_out: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DateProbeView:
-    """What one date probe of the lock found: hits among sanitised cycles, and among those with everything left in."""
-
-    probe: str
-    passed: bool
-    asked: int
-    hits: int
-    control_asked: int
-    control_hits: int
-    chance: float
-    p: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CycleView:
-    """One cycle as its agents saw it, what each decided, and the way back: ``names`` maps neutral to real names."""
-
-    regime: str
-    number: int
-    first: datetime
-    last: datetime
-    names: Mapping[str, str]
-    context: Context
-    decisions: tuple[Decision, ...]
-    left_out: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SubstrateView:
-    """Where the cycles of a study come from: ``synthetic``, or the name of a file; with the first as example."""
+    """What a study that makes its own records showed its agents: its cycles by number, what the date probes of its lock
+    found, and the first cycle with its context and the decisions on it. Real names and dates are in it, because a
+    reader may know them; agents and judges never see it."""
 
-    source: str
-    bars: int
-    regimes: tuple[RegimeView, ...]
-    probes: tuple[DateProbeView, ...] = ()
-    example: CycleView | None = None
+    cycles: tuple[CycleKey, ...]
+    probes: tuple[ProbeResult, ...] = ()
+    example: tuple[CycleKey, Context, tuple[Decision, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -150,7 +150,15 @@ def withheld_groups(book: RunIndex) -> tuple[WithheldGroup, ...]:
         if firsts and pairs and len(firsts) + len(pairs) == len(book.on(dimension, "first", "pair")):
             found.append((f"Any ranking of the agents, or a first rank, on {where}.", [*firsts, *pairs]))
         else:
-            for part in _components(pairs):
+            # Pairs that share agents, as groups; the groups and their pairs in alphabetical order.
+            linked: list[tuple[set[str], list[Verdict]]] = []
+            for verdict in pairs:
+                near = [group for group in linked if group[0] & set(verdict.claim.subjects)]
+                linked = [group for group in linked if group not in near]
+                linked.append((set(verdict.claim.subjects).union(*(group[0] for group in near)),
+                               [verdict, *(v for group in near for v in group[1])]))  # fmt: skip
+            for _, mine in sorted(linked, key=lambda group: min(group[0])):
+                part = sorted(mine, key=lambda v: sorted(v.claim.subjects))
                 names = sorted({name for v in part for name in v.claim.subjects})
                 whole = len(part) == len(names) * (len(names) - 1) // 2
                 what = "Any ranking of" if whole else f"The ranking of {t.plural(len(part), 'pair')} among"
@@ -171,18 +179,6 @@ def withheld_groups(book: RunIndex) -> tuple[WithheldGroup, ...]:
                             for part in ((f"{stop.name}: ", False), (str(stop.text), True), (". ", False)))  # fmt: skip
                 groups.append(WithheldGroup(prose(suppressed_phrase(v.claim), 400), why, 1))
     return tuple(groups)
-
-
-def _components(pairs: Sequence[Verdict]) -> list[list[Verdict]]:
-    """Pairs that share agents, as groups; the groups and their pairs in alphabetical order."""
-    groups: list[tuple[set[str], list[Verdict]]] = []
-    for verdict in sorted(pairs, key=lambda v: sorted(v.claim.subjects)):
-        names, mine = set(verdict.claim.subjects), [verdict]
-        for one in [group for group in groups if group[0] & names]:
-            groups.remove(one)
-            names, mine = names | one[0], one[1] + mine
-        groups.append((names, mine))
-    return [sorted(mine, key=lambda v: sorted(v.claim.subjects)) for _, mine in sorted(groups, key=lambda g: min(g[0]))]
 
 
 def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> Segments:

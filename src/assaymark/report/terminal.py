@@ -61,9 +61,8 @@ def terminal_summary(run: AssayRun) -> RenderableType:
         parts += [Text(), Text(title, style="bold"), Text(answer), *rows]
     if worst := limits_of(book)[:_LIMITS]:
         parts += [Text(), Text("What limits the result?", style="bold")]
-        for at, one in enumerate(worst, 1):
-            parts.append(Text(f"{at}  {one.title}. {one.effect}."))
-            parts.append(_indented(Text(f"{one.measured}\n{one.fix}", style="dim")))
+        for at, (title, measured, effect, fix) in enumerate(worst, 1):
+            parts += [Text(f"{at}  {title}. {effect}."), _indented(Text(f"{measured}\n{fix}", style="dim"))]
     return Group(*parts, Text(), Text(f"Plan {short_hash(clean(run.plan_hash))}", style="dim"))
 
 
@@ -99,11 +98,14 @@ def _of_table(book: RunIndex, table: TableView) -> Iterator[RenderableType]:
         yield _signed("no-claim", found.second)
     yield from (Text(), Text(f"Do the judges agree? {scores.agree_words(book)}"))
     yield from _lines(people_words(book))
-    yield from (Text(f"  {line}") for line in scores.order_lines(table))
+    for judge, one in sorted(table.orders.items()):  # what became of pairs that it saw in both orders
+        alike = f"of {counted(one['both'], 'pair')} seen in both orders the same text won"
+        same = f"{one['same_text'] / one['both']:.1%}, the same position {one['same_place'] / one['both']:.1%}"
+        yield Text(f"  {clean(judge, 60)}: {alike} {same}")
     yield from _lines(scores.pairs_words(book))
     if worst := limits_of(book)[:_LIMITS]:
         yield from (Text(), Text("What limits the result", style="bold"))
-        yield from (_indented(Text(f"{one.title}: {one.measured} {one.effect}.")) for one in worst)
+        yield from (_indented(Text(f"{title}: {measured} {effect}.")) for title, measured, effect, _ in worst)
     if steps := scores.next_steps(book):
         yield from (Text(), Text("Next", style="bold"))
         yield from (_indented(Text(f"{words}  {command}")) for words, command in steps)

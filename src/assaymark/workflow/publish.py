@@ -6,7 +6,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rich.console import RenderableType
@@ -15,6 +15,7 @@ from assaymark.agents.reference import planted_words
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError
 from assaymark.judging import PLANTED
+from assaymark.market import ProbeResult
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import Note, Part, Result
 from assaymark.prompting import INSTRUCTION_LIKE
@@ -32,7 +33,7 @@ from assaymark.report import (
     study_frame,
     terminal_summary,
 )
-from assaymark.report.inputs import CycleView, DateProbeView, RegimeView, SubstrateView
+from assaymark.report.inputs import SubstrateView
 from assaymark.report.page import JUDGES, Frame, Link
 from assaymark.report.records.answers import Answers
 from assaymark.report.records.calls import ReadCalls
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from assaymark.workflow.lock import Locked
 
 
-_PROBE: Final = tuple(item.name for item in dataclasses.fields(DateProbeView))
+_PROBE: Final = tuple(item.name for item in dataclasses.fields(ProbeResult))
 _PLANTED: Final = ("offset", "noise", "slope", "pivot", "halo", "terse", "terse_tokens")
 
 
@@ -62,34 +63,22 @@ def substrate_view(locked: Locked, store: tables.Store) -> SubstrateView | None:
     if substrate is None:
         return None
     keys = sorted(store.read(tables.CYCLES), key=lambda key: key.number)
-    regimes = []
-    for name in substrate.regimes:
-        if found := [key for key in keys if key.regime == name]:
-            left_out = dict(sorted(Counter(instrument for key in found for instrument in key.left_out).items()))
-            first, last = min(key.first_bar for key in found), max(key.last_bar for key in found)
-            regimes.append(RegimeView(name=name, cycles=len(found), first=first, last=last, left_out=left_out))
     probes = []
     for probe in locked.date_probes:
         try:
             text = canonical_json({name: probe[name] for name in _PROBE})
-            probes.append(parse(DateProbeView, text, source="date probe"))
+            probes.append(parse(ProbeResult, text, source="date probe"))
         except (KeyError, InputError) as exc:
             why = f"the lock holds a date probe that cannot be read ({exc}); lock a new run folder"
             raise LedgerError(why) from None
     # One cycle with the honest decisions on it, agents in alphabetical order.
-    example, key = None, next((one for one in keys if regimes and one.regime == regimes[0].name), None)
+    example, key = None, next((one for name in substrate.regimes for one in keys if one.regime == name), None)
     context = next((one for name, one in store.each_context() if key and name == key.context_id), None)
     if key is not None and context is not None:
         on_it = (decision for decision in store.read(tables.DECISIONS) if decision.context_id == key.context_id)
         honest = [one for one in on_it if one.derivation.kind == "honest" and one.replicate == 1]
-        example = CycleView(
-            regime=key.regime, number=key.number, first=key.first_bar, last=key.last_bar, names=dict(key.names),
-            context=context, decisions=tuple(sorted(honest, key=lambda one: one.agent.id)), left_out=key.left_out,
-        )  # fmt: skip
-    return SubstrateView(
-        source=PurePath(substrate.source).name, bars=substrate.bars, regimes=tuple(regimes), probes=tuple(probes),
-        example=example,
-    )  # fmt: skip
+        example = key, context, tuple(sorted(honest, key=lambda one: one.agent.id))
+    return SubstrateView(tuple(keys), tuple(probes), example)
 
 
 def planted_agents(study: Study) -> tuple[PlantedView, ...]:

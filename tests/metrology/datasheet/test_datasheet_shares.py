@@ -396,11 +396,8 @@ def test_every_two_verdicts_have_one_class():
     with pytest.raises(InputError, match=r"4 problems") as caught:
         decompose(["1", "A", ""], ["tie", "3"])
     assert [str(problem)[:9] for problem in caught.value.problems] == [
-        "first[1]:",
-        "first[2]:",
-        "second[1]",
-        "first, se",
-    ]
+        "first[1]:", "first[2]:", "second[1]", "first, se",
+    ]  # fmt: skip
     with pytest.raises(NotMeasurableError, match="no pairs"):
         decompose([], [])
 

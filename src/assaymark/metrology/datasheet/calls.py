@@ -36,14 +36,9 @@ OUTCOME_OF: Final[Ints] = np.array([0, 1, 2, 2, 3])
 """Outcome of each verdict code."""
 
 CLASSES: Final = (
-    "stable",
-    "positional, slot 1",
-    "positional, slot 2",
-    "one-sided",
-    "no preference",
-    "other, one preference",
+    "stable", "positional, slot 1", "positional, slot 2", "one-sided", "no preference", "other, one preference",
     "other, no preference",
-)
+)  # fmt: skip
 """What a pair comes to. A pair with an invalid call is one of the two others, and nothing else."""
 
 STABLE, POSITIONAL_1, POSITIONAL_2, ONE_SIDED, NO_PREFERENCE, OTHER_PREFERENCE, OTHER_NONE = range(7)
@@ -146,8 +141,7 @@ def decomposition_of(counts: Ints) -> Decomposition:
     positional, other = counts[POSITIONAL_1] + counts[POSITIONAL_2], counts[OTHER_PREFERENCE] + counts[OTHER_NONE]
     return Decomposition(
         raw_false_preference=float(PREFERENCES @ counts) / n, stable=float(share[STABLE]),
-        positional=float(positional) / n,
-        one_sided=float(share[ONE_SIDED]), no_preference=float(share[NO_PREFERENCE]),
+        positional=float(positional) / n, one_sided=float(share[ONE_SIDED]), no_preference=float(share[NO_PREFERENCE]),
         other=float(share[OTHER_PREFERENCE]) / 2, other_pairs=float(other) / n, n_pairs=n,
     )  # fmt: skip
 
@@ -433,11 +427,8 @@ def _problems(calls: Sequence[PairCall]) -> Iterator[Problem]:
     seen: Counter[tuple[str, str, str, str, int]] = Counter()
     for i, call in enumerate(calls):
         where, delta, better, two = (
-            f"call {i + 1} (pair {call.pair})",
-            call.delta,
-            call.better,
-            "a pair has two contents",
-        )
+            f"call {i + 1} (pair {call.pair})", call.delta, call.better, "a pair has two contents",
+        )  # fmt: skip
         if call.condition not in _CONDITIONS:
             yield Problem(where, f"condition must be one of {', '.join(_CONDITIONS)} (got {call.condition!r})")
         if call.verdict not in CODES:

@@ -295,9 +295,8 @@ def _step(table: CallTable, recorder: estimates.Estimator, prompt: str, delta: f
     chosen = rows[decided]
     if chosen.size:
         what, hits = (
-            "calls that chose the better text, of those with a preference",
-            table.by_task(chosen, right[decided]),
-        )
+            "calls that chose the better text, of those with a preference", table.by_task(chosen, right[decided]),
+        )  # fmt: skip
         asked = table.questions(chosen)
         yield recorder.calls("conditional_accuracy", labels, hits, what, asked, detail)
     else:

@@ -91,12 +91,35 @@ class Booklet:
         for judge, stem in zip(judges, file_stems("answers", [(judge,) for judge in judges]), strict=True):
             pairs = sorted(answers.pairs.get(judge, ()), key=lambda one: (_kind(one), one.pair, one.order, one.trial))
             texts = sorted(answers.texts.get(judge, ()), key=lambda one: (one.trajectory, one.trial))
-            rows = [*map(_pair_row, pairs), *map(_text_row, texts)]
+            rows = list[AnswerRow]()
+            for pair in pairs:  # whether it is the text that meets more requirements
+                apart = f", {step_words(f'{pair.delta:g}')} apart" if pair.delta else ""
+                variant = f": {variant_words(pair.variant)}" if pair.variant else ""
+                condition, first_text = condition_words(pair.condition), pair.order[0]
+                said = _VERDICTS.get(pair.verdict, f"invalid: {clean(pair.reason or 'no reason was kept', 200)}")
+                if pair.verdict in ("1", "2"):
+                    chosen = pair.order[int(pair.verdict) - 1]
+                    better = ", the better one" if chosen == pair.better else ", not the better one"
+                    said = f"{said} ({chosen}){'' if pair.better is None else better}"
+                place = f"p{content_id([pair.judge, pair.prompt, pair.pair, pair.order, pair.trial])[:12]}"
+                rows.append(AnswerRow(
+                    place, condition, clean(pair.pair, 80), f"{condition}{variant}{apart}",
+                    f"{arm_words(pair.prompt)}, {first_text} first", count(pair.trial), said, pair.verdict != "invalid",
+                    pair.call_key,
+                ))  # fmt: skip
+            for one in texts:
+                each = (f"{clean(name.replace('_', ' '), 40)} {value:g}" for name, value in sorted(one.scores.items()))
+                ok = one.status == "ok"
+                said = ", ".join(each) if ok else f"{one.status}: {clean(one.reason or 'no reason was kept', 200)}"
+                place = f"s{content_id([one.judge, one.rubric, one.trajectory, one.trial])[:12]}"
+                asked = f"rubric {clean(one.rubric, 60)}"
+                rows.append(AnswerRow(place, _SINGLE, clean(one.trajectory, 80), _SINGLE, asked, count(one.trial), said,
+                                      ok, one.call_key))  # fmt: skip
             pages[judge] = page_paths(stem, paged(rows, PAGE))
             places = [f"{path}#{row.anchor}" for path, part in pages[judge] for row in part]
             counts[judge] = Counter(map(_kind, pairs))
-            for one, place in zip(pairs, places, strict=False):
-                first.setdefault((judge, _kind(one)), place)
+            for pair, place in zip(pairs, places, strict=False):
+                first.setdefault((judge, _kind(pair)), place)
             if texts:
                 singles[judge] = Linked(counted(len(texts), "answer"), places[len(pairs)])
         return cls(answers, pages, counts, first, singles)
@@ -165,27 +188,3 @@ def each_answer_page(
 
 def _kind(one: PairCall) -> _Kind:
     return _Kind(one.prompt, one.condition, one.delta, one.variant)
-
-
-def _pair_row(one: PairCall) -> AnswerRow:
-    """An answer about a pair, and whether it is the text that meets more requirements."""
-    apart = f", {step_words(f'{one.delta:g}')} apart" if one.delta else ""
-    variant, condition = f": {variant_words(one.variant)}" if one.variant else "", condition_words(one.condition)
-    said = _VERDICTS.get(one.verdict, f"invalid: {clean(one.reason or 'no reason was kept', 200)}")
-    if one.verdict in ("1", "2"):
-        chosen = one.order[int(one.verdict) - 1]
-        right = "" if one.better is None else ", the better one" if chosen == one.better else ", not the better one"
-        said = f"{said} ({chosen}){right}"
-    place = f"p{content_id([one.judge, one.prompt, one.pair, one.order, one.trial])[:12]}"
-    asked = f"{arm_words(one.prompt)}, {one.order[0]} first"
-    return AnswerRow(place, condition, clean(one.pair, 80), f"{condition}{variant}{apart}", asked, count(one.trial),
-                     said, one.verdict != "invalid", one.call_key)  # fmt: skip
-
-
-def _text_row(one: Judgment) -> AnswerRow:
-    scores = ", ".join(f"{clean(name.replace('_', ' '), 40)} {value:g}" for name, value in sorted(one.scores.items()))
-    said = scores if one.status == "ok" else f"{one.status}: {clean(one.reason or 'no reason was kept', 200)}"
-    place = f"s{content_id([one.judge, one.rubric, one.trajectory, one.trial])[:12]}"
-    asked = f"rubric {clean(one.rubric, 60)}"
-    return AnswerRow(place, _SINGLE, clean(one.trajectory, 80), _SINGLE, asked, count(one.trial), said,
-                     one.status == "ok", one.call_key)  # fmt: skip

@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from html import escape as escaped_text
 from typing import Final, NamedTuple, TypedDict
@@ -310,8 +311,15 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -
     for text, name in zip(shown, ("", "Response body as the provider sent it"), strict=False):
         blocks.append(Passage(text.markup, name))
         blocks += [Text(_WHOLE.format("reply", "shows it"))] if text.left_out and not name else []
-    parsed = () if reply is None else tuple(_parsed(reply.text))
-    fields = b.markup_of(Facts(parsed, wide=False))
+    # The fields of a reply that is a JSON object, those of objects in it one by one.
+    parsed, body = list[tuple[str, str]](), object()
+    with suppress(ValueError, RecursionError):
+        body = None if reply is None else json.loads(reply.text)
+    for name, value in list(body.items())[:_FIELDS] if isinstance(body, dict) else ():
+        for part, inner in list(value.items() if isinstance(value, dict) else [("", value)])[:_FIELDS]:
+            words = inner if isinstance(inner, str) else json.dumps(inner, ensure_ascii=False)
+            parsed.append((clean(f"{name}: {part}" if part else name, 60), clean(words, 160)))
+    fields = b.markup_of(Facts(tuple(parsed), wide=False))
     blocks += [Markup(f"<details><summary>The reply as JSON</summary>{fields}\n</details>\n")] if parsed else []
     schema = () if call.schema is None else (("Reply schema", texts[call.schema.sha256].whole),)
     blocks.append(Facts((*known, *schema, ("Key", code(one.key))), wide=False))
@@ -321,19 +329,6 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -
     size = b.row_bytes(_FACTS + 40 * len(texts_of), texts_of) + sum(text.size for text in shown) + excerpts
     title = clean(uses[0] if uses else call.model, 160)
     return Group(title, tuple(blocks), f"c{one.key[:16]}", key=clean(call.model, 80), style="call", level=2), size
-
-
-def _parsed(text: str) -> Iterator[tuple[str, str]]:
-    """The fields of a reply that is a JSON object, those of objects in it one by one."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return
-    for name, value in list(found.items())[:_FIELDS] if isinstance(found, dict) else ():
-        inner = value.items() if isinstance(value, dict) else [("", value)]
-        for part, one in list(inner)[:_FIELDS]:
-            words = one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)
-            yield clean(f"{name}: {part}" if part else name, 60), clean(words, 160)
 
 
 def _facts(one: AskedCall) -> Iterator[tuple[str, str]]:

@@ -253,11 +253,31 @@ def agreement_section(book: RunIndex) -> b.Section:
     ordered = _measured(book)
     names = sorted({name for _, m in ordered for name in m.detail.get("pairs", {})})
     pairs = [
-        (book.title(d), *("not defined" if (kappa := t.real(m.detail.get("pairs", {}).get(name))) is None
-                          else number(kappa) for name in names))
+        (book.title(d), *("not defined" if (found := t.real(m.detail.get("pairs", {}).get(name))) is None
+                          else number(found) for name in names))
         for d, m in ordered
     ]  # fmt: skip
     heads = ("Score", *(" and ".join(clean(part, 40) for part in name.split("|")) for name in names))
+    order, gates, by_format = {name: at for at, name in enumerate(book.dimensions)}, book.study.gates, []
+    within = [m for m in book.every(KAPPA) if "format" in m.labels]
+    within.sort(key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
+    for item in within:
+        status = agreement_status(item.value, publish=gates.publish, halt=gates.halt)
+        few = item.state.startswith("too few") or item.value is None
+        kappa = book.to(item, f"{book.kappa_words(item)}{t.ends_of(item) or ' (no interval)'}")
+        by_format.append((
+            book.title(item.labels.get("dimension", "")), clean(item.labels["format"], 60),
+            "no number" if item.value is None else kappa,
+            count(item.n), _clusters(item), t.state_words(item) if few else t.AGREES[status],
+        ))  # fmt: skip
+    caption = (
+        "Formats can differ so much that pooled agreement is about the format. Where a format has enough records, the "
+        f"lowest {book.sign} gates."
+    )
+    named = ("Score", "Format", f"{book.sign} with interval", "n", "Clusters", "Agreement")
+    table = b.Table(named, tuple(by_format), frozenset({2, 3, 4}), "", stacked=True)
+    fold = b.Group("Show each score and format", (table,), folded="phone")
+    formats = b.Group("Do they agree within each submission format?", (b.Text(caption, "cap"), fold))
     # Correlations of each dimension by Campbell and Fiske's three kinds.
     traits = [
         (book.title(d), number(m.value), number(m.detail["other_judges"]), number(m.detail["same_judge"]))
@@ -270,7 +290,7 @@ def agreement_section(book: RunIndex) -> b.Section:
         _forest(book, ordered) if ordered else None, b.notes(_notes(book, ordered)), agreement_table(book),
         b.table_of(heads, pairs if names else (), len(names), f"{book.sign} of each pair of judges"),
         b.table_of(kinds, traits, 3, "Correlations by judge and dimension (multitrait-multimethod)"),
-        _formats(book), _scale(book, ordered),
+        formats if by_format else None, _scale(book, ordered),
     )  # fmt: skip
 
 
@@ -406,29 +426,6 @@ def _forest(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> b.Figur
         caption += f" Upright stroke: the lowest {book.sign} within a format that has a gate of its own; it decides."
     values = b.Table(("Score", book.sign), tuple(said))
     return b.Figure("How far is each score from a gate?", caption, wide, narrow, None, values)
-
-
-def _formats(book: RunIndex) -> b.Group | None:
-    order, gates, rows = {name: at for at, name in enumerate(book.dimensions)}, book.study.gates, []
-    found = [m for m in book.every(KAPPA) if "format" in m.labels]
-    found.sort(key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
-    for item in found:
-        status = agreement_status(item.value, publish=gates.publish, halt=gates.halt)
-        few = item.state.startswith("too few") or item.value is None
-        kappa = book.to(item, f"{book.kappa_words(item)}{t.ends_of(item) or ' (no interval)'}")
-        rows.append((
-            book.title(item.labels.get("dimension", "")), clean(item.labels["format"], 60),
-            "no number" if item.value is None else kappa,
-            count(item.n), _clusters(item), t.state_words(item) if few else t.AGREES[status],
-        ))  # fmt: skip
-    caption = (
-        "Formats can differ so much that pooled agreement is about the format. Where a format has enough records, the "
-        f"lowest {book.sign} gates."
-    )
-    heads = ("Score", "Format", f"{book.sign} with interval", "n", "Clusters", "Agreement")
-    table = b.Table(heads, tuple(rows), frozenset({2, 3, 4}), "", stacked=True)
-    fold = b.Group("Show each score and format", (table,), folded="phone")
-    return b.Group("Do they agree within each submission format?", (b.Text(caption, "cap"), fold)) if rows else None
 
 
 def _notes(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> list[str]:

@@ -342,8 +342,11 @@ def explanations_section(book: RunIndex) -> b.Section:
         result = t.state_words(item) if item.value is None else "yes" if told_apart(book, item) else "no"
         distinct.append((book.title(item.labels["dimension"]), book.to(item, t.shown(item)),
                          t.ends_of(item)[2:-1] or "no interval", t.p_of(item, "p_holm"), result))  # fmt: skip
-    liking = [(clean(m.labels["judge"], 60), book.to(m, t.state_words(m) if m.value is None else t.estimate(m)),
-               t.p_of(m, "p_holm")) for m in own_family_items(book)]  # fmt: skip
+    liking = [
+        (clean(m.labels["judge"], 60), book.to(m, t.state_words(m) if m.value is None else t.estimate(m)),
+         t.p_of(m, "p_holm"))
+        for m in book.every("judge.own_family", dimension=AGGREGATE) if m.labels["judge"] != "common"
+    ]  # fmt: skip
     answer = "No difference on the overall score is significant, so there is none to explain."
     if overall:
         own, length = Counter(v.own_family for v in overall), Counter(v.length for v in overall)
@@ -372,11 +375,6 @@ def explanations_section(book: RunIndex) -> b.Section:
                  "The same as a table"),
         b.notes([detectable_words(book)]),
     )  # fmt: skip
-
-
-def own_family_items(book: RunIndex) -> list[Measurement]:
-    """How much more each judge gives agents of its own maker on the overall score, by judge."""
-    return [m for m in book.every("judge.own_family", dimension=AGGREGATE) if m.labels["judge"] != "common"]
 
 
 def distinct_items(book: RunIndex) -> list[Measurement]:
@@ -478,17 +476,6 @@ _OF_TABLES: Final[Mapping[str, str]] = {
 """What helps where a table of scores is all there is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """One limit of the result: its name, what was measured against what is needed, its effect, and the fix."""
-
-    title: str
-    measured: str
-    effect: str
-    fix: str
-    affected: int
-
-
 def fix_words(book: RunIndex, field: str, verdict: Verdict | None = None) -> str:
     """What would lift a limit, with its price. Nothing of it depends on who is ahead."""
     run, panel, decided = book.run, len(book.study.judges), book.answers
@@ -560,6 +547,10 @@ def binding(verdict: Verdict) -> tuple[str, ...]:
     return tuple(dict.fromkeys(c.field for c in verdict.caps if not c.lifted and c.level == level))
 
 
+Limit = tuple[str, str, str, str]
+"""A limit of the result: its title, what was measured against what is needed, its effect, and the fix."""
+
+
 def limits_of(book: RunIndex) -> list[Limit]:
     """The limits of the result, those that affect most claims first."""
     stops, conditions = Counter[str](), Counter[str]()
@@ -576,7 +567,7 @@ def limits_of(book: RunIndex) -> list[Limit]:
             stopped = "family" if is_significant(book, verdict) else "difference"
             stopped = "untested" if verdict.pair_state == "cannot-be-tested" else stopped
         stops[stopped] += 1
-    found, known = [], {
+    found, known = list[tuple[int, Limit]](), {
         "lead": "Whatever helps the single orders.", "difference": _more_words(book),
         "untested": "More decisions in more market regimes.", "family": fix_words(book, "own_family"),
     }  # fmt: skip
@@ -586,8 +577,9 @@ def limits_of(book: RunIndex) -> list[Limit]:
         effects += [adds] if conditions[field] else []
         title, measured = _named(book, field)
         fix = known.get(field) or fix_words(book, field)
-        found.append(Limit(title, t.sentence(measured), "; ".join(effects), fix, stops[field] + conditions[field]))
-    return sorted(found, key=lambda one: (-one.affected, one.title))
+        row = (title, t.sentence(measured), "; ".join(effects), fix)
+        found.append((stops[field] + conditions[field], row))
+    return [row for _, row in sorted(found, key=lambda one: (-one[0], one[1][0]))]
 
 
 def _named(book: RunIndex, field: str) -> tuple[str, str]:

@@ -3,7 +3,7 @@ the training cutoff, the held-out judge, and people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -517,7 +517,35 @@ def people_section(book: RunIndex) -> b.Section | None:
     if book.one("human.sample", dimension=AGGREGATE) is None:
         return None
     heads = ("Score", "Judge", "κ with people", "ICC", "Judge minus people", "Passes found", "Failures found", "n")
-    judges = [row for d in book.dimensions if book.one("human.sample", dimension=d) for row in _judges(book, d)]
+    judges = list[tuple[Inline, ...]]()
+
+    def kappa(item: Measurement) -> str:
+        return book.to(item, t.state_words(item) if item.value is None else number(item.value) + t.ends_of(item))
+
+    def stated(one: Any, form: Any = number) -> str:
+        value, low, high = (t.real(one.get(key)) for key in ("estimate", "low", "high"))
+        if value is None:
+            return clean(str(one.get("state", "")).partition(":")[2].strip() or "not measured", 60)
+        return str(form(value)) + ("" if low is None or high is None else f" ({span(low, high)})")
+
+    def rate(found: Any) -> str:
+        hits, n, low, high = found
+        ends = "" if low is None or high is None else f" ({percent(low)} to {percent(high)})"
+        return f"{count(hits)} of {count(n)}{ends}" if n else "none to find"
+
+    for dimension in book.dimensions:
+        if book.one("human.sample", dimension=dimension) is None:
+            continue
+        title = book.title(dimension)
+        for judge in sorted(one.name for one in book.study.judges):
+            if (item := book.one("human.judge", dimension=dimension, judge=judge)) is not None:
+                one, name = item.detail, clean(judge, 60)
+                judges.append((title, name, kappa(item), stated(one["icc"]), stated(one["bias"], t.signed),
+                               rate(one["tpr"]), rate(one["tnr"]), count(item.n)))  # fmt: skip
+        if (agreed := book.one("human.agreement", dimension=dimension)) is not None:  # what a judge can reach
+            icc = t.real(agreed.detail.get("icc"))
+            judges.append((title, "two people", kappa(agreed), "" if icc is None else number(icc), "", "", "",
+                           count(agreed.n)))  # fmt: skip
     orders = list[tuple[Inline, ...]]()
     for verdict in book.run.verdicts:
         claim = verdict.claim
@@ -579,31 +607,3 @@ def favour_words(item: Measurement) -> str:
     more = t.real(item.detail.get("rectifier"))
     liked = clean(item.labels["high" if (more or 0.0) <= 0 else "low"], 60)
     return "not measured" if more is None else f"{liked} by {number(abs(more))}"
-
-
-def _judges(book: RunIndex, dimension: str) -> Iterator[tuple[Inline, ...]]:
-    """One row for each judge, and one for two people: what a judge can reach."""
-
-    def kappa(item: Measurement) -> str:
-        return book.to(item, t.state_words(item) if item.value is None else number(item.value) + t.ends_of(item))
-
-    def stated(one: Any, form: Any = number) -> str:
-        value, low, high = (t.real(one.get(key)) for key in ("estimate", "low", "high"))
-        if value is None:
-            return clean(str(one.get("state", "")).partition(":")[2].strip() or "not measured", 60)
-        return str(form(value)) + ("" if low is None or high is None else f" ({span(low, high)})")
-
-    def rate(found: Any) -> str:
-        hits, n, low, high = found
-        ends = "" if low is None or high is None else f" ({percent(low)} to {percent(high)})"
-        return f"{count(hits)} of {count(n)}{ends}" if n else "none to find"
-
-    for judge in sorted(one.name for one in book.study.judges):
-        if (item := book.one("human.judge", dimension=dimension, judge=judge)) is not None:
-            one, name = item.detail, clean(judge, 60)
-            yield (book.title(dimension), name, kappa(item), stated(one["icc"]), stated(one["bias"], t.signed),
-                   rate(one["tpr"]), rate(one["tnr"]), count(item.n))  # fmt: skip
-    if (agreed := book.one("human.agreement", dimension=dimension)) is not None:
-        icc = t.real(agreed.detail.get("icc"))
-        cells = (kappa(agreed), "" if icc is None else number(icc), "", "", "", count(agreed.n))
-        yield book.title(dimension), "two people", *cells

@@ -4,15 +4,17 @@ one whole cycle with what each agent decided, wrote, and left behind as a book."
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC
 from html import escape
+from pathlib import PurePath
 from typing import Final
 
 from assaymark.errors import InputError
-from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, prices_of, settle
+from assaymark.portfolio.orders import Settlement, audit, fee_of, prices_of, settle
 from assaymark.prompting import judged_rationales
-from assaymark.records import Constraint, Context, Decision, Measurement, Portfolio
+from assaymark.records import Constraint, Context, Decision, Measurement
 from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline
@@ -75,17 +77,21 @@ _LIMITS: Final[Mapping[str, Callable[[float], str]]] = {
 
 def agents_section(book: RunIndex) -> b.Section | None:
     """What the agents were shown and did; None for a run whose records were imported."""
-    found, shown_rows = book.run.substrate, list[tuple[str, ...]]()
-    if found is None:
+    found, substrate, shown_rows = book.run.substrate, book.study.substrate, list[tuple[str, ...]]()
+    if found is None or substrate is None:
         return None
-    for regime in found.regimes:  # how many cycles, between which days, and which instruments were left out of how many
-        first, last = (t.moment(when.date().isoformat()) for when in (regime.first, regime.last))
-        of = count(regime.cycles)
-        named = [clean(name, 40) if times == regime.cycles else f"{clean(name, 40)} in {count(times)} of {of}"
-                 for name, times in sorted(regime.left_out.items())]  # fmt: skip
+    for regime in substrate.regimes:  # how many cycles, between which days, and which instruments were left out
+        keys = [key for key in found.cycles if key.regime == regime]
+        if not keys:
+            continue
+        ends = min(key.first_bar for key in keys), max(key.last_bar for key in keys)
+        first, last = (t.moment(when.date().isoformat()) for when in ends)
+        of, gone_from = count(len(keys)), Counter(name for key in keys for name in key.left_out)
+        named = [clean(name, 40) if times == len(keys) else f"{clean(name, 40)} in {count(times)} of {of}"
+                 for name, times in sorted(gone_from.items())]  # fmt: skip
         some = t.listing(named) if len(named) <= 8 else f"{', '.join(named[:8])} and {count(len(named) - 8)} more"
         gone = f"{some}: did not trade then" if named else "none"
-        shown_rows.append((clean(regime.name, 60), of, first if first == last else f"{first} and {last}", gone))
+        shown_rows.append((clean(regime, 60), of, first if first == last else f"{first} and {last}", gone))
     heads = ("Regime", "Cycles", "Cut between", "Instruments left out")
     regimes = b.Table(heads, tuple(shown_rows), frozenset({1}), "", stacked=True)
     probes: list[Inline] = []
@@ -96,34 +102,12 @@ def agents_section(book: RunIndex) -> b.Section | None:
             f"dated {count(probe.hits)} of {asked} sanitised cycles (chance {percent(probe.chance, 2)}, "
             f"{t.p_value(probe.p)}) and {dated} with dates and names left in."
         )))  # fmt: skip
-    substrate = book.study.substrate
     if not probes:
         probes.append(
             "The lock holds no date-leakage check, so nothing shows that the cycles do not give their dates away."
         )
-    elif substrate is not None and substrate.date_probe.model is None:
+    elif substrate.date_probe.model is None:
         probes.append("The plan names no model for a date probe, so no model was asked.")
-    rows: list[tuple[Inline, ...]] = []
-    for agent in sorted(book.study.agents, key=lambda one: one.name):
-        item = {name: book.one(name, agent=agent.name) for name in (
-            "agent.answered", "agent.limits_kept", "agent.seconds", "agent.text_tokens", "agent.output_tokens",
-            "terse.share")}  # fmt: skip
-        answered, kept = item["agent.answered"], item["agent.limits_kept"]
-        flags = "; ".join([*_counts(answered, "flags", _FLAGS), *_counts(kept, "breaches", _RULES)]) or "none"
-        # The length of a text in words, with the tokens that the provider counted beside it.
-        words, tokens = _median(book, item["agent.text_tokens"], 0), item["agent.output_tokens"]
-        beside = f"{';' if isinstance(words, tuple) else ''} output tokens not counted"
-        if tokens is not None and tokens.value is not None:
-            beside = f"; {number(tokens.value, 0)} output tokens, {_n(tokens)}"
-        rows.append((
-            (clean(agent.name, 80), b.small(f" family {clean(agent.family, 60)}")), b.code(clean(agent.model, 120)),
-            _share(book, answered), _share(book, kept), _median(book, item["agent.seconds"], 2),
-            (words, b.small(beside)), _share(book, item["terse.share"]), flags,
-        ))  # fmt: skip
-    conduct = b.Table(
-        ("Agent", "Model", "Answered in form", "Kept every limit", "Seconds", "Words", "Terse texts",
-         "Flags and broken limits"), tuple(rows), summary="", stacked=True,
-    )  # fmt: skip
     planted = tuple(
         (planted_group(clean(view.name, 80), view.question, view.planted),)
         for view in sorted(book.run.reference_agents, key=lambda one: one.name)
@@ -142,7 +126,7 @@ def agents_section(book: RunIndex) -> b.Section | None:
     blocks: list[Block] = [
         b.Group("What were they shown?", (regimes, *b.notes([clock]))),
         b.Group("Does the material say when it is from?", (b.Items(tuple(probes)),)),
-        b.Group("What did they do?", (b.Text(CAUTION, "cap"), conduct, *b.notes([method]))),
+        b.Group("What did they do?", (b.Text(CAUTION, "cap"), _conduct(book), *b.notes([method]))),
     ]
     if planted:
         built_in = {view.name for view in book.run.reference_agents}
@@ -152,14 +136,39 @@ def agents_section(book: RunIndex) -> b.Section | None:
         if built_in.issuperset(agent.name for agent in book.study.agents):
             said = "Every agent is a built-in rule with planted properties; none is a language model."
         blocks.append(b.Group("", (*b.notes([b.bold(said)]), b.Beside(planted, "tri")), "agents-planted"))
-    cycles = t.counted(sum(regime.cycles for regime in found.regimes), "cycle")
-    market = "the built-in invented market" if found.source == "synthetic" else f"the file {clean(found.source, 80)}"
+    cycles, source = t.counted(len(found.cycles), "cycle"), PurePath(substrate.source).name
+    market = "the built-in invented market" if source == "synthetic" else f"the file {clean(source, 80)}"
     answer = (
-        f"Each agent decided on {cycles} from {t.plural(len(found.regimes), 'regime')} of {market}. A "
-        f"cycle shows {t.counted(found.bars, 'one-minute bar')} of each instrument, a book, and numeric limits."
+        f"Each agent decided on {cycles} from {t.plural(len(shown_rows), 'regime')} of {market}. A "
+        f"cycle shows {t.counted(substrate.bars, 'one-minute bar')} of each instrument, a book, and numeric limits."
     )
     example: Inline = (" ", b.Linked("One whole cycle as an example", EXAMPLE)) if found.example is not None else ""
     return b.Section("agents", "What the agents were shown and did", (answer, example), tuple(blocks))
+
+
+def _conduct(book: RunIndex) -> b.Table:
+    """What each agent did: shares in form and within limits, seconds, words, flags and broken limits."""
+    rows: list[tuple[Inline, ...]] = []
+    for agent in sorted(book.study.agents, key=lambda one: one.name):
+        item = {name: book.one(name, agent=agent.name) for name in (
+            "agent.answered", "agent.limits_kept", "agent.seconds", "agent.text_tokens", "agent.output_tokens",
+            "terse.share")}  # fmt: skip
+        answered, kept = item["agent.answered"], item["agent.limits_kept"]
+        flags = "; ".join([*_counts(answered, "flags", _FLAGS), *_counts(kept, "breaches", _RULES)]) or "none"
+        # The length of a text in words, with the tokens that the provider counted beside it.
+        words, tokens = _median(book, item["agent.text_tokens"], 0), item["agent.output_tokens"]
+        beside = f"{';' if isinstance(words, tuple) else ''} output tokens not counted"
+        if tokens is not None and tokens.value is not None:
+            beside = f"; {number(tokens.value, 0)} output tokens, {_n(tokens)}"
+        rows.append((
+            (clean(agent.name, 80), b.small(f" family {clean(agent.family, 60)}")), b.code(clean(agent.model, 120)),
+            _share(book, answered), _share(book, kept), _median(book, item["agent.seconds"], 2),
+            (words, b.small(beside)), _share(book, item["terse.share"]), flags,
+        ))  # fmt: skip
+    return b.Table(
+        ("Agent", "Model", "Answered in form", "Kept every limit", "Seconds", "Words", "Terse texts",
+         "Flags and broken limits"), tuple(rows), summary="", stacked=True,
+    )  # fmt: skip
 
 
 def _share(book: RunIndex, item: Measurement | None) -> Inline:
@@ -203,12 +212,13 @@ def example_page(book: RunIndex) -> b.Page | None:
     found = None if book.run.substrate is None else book.run.substrate.example
     if found is None:
         return None
-    context, held, charts = found.context, found.context.portfolio, list[tuple[Block, ...]]()
+    (cycle, context, decisions), charts = found, list[tuple[Block, ...]]()
+    prices = prices_of(context)
     classes = {item.id: item.asset_class for item in context.instruments}
     for at, series in enumerate(context.series[:MOST]):
         name, closes = clean(series.instrument, 40), series.close
         kind = clean(classes.get(series.instrument, ""), 30).replace("_", " ")
-        caption = f"Real name: {clean(found.names.get(series.instrument, 'not known'), 60)}"
+        caption = f"Real name: {clean(cycle.names.get(series.instrument, 'not known'), 60)}"
         title = f"{name}, {kind}" if kind else name
         if len(closes) < 2 or not all(map(math.isfinite, closes)):
             charts.append((b.Group(title, b.notes(["no line: fewer than two prices", caption])),))
@@ -224,22 +234,18 @@ def example_page(book: RunIndex) -> b.Page | None:
     given: list[Block] = [b.Beside(tuple(charts), "tri")] if charts else []
     undrawn = _more(len(context.series), "instrument", "is not drawn", "are not drawn")
     given += b.notes([b.Linked("The closes behind the charts (CSV)", CLOSES) if charts else "", undrawn])
-    if (features := _features(context)) is not None:
-        given.append(b.Group("Features given with the bars", (features,)))
-    if held is not None:
-        said = f"Before any order, in {clean(held.currency, 12)}: cash {number(held.cash)}, NAV {number(held.nav)}."
-        given.append(b.Group("The book", (b.Text(said, "cap"), _book_table(context, held))))
+    given += _features_and_book(context, prices)
     limits = tuple(limit_words(rule) for rule in context.constraints[:40])
     given.append(b.Group("The limits", (b.Items(limits),) if limits else b.notes(["No limit was stated."])))
     if task := clean(context.prompt, 3000):
         given.append(b.Group("The task", b.notes([task])))
-    agents = sorted(found.decisions, key=lambda decision: decision.agent.id)[:MOST]
-    decided: list[Block] = [_agent(agent, context, ROOM // len(agents)) for agent in agents]
+    agents = sorted(decisions, key=lambda decision: decision.agent.id)[:MOST]
+    decided: list[Block] = [_agent(agent, context, prices, ROOM // len(agents)) for agent in agents]
     decided = decided or [*b.notes(["No decision on this cycle is in the records."])]
-    decided += b.notes([_more(len(found.decisions), "agent", "is in the records alone", "are in the records alone")])
+    decided += b.notes([_more(len(decisions), "agent", "is in the records alone", "are in the records alone")])
     answer = (
-        f"Cycle {count(found.number)} of the regime {clean(found.regime, 60)}, as "
-        f"{t.plural(len(found.decisions), 'agent')} saw it, and what each decided. It is an example and no evidence: "
+        f"Cycle {count(cycle.number)} of the regime {clean(cycle.regime, 60)}, as "
+        f"{t.plural(len(decisions), 'agent')} saw it, and what each decided. It is an example and no evidence: "
         "nothing may be concluded from one cycle."
     )
     second = (
@@ -247,10 +253,10 @@ def example_page(book: RunIndex) -> b.Page | None:
         "included."
     )
     # Where the cycle was cut from, which agents never saw.
-    first, last = found.first.astimezone(UTC), found.last.astimezone(UTC)
+    first, last = cycle.first_bar.astimezone(UTC), cycle.last_bar.astimezone(UTC)
     ends = f"{first:%H:%M} to {last:%H:%M} UTC" if first.date() == last.date() else f"to {t.moment(last.isoformat())}"
     begin = t.moment(first.date().isoformat() if first.date() == last.date() else first.isoformat())
-    gone = [clean(name, 40) for name in found.left_out[:MOST]]
+    gone = [clean(name, 40) for name in cycle.left_out[:MOST]]
     left = (
         "" if not gone else f" {t.listing(gone)} did not trade then and {'is' if len(gone) == 1 else 'are'} left out."
     )
@@ -266,7 +272,7 @@ def example_page(book: RunIndex) -> b.Page | None:
 def example_closes(book: RunIndex) -> str:
     """The file behind the charts of the example cycle; empty where there is none."""
     found = None if book.run.substrate is None else book.run.substrate.example
-    series = () if found is None else found.context.series
+    series = () if found is None else found[1].series
     rows = [  # every close that was shown, drawn or not: a row a bar
         (one.instrument, round((len(one.close) - 1 - at) * one.interval_s / 60), close)
         for one in series
@@ -280,38 +286,36 @@ def _more(total: int, noun: str, one: str, many: str) -> str:
     return "" if left <= 0 else t.sentence(f"{t.plural(left, f'more {noun}')} {one if left == 1 else many}")
 
 
-def _features(context: Context) -> b.Table | None:
-    """The facts that were given with the bars: a row an instrument, a column a field."""
-    given = [fact for fact in context.facts if fact.instrument and not isinstance(fact.value, str)]
-    fields = list(dict.fromkeys((fact.field, fact.unit) for fact in given))[:MOST]
-    names = list(dict.fromkeys(fact.instrument for fact in given))[:MOST]
-    if not fields:
-        return None
-    values = {(fact.instrument, fact.field, fact.unit): fact.value for fact in given}
-    rows = []
-    for name in names:
+def _features_and_book(context: Context, prices: Mapping[str, float]) -> Iterator[b.Group]:
+    """What was given beside the prices."""
+    held = context.portfolio
+    # The facts that were given with the bars: a row an instrument, a column a field.
+    facts = [fact for fact in context.facts if fact.instrument and not isinstance(fact.value, str)]
+    fields = list(dict.fromkeys((fact.field, fact.unit) for fact in facts))[:MOST]
+    values, rows = {(fact.instrument, fact.field, fact.unit): fact.value for fact in facts}, list[tuple[str, ...]]()
+    for name in list(dict.fromkeys(fact.instrument for fact in facts))[:MOST]:
         given_to = [(values.get((name, *field)), 6 if field[1] == "ratio" else 4) for field in fields]
         cells = (number(value, digits) if isinstance(value, (int, float)) and math.isfinite(value) else "not given"
                  for value, digits in given_to)  # fmt: skip
         rows.append((clean(name, 40), *cells))
     heads = ("Instrument", *(f"{clean(name, 30).replace('_', ' ')}, {clean(unit, 20)}" for name, unit in fields))
-    return b.table_of(heads, rows, len(fields))
-
-
-def _book_table(context: Context, held: Portfolio) -> b.Table:
-    prices, rows = prices_of(context), list[tuple[str, ...]]()
-
-    def part(value: float) -> str:
-        return percent(value / held.nav, 1) if held.nav > 0 else "no NAV"
-
-    for name in sorted(held.positions)[:40]:
-        units, price = held.positions[name], prices.get(name)
-        worth = ("no price", "not defined", "not defined") if price is None else (
-            number(price, 4), number(units * price), part(units * price)
-        )  # fmt: skip
-        rows.append((clean(name, 40), number(units, 4), *worth))
-    rows.append(("Cash", "", "", number(held.cash), part(held.cash)))
-    return b.Table(("Position", "Units", "Last price", "Value", "Of NAV"), tuple(rows), frozenset({1, 2, 3, 4}), "")
+    if (features := b.table_of(heads, rows, len(fields))) is not None:
+        yield b.Group("Features given with the bars", (features,))
+    if held is not None:
+        positions = list[tuple[str, ...]]()
+        for name in sorted(held.positions)[:40]:
+            units, price = held.positions[name], prices.get(name)
+            worth = ("no price", "not defined", "not defined")
+            if price is not None:
+                share = percent(units * price / held.nav, 1) if held.nav > 0 else "no NAV"
+                worth = (number(price, 4), number(units * price), share)
+            positions.append((clean(name, 40), number(units, 4), *worth))
+        cash = percent(held.cash / held.nav, 1) if held.nav > 0 else "no NAV"
+        positions.append(("Cash", "", "", number(held.cash), cash))
+        heads = ("Position", "Units", "Last price", "Value", "Of NAV")
+        table = b.Table(heads, tuple(positions), frozenset({1, 2, 3, 4}), "")
+        said = f"Before any order, in {clean(held.currency, 12)}: cash {number(held.cash)}, NAV {number(held.nav)}."
+        yield b.Group("The book", (b.Text(said, "cap"), table))
 
 
 def limit_words(rule: Constraint) -> str:
@@ -325,7 +329,7 @@ def limit_words(rule: Constraint) -> str:
 # --- what was decided -------------------------------------------------------------------------------------------------
 
 
-def _agent(decision: Decision, context: Context, room: int) -> b.Group:
+def _agent(decision: Decision, context: Context, prices: Mapping[str, float], room: int) -> b.Group:
     """One agent's answer: its text beside its orders, their arithmetic, and every limit held against the book."""
     said: list[Inline] = []
     # As much of its text as has room once it is escaped, with an ellipsis where it was cut.
@@ -343,14 +347,13 @@ def _agent(decision: Decision, context: Context, room: int) -> b.Group:
                 break
         said.append("The text goes on in the records.")
         break
-    after, problem = _after(decision, context)
-    orders = []
+    (after, problem), orders = _after(decision, context, prices), list[str]()
     for order in decision.actions[:_ORDERS]:  # with what each is worth at the last price
         did, name = _DONE[order.kind], clean(order.instrument, 40)
         if order.quantity is None:
             orders.append(f"{did} {name}".strip())
             continue
-        price = prices_of(context).get(order.instrument)
+        price = prices.get(order.instrument)
         worth = "" if price is None else f" at {number(price, 4)}, worth {_amount(order.quantity * price)}"
         orders.append(f"{did} {_amount(order.quantity, 4)} of {name}{worth}")
     if len(decision.actions) > _ORDERS:
@@ -369,13 +372,19 @@ def _agent(decision: Decision, context: Context, room: int) -> b.Group:
             f"fees {_amount(after.fees)} leaves {_amount(after.residual)}."
         )
         right += b.notes([cash, exposure])
-        checks = tuple(
-            (limit_words(Constraint(kind=one.rule, limit=one.limit, unit="")), _compared(one),
-             (b.Mark("supported" if one.kept else "contradicted"), " kept" if one.kept else " broken"))
-            for one in audit(after, context.constraints)
-        )  # fmt: skip
-        table = b.Table(("Limit", "After the orders", "State"), checks, frozenset({1}), "", stacked=True)
-        right += [table] if checks else []
+        checks = list[tuple[Inline, ...]]()
+        for one in audit(after, context.constraints):
+            subject = f", {clean(one.subject, 40)}" if one.subject else ""
+            value = "no equity is left" if not math.isfinite(one.value) else {
+                "max_weight": f"{percent(one.value, 2)}{subject}", "min_cash": f"{percent(one.value, 2)}{subject}",
+                "max_orders": count(round(one.value)),
+                "allow_short": f"{number(one.value, 4)}{subject}" if subject else "none",
+            }.get(one.rule, number(one.value, 3))  # fmt: skip
+            limit = limit_words(Constraint(kind=one.rule, limit=one.limit, unit=""))
+            state = (b.Mark("supported" if one.kept else "contradicted"), " kept" if one.kept else " broken")
+            checks.append((limit, value, state))
+        table = b.table_of(("Limit", "After the orders", "State"), checks, {1}, stacked=True)
+        right += [table] if table else []
     heading = (clean(decision.agent.id, 80), b.small(f" family {clean(decision.agent.family, 60)}"))
     return b.Group(heading, (b.Beside((b.notes(said), tuple(right))),))
 
@@ -384,7 +393,7 @@ def _bytes(text: str) -> int:
     return len(escape(text).encode())
 
 
-def _after(decision: Decision, context: Context) -> tuple[Settlement | None, str]:
+def _after(decision: Decision, context: Context, prices: Mapping[str, float]) -> tuple[Settlement | None, str]:
     """The book after the orders, or why there is none."""
     if not decision.rationales and not decision.actions and decision.flags:
         missing = clean("; ".join(decision.missing), 400)
@@ -392,7 +401,7 @@ def _after(decision: Decision, context: Context) -> tuple[Settlement | None, str
     if context.portfolio is None:
         return None, "There is no book to settle orders on."
     try:
-        after = settle(context.portfolio, prices_of(context), decision.actions, fee_bps=fee_of(context.constraints))
+        after = settle(context.portfolio, prices, decision.actions, fee_bps=fee_of(context.constraints))
     except InputError as exc:
         return None, f"The orders cannot be settled: {clean(str(exc), 300)}"
     except (ValueError, OverflowError):
@@ -406,17 +415,3 @@ def _after(decision: Decision, context: Context) -> tuple[Settlement | None, str
 def _amount(value: float, digits: int = 2) -> str:
     """A number of units or of money; beyond any book, only its size."""
     return number(value, digits) if abs(value) < 1e15 else f"{value:.3g}"
-
-
-def _compared(found: RuleCheck) -> str:
-    """What was held against a limit."""
-    subject = f", {clean(found.subject, 40)}" if found.subject else ""
-    if not math.isfinite(found.value):
-        return "no equity is left"
-    if found.rule in ("max_weight", "min_cash"):
-        return f"{percent(found.value, 2)}{subject}"
-    if found.rule == "max_orders":
-        return count(round(found.value))
-    if found.rule == "allow_short":
-        return f"{number(found.value, 4)}{subject}" if found.subject else "none"
-    return number(found.value, 3)

@@ -69,11 +69,34 @@ def finding(book: RunIndex) -> Finding:
     said = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim"]
     said.sort(key=lambda v: (order[kind_of(v.claim)] == 3, v.claim.dimension != AGGREGATE, order[kind_of(v.claim)],
                              -RANK[v.publication_level]))  # fmt: skip
-    notice, second = _built_in_notice(book), []
+    # What is built in here, as a heading and a sentence; empty where nothing is.
+    graders, makers = ({one.name for one in some} for some in (book.run.reference_panel, book.run.reference_agents))
+    judges, (all_judges, all_agents) = {judge.name for judge in book.study.judges}, all_built_in(book)
+    ours, notice, second = sorted(clean(one, 60) for one in graders & judges), ("", ""), list[str]()
+    if all_judges and all_agents:
+        notice = (
+            "Demonstration.",
+            ("Agents and judges are built-in rules with known flaws; nothing here describes a language model."),
+        )
+    elif all_judges:
+        notice = (
+            "Built-in judges.",
+            (
+                f"The decisions are given, the {plural(len(judges), 'judge')} are simple rules with known flaws. Their "
+                "scores say nothing about a language model, so copying is off."
+            ),
+        )
+    elif ours:
+        are = "is a built-in judge" if len(ours) == 1 else "are built-in judges"
+        notice = "Built-in judges.", f"{listing(ours)} {are} with known flaws, no language model."
+    elif makers:
+        named = "Every agent" if all_agents else listing([clean(maker, 60) for maker in sorted(makers)])
+        are = "is a built-in rule" if all_agents or len(makers) == 1 else "are built-in rules"
+        notice = "Built-in agents.", f"{named} {are} with known properties, no language model."
     if not said:
         found = limits_of(book) if book.run.verdicts else []  # why nothing is supported, and the cheapest next step
         none = "No claim is supported." if book.run.verdicts else "No claim was decided."
-        why = book.untestable or (f"{found[0].title}: {found[0].measured} {found[0].fix}" if found else none)
+        why = book.untestable or (f"{found[0][0]}: {found[0][1]} {found[0][3]}" if found else none)
     elif not names_allowed(book):
         also = f"{counted(len(said), 'sentence')} would be supported if the judges were no built-in rules."
         return Finding("Built-in judges scored these agents", None, also, "", notice)
@@ -91,30 +114,6 @@ def finding(book: RunIndex) -> Finding:
     conditions = [prose(one, 400) for one in [c.text for c in verdict.conditions] or [verdict.condition or ""] if one]
     also = prose(" ".join(conditions), 900)
     return Finding(prose(verdict.claim.statement, 400), verdict, also, " ".join(second), notice)
-
-
-def _built_in_notice(book: RunIndex) -> tuple[str, str]:
-    """What is built in here, as a heading and a sentence; empty where nothing is."""
-    graders, makers = ({one.name for one in some} for some in (book.run.reference_panel, book.run.reference_agents))
-    judges, (all_judges, all_agents) = {judge.name for judge in book.study.judges}, all_built_in(book)
-    if all_judges and all_agents:
-        return "Demonstration.", (
-            "Agents and judges are built-in rules with known flaws; nothing here describes a language model."
-        )
-    if all_judges:
-        return "Built-in judges.", (
-            f"The decisions are given, the {plural(len(judges), 'judge')} are simple rules with known flaws. Their "
-            "scores say nothing about a language model, so copying is off."
-        )
-    if graders & judges:
-        named = listing([clean(one, 60) for one in sorted(graders & judges)])
-        are = "is a built-in judge" if len(graders & judges) == 1 else "are built-in judges"
-        return "Built-in judges.", f"{named} {are} with known flaws, no language model."
-    if makers:
-        named = "Every agent" if all_agents else listing([clean(maker, 60) for maker in sorted(makers)])
-        are = "is a built-in rule" if all_agents or len(makers) == 1 else "are built-in rules"
-        return "Built-in agents.", f"{named} {are} with known properties, no language model."
-    return "", ""
 
 
 def _names(names: Sequence[str]) -> str:
@@ -314,17 +313,6 @@ def tiers_words(book: RunIndex) -> str:
 # --- do planted texts fool the judges ---------------------------------------------------------------------------------
 
 
-def _planted_section(book: RunIndex) -> b.Section:
-    """Control texts whose right treatment is known, by all judges and with each judge family left out."""
-    found = [c for c in controls(book) if c.gate is not None]
-    columns = tuple(_planted(book, control) for control in found[:2])
-    values = " and ".join(clean(c.title.partition(": ")[2] or c.title, 60) for c in found[:2])
-    more = f" of {counted(len(found), 'kind')}: {values}" if len(found) > 2 else ""
-    rest = b.Text((b.Linked(f"All control texts{more}", "controls.html"), ". Bars: intervals over clusters."))
-    blocks = (b.Beside(columns), rest) if columns else ()
-    return b.Section("planted", "Do planted texts fool the judges?", planted_words(book), blocks)
-
-
 def planted_words(book: RunIndex) -> str:
     """The answer in a sentence."""
     found = [c for c in controls(book) if c.gate is not None]
@@ -345,39 +333,47 @@ def _planted_name(control: Control) -> str:
     return known.get(control.cell, control.name.lower() + " texts")
 
 
-def _planted(book: RunIndex, control: Control) -> tuple[Block, ...]:
-    """One kind of control text: its value with all judges that count, then without each family."""
-    cells, gate, score = book.study.cells, control.gate, control.score
-    names = {judge.family: judge.name for judge in book.study.judges}
-    drops = sorted(book.every("cell.drop", cell=control.cell), key=lambda m: m.labels.get("dropped", ""))
-    rows = [("all judges", gate, control.outcome)] if gate is not None else []
-    rows += [(f"without {clean(names.get(f := m.labels.get('dropped', ''), f), 60)}", m,
-              str(m.detail.get("outcome", ""))) for m in drops]  # fmt: skip
-    low = control.cell in ("cell_a", "red_team")
-    band: tuple[float | None, float | None] = (None, 0.0) if low else (-cells.substance, cells.substance)
-    known = [end for _, m, _ in rows for end in (m.value, m.low, m.high) if end is not None]
-    axis = strip_axis(known, *(one for one in band if one is not None), 0.0)
-    graded, honest = score or gate, book.value("cell.honest", dimension=AGGREGATE)
-    n = "" if graded is None else f" ({counted(graded.n, 'text')})"
-    mean = "" if score is None or score.value is None else f" Mean score {book.to(score, number(score.value))}"
-    mean += f", real texts {number(honest)}." if mean and honest is not None else "." if mean else ""
-    rule = "scored lower: passes" if low else f"within ±{cells.substance:g}: passes"
-    against = "the weakest quarter of real texts" if low else "real texts"
-    lines = []
-    for name, item, outcome in rows:
-        said = _SAID.get(outcome, clean(outcome, 40) or "has no outcome")
-        if item.value is None:
-            lines.append((name, "", shown(item), said))
-            continue
-        first = item is rows[0][1]
-        cuts = tuple((one, f"{one:g}".replace("-", "−") if first else "", False) for one in band if one is not None)
-        strip = Strip(axis, cuts, ((item.value, item.low, item.high),), "p" if said == "passes" else "n", band)
-        lines.append((name, Markup(strip.svg()), book.to(item, signed(item.value)), said))
-    return (
-        Markup("<h3>{}</h3>").format(sentence(_planted_name(control))[:-1] + n),
-        b.Text(f"Points against {against}; {rule}.{mean}", "cap"),
-        b.Table(("Judges", "Points", "Value", "Result"), tuple(lines), frozenset({2}), "", stacked=True, style="drops"),
-    )
+def _planted_section(book: RunIndex) -> b.Section:
+    """Control texts whose right treatment is known: each kind by all judges that count, then without each family."""
+    found, columns = [c for c in controls(book) if c.gate is not None], list[tuple[Block, ...]]()
+    for control in found[:2]:
+        cells, gate, score = book.study.cells, control.gate, control.score
+        names = {judge.family: judge.name for judge in book.study.judges}
+        drops = sorted(book.every("cell.drop", cell=control.cell), key=lambda m: m.labels.get("dropped", ""))
+        rows = [("all judges", gate, control.outcome)] if gate is not None else []
+        rows += [(f"without {clean(names.get(f := m.labels.get('dropped', ''), f), 60)}", m,
+                  str(m.detail.get("outcome", ""))) for m in drops]  # fmt: skip
+        low = control.cell in ("cell_a", "red_team")
+        band: tuple[float | None, float | None] = (None, 0.0) if low else (-cells.substance, cells.substance)
+        known = [end for _, m, _ in rows for end in (m.value, m.low, m.high) if end is not None]
+        axis = strip_axis(known, *(one for one in band if one is not None), 0.0)
+        graded, honest = score or gate, book.value("cell.honest", dimension=AGGREGATE)
+        n = "" if graded is None else f" ({counted(graded.n, 'text')})"
+        mean = "" if score is None or score.value is None else f" Mean score {book.to(score, number(score.value))}"
+        mean += f", real texts {number(honest)}." if mean and honest is not None else "." if mean else ""
+        rule = "scored lower: passes" if low else f"within ±{cells.substance:g}: passes"
+        against = "the weakest quarter of real texts" if low else "real texts"
+        lines = []
+        for name, item, outcome in rows:
+            said = _SAID.get(outcome, clean(outcome, 40) or "has no outcome")
+            if item.value is None:
+                lines.append((name, "", shown(item), said))
+                continue
+            first = item is rows[0][1]
+            cuts = tuple((one, f"{one:g}".replace("-", "−") if first else "", False) for one in band if one is not None)
+            strip = Strip(axis, cuts, ((item.value, item.low, item.high),), "p" if said == "passes" else "n", band)
+            lines.append((name, Markup(strip.svg()), book.to(item, signed(item.value)), said))
+        columns.append((
+            Markup("<h3>{}</h3>").format(sentence(_planted_name(control))[:-1] + n),
+            b.Text(f"Points against {against}; {rule}.{mean}", "cap"),
+            b.Table(("Judges", "Points", "Value", "Result"), tuple(lines), frozenset({2}), "", stacked=True,
+                    style="drops"),
+        ))  # fmt: skip
+    values = " and ".join(clean(c.title.partition(": ")[2] or c.title, 60) for c in found[:2])
+    more = f" of {counted(len(found), 'kind')}: {values}" if len(found) > 2 else ""
+    rest = b.Text((b.Linked(f"All control texts{more}", "controls.html"), ". Bars: intervals over clusters."))
+    blocks = (b.Beside(tuple(columns)), rest) if columns else ()
+    return b.Section("planted", "Do planted texts fool the judges?", planted_words(book), blocks)
 
 
 # --- how good are the judges ------------------------------------------------------------------------------------------
@@ -448,8 +444,7 @@ def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
         for name, path, said in deeper
     )
     # What keeps sentences from being supported, by how many of them.
-    rows = [(one.title, one.measured, one.effect, one.fix) for one in limits_of(book)]
-    shown = rows if table is None else rows[:_CUTS]
+    shown = limits_of(book) if table is None else limits_of(book)[:_CUTS]
     limits = b.section(
         "limits", "What limits the result?",
         "By the number of sentences affected." if shown else "Nothing: no sentence is limited.",

@@ -161,9 +161,59 @@ def plan_section(book: RunIndex) -> b.Section:
     fields = b.Table(("Field", "Value", "What it decides"), tuple(_plan_rows(book)), summary="", stacked=True)
     titles = t.listing([book.title(name) for name, _ in run.rubric.dimensions]) or "none"
     rubric = f"Rubric {clean(run.rubric.name, 80)}: {clean(run.rubric.title, 160)}. Dimensions: {titles}."
+    item, note = book.one("order.detectable", dimension=AGGREGATE), ""
+    pairs, could = sum(one.name == "contrast" for one in run.measurements), t.shown(item)
+    if item is not None and item.value is not None:
+        pair, power = t.real(item.detail.get("pair")), t.real(item.detail.get("power"))
+        single = "" if pair is None else f", {number(pair)} for a single pair"
+        note = "" if power is None else f"power {percent(power)}"
+        could = book.to(item, f"{number(item.value)} points for a leader{single}")
+    # How the plan takes the clusters: independent, or following each other in time.
+    time, study = book.one("order.autocorrelation", dimension=AGGREGATE), book.study
+    order = str(study.inference.cluster_order if time is None else time.detail.get("order"))
+    taken = {"exchangeable": "taken as independent", "consecutive": "in time order"}.get(order, "not stated")
+    worth, overlap = (book.one(name, dimension=AGGREGATE) for name in ("panel.effective_judges", "redundancy"))
+    independent, errors = t.shown(worth), "independent judges; needs texts of known quality"
+    if worth is not None and worth.value is not None:
+        independent, r = book.to(worth, f"{number(worth.value, 1)} independent judges"), t.real(worth.detail.get("r"))
+        errors = "" if r is None else f"their errors correlate at {number(r)}"
+    conflict, made = "none", "no judge shares a family with an agent"
+    if shared := [clean(family, 60) for family in study.families if family and family in book.families.values()]:
+        of = t.counted(len(study.families), "judge family", "judge families")
+        conflict = f"{len(shared)} of {of} also made agents"
+        made = f"judge {'family' if len(shared) == 1 else 'families'} {t.listing(shared)}"
+    invalid = sum(run.invalid.values())
+    share = f" ({percent(invalid / run.calls, 1)})" if run.calls and invalid else ""
+    again = f", {count(run.again)} retried ({percent(run.again / run.calls, 1)})" if run.calls and run.again else ""
+    # A term, its value, and a smaller note.
+    of_plan: list[tuple[str, Inline, str]] = [
+        ("Plan hash", b.code(t.hash_groups(clean(run.plan_hash))), ""),
+        ("Locked", t.moment(run.locked_at) if run.locked_at else "not locked", ""),
+        ("Claims", f"{count(len(run.verdicts))} fixed in advance",
+         f"{t.counted(pairs, 'difference')} tested" if pairs else "no difference was tested"),
+        ("Preregistered", "yes" if book.preregistered else "no", ""),
+        ("Test", _TESTS[study.inference.test], f"clusters {taken}"),
+        ("Could detect", could, note),
+    ]  # fmt: skip
+    of_panel: list[tuple[str, Inline, str]] = [
+        ("Judges", f"{count(len(study.judges))} from {t.counted(len(study.families), 'family', 'families')}",
+         ", ".join(clean(judge.name, 60) for judge in study.judges)),
+        ("Worth", independent, errors),
+        ("Conflict", conflict, made),
+        ("Held-out judge", outside_name(book) or "none", outside_state(book)),
+        ("Overlap", book.to(overlap, t.shown(overlap)), "mean correlation between two judges’ scores"),
+        ("Replies", f"{t.counted(run.calls, 'call')}, {count(invalid)} invalid{share}{again}",
+         "retried once where a reply is no JSON; an invalid reply is never retried"),
+        ("Billed twice", f"at most {t.counted(run.in_flight_bound, 'call')}",
+         "after a hard kill; a drained stop repeats none"),
+    ]  # fmt: skip
     facts = tuple(
-        (b.Group(title, (b.Facts(tuple((term, b.noted(value, note and f" {note}")) for term, value, note in found)),)),)
-        for title, found in (("The plan", _plan_facts(book)), ("The panel", _panel_facts(book)))
+        (
+            b.Group(
+                title, (b.Facts(tuple((term, b.noted(value, below and f" {below}")) for term, value, below in found)),)
+            ),
+        )
+        for title, found in (("The plan", of_plan), ("The panel", of_panel))
     )
     # What a rubric of one's own says, word by word.
     texts = b.table_of(("Dimension", "Mark", "Text"), [
@@ -268,63 +318,6 @@ def reference_words(book: RunIndex) -> str:
     named = t.listing([clean(name, 60) for name in judges if name in built_in])
     are = "is a built-in grader" if len(built_in) == 1 else "are built-in graders"
     return f"{named} {are} with documented flaws planted, no language model." if built_in else ""
-
-
-Fact = tuple[str, Inline, str]
-"""A line of the aside: a term, its value, and a smaller note."""
-
-
-def _plan_facts(book: RunIndex) -> list[Fact]:
-    run, item, note = book.run, book.one("order.detectable", dimension=AGGREGATE), ""
-    pairs, could = sum(one.name == "contrast" for one in run.measurements), t.shown(item)
-    if item is not None and item.value is not None:
-        pair, power = t.real(item.detail.get("pair")), t.real(item.detail.get("power"))
-        single = "" if pair is None else f", {number(pair)} for a single pair"
-        note = "" if power is None else f"power {percent(power)}"
-        could = book.to(item, f"{number(item.value)} points for a leader{single}")
-    # How the plan takes the clusters: independent, or following each other in time.
-    time = book.one("order.autocorrelation", dimension=AGGREGATE)
-    order = str(book.study.inference.cluster_order if time is None else time.detail.get("order"))
-    taken = {"exchangeable": "taken as independent", "consecutive": "in time order"}.get(order, "not stated")
-    return [
-        ("Plan hash", b.code(t.hash_groups(clean(run.plan_hash))), ""),
-        ("Locked", t.moment(run.locked_at) if run.locked_at else "not locked", ""),
-        ("Claims", f"{count(len(run.verdicts))} fixed in advance",
-         f"{t.counted(pairs, 'difference')} tested" if pairs else "no difference was tested"),
-        ("Preregistered", "yes" if book.preregistered else "no", ""),
-        ("Test", _TESTS[run.study.inference.test], f"clusters {taken}"),
-        ("Could detect", could, note),
-    ]  # fmt: skip
-
-
-def _panel_facts(book: RunIndex) -> list[Fact]:
-    run, study = book.run, book.study
-    worth, overlap = (book.one(name, dimension=AGGREGATE) for name in ("panel.effective_judges", "redundancy"))
-    independent, errors = t.shown(worth), "independent judges; needs texts of known quality"
-    if worth is not None and worth.value is not None:
-        independent, r = book.to(worth, f"{number(worth.value, 1)} independent judges"), t.real(worth.detail.get("r"))
-        errors = "" if r is None else f"their errors correlate at {number(r)}"
-    conflict, made = "none", "no judge shares a family with an agent"
-    if shared := [clean(family, 60) for family in study.families if family and family in book.families.values()]:
-        conflict = (
-            f"{len(shared)} of {t.counted(len(study.families), 'judge family', 'judge families')} also made agents"
-        )
-        made = f"judge {'family' if len(shared) == 1 else 'families'} {t.listing(shared)}"
-    invalid = sum(run.invalid.values())
-    share = f" ({percent(invalid / run.calls, 1)})" if run.calls and invalid else ""
-    again = f", {count(run.again)} retried ({percent(run.again / run.calls, 1)})" if run.calls and run.again else ""
-    return [
-        ("Judges", f"{count(len(study.judges))} from {t.counted(len(study.families), 'family', 'families')}",
-         ", ".join(clean(judge.name, 60) for judge in study.judges)),
-        ("Worth", independent, errors),
-        ("Conflict", conflict, made),
-        ("Held-out judge", outside_name(book) or "none", outside_state(book)),
-        ("Overlap", book.to(overlap, t.shown(overlap)), "mean correlation between two judges’ scores"),
-        ("Replies", f"{t.counted(run.calls, 'call')}, {count(invalid)} invalid{share}{again}",
-         "retried once where a reply is no JSON; an invalid reply is never retried"),
-        ("Billed twice", f"at most {t.counted(run.in_flight_bound, 'call')}",
-         "after a hard kill; a drained stop repeats none"),
-    ]  # fmt: skip
 
 
 def _plan_rows(book: RunIndex) -> Iterator[tuple[Inline, ...]]:

@@ -118,7 +118,17 @@ def panel_section(book: RunIndex) -> b.Section:
     )  # fmt: skip
     table = b.Table(("Judge", *(head for head, _ in columns)), rows, summary="", stacked=True, style="tests")
     blocks.append(_of_judges(len(panel), table))
-    if said := spread_words(book):
+    # How far apart the systems are with each judge that scored its own family; it also moves the points for it.
+    spreads: dict[str, float] = {}
+    for name in {item.labels["judge"] for item in book.every("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
+        known = _levels(book, name)
+        spreads[name] = max(known) - min(known) if known else 0.0
+    told = [f"{number(value, 1)} points apart with {clean(name, 60)}" for name, value in sorted(spreads.items())]
+    if len(told) > 1:
+        said = (
+            f"The lowest and the highest system are {t.listing(told)}. A judge that spreads scores more also gives a "
+            "good system of its family more points without preferring it."
+        )
         blocks.append(b.Text(said, "cap"))
     if few and len(pairs) < len(panel) * (len(panel) - 1) // 2 and len({one.family for one in panel}) < len(panel):
         blocks.append(b.Text("Judges of one maker are not compared with each other.", "cap"))
@@ -176,24 +186,22 @@ def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, d
         found.append((head if dimension == WINS else (head, b.small(" dashed: 0")), made))
     levels = {name: _levels(book, name) for name in names}
     found.append(("Mean score", {n: number(sum(one) / len(one)) if one else "" for n, one in levels.items()}))
-    missing: dict[str, Inline] = {name: _missing_words(book, name) for name in names}
+    # How many scores of each judge are missing, and whether it was left out.
+    missing: dict[str, Inline] = dict.fromkeys(names, "none")
+    for name in names:
+        item = book.one("missing.share", judge=name)
+        if item is not None and item.value:
+            lacking, asked = item.detail.get("lacking"), item.detail.get("records")
+            some = f"{item.value:.1%}"
+            if isinstance(lacking, int) and isinstance(asked, int):
+                some = f"{count(lacking)} of {count(asked)}"
+            missing[name] = f"{some}, left out" if lost(book, name) else some
     return [*found, ("Missing scores", missing)] if set(missing.values()) != {"none"} else found
 
 
 def _levels(book: RunIndex, judge: str) -> list[float]:
     """What one judge gave each system on average."""
     return [one.value or 0.0 for one in book.known("single.level", dimension=AGGREGATE, judge=judge)]
-
-
-def spread_words(book: RunIndex) -> str:
-    """How far apart the systems are with each judge that scored its own family; it also moves the points for it."""
-    spreads: dict[str, float] = {}
-    for judge in {item.labels["judge"] for item in book.every("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
-        known = _levels(book, judge)
-        spreads[judge] = max(known) - min(known) if known else 0.0
-    told = [f"{number(value, 1)} points apart with {clean(judge, 60)}" for judge, value in sorted(spreads.items())]
-    why = "A judge that spreads scores more also gives a good system of its family more points without preferring it."
-    return f"The lowest and the highest system are {t.listing(told)}. {why}" if len(told) > 1 else ""
 
 
 def pairs_words(book: RunIndex) -> str:
@@ -240,18 +248,6 @@ def lost(book: RunIndex, judge: str) -> bool:
     return item is not None and bool(item.detail.get("left_out"))
 
 
-def _missing_words(book: RunIndex, judge: str) -> str:
-    """How many scores of a judge are missing, and whether it was left out."""
-    item = book.one("missing.share", judge=judge)
-    if item is None or item.value is None:
-        return "none"
-    lacking, asked = item.detail.get("lacking"), item.detail.get("records")
-    said = f"{count(lacking)} of {count(asked)}" if isinstance(lacking, int) and isinstance(asked, int) else (
-        f"{item.value:.1%}"
-    )  # fmt: skip
-    return f"{said}, left out" if lost(book, judge) else said if item.value else "none"
-
-
 def agree_words(book: RunIndex) -> str:
     """The answer to whether the judges agree, with the judge that pulls it down."""
     item, gates = book.one(KAPPA, dimension=AGGREGATE), book.study.gates
@@ -269,15 +265,6 @@ def odd_judge(book: RunIndex, value: float) -> tuple[str, float] | None:
     without = {judge.name: split_pairs(pairs, judge.name)[1] for judge in book.study.judges}
     known = {name: rest for name, rest in without.items() if rest is not None and rest >= value + 0.1}
     return max(known.items(), key=lambda item: item[1]) if known else None
-
-
-def order_lines(table: TableView) -> list[str]:
-    """What became of pairs that a judge saw in both orders, a line a judge."""
-    return [
-        f"{clean(judge, 60)}: of {t.counted(one['both'], 'pair')} seen in both orders the same text won "
-        f"{one['same_text'] / one['both']:.1%}, the same position {one['same_place'] / one['both']:.1%}"
-        for judge, one in sorted(table.orders.items())
-    ]
 
 
 def next_steps(book: RunIndex) -> list[tuple[str, str]]:
