@@ -33,7 +33,7 @@ from assaymark.records import Level, Score, Verdict
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import SCORES, VERDICTS, Store
 from assaymark.workflow.tracks.benchmark_measure import ceps_items
-from assaymark.workflow.tracks.benchmark_plan import Episode, LockedBench, open_bench, stored_episodes
+from assaymark.workflow.tracks.benchmark_plan import Episode, LockedBench, episodes_of, open_bench
 
 DOCS = Path(__file__).resolve().parent
 PAGE, DECISION = DOCS / "portbench.md", DOCS / "decisions" / "0003-clusters-of-a-benchmark.md"
@@ -49,7 +49,7 @@ def write(folder: Path) -> None:
 
     run = RunFolder(folder)
     locked = open_bench(run)
-    episodes = stored_episodes(run, locked)
+    episodes = episodes_of(run, locked)
     if episodes is None:
         sys.exit(f"{folder} has no finished pipeline: assaymark bench pipeline --out {folder}")
     store = Store(run)

@@ -38,20 +38,13 @@ VIEWS = {"SPY": 0.4, "BTC-USD": -1, "^VIX": 0.05, "BIL": 0}
 LINES = "SPY: +0.4\nBTC-USD: -1\n^VIX: 0.05\nBIL: 0"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        rows("views", "view", VIEWS),
-        "```json\n" + rows("views", "view", VIEWS) + "\n```",
-        "Thinking about SPY first.\n" + rows("views", "view", VIEWS) + "\nThat is all.",
-        json.dumps({"views": VIEWS}),
-        json.dumps(VIEWS),
-        json.dumps(VIEWS, indent=2),
-        json.dumps({**VIEWS, "rationale": "calm"}),
-        LINES,
-        LINES.lower(),
-        LINES.replace(": ", " = ").replace("-1", "−1.0"),
-        LINES.replace("-1", "–1.0"),
+SIGNALS = {"SPY": "buy", "BTC-USD": "sell", "^VIX": "hold", "BIL": "hold"}
+WHOLE = [
+    (parse_views, [0.4, -1.0, 0.05, 0.0], [
+        rows("views", "view", VIEWS), "```json\n" + rows("views", "view", VIEWS) + "\n```",
+        "Thinking about SPY first.\n" + rows("views", "view", VIEWS) + "\nThat is all.", json.dumps({"views": VIEWS}),
+        json.dumps(VIEWS), json.dumps(VIEWS, indent=2), json.dumps({**VIEWS, "rationale": "calm"}), LINES,
+        LINES.lower(), LINES.replace(": ", " = ").replace("-1", "−1.0"), LINES.replace("-1", "–1.0"),
         "SPY: +0.40, BTC-USD: -1, ^VIX: 0.05, BIL: 0",
         "- **SPY**: 0.4 (strong)\n- **BTC-USD**: -1.0 - crash\n- **^VIX**: 0.05\n- **BIL**: 0",
         "1. SPY: 0.4\n2. BTC-USD: -1\n3. ^VIX: .05\n4. BIL: 0.0",
@@ -62,45 +55,55 @@ LINES = "SPY: +0.4\nBTC-USD: -1\n^VIX: 0.05\nBIL: 0"
         'First {"views": {"SPY": 0.1}} and then, finally: ' + rows("views", "view", VIEWS),
         f"```\n{rows('views', 'view', {'SPY': 0.9})}\n```\nNo:\n```json\n{rows('views', 'view', VIEWS)}\n```",
         rows("views", "view", {name: str(value) for name, value in VIEWS.items()}),
-    ],
-)
-def test_one_answer_in_many_forms(text):
-    views, state = parse_views(reply(text), TICKERS)
-    assert views.tolist() == [0.4, -1.0, 0.05, 0.0]
+        LINES + "\nSPY: 0.4",  # two values for one asset count if they agree
+        "SPY: momentum looks good here\n" + LINES,  # a remark does not count
+    ]),
+    (parse_signals, [*SIGNALS.values()], [
+        "SPY: buy\nBTC-USD: SELL\n^VIX: Hold\nBIL: hold", rows("signals", "signal", SIGNALS),
+        "SPY: buy (0.4)\nBTC-USD: sell - falling\n^VIX: hold.\nBIL: **hold**",
+        "SPY: buy, BTC-USD: sell, ^VIX: hold, BIL: hold",
+    ]),
+    (parse_weights, pytest.approx([0.6, 0, 0, 0.4]), [  # what is left out is zero
+        "SPY: 0.6\nBIL: 0.4", "SPY: 60%\nBIL: 40 %", "SPY: 60\nBIL: 40",
+        "SPY: 0.6\nBTC-USD: 0\nBIL: 0.4\nTotal: 1.0\nTOTAL: 1.0", rows("weights", "weight", {"SPY": 0.6, "BIL": 0.4}),
+        rows("weights", "weight", {"SPY": "60%", "BIL": "40%"}),
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("parse", "values", "text"), [(*one, text) for *one, texts in WHOLE for text in texts])
+def test_one_answer_in_many_forms(parse, values, text):
+    found, state = parse(reply(text), TICKERS)
+    assert list(found) == values
     assert (state.state, state.reason) == ("ok", "")
 
 
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        ("1.5", "outside"), ("-7", "outside"), ("40%", "percentage"), ("0.3 to 0.5", "no number"), ("0,3", "no number"),
-        ("not 0.3", "no number"), ("NaN", "no number"), ("1e999", "out of all range"), ("bullish", "no number"),
-    ],
-)  # fmt: skip
-def test_a_view_that_does_not_say_one_thing_is_neutral_and_recorded(value, reason):
-    views, state = parse_views(reply(f"SPY: {value}\nBTC-USD: 0.2\n^VIX: 0.2\nBIL: 0.2"), TICKERS)
-    assert views.tolist() == [0.0, 0.2, 0.2, 0.2]
-    assert state.state == "partial"
-    assert "SPY" in state.reason
-    assert reason in state.reason
+NEUTRAL = {
+    "1.5": "outside", "-7": "outside", "40%": "percentage", "0.3 to 0.5": "no number", "0,3": "no number",
+    "not 0.3": "no number", "NaN": "no number", "1e999": "out of all range", "bullish": "no number",
+}  # fmt: skip
+"""Views that do not say one thing."""
+
+IN_PART = [
+    *((parse_views, f"SPY: {value}\nBTC-USD: 0.2\n^VIX: 0.2\nBIL: 0.2", [0.0, 0.2, 0.2, 0.2], ["SPY", reason])
+      for value, reason in NEUTRAL.items()),
+    (parse_views, "SPY: 0.4\nGOLD: 0.9", [0.4, 0.0, 0.0, 0.0],
+     ["3 of 4 assets are missing, read as 0: BTC-USD, ^VIX, BIL", "left out: GOLD"]),
+    (parse_views, LINES + "\nSPY: 0.5", [0.0, -1.0, 0.05, 0.0], ["given 2 times, not alike"]),
+    (parse_views, rows("views", "view", VIEWS).replace("0.05", "NaN"), [0.4, -1.0, 0.0, 0.0],
+     ["NaN is not JSON", "^VIX"]),  # costs its row
+    *((parse_signals, f"SPY: {value}\nBTC-USD: sell\n^VIX: buy\nBIL: buy", ["hold", "sell", "buy", "buy"], ["SPY"])
+      for value in ("do not buy", "buy or hold", "buy/hold", "sell only if it breaks", "0.4", "long")),
+    *((parse_weights, text, pytest.approx([0.75, 0, 0, 0.25]), [why])  # a sum that is off is brought to one
+      for text, why in (("SPY: 0.6\nBIL: 0.2", "0.8"), ("SPY: 0.6\nBIL: 0.2\nGOLD: 0.2", "GOLD"))),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "values", "state", "reasons"),
-    [
-        ("SPY: 0.4\nGOLD: 0.9", [0.4, 0.0, 0.0, 0.0], "partial",
-         ["3 of 4 assets are missing, read as 0: BTC-USD, ^VIX, BIL", "left out: GOLD"]),
-        (LINES + "\nSPY: 0.4", [0.4, -1.0, 0.05, 0.0], "ok", []),  # two values for one asset count if they agree
-        (LINES + "\nSPY: 0.5", [0.0, -1.0, 0.05, 0.0], "partial", ["given 2 times, not alike"]),
-        ("SPY: momentum looks good here\n" + LINES, [0.4, -1.0, 0.05, 0.0], "ok", []),  # a remark does not count
-        (rows("views", "view", VIEWS).replace("0.05", "NaN"), [0.4, -1.0, 0.0, 0.0], "partial",
-         ["NaN is not JSON", "^VIX"]),  # costs its row
-    ],
-)  # fmt: skip
-def test_what_a_reply_lacks_or_says_twice_is_named(text, values, state, reasons):
-    views, found = parse_views(reply(text), TICKERS)
-    assert (views.tolist(), found.state) == (values, state)
-    assert [one for one in reasons if one not in found.reason] == []
+@pytest.mark.parametrize(("parse", "text", "values", "reasons"), IN_PART)
+def test_what_a_reply_lacks_says_twice_or_does_not_say_clearly_is_neutral_and_recorded(parse, text, values, reasons):
+    found, state = parse(reply(text), TICKERS)
+    assert (list(found), state.state) == (values, "partial")
+    assert [one for one in reasons if one not in state.reason] == []
 
 
 @pytest.mark.parametrize("whole", [LINES, rows("views", "view", VIEWS)])
@@ -180,42 +183,6 @@ def test_a_number_is_read_in_full(view):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "SPY: buy\nBTC-USD: SELL\n^VIX: Hold\nBIL: hold",
-        rows("signals", "signal", {"SPY": "buy", "BTC-USD": "sell", "^VIX": "hold", "BIL": "hold"}),
-        "SPY: buy (0.4)\nBTC-USD: sell - falling\n^VIX: hold.\nBIL: **hold**",
-        "SPY: buy, BTC-USD: sell, ^VIX: hold, BIL: hold",
-    ],
-)
-def test_signals_in_many_forms(text):
-    signals, state = parse_signals(reply(text), TICKERS)
-    assert signals == ("buy", "sell", "hold", "hold")
-    assert state.state == "ok"
-
-
-@pytest.mark.parametrize("value", ["do not buy", "buy or hold", "buy/hold", "sell only if it breaks", "0.4", "long"])
-def test_a_signal_that_does_not_say_one_thing_is_hold(value):
-    signals, state = parse_signals(reply(f"SPY: {value}\nBTC-USD: sell\n^VIX: buy\nBIL: buy"), TICKERS)
-    assert signals == ("hold", "sell", "buy", "buy")
-    assert state.state == "partial"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "SPY: 0.6\nBIL: 0.4", "SPY: 60%\nBIL: 40 %", "SPY: 60\nBIL: 40",
-        "SPY: 0.6\nBTC-USD: 0\nBIL: 0.4\nTotal: 1.0\nTOTAL: 1.0", rows("weights", "weight", {"SPY": 0.6, "BIL": 0.4}),
-        rows("weights", "weight", {"SPY": "60%", "BIL": "40%"}),
-    ],
-)  # fmt: skip
-def test_a_book_in_many_forms_where_what_is_left_out_is_zero(text):
-    weights, state = parse_weights(reply(text), TICKERS)
-    assert weights == pytest.approx([0.6, 0, 0, 0.4])
-    assert (state.state, state.reason) == ("ok", "")
-
-
-@pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("SPY: 1.4\nBIL: 0.1", "above 1"), ("SPY: 1.2\nBIL: -0.2", "below 0"), ("SPY: 0.2\nBIL: 0.2", "sum to 1"),
@@ -237,14 +204,6 @@ def test_a_book_that_is_none_holds_what_is_held(text, reason):
 def test_half_a_book_is_none():
     assert parse_weights(reply("SPY: 0.6\nBIL: 0.4\nBTC", "length"), TICKERS)[0] is None
     assert parse_weights(reply("SPY: 0.6\nBIL: 0.4", "length"), TICKERS)[1].state == "truncated"
-
-
-@pytest.mark.parametrize(("text", "why"), [("SPY: 0.6\nBIL: 0.2", "0.8"), ("SPY: 0.6\nBIL: 0.2\nGOLD: 0.2", "GOLD")])
-def test_a_sum_that_is_off_is_brought_to_one_and_recorded(text, why):
-    weights, state = parse_weights(reply(text), TICKERS)
-    assert weights == pytest.approx([0.75, 0, 0, 0.25])
-    assert state.state == "partial"
-    assert why in state.reason
 
 
 @given(st.text(max_size=300) | st.text("SPYBIL:,.0123456789%-{}[]\"' \n|*eNa", max_size=300))

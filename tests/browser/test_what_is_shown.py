@@ -252,7 +252,7 @@ def asked(name: str, example: Callable[[str], Path], scratch: Path) -> tuple[Any
     folder = RunFolder(scratch / "run")
     if name == "a season":
         shutil.copytree(example("season").parent / "season", folder.path)
-        return decide_judged_season(folder).run, season_turned, season_pages
+        return decide_judged_season(folder)[0], season_turned, season_pages
     shutil.copytree(example("portbench"), folder.path)
     return bench_shown(folder), bench_turned, render_benchmark
 

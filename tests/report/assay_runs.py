@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from itertools import combinations
 
 from assaymark.protocol import JudgeSpec, Study
@@ -22,7 +23,7 @@ from assaymark.records import (
     StabilityFinding,
     Verdict,
     measurement_id,
-)
+)  # fmt: skip
 from assaymark.report import AssayRun, PlantedView, RubricView
 
 PLAN = "9f41c7d20b6e88a35d13f0c7aa39c2e4417b62d09ce85f10b7d44e6a2c9835fe"
@@ -201,14 +202,9 @@ def status(kappa: float | None) -> str:
 
 
 def verdicts(
-    levels: Mapping[str, float],
-    values: Mapping[str, float | None],
-    *,
-    controls="passed",
-    gap=0.12,
-    bent="Stoat",
+    levels: Mapping[str, float], values: Mapping[str, float | None], *, controls="passed", gap=0.12, bent="Stoat",
     rules=RULES,
-) -> list[Verdict]:
+) -> list[Verdict]:  # fmt: skip
     """Pairs further apart than ``gap`` are significant; below the leader, those with ``bent`` turn without quay.
 
     Only the second and the third are shown to score within the margin of each other.
@@ -295,6 +291,11 @@ def formats() -> list[Measurement]:
 
 def realistic(**more) -> AssayRun:
     """Five agents, three judges: one leader, a tier of four, and one whose differences turn without a judge family."""
+    return replace(_realistic(), **more)
+
+
+@cache
+def _realistic() -> AssayRun:
     plan = study()
     values = {**KAPPAS, "coherence": 0.81}
     families = {"Marten": "north", "Otter": "strand", "Badger": "quay", "Weasel": "ferro", "Stoat": "moor"}
@@ -302,7 +303,7 @@ def realistic(**more) -> AssayRun:
     found = kappas(plan, values) + formats() + side_measurements(plan, sorted(LEVELS))
     for at, dimension in enumerate(values):
         found += agents_measured(plan, {a: v - 0.03 * at for a, v in LEVELS.items()}, dimension, "Stoat")
-    base = AssayRun(
+    return AssayRun(
         study=plan, plan_hash=PLAN, locked_at="2 March 2026",
         rubric=RubricView(name="v1.0", title="Six sides of a rationale", dimensions=DIMENSIONS),
         verdicts=tuple(verdicts(LEVELS, values)), measurements=tuple(found), decisions=tuple(records),
@@ -311,9 +312,9 @@ def realistic(**more) -> AssayRun:
         import_notes=("the order book the agents saw is not in the log (1,250 records)", "no replicates were run"),
         excluded={"clock-conflict": 12, "derivation vacuum": 3}
     )  # fmt: skip
-    return replace(base, **more)
 
 
+@cache
 def large(agents: int = 10, dimensions: int = 6, numbers: int = 14_500) -> AssayRun:
     """Ten agents, 430 verdicts and 14,500 numbers: what the page budgets are for."""
     plan = study()
@@ -336,6 +337,7 @@ def large(agents: int = 10, dimensions: int = 6, numbers: int = 14_500) -> Assay
     )  # fmt: skip
 
 
+@cache
 def withheld() -> AssayRun:
     """The realistic run with nothing permitted: agreement halts everywhere."""
     run = realistic()
@@ -347,6 +349,7 @@ def withheld() -> AssayRun:
 CANARY = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
 
 
+@cache
 def hostile() -> AssayRun:
     """Names, quotes, notes and states that try to leave their place."""
     bad = f'Mar"ten{CANARY}'
@@ -372,6 +375,7 @@ def hostile() -> AssayRun:
     )  # fmt: skip
 
 
+@cache
 def minimal() -> AssayRun:
     """One agent, one judge, no evidence: nearly everything is undefined."""
     plan = study((("solo", "only"),))

@@ -18,7 +18,7 @@ from assaymark.benchmark import (
     EpisodeResult,
     StageState,
     Window,
-)
+)  # fmt: skip
 from assaymark.benchmark.episode import BaselineResult, Heard
 from assaymark.benchmark.questions import SPLITS, TEMPLATES, Context, Number, Printed, QAScore, Question, Scored
 from assaymark.claims import BenchRules, Board, decide_benchmark
@@ -34,7 +34,7 @@ from assaymark.report.portbench import (
     SnapshotView,
     StageTrace,
     render_benchmark,
-)
+)  # fmt: skip
 
 PLAN = "a41f7c029b6e11d45a83f0c7e0d39c2e" * 2
 EIGHT = ("alder", "birch", "cedar", "dogwood", "elm", "fir", "gorse", "hazel")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -25,6 +26,11 @@ measured = runs.measured
 
 def full(**more) -> AssayRun:
     """The realistic run with an outside judge, controls, probes, single judges, and claims of every kind."""
+    return replace(_full(), **more)
+
+
+@cache
+def _full() -> AssayRun:
     base = runs.realistic()
     study = base.study.model_copy(update={
         "stability": Stability(probe=JudgeSpec(name="tarn-1", model="reference/tarn-1", family="tarn")),
@@ -37,9 +43,10 @@ def full(**more) -> AssayRun:
     labels = {"dimension": "limits", "format": "prose"}
     found.append(measured("kappa.mean_pairwise", labels, 0.29, low=0.2, high=0.36, level=0.95))
     claims = [rested(v, found) for v in (*runs.verdicts(runs.LEVELS, VALUES, rules=RULES), *others())]
-    return replace(base, study=study, verdicts=tuple(claims), measurements=tuple(found), **more)
+    return replace(base, study=study, verdicts=tuple(claims), measurements=tuple(found))
 
 
+@cache
 def halted() -> AssayRun:
     """Everything was measured and nothing is permitted: agreement halts on every score and inside every cell."""
     run = full()
@@ -50,6 +57,7 @@ def halted() -> AssayRun:
     return replace(run, verdicts=tuple(rested(v, run.measurements) for v in claims), measurements=found)
 
 
+@cache
 def long() -> AssayRun:
     """Ten agents and 400 claims with every experiment: what the budgets of the pages are for."""
     base, extra = runs.large(), full()
@@ -61,6 +69,7 @@ def long() -> AssayRun:
     return replace(base, study=extra.study, verdicts=tuple(claims), measurements=tuple(found))
 
 
+@cache
 def hostile_full() -> AssayRun:
     """The full run in which every name that can come from outside tries to leave its place."""
     run, bad = full(), runs.CANARY
@@ -250,9 +259,8 @@ def _about(item: Measurement, subjects: set[str], size: int) -> bool:
 
 def main(folder: str, which: str = "full") -> None:
     """Write the pages of one of the runs."""
-    for path, page in render_pages(
-        {"full": full, "halted": halted, "long": long, "hostile": hostile_full}[which]()
-    ).items():
+    run = {"full": full, "halted": halted, "long": long, "hostile": hostile_full}[which]()
+    for path, page in render_pages(run).items():
         target = Path(folder) / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(page, encoding="utf-8")

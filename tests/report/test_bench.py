@@ -164,21 +164,21 @@ def test_pairs_that_no_test_can_reach_are_not_called_close():
     run = runs.realistic(reference_panel=())
     stopped = [v for v in run.verdicts if v.pair_state is not None and v.publication_level == "no-claim"]
     few = tuple(replace(v, pair_state="cannot-be-tested") for v in stopped)
-    titles = {one.title: one for one in limits_of(RunIndex.of(replace(run, verdicts=few)))}
+    titles = {title: measured for title, measured, *_ in limits_of(RunIndex.of(replace(run, verdicts=few)))}
     assert "Some agents are too close" not in titles
-    assert titles["Pairs of agents cannot be tested"].measured.startswith("Too few common clusters; the study has")
+    assert titles["Pairs of agents cannot be tested"].startswith("Too few common clusters; the study has")
 
 
 def test_limits_are_in_order_of_what_they_affect_and_have_a_price():
     run = runs.realistic(reference_panel=())
     found = limits_of(RunIndex.of(run))
-    affected = [one.affected for one in found]
+    affected = [sum(map(int, re.findall(r"\d+", effect))) for _, _, effect, _ in found]
     assert affected == sorted(affected, reverse=True)
     stopped = sum(v.publication_level == "no-claim" for v in run.verdicts)
-    assert sum(int(re.search(r"Stops (\d+)", one.effect)[1]) for one in found if "Stops" in one.effect) == stopped
-    assert any("calls" in one.fix and "USD" not in one.fix for one in found)
+    assert sum(int(n) for _, _, effect, _ in found for n in re.findall(r"Stops (\d+)", effect)) == stopped
+    assert any("calls" in fix and "USD" not in fix for *_, fix in found)
     paid = PaidView(model="a/b", calls=1000, input_tokens=1, cached_tokens=None, output_tokens=1, usd=9.0)
-    priced = {one.title: one.fix for one in limits_of(RunIndex.of(replace(run, paid=(paid,))))}
+    priced = {title: fix for title, _, _, fix in limits_of(RunIndex.of(replace(run, paid=(paid,))))}
     assert priced["Some orders rest on one judge family"] == (
         "Add a judge from a maker that built no agent: 1,250 calls, about 11.25 USD. No guarantee."
     )

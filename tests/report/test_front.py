@@ -25,7 +25,7 @@ from assaymark.report import (
     render_front,
     render_pages,
     site_of,
-)
+)  # fmt: skip
 from assaymark.report.portbench import render_benchmark
 from assaymark.report.season import site_pages
 
@@ -33,26 +33,32 @@ CATALOGUES = [made_season.made_catalogue(code) for code in ("en", "de")]
 
 
 @cache
+def parts_of() -> tuple:
+    """A benchmark, a season, and two datasheets."""
+    return bench_runs.eight(), made_season.made_season(3, 8), [judged_sheets.quay(), judged_sheets.north()]
+
+
+@cache
 def runs() -> dict[str, FrontRun]:
+    bench, season, sheets = parts_of()
     return {
-        "bench": front_of_benchmark(bench_runs.eight()),
-        "season": front_of_season(made_season.made_season(3, 20), made_season.made_catalogue()),
+        "bench": front_of_benchmark(bench),
+        "season": front_of_season(season, CATALOGUES[0]),
         "study": front_of_study(assay_runs.realistic()),
-        "sheets": front_of_judges([judged_sheets.quay(), judged_sheets.north()], "Our judges"),
+        "sheets": front_of_judges(sheets, "Our judges"),
     }
 
 
 @cache
 def site() -> dict[str, str]:
-    links = menu(runs())
-    sheets = [judged_sheets.quay(), judged_sheets.north()]
+    links, (bench, season, sheets) = menu(runs()), parts_of()
     frame = judges_frame(site=site_of(links, "sheets"))
     judged = {**render_comparison(sheets, frame=frame)}
     for one in sheets:
         judged |= render_datasheet(one, [other for other in sheets if other is not one], frame)
     parts = {
-        "bench": render_benchmark(bench_runs.eight(), site_of(links, "bench")),
-        "season": dict(site_pages(made_season.made_season(3, 20), CATALOGUES, site_of(links, "season"))),
+        "bench": render_benchmark(bench, site_of(links, "bench")),
+        "season": dict(site_pages(season, CATALOGUES, site_of(links, "season"))),
         "study": render_pages(assay_runs.realistic(), site_of(links, "study")),
         "sheets": judged,
     }
@@ -76,9 +82,9 @@ def test_two_runs_of_a_kind_are_told_apart_by_their_titles():
 
 def test_every_page_has_the_menu_of_the_site_and_every_link_leads_to_a_page():
     made = site()
-    ids = {path: set(read(html).ids) for path, html in made.items() if path.endswith(".html")}
-    for path in ids:
-        outline = read(made[path])
+    outlines = {path: read(html) for path, html in made.items() if path.endswith(".html")}
+    ids = {path: set(outline.ids) for path, outline in outlines.items()}
+    for path, outline in outlines.items():
         here = path.rpartition("/")[0]
         aims = {normpath(f"{here}/{link.partition('#')[0]}").lstrip("/") for link in outline.links if link[0] != "#"}
         for first in ("study/index.html", "sheets/datasheets.html", "season/index.html", "bench/index.html"):

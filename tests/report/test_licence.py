@@ -7,6 +7,7 @@ from itertools import combinations, permutations
 
 import assay_runs as runs
 import full_runs
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,44 +25,39 @@ def book(agents, pairs) -> RunIndex:
     return RunIndex.of(replace(runs.minimal(), verdicts=tuple(found), measurements=tuple(measured), decisions=()))
 
 
-def shape(found):
-    return [("".join(tier.agents), tier.ranks, tier.level) for tier in found]
+def shape(found, dimension=AGGREGATE):
+    return [("".join(tier.agents), tier.ranks, tier.level) for tier in tiers(found, dimension)]
 
 
-def test_a_full_chain_ranks_every_agent():
-    chain = [("b", "a", "headline"), ("b", "c", "headline"), ("a", "c", "qualified")]
-    assert shape(tiers(book("abc", chain), AGGREGATE)) == [
-        ("b", (1, 1), "headline"),
-        ("a", (2, 2), "qualified"),
-        ("c", (3, 3), "qualified"),
-    ]
+SHAPES = (
+    # A full chain ranks every agent; a leader leaves the rest as one alphabetical tier; no order, no cut.
+    ("abc", ("ba headline", "bc headline", "ac qualified"),
+     [("b", (1, 1), "headline"), ("a", (2, 2), "qualified"), ("c", (3, 3), "qualified")]),
+    ("abc", ("ca headline", "cb qualified"), [("c", (1, 1), "qualified"), ("ab", (2, 3), "qualified")]),
+    ("ab", ("ab no-claim",), [("ab", (1, 2), "no-claim")]),
+    ("a", (), [("a", (1, 1), "no-claim")]),
+    ("abcd", ("ca headline", "cd headline", "ad headline", "bd headline"),
+     [("abc", (1, 3), "headline"), ("d", (4, 4), "headline")]),
+)  # fmt: skip
 
 
-def test_a_leader_leaves_the_rest_as_one_alphabetical_tier():
-    found = tiers(book("abc", [("c", "a", "headline"), ("c", "b", "qualified")]), AGGREGATE)
-    assert shape(found) == [("c", (1, 1), "qualified"), ("ab", (2, 3), "qualified")]
+@pytest.mark.parametrize(("agents", "orders", "wanted"), SHAPES)
+def test_supported_orders_cut_the_agents_into_tiers(agents, orders, wanted):
+    assert shape(book(agents, [(*pair, level) for pair, level in map(str.split, orders)])) == wanted
 
 
-def test_without_a_supported_order_all_agents_share_one_tier():
-    found = book("ab", [("a", "b", "no-claim")])
-    assert shape(tiers(found, AGGREGATE)) == [("ab", (1, 2), "no-claim")]
-    assert shape(tiers(found, "a score without claims")) == [("ab", (1, 2), "no-claim")]
+def test_a_score_without_claims_has_one_tier_and_one_agent_no_rank():
+    assert shape(book("ab", [("a", "b", "no-claim")]), "a score without claims") == [("ab", (1, 2), "no-claim")]
+    alone = book("a", [])
+    (row,) = board(alone)
+    assert ranked_alone(alone, AGGREGATE) == {}
+    assert (row.level, row.why) == ("no-claim", "There is no order to rank it by")
 
 
 def test_orders_inside_a_tier_give_each_agent_its_possible_ranks():
-    found = book("abcd", [(high, low, "headline") for high, low in ("ca", "cd", "ad", "bd")])
-    assert shape(tiers(found, AGGREGATE)) == [("abc", (1, 3), "headline"), ("d", (4, 4), "headline")]
-    first, _ = board(found)
+    first, _ = board(book("abcd", [(high, low, "headline") for high, low in ("ca", "cd", "ad", "bd")]))
     assert [(name, ranks) for name, _, ranks, _ in first.agents] == [("a", "2 to 3"), ("b", ""), ("c", "1 to 2")]
     assert first.why == "1 of 1 order inside supported"
-
-
-def test_one_agent_has_no_rank():
-    found = book("a", [])
-    assert shape(tiers(found, AGGREGATE)) == [("a", (1, 1), "no-claim")]
-    assert ranked_alone(found, AGGREGATE) == {}
-    (row,) = board(found)
-    assert (row.level, row.why) == ("no-claim", "There is no order to rank it by")
 
 
 @given(st.data())
@@ -73,9 +69,7 @@ def test_a_cut_runs_only_where_every_agent_above_is_above_every_agent_below(data
     found = tiers(made, AGGREGATE)
     at = {agent: place for place, tier in enumerate(found) for agent in tier.agents}
     assert sorted(at) == list(agents)
-    for a, b in permutations(agents, 2):
-        if at[a] < at[b]:
-            assert (a, b) in pairs
+    assert all((a, b) in pairs for a, b in permutations(agents, 2) if at[a] < at[b])
     for tier in found:
         assert list(tier.agents) == sorted(tier.agents)
         for agent in tier.agents:
@@ -83,12 +77,9 @@ def test_a_cut_runs_only_where_every_agent_above_is_above_every_agent_below(data
             assert tier.ranks[0] <= first <= last <= tier.ranks[1]
 
 
-def test_a_score_of_its_own_needs_a_tier_of_its_own():
+def test_a_score_of_its_own_needs_a_tier_of_its_own_and_agreement():
     rows = board(book("abc", [("c", "a", "headline")]))
     assert [(row.ranks, row.score, row.note) for row in rows] == [("1 to 3", "3.90 to 4.10", "cannot be ranked")]
-
-
-def test_where_agreement_stops_every_claim_the_tier_has_its_range_and_why():
     (row,) = board(RunIndex.of(runs.withheld()))
     assert (row.ranks, row.score, row.level) == ("1 to 5", "3.65 to 4.38", "no-claim")
     assert row.why == "The judges do not agree: κ 0.11; 0.20 needed"

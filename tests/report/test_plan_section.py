@@ -14,14 +14,11 @@ from assaymark.report import Items, RunIndex
 from assaymark.report.study import noise_section, panel_section, plan_section, records_section, reference_words
 
 
-@pytest.mark.parametrize(
-    ("share", "dimensions", "said"),
-    [
-        (0.8, None, "α .04 for the overall score, .01 for dimensions"),
-        (0.5, None, "α .025 for the overall score, .025 for dimensions"),
-        (0.8, ("aggregate",), "where dimensions are claimed, too"),
-    ],
-)
+@pytest.mark.parametrize(("share", "dimensions", "said"), [
+    (0.8, None, "α .04 for the overall score, .01 for dimensions"),
+    (0.5, None, "α .025 for the overall score, .025 for dimensions"),
+    (0.8, ("aggregate",), "where dimensions are claimed, too"),
+])  # fmt: skip
 def test_the_plan_says_at_which_level_orders_are_tested(share, dimensions, said):
     run = runs.realistic()
     more = {"inference": Inference(aggregate_share=share), "claims": Claims(dimensions=dimensions)}

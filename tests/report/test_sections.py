@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -24,7 +25,7 @@ from assaymark.report import (
     said_levels,
     withheld_groups,
     written_number,
-)
+)  # fmt: skip
 from assaymark.report import study as pages_of
 
 realistic = cache(runs.realistic)
@@ -95,25 +96,19 @@ def test_pairs_and_marks_come_from_the_contingency_tables():
         next(one for one in blocks_of(view) if getattr(one, "summary", "") == "κ of each pair of judges")
         for view in views
     )
-    marks = [
-        any(getattr(one, "title", "") == "Which marks did each judge give?" for one in blocks_of(view))
-        for view in views
-    ]
     assert whole.heads[1:] == ("north-1 and quay-1", "north-1 and strand-1", "strand-1 and quay-1")
     assert rows(whole)[0] == ("Overall score", "0.66", "0.64", "0.68")
-    assert marks == [True, False]
     assert ("Limits", "not defined") in rows(other)
+    titles = [{getattr(one, "title", "") for one in blocks_of(view)} for view in views]
+    assert ["Which marks did each judge give?" in found for found in titles] == [True, False]
     assert not any("clusters a percentile" in note for note in notes(views[1]))
 
 
-@pytest.mark.parametrize(
-    ("pulls", "said"),
-    [
-        ({"north-1": 0.35, "quay-1": 0.71}, "quay-1 (0.71 without it) pulls it down."),
-        ({"north-1": 0.35}, "No judge pulls it down beyond chance."),
-        ({}, "It takes three judges to leave one out."),
-    ],
-)
+@pytest.mark.parametrize(("pulls", "said"), [
+    ({"north-1": 0.35, "quay-1": 0.71}, "quay-1 (0.71 without it) pulls it down."),
+    ({"north-1": 0.35}, "No judge pulls it down beyond chance."),
+    ({}, "It takes three judges to leave one out."),
+])  # fmt: skip
 def test_alpha_stands_beside_kappa_with_the_judges_that_pull_it_down(pulls, said):
     without = {name: {"alpha": value, "pulls_down": value > 0.5} for name, value in pulls.items()}
     alpha = runs.measured("panel.alpha", {"dimension": AGGREGATE}, 0.46, low=0.3, high=0.6, detail={"without": without})
@@ -129,9 +124,9 @@ def test_generalizability_and_the_matrix_of_judges_and_dimensions_are_shown_besi
         runs.measured("dimension.mtmm", {"dimension": "limits"}, None, state="undefined: flat"),
     ))  # fmt: skip
     (note,) = (note for note in notes(view) if "eneralizability" in note)
-    assert "on the overall score is 0.87:" in note
-    assert "0.022 squared points" in note
-    assert note.endswith("standard deviation of 0.15 points.")
+    assert re.search(
+        r"on the overall score is 0\.87:.* 0\.022 squared points.*standard deviation of 0\.15 points\.$", note
+    )
     assert rows(tables(view)["Dimension"]) == [("Sizing", "0.61", "0.20", "0.50")]
     bare = pages_of.agreement_section(book())
     assert "Dimension" not in tables(bare)
@@ -149,17 +144,14 @@ def in_formats(pooled, values):
     return book(measurements=tuple(found))
 
 
-@pytest.mark.parametrize(
-    ("pooled", "formats", "note", "words"),
-    [
-        (0.66, {"v1": 0.51, "v2": 0.31, "option": None}, "0.31 in v2", "κ 0.31 in v2"),
-        (0.25, {"v1": 0.51}, "", "κ 0.25"),
-        (0.66, {"v1": 0.1966}, "0.197 in v1", "κ 0.197 in v1"),
-        (0.66, {"v1": 0.3962, "option": None}, "0.396 in v1", "κ 0.396 in v1"),
-        (0.66, {"v1": 0.51, "v2": None}, "not defined: no variance in v2", "not defined: no variance in v2"),
-        (None, {"v1": 0.51}, "", "not measurable: one judge family, needs two"),
-    ],
-)
+@pytest.mark.parametrize(("pooled", "formats", "note", "words"), [
+    (0.66, {"v1": 0.51, "v2": 0.31, "option": None}, "0.31 in v2", "κ 0.31 in v2"),
+    (0.25, {"v1": 0.51}, "", "κ 0.25"),
+    (0.66, {"v1": 0.1966}, "0.197 in v1", "κ 0.197 in v1"),
+    (0.66, {"v1": 0.3962, "option": None}, "0.396 in v1", "κ 0.396 in v1"),
+    (0.66, {"v1": 0.51, "v2": None}, "not defined: no variance in v2", "not defined: no variance in v2"),
+    (None, {"v1": 0.51}, "", "not measurable: one judge family, needs two"),
+])  # fmt: skip
 def test_the_lowest_gated_kappa_decides_as_for_the_verdicts(pooled, formats, note, words):
     found = in_formats(pooled, formats)
     assert (found.gating_note("sizing"), found.gating_words("sizing")) == (note, words)
@@ -173,9 +165,8 @@ def test_a_gate_is_never_named_with_a_kappa_that_does_not_decide():
     assert [row[-1] for row in rows(pages_of.agreement_table(found)) if row[0] == "Sizing"] == ["enough, 0.31 in v1"]
     blocks = pages_of.agreement_section(found).blocks
     (forest,) = (one for one in blocks if getattr(one, "title", "").startswith("How far is"))
-    for figure in (forest.wide, forest.narrow):
-        assert "0.31 in v1" in figure
-        assert "enough (0.31 in v1)</desc>" in figure
+    assert all("enough (0.31 in v1)</desc>" in figure for figure in (forest.wide, forest.narrow))
+    assert all("0.31 in v1" in figure.partition("</desc>")[2] for figure in (forest.wide, forest.narrow))
     assert "it decides" in forest.caption
     claim = next(v for v in found.run.verdicts if v.claim.dimension == "sizing")
     assert pages_of.checked(found, claim)[0][0].text == "κ 0.31 in v1; 0.40 needed"
@@ -301,14 +292,11 @@ def test_failing_control_texts_and_undefined_agreement_stop_in_words():
 # --- other rules ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("fragility", "text"),
-    [
-        ({"a": "headline"}, "Holds: a"),
-        ({"a": "qualified", "b": "headline"}, "Holds: b. Only with its condition: a"),
-        ({"a": "no-claim", "b": "no-claim"}, "Not supported: a and b"),
-    ],
-)
+@pytest.mark.parametrize(("fragility", "text"), [
+    ({"a": "headline"}, "Holds: a"),
+    ({"a": "qualified", "b": "headline"}, "Holds: b. Only with its condition: a"),
+    ({"a": "no-claim", "b": "no-claim"}, "Not supported: a and b"),
+])  # fmt: skip
 def test_a_card_names_the_rules_under_which_its_claim_holds(fragility, text):
     claim = replace(realistic().verdicts[0], publication_level="headline", fragility=fragility)
     ((_, card),) = pages_of.cards(book(verdicts=(claim,)))
@@ -394,15 +382,12 @@ def test_a_score_without_interval_and_a_rank_without_a_score_say_so():
 # --- evidence -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
-    [
+def test_numbers_are_shown_as_written():
+    for value, unit, text in (
         (4.25, "percent", "4.25\u00a0%"), (-3.0, "bps", "−3 bps"), (1e20, "none", "1e+20"), (2.0, "<b>", "2 <b>"),
         (-41200.0, "usd", "−41,200 USD"), (18.4, "price", "18.4"),
-    ],
-)  # fmt: skip
-def test_numbers_are_shown_as_written(value, unit, text):
-    assert written_number(value, unit) == text
+    ):  # fmt: skip
+        assert written_number(value, unit) == text
 
 
 def test_the_ledger_is_in_order_of_time_and_knows_its_agents():

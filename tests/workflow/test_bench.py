@@ -27,7 +27,7 @@ from assaymark.judging import reference_judges
 from assaymark.market import fill_gaps, synthetic_history
 from assaymark.workflow import DECISIONS, MEASUREMENTS, SCORES, VERDICTS, RunFolder, Store, export_arrow, verify_run
 from assaymark.workflow.tracks import (
-    bench_pipeline, bench_qa, bench_report, bench_shown, is_benchmark, plan_text, resolved,
+    bench_pipeline, bench_qa, bench_report, bench_shown, plan_text, resolved,
 )  # fmt: skip
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -101,7 +101,6 @@ def test_a_run_leaves_scores_measurements_verdicts_and_pages(benched):
     index = (folder.report / "index.html").read_text()
     assert all(word in index for word in ("literal", "stubborn", "momentum", "garbled"))
     assert len(list((folder.report / "episodes").glob("*.html"))) == 4 * 2 * 2
-    assert is_benchmark(folder)
     assert re.search(
         r"Hatched: no score. </b>On most dates [^.]*\bstubborn\b[^.]* at most one instrument to buy", index
     )
@@ -204,19 +203,6 @@ def test_the_published_code_leaves_every_model_a_choice_and_is_named_as_what_it_
     assert above["p_adjusted"] < 1
     assert "No score" not in (folder.report / "index.html").read_text()
     assert "other convention" not in folder.verdicts.read_text()
-
-
-def test_what_was_run_first_changes_no_verdict(benched, tmp_path):
-    """The family of tests is that of the plan: what the pipeline supports does not wait for the questions, nor back."""
-    whole, text = benched
-    folder = RunFolder(tmp_path / "run")
-    bench_pipeline(folder, text, "plan", MODELS, now=NOW)
-    last = claims(whole.verdicts)
-    for alone in (claims(folder.verdicts), claims(whole.path.parent / "questions-alone.json")):
-        assert len(alone) > 10
-        assert alone.items() <= last.items()
-    bench_qa(folder, text, "plan", MODELS, now=NOW)
-    assert folder.verdicts.read_bytes() == whole.verdicts.read_bytes()
 
 
 MINE = '[[models]]\nname = "mine"\nfamily = "mine"\nmodel = "python/mine:decide"\n'
@@ -357,15 +343,19 @@ def test_what_is_turned_in_a_benchmark_is_named(benched, tmp_path):
         assert {*found} == {name}
 
 
-def test_a_run_that_is_stopped_goes_on_to_the_same_verdicts(benched, tmp_path):
+def test_a_run_that_is_stopped_goes_on_and_what_was_run_first_changes_no_verdict(benched, tmp_path):
+    """The family of tests is that of the plan: what the pipeline supports does not wait for the questions, nor back."""
     whole, text = benched
-
     folder = RunFolder(tmp_path / "run")
     for left in (3, 6):
         dying = {name: Dying(model, left) for name, model in MODELS.items()}
         with pytest.raises(ModelError, match="out of service"):
             bench_pipeline(folder, text, "plan", dying, now=NOW)
     bench_pipeline(folder, text, "plan", MODELS, now=NOW)
+    last = claims(whole.verdicts)
+    for alone in (claims(folder.verdicts), claims(whole.path.parent / "questions-alone.json")):
+        assert len(alone) > 10
+        assert alone.items() <= last.items()
     bench_qa(folder, text, "plan", MODELS, now=NOW)
     assert folder.verdicts.read_bytes() == whole.verdicts.read_bytes()
     assert files(folder)["tables/scores.parquet"] == files(whole)["tables/scores.parquet"]
@@ -500,12 +490,10 @@ def test_words_of_the_command_line_become_models_of_a_plan(tmp_path, monkeypatch
     assert not out.exists()
 
 
-def test_the_embedded_market_as_a_snapshot_has_the_same_windows(tmp_path, questions):
+def test_the_embedded_market_as_a_snapshot_has_the_same_windows(benched, tmp_path, questions):
     assert main(["data", "synth", "--out", str(tmp_path / "market")]) == 0
-    text = plan(questions, "stubborn").replace(
-        "instruments = 12", f'instruments = 12\nsource = "{tmp_path / "market"}"'
-    )
-    stored, embedded = RunFolder(tmp_path / "stored"), RunFolder(tmp_path / "embedded")
-    bench_pipeline(stored, text, "plan", MODELS, now=NOW)
-    bench_pipeline(embedded, plan(questions, "stubborn"), "plan", MODELS, now=NOW)
-    assert Store(stored).read(SCORES) == Store(embedded).read(SCORES)
+    source = f'instruments = 12\nsource = "{tmp_path / "market"}"'
+    text = plan(questions, "stubborn").replace("instruments = 12", source)
+    bench_pipeline(stored := RunFolder(tmp_path / "stored"), text, "plan", MODELS, now=NOW)
+    embedded = [one for one in Store(benched[0]).read(SCORES) if one.agent == "stubborn" and one.name != "QA"]
+    assert Store(stored).read(SCORES) == embedded

@@ -11,7 +11,7 @@ import pytest
 from assaymark.cli import models
 from assaymark.workflow import RunFolder
 from assaymark.workflow import import_files as import_records
-from assaymark.workflow.tracks import SeasonMaterial, lock_season, record_notes, season_horizons, season_material
+from assaymark.workflow.tracks import SeasonMaterial, lock_season, record_notes, season_material
 
 pytestmark = pytest.mark.shared
 
@@ -59,7 +59,7 @@ def test_a_track_is_a_season(logs, tmp_path, track):
     keys = {one.key for one in record_notes(found)}
     late = track.startswith("cn")
     assert ("note.records.replayed" in keys, "note.records.undated" in keys) == (late, not late)
-    for name, horizon in season_horizons(found).items():
+    for name, horizon in ((name, found.horizon(name, steps)) for name, steps in found.steps.items()):
         assert len(horizon.steps) == len(found.steps[name])
         assert {line.name for line in horizon.audit if line.state == "kept"} <= {"Google"}
 
@@ -73,5 +73,5 @@ def test_capitalbench_is_a_season_without_books(shared, tmp_path):
     assert (found.baselines, found.checks) == ({}, ())
     assert all(found.seconds.values())
     assert {one.key for one in record_notes(found)} >= {"note.records.no_books", "note.records.unchecked"}
-    for name, horizon in season_horizons(found).items():
+    for name, horizon in ((name, found.horizon(name, steps)) for name, steps in found.steps.items()):
         assert len(horizon.steps) == len(found.steps[name])

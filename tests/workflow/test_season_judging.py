@@ -208,10 +208,6 @@ def test_judged_again_nothing_is_asked_and_the_bytes_are_the_same(judged, tmp_pa
     assert not any(spy.asked for spy in spies.values())
 
 
-class Killed(BaseException):
-    """A planted kill."""
-
-
 @pytest.mark.parametrize("at", [1, 5, 10])
 def test_killed_and_called_again_it_goes_on(unjudged, judged, tmp_path, at):
     folder = copied(unjudged, tmp_path)

@@ -229,7 +229,7 @@ class Scene:
     fixed: tuple[Floats, str] | None
 
 
-def scene_on(market: BenchMarket, row: int, horizon: int, *, convention: Convention = "paper") -> Scene:
+def scene_on(market: BenchMarket, row: int, horizon: int, convention: Convention = "paper") -> Scene:
     """What came of the market after the close of a row."""
     known, size = market.known(row), market.universe.size
     total, daily = (part[..., known.part] for part in ahead_of(market, row, horizon, convention))
@@ -249,8 +249,7 @@ def truths_of(scene: Scene, buys: Bools, held: Floats, profile: Profile, drift_l
     weights, status = scene.fixed or oracle_weights(scene.mean, scene.covariance, buys[known.part])
     risk = risk_of(weights, known.returns, profile, drift_limit, scene.convention)
     target, views = known.spread(weights, size), known.spread(scene.views, size)
-    moved = turnover_between(held, target)
-    return Truths(views, signals_of(views), target, status, moved, risk)
+    return Truths(views, signals_of(views), target, status, turnover_between(held, target), risk)
 
 
 BASELINES: Mapping[str, str] = MappingProxyType(
@@ -275,7 +274,7 @@ class MarketWindow:
         self.rows = market.decisions(spec, pace)
         self.horizon = HORIZONS[pace]
         self.decisions: tuple[date, ...] = tuple(market.days[self.rows].tolist())
-        self._end = market.end_of(spec)
+        self._end = int(np.searchsorted(market.days, np.datetime64(spec.last), side="right")) - 1
         self.days: np.ndarray = market.days[self.rows[0] : self._end + 1]
         # the same for every model, and under `reference` slow to solve
         self._scene = lru_cache(maxsize=KEPT)(partial(scene_on, market))
@@ -299,7 +298,7 @@ class MarketWindow:
         convention: Convention = "paper",
     ) -> Truths:  # fmt: skip
         """What the answers of a decision date are scored against (`truths_of`)."""
-        scene = self._scene(self._row(day), self.horizon, convention=convention)
+        scene = self._scene(self._row(day), self.horizon, convention)
         return truths_of(scene, buys, held, profile, drift_limit)
 
     def risk(
@@ -310,7 +309,7 @@ class MarketWindow:
         known = self.known(day)
         return risk_of(weights[known.part], known.returns, profile, drift_limit, convention)
 
-    def hold(self, day: date, position: Position, *, convention: Convention = "paper") -> tuple[Position, Floats]:
+    def hold(self, day: date, position: Position, convention: Convention = "paper") -> tuple[Position, Floats]:
         """Drift from a decision date, after its trade, to the next one or to the end: the NAV of each day after it."""
         first = self._row(day)
         last = first == self.rows[-1]
@@ -365,7 +364,7 @@ class EpisodeState:
         self._position = world.start()
         self._nav: list[Floats] = [np.ones(1)]
         self._dates: list[DateResult] = []
-        self._asked: list[Asked] = []
+        self.asked: list[Asked] = []
         self._open()
 
     def _open(self) -> None:
@@ -376,11 +375,6 @@ class EpisodeState:
         self._stage: Stage = "S1"
         self._pending: CallSpec | None = None
         self._states: dict[Stage, StageState] = {}
-
-    @property
-    def asked(self) -> tuple[Asked, ...]:
-        """Every call that was given out so far, the pending one last."""
-        return tuple(self._asked)
 
     @property
     def over(self) -> bool:
@@ -399,7 +393,7 @@ class EpisodeState:
                 self.agent, self._stage, self._known, world.market_text(day), numbers, rules.convention, world.horizon,
                 self._views, self._signals(), self._position, world.tickers, self.profile, rules.cost_bps,
             )  # fmt: skip
-            self._asked.append((day, self._stage, self._pending.key))
+            self.asked.append((day, self._stage, self._pending.key))
         return self._pending
 
     def take(self, reply: Reply) -> None:
@@ -410,7 +404,8 @@ class EpisodeState:
 
     def follow(self, reply: Reply) -> None:
         """Hand in a reply to the stage that is next, given to somebody else's call: no prompt of its own is written."""
-        self._require_more()
+        if self.over:
+            raise ValueError(f"episode {self.name} is over")
         known = self._known
         self._pending = None
         if self._stage == "S1":
@@ -447,7 +442,7 @@ class EpisodeState:
         self._dates.append(
             DateResult(known.day, answers, truths, executed, done.turnover, risk, scores, whole, alignment)
         )
-        self._position, nav = self.world.hold(known.day, done.after, convention=convention)
+        self._position, nav = self.world.hold(known.day, done.after, convention)
         self._nav.append(nav)
         if not self.over:
             self._open()
@@ -457,7 +452,8 @@ class EpisodeState:
 
         S3's is the oracle's portfolio under the signals that were given in S2.
         """
-        self._require_more()
+        if self.over:
+            raise ValueError(f"episode {self.name} is over")
         truths, stage = self._truths(), self._stage
         values: Sequence[float | str] = truths.signals
         if stage != "S2":
@@ -471,10 +467,6 @@ class EpisodeState:
             raise ValueError(f"episode {self.name} is not over: {there}")
         who = self.agent.name, self.profile.name, self.world.window
         return EpisodeResult(*who, tuple(self._dates), self.world.days, np.concatenate(self._nav))
-
-    def _require_more(self) -> None:
-        if self.over:
-            raise ValueError(f"episode {self.name} is over")
 
     def _signals(self) -> tuple[Signal, ...]:
         """The signals of the universe: hold for what does not take part, and for all where none were given."""
@@ -513,8 +505,8 @@ class BaselineResult:
 
 
 def run_baselines(
-    windows: Sequence[MarketWindow], *, names: Sequence[str] = tuple(BASELINES), cash: bool = False,
-    cost_bps: float = COST_BPS, convention: Convention = "paper",
+    windows: Sequence[MarketWindow], cash: bool = False, cost_bps: float = COST_BPS, convention: Convention = "paper",
+    names: Sequence[str] = tuple(BASELINES),
 ) -> tuple[BaselineResult, ...]:  # fmt: skip
     """Every baseline through every window."""
     for name in names:
@@ -531,7 +523,7 @@ def run_baselines(
                 held.append(done.after.weights)
                 turnover.append(done.turnover)
                 statuses.append(status)
-                position, nav = window.hold(day, done.after, convention=convention)
+                position, nav = window.hold(day, done.after, convention)
                 path.append(nav)
             traded = np.stack(held), np.array(turnover), tuple(statuses)
             found.append(

@@ -317,10 +317,6 @@ class BenchMarket:
             raise InputError(f"window {window.name}", problems)
         return rows
 
-    def end_of(self, window: Window) -> int:
-        """The last row of a window."""
-        return int(np.searchsorted(self.days, np.datetime64(window.last), side="right")) - 1
-
     def view(self, row: int) -> AsOf:
         """The as-of view at the close of a row."""
         midnight = datetime.combine(self.days[row].astype(object), datetime.min.time(), UTC)

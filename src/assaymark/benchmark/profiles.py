@@ -1,4 +1,7 @@
-"""Investor profiles, what a portfolio exposes to them, and how well it keeps to them (PortBench C.2, Table 7)."""
+"""Investor profiles, what a portfolio exposes to them, and how well it keeps to them (PortBench C.2, Table 7).
+
+Inputs that are not as their parameters say raise `InputError`, another class or convention `UnknownNameError`.
+"""
 
 from __future__ import annotations
 
@@ -49,11 +52,6 @@ class Profile:
         Largest drawdown, as a positive share, up to 1.
     var_limit : float
         One-day value at risk at 95 %, as a return: below 0, at least -1.
-
-    Raises
-    ------
-    InputError
-        A limit out of its range, all at once.
 
     Examples
     --------
@@ -121,13 +119,6 @@ def exposures(w: ArrayLike, classes: Sequence[str], *, convention: Convention = 
     tuple of two floats
         Shares of the portfolio in [0, 1].
 
-    Raises
-    ------
-    UnknownNameError
-        A class or a convention that is none.
-    InputError
-        Weights that are negative, not finite or sum to more than 1; classes that are not n_assets.
-
     Examples
     --------
     >>> exposures([0.25, 0.25, 0.5], ["equity", "real_estate", "cash"])
@@ -162,16 +153,6 @@ def profile_alignment(equity_crypto: float, bond_cash: float, var: float, profil
     var : float
         One-day value at risk at 95 % as a return: -0.02 is a loss of 2 %.
     profile : Profile
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Raises
-    ------
-    InputError
-        An exposure out of range, a value at risk that is not finite.
 
     Examples
     --------
@@ -211,8 +192,6 @@ def adaptation_score(pas: Sequence[float] | Mapping[str, float]) -> float:
     ------
     NotMeasurableError
         Fewer than two profiles.
-    InputError
-        A mean out of range.
 
     Examples
     --------
@@ -251,11 +230,6 @@ def stress_gate(drawdowns: ArrayLike | Mapping[str, float], tolerance: float) ->
     Returns
     -------
     bool
-
-    Raises
-    ------
-    InputError
-        No drawdown; one beyond 1, as a percentage would be; a tolerance out of range.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import numpy as np
 
@@ -394,8 +394,9 @@ class ReferenceBenchmarkModel:
 
     async def complete(self, call: CallSpec) -> Reply:
         """Answer one call."""
-        if problems := benchmark_argument_problems(self.name, call.args):
-            raise ModelError("; ".join(problems), retryable=False)
+        if call.args:
+            wrong = (f"argument {name} is unknown ({self.name} takes none)" for name in call.args)
+            raise ModelError("; ".join(wrong), retryable=False)
         parts = tuple(part.text for message in call.messages if message.role == "user" for part in message.parts)
         try:
             text, finish = self.answer(parts, call.seed)
@@ -451,13 +452,6 @@ class ReferenceBenchmarkModel:
 def reference_benchmark_models() -> dict[str, Model]:
     """The reference models by name, for registration."""
     return {PREFIX + word: ReferenceBenchmarkModel(word) for word in RULES}
-
-
-def benchmark_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the arguments of a reference model, in words: it takes none."""
-    if not model.startswith(PREFIX):
-        return []
-    return [f"argument {name} is unknown ({model} takes none)" for name in args]
 
 
 def words_of(model: str) -> str:

@@ -165,6 +165,7 @@ ROUNDING: Final = 0.02
 MOST_OFF: Final = 0.5
 """A book whose sum is further from 1 than this is no book that can be brought to 1."""
 
+_NOT_ASKED = "not asked about, left out: "
 _KEPT = 32  # replies that are read once: the same one comes to every profile, and to both conventions
 _TINY = 1e-9
 _LARGEST = 1e6
@@ -216,7 +217,7 @@ def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None
             return None, StageState("invalid", f"the weight of {ticker} is not usable: {exc}")
     book = {ticker: number / 100 if percent else number for ticker, (number, percent) in signed.items()}
     wrong = [f"a weight below 0: {name} ({weight:g})" for name, weight in book.items() if weight < -_TINY]
-    total, reasons = math.fsum(book.values()), _not_asked(unknown)
+    total, reasons = math.fsum(book.values()), [_NOT_ASKED + named(sorted(unknown))] * bool(unknown)
     if abs(total - 100) <= 100 * ROUNDING and not any(percent for _, percent in signed.values()):
         book, total = {ticker: weight / 100 for ticker, weight in book.items()}, total / 100
     wrong += [f"a weight above 1: {name} ({weight:g})" for name, weight in book.items() if weight > 1 + _TINY]
@@ -284,16 +285,12 @@ def _read(
     if unreadable:
         more = f" and {len(unreadable) - 2} more" if len(unreadable) > 2 else ""
         reasons.append(f"not usable, read as {neutral}: {', '.join(unreadable[:2])}{more}")
-    reasons += _not_asked(unknown)
+    reasons += [_NOT_ASKED + named(sorted(unknown))] * bool(unknown)
     if not read:
         return {}, StageState("invalid", "; ".join(["no usable value", *reasons]))
     if cut:
         return read, StageState("truncated", "; ".join(["the reply was cut", *reasons]))
     return read, StageState("partial" if reasons else "ok", "; ".join(reasons))
-
-
-def _not_asked(unknown: Mapping[str, JSON]) -> list[str]:
-    return [f"not asked about, left out: {named(sorted(unknown))}"] if unknown else []
 
 
 def _one(values: list[JSON], value_of: Callable[[JSON], Any]) -> Any:

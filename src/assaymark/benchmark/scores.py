@@ -1,4 +1,8 @@
-"""Scores of the five stages and their sum, CEPS: PortBench sections 2.2 and C.1, equations 1 to 14."""
+"""Scores of the five stages and their sum, CEPS: PortBench sections 2.2 and C.1, equations 1 to 14.
+
+Every score lies in [0, 1]. Inputs that are not as their parameters say raise `InputError`, which names every problem of
+them at once; another convention raises `UnknownNameError`.
+"""
 
 from __future__ import annotations
 
@@ -181,18 +185,6 @@ def weight_accuracy(w: ArrayLike, w_star: ArrayLike, *, convention: Convention =
     convention : {"paper", "reference"}
         ``reference`` divides the sum by n_assets as well: over 81 assets no portfolio scores below 0.987.
 
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Raises
-    ------
-    UnknownNameError
-        Another convention.
-    InputError
-        Weights that are negative, not finite, sum to more than 1, or are not equally many.
-
     Examples
     --------
     >>> weight_accuracy([0.5, 0.5, 0.0], [0.0, 0.5, 0.5])
@@ -223,17 +215,6 @@ def intra_class_score(w: ArrayLike, corr: ArrayLike, classes: Sequence[Hashable]
     classes : sequence of n_assets labels
         The class of each asset.
 
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Raises
-    ------
-    InputError
-        Weights as in `weight_accuracy`; correlations that are not square, not symmetric, or out of [-1, 1]; labels
-        that are not n_assets.
-
     Examples
     --------
     >>> corr = [[1.0, 0.6, 0.1], [0.6, 1.0, -0.3], [0.1, -0.3, 1.0]]
@@ -259,18 +240,6 @@ def inter_class_score(
     convention : {"paper", "reference"}
         Where equation 10 divides by 0, as only one class is held: no hedging, 0, or 1 in the ``reference``. The same
         where no correlation between the classes held is defined. A weight up to 1e-9 is not held.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Raises
-    ------
-    UnknownNameError
-        Another convention.
-    InputError
-        As in `intra_class_score`.
 
     Examples
     --------
@@ -304,18 +273,6 @@ def s3_score(
         Weight of accuracy, in [0, 1].
     convention : {"paper", "reference"}
         As in `weight_accuracy` and `inter_class_score`.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Raises
-    ------
-    UnknownNameError
-        Another convention.
-    InputError
-        As in `weight_accuracy` and `intra_class_score`; alpha out of range.
 
     Examples
     --------
@@ -395,16 +352,6 @@ def ceps(stages: Sequence[float] | Floats | Mapping[Stage, float], *, penalty: f
     penalty : float
         Lambda, in [0, 1].
 
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Raises
-    ------
-    InputError
-        Not five scores, a score out of range, a penalty out of range.
-
     Examples
     --------
     >>> round(ceps([0.792, 0.506, 0.714, 0.136, 0.480]), 4)
@@ -438,16 +385,6 @@ def s1_score(views: ArrayLike | Mapping[str, float], truth: ArrayLike | Mapping[
     truth : like ``views``
         Of a mapping its names are what is scored; other names in ``views`` count for nothing.
 
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Raises
-    ------
-    InputError
-        A mapping against an array, unequal lengths, nothing to score, a view out of range.
-
     Examples
     --------
     >>> s1_score([1.0, -1.0], [0.5, -0.5])
@@ -474,16 +411,6 @@ def s2_score(signals: Sequence[Signal] | Mapping[str, Signal], truth: Sequence[S
         ``buy``, ``hold`` or ``sell``. In a mapping a name that is missing, or None, is hold.
     truth : like ``signals``
         Of a mapping its names are what is scored; other names in ``signals`` count for nothing.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Raises
-    ------
-    InputError
-        A mapping against a sequence, unequal lengths, nothing to score, another word for a signal.
 
     Examples
     --------
@@ -514,16 +441,6 @@ def s4_score(turnover: float, turnover_star: float) -> float:
     turnover, turnover_star : float
         Two-sided, as a share of NAV, at least 0: of what was executed, and of the oracle's weights.
 
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Raises
-    ------
-    InputError
-        A turnover that is negative or not finite.
-
     Examples
     --------
     >>> round(s4_score(1.082, 1.670), 3)
@@ -551,16 +468,6 @@ def s5_score(
         Value at risk of one day at 95 %, as a return: -0.02 is a loss of 2 %.
     drawdown, drawdown_star : float
         Largest drawdown over the lookback, as a return.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Raises
-    ------
-    InputError
-        A flag that is no bool, a figure that is not finite.
 
     Examples
     --------

@@ -79,20 +79,14 @@ def beside(
     listed = tuple(pages)
     names = [path.rpartition("/")[2] for path, _ in listed]
     for at, (path, rows) in enumerate(listed):
-        yield path, rows, pager(names, at, part, parts)
-
-
-def pager(names: Sequence[str], at: int, part: str = "Part", parts: str = "Parts") -> Markup:
-    """Links between the parts of something long, after the word for a part; nothing for a single page."""
-    if len(names) < 2:
-        return Markup("")
-    links = Markup("").join(
-        Markup('<b aria-current="page">{}</b>').format(place + 1)
-        if place == at
-        else Markup('<a href="{}">{}</a>').format(name, place + 1)
-        for place, name in enumerate(names)
-    )
-    return Markup('<div class="pager" role="group" aria-label="{}">{} {}</div>').format(parts, part, links)
+        links = Markup("").join(
+            Markup('<b aria-current="page">{}</b>').format(place + 1)
+            if place == at
+            else Markup('<a href="{}">{}</a>').format(name, place + 1)
+            for place, name in enumerate(names)
+        )
+        pager = Markup('<div class="pager" role="group" aria-label="{}">{} {}</div>').format(parts, part, links)
+        yield path, rows, pager if len(names) > 1 else Markup("")
 
 
 SCRIPTS: Final = ("page.js+tools.js",)

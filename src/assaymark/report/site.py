@@ -189,12 +189,6 @@ class LiveView:
         """All that have a reply."""
         return sum(model.answered for model in self.models)
 
-    @property
-    def seconds_left(self) -> float | None:
-        """How long the planned calls will take at the rate of late; None where there is no rate."""
-        left = self.planned - self.answered
-        return 0.0 if not left else left / self.a_second if self.a_second else None
-
     def to_json(self) -> str:
         """What the page asks for again and again."""
         return json.dumps(self.facts())
@@ -212,11 +206,12 @@ class LiveView:
         """
         if not self.planned:
             return "No call is planned yet."
-        first, left = f"{count(self.answered)} of {count(self.planned)} calls are answered", self.seconds_left
+        first = f"{count(self.answered)} of {count(self.planned)} calls are answered"
         if self.planned == self.answered:
             return f"{first}."
-        if not self.a_second or left is None:
+        if not self.a_second:
             return f"{first}; nothing has come in lately."
+        left = (self.planned - self.answered) / self.a_second  # seconds, at the rate of late
         time = f"{left:.0f} s" if left < 60 else f"{int(left // 60)} min {int(left % 60)} s"
         time = time if left < 3600 else f"{int(left // 3600)} h {int(left % 3600 // 60)} min"
         return f"{first}, {self.a_second:.1f} a second lately; about {time} for the others."

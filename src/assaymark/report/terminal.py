@@ -98,7 +98,10 @@ def _of_table(book: RunIndex, table: TableView) -> Iterator[RenderableType]:
         yield _signed("no-claim", found.second)
     yield from (Text(), Text(f"Do the judges agree? {scores.agree_words(book)}"))
     yield from _lines(people_words(book))
-    yield from (Text(f"  {line}") for line in scores.order_lines(table))
+    for judge, one in sorted(table.orders.items()):  # what became of pairs that it saw in both orders
+        alike = f"of {counted(one['both'], 'pair')} seen in both orders the same text won"
+        same = f"{one['same_text'] / one['both']:.1%}, the same position {one['same_place'] / one['both']:.1%}"
+        yield Text(f"  {clean(judge, 60)}: {alike} {same}")
     yield from _lines(scores.pairs_words(book))
     if worst := limits_of(book)[:_LIMITS]:
         yield from (Text(), Text("What limits the result", style="bold"))

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape, unescape
@@ -115,13 +115,13 @@ class Translation:
 
     def _matched(self, plain: str, *, telling: bool) -> str | None:
         """The translation of the first pattern that fits, among those with many letters of their own or with few."""
-        for pattern, kinds, translated, tells in self.patterns:
-            if tells == telling and (found := pattern.fullmatch(plain)):
-                return self._filled(translated, kinds, found.groups())
-        return None
-
-    def _filled(self, translated: str, kinds: str, values: Sequence[str]) -> str:
-        """A translation with its fields; numbers and words are counted apart."""
+        matches = ((pattern.fullmatch(plain), kinds, made) for pattern, kinds, made, tells in self.patterns
+                   if tells == telling)  # fmt: skip
+        matched, kinds, translated = next((one for one in matches if one[0]), (None, "", ""))
+        if matched is None:
+            return None
+        # Its fields; numbers and words are counted apart.
+        values = matched.groups()
         named = {kind: [one for one, its in zip(values, kinds, strict=True) if its == kind] for kind in "#§"}
         found = {kind: iter(these) for kind, these in named.items()}
 
@@ -149,14 +149,12 @@ class Translation:
         return _LINK.sub(lambda found: f'href="{_from_below(found[1], folder)}"', made)
 
     def _spoken(self, found: re.Match[str]) -> str:
-        if found["kept"]:
-            return self._script(found["kept"])
-        if found["name"]:
+        tag: str | None = found["kept"]
+        if tag is None and found["name"]:
             return f'{found["name"]}="{escape(self.said(unescape(found["value"])))}"'
-        return escape(self.said(unescape(found["text"])), quote=False)
-
-    def _script(self, tag: str) -> str:
-        """A script of a page; what the bench of the page reads is in the language."""
+        if tag is None:
+            return escape(self.said(unescape(found["text"])), quote=False)
+        # A script of a page; what the bench of the page reads is in the language.
         if 'id="b-data"' not in tag:
             return tag
         head, source = tag.removesuffix("</script>").split(">", 1)

@@ -176,9 +176,9 @@ def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
         case "season":
             from assaymark.workflow.tracks.season_publish import decide_judged_season, shipped_languages, write_season
 
-            season = decide_judged_season(folder)
-            return sites.front_of_season(season.run), lambda out, site: write_season(
-                out, season.run, shipped_languages(), season.sheets, site
+            season, measured, *_ = decide_judged_season(folder)
+            return sites.front_of_season(season), lambda out, site: write_season(
+                out, season, shipped_languages(), measured, site
             )
         case "judges":
             sheets, own = sheets_of.stored_datasheets(folder), sheets_of.stored_agreement(folder)

@@ -23,7 +23,7 @@ from assaymark.workflow.lock import Locked, check_plan, locked_tables, probe_cal
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.tracks.benchmark_measure import study_text
-from assaymark.workflow.tracks.benchmark_plan import bench_lock, texts_of_stages
+from assaymark.workflow.tracks.benchmark_plan import BENCHMARK, texts_of_stages
 from assaymark.workflow.tracks.season_lock import season_lock, season_of, synthetic_digest
 from assaymark.workflow.tracks.season_lock import texts_of as season_texts
 from assaymark.workflow.tracks.season_records import find_season
@@ -134,7 +134,7 @@ def adopt_rules(folder: RunFolder, now: datetime) -> runs.Amendment:
         return _adopt(folder, stored, _study(folder, stored, text, source, renewed), now)
     plan = parse_plan(renewed, source)
     before, texts = _without_new(plan), texts_of_stages()
-    lock = bench_lock(bench_hash(plan, texts, inputs), stored["locked_at"], inputs)
+    lock = BENCHMARK.new_lock(bench_hash(plan, texts, inputs), stored["locked_at"], inputs=inputs)
     hash_before = content_id({"plan": _hashed(before), "texts": texts, "inputs": inputs})
     _require_unchanged(folder, stored, hash_before)
     if runs.is_version_1(within := folder.rationales):

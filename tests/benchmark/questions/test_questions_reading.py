@@ -45,69 +45,91 @@ def question(template, answer=None):
     return Question(f"{template}-1", template, "test", "bull", date(2025, 3, 3), payload, Context(), answer or truth)
 
 
-@pytest.mark.parametrize(
-    ("reply", "way"),
-    [
-        ("ANSWER: positive", "positive"), ("**Answer:** Negative.", "negative"),
-        ("I expect momentum to fade.\nFinal answer: flat", "flat"),
-        ("It could be positive or negative.\nANSWER: negative", "negative"), ("Not positive, negative", "negative"),
-        ('{"answer": "positive"}', "positive"), ("positive or negative", None),
-        ("ANSWER: positive, negative or flat", None), ("The sky is blue.", None),
-    ],
-)  # fmt: skip
-def test_directions(reply, way):
-    answer = read_answer(question("T1"), reply).answer
-    assert (answer.way if answer else None) == way
+READ = {
+    "T1": {
+        "positive": ["ANSWER: positive", '{"answer": "positive"}'],
+        "negative": [
+            "**Answer:** Negative.", "It could be positive or negative.\nANSWER: negative", "Not positive, negative",
+        ],
+        "flat": ["I expect momentum to fade.\nFinal answer: flat"],
+        None: ["positive or negative", "ANSWER: positive, negative or flat", "The sky is blue."],
+    },
+    "T2": {
+        -0.02: [
+            "ANSWER: -0.0200", "VaR at 95% is -0.0200", "The 95% VaR is −2.00%", "VaR95 = -0.02", "VaR(95%) ≈ -2%",
+            "1-day 95% confidence VaR: -0.02", "The 5th percentile of 252 returns is -0.02",
+            "ANSWER: -0.02 (that is, -2.00%)", "ANSWER: a loss of 2%", "Step 1: sort. Step 2: pick.\nANSWER: -2e-2",
+            "-200 bps", "ANSWER: $-0.02$",
+        ],
+        0.02: ["0.02"],
+        None: ["ANSWER: -0.02 or -0.03", "ANSWER: NaN", "ANSWER: infinity", "ANSWER: none"],
+    },
+    "T3": {  # the last step of a calculation counts
+        0.5: ["f = 0.10/0.2 = 0.5"],
+        1.0: ["ANSWER: f = 0.10/0.0034 = 29.4 -> capped at 1.0", "ANSWER: f = min(1, 29.4) = 1.0"],
+    },
+    "T4": {
+        (0.476, 0.524): [
+            "ANSWER: XLY=0.476, STIP=0.524", "w_XLY = 47.6%, w_STIP = 52.4%", "XLY: 47.6\nSTIP: 52.4",
+            "47.6% in XLY and 52.4% in STIP", '```json\n{"weights": {"XLY": 0.476, "STIP": 0.524}}\n```',
+            "$w_{XLY} = 0.476$, $w_{STIP} = 0.524$", "ANSWER: [0.476, 0.524]",
+        ],
+        (1.0, 0.0, "partial"): ["ANSWER: XLY=1.0"],
+        (0.5 / 0.95, 0.45 / 0.95, "partial"): ["ANSWER: XLY=0.5, STIP=0.45"],
+        None: [
+            "ANSWER: XLY=1.3, STIP=-0.3", "ANSWER: XLY=0.9, STIP=0.9", "ANSWER: XLY=NaN, STIP=0.2",
+            "ANSWER: XLY=0.2, XLY=0.8, STIP=0.2", "", "def solve(): return weights",
+        ],
+        "refused": ["I cannot give investment advice.", "I'm sorry, but I can't help with that."],
+    },
+    "T6": {
+        Trade(False): [
+            "No, do not rebalance.", "ANSWER: no", "Rebalancing is not needed.", "There is no need to trade.",
+            "The portfolio should not be rebalanced",
+        ],
+        Trade(True, "buy", "IVV", 0.065): [
+            "ANSWER: yes; buy 0.065 of IVV", "Yes. IVV is too low: buy 0.065",
+            "The portfolio should be rebalanced: buy 0.0650 of IVV.",
+        ],
+        Trade(True, "sell", "BNB-USD", 0.065): ["(A) Yes. (B) Sell 6.5% of BNB-USD"],
+        (Trade(True), "partial"): ["Yes"],
+        None: ["Maybe."],
+    },
+    "T7": {
+        "bull equity=increase cash=decrease": ["ANSWER: regime=bull; equity=increase, cash=decrease"],
+        "sideways equity=hold bond=hold": ["Regime: Sideways\n- Equities: maintain\n- Bonds: neutral"],
+        "crisis equity=decrease cash=increase": ["Regime is crisis. Reduce stocks, raise cash."],
+        "bear real_estate=decrease": ['{"regime": "bear", "real_estate": "lower"}'],
+        "bear": ["Not a bull market but a bear market."],
+        "None bond=hold": ["It is a bull or a bear market. Bonds: hold"],
+        "None real_estate=increase crypto=decrease": ["Real Estate: overweight; Crypto: reduce"],
+    },
+}  # fmt: skip
+"""Replies of each template by what they say; a reply that says it in part, or none of it, has its state beside it."""
 
 
-@pytest.mark.parametrize(
-    ("reply", "value"),
-    [
-        ("ANSWER: -0.0200", -0.02), ("VaR at 95% is -0.0200", -0.02), ("The 95% VaR is −2.00%", -0.02),
-        ("VaR95 = -0.02", -0.02), ("VaR(95%) ≈ -2%", -0.02), ("1-day 95% confidence VaR: -0.02", -0.02),
-        ("The 5th percentile of 252 returns is -0.02", -0.02), ("ANSWER: -0.02 (that is, -2.00%)", -0.02),
-        ("ANSWER: a loss of 2%", -0.02), ("Step 1: sort. Step 2: pick.\nANSWER: -2e-2", -0.02), ("-200 bps", -0.02),
-        ("ANSWER: $-0.02$", -0.02), ("0.02", 0.02), ("ANSWER: -0.02 or -0.03", None), ("ANSWER: NaN", None),
-        ("ANSWER: infinity", None), ("ANSWER: none", None),
-    ],
-)  # fmt: skip
-def test_numbers(reply, value):
-    answer = read_answer(question("T2"), reply).answer
-    assert (answer.value if answer else None) == (pytest.approx(value) if value is not None else None)
-
-
-def test_the_last_step_of_a_calculation_counts():
-    assert read_answer(question("T3"), "f = 0.10/0.2 = 0.5").answer == Number(0.5)
-    assert read_answer(question("T3"), "ANSWER: f = 0.10/0.0034 = 29.4 -> capped at 1.0").answer == Number(1.0)
-    assert read_answer(question("T3"), "ANSWER: f = min(1, 29.4) = 1.0").answer == Number(1.0)
-
-
-@pytest.mark.parametrize(
-    ("reply", "weights", "state"),
-    [
-        ("ANSWER: XLY=0.476, STIP=0.524", (0.476, 0.524), "ok"),
-        ("w_XLY = 47.6%, w_STIP = 52.4%", (0.476, 0.524), "ok"), ("XLY: 47.6\nSTIP: 52.4", (0.476, 0.524), "ok"),
-        ("47.6% in XLY and 52.4% in STIP", (0.476, 0.524), "ok"),
-        ('```json\n{"weights": {"XLY": 0.476, "STIP": 0.524}}\n```', (0.476, 0.524), "ok"),
-        ("$w_{XLY} = 0.476$, $w_{STIP} = 0.524$", (0.476, 0.524), "ok"),
-        ("ANSWER: [0.476, 0.524]", (0.476, 0.524), "ok"), ("ANSWER: XLY=1.0", (1.0, 0.0), "partial"),
-        ("ANSWER: XLY=0.5, STIP=0.45", (0.5 / 0.95, 0.45 / 0.95), "partial"),
-        ("ANSWER: XLY=1.3, STIP=-0.3", None, "invalid"), ("ANSWER: XLY=0.9, STIP=0.9", None, "invalid"),
-        ("ANSWER: XLY=NaN, STIP=0.2", None, "invalid"), ("ANSWER: XLY=0.2, XLY=0.8, STIP=0.2", None, "invalid"),
-        ("", None, "invalid"), ("def solve(): return weights", None, "invalid"),
-        ("I cannot give investment advice.", None, "refused"),
-        ("I'm sorry, but I can't help with that.", None, "refused"),
-    ],
-)  # fmt: skip
-def test_weights(reply, weights, state):
-    read = read_answer(question("T4"), reply)
-    assert read.state == state
-    assert (read.reason != "") == (state != "ok")
-    if weights is None:
-        assert read.answer is None
-        assert score_answer(question("T4"), reply).score == 0.0
-    else:
-        assert tuple(read.answer.weights.values()) == pytest.approx(weights)
+@pytest.mark.parametrize("template", READ)
+def test_replies_are_read_strictly_by_meaning_and_leniently_by_form(template):
+    for wanted, replies in READ[template].items():
+        for reply in replies:
+            read = read_answer(question(template), reply)
+            match read.answer:
+                case None:
+                    assert wanted == (None if read.state == "invalid" else read.state), reply
+                    assert score_answer(question(template), reply).score == 0.0
+                case Direction(way):
+                    assert way == wanted
+                case Number(value):
+                    assert value == pytest.approx(wanted), reply
+                case Weights(weights):
+                    said = [*weights.values(), *([read.state] if read.state != "ok" else [])]
+                    assert said[:2] == pytest.approx(wanted[:2]), reply
+                    assert said[2:] == list(wanted[2:])
+                case Trade() as trade:
+                    assert (trade if read.state == "ok" else (trade, read.state)) == wanted
+                case RegimeView(regime, changes):
+                    assert " ".join([str(regime), *map("=".join, changes.items())]) == wanted
+            assert (read.reason != "") == (read.state != "ok")
 
 
 def test_a_name_inside_of_another_is_not_that_name():
@@ -129,40 +151,6 @@ def test_weights_of_instruments_that_were_not_asked_for_cost_what_they_take():
     assert score.state == "partial"
     assert "GLD" in score.reason
     assert score.score == pytest.approx(0.8)
-
-
-@pytest.mark.parametrize(
-    ("reply", "trade"),
-    [
-        ("No, do not rebalance.", Trade(False)), ("ANSWER: no", Trade(False)),
-        ("Rebalancing is not needed.", Trade(False)), ("The portfolio should not be rebalanced", Trade(False)),
-        ("There is no need to trade.", Trade(False)),
-        ("ANSWER: yes; buy 0.065 of IVV", Trade(True, "buy", "IVV", 0.065)),
-        ("(A) Yes. (B) Sell 6.5% of BNB-USD", Trade(True, "sell", "BNB-USD", 0.065)),
-        ("Yes. IVV is too low: buy 0.065", Trade(True, "buy", "IVV", 0.065)),
-        ("The portfolio should be rebalanced: buy 0.0650 of IVV.", Trade(True, "buy", "IVV", 0.065)),
-        ("Yes", Trade(True)), ("Maybe.", None),
-    ],
-)  # fmt: skip
-def test_trades(reply, trade):
-    assert read_answer(question("T6"), reply).answer == trade
-
-
-@pytest.mark.parametrize(
-    ("reply", "regime", "changes"),
-    [
-        ("ANSWER: regime=bull; equity=increase, cash=decrease", "bull", {"equity": "increase", "cash": "decrease"}),
-        ("Regime: Sideways\n- Equities: maintain\n- Bonds: neutral", "sideways", {"equity": "hold", "bond": "hold"}),
-        ("Regime is crisis. Reduce stocks, raise cash.", "crisis", {"equity": "decrease", "cash": "increase"}),
-        ('{"regime": "bear", "real_estate": "lower"}', "bear", {"real_estate": "decrease"}),
-        ("Not a bull market but a bear market.", "bear", {}),
-        ("It is a bull or a bear market. Bonds: hold", None, {"bond": "hold"}),
-        ("Real Estate: overweight; Crypto: reduce", None, {"real_estate": "increase", "crypto": "decrease"}),
-    ],
-)  # fmt: skip
-def test_regimes(reply, regime, changes):
-    answer = read_answer(question("T7"), reply).answer
-    assert (answer.regime, dict(answer.changes)) == (regime, changes)
 
 
 @pytest.mark.parametrize("template", PAYLOADS)
@@ -343,7 +331,7 @@ def published(template, answer, question="Covariance(XLY,STIP) = 0.000100, Corre
 )
 def test_the_published_layout_is_read(template, answer, more, expected, tmp_path):
     (one,) = read(tmp_path, published(template, answer, **more))
-    assert one.answer == (pytest.approx(expected) if isinstance(expected, float) else expected)
+    assert one.answer == expected
     assert isinstance(one.payload, Printed)
     assert one.level == {"T1": 1, "T2": 1, "T3": 1, "T4": 2, "T6": 3, "T7": 4}[template]
     # Their summary states answers and stays out.

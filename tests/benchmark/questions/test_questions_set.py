@@ -27,6 +27,17 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?: ?%)?")
 SMALL = {"T1": 20, "T2": 20, "T3": 20, "T4": 20, "T5": 20, "T6": 20, "T7": 20}
 
 
+@pytest.fixture(scope="module")
+def small(market):
+    return generate_questions(market, counts=SMALL)
+
+
+@pytest.fixture(scope="module")
+def prompts(whole):
+    """Every question with its full and its restricted prompt."""
+    return [(one, one.prompt("full"), one.prompt("restricted")) for one in whole.questions]
+
+
 def of(questions, template):
     return [one for one in questions if one.template == template]
 
@@ -71,83 +82,64 @@ def test_counts_are_kept_whatever_they_are(count):
     assert sum(shared_out({"T6": 2 * count}).values()) == 2 * count
 
 
-def test_every_answer_follows_from_its_own_prompt(whole):
+def test_every_answer_follows_from_its_own_full_prompt_alone(prompts):
     """The solver shares no code with the generator and gets the prompt only."""
-    for one in whole.questions:
+    lost = {"T4": [], "T5": []}
+    for at, (one, full, restricted) in enumerate(prompts):
         if one.template not in ("T1", "T7"):
-            assert score_answer(one, solve(one.prompt("full"))).score == pytest.approx(1.0, abs=1e-6), one.id
-
-
-def test_the_solver_needs_what_the_restricted_prompt_leaves_out(whole):
-    lost = {}
-    for one in whole.questions[::3]:
-        if one.template in ("T4", "T5"):
-            lost.setdefault(one.template, []).append(score_answer(one, solve(one.prompt("restricted"))).score)
+            assert score_answer(one, solve(full)).score == pytest.approx(1.0, abs=1e-6), one.id
+        if one.template in lost and at % 3 == 0:
+            lost[one.template].append(score_answer(one, solve(restricted)).score)
+        if one.template in ("T2", "T3") and at % 7 == 0:
+            assert one.answer.value == pytest.approx(answer_of(one.payload).value, abs=1e-9)
     assert np.mean(lost["T4"]) < 0.999
     assert np.mean(lost["T5"]) < 0.7
-
-
-def test_the_guesser_does_not_reach_the_solver(whole):
     for name in TEMPLATES:
-        scores = [score_answer(one, guess(one.prompt("full"))).score for one in of(whole.questions, name)[::5]]
-        assert 0.2 < np.mean(scores) < 0.75, name
+        mine = [(one, full) for one, full, _ in prompts if one.template == name][::5]
+        assert 0.2 < np.mean([score_answer(one, guess(full)).score for one, full in mine]) < 0.75, name
 
 
-def told(answer):
-    """The numbers of an answer that would give it away."""
-    values = {
-        Number: lambda: [answer.value], Weights: lambda: answer.weights.values(), Trade: lambda: [answer.size or 0.0],
-    }  # fmt: skip
-    found = values.get(type(answer), list)()
-    return [abs(one) for one in found if min(abs(one), abs(1 - abs(one))) > 5e-5]
+WORDS = {
+    Direction: r"\b(positive|negative|flat)\b",
+    RegimeView: r"\b(bull|bear|sideways|crisis|increase|decrease|hold)\b",
+    Trade: r"\b(yes|no|buy|sell|deviation)\b",
+}
 
 
-@pytest.mark.parametrize("condition", ["full", "restricted"])
-def test_no_number_of_an_answer_stands_in_its_prompt(whole, condition):
-    for one in whole.questions:
-        tolerance = 5e-7 if one.template == "T2" else 5e-5
-        values = told(one.answer)
-        if not values:
-            continue
-        shown = [
-            abs(float(text.rstrip(" %"))) / (100 if "%" in text else 1)
-            for text in _NUMBER.findall(one.prompt(condition))
-        ]
-        # The question's own constants are not data: "above +1%", "at 95% confidence", the example of a loss.
-        near = np.abs(np.array(shown)[:, None] - np.array(values)) < tolerance
-        inside = {shown[at] for at in np.flatnonzero(near.any(axis=1))}
-        assert inside <= {0.01, 0.05, 0.1, 0.9, 0.95, 0.99, 0.0213}, one.id
+def test_no_number_and_no_word_of_an_answer_stands_in_its_prompt(prompts):
+    for one, *both in prompts:
+        if words := WORDS.get(type(one.answer)):
+            assert not re.search(words, both[0].split("\nQuestion: ")[0].lower())
+        match one.answer:
+            case Number(value):
+                given = [value]
+            case Weights(weights):
+                given = weights.values()
+            case Trade(size=size):
+                given = [size or 0.0]
+            case _:
+                continue
+        values = [abs(value) for value in given if min(abs(value), abs(1 - abs(value))) > 5e-5]
+        for prompt in both if values else ():
+            shown = [abs(float(text.rstrip(" %"))) / (100 if "%" in text else 1) for text in _NUMBER.findall(prompt)]
+            near = np.abs(np.array(shown)[:, None] - np.array(values)) < (5e-7 if one.template == "T2" else 5e-5)
+            inside = {shown[at] for at in np.flatnonzero(near.any(axis=1))}
+            # The question's own constants are not data: "above +1%", "at 95% confidence", the example of a loss.
+            assert inside <= {0.01, 0.05, 0.1, 0.9, 0.95, 0.99, 0.0213}, one.id
 
 
-def test_no_word_of_an_answer_stands_before_the_question(whole):
-    for one in whole.questions:
-        data = one.prompt("full").split("\nQuestion: ")[0].lower()
-        if isinstance(one.answer, Direction):
-            assert not re.search(r"\b(positive|negative|flat)\b", data)
-        if isinstance(one.answer, RegimeView):
-            assert not re.search(r"\b(bull|bear|sideways|crisis|increase|decrease|hold)\b", data)
-        if isinstance(one.answer, Trade):
-            assert not re.search(r"\b(yes|no|buy|sell|deviation)\b", data)
-
-
-def test_the_restricted_prompt_lacks_exactly_the_covariances(whole):
-    for one in whole.questions:
-        full, restricted = (one.prompt(condition).splitlines() for condition in ("full", "restricted"))
+def test_the_restricted_prompt_lacks_exactly_the_covariances(prompts):
+    for one, *both in prompts:
+        full, restricted = (prompt.splitlines() for prompt in both)
         gone = [line for line in full if line not in restricted]
         assert [line for line in full if line in restricted] == restricted
         if one.template == "T4":
             assert [line.split(" of ")[0] for line in gone] == ["Annual covariance", "Correlation"]
         elif one.template == "T5":
             assert len(gone) == len(one.instruments) + 1
-            assert not re.search(r"covariance|^\[", "\n".join(restricted), re.MULTILINE)
+            assert not re.search(r"covariance|^\[", both[1], re.MULTILINE)
         else:
             assert gone == []
-
-
-def test_answers_are_those_of_the_payload(whole):
-    for one in whole.questions[::7]:
-        if one.template in ("T2", "T3"):
-            assert one.answer.value == pytest.approx(answer_of(one.payload).value, abs=1e-9)
 
 
 def test_directions_are_what_happened(whole, market):
@@ -183,11 +175,10 @@ def replace_history(history, bars, macro, news):
     )  # fmt: skip
 
 
-def test_nothing_after_a_day_changes_its_prompt(market):
-    before = generate_questions(market, counts=SMALL)
+def test_nothing_after_a_day_changes_its_prompt(market, small):
     # Days of the train split end in 2022, and their answers look a month ahead.
     other = generate_questions(shaken(market, date(2023, 2, 15)), counts=SMALL)
-    train = [[one for one in made.questions if one.split == "train"] for made in (before, other)]
+    train = [[one for one in made.questions if one.split == "train"] for made in (small, other)]
     assert train[0] == train[1] != []
     for row in (400, 1500, 2700):
         later = shaken(market, market.days[row].astype(object))
@@ -200,18 +191,13 @@ def test_nothing_after_a_day_changes_its_prompt(market):
         assert one.context(one.ids, regime="", most=50) == two.context(two.ids, regime="", most=50)
 
 
-def test_the_same_seed_is_the_same_set_and_another_is_not(market):
-    first, again = (generate_questions(market, counts=SMALL) for _ in range(2))
-    assert first == again
+def test_the_same_seed_is_the_same_set_split_by_split_and_another_is_not(market, small):
+    assert generate_questions(market, counts=SMALL) == small
     other = generate_questions(market, counts=SMALL, seed=1)
-    assert {one.day for one in other.questions} != {one.day for one in first.questions}
-
-
-@pytest.mark.parametrize("splits", [["train"], ["val"], ["test"], ["test", "train"], []])
-def test_a_split_alone_is_the_same_as_in_the_whole_set(market, splits):
-    whole = generate_questions(market, counts=SMALL).questions
-    alone = generate_questions(market, counts=SMALL, splits=splits).questions
-    assert alone == tuple(one for one in whole if one.split in splits)
+    assert {one.day for one in other.questions} != {one.day for one in small.questions}
+    for splits in (["train"], ["val"], ["test"], ["test", "train"], []):
+        alone = generate_questions(market, counts=SMALL, splits=splits).questions
+        assert alone == tuple(one for one in small.questions if one.split in splits)
 
 
 def test_window_and_instruments_are_parameters(market):

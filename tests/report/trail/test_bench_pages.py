@@ -11,7 +11,7 @@ from functools import cache
 import bench_runs as runs
 import pytest
 from numbers_of_pages import cells, first_number, links_to
-from outline import read, words
+from outline import Outline, read, words
 
 from assaymark.benchmark.questions import QAScore, Scored
 from assaymark.engine import CallSpec, Message, Reply, Text
@@ -66,6 +66,11 @@ def pages() -> dict[str, str]:
     return dict(each_benchmark_page(run(), read=calls))
 
 
+@cache
+def outlines() -> dict[str, Outline]:
+    return {path: read(page) for path, page in pages().items() if path.endswith(".html")}
+
+
 def test_every_call_of_a_stage_and_of_an_answer_stands_once():
     named = Counter(
         found for page in pages().values() for found in re.findall(r"<dt>Key</dt><dd><code>(\w+)</code>", page)
@@ -75,32 +80,32 @@ def test_every_call_of_a_stage_and_of_an_answer_stands_once():
 
 
 def test_every_link_leads_somewhere():
-    outlines = {path: read(page) for path, page in pages().items() if path.endswith(".html")}
-    for path, outline in outlines.items():
+    for path, outline in outlines().items():
         folder = path.rpartition("/")[0]
         for link in outline.links:
             target, _, anchor = link.partition("#")
             where = re.sub(r"^[^/]+/\.\./", "", f"{folder}/{target}".lstrip("/")) if target else path
             assert where in pages(), (path, link)
-            assert not anchor or anchor in outlines[where].ids, (path, link)
+            assert not anchor or anchor in outlines()[where].ids, (path, link)
 
 
 def test_a_stage_leads_to_its_call_and_the_call_back_to_its_date():
-    page = pages()["episodes/literal-conservative-normal.html"]
-    links = [link for link in read(page).links if "calls/" in link]
+    links = [link for link in outlines()["episodes/literal-conservative-normal.html"].links if "calls/" in link]
     assert len(links) == 3 * 3
     target, _, anchor = links[0].removeprefix("../").partition("#")
     section = re.search(rf'<section class="call" id="{anchor}".*?</section>', pages()[target], flags=re.S)[0]
     assert 'href="../episodes/literal-conservative-normal.html#d1"' in section
 
 
-def test_a_question_leads_to_its_call_and_to_every_answer():
-    links = read(pages()["questions.html"]).links
+def test_a_question_leads_to_its_call_and_to_every_answer_and_measurements_too():
+    links = outlines()["questions.html"].links
     assert len([link for link in links if link.startswith("calls/")]) == len(NAMES) * 7 * 2 * 2  # the worst and best
     assert {"answers/literal.html", "answers/momentum.html"} <= set(links)
     said = words(pages()["answers/literal.html"])
     assert "0.500, invalid" in said
     assert "T3-2" in said
+    assert 'href="answers/literal.html#q' in pages()["measurements.html"]
+    assert 'href="episodes.html#only-' in pages()["measurements.html"]
 
 
 def test_measurements_count_what_they_rest_on():
@@ -111,24 +116,18 @@ def test_measurements_count_what_they_rest_on():
         item = Measurement(name=name, labels=labels, value=1.0, n=1, n_of="", method="")
         return [(str(ref), ref.href.partition("#")[0]) for ref in trail.rests(item)]
 
-    question = {"model": "literal", "condition": "full"}
-    assert rests("bench.question", **question) == [("21 among the answers", "answers/literal.html")]
-    assert rests("bench.question", **question, template="T4") == [("3 among the answers", "answers/literal.html")]
-    assert rests("bench.question", **question, regime="bear") == [("7 among the answers", "answers/literal.html")]
-    assert rests("bench.question", **question, kind="formula") == [("6 among the answers", "answers/literal.html")]
-    assert rests("bench.question", model="literal", condition="full less restricted", template="T4") == [
-        ("6 answers", "answers/literal.html")
-    ]
+    for labels, said in (
+        ({}, "21 among the answers"), ({"template": "T4"}, "3 among the answers"),
+        ({"regime": "bear"}, "7 among the answers"), ({"kind": "formula"}, "6 among the answers"),
+        ({"condition": "full less restricted", "template": "T4"}, "6 answers"),
+    ):  # fmt: skip
+        question = {"model": "literal", "condition": "full", **labels}
+        assert rests("bench.question", **question) == [(said, "answers/literal.html")]
     assert rests("bench.stage", model="literal", profile="all", stage="S1") == [("4 episodes", "episodes.html")]
     one = run().episodes[0]
     alone = {"model": one.model, "profile": one.profile, "window": one.window}
     assert rests("bench.sharpe", **alone) == [("1 episode", "episodes/0.html")]
     assert rests("bench.baseline", baseline="EqW", window="normal") == []
-
-
-def test_rows_of_measurements_have_the_links():
-    assert 'href="answers/literal.html#q' in pages()["measurements.html"]
-    assert 'href="episodes.html#only-' in pages()["measurements.html"]
 
 
 @pytest.mark.parametrize("page", ["scores.html", "profiles.html", "histories.html"])

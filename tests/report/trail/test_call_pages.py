@@ -65,12 +65,13 @@ def test_every_call_and_every_text_stands_once_and_links_lead_there():
     calls = many(400, 3000)
     pages, places = made(calls)
     assert made(calls) == (pages, places), "equal calls make equal bytes"
-    ids = {path: read(page).ids for path, page in pages.items()}
+    outlines = {path: read(page) for path, page in pages.items()}
+    ids = {path: outline.ids for path, outline in outlines.items()}
     anchors = [name for path, found in ids.items() for name in found if name[0] in "ct" and len(name) == 17]
     assert len(anchors) == len(set(anchors)) == 400 + 401
     assert all(place.partition("#")[2] in ids[place.partition("#")[0]] for place in places.values())
-    for page in pages.values():
-        for link in read(page).links:
+    for outline in outlines.values():
+        for link in outline.links:
             path, _, anchor = link.partition("#")
             if path and not path.startswith("../"):
                 assert anchor == "" or anchor in ids[f"calls/{path}"]

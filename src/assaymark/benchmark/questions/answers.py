@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, cast
 
@@ -273,33 +273,30 @@ def read_answer(question: Question, text: str, finish: str = "stop") -> Read:
         return Read(None, "truncated", "the reply was cut off before its answer")
     said = plain[marks[-1].end() :].strip() if marks else plain
     names = question.instruments
-    readers: Mapping[type[Answer], Callable[[str, bool], Read]] = {
-        Direction: direction_said,
-        Number: number_said,
-        Weights: lambda said, marked: weights_said(said, marked, names),
-        Trade: lambda said, _: trade_said(said, names),
-        RegimeView: lambda said, _: regime_said(said),
-    }
-    found = readers[type(question.answer)](_flattened(said) or said, bool(marks))
+    begin, end, flat = said.find("{"), said.rfind("}"), list[str]()
+    if 0 <= begin < end:  # a reply that is one flat JSON object is read as text
+        try:
+            value = strict_json(said[begin : end + 1])
+        except Rejected:
+            value = None
+        for name, inner in value.items() if isinstance(value, dict) else ():
+            rows = inner.items() if isinstance(inner, dict) else [(name, inner)]
+            flat += [f"{key}: {one}" for key, one in rows if isinstance(one, str | int | float)]
+    said, marked = "; ".join(flat) or said, bool(marks)
+    match question.answer:
+        case Direction():
+            found = direction_said(said, marked)
+        case Number():
+            found = number_said(said, marked)
+        case Weights():
+            found = weights_said(said, marked, names)
+        case Trade():
+            found = trade_said(said, names)
+        case RegimeView():
+            found = regime_said(said)
     if found.answer is None and _REFUSAL.search(plain):
         return Read(None, "refused", "the reply declines to answer")
     return found
-
-
-def _flattened(said: str) -> str:
-    """A reply that is one flat JSON object, as text; empty for any other."""
-    begin, end = said.find("{"), said.rfind("}")
-    if begin < 0 or end < begin:
-        return ""
-    try:
-        value = strict_json(said[begin : end + 1])
-    except Rejected:
-        return ""
-    lines: list[str] = []
-    for name, inner in value.items() if isinstance(value, dict) else ():
-        rows = inner.items() if isinstance(inner, dict) else [(name, inner)]
-        lines += [f"{key}: {one}" for key, one in rows if isinstance(one, str | int | float)]
-    return "; ".join(lines)
 
 
 _SMALLEST = 1e-6  # of a truth that a relative error is taken of, as in eq. 14
@@ -319,45 +316,39 @@ def score_answer(
     question: Question, reply_text: str, finish: str = "stop", *, convention: Convention = "paper"
 ) -> QAScore:
     """Read a reply to a question and score it."""
-    read = read_answer(question, reply_text, finish)
+    read, parts = read_answer(question, reply_text, finish), dict[str, float]()
     if read.answer is None:
         return QAScore(0.0, read.state, {}, read.reason)
-    parts = _parts(read.answer, question.answer, convention)
-    return QAScore(parts["score"], read.state, {k: v for k, v in parts.items() if k != "score"}, read.reason)
-
-
-def _parts(said: Answer, truth: Answer, convention: Convention) -> dict[str, float]:
-    """``score`` and what it is made of. Both answers are of one kind, because the truth says how a reply is read."""
-    match said, truth:
-        case Direction(), Direction():
-            return {"score": float(said.way == truth.way)}
-        case Number(), Number():
-            return {"score": max(0.0, 1.0 - abs(said.value - truth.value) / max(abs(truth.value), _SMALLEST))}
-        case Weights(), Weights():
-            names = {**truth.weights, **said.weights}
+    match read.answer, question.answer:  # of one kind, because the truth says how a reply is read
+        case Direction() as said, Direction() as truth:
+            score = float(said.way == truth.way)
+        case Number() as said, Number() as truth:
+            score = max(0.0, 1.0 - abs(said.value - truth.value) / max(abs(truth.value), _SMALLEST))
+        case Weights() as said, Weights() as truth:
             if convention == "reference":  # the cosine
                 product = sum(value * truth.weights.get(name, 0.0) for name, value in said.weights.items())
                 size = math.hypot(*said.weights.values()) * math.hypot(*truth.weights.values())
-                return {"score": min(1.0, max(0.0, product / size)) if size > 0 else 0.0}
-            # fsum: the last bit depends neither on the order of a reply's lines nor, with a set, on Python's hash seed.
-            distance = math.fsum(abs(said.weights.get(name, 0.0) - truth.weights.get(name, 0.0)) for name in names)
-            return {"score": min(1.0, max(0.0, 1.0 - distance / 2.0))}
-        case Trade(), Trade():
-            right = float(said.rebalance == truth.rebalance)
-            # A published set may say yes without saying which trade.
-            if not truth.rebalance or truth.side is None:
-                return {"score": right, "decision": right}
-            side = right * float(said.side == truth.side)
-            instrument = right * float(said.instrument == truth.instrument)
-            score = 0.4 * right + 0.6 * (0.5 * side + 0.5 * instrument)
-            return {"score": score, "decision": right, "side": side, "instrument": instrument}
-        case RegimeView(), RegimeView():
+                score = min(1.0, max(0.0, product / size)) if size > 0 else 0.0
+            else:  # fsum: the last bit depends neither on the order of a reply's lines nor on Python's hash seed
+                names = {**truth.weights, **said.weights}
+                distance = math.fsum(abs(said.weights.get(name, 0.0) - truth.weights.get(name, 0.0)) for name in names)
+                score = min(1.0, max(0.0, 1.0 - distance / 2.0))
+        case Trade() as said, Trade() as truth:
+            score = right = float(said.rebalance == truth.rebalance)
+            parts = {"decision": right}
+            if truth.rebalance and truth.side is not None:  # a published set may say yes without saying which trade
+                side = right * float(said.side == truth.side)
+                instrument = right * float(said.instrument == truth.instrument)
+                score = 0.4 * right + 0.6 * (0.5 * side + 0.5 * instrument)
+                parts |= {"side": side, "instrument": instrument}
+        case RegimeView() as said, RegimeView() as truth:
             regime = float(said.regime == truth.regime)
-            right = sum(said.changes.get(name) == change for name, change in truth.changes.items())
-            changes = right / len(truth.changes)
-            return {"score": 0.5 * regime + 0.5 * changes, "regime": regime, "changes": changes}
+            changes = sum(said.changes.get(name) == change for name, change in truth.changes.items())
+            parts = {"regime": regime, "changes": changes / len(truth.changes)}
+            score = 0.5 * regime + 0.5 * parts["changes"]
         case _:
             raise AssertionError("a reply is read as the kind of its truth")
+    return QAScore(score, read.state, parts, read.reason)
 
 
 FORMULA: Final[tuple[Template, ...]] = ("T4", "T5")

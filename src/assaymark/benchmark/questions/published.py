@@ -43,6 +43,7 @@ from assaymark.benchmark.questions.payloads import (
     TailRisk,
     Template,
     Trade,
+    Way,
     Weights,
 )
 from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
@@ -55,7 +56,6 @@ from assaymark.benchmark.questions.templates import (
     binds,
     day_end,
     day_of,
-    way_of,
 )
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
@@ -233,39 +233,6 @@ def _record(kind: Any, fields: Mapping[str, JSON], name: str) -> Any:
 _STATED = re.compile(r"\d+(?:\.\d+)?(?: ?%)?")
 _PLACES = 10_000
 _FOUR, _SIX = 5e-5, 5e-7  # two numbers are one where they agree to four decimals; single returns to six
-
-
-def payload_states(payload: Payload, answer: Answer) -> bool:
-    """Whether a number of the payload is one of the answer."""
-    near = _FOUR
-    given: tuple[float, ...] = ()
-    match payload:
-        case TailRisk(returns=returns):
-            near, given = _SIX, returns
-        case PositionSize(drawdown=drawdown, returns=returns):
-            given = (drawdown, *returns)
-        case PairAllocation() as one:
-            given = (*one.volatilities, *one.means, one.covariance, one.correlation, one.floor)
-        case SharpeAllocation() as one:
-            given = (*one.means, *(value for row in one.covariance for value in row), one.rf)
-        case Rebalancing() as one:
-            given = (*one.current, *one.target, one.threshold)
-    told = _numbers(answer)
-    return bool(given) and bool((np.abs(np.abs(np.array(given))[:, None] - told) < near).any())
-
-
-def without_answer(context: Context, answer: Answer) -> Context:
-    """The context less the lines that happen to state a number of the answer, as a share or in percent."""
-    places = (_numbers(answer) * _PLACES).round().astype(int).tolist()
-    if not places:
-        return context
-    # The neighbours too, because two numbers that are nearly one may be rounded apart.
-    told = frozenset(place + step for place in places for step in (-1, 0, 1))
-    macro, news, filings = (
-        tuple([line for line in lines if told.isdisjoint(_said(line))])
-        for lines in (context.macro, context.news, context.filings)
-    )
-    return replace(context, macro=macro, news=news, filings=filings)
 
 
 @lru_cache(maxsize=4096)  # the same lines surround many questions
@@ -560,7 +527,13 @@ class _Maker:
                         ids = getattr(payload, "instruments", None) or [getattr(payload, "instrument", "")]
                         context = day.context(ids, regime=equities, most=8)
                     regime = answer.regime if isinstance(answer, RegimeView) and answer.regime else equities
-                    bare = without_answer(context, answer)
+                    # Without the lines that happen to state a number of the answer, as a share or in percent; with its
+                    # neighbours, because two numbers that are nearly one may be rounded apart.
+                    places = (_numbers(answer) * _PLACES).round().astype(int).tolist()
+                    told = frozenset(place + step for place in places for step in (-1, 0, 1))
+                    about = context.macro, context.news, context.filings
+                    kept = (tuple([line for line in lines if told.isdisjoint(_said(line))]) for lines in about)
+                    bare = Context(context.regime, *kept) if told else context
                     found.append(Question(mark, name, split, regime, day.day, payload, bare, answer))
         short = [f"{n - done[name]} of {n} {name} in {split}" for name, n in left.items() if done[name] < n]
         if short:
@@ -589,15 +562,16 @@ class _Maker:
     ) -> tuple[Payload, Answer]:
         """One payload with its answer."""
         if name == "T1":
-            column, back = draws.one_instrument(rng, day), self.lookback
+            column, back = draws.one_of(rng, draws.one_class(rng, day)), self.lookback
             closes, at = day.closes[-back - 1 :, column], self.columns[day.ids[column]]
             start, end = round(float(closes[0]), 2), round(float(closes[-1]), 2)
             moved, spread = float(closes[-1] / closes[0]) - 1.0, draws.volatility(day.returns[-back:, column])
-            given = self.horizon, back, start, end, round(moved, 4), round(spread, 4)
+            seen = self.horizon, back, start, end, round(moved, 4), round(spread, 4)
             forward = float(self.closes[row + self.horizon, at] / self.closes[row, at] - 1.0)
             if not np.isfinite(forward):
                 raise Unsuitable("it stopped trading, or has a gap, where its answer lies")
-            return ReturnDirection(day.ids[column], *given), Direction(way_of(forward))
+            way: Way = "positive" if forward > draws.FLAT else "negative" if forward < -draws.FLAT else "flat"
+            return ReturnDirection(day.ids[column], *seen), Direction(way)
         if name == "T7":
             regime, call = day.regime(kind), draws.regime_call(day, kind, self.lookback)
             todo = {move.asset_class: CHANGES[regime][move.asset_class] for move in call.moves}
@@ -608,6 +582,19 @@ class _Maker:
             answer = Number(round(answer.value, 10))
         elif isinstance(answer, Weights):
             answer = Weights({name: round(value, 10) for name, value in answer.weights.items()})
-        if payload_states(payload, answer):
+        near: float = _FOUR
+        given: tuple[float, ...] = ()  # the numbers of the prompt: none may be one of the answer
+        match payload:
+            case TailRisk(returns=returns):
+                near, given = _SIX, returns
+            case PositionSize(drawdown=drawdown, returns=returns):
+                given = (drawdown, *returns)
+            case PairAllocation() as one:
+                given = (*one.volatilities, *one.means, one.covariance, one.correlation, one.floor)
+            case SharpeAllocation() as one:
+                given = (*one.means, *(value for row in one.covariance for value in row), one.rf)
+            case Rebalancing() as one:
+                given = (*one.current, *one.target, one.threshold)
+        if given and (np.abs(np.abs(np.array(given))[:, None] - _numbers(answer)) < near).any():
             raise Unsuitable("its prompt would state its answer")
         return payload, answer

@@ -30,7 +30,6 @@ from assaymark.benchmark.questions.payloads import (
     TailRisk,
     Template,
     Trade,
-    Way,
     Weights,
 )
 from assaymark.benchmark.questions.render import prompt_text
@@ -106,11 +105,6 @@ CHANGES: Mapping[Regime, Mapping[str, Change]] = MappingProxyType(
 """What a regime asks of each class: the table of D.1."""
 
 
-def way_of(forward: float) -> Way:
-    """The direction of a forward return."""
-    return "positive" if forward > FLAT else "negative" if forward < -FLAT else "flat"
-
-
 def answer_of(payload: Payload) -> Answer:
     """The answer of T2 to T6, from the numbers as they are printed."""
     match payload:
@@ -184,14 +178,15 @@ class Unsuitable(Exception):
     """These instruments give no question with one answer; draw others."""
 
 
-def one_instrument(rng: np.random.Generator, day: Day) -> int:
-    """A column: first a class, then one of its instruments."""
-    columns = list(day.members.values())
-    return _one_of(rng, columns[int(rng.integers(len(columns)))])
-
-
-def _one_of(rng: np.random.Generator, columns: np.ndarray) -> int:
+def one_of(rng: np.random.Generator, columns: np.ndarray) -> int:
+    """One of these columns."""
     return int(columns[rng.integers(columns.size)])  # a fifth of the time of rng.choice
+
+
+def one_class(rng: np.random.Generator, day: Day) -> np.ndarray:
+    """The columns of one class, so that each class is as likely."""
+    columns = list(day.members.values())
+    return columns[int(rng.integers(len(columns)))]
 
 
 def several(rng: np.random.Generator, day: Day, count: int) -> list[int]:
@@ -200,7 +195,7 @@ def several(rng: np.random.Generator, day: Day, count: int) -> list[int]:
     if len(columns) < count:
         raise Unsuitable(f"{count} classes are needed")
     chosen = rng.permutation(len(columns))[:count]
-    return [_one_of(rng, columns[int(one)]) for one in chosen]
+    return [one_of(rng, columns[int(one)]) for one in chosen]
 
 
 def drawn(rng: np.random.Generator, name: Template, day: Day, window: int, lookback: int, odd: bool) -> Payload:
@@ -217,7 +212,7 @@ def drawn(rng: np.random.Generator, name: Template, day: Day, window: int, lookb
             raise Unsuitable("none earns more than the riskless rate")
         covariance = tuple(tuple(round(one, 10) for one in row) for row in _covariance(found))
         return SharpeAllocation(tuple(day.ids[column] for column in columns), means, covariance, RISK_FREE)
-    column = one_instrument(rng, day)
+    column = one_of(rng, one_class(rng, day))
     level = CONFIDENCES[int(rng.integers(len(CONFIDENCES)))] if name == "T2" else 0.99
     returns = day.returns[-window:, column]
     # the return at this share of the ordered ones, or the next lower: near enough to choose questions by

@@ -227,48 +227,36 @@ class Trail:
         exact = {about: f"{min(paths)}#{b.only(about.words)}" for about, paths in on.items() if len(paths) == 1}
         return {about: b.Linked(count(seen[about]), exact.get(about, place)) for about, place in first.items()}
 
-    def _answers(self) -> dict[str, list[tuple[JudgeGroup, Judgment, str]]]:
-        """The judgments that were asked by a call, with their places, by the answer that they are of."""
-        found: dict[str, list[tuple[JudgeGroup, Judgment, str]]] = {}
-        for group, one, place in self.places():
-            if one.judge not in self.judged.people:
-                found.setdefault(one.trajectory, []).append((group, one, place))
-        return found
-
-    def _uses(self, wanted: Calls) -> dict[str, list[b.Linked]]:
-        """What rests on each call, by its key: answer by answer, each with all judges and trials on it."""
-        found: defaultdict[str, list[b.Linked]] = defaultdict(list)
-        for trajectory, asked in self._answers().items():
-            for group, one, place in asked:
-                trial = f", trial {one.trial}" if one.trial > 1 else ""
-                ref = b.Linked(f"{group.title} on {trajectory}{trial}", place)
-                for key in (*([one.first_key] if one.first_key else []), one.call_key):
-                    found[key].append(ref)
-        for _, rows in self.decided if wanted == "all" and self.judged.decided_here else ():
-            for decision in rows:
-                if decision.call.raw_object:
-                    words = f"{subject_of(decision).words} decides, {decision.record_id}"
-                    found[decision.call.raw_object].append(b.Linked(words, self.decisions[decision.record_id]))
-        return found
-
-    def _same_answers(self) -> SameAnswers:
-        """By call the calls of other judges and trials on the same answer."""
-        found: dict[str, list[Asked]] = {}
-        for asked in self._answers().values():
-            several, named = Counter(group.title for group, _, _ in asked), list[Asked]()
-            for group, one, place in asked:
-                words = f"{group.title}, trial {one.trial}" if several[group.title] > 1 else group.title
-                named += [Asked(one.call_key, b.Linked(words, place), one)] if one.call_key else []
-            for own in named:
-                others = [other for other in named[:_OTHERS] if other.key != own.key]
-                found[f"c{own.key[:16]}"] = [own, *others]
-        return SameAnswers(found, self.dimensions, self.scale)
-
     def pages(self, frame: Frame, read: ReadCalls | None = None, wanted: Calls = "all") -> Iterator[tuple[str, str]]:
         """Every page, one at a time, as path and HTML: calls first, so that the others know where they stand."""
         if read is not None and wanted != "none":
-            uses = self._uses(wanted)
-            yield from call_pages(read(list(uses)), uses, frame, self.calls, answers=self._same_answers())
+            # The judgments that were asked by a call, with their places, by the answer that they are of.
+            answers: dict[str, list[tuple[JudgeGroup, Judgment, str]]] = {}
+            for group, one, place in self.places():
+                if one.judge not in self.judged.people:
+                    answers.setdefault(one.trajectory, []).append((group, one, place))
+            # What rests on each call, by its key: answer by answer, each with all judges and trials on it; and by call
+            # the calls of other judges and trials on the same answer.
+            uses: defaultdict[str, list[b.Linked]] = defaultdict(list)
+            same: dict[str, list[Asked]] = {}
+            for trajectory, asked in answers.items():
+                several, named = Counter(group.title for group, _, _ in asked), list[Asked]()
+                for group, one, place in asked:
+                    trial = f", trial {one.trial}"
+                    ref = b.Linked(f"{group.title} on {trajectory}{trial if one.trial > 1 else ''}", place)
+                    for key in (*([one.first_key] if one.first_key else []), one.call_key):
+                        uses[key].append(ref)
+                    words = b.Linked(group.title + (trial if several[group.title] > 1 else ""), place)
+                    named += [Asked(one.call_key, words, one)] if one.call_key else []
+                for own in named:
+                    same[f"c{own.key[:16]}"] = [own, *(one for one in named[:_OTHERS] if one.key != own.key)]
+            for _, rows in self.decided if wanted == "all" and self.judged.decided_here else ():
+                for decision in rows:
+                    if decision.call.raw_object:
+                        said = f"{subject_of(decision).words} decides, {decision.record_id}"
+                        uses[decision.call.raw_object].append(b.Linked(said, self.decisions[decision.record_id]))
+            shown = SameAnswers(same, self.dimensions, self.scale)
+            yield from call_pages(read(list(uses)), uses, frame, self.calls, answers=shown)
         decided, judged = self._decision_pages(), self._judgment_pages()
         for page in chain(decided, (_overview(self),), judged, (_search(self),)):
             yield page.path, frame.page(page)

@@ -342,8 +342,11 @@ def explanations_section(book: RunIndex) -> b.Section:
         result = t.state_words(item) if item.value is None else "yes" if told_apart(book, item) else "no"
         distinct.append((book.title(item.labels["dimension"]), book.to(item, t.shown(item)),
                          t.ends_of(item)[2:-1] or "no interval", t.p_of(item, "p_holm"), result))  # fmt: skip
-    liking = [(clean(m.labels["judge"], 60), book.to(m, t.state_words(m) if m.value is None else t.estimate(m)),
-               t.p_of(m, "p_holm")) for m in own_family_items(book)]  # fmt: skip
+    liking = [
+        (clean(m.labels["judge"], 60), book.to(m, t.state_words(m) if m.value is None else t.estimate(m)),
+         t.p_of(m, "p_holm"))
+        for m in book.every("judge.own_family", dimension=AGGREGATE) if m.labels["judge"] != "common"
+    ]  # fmt: skip
     answer = "No difference on the overall score is significant, so there is none to explain."
     if overall:
         own, length = Counter(v.own_family for v in overall), Counter(v.length for v in overall)
@@ -372,11 +375,6 @@ def explanations_section(book: RunIndex) -> b.Section:
                  "The same as a table"),
         b.notes([detectable_words(book)]),
     )  # fmt: skip
-
-
-def own_family_items(book: RunIndex) -> list[Measurement]:
-    """How much more each judge gives agents of its own maker on the overall score, by judge."""
-    return [m for m in book.every("judge.own_family", dimension=AGGREGATE) if m.labels["judge"] != "common"]
 
 
 def distinct_items(book: RunIndex) -> list[Measurement]:

@@ -146,7 +146,7 @@ def _explained(book: RunIndex) -> Iterator[Experiment]:
 
     found, where = significant(book), "stability.html#explanations"
     pairs = t.counted(len(found), "significant pair")
-    items = [m for m in checks.own_family_items(book) if m.value is not None]
+    items = [m for m in book.known("judge.own_family", dimension=AGGREGATE) if m.labels["judge"] != "common"]
     made = _absent("A judge may score its own maker’s agent higher than other judges do.")
     if items:
         said = "; ".join(f"{clean(m.labels['judge'], 60)} {t.estimate(m)}" for m in items)

@@ -313,17 +313,6 @@ def tiers_words(book: RunIndex) -> str:
 # --- do planted texts fool the judges ---------------------------------------------------------------------------------
 
 
-def _planted_section(book: RunIndex) -> b.Section:
-    """Control texts whose right treatment is known, by all judges and with each judge family left out."""
-    found = [c for c in controls(book) if c.gate is not None]
-    columns = tuple(_planted(book, control) for control in found[:2])
-    values = " and ".join(clean(c.title.partition(": ")[2] or c.title, 60) for c in found[:2])
-    more = f" of {counted(len(found), 'kind')}: {values}" if len(found) > 2 else ""
-    rest = b.Text((b.Linked(f"All control texts{more}", "controls.html"), ". Bars: intervals over clusters."))
-    blocks = (b.Beside(columns), rest) if columns else ()
-    return b.Section("planted", "Do planted texts fool the judges?", planted_words(book), blocks)
-
-
 def planted_words(book: RunIndex) -> str:
     """The answer in a sentence."""
     found = [c for c in controls(book) if c.gate is not None]
@@ -344,39 +333,47 @@ def _planted_name(control: Control) -> str:
     return known.get(control.cell, control.name.lower() + " texts")
 
 
-def _planted(book: RunIndex, control: Control) -> tuple[Block, ...]:
-    """One kind of control text: its value with all judges that count, then without each family."""
-    cells, gate, score = book.study.cells, control.gate, control.score
-    names = {judge.family: judge.name for judge in book.study.judges}
-    drops = sorted(book.every("cell.drop", cell=control.cell), key=lambda m: m.labels.get("dropped", ""))
-    rows = [("all judges", gate, control.outcome)] if gate is not None else []
-    rows += [(f"without {clean(names.get(f := m.labels.get('dropped', ''), f), 60)}", m,
-              str(m.detail.get("outcome", ""))) for m in drops]  # fmt: skip
-    low = control.cell in ("cell_a", "red_team")
-    band: tuple[float | None, float | None] = (None, 0.0) if low else (-cells.substance, cells.substance)
-    known = [end for _, m, _ in rows for end in (m.value, m.low, m.high) if end is not None]
-    axis = strip_axis(known, *(one for one in band if one is not None), 0.0)
-    graded, honest = score or gate, book.value("cell.honest", dimension=AGGREGATE)
-    n = "" if graded is None else f" ({counted(graded.n, 'text')})"
-    mean = "" if score is None or score.value is None else f" Mean score {book.to(score, number(score.value))}"
-    mean += f", real texts {number(honest)}." if mean and honest is not None else "." if mean else ""
-    rule = "scored lower: passes" if low else f"within ±{cells.substance:g}: passes"
-    against = "the weakest quarter of real texts" if low else "real texts"
-    lines = []
-    for name, item, outcome in rows:
-        said = _SAID.get(outcome, clean(outcome, 40) or "has no outcome")
-        if item.value is None:
-            lines.append((name, "", shown(item), said))
-            continue
-        first = item is rows[0][1]
-        cuts = tuple((one, f"{one:g}".replace("-", "−") if first else "", False) for one in band if one is not None)
-        strip = Strip(axis, cuts, ((item.value, item.low, item.high),), "p" if said == "passes" else "n", band)
-        lines.append((name, Markup(strip.svg()), book.to(item, signed(item.value)), said))
-    return (
-        Markup("<h3>{}</h3>").format(sentence(_planted_name(control))[:-1] + n),
-        b.Text(f"Points against {against}; {rule}.{mean}", "cap"),
-        b.Table(("Judges", "Points", "Value", "Result"), tuple(lines), frozenset({2}), "", stacked=True, style="drops"),
-    )
+def _planted_section(book: RunIndex) -> b.Section:
+    """Control texts whose right treatment is known: each kind by all judges that count, then without each family."""
+    found, columns = [c for c in controls(book) if c.gate is not None], list[tuple[Block, ...]]()
+    for control in found[:2]:
+        cells, gate, score = book.study.cells, control.gate, control.score
+        names = {judge.family: judge.name for judge in book.study.judges}
+        drops = sorted(book.every("cell.drop", cell=control.cell), key=lambda m: m.labels.get("dropped", ""))
+        rows = [("all judges", gate, control.outcome)] if gate is not None else []
+        rows += [(f"without {clean(names.get(f := m.labels.get('dropped', ''), f), 60)}", m,
+                  str(m.detail.get("outcome", ""))) for m in drops]  # fmt: skip
+        low = control.cell in ("cell_a", "red_team")
+        band: tuple[float | None, float | None] = (None, 0.0) if low else (-cells.substance, cells.substance)
+        known = [end for _, m, _ in rows for end in (m.value, m.low, m.high) if end is not None]
+        axis = strip_axis(known, *(one for one in band if one is not None), 0.0)
+        graded, honest = score or gate, book.value("cell.honest", dimension=AGGREGATE)
+        n = "" if graded is None else f" ({counted(graded.n, 'text')})"
+        mean = "" if score is None or score.value is None else f" Mean score {book.to(score, number(score.value))}"
+        mean += f", real texts {number(honest)}." if mean and honest is not None else "." if mean else ""
+        rule = "scored lower: passes" if low else f"within ±{cells.substance:g}: passes"
+        against = "the weakest quarter of real texts" if low else "real texts"
+        lines = []
+        for name, item, outcome in rows:
+            said = _SAID.get(outcome, clean(outcome, 40) or "has no outcome")
+            if item.value is None:
+                lines.append((name, "", shown(item), said))
+                continue
+            first = item is rows[0][1]
+            cuts = tuple((one, f"{one:g}".replace("-", "−") if first else "", False) for one in band if one is not None)
+            strip = Strip(axis, cuts, ((item.value, item.low, item.high),), "p" if said == "passes" else "n", band)
+            lines.append((name, Markup(strip.svg()), book.to(item, signed(item.value)), said))
+        columns.append((
+            Markup("<h3>{}</h3>").format(sentence(_planted_name(control))[:-1] + n),
+            b.Text(f"Points against {against}; {rule}.{mean}", "cap"),
+            b.Table(("Judges", "Points", "Value", "Result"), tuple(lines), frozenset({2}), "", stacked=True,
+                    style="drops"),
+        ))  # fmt: skip
+    values = " and ".join(clean(c.title.partition(": ")[2] or c.title, 60) for c in found[:2])
+    more = f" of {counted(len(found), 'kind')}: {values}" if len(found) > 2 else ""
+    rest = b.Text((b.Linked(f"All control texts{more}", "controls.html"), ". Bars: intervals over clusters."))
+    blocks = (b.Beside(tuple(columns)), rest) if columns else ()
+    return b.Section("planted", "Do planted texts fool the judges?", planted_words(book), blocks)
 
 
 # --- how good are the judges ------------------------------------------------------------------------------------------

@@ -118,7 +118,17 @@ def panel_section(book: RunIndex) -> b.Section:
     )  # fmt: skip
     table = b.Table(("Judge", *(head for head, _ in columns)), rows, summary="", stacked=True, style="tests")
     blocks.append(_of_judges(len(panel), table))
-    if said := spread_words(book):
+    # How far apart the systems are with each judge that scored its own family; it also moves the points for it.
+    spreads: dict[str, float] = {}
+    for name in {item.labels["judge"] for item in book.every("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
+        known = _levels(book, name)
+        spreads[name] = max(known) - min(known) if known else 0.0
+    told = [f"{number(value, 1)} points apart with {clean(name, 60)}" for name, value in sorted(spreads.items())]
+    if len(told) > 1:
+        said = (
+            f"The lowest and the highest system are {t.listing(told)}. A judge that spreads scores more also gives a "
+            "good system of its family more points without preferring it."
+        )
         blocks.append(b.Text(said, "cap"))
     if few and len(pairs) < len(panel) * (len(panel) - 1) // 2 and len({one.family for one in panel}) < len(panel):
         blocks.append(b.Text("Judges of one maker are not compared with each other.", "cap"))
@@ -194,17 +204,6 @@ def _levels(book: RunIndex, judge: str) -> list[float]:
     return [one.value or 0.0 for one in book.known("single.level", dimension=AGGREGATE, judge=judge)]
 
 
-def spread_words(book: RunIndex) -> str:
-    """How far apart the systems are with each judge that scored its own family; it also moves the points for it."""
-    spreads: dict[str, float] = {}
-    for judge in {item.labels["judge"] for item in book.every("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
-        known = _levels(book, judge)
-        spreads[judge] = max(known) - min(known) if known else 0.0
-    told = [f"{number(value, 1)} points apart with {clean(judge, 60)}" for judge, value in sorted(spreads.items())]
-    why = "A judge that spreads scores more also gives a good system of its family more points without preferring it."
-    return f"The lowest and the highest system are {t.listing(told)}. {why}" if len(told) > 1 else ""
-
-
 def pairs_words(book: RunIndex) -> str:
     """What pairs that were given beside scores say of the judges: position bias, and wins of their own family."""
     table = book.run.table
@@ -266,15 +265,6 @@ def odd_judge(book: RunIndex, value: float) -> tuple[str, float] | None:
     without = {judge.name: split_pairs(pairs, judge.name)[1] for judge in book.study.judges}
     known = {name: rest for name, rest in without.items() if rest is not None and rest >= value + 0.1}
     return max(known.items(), key=lambda item: item[1]) if known else None
-
-
-def order_lines(table: TableView) -> list[str]:
-    """What became of pairs that a judge saw in both orders, a line a judge."""
-    return [
-        f"{clean(judge, 60)}: of {t.counted(one['both'], 'pair')} seen in both orders the same text won "
-        f"{one['same_text'] / one['both']:.1%}, the same position {one['same_place'] / one['both']:.1%}"
-        for judge, one in sorted(table.orders.items())
-    ]
 
 
 def next_steps(book: RunIndex) -> list[tuple[str, str]]:

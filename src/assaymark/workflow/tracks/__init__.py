@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         bench_pipeline, bench_qa, bench_report, bench_shown, plan_text, resolved,
     )  # fmt: skip
     from assaymark.workflow.tracks.benchmark_measure import study_text
-    from assaymark.workflow.tracks.benchmark_plan import expected, is_benchmark, open_bench, texts_of_stages
+    from assaymark.workflow.tracks.benchmark_plan import expected, open_bench, texts_of_stages
     from assaymark.workflow.tracks.datasheet import (
         Made, datasheet_name, measure_judges, point_calls, point_measurements, read_datasheet, stored_datasheets,
     )  # fmt: skip
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         Journal, alone, journal_path, not_stepping, read_journal, run_season, step_season, times_of,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_judge import (
-        SeasonJudged, expect_season_judging, judge_season, season_horizons, season_parts, season_probes,
+        SeasonJudged, expect_season_judging, judge_season, season_parts, season_probes,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_lock import LockedSeason, is_season, lock_season, open_season, stored_season
     from assaymark.workflow.tracks.season_facts import (

@@ -103,7 +103,7 @@ def plan_text(path: Path | None, wanted: Mapping[str, Any]) -> tuple[str, str]:
             field: tuple(one) if isinstance(one := wanted.get(name), list) else one for name, field in names.items()
         }
         given = {field: str(one) if isinstance(one, Path) else one for field, one in values.items() if one != ()}
-        rows = _given(**given)
+        rows = _given(given)
         lines += ["", f"[{table}]", *rows] if table and rows else rows
     of_model = {"max_tokens": "max_tokens", "base_url": "base_url", "api_key_env": "key_env"}
     args = {field: wanted[name] for field, name in of_model.items() if wanted.get(name) is not None}
@@ -126,7 +126,7 @@ def plan_text(path: Path | None, wanted: Mapping[str, Any]) -> tuple[str, str]:
                 elif temperature < 0:
                     temperature = None
                 more = {"temperature": temperature, "args": args or None}
-            lines += ["", f"[[{kind}]]", *_given(name=name, model=model, family=family, **more)]
+            lines += ["", f"[[{kind}]]", *_given({"name": name, "model": model, "family": family, **more})]
     return "\n".join(lines) + "\n", "the command line"
 
 
@@ -150,7 +150,7 @@ def model_name(model: str) -> str:
     return _NAME.sub("-", model.rpartition("/")[2]).strip("-") or "model"
 
 
-def _given(**values: object) -> list[str]:
+def _given(values: Mapping[str, object]) -> list[str]:
     return [f"{name} = {toml_value(value)}" for name, value in values.items() if value is not None]
 
 
@@ -182,11 +182,11 @@ def bench_pipeline(
                 yield call
 
     locked = _lock(folder, text, source, models, opening, now, progress)
-    episodes = plans.run_episodes(folder, locked, models, progress)
+    episodes = plans.episodes_of(folder, locked, progress, models)
     say_raised(models, progress)
     if locked.plan.judges:
-        measure.grade_rationales(folder, locked, episodes, models, now, progress)
-    return _publish(folder, locked, episodes, plans.stored_answers(folder, locked))
+        measure.grade_rationales(folder, locked, episodes or (), models, now, progress)
+    return _publish(folder, locked, episodes, plans.answers_of(folder, locked))
 
 
 def bench_qa(
@@ -196,22 +196,22 @@ def bench_qa(
     """Lock a plan, have every question answered, and write what came of it; see `bench_pipeline`."""
     first = lambda bench: [call for *_, call in plans.planned_questions(bench)]  # noqa: E731
     locked = _lock(folder, text, source, models, first, now, progress)
-    answers = plans.ask_questions(folder, locked, models, progress)
+    answers = plans.answers_of(folder, locked, progress, models)
     say_raised(models, progress)
-    return _publish(folder, locked, plans.stored_episodes(folder, locked, progress), answers)
+    return _publish(folder, locked, plans.episodes_of(folder, locked, progress), answers)
 
 
 def bench_report(folder: RunFolder, calls: Calls = "all", progress: Progress = silent, language: str = "") -> Benched:
     """Write the pages of a benchmark again, from the replies in its ledger; ``calls`` as for the report of a study."""
     locked = plans.open_bench(folder)
-    found = plans.stored_episodes(folder, locked, progress), plans.stored_answers(folder, locked)
+    found = plans.episodes_of(folder, locked, progress), plans.answers_of(folder, locked)
     return _publish(folder, locked, *found, calls, language)
 
 
 def bench_shown(folder: RunFolder, *, progress: Progress = silent) -> pages.BenchRun:
     """What the pages of a benchmark show, from the replies in its ledger; its tables and verdicts are written."""
     locked = plans.open_bench(folder)
-    found = plans.stored_episodes(folder, locked, progress), plans.stored_answers(folder, locked)
+    found = plans.episodes_of(folder, locked, progress), plans.answers_of(folder, locked)
     return _decided(folder, locked, *found)[0]
 
 
@@ -300,11 +300,9 @@ def _decided(
     scores: list[Score] = []
     found: list[Board] = []
     if episodes is not None:
-        baselines = run_baselines(
-            locked.windows, cash=chosen.cash_baselines, cost_bps=chosen.cost_bps, convention=plan.convention
-        )
+        baselines = run_baselines(locked.windows, chosen.cash_baselines, chosen.cost_bps, plan.convention)
         measurements += measure.pipeline_measurements(locked, episodes, baselines)
-        measurements += measure.ceiling_measurements(locked, plans.true_episodes(locked))
+        measurements += measure.ceiling_measurements(locked)
         # S1 to S5, CEPS and PAS of every date, by the plan's convention and by the other one
         for result, convention in (
             pair for one in episodes for pair in ((one.result, plan.convention), (one.other, locked.other))

@@ -16,7 +16,7 @@ import numpy as np
 
 from assaymark import records
 from assaymark.benchmark import profiles
-from assaymark.benchmark.episode import BaselineResult
+from assaymark.benchmark.episode import BaselineResult, EpisodeState
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.questions.answers import Cell, tabulate
@@ -25,7 +25,7 @@ from assaymark.benchmark.replies import rationale_of
 from assaymark.benchmark.scores import STAGES, Convention, DateResult, EpisodeResult
 from assaymark.claims.boards import DISSOCIATION, DRAWDOWN, MISSING, PIPELINE, SHARPE_CONTRAST
 from assaymark.encoding import content_id
-from assaymark.engine import Ledger, Model
+from assaymark.engine import Ledger, Model, Reply
 from assaymark.errors import InputError, LedgerError, NotMeasurableError, Problem
 from assaymark.metrology import measure_orders as orders
 from assaymark.metrology.bootstrap import OverTime, sharpe_ratios
@@ -36,13 +36,14 @@ from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.scores import excess_replies
 from assaymark.plan import toml_text
 from assaymark.portfolio import max_drawdown, performance
+from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Measurement, Score
 from assaymark.report.portbench.book import ALL, QUESTIONS
 from assaymark.workflow.data import store_records
 from assaymark.workflow.lock import lock
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tracks.benchmark_plan import Answers, Episode, LockedBench
+from assaymark.workflow.tracks.benchmark_plan import Answers, Episode, LockedBench, rules_of
 from assaymark.workflow.verbs import finish
 
 measured = partial(number, Measurement)
@@ -333,8 +334,18 @@ def _stage_means(
             yield from orders.level_measurements("bench.stage", items, labels, locked.plan.level)
 
 
-def ceiling_measurements(locked: LockedBench, results: Sequence[EpisodeResult]) -> list[Measurement]:
-    """What the answers themselves score: the ceiling of every stage."""
+ANSWER_KEY: Final = "reference/portbench-answer-key"
+"""What stands where the model's name would, in episodes that are answered with what was true."""
+
+
+def ceiling_measurements(locked: LockedBench) -> list[Measurement]:
+    """The ceiling of every stage: the scores of episodes in which each stage is answered with what was true."""
+    agent, results = AgentSpec(name="answers", family="answers", model=ANSWER_KEY), []
+    for name, window in product(locked.plan.pipeline.profiles, locked.windows):
+        state = EpisodeState(agent, profile_named(name), window, rules_of(locked.plan))
+        while not state.over:
+            state.follow(Reply(text=state.true_reply(), model=ANSWER_KEY))
+        results.append(state.result())
     return [
         replace(item, name="bench.ceiling", labels={key: item.labels[key] for key in ("profile", "stage")})
         for item in _stage_means(locked, results)

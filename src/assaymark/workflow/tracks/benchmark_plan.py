@@ -8,7 +8,7 @@ from datetime import date, datetime
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from assaymark.benchmark.episode import EpisodeRules, EpisodeState, Heard, MarketWindow
 from assaymark.benchmark.market import BenchMarket, choose_universe, window_named, windows_of
@@ -29,7 +29,7 @@ from assaymark.engine.providers.http_agent import is_outside, no_reply
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.market import open_history, synthetic_history
 from assaymark.protocol import AgentSpec
-from assaymark.records import JSON, content_id, sha256_text, to_json
+from assaymark.records import content_id, sha256_text, to_json
 from assaymark.report.portbench.book import QUESTIONS
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Forecast, check_plan_hash, forecast, require_all, run_all
@@ -82,11 +82,6 @@ class LockedBench:
         return 2 + any(window.spec.kind == "normal" for window in self.windows)
 
 
-def is_benchmark(folder: RunFolder) -> bool:
-    """Whether a benchmark is locked in a run folder."""
-    return BENCHMARK.holds(folder)
-
-
 def lock_bench(
     folder: RunFolder, text: str, source: str, now: datetime, *, first: Callable[[LockedBench], object] | None = None
 ) -> LockedBench:
@@ -113,13 +108,8 @@ def lock_bench(
         first(LockedBench(plan, made, "", *data))
     with runs.new_folder(folder.path):
         write_atomic(folder.plan, text)
-        runs.write_lock(folder, bench_lock(made, to_json(now), inputs_of(data)))
+        runs.write_lock(folder, BENCHMARK.new_lock(made, to_json(now), inputs=dict(inputs_of(data))))
     return open_bench(folder)
-
-
-def bench_lock(made: str, locked_at: JSON, inputs: Mapping[str, str]) -> dict[str, Any]:
-    """The lock of a benchmark."""
-    return BENCHMARK.new_lock(made, locked_at, inputs=dict(inputs))
 
 
 def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
@@ -198,10 +188,6 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
     )
 
 
-ANSWER_KEY: Final = "reference/portbench-answer-key"
-"""What stands where the model's name would, in episodes that are answered with what was true."""
-
-
 SHOWN: Final = 900
 """Characters of a prompt or a reply of the pipeline that a page shows."""
 
@@ -226,81 +212,51 @@ def rules_of(plan: BenchPlan) -> EpisodeRules:
     return EpisodeRules(plan.convention, one.alpha, one.penalty, one.cost_bps, one.drift_limit)
 
 
-def run_episodes(
-    folder: RunFolder, locked: LockedBench, models: Mapping[str, Model], progress: Progress = silent
-) -> tuple[Episode, ...]:
-    """Take every episode of a plan to its end; what the ledger has is not asked again."""
-    engine = locked.plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
-    with Ledger.open(folder.ledger) as ledger:
-        check_plan_hash(folder, ledger, locked)
+def episodes_of(
+    folder: RunFolder, locked: LockedBench, progress: Progress = silent, models: Mapping[str, Model] | None = None
+) -> tuple[Episode, ...] | None:
+    """Every episode of a plan under both conventions, wave by wave, from the replies in its ledger.
 
-        def answered(calls: Sequence[CallSpec], done: int, total: int) -> dict[str, Reply]:
-            keys = [call.key for call in calls]
-            if ledger.pending(keys):
-                ledger.plan(calls)
-                told = Within(progress, lambda now, _of: progress("pipeline", done + now, total))
-                require_all(run_all(ledger, calls, models, engine, "pipeline", told), "the pipeline", folder)
-            return dict(ledger.replies(keys))
-
-        found = _each_episode(locked, answered, progress, "pipeline")
-    assert found is not None
-    return found
-
-
-def stored_episodes(folder: RunFolder, locked: LockedBench, progress: Progress = silent) -> tuple[Episode, ...] | None:
-    """The episodes of a plan from the replies in its ledger; None if some are missing."""
-    if not folder.has_ledger:
-        return None
-    with Ledger.open(folder.ledger, create=False) as ledger:
-        held = lambda calls, *_: dict(ledger.replies({call.key for call in calls}))  # noqa: E731
-        return _each_episode(locked, held, progress, "reading the pipeline")
-
-
-def _each_episode(
-    locked: LockedBench, replies_to: Callable[[Sequence[CallSpec], int, int], Mapping[str, Reply]], progress: Progress,
-    what: str,
-) -> tuple[Episode, ...] | None:  # fmt: skip
-    """Every episode under both conventions, wave by wave; None where a reply is missing.
-
-    The replies are those to the plan's convention. By the other one a prompt might differ, with its portfolio: what
-    counts is what was answered.
+    What the ledger lacks is asked of ``models``; without them the result is None if a reply is missing. The replies
+    are those to the plan's convention. By the other one a prompt might differ, with its portfolio: what counts is
+    what was answered.
     """
+    if models is None and not folder.has_ledger:
+        return None
     plan, rules = locked.plan, rules_of(locked.plan)
-    turned = replace(rules, convention=locked.other)
+    turned, what = replace(rules, convention=locked.other), "reading the pipeline" if models is None else "pipeline"
     played = product(plan.models, map(profile_named, plan.pipeline.profiles), locked.windows)
     episodes: list[tuple[EpisodeState, EpisodeState, dict[tuple[date, Stage], Heard]]] = [
         (EpisodeState(*one, rules), EpisodeState(*one, turned), {}) for one in played
     ]
     total, done = sum(first.calls for first, _, _ in episodes), 0
-    while wave := [(episode, call) for episode in episodes if (call := episode[0].next_call()) is not None]:
-        replies = replies_to(list({call.key: call for _, call in wave}.values()), done, total)
-        if any(call.key not in replies for _, call in wave):
-            return None
-        for (first, second, heard), call in wave:
-            reply, (day, stage, _) = replies[call.key], first.asked[-1]
-            prompt, half = "".join(part.text for part in call.messages[-1].parts), SHOWN // 2
-            cut = len(prompt) > SHOWN or len(reply.text) > SHOWN
-            shown = prompt if len(prompt) <= SHOWN else f"{prompt[:half]}\n[...]\n{prompt[-half:]}"
-            heard[day, stage] = Heard(shown, reply.text[:SHOWN], cut, call.key, no_reply(reply))
-            first.take(reply)
-            second.follow(reply)
-        done += len(wave)
-        progress(what, done, total)
+    engine = plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
+    told = Within(progress, lambda now, _of: progress("pipeline", done + now, total))
+    with Ledger.open(folder.ledger, create=models is not None) as ledger:
+        if models is not None:
+            check_plan_hash(folder, ledger, locked)
+        while wave := [(episode, call) for episode in episodes if (call := episode[0].next_call()) is not None]:
+            asked = {call.key: call for _, call in wave}
+            calls = list(asked.values())
+            if ledger.pending(asked):
+                if models is None:
+                    return None
+                ledger.plan(calls)
+                require_all(run_all(ledger, calls, models, engine, "pipeline", told), "the pipeline", folder)
+            replies = dict(ledger.replies(list(asked)))
+            for (first, second, heard), call in wave:
+                reply, (day, stage, _) = replies[call.key], first.asked[-1]
+                prompt, half = "".join(part.text for part in call.messages[-1].parts), SHOWN // 2
+                cut = len(prompt) > SHOWN or len(reply.text) > SHOWN
+                shown = prompt if len(prompt) <= SHOWN else f"{prompt[:half]}\n[...]\n{prompt[-half:]}"
+                heard[day, stage] = Heard(shown, reply.text[:SHOWN], cut, call.key, no_reply(reply))
+                first.take(reply)
+                second.follow(reply)
+            done += len(wave)
+            progress(what, done, total)
     return tuple(
         Episode(first.agent, first, first.result(), second.result(), heard) for first, second, heard in episodes
     )
-
-
-def true_episodes(locked: LockedBench) -> tuple[EpisodeResult, ...]:
-    """Episodes in which every stage is answered with what was true: nobody is asked, and nothing is written down."""
-    agent = AgentSpec(name="answers", family="answers", model=ANSWER_KEY)
-    found = []
-    for name, window in product(locked.plan.pipeline.profiles, locked.windows):
-        state = EpisodeState(agent, profile_named(name), window, rules_of(locked.plan))
-        while not state.over:
-            state.follow(Reply(text=state.true_reply(), model=ANSWER_KEY))
-        found.append(state.result())
-    return tuple(found)
 
 
 FILE: Final = "questions.jsonl"
@@ -310,31 +266,39 @@ Answers = Mapping[str, Sequence[Scored]]
 """All that each model answered."""
 
 
-def ask_questions(
-    folder: RunFolder, locked: LockedBench, models: Mapping[str, Model], progress: Progress = silent
-) -> Answers:
-    """Put every question to every model; what the ledger has is not asked again."""
-    asked = planned_questions(locked)
-    write_questions(folder.path / FILE, list({one.id: one for _, one, _, _ in asked}.values()))
-    runs.write_sums(folder)
-    calls = list({call.key: call for *_, call in asked}.values())
-    with Ledger.open(folder.ledger) as ledger:
-        check_plan_hash(folder, ledger, locked)
-        ledger.plan(calls)
-        require_all(run_all(ledger, calls, models, locked.plan.engine, QUESTIONS, progress), "the questions", folder)
-        return _answered(locked, asked, dict(ledger.replies([call.key for call in calls])))
+def answers_of(
+    folder: RunFolder, locked: LockedBench, progress: Progress = silent, models: Mapping[str, Model] | None = None
+) -> Answers | None:
+    """The replies of every model to every question, scored by both conventions.
 
-
-def stored_answers(folder: RunFolder, locked: LockedBench) -> Answers | None:
-    """What the ledger has of a plan's questions; None if they were not asked, or an answer is missing."""
-    if not (folder.path / FILE).is_file() or not folder.has_ledger:
+    What the ledger lacks is asked of ``models``; without them the result is None if a question was not answered yet.
+    """
+    if models is None and not ((folder.path / FILE).is_file() and folder.has_ledger):
         return None
     asked = planned_questions(locked)
-    keys = list({call.key for *_, call in asked})
-    with Ledger.open(folder.ledger, create=False) as ledger:
-        if ledger.pending(keys):
+    calls = {call.key: call for *_, call in asked}
+    if models is not None:
+        write_questions(folder.path / FILE, list({one.id: one for _, one, _, _ in asked}.values()))
+        runs.write_sums(folder)
+    with Ledger.open(folder.ledger, create=models is not None) as ledger:
+        if models is not None:
+            check_plan_hash(folder, ledger, locked)
+            ledger.plan(list(calls.values()))
+            summary = run_all(ledger, list(calls.values()), models, locked.plan.engine, QUESTIONS, progress)
+            require_all(summary, "the questions", folder)
+        elif ledger.pending(calls):
             return None
-        return _answered(locked, asked, dict(ledger.replies(keys)))
+        replies = dict(ledger.replies(list(calls)))
+    items: dict[str, list[Scored]] = {model.name: [] for model in locked.plan.models}
+    for agent, question, condition, call in asked:
+        reply = replies[call.key]
+        scored, turned = (
+            score_answer(question, reply.text, reply.finish, convention=each)
+            for each in (locked.plan.convention, locked.other)
+        )
+        shown, missing = reply.text[:EXCERPT], no_reply(reply)
+        items[agent.name].append(Scored(question, condition, scored, turned, shown, call.key, missing))
+    return items
 
 
 def planned_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Condition, CallSpec]]:
@@ -361,19 +325,3 @@ def planned_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Co
             call = model_call(agent, (message,), question_digest())
         found.append((agent, question, condition, call))
     return found
-
-
-def _answered(
-    locked: LockedBench, asked: Sequence[tuple[AgentSpec, Question, Condition, CallSpec]],
-    replies: Mapping[str, Reply],
-) -> Answers:  # fmt: skip
-    items: dict[str, list[Scored]] = {model.name: [] for model in locked.plan.models}
-    for agent, question, condition, call in asked:
-        reply = replies[call.key]
-        scored, turned = (
-            score_answer(question, reply.text, reply.finish, convention=each)
-            for each in (locked.plan.convention, locked.other)
-        )
-        shown, missing = reply.text[:EXCERPT], no_reply(reply)
-        items[agent.name].append(Scored(question, condition, scored, turned, shown, call.key, missing))
-    return items

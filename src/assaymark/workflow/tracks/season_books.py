@@ -14,7 +14,7 @@ import numpy as np
 
 from assaymark.agents.llm import NOT_USABLE, REJECTED
 from assaymark.claims.season_plan import Season
-from assaymark.importers.report import CASH, EQUAL_WEIGHT, NEXT, WHOLE
+from assaymark.importers.report import EQUAL_WEIGHT, NEXT, WHOLE
 from assaymark.market import CorporateAction
 from assaymark.market.history import Day
 from assaymark.market.instruments import weekdays
@@ -41,9 +41,10 @@ UNREAD: Final = "not-taken"
 
 SIXTY_FORTY: Final = "60/40"
 MOVE: Final = "price of "
-"""How a sentence of `unexplained` begins."""
+"""How a sentence on a move of a price that nothing explains begins."""
 
-_CLASSES: Final = {"EQ": 0.6, "BO": 0.4}
+SIXTY_FORTY_OF: Final = {"EQ": 0.6, "BO": 0.4}
+"""The classes of 60/40, with their weights."""
 _JUMP: Final = math.log(4 / 3)
 _TIMES_USUAL: Final = 10.0
 
@@ -172,12 +173,6 @@ def valued(agent: str, now: str, state: str, book: Book, marks: Marks, costs: fl
     return SeasonNav(now, agent, state, book.cash, nav, costs, positions, stale)
 
 
-def new_baselines(season: Season, classes: Mapping[str, str]) -> dict[str, Baseline]:
-    """The baselines before the first day: equal weight, cash, and 60/40 where there are equities and bonds."""
-    names = [EQUAL_WEIGHT, *([SIXTY_FORTY] if set(_CLASSES) <= set(classes.values()) else []), CASH]
-    return {name: (Book(season.capital), {}) for name in names}
-
-
 def settle_baseline(
     season: Season, name: str, baseline: Baseline, day: Day, marks: Marks, classes: Mapping[str, str], begins: bool
 ) -> tuple[Baseline, SeasonNav]:
@@ -192,8 +187,8 @@ def settle_baseline(
     if name == EQUAL_WEIGHT:
         shares = {symbol: 1.0 / len(there) for symbol in there}
     elif name == SIXTY_FORTY:
-        members = {kind: [symbol for symbol in there if classes[symbol] == kind] for kind in _CLASSES}
-        shares = {symbol: _CLASSES[kind] / len(of) for kind, of in members.items() for symbol in of}
+        members = {kind: [symbol for symbol in there if classes[symbol] == kind] for kind in SIXTY_FORTY_OF}
+        shares = {symbol: SIXTY_FORTY_OF[kind] / len(of) for kind, of in members.items() for symbol in of}
     return (settled.book, shares), settled.nav
 
 
@@ -209,8 +204,7 @@ def checked(
     )
     for one in (one for name in held for one in due_actions(name, day, marks)):
         before = before.acted(one.instrument, one.split, one.dividend)
-    stated = Book(after.nav.cash, after.nav.positions)
-    step = broker.StatedStep(record_id, fills, book=stated, bars=todays_bars(day))
+    step = broker.StatedStep(record_id, fills, book=Book(after.nav.cash, after.nav.positions), bars=todays_bars(day))
     found = broker.reconcile(before, [step], season.rules.fill, short=season.rules.short)
     counts = {kind: [found.checks[kind], found.passed[kind]] for kind in broker.RELIABILITY if found.checks[kind]}
     kinds = {"negative-position": "position"}
@@ -219,33 +213,26 @@ def checked(
         for mismatch in found.mismatches
     ]
     failed, traded = {mismatch.symbol for mismatch in found.mismatches}, {fill.symbol for fill in fills}
-    for name in held:
-        if sentence := unexplained(name, day, marks):
-            kind = "fill" if name in traded else "position"
-            mismatches.append([kind, sentence])
-            counts[kind][1] -= name not in failed
+    for name in (one for one in held if one in day.quotes and one in marks):
+        # a move of the price since the last close that no corporate action explains
+        price, of = marks[name]
+        close = day.quotes[name].close or price
+        worth, actions = Book(0.0, {name: 1.0}), due_actions(name, day, marks)
+        for action in actions:
+            worth = worth.acted(name, action.split, action.dividend)
+        move = abs(math.log(worth.nav({name: close}) / price))
+        if move <= _JUMP:  # nearly always, so that the usual move is seldom needed
+            continue
+        closes = day.bars["close"][:, day.universe.index(name)]
+        moves = np.abs(np.diff(np.log(closes[np.isfinite(closes)])))
+        if moves.size and move <= _TIMES_USUAL * float(np.median(moves)):
+            continue
+        known = "; ".join(map(str, actions))
+        why = f"not explained by {known}" if known else "explained by no action"
+        kind = "fill" if name in traded else "position"
+        mismatches.append([kind, f"{MOVE}{name} on {day.date}: {close:.10g} after {price:.10g} on {of}, {why}"])
+        counts[kind][1] -= name not in failed
     return {"record_id": record_id, "counts": counts, "mismatches": mismatches}
-
-
-def unexplained(name: str, day: Day, marks: Marks) -> str:
-    """What is wrong with a move of the price since the last close that no corporate action explains; else nothing."""
-    if name not in day.quotes or name not in marks:
-        return ""
-    price, of = marks[name]
-    close = day.quotes[name].close or price
-    worth, actions = Book(0.0, {name: 1.0}), due_actions(name, day, marks)
-    for action in actions:
-        worth = worth.acted(name, action.split, action.dividend)
-    move = abs(math.log(worth.nav({name: close}) / price))
-    if move <= _JUMP:  # nearly always, so that the usual move is seldom needed
-        return ""
-    closes = day.bars["close"][:, day.universe.index(name)]
-    moves = np.abs(np.diff(np.log(closes[np.isfinite(closes)])))
-    if moves.size and move <= _TIMES_USUAL * float(np.median(moves)):
-        return ""
-    known = "; ".join(map(str, actions))
-    why = f"not explained by {known}" if known else "explained by no action"
-    return f"{MOVE}{name} on {day.date}: {close:.10g} after {price:.10g} on {of}, {why}"
 
 
 def outcomes_of(season: Season, entries: Sequence[Entry]) -> Iterator[Outcome]:

@@ -23,6 +23,7 @@ from assaymark.claims.season_plan import Season
 from assaymark.encoding import sync_folder
 from assaymark.engine import CallSpec, Ledger, Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
+from assaymark.importers.report import CASH, EQUAL_WEIGHT
 from assaymark.judging.season.calls import horizon_texts
 from assaymark.market.history import Clock, Day
 from assaymark.notebook import Told
@@ -118,7 +119,7 @@ class Journal:
     def append(self, entry: Entry) -> None:
         """Write a day down."""
         body = "\t".join([canonical_json(entry.record), entry.facts, entry.instruments, entry.series])
-        self.digest = _chained(self.digest, body)
+        self.digest = hashlib.sha256(f"{self.digest}{body}".encode("utf-8", "surrogatepass")).hexdigest()
         line = f"{self.digest}\t{body}\t{canonical_json(entry.times or {})}\n"
         try:
             self._file.write(line.encode("utf-8", "surrogatepass"))
@@ -162,7 +163,8 @@ def _read(path: Path) -> tuple[list[Entry], str, int]:
             parts = line.decode("utf-8", "surrogatepass").split("\t")
         except UnicodeDecodeError:
             parts = []
-        if len(parts) != 6 or parts[0] != _chained(digest, "\t".join(parts[1:5])):
+        chained = (digest + "\t".join(parts[1:5])).encode("utf-8", "surrogatepass")
+        if len(parts) != 6 or parts[0] != hashlib.sha256(chained).hexdigest():
             raise LedgerError(f"{damaged}; restore it from a copy, or replay in a new folder")
         digest, size = parts[0], size + len(line) + 1
         try:
@@ -170,10 +172,6 @@ def _read(path: Path) -> tuple[list[Entry], str, int]:
         except json.JSONDecodeError as exc:
             raise LedgerError(f"{damaged} ({exc.msg})") from None
     return entries, digest, size
-
-
-def _chained(before: str, body: str) -> str:
-    return hashlib.sha256(before.encode() + body.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def not_stepping(folder: RunFolder) -> AbstractContextManager[None]:
@@ -240,18 +238,6 @@ def opening_calls(season: Season, day: Day, agents: Sequence[AgentSpec]) -> list
     settled = {agent.name: books.settle_account(season, agent.name, start, day, {}) for agent in agents}
     shared, asked = _shown(season, day, agents, settled)
     return [call for each in asked for _, _, call in calls_of(season, each, shared)]
-
-
-def due_days(folder: RunFolder, locked: LockedSeason, now: datetime) -> Iterator[Day]:
-    """The days of a season that are due and have data; nothing is written."""
-    entries, _ = read_journal(folder)
-    done = date.fromisoformat(entries[-1].day) if entries else None
-    clock = locked.data.clock(locked.season)
-    for date_ in clock.due(done, now=now if locked.season.market.live else None):
-        day = clock.day(date_, after=done)
-        if day.quotes:
-            yield day
-        done = date_
 
 
 def open_run(folder: RunFolder) -> LockedSeason:
@@ -369,7 +355,9 @@ class Desk:
         start, universe = Account(Book(self.season.capital)), set(locked.data.universe)
         self.accounts = {agent.name: start for agent in self.season.agents}
         self.classes = {one.id: one.asset_class for one in locked.data.history.listings if one.id in universe}
-        self.baselines = books.new_baselines(self.season, self.classes)
+        both = {*books.SIXTY_FORTY_OF} <= {*self.classes.values()}  # 60/40 needs equities and bonds
+        names = [EQUAL_WEIGHT, *([books.SIXTY_FORTY] if both else []), CASH]
+        self.baselines: dict[str, books.Baseline] = {name: (start.book, {}) for name in names}
         self.traded = any(entry.record["state"] == "ok" for entry in journal.entries)
         self.marks: books.Marks = {}
         self.acted: frozenset[str] = frozenset()
@@ -397,7 +385,20 @@ class Desk:
 
         On a day without data nothing is traded, and orders wait for the next one.
         """
-        day, season = self._new_actions(day), self.season
+        season = self.season
+        if day.quotes:  # without corporate actions that were carried out on the evening before their ex-date
+            done = {
+                name: [one for one in ones if one.since and str(one.since) < self.marks[name][1] < str(one.ex_date)]
+                for name, ones in day.actions.items()
+                if name in self.acted
+            }
+            if any(done.values()):
+                left = {
+                    name: [one for one in ones if one not in done.get(name, ())] for name, ones in day.actions.items()
+                }
+                day = replace(day, actions={name: tuple(ones) for name, ones in left.items()})
+            acted = {name for name in day.actions if books.due_actions(name, day, self.marks)}
+            self.acted = frozenset(acted | (self.acted - day.quotes.keys()))
         before, marks, now = self.accounts, self.marks, str(day.date)
         settled, baselines = dict[str, Settlement](), dict[str, Any]()
         for name, account in before.items():
@@ -452,24 +453,6 @@ class Desk:
             "baselines": baselines,
         }
         self.journal.append(Entry(record, *large, {one.record_id: seconds for one, seconds in decided}))
-
-    def _new_actions(self, day: Day) -> Day:
-        """The day without corporate actions that were carried out already, on the evening before their ex-date."""
-        if not day.quotes:
-            return day
-        done = {
-            name: [one for one in ones if one.since and str(one.since) < self.marks[name][1] < str(one.ex_date)]
-            for name, ones in day.actions.items()
-            if name in self.acted
-        }
-        if any(done.values()):
-            kept = {
-                name: tuple(one for one in ones if one not in done.get(name, ())) for name, ones in day.actions.items()
-            }
-            day = replace(day, actions=kept)
-        acted = {name for name in day.actions if books.due_actions(name, day, self.marks)}
-        self.acted = frozenset(acted | (self.acted - day.quotes.keys()))
-        return day
 
 
 def _shown(

@@ -22,7 +22,7 @@ from assaymark.errors import InputError, NotMeasurableError
 from assaymark.importers.report import REPLAYED
 from assaymark.judging.evidence import BORNE_OUT, Material, chance_corrected
 from assaymark.judging.season.plans import ScoringPlan, applicable
-from assaymark.judging.season.record import StepRecord
+from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
 from assaymark.judging.season.table import thrashing
 from assaymark.market.instruments import weekdays
 from assaymark.metrology.bootstrap import daily_excess
@@ -84,6 +84,11 @@ class SeasonMaterial:
     def scoring(self) -> ScoringPlan:
         """The scoring plan of the season, without the parts for which its contexts have no field."""
         return applicable(self.season.scoring_plan, self.contexts.values())
+
+    def horizon(self, agent: str, steps: Sequence[StepRecord]) -> Horizon:
+        """Decisions of an agent, blinded as its judges see them."""
+        told = self.season.told(agent).strip()
+        return horizon_of(steps, self.contexts, self.agents, self.universe, told)
 
 
 def season_material(folder: RunFolder, stored: StoredSeason | None = None) -> SeasonMaterial:

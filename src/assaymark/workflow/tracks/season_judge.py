@@ -19,7 +19,7 @@ from assaymark.judging.season import calls as asking
 from assaymark.judging.season import plans
 from assaymark.judging.season.calls import HorizonLedger, HorizonTask, SeasonCall
 from assaymark.judging.season.plans import ScoringPlan
-from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
+from assaymark.judging.season.record import Horizon, StepRecord
 from assaymark.judging.season.scoring import (
     HIGHEST,
     GradedPart,
@@ -51,15 +51,13 @@ from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, OUTCOMES, Store
 from assaymark.workflow.tracks import season_records as rows
-from assaymark.workflow.tracks.season_day import alone, due_days, not_stepping, open_run, opening_calls
+from assaymark.workflow.tracks.season_day import alone, not_stepping, open_run, opening_calls, read_journal
 from assaymark.workflow.tracks.season_facts import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_lock import StoredSeason, stored_season
 from assaymark.workflow.tracks.season_records import GRADES, GUESSES, GradeScope, SeasonGrade, SeasonGuess
 
 Probe = tuple[SeasonCall, str]
 """A probe of the blinding, and the period that it shows; empty for a whole record."""
-
-WHAT: Final = "asking the judges"
 
 
 class SeasonAsker:
@@ -77,52 +75,46 @@ class SeasonAsker:
         """The keys of second calls, by the keys of calls whose reply was no JSON at all."""
         self.made = 0
 
-    def ask(self, calls: Sequence[CallSpec], what: str = WHAT, unusable: Unusable | None = None) -> None:
+    def ask(self, calls: Sequence[CallSpec], unusable: Unusable | None = None) -> None:
         """Ask what has no reply yet, and once more what has one that is no JSON at all: the second reply counts."""
         asked = {call.key: call for call in calls}
-        self._ask(asked, what, unusable)
+        self._ask(asked, unusable)
         again = {
             key: second_call(call)
             for key, call in asked.items()
             if key not in self.seconds and asks_again(self.replies[key], most=plans.MOST_CHARACTERS)
         }
-        self._ask({call.key: call for call in again.values()}, what)
-        for key, call in again.items():
-            self.seconds[key] = call.key
-            self.replies[key] = self.replies[call.key]
+        self._ask({call.key: call for call in again.values()})
+        self.seconds |= {key: call.key for key, call in again.items()}
+        self.replies |= {key: self.replies[call.key] for key, call in again.items()}
 
-    def _ask(self, asked: Mapping[str, CallSpec], what: str, unusable: Unusable | None = None) -> None:
+    def _ask(self, asked: Mapping[str, CallSpec], unusable: Unusable | None = None) -> None:
         self.replies |= dict(self.ledger.replies([key for key in asked if key not in self.replies]))
         wanted = {key: call for key, call in asked.items() if key not in self.replies}
-        self._lose({key: self.silent[call.model] for key, call in wanted.items() if call.model in self.silent}, wanted)
-        wanted = {key: call for key, call in wanted.items() if key not in self.replies}
-        if not wanted:
-            return
-        summary = run_all(
-            self.ledger, list(wanted.values()), self.models, self.engine, what, self.progress,
-            unusable=unusable, first=False,
-        )  # fmt: skip
-        self.made += summary.made
-        self.replies |= dict(self.ledger.replies(list(wanted)))
-        lost = {key: call for key, call in wanted.items() if key not in self.replies}
-        self.heard |= {call.model for key, call in wanted.items() if key not in lost}
-        if lost:
-            require_not_stopped(summary, self.folder)
-            kept = f"every reply so far is kept in {self.folder.path}, and the same command goes on"
-            purse = purse_of(self.models)
-            if purse is not None and purse.stopped is not None:
-                raise ModelError(f"{purse.stopped}; {kept}", retryable=True)
-            failed = {one.key: one.reason for one in summary.failed}
-            unasked = [key for key in lost if key not in failed]
-            if unasked and not summary.stopped:
-                raise ModelError(f"{len(unasked)} calls were given up elsewhere; {kept}", retryable=True)
-            self._lose({key: failed.get(key, "; ".join(summary.stopped)) for key in lost}, lost)
-            dumb = {key: call.model for key, call in lost.items() if call.model not in self.heard}
-            self.silent |= {model: self.replies[key].text for key, model in dumb.items()}
-
-    def _lose(self, reasons: Mapping[str, str], calls: Mapping[str, CallSpec]) -> None:
+        reasons = {key: self.silent[call.model] for key, call in wanted.items() if call.model in self.silent}
+        wanted = {key: call for key, call in wanted.items() if key not in reasons}
+        if wanted:
+            calls = list(wanted.values())
+            how = self.models, self.engine, "asking the judges", self.progress, unusable
+            summary = run_all(self.ledger, calls, *how, first=False)
+            self.made += summary.made
+            self.replies |= dict(self.ledger.replies(list(wanted)))
+            lost = {key: call.model for key, call in wanted.items() if key not in self.replies}
+            self.heard |= {call.model for key, call in wanted.items() if key not in lost}
+            if lost:
+                require_not_stopped(summary, self.folder)
+                kept = f"every reply so far is kept in {self.folder.path}, and the same command goes on"
+                purse = purse_of(self.models)
+                if purse is not None and purse.stopped is not None:
+                    raise ModelError(f"{purse.stopped}; {kept}", retryable=True)
+                failed = {one.key: one.reason for one in summary.failed}
+                unasked = [key for key in lost if key not in failed]
+                if unasked and not summary.stopped:
+                    raise ModelError(f"{len(unasked)} calls were given up elsewhere; {kept}", retryable=True)
+                reasons |= {key: failed.get(key, "; ".join(summary.stopped)) for key in lost}
+                self.silent |= {model: reasons[key] for key, model in lost.items() if model not in self.heard}
         for key, reason in reasons.items():
-            self.replies[key] = Reply(text=reason, model=calls[key].model, finish="failed")
+            self.replies[key] = Reply(text=reason, model=asked[key].model, finish="failed")
 
     def grades(self, tasks: Sequence[HorizonTask]) -> list[HorizonGrades]:
         """The grades of all tasks, asked for part by part; `HorizonGrades` also where a judge gave none."""
@@ -136,7 +128,7 @@ class SeasonAsker:
                     if graded:
                         found[at] = graded[0]
             unusable = unusable_of(due, lambda one, reply: plans.read_horizon_reply(reply, one.asked).reason)
-            self.ask([one.call for one in due], unusable=unusable)
+            self.ask([one.call for one in due], unusable)
         again = self.seconds  # a part has the key of its second call, where that is the one that counts
         for at, one in found.items():
             parts = (
@@ -160,15 +152,6 @@ class SeasonAsker:
             found.append(SeasonGuess(*of, period, len(planned.options), read.state, guess, key))
         return found
 
-    def outcomes(self, planned: Sequence[Sequence[SeasonCall]]) -> list[OutcomeGrade | None]:
-        """The outcome grades of some tasks, each with its calls; None where there was nothing to ask."""
-        self.ask([one.call for calls in planned for one in calls])
-        found: list[OutcomeGrade | None] = []
-        for calls in planned:
-            reads = [plans.read_outcome_reply(self.replies[one.call.key]) for one in calls]
-            found.append(outcome_grade([call.part for call in calls], reads) if calls else None)
-        return found
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonPart:
@@ -184,21 +167,11 @@ class SeasonPart:
     ledger: HorizonLedger
 
 
-def season_horizons(material: SeasonMaterial) -> dict[str, Horizon]:
-    """The whole record of each agent, blinded as its judges see it."""
-    return {name: _horizon(material, name, steps) for name, steps in material.steps.items()}
-
-
-def _horizon(material: SeasonMaterial, agent: str, steps: Sequence[StepRecord]) -> Horizon:
-    mandate, names = material.season.told(agent).strip(), material.agents
-    return horizon_of(steps, material.contexts, names, material.universe, mandate)
-
-
 def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
     """Everything that is graded: whole records first, then periods in order, then replicates."""
     shown: dict[tuple[str, int], Sequence[StepRecord]] = {(name, 0): ones for name, ones in material.steps.items()}
     shown |= material.replicates
-    horizons = {key: _horizon(material, key[0], steps) for key, steps in shown.items()}
+    horizons = {key: material.horizon(key[0], steps) for key, steps in shown.items()}
     decisions = [step.decision for steps in shown.values() for step in steps]
     ledgers = asking.horizon_ledgers(list(horizons.values()), decisions, material.contexts)
     found: dict[GradeScope, list[SeasonPart]] = {"whole": [], "period": [], "replicate": []}
@@ -279,14 +252,12 @@ def human_rows(
         graded = judgment.status == "ok" and not lacking
         state: ReplyState = "ok" if graded else "invalid"
         given, steps = judgment.scores if graded else {}, len(part.horizon.steps)
-        held = GradedPart(first=1, last=steps, tokens=0, over=False, call_key=judgment.call_key, state=state)
+        held = GradedPart(1, steps, 0, False, judgment.call_key, state)
         grades = HorizonGrades(
-            agent=part.agent, judge=judgment.judge, family=judgment.family, trial=judgment.trial,
-            horizon=part.horizon.id, grader=asking.grader_version(plan), state=state, parts=(held,),
-            reason=None if graded else judgment.reason or f"not graded: {', '.join(lacking)}",
-            reasoning={each.name: given[each.name] for each in plan.reasoning if graded},
-            evidence={each.name: given[each.name] for each in plan.evidence if graded},
-            data_reliability=judgment.scores.get("data_reliability"),
+            part.agent, judgment.judge, judgment.family, judgment.trial, part.horizon.id, asking.grader_version(plan),
+            state, (held,), None if graded else judgment.reason or f"not graded: {', '.join(lacking)}",
+            {each.name: given[each.name] for each in plan.reasoning if graded},
+            {each.name: given[each.name] for each in plan.evidence if graded}, judgment.scores.get("data_reliability"),
         )  # fmt: skip
         points = judgment.scores.get("outcome")
         outcome = None if points is None or part.period else OutcomeGrade(state="ok", outcome=points)
@@ -394,8 +365,12 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], progress: Progr
                 else []
                 for (part, task), one in zip(planned, given, strict=True)
             ]
-            whole = zip(planned, given, asker.outcomes(asked), strict=True)
-            grades = [grade_row(part, one, plan, outcome) for (part, _), one, outcome in whole]
+            asker.ask([one.call for calls in asked for one in calls])
+            grades = []
+            for (part, _), one, calls in zip(planned, given, asked, strict=True):
+                reads = [plans.read_outcome_reply(asker.replies[asked_.call.key]) for asked_ in calls]
+                outcome = outcome_grade([call.part for call in calls], reads) if calls else None
+                grades.append(grade_row(part, one, plan, outcome))
             guesses = asker.guesses(season_probes(parts, season))
         people = {one.name for one in season.panel if one.human}
         grades += human_rows(_given(store), parts, plan, people)
@@ -504,7 +479,13 @@ _ANSWER: Final = plans.HorizonAnswer(
 def expect_season_run(folder: RunFolder, prices: Prices, *, now: datetime) -> Forecast:
     """What `assaymark season run` would ask and cost. Nothing is sent, and nothing is written."""
     locked = open_run(folder)
-    days = list(due_days(folder, locked, now))
+    clock, done, days = locked.data.clock(locked.season), None, []
+    if entries := read_journal(folder)[0]:
+        done = date.fromisoformat(entries[-1].day)
+    for due in clock.due(done, now=now if locked.season.market.live else None):
+        day = clock.day(due, after=done)
+        days += [day] if day.quotes else []
+        done = due
     stage = Stage("agents", [call for day in days for call in opening_calls(locked.season, day, locked.season.agents)])
     found = forecast([stage], folder, None, prices, locked.season.engine.batch)
     if len(days) > 1:
@@ -534,10 +515,8 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
                 reads.append(Read("ok", _ANSWER) if reply is None else plans.read_horizon_reply(reply, planned.asked))
             if part.scope == "whole":
                 judge = task.judge
-                grades = HorizonGrades(
-                    agent=task.agent, judge=judge.name, family=judge.family, trial=task.trial, horizon=task.horizon,
-                    grader=asking.grader_version(task.plan), state="ok", parts=(),
-                )  # fmt: skip
+                grader = asking.grader_version(task.plan)
+                grades = HorizonGrades(task.agent, judge.name, judge.family, task.trial, task.horizon, grader, "ok", ())
                 asked = asking.outcome_calls(grades, part.horizon, material.outcomes, judge, plan, budget)
                 outcomes += [one.call for one in asked]
     probes = season_probes(parts, season)

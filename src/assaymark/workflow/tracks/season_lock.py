@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -76,7 +76,10 @@ class SeasonData:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredSeason:
-    """What the lock of a season says, without its market. ``universe`` are the instruments that were chosen."""
+    """What the lock of a season says, without its market. ``universe`` are the instruments that were chosen.
+
+    ``inputs`` are the digests of what it is run on, and ``preflight`` sentences on what its design can never say.
+    """
 
     season: Season
     plan_hash: str
@@ -84,14 +87,15 @@ class StoredSeason:
     universe: tuple[str, ...]
     amendments: tuple[runs.Amendment, ...]
     preregistered: bool
+    inputs: Mapping[str, str]
+    preflight: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LockedSeason(StoredSeason):
-    """A locked season with its data. ``preflight`` are sentences on what its design can never say."""
+    """A locked season with its data."""
 
     data: SeasonData
-    preflight: tuple[str, ...]
 
 
 def is_season(folder: RunFolder) -> bool:
@@ -109,7 +113,8 @@ def lock_season(
     absent: tuple[str, ...] = ()
     if plans.is_recorded(text, source):
         file = plans.read_recorded(text, source)
-        found = find_season(folder, file, _panel_problems(file.panel or (), models), source=source)
+        wrong = (season_judge_problems(f"panel.{judge.name}", judge, models) for judge in file.panel or ())
+        found = find_season(folder, file, [*chain(*wrong)], source=source)
         season = plans.recorded_season(file, found.follows, source)
         data = SeasonData(None, found.digest, found.follows.universe)
     else:
@@ -138,47 +143,36 @@ def lock_season(
 
 def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeason:
     """The locked season of a run folder, with its market as it is now."""
-    stored, season = _read(folder)
-    chosen = tuple(map(str, stored["universe"]))
+    stored = stored_season(folder)
+    season = stored.season
     if data is None and season.recorded:
-        data = SeasonData(None, records_digest(folder), chosen)
+        data = SeasonData(None, records_digest(folder), stored.universe)
     elif data is None:
-        data = open_market(season, str(folder.plan), chosen)
-    inputs = _inputs(season, data)
-    if inputs != stored["inputs"]:
+        data = open_market(season, str(folder.plan), stored.universe)
+    if _inputs(season, data) != stored.inputs:
         what = "records" if season.recorded else "market"
         instead = "use a new run folder" if season.recorded else "lock a season with market.live"
         raise PlanError(
             f"{folder.path}: the {what} changed after the lock (now {data.digest[:24]}..., locked "
-            f"{str(stored['inputs'].get('market'))[:24]}...); put them back, or {instead}"
+            f"{stored.inputs.get('market', '')[:24]}...); put them back, or {instead}"
         )
-    return LockedSeason(*_unedited(folder, stored, season, inputs), data, tuple(map(str, stored.get("preflight", ()))))
+    return LockedSeason(**{one.name: getattr(stored, one.name) for one in fields(stored)}, data=data)
 
 
 def stored_season(folder: RunFolder) -> StoredSeason:
     """The locked season of a run folder, for those who read its tables and need no market."""
-    stored, season = _read(folder)
-    inputs = {str(key): str(value) for key, value in stored["inputs"].items()}
-    return StoredSeason(*_unedited(folder, stored, season, inputs))
-
-
-def _read(folder: RunFolder) -> tuple[dict[str, Any], Season]:
     stored = SEASON.stored(folder)
     whole = isinstance(stored.get("universe"), list) and isinstance(stored.get("inputs"), dict)
     if not whole or not isinstance(stored.get("plan_hash"), str):
         raise LedgerError(f"{folder.lock} is damaged; lock the season again in a new folder")
-    return stored, season_of(runs.read_text(folder.plan, "season"), stored, source=str(folder.plan))
-
-
-def _unedited(
-    folder: RunFolder, stored: Mapping[str, Any], season: Season, inputs: Mapping[str, str]
-) -> tuple[Season, str, str, tuple[str, ...], tuple[runs.Amendment, ...], bool]:
-    """What a lock says, once the plan hash is seen to be that of the lock: how it was amended as well."""
-    made = plans.season_hash(season, texts_of(season), dict(inputs))
+    season = season_of(runs.read_text(folder.plan, "season"), stored, source=str(folder.plan))
+    inputs = {str(key): str(value) for key, value in stored["inputs"].items()}
+    made = plans.season_hash(season, texts_of(season), inputs)
     SEASON.require_unedited(folder, made, stored)
     amendments = runs.read_amendments(folder, stored.get("amendments", ()))
-    universe, preregistered = tuple(map(str, stored["universe"])), bool(stored.get("preregistered", True))
-    return season, made, str(stored["locked_at"]), universe, amendments, preregistered
+    universe, preflight = (tuple(map(str, stored.get(name, ()))) for name in ("universe", "preflight"))
+    preregistered = bool(stored.get("preregistered", True))
+    return StoredSeason(season, made, str(stored["locked_at"]), universe, amendments, preregistered, inputs, preflight)
 
 
 def texts_of(season: Season) -> dict[str, str]:
@@ -227,8 +221,16 @@ def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> Seas
     if market.source == "synthetic":
         history, digest = synthetic_history(market.seed), synthetic_digest(market)
     else:
-        folder, *others = _snapshots_in(Path(market.source)) if market.live else [Path(market.source)]
-        history, digest, earlier = open_history(folder), read_manifest(folder).digest, tuple(others)
+        folder = Path(market.source)
+        if market.live and not (folder / "snapshot.json").is_file():  # a growing source, retrieved last first
+            snapshots = [path.parent for path in folder.glob("*/snapshot.json")]
+            if not snapshots:
+                what = "holds no snapshot; put one in with: assaymark data pull SOURCE --out"
+                raise InputError(str(folder), [Problem("", f"{what} {folder}/DAY")])
+            by_time = sorted((read_manifest(one).origin.retrieved_at, one.name, one) for one in snapshots)
+            folder, *others = (one for *_, one in reversed(by_time))
+            earlier = tuple(others)
+        history, digest = open_history(folder), read_manifest(folder).digest
     if chosen:
         _check_chosen(season, history, chosen, source)
         return SeasonData(history, digest, tuple(chosen), earlier)
@@ -272,17 +274,6 @@ def synthetic_digest(market: SeasonMarket) -> str:
     return f"synthetic-{market.seed} of assaymark {__version__}"
 
 
-def _snapshots_in(folder: Path) -> list[Path]:
-    """The snapshots of a growing source: the folder itself, or the folders in it, the one retrieved last first."""
-    if (folder / "snapshot.json").is_file():
-        return [folder]
-    found = sorted(path.parent for path in folder.glob("*/snapshot.json"))
-    if not found:
-        what = "holds no snapshot; put one in with: assaymark data pull SOURCE --out"
-        raise InputError(str(folder), [Problem("", f"{what} {folder}/DAY")])
-    return sorted(found, key=lambda one: (read_manifest(one).origin.retrieved_at, one.name), reverse=True)
-
-
 def _unstated(season: Season, history: History, universe: Sequence[str]) -> list[Problem]:
     """Prices of a live market that may or may not be adjusted: a book would gain or lose by every split."""
     unsaid = [name for name in universe if name in history.unstated]
@@ -312,7 +303,8 @@ def _checked(
     agents = _each(AgentSpec, raw.get("agents"))
     for agent in agents:
         problems += agent_problems(f"agents.{agent.name}", agent, models)
-    problems += _panel_problems(_each(JudgeSpec, raw.get("panel")), models)
+    for judge in _each(JudgeSpec, raw.get("panel")):
+        problems += season_judge_problems(f"panel.{judge.name}", judge, models)
     market = season
     if market is None:
         parts = {name: raw[name] for name in ("market", "calendar", "universe") if name in raw}
@@ -343,7 +335,3 @@ def _each(kind: type[M], given: object) -> list[M]:
         with suppress(ValidationError):
             found.append(kind.model_validate(one))
     return found
-
-
-def _panel_problems(panel: Sequence[JudgeSpec], models: Mapping[str, Model] | None) -> list[Problem]:
-    return [one for judge in panel for one in season_judge_problems(f"panel.{judge.name}", judge, models)]

@@ -44,6 +44,7 @@ from assaymark.plan import BiasRules, ClusterOrder, Missing, OrderRules
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.records import AGGREGATE, JSON, CallFacts, Measurement
 from assaymark.workflow.tracks.season_facts import (
+    LEVEL,
     SeasonMaterial,
     agent_measurements,
     ledger_measurements,
@@ -59,8 +60,6 @@ Composites = Mapping[str, Mapping[str, float]]
 Tokens = Mapping[tuple[str, str], float]
 """How many words an agent wrote for each decision of a period: by agent and period."""
 
-LEVEL: Final = 0.95
-"""Coverage of the intervals. Tests of claims go by the plan's alpha."""
 
 PANEL: Final = "panel"
 AXES: Final = ("reasoning", "evidence", "process")
@@ -74,7 +73,7 @@ _EFFICIENCY: Final = {
 
 
 def season_findings(
-    material: SeasonMaterial, judged: SeasonJudgments, sheets: Sequence[Datasheet] = (), *, rng: np.random.Generator,
+    material: SeasonMaterial, judged: SeasonJudgments, rng: np.random.Generator, sheets: Sequence[Datasheet] = (),
     people: measure_people.Labels | None = None,
 ) -> tuple[list[Measurement], SeasonTable]:  # fmt: skip
     """The measurements of a judged season, with ``people`` also of its judges beside them, and its table."""

@@ -57,7 +57,7 @@ from assaymark.workflow.tracks.season_facts import (
     season_material,
     season_notes,
 )
-from assaymark.workflow.tracks.season_judge import judged_periods, judgment_row, season_horizons
+from assaymark.workflow.tracks.season_judge import judged_periods, judgment_row
 from assaymark.workflow.tracks.season_lock import StoredSeason, stored_season
 from assaymark.workflow.tracks.season_measures import AXES, season_findings
 from assaymark.workflow.tracks.season_records import CHECKS, GRADES, GUESSES, NAVS, TIMES, SeasonGrade, SeasonJudgments
@@ -88,25 +88,25 @@ def publish_season(
         raise InputError("--url", [Problem("", f"must begin with https:// or http:// (got {clean(url, 80)!r})")])
     stored = stored_season(folder)
     runs.site_files(site, stored.season.name, stored.plan_hash)
-    made = decide_judged_season(folder, progress)
-    run = replace(made.run, url=url)
+    shown, sheets, file, material, judged = decide_judged_season(folder, progress)
+    run = replace(shown, url=url)
     records: Iterable[tuple[str, str]] = ()
     if calls:
         decisions = Store(folder).read(DECISIONS)
-        trail = SeasonTrail(season_records(made.judged, decisions, not stored.season.recorded), calls_of(folder))
+        trail = SeasonTrail(season_records(judged, decisions, not stored.season.recorded), calls_of(folder))
         run, records = replace(run, records=record_places(trail.records)), season_record_pages(trail, season_frame(run))
 
     def write(out: Path) -> None:
-        write_season(out, run, languages or shipped_languages(), made.sheets)
+        write_season(out, run, languages or shipped_languages(), sheets)
         for name, page in records:
             write_atomic(out / name, page)
 
     written = runs.replace_site(site, run.plan.name, run.plan_hash, write)
     progress("writing pages", 3, 3)
-    file, html = made.file, [page for page in written if page.suffix == ".html"]
+    html = [page for page in written if page.suffix == ".html"]
     tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
     lines = [f"{file.study}: {len(file.verdicts)} claims decided ({tally}); plan {file.plan_hash[:12]}..."]
-    if late := behind(made.material, made.judged.grades):
+    if late := behind(material, judged.grades):
         lines.append(f"{english().render(late)} Run: assaymark season judge {folder.path}")
     size = max(page.stat().st_size for page in html) / 1024
     parts = [page.relative_to(site).parts for page in html]
@@ -115,7 +115,7 @@ def publish_season(
     named = ", ".join([*tops, *(f"{name}/ ({count})" for name, count in sorted(below.items()))])
     largest = f"{len(html)} pages written: {named}; the largest of {size:,.0f} kB"
     lines.append(f"{largest}; begin at {site / 'index.html'}")
-    return SeasonPublished(written, file, tuple(lines), made.run)
+    return SeasonPublished(written, file, tuple(lines), shown)
 
 
 def season_records(
@@ -158,19 +158,13 @@ def season_records(
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DecidedSeason:
-    """A judged season, measured and decided: what its pages show, and what was written beside its tables."""
+def decide_judged_season(
+    folder: RunFolder, progress: Progress = silent
+) -> tuple[index.SeasonRun, list[Datasheet], VerdictFile, SeasonMaterial, SeasonJudgments]:
+    """Measure and decide a judged season: what its pages show, its datasheets, ``verdicts.json``, and what they are of.
 
-    run: index.SeasonRun
-    sheets: tuple[Datasheet, ...]
-    file: VerdictFile
-    material: SeasonMaterial
-    judged: SeasonJudgments
-
-
-def decide_judged_season(folder: RunFolder, progress: Progress = silent) -> DecidedSeason:
-    """Measure and decide a judged season; writes its tables, ``verdicts.json`` and one certificate a verdict."""
+    Its tables, ``verdicts.json`` and one certificate a verdict are written.
+    """
     stored, store = stored_season(folder), Store(folder)
     if store.digest(GRADES) is None or not store.rows(GRADES):
         raise LedgerError(f"{folder.path} was not judged yet; run: assaymark season judge {folder.path}")
@@ -184,7 +178,7 @@ def decide_judged_season(folder: RunFolder, progress: Progress = silent) -> Deci
         basis["people"] = graded
     people = labels_of(folder, *judged_periods(judged.grades))
     rng = np.random.default_rng([material.season.seed, 8])
-    measurements, table = season_findings(material, judged, sheets, rng=rng, people=people)
+    measurements, table = season_findings(material, judged, rng, sheets, people)
     store.write(MEASUREMENTS, measurements, basis)
     gates, season = gates_of(material, stored.preregistered), stored.season
     decided = decide_season(measurements, gates, stored.plan_hash)
@@ -218,7 +212,7 @@ def decide_judged_season(folder: RunFolder, progress: Progress = silent) -> Deci
     progress("writing pages", 2, 3)
     earlier = (path for path in sorted(kept.parent.glob("*.json")) if path.stem <= kept.stem)
     run = replace(run, publications=tuple(json.loads(path.read_text(encoding="utf-8")) for path in earlier))
-    return DecidedSeason(run, tuple(sheets), file, material, judged)
+    return run, sheets, file, material, judged
 
 
 def gates_of(material: SeasonMaterial, preregistered: bool = True) -> SeasonGates:
@@ -311,8 +305,10 @@ def season_run(
         season, stored.plan_hash, stored.locked_at, __version__, days[0], days[-1], len(days), stored.universe,
         material.scoring, paths, season_steps(material),
         {  # over the texts as the judges saw them
-            agent: ledger_view(horizon, numbers, claims_by_judge(judged.grades, agent), material.contexts)
-            for agent, horizon in season_horizons(material).items()
+            agent: ledger_view(
+                material.horizon(agent, own), numbers, claims_by_judge(judged.grades, agent), material.contexts
+            )
+            for agent, own in material.steps.items()
         },
         grade_views(judged.grades, {one.name for one in season.panel if one.built_in}), table, decided,
         tuple(measurements), blinding, season_rules(season), ", ".join(sorted(sources)) if season.recorded else "",
