@@ -55,16 +55,12 @@ def decomposition(judge, pairs, prompt=BASE, condition="same_subset"):
     }  # fmt: skip
     found += [share(f"delta0.{name}", count, n, "pairs", {"pairs": count}, **at) for name, count in parts.items()]
     detail = {"pairs": positional, "one_sided_pairs": one_sided}
-    if stable + positional:
-        found.append(share("delta0.flip_rate", positional, stable + positional, "pairs", detail, **at))
-    else:
-        found.append(
-            missing("delta0.flip_rate", "undefined: no pair was decided in both orders", "pairs", detail, **at)
-        )
-    if positional:
-        found.append(share("delta0.slot_1_share", positional * 2 // 3, positional, "positional pairs", **at))
-    else:
-        found.append(missing("delta0.slot_1_share", "undefined: no positional pairs", "positional pairs", **at))
+    for name, count, n, what in (("flip_rate", positional, stable + positional, "pairs"),
+                                 ("slot_1_share", positional * 2 // 3, positional, "positional pairs")):  # fmt: skip
+        more, why = (detail, "pair was decided in both orders") if what == "pairs" else (None, "positional pairs")
+        state = f"undefined: no {why}"
+        found.append(share(f"delta0.{name}", count, n, what, more, **at) if n
+                     else missing(f"delta0.{name}", state, what, more, **at))  # fmt: skip
     return found
 
 
@@ -112,15 +108,11 @@ def strict_arm(judge, pairs, correct, before):
     found = decomposition(judge, pairs, STRICT) + ladder(judge, correct, STRICT, wrong=0.0)
     found += [
         missing("dark_current", "not measured: vacuum was not run under strict", judge=judge, prompt=STRICT),
-        missing(
-            "threshold",
-            "not measured: the ladder under strict has the steps 1, 5 only, needs 3",
-            judge=judge,
-            prompt=STRICT,
-        ),
+        missing("threshold", "not measured: the ladder under strict has the steps 1, 5 only, needs 3", judge=judge,
+                prompt=STRICT),
         share("pair.invalid_share", 0, 240, judge=judge, prompt=STRICT),
         number("criterion.shift", 0.34, 120, "common calls", (0.24, 0.44), judge=judge, condition="same_subset"),
-    ]
+    ]  # fmt: skip
     shift = (before - correct[1.0]) / 100
     at = {"judge": judge, "condition": "ladder", "delta": "1"}
     return [*found, number("criterion.shift", shift, 100, "common calls", (shift - 0.1, shift + 0.1), **at)]
@@ -138,16 +130,9 @@ def pointwise(judge):
             number("point.vacuum_score", floor, 10, "rationales", (max(1.0, floor - 0.3), floor + 0.3), **at),
             number("point.slope", slope, 10, "tasks", (slope - 0.15, slope + 0.15), **at),
             share("point.order", right, 50, "ladder steps", **at),
-            number(
-                "point.verbosity",
-                length,
-                10,
-                "tasks",
-                (length - 0.12, length + 0.12),
-                detail={"at_ends": stuck, "pairs": 40},
-                **at,
-            ),
-        ]
+            number("point.verbosity", length, 10, "tasks", (length - 0.12, length + 0.12),
+                   detail={"at_ends": stuck, "pairs": 40}, **at),
+        ]  # fmt: skip
     return found
 
 
@@ -159,18 +144,10 @@ def drift(judge):
         ("sensitivity[delta=1,prompt=strict]", 0.66, 0.61, (-0.14, 0.04), 0.9),
     )
     found = [
-        number(
-            "drift",
-            new - old,
-            100,
-            "common calls",
-            ends,
-            detail={"old": old, "new": new, "p_holm": p},
-            judge=judge,
-            of=of,
-        )
+        number("drift", new - old, 100, "common calls", ends, detail={"old": old, "new": new, "p_holm": p}, judge=judge,
+               of=of)
         for of, old, new, ends, p in rows
-    ]
+    ]  # fmt: skip
     shifted = [of for of, _, _, _, p in rows if p <= 0.05]
     detail = {"verdict": "shifted", "shifted": shifted, "alpha": 0.05, "tests": len(rows), "widest": 0.24}
     return [*found, number("drift.verdict", 1.0, len(rows), "compared quantities", detail=detail, judge=judge)]
@@ -212,17 +189,11 @@ def quay(judge="quay-j", *, planted=True):
         threshold(judge, 0.83, ends=(0.66, 0.97), words=("0.66", "0.97")),
         share("pair.invalid_share", 2, 620, judge=judge, prompt=BASE, detail={"reasons": {"no slot named": 2}}),
         *strict_arm(judge, (2, 3, 1, 0, 54), {1.0: 61, 5.0: 20}, 84),
-        share(
-            "repeat.stability",
-            330,
-            360,
-            "questions",
-            {"kappa": 0.86, "kappa_low": 0.8, "kappa_high": 0.91},
-            judge=judge,
-        ),
+        share("repeat.stability", 330, 360, "questions", {"kappa": 0.86, "kappa_low": 0.8, "kappa_high": 0.91},
+              judge=judge),
         *pointwise(judge),
         *drift(judge),
-    ]
+    ]  # fmt: skip
     true = {
         "dark_current": 0.06, "delta0.positional": 0.25, "delta0.stable": 0.08, "sensitivity": 0.82, "threshold": 0.9,
     }  # fmt: skip
@@ -274,19 +245,14 @@ def log(judge="gpt-log"):
     found = [
         missing("dark_current", f"not measured: vacuum was not run under {BASE}", judge=judge, prompt=BASE),
         *decomposition(judge, (412, 96, 52, 7, 233)),
-        missing(
-            "sensitivity",
-            f"not measured: the quality ladder was not run under {BASE}",
-            judge=judge,
-            prompt=BASE,
-            delta="1",
-        ),
+        missing("sensitivity", f"not measured: the quality ladder was not run under {BASE}", judge=judge, prompt=BASE,
+                delta="1"),
         missing("threshold", f"not measured: the quality ladder was not run under {BASE}", judge=judge, prompt=BASE),
         missing("filler.preference", f"not measured: filler was not run under {BASE}", judge=judge, prompt=BASE),
         share("pair.invalid_share", 9, 1600, judge=judge, prompt=BASE),
         missing("criterion.shift", "not measured: strict arm was not run", judge=judge, condition="same_subset"),
         share("repeat.stability", 700, 800, "questions", {"kappa": None}, judge=judge),
-    ]
+    ]  # fmt: skip
     calls = {"all": 1600, "ok": 1591, "invalid": 9}
     return sheet(
         judge, found, source="log", manifest="", prompts={}, model="", family="", tasks=80, calls=calls, arms=(BASE,)

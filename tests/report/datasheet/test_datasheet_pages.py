@@ -123,20 +123,17 @@ def test_equal_datasheets_give_equal_bytes_whatever_the_order():
     assert render_comparison([sheets.clean(), *peers], agreement=agreement()) == compared()
 
 
-def test_a_long_datasheet_keeps_its_page_small_and_loses_nothing():
+def test_a_long_datasheet_keeps_its_page_small_loses_nothing_and_leads_to_the_page_that_has_its_rows():
     one = sheets.quay()
-    more = [
-        sheets.share("dark_current", k % 40, 40, judge="quay-j", prompt="tie-allowed", variant=f"kind {k}")
-        for k in range(200)
-    ]
+    more = [sheets.share("own.share", k % 40, 40, judge="quay-j", variant=f"kind {k}") for k in range(230)]
     found = render_datasheet(replace(one, measurements=(*one.measurements, *more)))
-    assert sorted(path for path in found if "/quay-j" in path) == [
-        "datasheet/quay-j-measurements.html", "datasheet/quay-j.html", "datasheet/quay-j.svg",
-    ]  # fmt: skip
-    assert 'href="../datasheet/quay-j-measurements.html"' in found["datasheet/quay-j.html"]
-    rows = re.findall(r"<tr data-k=", found["datasheet/quay-j-measurements.html"])
-    assert len(rows) == len(one.measurements) + 200
-    assert "<tr data-k=" not in found["datasheet/quay-j.html"]
+    main, apart = "datasheet/quay-j.html", "datasheet/quay-j-measurements.html"
+    assert sorted(path for path in found if "/quay-j" in path) == [apart, main, "datasheet/quay-j.svg"]
+    assert len(re.findall(r"<tr data-k=", found[apart])) == len(one.measurements) + 230
+    assert "<tr data-k=" not in found[main]
+    led = links_to(found[main], r"[^\"#]+")
+    assert {path for path, _, _ in led} == {f"../{apart}"}
+    assert {anchor for _, anchor, _ in led} <= cells(found[apart]).keys()
 
 
 @pytest.mark.parametrize(
@@ -222,25 +219,48 @@ def test_the_page_of_a_judge_says(name):
     assert len(re.findall(r"<svg[^>]*fig", page("one_order_log"))) == 0
 
 
-def test_a_sheet_from_before_length_was_asked_about_says_nothing_of_it():
-    one = sheets.quay()
-    kept = tuple(m for m in one.measurements if m.name != "point.verbosity")
-    text = words(first(replace(one, measurements=kept)))
-    assert "What is a requirement worth?" in text
-    assert "length alone" not in text.lower()
-    assert "comparisons, over all dimensions" not in text
+def without(name, **fields):
+    """The measurements of a judge where those of a name are gone, or are changed."""
+    kept = (m if m.name != name else replace(m, **fields) if fields else None for m in sheets.quay().measurements)
+    return replace(sheets.quay(), measurements=tuple(m for m in kept if m is not None))
 
 
-def test_a_length_that_was_not_measured_is_named_with_its_reason():
-    state = "undefined: no text with filler has a score without it, needs one"
-    one = sheets.quay()
-    missing = [
-        replace(m, value=None, low=None, high=None, level=None, state=state) if m.name == "point.verbosity" else m
-        for m in one.measurements
-    ]
-    text = words(first(replace(one, measurements=tuple(missing))))
-    assert "no text with filler has a score without it" in text
-    assert "100 words that say nothing" not in text
+GONE = {"value": None, "low": None, "high": None, "level": None}
+NONE = "no text with filler has a score without it"
+PLANTED = {"dark_current[judge=quay-j,prompt=tie-allowed]": 0.5}
+OTHER = replace(sheets.north(), manifest="0" * 64)
+APART = "not measured: not comparable, the texts differ (another manifest)"
+DRIFT = sheets.sheet("j", [sheets.missing("drift.verdict", APART, detail={"verdict": "not comparable"}, judge="j")])
+
+
+def parts(*pairs):
+    return sheets.sheet("j", sheets.decomposition("j", pairs))
+
+
+@pytest.mark.parametrize(
+    ("one", "peers", "says", "silent"),
+    [
+        (without("point.verbosity"), (), ("What is a requirement worth?",), ("ength alone", "comparisons, over all")),
+        (without("point.verbosity", state=f"undefined: {NONE}, needs one", **GONE), (), (NONE,), ("100 words that",)),
+        (replace(sheets.quay(), planted=PLANTED), (),
+         ("0 of 1 planted values lie inside", "0.500 (outside)",
+          "Dark current, ties allowed 0.500 0.058 0.029 to 0.116 no"), ()),
+        (parts(3, 6, 0, 0, 51), (), ("mostly for where it stood, not for how it was worded",), ()),
+        (parts(6, 3, 0, 0, 51), (), ("mostly for how it was worded, not for where it stood",), ()),
+        (parts(5, 4, 0, 0, 51), (), ("partly for where it stood and partly for how it was worded",), ()),
+        (parts(2, 2, 9, 0, 47), (), ("mostly in one of the two orders only",), ()),
+        (DRIFT, (), ("The two datasheets cannot be compared: the texts differ (another manifest).", "Drift"), ()),
+        (sheets.quay(), (OTHER, sheets.strand()), ("so not drawn here: north-j.",), ()),
+        (sheets.quay(), [sheets.north(f"peer-{k}") for k in range(6)], ("not drawn: peer-4 and peer-5.",), ()),
+    ],
+)  # fmt: skip
+def test_the_page_of_a_changed_datasheet_says(one, peers, says, silent):
+    """Nothing of what was not asked, what lies outside, by which mechanism, why not comparable, whom it cannot draw."""
+    html = first(one, peers)
+    assert [text for text in says if text not in prose(html)] == []
+    assert [text for text in silent if text in prose(html)] == []
+    assert one is not DRIFT or '<a href="#drift">' in html
+    assert OTHER not in peers or "north-j" not in "".join(re.findall(r"<svg.*?</svg>", html, flags=re.S))
 
 
 def test_all_measurements_and_non_claims_are_there_and_undefined_ones_named():
@@ -255,62 +275,15 @@ def test_all_measurements_and_non_claims_are_there_and_undefined_ones_named():
     assert " None" not in words(text)
 
 
-def test_a_planted_value_outside_its_interval_is_marked_and_listed():
-    one = sheets.quay()
-    key = "dark_current[judge=quay-j,prompt=tie-allowed]"
-    text = words(first(replace(one, planted={key: 0.5})))
-    assert "0 of 1 planted values lie inside" in text
-    assert "0.500 (outside)" in text
-    assert "Dark current, ties allowed 0.500 0.058 0.029 to 0.116 no" in text
-
-
-@pytest.mark.parametrize(
-    ("pairs", "said"),
-    [
-        ((3, 6, 0, 0, 51), "mostly for where it stood, not for how it was worded"),
-        ((6, 3, 0, 0, 51), "mostly for how it was worded, not for where it stood"),
-        ((5, 4, 0, 0, 51), "partly for where it stood and partly for how it was worded"),
-        ((2, 2, 9, 0, 47), "mostly in one of the two orders only"),
-    ],
-)
-def test_the_mechanism_follows_the_pairs(pairs, said):
-    one = sheets.sheet("j", sheets.decomposition("j", pairs))
-    assert said in prose(first(one))
-
-
-def test_drift_without_comparability_says_why():
-    state = "not measured: not comparable, the texts differ (another manifest)"
-    verdict = sheets.missing("drift.verdict", state, detail={"verdict": "not comparable"}, judge="j")
-    text = prose(first(sheets.sheet("j", [verdict])))
-    assert "The two datasheets cannot be compared: the texts differ (another manifest)." in text
-    assert '<a href="#drift">' in first(sheets.sheet("j", [verdict]))
-
-
-def test_peers_on_other_texts_are_named_and_not_drawn():
-    other = replace(sheets.north(), manifest="0" * 64)
-    text = first(sheets.quay(), (other, sheets.strand()))
-    assert "so not drawn here: north-j." in prose(text)
-    assert "north-j" not in "".join(re.findall(r"<svg.*?</svg>", text, flags=re.S))
-
-
-def test_more_peers_than_the_figures_hold_are_named():
-    peers = [sheets.north(f"peer-{k}") for k in range(6)]
-    text = first(sheets.quay(), peers)
-    assert "not drawn: peer-4 and peer-5." in prose(text)
-
-
 # --- logs -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_log_says_what_it_cannot_give():
+def test_a_log_says_what_it_cannot_give_and_never_speaks_of_equal_texts_or_false_preference():
     for what in (
         "Preference between identical texts", "Sensitivity and detection threshold", "Filler preference",
         "The effect of a strict",
     ):  # fmt: skip
         assert re.search(rf"{what}[a-z ]*: not measured, ", prose(page("log")))
-
-
-def test_a_log_never_speaks_of_equal_texts_or_false_preference():
     measured = words(page("log").split('id="non-claims"')[0]).lower()
     for word in ("equal texts", "false preference", "planted", "position-led", "ties allowed"):
         assert word not in measured
@@ -365,13 +338,13 @@ def test_judges_on_different_texts_are_warned_about():
     assert "within a group" not in words(compared()[COMPARISON])
 
 
-def test_many_judges_stay_within_the_budget_and_all_are_in_the_table():
-    judges = [sheets.quay(f"judge-{k:02d}", planted=False) for k in range(30)]
-    text = render_comparison(judges)[COMPARISON]
+def test_many_judges_stay_within_the_budget_and_their_names_lead_on_from_a_table_that_has_them_all():
+    text = render_comparison([sheets.quay(f"judge-{k:02d}", planted=False) for k in range(30)])[COMPARISON]
     assert len(text.encode()) <= 200 * KB
     assert "Figures draw the first twelve judges by name; the tables hold all 30." in words(text)
     (table,) = re.findall(r'<section class="sec" id="table".*?</section>', text, flags=re.S)
-    assert all(f"judge-{k:02d}" in table for k in range(30))
+    assert not links_to(table, r"datasheet/[^\"#]+")
+    assert all(f'href="datasheet/judge-{k:02d}.html#every"' in table for k in range(30))
 
 
 # --- the summary figure ---------------------------------------------------------------------------------------------
@@ -393,20 +366,14 @@ def test_the_summary_is_one_self_contained_picture(name):
     assert set(re.findall(r"url\(#([^)]+)\)", figure(name))) <= set(ids)
 
 
-def test_the_summary_holds_all_figures_and_the_profile():
+def test_the_summary_holds_all_figures_and_the_profile_and_no_text_of_it_is_small():
     text = words(figure("quay"))
     for said in (
-        "Nothing to choose, and only wording to choose by",
-        "How big a difference it notices",
-        "Where false preference comes from",
-        "What being strict about ties gives and takes",
-        "By place, or by wording?",
+        "Nothing to choose, and only wording to choose by", "How big a difference it notices",
+        "Where false preference comes from", "What being strict about ties gives and takes", "By place, or by wording?",
         "Given nothing to choose between, it still chose in 7 of 120 calls.",
-    ):
+    ):  # fmt: skip
         assert said in text
-
-
-def test_no_text_of_the_summary_is_small():
     sizes = [float(size) for size in re.findall(r"font(?:-size)?:([\d.]+)px", figure("quay"))]
     assert min(sizes) >= 12
 
@@ -462,21 +429,12 @@ def answered(conditions):
 
 
 def test_measured_calls_reach_the_page_under_the_names_it_reads():
-    calls = list(
-        answered(
-            [
-                ("vacuum", 0.0, ("1", "tie"), 5),
-                ("vacuum", 0.0, ("tie", "tie"), 25),
-                ("same_subset", 0.0, ("1", "1"), 12),
-                ("same_subset", 0.0, ("1", "2"), 3),
-                ("same_subset", 0.0, ("tie", "2"), 6),
-                ("same_subset", 0.0, ("tie", "tie"), 9),
-                ("ladder", 1.0, ("1", "tie"), 6),
-                ("ladder", 2.0, ("1", "2"), 12),
-                ("ladder", 3.0, ("1", "2"), 12),
-            ]
-        )
-    )
+    calls = list(answered([
+        ("vacuum", 0.0, ("1", "tie"), 5), ("vacuum", 0.0, ("tie", "tie"), 25), ("same_subset", 0.0, ("1", "1"), 12),
+        ("same_subset", 0.0, ("1", "2"), 3), ("same_subset", 0.0, ("tie", "2"), 6),
+        ("same_subset", 0.0, ("tie", "tie"), 9), ("ladder", 1.0, ("1", "tie"), 6), ("ladder", 2.0, ("1", "2"), 12),
+        ("ladder", 3.0, ("1", "2"), 12),
+    ]))  # fmt: skip
     sheet = datasheet_of(calls, rng=np.random.default_rng(1))
     text = prose(render_datasheet(sheet)["datasheet/made.html"])
     for said in (
@@ -511,21 +469,3 @@ def test_a_number_leads_to_the_row_that_has_it(name):
         else:
             assert abs(shown - value) <= 0.51 * 10**-digits + 0.00051, (text, row)
     assert counts < len(found) / 2
-
-
-def test_numbers_of_a_long_datasheet_lead_to_the_page_that_has_its_rows():
-    one = sheets.quay()
-    more = [sheets.share("own.share", k % 40, 40, judge="quay-j", variant=f"kind {k}") for k in range(230)]
-    found = render_datasheet(replace(one, measurements=(*one.measurements, *more)))
-    apart = cells(found["datasheet/quay-j-measurements.html"])
-    led = links_to(found["datasheet/quay-j.html"], r"[^\"#]+")
-    assert {path for path, _, _ in led} == {"../datasheet/quay-j-measurements.html"}
-    assert {anchor for _, anchor, _ in led} <= apart.keys()
-
-
-def test_in_a_table_of_many_judges_their_names_lead_on():
-    judges = [sheets.quay(f"judge-{k:02d}", planted=False) for k in range(13)]
-    text = render_comparison(judges)[COMPARISON]
-    table = text[text.index('id="table"') : text.index('id="non-claims"')]
-    assert not links_to(table, r"datasheet/[^\"#]+")
-    assert all(f'href="datasheet/judge-{k:02d}.html#every"' in table for k in range(13))

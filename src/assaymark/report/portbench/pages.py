@@ -98,7 +98,7 @@ def each_benchmark_page(
     history = s.chosen_history(book)
     brushed = history is not None and history[1].brush is not None
     lead = "Every score, over all profiles or under the strictest, with its interval and how it was found."
-    sections = (*_pipeline_sections(book, views, history), r.questions_section(book), _run_section(book))
+    sections = tuple(_sections(book, views, history))
     styles, scripts = (*_TABLES, *("brush.css",) * brushed), ("page.js", "brush.js") if brushed else p.SCRIPTS
     yield _SCORES, frame.page(b.Page(_SCORES, "Scores", lead, sections, here="scores", styles=styles, scripts=scripts))
     lead = (
@@ -190,8 +190,8 @@ def _deeper(book: BenchmarkIndex, *, profiles: bool) -> Iterator[tuple[str, str,
 Views = tuple[tuple[b.Group, ...], tuple[b.Figure, ...], tuple[b.Group, ...], tuple[b.Group, ...]]
 
 
-def _pipeline_sections(book: BenchmarkIndex, views: Views, history: s.History | None) -> Iterator[b.Section]:
-    """What the first page shows of the pipeline: all profiles together, or the strictest."""
+def _sections(book: BenchmarkIndex, views: Views, history: s.History | None) -> Iterator[b.Section]:
+    """The page of scores: the pipeline over all profiles or under the strictest, the questions, and what was run."""
     tables, scatters, safety, performance = views
 
     def others(some: Sequence[object], id: str) -> tuple[b.Block, ...]:
@@ -231,35 +231,32 @@ def _pipeline_sections(book: BenchmarkIndex, views: Views, history: s.History | 
         answer = (f"{s.performance_answer(book)} ", b.Linked("Every window", f"{_HISTORIES}#performance"))
         found = (*performance[:1], *others(performance, "performance"))
         yield from _section("performance", "What did the portfolios do?", answer, *found)
-
-
-def _run_section(book: BenchmarkIndex) -> b.Section:
-    """What was run: the plan, its profiles and windows, and what the built-in models do."""
-    run = book.run
+    yield r.questions_section(book)
+    # What was run: the plan, its profiles and windows, and what the built-in models do.
     limits = [
         f"{profile_word(one.name)}: equities and crypto at most {100 * one.equity_cap:g} %, bonds and cash at least "
         f"{100 * one.bond_floor:g} %, fall at most {100 * one.drawdown_tolerance:g} %, value at risk "
         f"{100 * abs(one.var_limit):g} %"
-        for one in run.profiles
+        for one in book.run.profiles
     ]
     windows = [
         f"{book.window(w.name)}: {w.first} to {w.last}, "
-        f"{counted(run.decisions[w.name], 'decision')}{', stress' if w.kind == 'stress' else ''}"
-        for w in run.windows
+        f"{counted(book.run.decisions[w.name], 'decision')}{', stress' if w.kind == 'stress' else ''}"
+        for w in book.run.windows
     ]
     facts = [
-        ("Plan", f"{clean(run.plan.name, 80)}, locked {moment(run.locked_at)}"),
-        ("Formulas", "as printed (paper)" if run.plan.convention == "paper" else "convention “reference”"),
+        ("Plan", f"{clean(book.run.plan.name, 80)}, locked {moment(book.run.locked_at)}"),
+        ("Formulas", "as printed (paper)" if book.run.plan.convention == "paper" else "convention “reference”"),
         *((("Profiles" if not at else ""), text) for at, text in enumerate(limits)),
         *((("Windows" if not at else ""), text) for at, text in enumerate(windows)),
     ]
     known = [
         (b.bold(clean(model.name, 60)), f": {clean(words, 200)}")
-        for model in sorted(run.plan.models, key=lambda model: model.name)
+        for model in sorted(book.run.plan.models, key=lambda model: model.name)
         if (words := words_of(model.model))
     ]
     built_in = (b.Group("Built-in models", (b.Items(tuple(known)),)),) if known else ()
-    return b.Section("models", "What was run", blocks=(b.Facts(tuple(facts)), *built_in))
+    yield b.Section("models", "What was run", blocks=(b.Facts(tuple(facts)), *built_in))
 
 
 def _histories(book: BenchmarkIndex, frame: p.Frame) -> Iterator[tuple[str, str]]:
