@@ -154,7 +154,20 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
         yield "Own family", "own_family", own
         yield "Length", "length", _length(book, verdict)
         if claim.dimension != AGGREGATE:
-            yield "Dimension", "distinct", _distinct(book, verdict)
+            told, phi = book.one("dimension.distinct", dimension=claim.dimension), ""
+            if told is not None and told.value is not None:
+                below, tested_at = number(book.study.claims.distinct), t.p_of(told, "p_holm", ", adjusted ", "")
+                phi = book.to(
+                    told, f": correlation {number(told.value)}{t.ends_of(told)}; below {below} needed{tested_at}"
+                )
+            distinct = {
+                "passed": f"told apart from the overall impression{phi}",
+                "not-told-apart": f"not told apart from the overall impression{phi}",
+                "smaller": "told apart, but the difference is smaller than on the other dimensions",
+                "not-tested": "not tested",
+                "not-applicable": "the only dimension",
+            }
+            yield "Dimension", "distinct", distinct[verdict.distinct]
         yield "Clusters", "clusters", _clusters(book, verdict)
     yield from _further(book, verdict)
     if claim.asserts_order and tested:
@@ -278,20 +291,6 @@ def _length(book: RunIndex, verdict: Verdict) -> str:
         needed = t.alpha(book.needed(verdict.claim.dimension))
         text += f"; at equal length adjusted {t.p_value(verdict.p_adjusted_headline)}, {needed} needed"
     return book.to(items[0], text)
-
-
-def _distinct(book: RunIndex, verdict: Verdict) -> str:
-    item, phi = book.one("dimension.distinct", dimension=verdict.claim.dimension), ""
-    if item is not None and item.value is not None:
-        cut, tested = number(book.study.claims.distinct), t.p_of(item, "p_holm", ", adjusted ", "")
-        phi = book.to(item, f": correlation {number(item.value)}{t.ends_of(item)}; below {cut} needed{tested}")
-    return {
-        "passed": f"told apart from the overall impression{phi}",
-        "not-told-apart": f"not told apart from the overall impression{phi}",
-        "smaller": "told apart, but the difference is smaller than on the other dimensions",
-        "not-tested": "not tested",
-        "not-applicable": "the only dimension",
-    }[verdict.distinct]
 
 
 def _clusters(book: RunIndex, verdict: Verdict) -> str:

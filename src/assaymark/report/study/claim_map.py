@@ -73,6 +73,7 @@ def _kappa_words(book: RunIndex, item: Measurement) -> str:
 
 
 def _agreed(book: RunIndex) -> Iterator[Experiment]:
+    """Agreement by score, the order procedure, and each judge family left out."""
     item, made = book.one(KAPPA, dimension=AGGREGATE), _absent("Without measured agreement no order is supported.")
     if item is not None:
         conclusion = {
@@ -99,8 +100,6 @@ def _agreed(book: RunIndex) -> Iterator[Experiment]:
         made = _outcome("; ".join(said), " ".join(parts) or "Enough for claims on each dimension.", *(low or found))
     yield "Per-dimension gate", "Is every dimension equally reliable?", "agreement.html", made
 
-
-def _ordered(book: RunIndex) -> Iterator[Experiment]:
     pairs, made = book.on(AGGREGATE, "pair"), _absent("Without a test no order of agents is supported.")
     if pairs:
         states = Counter(v.pair_state for v in pairs)
@@ -115,7 +114,7 @@ def _ordered(book: RunIndex) -> Iterator[Experiment]:
             "not-resolved": "not resolved",
             "cannot-be-tested": "cannot be tested",
         }
-        parts = [f"{count(states[state])} {words}" for state, words in known.items() if states[state]]
+        parts = [f"{count(states[state])} {said_of}" for state, said_of in known.items() if states[state]]
         lead = f"{book.untestable} " if book.untestable else ""
         conclusion = f"{lead}Pairs: {t.listing(parts)}." if parts else supported_words(pairs)
         made = _outcome(result, conclusion, *book.every("order.detectable"))
@@ -123,15 +122,15 @@ def _ordered(book: RunIndex) -> Iterator[Experiment]:
     measured, every = book.known("lofo.rho", dimension=AGGREGATE), book.every("lofo.rho", dimension=AGGREGATE)
     made = _absent("An order that one judge family makes is that family’s order, not the panel’s.", every)
     if measured:
-        said = "; ".join(f"without judge family {clean(m.labels['dropped'], 60)} ρ {t.shown(m)}" for m in measured)
+        told = "; ".join(f"without judge family {clean(m.labels['dropped'], 60)} ρ {t.shown(m)}" for m in measured)
         # What the drops do to the significant pairs: counts, never names.
-        found = [v.stability.state for v in pairs if v.stability is not None]
-        stable = found.count("stable")
-        parts = [f"{count(stable)} of {t.counted(len(found), 'significant pair')} {'holds' if stable == 1 else 'hold'}"]
+        drops = [v.stability.state for v in pairs if v.stability is not None]
+        stable = drops.count("stable")
+        parts = [f"{count(stable)} of {t.counted(len(drops), 'significant pair')} {'holds' if stable == 1 else 'hold'}"]
         other = {"rests-on": "need one family to be seen", "reversed-without": "turn without one"}
-        parts += [f"{count(found.count(state))} {verb}" for state, verb in other.items() if state in found]
-        conclusion = f"{t.listing(parts)}." if found else "No difference on the overall score is significant."
-        made = _with_n(t.sentence(said).rstrip("."), conclusion, measured)
+        parts += [f"{count(drops.count(state))} {verb}" for state, verb in other.items() if state in drops]
+        conclusion = f"{t.listing(parts)}." if drops else "No difference on the overall score is significant."
+        made = _with_n(t.sentence(told).rstrip("."), conclusion, measured)
     yield ("Leave-one-family-out", "Does each order hold without any one judge family?", "stability.html#stability",
            made)  # fmt: skip
 
@@ -425,7 +424,7 @@ _WHERE: Final = {
 }
 """The questions of the sections that rows lead to."""
 
-_EXPERIMENTS: Final = (_agreed, _ordered, _explained, _ranked, _celled, _probed, _tailed)
+_EXPERIMENTS: Final = (_agreed, _explained, _ranked, _celled, _probed, _tailed)
 
 
 def map_page(book: RunIndex, links: Mapping[str, str]) -> b.Page:
