@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 from assaymark import protocol
 from assaymark.cli import COMMANDS
-from assaymark.importers.column_map import Columns, Texts
+from assaymark.importers.read import Columns, Texts
 from assaymark.workflow import MEASUREMENTS, RunFolder, Store
 
 ROOT = Path(__file__).resolve().parents[1]

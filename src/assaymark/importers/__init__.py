@@ -9,10 +9,10 @@ from assaymark.lazy import exported
 if TYPE_CHECKING:
     from assaymark.importers.aitrader import Audit, audit_aitrader, import_aitrader, season_aitrader
     from assaymark.importers.capitalbench import CLOCK_CONFLICT, import_capitalbench
-    from assaymark.importers.column_map import parse_map, template
     from assaymark.importers.formats import IMPORTERS, Importer, importer
     from assaymark.importers.generic import import_generic
     from assaymark.importers.human import import_human, import_labels
+    from assaymark.importers.read import parse_map, template
     from assaymark.importers.report import (
         CASH,
         EQUAL_WEIGHT,

@@ -11,22 +11,20 @@ from zoneinfo import ZoneInfo
 
 from assaymark import records
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.importers.column_map import (
+from assaymark.importers.read import (
+    NAME,
+    NO_NAME,
     ColumnMap,
     Columns,
     OutcomeColumns,
     Part,
-    names_later,
-    names_outcome,
-    parse_map,
-)
-from assaymark.importers.read import (
-    NAME,
-    NO_NAME,
     Progress,
     Row,
     Sheet,
     midnight,
+    names_later,
+    names_outcome,
+    parse_map,
     read_sheet,
     round_width,
     rounds_of,

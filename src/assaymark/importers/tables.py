@@ -20,8 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from assaymark.errors import InputError, Problem
-from assaymark.json_text import leave_out
-from assaymark.rows import Recognised, Rows, Where, read
+from assaymark.rows import Recognised, Rows, Where, leave_out, read
 
 __all__ = ["FORMATS", "Format", "Rows", "read_rows"]
 
