@@ -20,18 +20,7 @@ import pytest
 from agent_servers import agent_call, context
 
 from assaymark.agents import NOT_USABLE, REJECTED, Answer, envelope_of, parse_answer, reply_schema
-from assaymark.benchmark.questions import (
-    TEMPLATES,
-    PairAllocation,
-    PositionSize,
-    Rebalancing,
-    RegimeCall,
-    ReturnDirection,
-    SharpeAllocation,
-    TailRisk,
-    generate_questions,
-    write_questions,
-)
+from assaymark.benchmark import questions as question_set
 from assaymark.cli import models
 from assaymark.engine.providers.http_agent import (
     MOST_BYTES,
@@ -46,9 +35,8 @@ from assaymark.errors import ModelError
 from assaymark.market import synthetic_history
 from assaymark.portfolio import audit, settle
 from assaymark.records import canonical_json, parse
-from assaymark.workflow import DECISIONS, SCORES, RunFolder, Store, decide
+from assaymark.workflow import DECISIONS, SCORES, RunFolder, Store, decide, tracks
 from assaymark.workflow import lock_study as lock
-from assaymark.workflow.tracks import bench_pipeline, bench_qa, lock_season, run_season
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples"
@@ -194,8 +182,8 @@ first = 2024-03-01
 last = 2024-03-08
 """
     folder = RunFolder(tmp_path / "run")
-    lock_season(folder, text + tables.replace("KIND", "agents"), "season.toml", who, now=NOW)
-    done = run_season(folder, who, now=NOW)
+    tracks.lock_season(folder, text + tables.replace("KIND", "agents"), "season.toml", who, now=NOW)
+    done = tracks.run_season(folder, who, now=NOW)
     assert (len(done.days), done.absent) == (6, {})
     decisions = usable(folder)
     assert any(one.actions for one in decisions if one.agent.id == "best")
@@ -229,8 +217,10 @@ model = "reference/auditor"
 
 def test_the_examples_answer_the_benchmark(both, tmp_path):
     tables, who = both
-    questions = generate_questions(synthetic_history(0), counts={f"T{number}": 2 for number in range(1, 8)}).questions
-    write_questions(tmp_path / "set.jsonl", questions)
+    questions = question_set.generate_questions(
+        synthetic_history(0), counts={f"T{number}": 2 for number in range(1, 8)}
+    ).questions
+    question_set.write_questions(tmp_path / "set.jsonl", questions)
     plan = f"""
 [market]
 instruments = 12
@@ -244,17 +234,26 @@ split = "train"
 file = "{tmp_path / "set.jsonl"}"
 """
     folder, text = RunFolder(tmp_path / "run"), plan + tables.replace("KIND", "models")
-    bench_qa(folder, text, "plan.toml", who, now=NOW)
-    bench_pipeline(folder, text, "plan.toml", who, now=NOW)
+    tracks.bench_qa(folder, text, "plan.toml", who, now=NOW)
+    tracks.bench_pipeline(folder, text, "plan.toml", who, now=NOW)
     states = {(one.name, one.state) for one in Store(folder).read(SCORES) if one.name in ("QA", "S1", "S2", "S3")}
     assert {name for name, _ in states} == {"QA", "S1", "S2", "S3"}
     assert {state for _, state in states} == {"ok"}
 
 
 def test_the_page_names_what_a_question_gives():
-    kinds = (ReturnDirection, TailRisk, PositionSize, PairAllocation, SharpeAllocation, Rebalancing, RegimeCall)
+    kinds = (
+        question_set.ReturnDirection,
+        question_set.TailRisk,
+        question_set.PositionSize,
+        question_set.PairAllocation,
+        question_set.SharpeAllocation,
+        question_set.Rebalancing,
+        question_set.RegimeCall,
+    )
     rows = re.findall(r"^\| (T\d) \| (.*) \|$", (DOCS / "agents.md").read_text(encoding="utf-8"), re.M)
     named = {name: re.findall(r"`(\w+)`", words.partition(" (of ")[0]) for name, words in rows}
     assert named == {
-        name: [one.name for one in dataclasses.fields(kind)] for name, kind in zip(TEMPLATES, kinds, strict=True)
+        name: [one.name for one in dataclasses.fields(kind)]
+        for name, kind in zip(question_set.TEMPLATES, kinds, strict=True)
     }

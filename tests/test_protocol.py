@@ -5,8 +5,7 @@ import pytest
 from assaymark.benchmark import parse_plan
 from assaymark.errors import InputError
 from assaymark.protocol import parse_study, plan_hash
-from assaymark.workflow import study_toml
-from assaymark.workflow.tracks import Season, parse_season, read_recorded
+from assaymark.workflow import study_toml, tracks
 
 MINIMAL = """
 name = "x"
@@ -83,7 +82,12 @@ agents = [{ name = "one", family = "reference", model = "reference/momentum" }]
 """
 BENCHMARK = 'models = [{ name = "one", family = "maker", model = "reference/portbench-literal" }]\n'
 RECORDS = 'name = "log"\n[market]\nsource = "records"\nformat = "aitrader"\n'
-READERS = [(parse_study, MINIMAL), (parse_season, SEASON), (parse_plan, BENCHMARK), (read_recorded, RECORDS)]
+READERS = [
+    (parse_study, MINIMAL),
+    (tracks.parse_season, SEASON),
+    (parse_plan, BENCHMARK),
+    (tracks.read_recorded, RECORDS),
+]
 
 
 @pytest.mark.parametrize(("read", "text"), READERS)
@@ -152,8 +156,8 @@ def test_clusters_with_dates_follow_each_other(clusters, order):
 
 
 def test_periods_of_a_season_follow_each_other_unless_it_says_otherwise():
-    assert parse_season(SEASON).cluster_order == "consecutive"
-    assert parse_season('inference.cluster_order = "exchangeable"\n' + SEASON).cluster_order == "exchangeable"
+    assert tracks.parse_season(SEASON).cluster_order == "consecutive"
+    assert tracks.parse_season('inference.cluster_order = "exchangeable"\n' + SEASON).cluster_order == "exchangeable"
 
 
 @pytest.mark.parametrize(
@@ -199,13 +203,13 @@ def test_a_season_has_one_error_rate_in_two_tables():
         "inference.alpha = 0.01\n",
         "judging.alpha = 0.01\ninference.alpha = 0.01\n",
     ):
-        season = parse_season(text + SEASON)
+        season = tracks.parse_season(text + SEASON)
         assert season.judging.alpha == season.inference.alpha == 0.01
     with pytest.raises(InputError, match="are one error rate"):
-        parse_season("judging.alpha = 0.01\ninference.alpha = 0.02\n" + SEASON)
-    given = parse_season(SEASON)
+        tracks.parse_season("judging.alpha = 0.01\ninference.alpha = 0.02\n" + SEASON)
+    given = tracks.parse_season(SEASON)
     with pytest.raises(ValueError, match="are one error rate"):
-        Season.model_validate({**dict(given), "inference": given.inference.model_copy(update={"alpha": 0.2})})
+        tracks.Season.model_validate({**dict(given), "inference": given.inference.model_copy(update={"alpha": 0.2})})
 
 
 def test_a_benchmark_tests_at_what_its_intervals_leave():
@@ -218,7 +222,7 @@ def test_a_benchmark_tests_at_what_its_intervals_leave():
 
 
 WRONG = {
-    parse_season: (SEASON, ["inference = 3", 'judging = "x"', "inference.alpha = 0.7", "judging.alpha = []"]),
+    tracks.parse_season: (SEASON, ["inference = 3", 'judging = "x"', "inference.alpha = 0.7", "judging.alpha = []"]),
     parse_plan: (BENCHMARK, ["inference = 3", "level = 2.0", 'level = "x"', 'inference.alpha = "x"']),
 }
 

@@ -47,8 +47,7 @@ from assaymark.agents.controls.checks import (
 )
 from assaymark.agents.controls.compose import features_of, reworded
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
-from assaymark.judging import numeric_ledger, reconcile
-from assaymark.judging.evidence import Material, audit_texts
+from assaymark.judging import evidence, numeric_ledger, reconcile
 from assaymark.judging.reference.features import topic_counts
 from assaymark.prompting import SIGNATURES, hedges_in, judged_text, style_of, token_count
 from assaymark.records import Action, Decision, Instrument, Rationale, canonical_json, content_id, parse
@@ -474,7 +473,9 @@ def test_every_cell_is_what_it_should_be_to_checkers_that_did_not_make_it(seed):
         assert failed(admissible(kind, replace(cell, admissibility=()), context)) == ()
         assert cell.admissibility == admissible(kind, cell, context)
         # The judges' ledger, the oracle of their arithmetic, and their counters of words and hedges
-        found = Counter(one.state for one in audit_texts([("summary", cell.text)], Material.of(context)))
+        found = Counter(
+            one.state for one in evidence.audit_texts([("summary", cell.text)], evidence.Material.of(context))
+        )
         book = book_of(context, cell.actions)
         parts = reconcile(cell.text, book.after, context.constraints).parts
         verdicts = {part.quantity: part.verdict for part in parts if part.quantity not in limits}

@@ -22,7 +22,7 @@ from assaymark.errors import InputError
 from assaymark.market import History, history_of, snapshot_from_file, weekdays
 from assaymark.plan import BiasRules, Missing, OrderRules
 from assaymark.protocol import EngineChoice
-from assaymark.workflow.tracks import plan_text
+from assaymark.workflow import tracks
 
 COLUMNS = {
     "equities": ("SPY", "QQQ", "^VIX"), "bonds": ("TLT", "IEF"), "commodities": ("GLD", "USO"),
@@ -101,7 +101,7 @@ TABLES: dict[str, type[BaseModel]] = {
 
 
 def test_the_shipped_plan_is_what_the_commands_run_when_nothing_is_said():
-    assert parse_plan(PLAN) == parse_plan(plan_text(None, {})[0])
+    assert parse_plan(PLAN) == parse_plan(tracks.plan_text(None, {})[0])
     assert [line for line in PLAN.splitlines() if len(line) > 120] == []
 
 

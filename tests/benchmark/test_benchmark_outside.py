@@ -19,7 +19,7 @@ from hypothesis.extra import numpy as hnp
 from assaymark.benchmark import (
     ANSWER_SCHEMA, BALANCED, Position, equal_start, hold, outside_call, trade, turnover_between,
 )  # fmt: skip
-from assaymark.benchmark.questions import generate_questions, solve, write_questions
+from assaymark.benchmark import questions
 from assaymark.engine import Ledger, load_prices
 from assaymark.engine.providers.http_agent import MarketContext, PythonAgent, QuestionContext
 from assaymark.engine.providers.registry import Models
@@ -28,7 +28,7 @@ from assaymark.market import synthetic_history
 from assaymark.portfolio import CLASSES, backtest, max_drawdown
 from assaymark.protocol import AgentSpec
 from assaymark.workflow import SCORES, RunFolder, Store
-from assaymark.workflow.tracks import bench_pipeline, bench_qa, expected
+from assaymark.workflow import tracks
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 PLAN = """
@@ -59,7 +59,7 @@ def decide(context):
     if "TASK S3" in prompt:
         names = sorted(set(tickers))
         return json.dumps({"weights": {one: 1 / len(names) for one in names}, "rationale": "Spread."})
-    return {"answer": solve(prompt).rpartition("ANSWER:")[2].strip()}
+    return {"answer": questions.solve(prompt).rpartition("ANSWER:")[2].strip()}
 
 
 SEEN: list[MarketContext] = []
@@ -91,11 +91,13 @@ def failing(context):
 
 def run(tmp_path, agent):
     path = tmp_path / "set.jsonl"
-    write_questions(path, generate_questions(synthetic_history(0), counts={"T2": 20, "T4": 20, "T6": 20}).questions)
+    questions.write_questions(
+        path, questions.generate_questions(synthetic_history(0), counts={"T2": 20, "T4": 20, "T6": 20}).questions
+    )
     models = Models({"python/mine:decide": PythonAgent(agent)}, {})
     folder, text = RunFolder(tmp_path / "run"), PLAN.format(questions=path)
-    bench_qa(folder, text, "plan", models, now=NOW)
-    bench_pipeline(folder, text, "plan", models, now=NOW)
+    tracks.bench_qa(folder, text, "plan", models, now=NOW)
+    tracks.bench_pipeline(folder, text, "plan", models, now=NOW)
     return Store(folder).read(SCORES)
 
 
@@ -141,7 +143,7 @@ def test_an_agent_gets_the_numbers_as_numbers(tmp_path):
     stages = [one.messages[0].parts for one in calls if len(one.messages[0].parts) == 3]
     assert len({parts[2].sha256 for parts in stages}) == len(stages) / 3  # a date's market is kept once
     text = PLAN.format(questions=tmp_path / "set.jsonl")
-    (line, *_) = expected(RunFolder(tmp_path / "run"), text, "plan", False, load_prices()).lines
+    (line, *_) = tracks.expected(RunFolder(tmp_path / "run"), text, "plan", False, load_prices()).lines
     assert "3 calls" in line
     assert "1 answered already" in line  # S1, which is the same whatever was answered before
 

@@ -20,7 +20,7 @@ from assaymark.benchmark import (
     BALANCED, CONSERVATIVE, PROFILES, EpisodeResult, EpisodeRules, EpisodeState, ReferenceBenchmarkModel, market_text,
     parse_signals, parse_views, parse_weights, rationale_of, reference_benchmark_models,
 )  # fmt: skip
-from assaymark.benchmark.questions import guess, solve
+from assaymark.benchmark import questions
 from assaymark.benchmark.reference import FAULTS, PREFIX, RULES, Sheet, faulty, sheet_of, within
 from assaymark.engine import CallSpec, Message, Model, Reply, Text
 from assaymark.errors import ModelError
@@ -76,8 +76,8 @@ def question(number: int) -> str:
 def test_the_planted_skill_is_the_share_that_is_solved(word):
     prompts = [question(number) for number in range(300)]
     replies = [ReferenceBenchmarkModel(word).answer((prompt,), 0)[0] for prompt in prompts]
-    solved = sum(reply == solve(prompt) for reply, prompt in zip(replies, prompts, strict=True))
-    guessed = sum(reply == guess(prompt) for reply, prompt in zip(replies, prompts, strict=True))
+    solved = sum(reply == questions.solve(prompt) for reply, prompt in zip(replies, prompts, strict=True))
+    guessed = sum(reply == questions.guess(prompt) for reply, prompt in zip(replies, prompts, strict=True))
     assert solved + guessed == 300
     low, high = wilson(solved, 300, level=0.999)
     assert low <= RULES[word].skill <= high

@@ -17,9 +17,8 @@ import made_season
 import test_agents_section
 from browsing import write_pages
 
-from assaymark.report import render_comparison, render_datasheet, render_pages
-from assaymark.report.portbench import render_benchmark
-from assaymark.report.season import write_site
+from assaymark.report import portbench, render_comparison, render_datasheet, render_pages
+from assaymark.report import season as season_pages
 
 FIRES: Final = "window.__canary=1"
 _AWAY: Final = "//canary.invalid/"
@@ -62,12 +61,12 @@ def hostile_pages(root: Path, payload: str) -> None:
         whole = full_runs.hostile_full()
         write_pages(root / "full", render_pages(replace(whole, evidence=whole.evidence[:40])))
         write_pages(root / "agents", render_pages(test_agents_section.hostile()))
-        write_pages(root / "benchmark", render_benchmark(bench_runs.hostile.__wrapped__()))
+        write_pages(root / "benchmark", portbench.render_benchmark(bench_runs.hostile.__wrapped__()))
         sheets = (judged_sheets.hostile(), judged_sheets.quay())
         write_pages(root / "judges", render_comparison(sheets))
         for sheet in sheets:
             write_pages(root / "judges", render_datasheet(sheet, sheets))
-        write_site(made_season.hostile_season(), root / "season", [made_season.made_catalogue("en")])
+        season_pages.write_site(made_season.hostile_season(), root / "season", [made_season.made_catalogue("en")])
 
 
 def unseen(text: str) -> set[str]:

@@ -27,12 +27,12 @@ from made_season import made_catalogue, made_season
 from season_runs import IDS, market, season_text, stored
 from small_benchmarks import small_plan
 
-from assaymark.benchmark.questions import generate_questions, write_questions
+from assaymark.benchmark import questions as question_set
 from assaymark.cli import main
 from assaymark.market import synthetic_history
+from assaymark.report import portbench as portbench_pages
 from assaymark.report import render_pages
-from assaymark.report.portbench import render_benchmark
-from assaymark.report.season import write_site
+from assaymark.report import season as season_pages
 
 Build = Callable[[Path], None]
 
@@ -95,7 +95,9 @@ def portbench(run: Path) -> None:
     """Questions and pipeline of two reference models, with the rationales graded by two judges."""
     questions, plan = run.parent / "questions.jsonl", run.parent / "plan.toml"
     counts = dict.fromkeys(("T1", "T2", "T3", "T4", "T5", "T6", "T7"), 20)
-    write_questions(questions, generate_questions(synthetic_history(0), counts=counts).questions)
+    question_set.write_questions(
+        questions, question_set.generate_questions(synthetic_history(0), counts=counts).questions
+    )
     judges = "".join(
         f'[[judges]]\nname = "{word}"\nfamily = "{word}"\nmodel = "reference/{word}"\n'
         for word in ("auditor", "reader")
@@ -142,13 +144,13 @@ def made_studies(root: Path) -> None:
 def made_benchmarks(root: Path) -> None:
     """Every section of a benchmark, and one in which nothing was measured."""
     for name in ("two", "questions_only", "empty"):
-        write_pages(root / name, render_benchmark(getattr(bench_runs, name)()))
+        write_pages(root / name, portbench_pages.render_benchmark(getattr(bench_runs, name)()))
 
 
 def made_seasons(root: Path) -> None:
     """Claims of every level and state, and a season of one judge."""
     for name, run in {"eight": made_season(8, 4), "single": made_season(2, 3, 1)}.items():
-        write_site(replace(run, sheets={}), root / name, [made_catalogue()])
+        season_pages.write_site(replace(run, sheets={}), root / name, [made_catalogue()])
 
 
 def made_datasheets(root: Path) -> None:

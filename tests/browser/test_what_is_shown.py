@@ -25,11 +25,9 @@ from made_season import made_catalogue, made_season
 
 from assaymark.claims import said
 from assaymark.records import AGGREGATE, Claim, Measurement, Verdict, measurement_id
-from assaymark.report import AssayRun, render_pages
-from assaymark.report.portbench import BenchRun, render_benchmark
-from assaymark.report.season import SeasonRun, site_pages
-from assaymark.workflow import RunFolder, study_shown
-from assaymark.workflow.tracks import bench_shown, decide_judged_season
+from assaymark.report import AssayRun, portbench, render_pages
+from assaymark.report import season as season_pages_door
+from assaymark.workflow import RunFolder, study_shown, tracks
 
 Pairs = set[tuple[str, frozenset[str]]]
 """Scores with two names each."""
@@ -131,7 +129,7 @@ def study_turned(run: AssayRun) -> AssayRun:
     return replace(run, measurements=tuple(found), verdicts=tuple(claims_turned(list(run.verdicts), pairs, names)))
 
 
-def bench_turned(run: BenchRun) -> BenchRun:
+def bench_turned(run: portbench.BenchRun) -> portbench.BenchRun:
     """A benchmark in which all that may not be shown is another."""
     pairs = unsupported(list(run.verdicts))
     members = shared({one.board.name: one.tiers for one in run.leaderboards})
@@ -158,7 +156,7 @@ def bench_turned(run: BenchRun) -> BenchRun:
     return replace(run, measurements=tuple(found), verdicts=claims, leaderboards=boards)
 
 
-def season_turned(run: SeasonRun) -> SeasonRun:
+def season_turned(run: season_pages_door.SeasonRun) -> season_pages_door.SeasonRun:
     """A season in which all that may not be shown is another; what a judge gave stays."""
     every = [one.verdict for one in run.decided.verdicts]
     pairs = unsupported(every)
@@ -216,9 +214,9 @@ def led() -> AssayRun:
     return replace(run, verdicts=tuple(changed))
 
 
-def season_pages(run: SeasonRun) -> dict[str, str]:
+def season_pages(run: season_pages_door.SeasonRun) -> dict[str, str]:
     """Every file of its site."""
-    return dict(site_pages(run, [made_catalogue("en"), made_catalogue("de")]))
+    return dict(season_pages_door.site_pages(run, [made_catalogue("en"), made_catalogue("de")]))
 
 
 MADE: Mapping[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any], Mapping[str, str]]]] = {
@@ -227,8 +225,8 @@ MADE: Mapping[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any]
     "study without a claim": (led, study_turned, render_pages),
     "season": (partial(made_season, 8, 6), season_turned, season_pages),
     "season of one judge": (partial(made_season, 5, 3, 1), season_turned, season_pages),
-    "benchmark": (bench_runs.eight, bench_turned, render_benchmark),
-    "benchmark of two": (bench_runs.two, bench_turned, render_benchmark),
+    "benchmark": (bench_runs.eight, bench_turned, portbench.render_benchmark),
+    "benchmark of two": (bench_runs.two, bench_turned, portbench.render_benchmark),
 }
 
 
@@ -252,9 +250,9 @@ def asked(name: str, example: Callable[[str], Path], scratch: Path) -> tuple[Any
     folder = RunFolder(scratch / "run")
     if name == "a season":
         shutil.copytree(example("season").parent / "season", folder.path)
-        return decide_judged_season(folder)[0], season_turned, season_pages
+        return tracks.decide_judged_season(folder)[0], season_turned, season_pages
     shutil.copytree(example("portbench"), folder.path)
-    return bench_shown(folder), bench_turned, render_benchmark
+    return tracks.bench_shown(folder), bench_turned, portbench.render_benchmark
 
 
 @pytest.mark.parametrize("name", [*MADE, "a demo", "a season", "a benchmark"])

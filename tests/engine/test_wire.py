@@ -43,9 +43,8 @@ from assaymark.engine.providers.transports import (
     transport,
 )
 from assaymark.errors import ModelError
-from assaymark.judging import load_rubric, rubric_names
+from assaymark.judging import load_rubric, pairs, rubric_names
 from assaymark.judging import reply_schema as judge_schema
-from assaymark.judging.pairs import pair_schema
 
 HOME = Provider("acme", "json", "acme", ("ACME_KEY", "ACME_OLD_KEY"), "https://api.acme.test/v1", "ACME_BASE_URL")
 KEY = "canary-8d1e/44+key"
@@ -338,12 +337,15 @@ def closed(**properties):
 @pytest.mark.parametrize(
     "schema",
     [
-        closed(), closed(a={"type": ["string", "null"]}, b={"type": "array", "items": closed(c={"enum": [1, 2]})}),
+        closed(),
+        closed(a={"type": ["string", "null"]}, b={"type": "array", "items": closed(c={"enum": [1, 2]})}),
         closed(a={"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}),
         {**closed(a={"$ref": "#/$defs/x"}), "$defs": {"x": {"type": "string"}}},
-        *(judge_schema(load_rubric(name)) for name in rubric_names()), agent_schema(), pair_schema(),  # and ours are
+        *(judge_schema(load_rubric(name)) for name in rubric_names()),
+        agent_schema(),
+        pairs.pair_schema(),  # and ours are
     ],
-)  # fmt: skip
+)
 def test_a_strict_schema_is_sent_as_it_is(schema):
     assert strict_schema(Text.of(json.dumps(schema, indent=1))) == schema
 

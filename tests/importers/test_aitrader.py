@@ -19,8 +19,7 @@ from assaymark.cli import main
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.importers import IMPORTERS, audit_aitrader, import_aitrader, season_aitrader
 from assaymark.importers.aitrader import TRACKS, names_in, texts_of
-from assaymark.portfolio import Bar, Book, Order, Rules, settle_day
-from assaymark.portfolio.broker import RELIABILITY
+from assaymark.portfolio import Bar, Book, Order, Rules, broker, settle_day
 from assaymark.records import Rationale, canonical_json
 from assaymark.workflow import DECISIONS, OUTCOMES, RunFolder, Store
 
@@ -442,9 +441,9 @@ def test_the_last_books_and_all_checks_are_those_of_the_audit(real):
         for audit in (one for one in audits if one.track == track):
             known = audit.reconciliation
             assert math.isclose(last[audit.agent], audit.last_nav, rel_tol=1e-12)
-            told = [line for kind in RELIABILITY for line in checks[audit.agent, kind][2]]
+            told = [line for kind in broker.RELIABILITY for line in checks[audit.agent, kind][2]]
             assert len(told) == len(known.mismatches)
-            for kind in RELIABILITY:
+            for kind in broker.RELIABILITY:
                 assert checks[audit.agent, kind][:2] == (known.checks[kind], known.passed[kind])
         states = [state for _, _, state, *_ in found.books]
         assert set(states) <= {"ok", "not stated"}
@@ -478,7 +477,7 @@ def test_books_and_checks_are_those_of_the_audit(real):
         cells = [cell.strip() for cell in row.strip("|").split("|")]
         assert cells[1] == f"{audit.last_nav:,.2f}"
         assert cells[2].replace("−", "-") == f"{100 * (audit.last_nav / audit.capital - 1):+.1f} %"
-        assert cells[5:8] == [f"{found.passed[kind]:,} of {found.checks[kind]:,}" for kind in RELIABILITY]
+        assert cells[5:8] == [f"{found.passed[kind]:,} of {found.checks[kind]:,}" for kind in broker.RELIABILITY]
         assert cells[8] == f"{found.data_reliability:.1f}"
         fills += [one for one in found.mismatches if one.kind.startswith("fill")]
     listed = re.findall(r"(?m)^\| `(\S+)` \| (.*) \|$", section("What does not follow"))

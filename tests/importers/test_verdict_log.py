@@ -32,9 +32,7 @@ from assaymark.importers import (
     verdict_map,
 )
 from assaymark.importers.verdict_log import dense, joined
-from assaymark.metrology import decompose
-from assaymark.metrology.datasheet import CLASSES, decompose_arrays
-from assaymark.metrology.datasheet import VERDICTS as CODED
+from assaymark.metrology import datasheet, decompose
 
 HEAD = "judge,question_id,slot1_model,slot2_model,verdict\n"
 ONE = "j,q1,x,y,1\n"
@@ -410,21 +408,21 @@ def test_joined_codes_sort_as_their_parts_do(rows):
 def test_a_judge_that_the_log_does_not_have_and_the_codes_of_the_metrology():
     with pytest.raises(UnknownNameError, match=r"unknown judge 'jj'\. Did you mean 'j'"):
         to_pair_calls(read(HEAD + ONE), "jj")
-    assert VERDICTS == CODED
+    assert VERDICTS == datasheet.VERDICTS
 
 
 def test_records_and_columns_come_to_the_same_pairs(tmp_path):
     write_verdicts(tmp_path / "log.csv", 8000, questions=20)
     log = read_verdicts(tmp_path / "log.csv")
     assert (len(log), log.both_orders, log.trials) == (8000, "all", (0,))
-    counts = decompose_arrays(log.judge, log.trial_of_pair, log.order, log.verdict, log.question)
+    counts = datasheet.decompose_arrays(log.judge, log.trial_of_pair, log.order, log.verdict, log.question)
     for k, judge in enumerate(log.judges):
         made = to_pair_calls(log, judge)
         found = {order: {(c.pair, c.trial): c.verdict for c in made if c.order == order} for order in ("uv", "vu")}
         whole = decompose(list(found["uv"].values()), [found["vu"][pair] for pair in found["uv"]])
         pairs = counts.pairs[k].sum(axis=0)
         assert whole.n_pairs == pairs.sum() == log.both[k] == 1000
-        assert whole.stable == pytest.approx(pairs[CLASSES.index("stable")] / 1000)
+        assert whole.stable == pytest.approx(pairs[datasheet.CLASSES.index("stable")] / 1000)
 
 
 def test_a_million_rows(tmp_path):
@@ -468,8 +466,10 @@ def test_real_logs_in_both_orders(verdict_files, name, judges, pairs, trials):
 @pytest.mark.shared
 def test_the_pairs_of_real_judges_and_rows_that_were_never_parsed(verdict_files):
     log = read_verdicts(verdict_files / "pba_full_verdicts.csv", mapping=MT_BENCH)
-    counts = decompose_arrays(log.judge, log.trial_of_pair, log.order, log.verdict, log.question).pairs.sum(axis=1)
-    found = [dict(zip(CLASSES, row.tolist(), strict=True)) for row in counts]
+    counts = datasheet.decompose_arrays(log.judge, log.trial_of_pair, log.order, log.verdict, log.question).pairs.sum(
+        axis=1
+    )
+    found = [dict(zip(datasheet.CLASSES, row.tolist(), strict=True)) for row in counts]
     rows = [(row["stable"], row["one-sided"], row["no preference"]) for row in found]
     assert dict(zip(log.judges, rows, strict=True)) == {
         "gemini-pro": (1347, 215, 18), "gpt-3.5-turbo-1106": (1637, 109, 20), "gpt-4-0613": (1740, 173, 216),

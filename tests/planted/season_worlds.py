@@ -13,15 +13,7 @@ from assaymark.judging import DecisionTime, JudgeScore, ScoringPlan, band, load_
 from assaymark.metrology import Labels
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement
-from assaymark.workflow.tracks import (
-    SeasonScores,
-    SeasonTotals,
-    mean_composites,
-    season_orders,
-    season_people,
-    season_totals,
-    table_measurements,
-)
+from assaymark.workflow import tracks
 
 PLAN = load_scoring("v0.4")
 UNTIMED = DecisionTime(None, 0, 0, "no measured time")
@@ -67,12 +59,12 @@ class World:
 class Played:
     """A season of a world: its grades, the words that were written by agent and period, and the agents' families."""
 
-    scores: SeasonScores
+    scores: tracks.SeasonScores
     tokens: dict[tuple[str, str], int]
     families: dict[str, str]
 
-    def totals(self) -> SeasonTotals:
-        return season_totals(self.scores, dict.fromkeys(self.scores.agents, UNTIMED), PLAN)
+    def totals(self) -> tracks.SeasonTotals:
+        return tracks.season_totals(self.scores, dict.fromkeys(self.scores.agents, UNTIMED), PLAN)
 
 
 def played(world: World, rng: np.random.Generator) -> Played:
@@ -108,7 +100,7 @@ def _scores(
     weeks: NDArray[np.float64],
     repeated: NDArray[np.float64],
     names: list[str],
-) -> SeasonScores:
+) -> tracks.SeasonScores:
     judges = [f"j{at}" for at in range(world.judges)]
     agents = world.agents
     whole = {
@@ -118,11 +110,11 @@ def _scores(
         }
         for i, agent in enumerate(agents)
     }
-    return SeasonScores(
+    return tracks.SeasonScores(
         agents=agents,
         families={judge: f"f{at}" for at, judge in enumerate(judges)},
         whole=whole,
-        composites=mean_composites(whole),
+        composites=tracks.mean_composites(whole),
         periods={
             name: {
                 agent: {judge: float(weeks[i, j, k]) for j, judge in enumerate(judges)}
@@ -154,10 +146,10 @@ def measured(season: Played, people: Labels | None = None) -> list[Measurement]:
         for judge in season.scores.judges
     ]
     kappa = Measurement(name="season.kappa", labels={}, value=0.9, n=1, n_of="", method="")
-    orders = [*season_orders(totals, season.families, season.tokens, OrderRules())]
+    orders = [*tracks.season_orders(totals, season.families, season.tokens, OrderRules())]
     if people is not None:
-        orders += season_people(totals, season.families, [*orders], people, PLAN, OrderRules())
-    return [*table_measurements(totals), *orders, kappa, *kept]
+        orders += tracks.season_people(totals, season.families, [*orders], people, PLAN, OrderRules())
+    return [*tracks.table_measurements(totals), *orders, kappa, *kept]
 
 
 def decided(season: Played) -> SeasonVerdicts:

@@ -12,33 +12,24 @@ import pytest
 from planted_studies import in_band
 from repetitions import over_seeds
 
-from assaymark.judging.pairs import (
-    build_stimuli,
-    finance_tasks,
-    pair_call,
-    plan_pair_calls,
-    planted_values,
-    reference,
-    reference_pair_judges,
-)
-from assaymark.judging.pairs import calls as replies
-from assaymark.metrology.datasheet import datasheet_measurements
+from assaymark.judging import pairs
+from assaymark.metrology import datasheet
 from assaymark.protocol import JudgeSpec
 
 SEEDS = 60
 ARMS = ("tie-allowed", "strict")
-PAIRS = build_stimuli(finance_tasks(), 7)
+PAIRS = pairs.build_stimuli(pairs.finance_tasks(), 7)
 
 
 @pytest.fixture(autouse=True)
 def _read_once(monkeypatch):
     """What is the same under every seed is worked out once: prompts and replies taken apart, the planted properties."""
-    read = cache(reference.read_pair)
-    monkeypatch.setattr(reference, "read_pair", lambda parts: read(tuple(parts)))
-    for module, name in ((reference, "_nearly_same"), (replies, "parse_pair_reply")):
+    read = cache(pairs.reference.read_pair)
+    monkeypatch.setattr(pairs.reference, "read_pair", lambda parts: read(tuple(parts)))
+    for module, name in ((pairs.reference, "_nearly_same"), (pairs.calls, "parse_pair_reply")):
         monkeypatch.setattr(module, name, cache(getattr(module, name)))
-    problems = cache(partial(reference.pair_argument_problems, args={}))
-    monkeypatch.setattr(reference, "pair_argument_problems", lambda model, _: problems(model))
+    problems = cache(partial(pairs.reference.pair_argument_problems, args={}))
+    monkeypatch.setattr(pairs.reference, "pair_argument_problems", lambda model, _: problems(model))
 
 
 def covered(model: str, arms: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:
@@ -46,12 +37,12 @@ def covered(model: str, arms: tuple[str, ...]) -> tuple[dict[str, int], dict[str
     inside: dict[str, int] = defaultdict(int)
     made: dict[str, int] = defaultdict(int)
     judge = JudgeSpec(name="j", model=model, family="f", seed=0)
-    planned = plan_pair_calls(PAIRS, judge, arms)
-    planted = planted_values(judge, arms)
-    assert planted == planted_values(judge.model_copy(update={"seed": 1}), arms)
+    planned = pairs.plan_pair_calls(PAIRS, judge, arms)
+    planted = pairs.planted_values(judge, arms)
+    assert planted == pairs.planted_values(judge.model_copy(update={"seed": 1}), arms)
 
     def one(seed: int) -> list[tuple[str, bool]]:
-        found = datasheet_measurements(answered(planned, seed), rng=np.random.default_rng(seed))
+        found = datasheet.datasheet_measurements(answered(planned, seed), rng=np.random.default_rng(seed))
         limits = [(item.id, item.low, item.high) for item in found if item.id in planted and item.value is not None]
         return [
             (name, low - 1e-9 <= planted[name] <= high + 1e-9)
@@ -68,18 +59,18 @@ def covered(model: str, arms: tuple[str, ...]) -> tuple[dict[str, int], dict[str
 
 def answered(planned, seed: int):
     """The calls of one plan, asked of the judge that has this seed."""
-    answering = reference_pair_judges()[planned[0].call.model]
+    answering = pairs.reference_pair_judges()[planned[0].call.model]
 
     async def asked():
         return [await answering.complete(replace(each.call, seed=seed)) for each in planned]
 
-    return [pair_call(each, reply) for each, reply in zip(planned, asyncio.run(asked()), strict=True)]
+    return [pairs.pair_call(each, reply) for each, reply in zip(planned, asyncio.run(asked()), strict=True)]
 
 
 def test_a_seed_changes_nothing_else_in_a_plan():
     """Why one plan serves all seeds."""
     zero, one = (
-        plan_pair_calls(PAIRS, JudgeSpec(name="j", model="reference/checklist", family="f", seed=seed), ARMS)
+        pairs.plan_pair_calls(PAIRS, JudgeSpec(name="j", model="reference/checklist", family="f", seed=seed), ARMS)
         for seed in (0, 1)
     )
     assert [replace(each, call=replace(each.call, seed=1)) for each in zero] == one

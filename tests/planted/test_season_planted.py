@@ -12,13 +12,7 @@ from season_worlds import Played, World, decided, measured, panel_median, played
 from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season
 from assaymark.metrology import daily_excess
 from assaymark.records import Measurement
-from assaymark.workflow.tracks import (
-    SeasonGuess,
-    judge_measurements,
-    judge_noise,
-    probe_measurements,
-    table_measurements,
-)
+from assaymark.workflow import tracks
 
 ALPHA = 0.05
 SEASONS = 100
@@ -160,7 +154,7 @@ def _near(one: Measurement, two: Measurement) -> bool:
 
 
 def of_judges(season: Played, world: World, name: str) -> dict[str, Measurement]:
-    items = judge_measurements(season.totals(), world.families, season.tokens, level=0.95)
+    items = tracks.judge_measurements(season.totals(), world.families, season.tokens, level=0.95)
     return {one.labels["judge"]: one for one in items if one.name == name}
 
 
@@ -214,8 +208,8 @@ def test_planted_noise_is_recovered():
     """Of single judges, of the panel's published median, and of agents, whose replicates hold the panel's noise too."""
     world = World((45.0, 55.0, 65.0), noise=3.0, decisions=2.0, trials=3, replicates=5, periods=3)
     seasons = over_seeds(lambda seed: drawn(world, seed), range(80))
-    floors = [{one.id: one for one in table_measurements(season.totals())} for season in seasons]
-    single = [one.value for season in seasons for one in judge_noise(season.scores)]
+    floors = [{one.id: one for one in tracks.table_measurements(season.totals())} for season in seasons]
+    single = [one.value for season in seasons for one in tracks.judge_noise(season.scores)]
     panel = [one["season.noise[of=panel]"].value for one in floors]
     agent = [one["season.noise[of=a00]"].value for one in floors]
     # Judges differ in harshness, so the median is mostly one judge: its variance lies between those two.
@@ -232,10 +226,10 @@ def _variance(spreads: list[float | None]) -> float:
 # --- blinding ---------------------------------------------------------------------------------------------------------
 
 
-def guesses(names: list[str], taken: list[str], weeks: int) -> list[SeasonGuess]:
+def guesses(names: list[str], taken: list[str], weeks: int) -> list[tracks.SeasonGuess]:
     """A judge that takes each author for one other author in every week."""
     return [
-        SeasonGuess(
+        tracks.SeasonGuess(
             author=name,
             judge="j",
             trial=1,
@@ -256,7 +250,7 @@ def test_a_judge_that_only_sorts_authors_is_not_said_to_know_them():
 
     def seen(seed: int) -> bool:
         taken = np.random.default_rng([seed, 5]).permutation(names).tolist()
-        (one,) = probe_measurements(guesses(names, taken, 12), level=0.95)
+        (one,) = tracks.probe_measurements(guesses(names, taken, 12), level=0.95)
         return one.detail["state"] == "above chance"
 
     n = 150
@@ -265,7 +259,7 @@ def test_a_judge_that_only_sorts_authors_is_not_said_to_know_them():
 
 def test_a_judge_that_knows_authors_is_found():
     names = [f"a{at}" for at in range(5)]
-    (one,) = probe_measurements(guesses(names, names, 6), level=0.95)
+    (one,) = tracks.probe_measurements(guesses(names, names, 6), level=0.95)
     assert (one.value, one.detail["state"], one.detail["chance"]) == (1.0, "above chance", 0.2)
 
 

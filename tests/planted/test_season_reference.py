@@ -10,16 +10,7 @@ from season_runs import NOW, begun, market, stored
 
 from assaymark.cli import models
 from assaymark.records import Measurement
-from assaymark.workflow import Store
-from assaymark.workflow.tracks import (
-    SeasonJudgments,
-    SeasonMaterial,
-    judge_season,
-    run_season,
-    season_findings,
-    season_material,
-    written,
-)
+from assaymark.workflow import Store, tracks
 
 STYLES = ("alder", "birch", "cedar", "dogwood", "alder")
 FAMILIES = ("north", "north-east", "north-west", "far", "north")
@@ -67,14 +58,16 @@ source = "{market_folder}"
 
 
 @pytest.fixture(scope="module")
-def season(tmp_path_factory: pytest.TempPathFactory) -> tuple[SeasonMaterial, dict[str, Measurement]]:
+def season(tmp_path_factory: pytest.TempPathFactory) -> tuple[tracks.SeasonMaterial, dict[str, Measurement]]:
     """What was recorded, and what is measured."""
     path = tmp_path_factory.mktemp("planted")
     folder = begun(path / "run", _season(str(stored(path / "m", market()))), models())
-    run_season(folder, models(), now=NOW)
-    judge_season(folder, models())
-    material = season_material(folder)
-    found, _ = season_findings(material, SeasonJudgments.read(Store(folder)), rng=np.random.default_rng(1))
+    tracks.run_season(folder, models(), now=NOW)
+    tracks.judge_season(folder, models())
+    material = tracks.season_material(folder)
+    found, _ = tracks.season_findings(
+        material, tracks.SeasonJudgments.read(Store(folder)), rng=np.random.default_rng(1)
+    )
     return material, {one.id: one for one in found}
 
 
@@ -91,7 +84,7 @@ def test_self_preference_is_recovered(season):
 def test_verbosity_is_recovered(season):
     """30 points for 100 tokens a step: as many for each doubling as that makes of the lengths that were written."""
     material, found = season
-    tokens = written(material)
+    tokens = tracks.written(material)
     agents = sorted({agent for agent, _ in tokens})
     x = np.log2([tokens[key] for key in tokens])
     y = np.array([SLOPE * tokens[key] / 100 for key in tokens])

@@ -19,8 +19,7 @@ from scipy import stats
 
 from assaymark.claims import kind_of
 from assaymark.cli import main
-from assaymark.judging import user_messages
-from assaymark.judging.reference import VIEWS, notice, opinion
+from assaymark.judging import reference, user_messages
 from assaymark.records import AGGREGATE, content_id
 from assaymark.workflow import CONTEXTS, DECISIONS, JUDGMENTS, MEASUREMENTS, VERDICTS, RunFolder, Store, open_locked
 
@@ -61,16 +60,16 @@ class Run:
         shown = user_messages(honest, contexts, study)
         found = defaultdict(list)
         for one in honest:
-            seen = notice([part.text for part in shown[one.record_id].parts])
+            seen = reference.notice([part.text for part in shown[one.record_id].parts])
             for judge in study.judges:
-                view = VIEWS[judge.model]
-                found[judge.name, one.agent.id].append([opinion(view[name], seen) for name in sorted(view)])
+                view = reference.VIEWS[judge.model]
+                found[judge.name, one.agent.id].append([reference.opinion(view[name], seen) for name in sorted(view)])
         means = {key: np.mean(rows, axis=0) for key, rows in found.items()}
         return {key: np.append(values, values.mean()) for key, values in means.items()}
 
     def truth(self, judge: str, high: str, low: str, dimension: str) -> float:
         """How far one agent is ahead of another in the unbiased opinion of one judge."""
-        place = [*sorted(VIEWS["reference/reader"]), AGGREGATE].index(dimension)
+        place = [*sorted(reference.VIEWS["reference/reader"]), AGGREGATE].index(dimension)
         return float(self.opinions[judge, high][place] - self.opinions[judge, low][place])
 
 
@@ -165,8 +164,11 @@ def test_first_place_is_said_with_the_condition_of_its_comparison_with_the_terse
 
 def test_what_judges_do_not_tell_apart_or_hardly_agree_on_is_no_headline(either):
     """They look at one dimension alike and apart from the rest: at how doubt is handled."""
-    told_apart = {name for name in VIEWS["reference/reader"] if either.measured[f"dimension.distinct[dimension={name}]"]
-                  .detail["p_holm"] <= 0.05}  # fmt: skip
+    told_apart = {
+        name
+        for name in reference.VIEWS["reference/reader"]
+        if either.measured[f"dimension.distinct[dimension={name}]"].detail["p_holm"] <= 0.05
+    }
     assert told_apart == {"uncertainty_handling"}
     weak = {one.claim.dimension for one in either.verdicts.values() if one.agreement_status == "methodology"}
     assert weak == {"constraint_awareness", "position_sizing", AGGREGATE}, "cells are about the aggregate"

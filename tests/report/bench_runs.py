@@ -18,23 +18,14 @@ from assaymark.benchmark import (
     EpisodeResult,
     StageState,
     Window,
+    questions,
 )  # fmt: skip
 from assaymark.benchmark.episode import BaselineResult, Heard
-from assaymark.benchmark.questions import SPLITS, TEMPLATES, Context, Number, Printed, QAScore, Question, Scored
 from assaymark.claims import BenchRules, Board, decide_benchmark
 from assaymark.metrology import OrderPlan, ScoredItems, board_measurements, level_measurements, rank_agreement
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement
-from assaymark.report.portbench import (
-    BenchRun,
-    ClassView,
-    DateTrace,
-    EpisodeTrace,
-    MarketView,
-    SnapshotView,
-    StageTrace,
-    render_benchmark,
-)  # fmt: skip
+from assaymark.report import portbench
 
 PLAN = "a41f7c029b6e11d45a83f0c7e0d39c2e" * 2
 EIGHT = ("alder", "birch", "cedar", "dogwood", "elm", "fir", "gorse", "hazel")
@@ -173,10 +164,10 @@ BOARDS = (
 )
 
 
-def stage_trace(stage: str, reply: str, state: str = "ok", reason: str = "") -> StageTrace:
+def stage_trace(stage: str, reply: str, state: str = "ok", reason: str = "") -> portbench.StageTrace:
     rows = tuple((f"T{at:02d}", f"{0.01 * at:+.2f}", f"{0.02 * at - 0.3:+.2f}") for at in range(20))
     talked = stage in ("S1", "S2", "S3")
-    return StageTrace(
+    return portbench.StageTrace(
         stage=stage, score=0.512, state=StageState(state, reason),
         heard=Heard("As of 2024-03-01 the market looks like this.\nSPY 512.1\nTLT 93.0", reply, True, "k" * 16)
         if talked else Heard(),
@@ -185,14 +176,14 @@ def stage_trace(stage: str, reply: str, state: str = "ok", reason: str = "") -> 
     )  # fmt: skip
 
 
-def episodes(names: Sequence[str], reply: str = '{"SPY": 0.5, "TLT": -0.3}') -> tuple[EpisodeTrace, ...]:
+def episodes(names: Sequence[str], reply: str = '{"SPY": 0.5, "TLT": -0.3}') -> tuple[portbench.EpisodeTrace, ...]:
     states = {"S2": ("partial", "3 of 81 instruments were not named"), "S3": ("invalid", "weights sum to 1.4")}
     found = []
     for name in names:
         for profile in PROFILES[:2]:
             for window in WINDOWS[:2]:
                 dates = tuple(
-                    DateTrace(
+                    portbench.DateTrace(
                         day=f"2024-{month:02d}-01", ceps=0.44, pas=0.81,
                         stages=tuple(
                             stage_trace(stage, reply, *(states.get(stage, ()) if month == 2 else ()))
@@ -201,24 +192,33 @@ def episodes(names: Sequence[str], reply: str = '{"SPY": 0.5, "TLT": -0.3}') -> 
                     )
                     for month in (1, 2, 3)
                 )  # fmt: skip
-                found.append(EpisodeTrace(model=name, profile=profile.name, window=window.name, dates=dates))
+                found.append(portbench.EpisodeTrace(model=name, profile=profile.name, window=window.name, dates=dates))
     return tuple(found)
 
 
-def question(mark: str, at: int, regime: str = "bull", text: str = "What is the value at risk?") -> Question:
-    with_news = Context(news=("Rates were left as they were.",)) if at % 5 else Context()
-    return Question(mark, TEMPLATES[at], "test", regime, date(2025, 3, 3), Printed((), text), with_news, Number(0.4))
+def question(mark: str, at: int, regime: str = "bull", text: str = "What is the value at risk?") -> questions.Question:
+    with_news = questions.Context(news=("Rates were left as they were.",)) if at % 5 else questions.Context()
+    return questions.Question(
+        mark,
+        questions.TEMPLATES[at],
+        "test",
+        regime,
+        date(2025, 3, 3),
+        questions.Printed((), text),
+        with_news,
+        questions.Number(0.4),
+    )
 
 
-def answers(names: Sequence[str], reply: str = "Answer: 0.42") -> dict[str, list[Scored]]:
-    states = [QAScore(0.95, "ok" if at < 5 else "invalid") for at in range(7)]
+def answers(names: Sequence[str], reply: str = "Answer: 0.42") -> dict[str, list[questions.Scored]]:
+    states = [questions.QAScore(0.95, "ok" if at < 5 else "invalid") for at in range(7)]
     return {
-        name: [Scored(question(f"T{at + 1}-q", at), "full", states[at], states[at], reply) for at in range(7)]
+        name: [questions.Scored(question(f"T{at + 1}-q", at), "full", states[at], states[at], reply) for at in range(7)]
         for name in names
     }
 
 
-def market(name: str = "T", text: str = "Rates were left as they were.") -> MarketView:
+def market(name: str = "T", text: str = "Rates were left as they were.") -> portbench.MarketView:
     """A market of 14 invented instruments in three classes, one of them in two and not yet listed, and a snapshot."""
     rng = np.random.default_rng(8)
     sizes, months = {"equity": 8, "bond": 4, "real_estate": 2}, np.arange("2015-01", "2025-12", dtype="datetime64[M]")
@@ -229,7 +229,9 @@ def market(name: str = "T", text: str = "Rates were left as they were.") -> Mark
         tickers = tuple(f"{name}{group[0].upper()}{at}" for at in range(size))
         index = np.nanmean(lines, axis=1)
         classes.append(
-            ClassView(name=group, instruments=size, listed=2 * size, tickers=tickers, lines=lines, index=index)
+            portbench.ClassView(
+                name=group, instruments=size, listed=2 * size, tickers=tickers, lines=lines, index=index
+            )
         )
     correlation = np.corrcoef(rng.normal(size=(60, 14)) + rng.normal(size=(60, 1)), rowvar=False)
     correlation[13, :8] = correlation[:8, 13] = np.nan
@@ -241,15 +243,17 @@ def market(name: str = "T", text: str = "Rates were left as they were.") -> Mark
         ("correlations", ("class", "assets", "within"), (("equity", "8", "0.60"),)),
         ("news", ("published", "source", "about", "text"), (("2024-03-01", "wire", "n/a", text),)),
     )
-    shown = SnapshotView(window="normal", day="2024-03-01", layers=layers, classes=tuple(sizes), between=between)
-    return MarketView(
+    shown = portbench.SnapshotView(
+        window="normal", day="2024-03-01", layers=layers, classes=tuple(sizes), between=between
+    )
+    return portbench.MarketView(
         days=tuple(f"{month}-01" for month in months), classes=tuple(classes), correlation=correlation, between=between,
         over=("2015-01-01", "2022-12-30"), snapshots=(shown, replace(shown, window="covid-2020", day="2020-03-02")),
     )  # fmt: skip
 
 
 @cache
-def pool() -> tuple[Question, ...]:
+def pool() -> tuple[questions.Question, ...]:
     """What is drawn from: in no question's case a bear market."""
     regimes = {"bull": 52, "sideways": 182, "crisis": 26}
     every = [name for name, size in regimes.items() for _ in range(size)]
@@ -264,7 +268,9 @@ def plan_of(names: Sequence[str], model: str = "maker/{0}", **more) -> BenchPlan
     return plan.model_copy(update={"models": made, **more})
 
 
-def made(names: Sequence[str], *, seed: int = 3, stages: bool = True, static: bool = True, **more) -> BenchRun:
+def made(
+    names: Sequence[str], *, seed: int = 3, stages: bool = True, static: bool = True, **more
+) -> portbench.BenchRun:
     rng = np.random.default_rng(seed)
     measurements, results, baselines = pipeline(names, rng) if stages else ([], [], [])
     boards = [board for board in BOARDS if (static if board.name == "questions" else stages)]
@@ -274,50 +280,66 @@ def made(names: Sequence[str], *, seed: int = 3, stages: bool = True, static: bo
         labels = {"board": "all"}
         measurements.append(rank_agreement("bench.dissociation", one, two, labels, rng=rng, level=0.95, resamples=200))
     decided = decide_benchmark(measurements, boards, BenchRules(), PLAN)
-    run = BenchRun(
-        plan=plan_of(names), plan_hash=PLAN, locked_at="2026-11-20", market="synthetic, seed 0", instruments=81,
-        profiles=PROFILES if stages else (), windows=WINDOWS if stages else (), decisions=DATES if stages else {},
-        leaderboards=decided.leaderboards, verdicts=decided.verdicts, measurements=tuple(measurements),
-        results=results, baselines=baselines, episodes=episodes(names) if stages else (),
-        answers=answers(names) if static else {}, replies={"ok": 477, "partial": 2, "invalid": 1} if stages else {},
-        data=market() if stages else None, pool=pool() if static else (),
-        splits={(one, split): size for one in TEMPLATES for split, size in zip(SPLITS, (309, 431, 260), strict=True)},
-    )  # fmt: skip
+    run = portbench.BenchRun(
+        plan=plan_of(names),
+        plan_hash=PLAN,
+        locked_at="2026-11-20",
+        market="synthetic, seed 0",
+        instruments=81,
+        profiles=PROFILES if stages else (),
+        windows=WINDOWS if stages else (),
+        decisions=DATES if stages else {},
+        leaderboards=decided.leaderboards,
+        verdicts=decided.verdicts,
+        measurements=tuple(measurements),
+        results=results,
+        baselines=baselines,
+        episodes=episodes(names) if stages else (),
+        answers=answers(names) if static else {},
+        replies={"ok": 477, "partial": 2, "invalid": 1} if stages else {},
+        data=market() if stages else None,
+        pool=pool() if static else (),
+        splits={
+            (one, split): size
+            for one in questions.TEMPLATES
+            for split, size in zip(questions.SPLITS, (309, 431, 260), strict=True)
+        },
+    )
     return replace(run, **more)
 
 
 @cache
-def eight() -> BenchRun:
+def eight() -> portbench.BenchRun:
     return made(EIGHT)
 
 
 @cache
-def twelve() -> BenchRun:
+def twelve() -> portbench.BenchRun:
     return made((*EIGHT, "ivy", "juniper-of-the-northern-hills-2026-03", "kapok", "larch"))
 
 
 @cache
-def two() -> BenchRun:
+def two() -> portbench.BenchRun:
     return made(("literal", "momentum"))
 
 
 @cache
-def single() -> BenchRun:
+def single() -> portbench.BenchRun:
     return made(("momentum",), plan=plan_of(("momentum",), "reference/portbench-{0}"))
 
 
 @cache
-def questions_only() -> BenchRun:
+def questions_only() -> portbench.BenchRun:
     return made(("literal", "prior", "solver"), stages=False)
 
 
 @cache
-def pipeline_only() -> BenchRun:
+def pipeline_only() -> portbench.BenchRun:
     return made(("literal", "prior", "solver"), static=False)
 
 
 @cache
-def hostile() -> BenchRun:
+def hostile() -> portbench.BenchRun:
     """Names, notes and replies of somebody who wants to run a script on the page."""
     names = ("a</title><script>document.title='pwned'</script>", 'b"onmouseover="x', "../../c")
     huge = HOSTILE + "A" * 3_000_000
@@ -328,7 +350,7 @@ def hostile() -> BenchRun:
 
 
 @cache
-def empty() -> BenchRun:
+def empty() -> portbench.BenchRun:
     """A run in which nothing was measured."""
     return made(("only",), stages=False, static=False)
 
@@ -336,4 +358,4 @@ def empty() -> BenchRun:
 @cache
 def rendered(name: str) -> dict[str, str]:
     """The pages of a run that many tests read, made once."""
-    return dict(render_benchmark(globals()[name]()))
+    return dict(portbench.render_benchmark(globals()[name]()))

@@ -8,7 +8,7 @@ import assay_runs as runs
 
 from assaymark.records import Decision, Derivation, Judgment, sha256_text
 from assaymark.report import AssayRun
-from assaymark.report.records import Judged
+from assaymark.report import records as record_pages
 
 DECISIONS = 60
 
@@ -50,4 +50,4 @@ def judged(**more) -> AssayRun:
     outside = [judgment(one, "tarn-1", "tarn") for one in run.decisions]
     anchors = [replace(judgment(one, first.name, first.family), rubric="v1.1", call_key="") for one in every[:10]]
     parts = {"panel": panel, "anchors": anchors, "outside": outside}
-    return replace(run, judged=Judged(parts, every))
+    return replace(run, judged=record_pages.Judged(parts, every))

@@ -32,9 +32,8 @@ from assaymark.records import (
     Rationale,
     Series,
 )  # fmt: skip
-from assaymark.report import AssayRun, Group, Items, Mark, PlantedView, RunIndex, SubstrateView, render_pages
-from assaymark.report.charts import price_chart
-from assaymark.report.study import CAUTION, agents_section, example_page
+from assaymark.report import AssayRun, Group, Items, Mark, PlantedView, RunIndex, SubstrateView, charts, render_pages
+from assaymark.report import study as study_pages
 
 NOON = datetime(2000, 1, 3, 12, tzinfo=UTC)
 THEN = datetime(2016, 10, 19, 15, 48, tzinfo=UTC)
@@ -128,7 +127,7 @@ def studied(names: Sequence[str] = ("birch", "alder"), *, planted: Sequence[str]
 
 
 def section_of(run: AssayRun):
-    found = agents_section(RunIndex.of(run))
+    found = study_pages.agents_section(RunIndex.of(run))
     assert found is not None
     return found
 
@@ -140,7 +139,7 @@ def rows_of_conduct(run: AssayRun) -> list[tuple[str, ...]]:
 
 def example_of(run: AssayRun) -> list[Group]:
     """The answers of the agents on the example cycle."""
-    found = example_page(RunIndex.of(run))
+    found = study_pages.example_page(RunIndex.of(run))
     assert found is not None
     return [one for one in found.sections[1].blocks if isinstance(one, Group)]
 
@@ -155,7 +154,7 @@ def with_example(run: AssayRun, cycle: Example | None) -> AssayRun:
 
 def test_a_run_of_imported_records_shows_none_of_it():
     pages = render_pages(runs.minimal())
-    assert agents_section(RunIndex.of(runs.minimal())) is None
+    assert study_pages.agents_section(RunIndex.of(runs.minimal())) is None
     assert "cycle-example.html" not in pages
     assert 'id="agents' not in pages["agents.html"]
     assert "Built-in agents" not in pages["index.html"]
@@ -170,7 +169,7 @@ def test_the_section_says_what_was_shown_and_probed_and_the_example_where_it_is_
         "19 October 2016 and 28 November 2016",
         "KELRUV in 44 of 50: did not trade then",
         "PASS. It dated 0 of 25 sanitised cycles (chance 0.10\xa0%, p = 1) and 24 of 25 with dates and names left in.",
-        CAUTION,
+        study_pages.CAUTION,
     ):
         assert part.replace("\xa0", " ") in section
     assert "Cut from bars of 19 October 2016, 15:48 to 16:47 UTC." in example
@@ -283,9 +282,9 @@ def test_no_answer_and_orders_that_cannot_be_settled_have_their_reason():
 
 
 def test_a_chart_has_its_ends_and_its_words():
-    drawn = price_chart("p", (100.0, 100.4, 99.9), ("before", "<now>"), "T", "three closes")
+    drawn = charts.price_chart("p", (100.0, 100.4, 99.9), ("before", "<now>"), "T", "three closes")
     assert all(part in drawn for part in ("100.40", "99.90", "&lt;now&gt;"))
-    assert price_chart("p", (5.0, 5.0), ("a", "b"), "T", "D").count("5.00") == 1
+    assert charts.price_chart("p", (5.0, 5.0), ("a", "b"), "T", "D").count("5.00") == 1
 
 
 # --- hostile and large ------------------------------------------------------------------------------------------------

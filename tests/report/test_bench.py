@@ -13,14 +13,14 @@ from page_words import pages
 
 from assaymark.claims import kind_of
 from assaymark.report import PaidView, RunIndex, render_pages
-from assaymark.report.study import bench_data, benches, checkable, finding, limits_of
+from assaymark.report import study as study_pages
 
 LEVELS = ("headline", "qualified", "no-claim")
 
 
 def data_of(run) -> dict:
     book = RunIndex.of(run)
-    return bench_data(book, benches(book), "index.html")
+    return study_pages.bench_data(book, study_pages.benches(book), "index.html")
 
 
 def told(data: dict, text: int, names: list[int], score: int) -> str:
@@ -89,7 +89,7 @@ def test_an_unsupported_record_has_no_strip_of_a_difference_and_stops_at_one_gat
 def test_a_supported_record_has_its_numbers_beside_what_they_are_compared_with():
     run = replace(full_runs.full(), reference_panel=())
     pair = next(v for v in run.verdicts if v.claim.id == runs.above("Marten", "Otter", "aggregate").id)
-    found = checkable(RunIndex.of(run), pair)
+    found = study_pages.checkable(RunIndex.of(run), pair)
     agree, gap, without, length, tests = found.gates
     assert agree.line == "κ 0.51 in prose (0.46 to 0.55); 0.40 needed"
     assert gap.line.startswith("+0.25 (0.18 to 0.32); above 0 needed; without judges of their makers p < .001")
@@ -150,10 +150,13 @@ def test_only_built_in_judges_turn_copying_off_and_hostile_names_cannot_end_the_
 
 def test_the_finding_is_the_first_rank_else_a_pair_else_why_there_is_none():
     run = runs.realistic(reference_panel=())
-    assert finding(RunIndex.of(run)).said == "Marten ranks first of the 5 agents on the overall score."
+    assert study_pages.finding(RunIndex.of(run)).said == "Marten ranks first of the 5 agents on the overall score."
     pairs = tuple(v for v in run.verdicts if kind_of(v.claim) == "pair")
-    assert finding(RunIndex.of(replace(run, verdicts=pairs))).said == "Marten scores above Badger on the overall score."
-    none = finding(RunIndex.of(replace(runs.withheld(), reference_panel=())))
+    assert (
+        study_pages.finding(RunIndex.of(replace(run, verdicts=pairs))).said
+        == "Marten scores above Badger on the overall score."
+    )
+    none = study_pages.finding(RunIndex.of(replace(runs.withheld(), reference_panel=())))
     assert none.verdict is None
     assert none.said == "No sentence is supported by this study yet"
     assert "κ 0.11" in none.also
@@ -164,21 +167,21 @@ def test_pairs_that_no_test_can_reach_are_not_called_close():
     run = runs.realistic(reference_panel=())
     stopped = [v for v in run.verdicts if v.pair_state is not None and v.publication_level == "no-claim"]
     few = tuple(replace(v, pair_state="cannot-be-tested") for v in stopped)
-    titles = {title: measured for title, measured, *_ in limits_of(RunIndex.of(replace(run, verdicts=few)))}
+    titles = {title: measured for title, measured, *_ in study_pages.limits_of(RunIndex.of(replace(run, verdicts=few)))}
     assert "Some agents are too close" not in titles
     assert titles["Pairs of agents cannot be tested"].startswith("Too few common clusters; the study has")
 
 
 def test_limits_are_in_order_of_what_they_affect_and_have_a_price():
     run = runs.realistic(reference_panel=())
-    found = limits_of(RunIndex.of(run))
+    found = study_pages.limits_of(RunIndex.of(run))
     affected = [sum(map(int, re.findall(r"\d+", effect))) for _, _, effect, _ in found]
     assert affected == sorted(affected, reverse=True)
     stopped = sum(v.publication_level == "no-claim" for v in run.verdicts)
     assert sum(int(n) for _, _, effect, _ in found for n in re.findall(r"Stops (\d+)", effect)) == stopped
     assert any("calls" in fix and "USD" not in fix for *_, fix in found)
     paid = PaidView(model="a/b", calls=1000, input_tokens=1, cached_tokens=None, output_tokens=1, usd=9.0)
-    priced = {title: fix for title, _, _, fix in limits_of(RunIndex.of(replace(run, paid=(paid,))))}
+    priced = {title: fix for title, _, _, fix in study_pages.limits_of(RunIndex.of(replace(run, paid=(paid,))))}
     assert priced["Some orders rest on one judge family"] == (
         "Add a judge from a maker that built no agent: 1,250 calls, about 11.25 USD. No guarantee."
     )

@@ -10,7 +10,7 @@ from page_words import pages
 from read_blocks import rows, tables
 
 from assaymark.report import PaidView, RunIndex, money, render_pages
-from assaymark.report.study import cost_section
+from assaymark.report import study as study_pages
 
 PRICED = PaidView(
     model="openai/a", calls=1200, input_tokens=4_000_000, cached_tokens=1_000_000, output_tokens=90_000, usd=12.345,
@@ -22,7 +22,7 @@ UNPRICED = PaidView(
 
 
 def view(*paid):
-    return cost_section(RunIndex.of(replace(runs.realistic(), paid=paid)))
+    return study_pages.cost_section(RunIndex.of(replace(runs.realistic(), paid=paid)))
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_the_sum_says_what_is_in_it(paid, answer):
 
 
 def test_where_nobody_is_paid_there_is_no_section_and_a_ledger_that_could_not_be_read_is_said_to_be():
-    assert cost_section(RunIndex.of(runs.realistic())) is None
+    assert study_pages.cost_section(RunIndex.of(runs.realistic())) is None
     assert 'id="cost"' not in pages("realistic")["plan.html"]
     hostile = render_pages(replace(runs.realistic(), paid=(replace(UNPRICED, model="acme/<script>x"),)))["plan.html"]
     assert 'id="cost"' in hostile
     assert "acme/&lt;script&gt;x" in hostile
-    unread = cost_section(RunIndex.of(replace(runs.realistic(), paid=None)))
+    unread = study_pages.cost_section(RunIndex.of(replace(runs.realistic(), paid=None)))
     assert "could not be read where this page was made" in unread.lead
     assert unread.blocks == ()
 

@@ -8,24 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.report import text_width
-from assaymark.report.charts import (
-    BarCell,
-    BarRow,
-    ForestRow,
-    Gates,
-    Scale,
-    Strip,
-    TierRow,
-    bar_table,
-    forest,
-    label,
-    scale_use,
-    score_axis,
-    score_head,
-    strip_axis,
-    tier_chart,
-)  # fmt: skip
+from assaymark.report import charts, text_width
 
 TEXTS = re.compile(r'<text[^>]*?x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>')
 
@@ -34,15 +17,17 @@ def drawn(*rows, title="t", desc="d"):
     """The forest of some kappas, wide and narrow."""
     base = {"title": "Sizing", "value": 0.5, "status": "publish", "interval": (0.45, 0.55), "bootstrap": (0.4, 0.6),
             "state": "", "pooled": False}  # fmt: skip
-    return forest("f", [ForestRow(**{**base, **row}) for row in rows], Gates(0.2, 0.4), title, desc)
+    return charts.forest(
+        "f", [charts.ForestRow(**{**base, **row}) for row in rows], charts.Gates(0.2, 0.4), title, desc
+    )
 
 
 def used(names, rows):
-    return scale_use("u", names, rows, "t", "d")
+    return charts.scale_use("u", names, rows, "t", "d")
 
 
 def test_text_is_escaped():
-    assert "&lt;script&gt;" in str(label(0, 0, "<script>"))
+    assert "&lt;script&gt;" in str(charts.label(0, 0, "<script>"))
     both = "".join(drawn({"title": "<b>x</b>"}, title="<t>", desc="<d>"))
     assert not {"<b>", "<t>"} & set(re.findall("<.>", both))
 
@@ -86,51 +71,56 @@ def test_the_kappa_that_decides_stands_beside_its_gate():
 
 def test_a_tier_has_a_box_an_agent_alone_a_point_and_one_that_may_not_be_drawn_says_why():
     why = ("Judges do not agree", "κ 0.11; 0.20 needed")
-    none = [TierRow(("Marten", "Otter"), "no-claim", None, None, "")]
-    chart = tier_chart("t", none, (1, 5), "T", "d", width=350.0, kind="both", why=why)
+    none = [charts.TierRow(("Marten", "Otter"), "no-claim", None, None, "")]
+    chart = charts.tier_chart("t", none, (1, 5), "T", "d", width=350.0, kind="both", why=why)
     assert "Judges do not agree" in chart
     assert "<path" not in chart
     assert "url(#t-h)" in chart
     rows = [
-        TierRow(("Marten",), "headline", (4.1, 4.3), 4.2, "4.20 (4.10 to 4.30)", "above two others"),
-        TierRow(("Badger", "Otter"), "qualified", (3.5, 3.9), None, "3.50 to 3.90, one tier", "no ranking inside"),
+        charts.TierRow(("Marten",), "headline", (4.1, 4.3), 4.2, "4.20 (4.10 to 4.30)", "above two others"),
+        charts.TierRow(
+            ("Badger", "Otter"), "qualified", (3.5, 3.9), None, "3.50 to 3.90, one tier", "no ranking inside"
+        ),
     ]
-    chart = tier_chart("t", rows, (3, 5), "T", "d", width=1120.0, kind="wide")
+    chart = charts.tier_chart("t", rows, (3, 5), "T", "d", width=1120.0, kind="wide")
     assert [chart.count(part) for part in ('class="mh gap"', "box")] == [1, 1]
     assert "4.20 (4.10 to 4.30)" in chart
 
 
 @pytest.mark.parametrize(("mark", "drawn"), [("p", 'class="ink"'), ("q", 'class="mq"'), ("n", 'class="open mns"')])
 def test_a_strip_marks_a_value_by_whether_it_passes(mark, drawn):
-    strip = Strip(strip_axis([0.3], 0.15), ((0.15, "0.15", False),), ((0.3, 0.2, 0.4),), mark).svg()
+    strip = charts.Strip(charts.strip_axis([0.3], 0.15), ((0.15, "0.15", False),), ((0.3, 0.2, 0.4),), mark).svg()
     assert all(part in strip for part in (drawn, ">0.15</text>", 'class="now"'))
 
 
 @given(st.lists(st.floats(1, 5), min_size=1, max_size=9))
 def test_a_score_axis_holds_its_values_on_few_ticks(values):
-    axis = score_axis(values)
+    axis = charts.score_axis(values)
     assert axis.low <= min(values) + 1e-6
     assert max(values) <= axis.high + 1e-6
     assert 2 <= len(axis.ticks) <= 6
 
 
 def test_the_ends_of_a_score_axis_have_room_for_their_labels():
-    assert score_head(score_axis([])) == ""
-    assert "4.2" in score_head(score_axis([3.9, 4.4]))
-    for x, _, text in TEXTS.findall(score_head(score_axis([1.81, 1.88]))):
+    assert charts.score_head(charts.score_axis([])) == ""
+    assert "4.2" in charts.score_head(charts.score_axis([3.9, 4.4]))
+    for x, _, text in TEXTS.findall(charts.score_head(charts.score_axis([1.81, 1.88]))):
         assert text_width(text, 12) / 2 + 1 <= float(x) <= 260 - text_width(text, 12) / 2 - 1
-    assert Scale(0, 1, 10, 20)(3) == 20, "a scale holds values at its ends"
+    assert charts.Scale(0, 1, 10, 20)(3) == 20, "a scale holds values at its ends"
 
 
 def test_bars_are_as_long_as_their_shares():
-    rows = [BarRow("All", "10", (BarCell(0.5, "50 %"), BarCell(0.0, "0 %")), total=True)]
-    wide, narrow = bar_table("b", ["One", "Two"], rows, "t", "d")
+    rows = [charts.BarRow("All", "10", (charts.BarCell(0.5, "50 %"), charts.BarCell(0.0, "0 %")), total=True)]
+    wide, narrow = charts.bar_table("b", ["One", "Two"], rows, "t", "d")
     assert len(re.findall(r'class="bar1"[^>]*width="([\d.]+)"', wide)) == 1
     assert "50 %" in narrow
     assert "0 %" in narrow
     # The names of its rows were once taken for its title.
-    rows = [BarRow("All", "10", (BarCell(0.5, "50 %"),), total=True), BarRow("Alder", "4", (BarCell(0.2, "20 %"),))]
-    for figure in bar_table("b", ["supported"], rows, "Shares of each state", "d"):
+    rows = [
+        charts.BarRow("All", "10", (charts.BarCell(0.5, "50 %"),), total=True),
+        charts.BarRow("Alder", "4", (charts.BarCell(0.2, "20 %"),)),
+    ]
+    for figure in charts.bar_table("b", ["supported"], rows, "Shares of each state", "d"):
         assert ">Shares of each state</title>" in figure
 
 
@@ -143,7 +133,9 @@ def test_scale_use_shows_the_commonest_mark_and_missing_judges_and_drops_percent
 
 def test_long_names_stay_apart_in_every_figure():
     names = ["anthropic-claude-opus-4-7", "anthropic-claude-opus-4-8", "anthropic-claude-opus-5", "xai"]
-    bars = bar_table("b", ["One", "Two"], [BarRow(n, "10", (BarCell(0.5, "50 %"),) * 2) for n in names], "t", "d")
+    bars = charts.bar_table(
+        "b", ["One", "Two"], [charts.BarRow(n, "10", (charts.BarCell(0.5, "50 %"),) * 2) for n in names], "t", "d"
+    )
     for figure in (*bars, *used(names, [("Sizing", ((0.2,) * 5,) * 4)])):
         shown = {text for _, _, text in TEXTS.findall(figure) if text.endswith(("xai", "4-7", "4-8", "us-5", "-5"))}
         assert {text.rsplit(" ", 1)[-1][-3:] for text in shown} == {"4-7", "4-8", "s-5", "xai"}

@@ -20,14 +20,14 @@ from assaymark.report import (
     front_of_study,
     judges_frame,
     menu,
+    portbench,
     render_comparison,
     render_datasheet,
     render_front,
     render_pages,
     site_of,
 )  # fmt: skip
-from assaymark.report.portbench import render_benchmark
-from assaymark.report.season import site_pages
+from assaymark.report import season as season_pages
 
 CATALOGUES = [made_season.made_catalogue(code) for code in ("en", "de")]
 
@@ -57,8 +57,8 @@ def site() -> dict[str, str]:
     for one in sheets:
         judged |= render_datasheet(one, [other for other in sheets if other is not one], frame)
     parts = {
-        "bench": render_benchmark(bench, site_of(links, "bench")),
-        "season": dict(site_pages(season, CATALOGUES, site_of(links, "season"))),
+        "bench": portbench.render_benchmark(bench, site_of(links, "bench")),
+        "season": dict(season_pages.site_pages(season, CATALOGUES, site_of(links, "season"))),
         "study": render_pages(assay_runs.realistic(), site_of(links, "study")),
         "sheets": judged,
     }

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from assaymark.records import AGGREGATE
 from assaymark.report import RunIndex
-from assaymark.report.study import board, ranked_alone, tiers
+from assaymark.report import study as study_pages
 
 
 def book(agents, pairs) -> RunIndex:
@@ -26,7 +26,7 @@ def book(agents, pairs) -> RunIndex:
 
 
 def shape(found, dimension=AGGREGATE):
-    return [("".join(tier.agents), tier.ranks, tier.level) for tier in tiers(found, dimension)]
+    return [("".join(tier.agents), tier.ranks, tier.level) for tier in study_pages.tiers(found, dimension)]
 
 
 SHAPES = (
@@ -49,13 +49,13 @@ def test_supported_orders_cut_the_agents_into_tiers(agents, orders, wanted):
 def test_a_score_without_claims_has_one_tier_and_one_agent_no_rank():
     assert shape(book("ab", [("a", "b", "no-claim")]), "a score without claims") == [("ab", (1, 2), "no-claim")]
     alone = book("a", [])
-    (row,) = board(alone)
-    assert ranked_alone(alone, AGGREGATE) == {}
+    (row,) = study_pages.board(alone)
+    assert study_pages.ranked_alone(alone, AGGREGATE) == {}
     assert (row.level, row.why) == ("no-claim", "There is no order to rank it by")
 
 
 def test_orders_inside_a_tier_give_each_agent_its_possible_ranks():
-    first, _ = board(book("abcd", [(high, low, "headline") for high, low in ("ca", "cd", "ad", "bd")]))
+    first, _ = study_pages.board(book("abcd", [(high, low, "headline") for high, low in ("ca", "cd", "ad", "bd")]))
     assert [(name, ranks) for name, _, ranks, _ in first.agents] == [("a", "2 to 3"), ("b", ""), ("c", "1 to 2")]
     assert first.why == "1 of 1 order inside supported"
 
@@ -66,7 +66,7 @@ def test_a_cut_runs_only_where_every_agent_above_is_above_every_agent_below(data
     order = data.draw(st.permutations(agents))
     pairs = [(a, b) for a, b in combinations(order, 2) if data.draw(st.booleans())]
     made = book(agents, [(a, b, "headline") for a, b in pairs])
-    found = tiers(made, AGGREGATE)
+    found = study_pages.tiers(made, AGGREGATE)
     at = {agent: place for place, tier in enumerate(found) for agent in tier.agents}
     assert sorted(at) == list(agents)
     assert all((a, b) in pairs for a, b in permutations(agents, 2) if at[a] < at[b])
@@ -78,18 +78,18 @@ def test_a_cut_runs_only_where_every_agent_above_is_above_every_agent_below(data
 
 
 def test_a_score_of_its_own_needs_a_tier_of_its_own_and_agreement():
-    rows = board(book("abc", [("c", "a", "headline")]))
+    rows = study_pages.board(book("abc", [("c", "a", "headline")]))
     assert [(row.ranks, row.score, row.note) for row in rows] == [("1 to 3", "3.90 to 4.10", "cannot be ranked")]
-    (row,) = board(RunIndex.of(runs.withheld()))
+    (row,) = study_pages.board(RunIndex.of(runs.withheld()))
     assert (row.ranks, row.score, row.level) == ("1 to 5", "3.65 to 4.38", "no-claim")
     assert row.why == "The judges do not agree: κ 0.11; 0.20 needed"
 
 
 def test_an_agent_that_shares_its_tier_has_the_range_of_its_judges_and_the_tier_too_without_intervals():
     full = full_runs.full()
-    first, rest = board(RunIndex.of(full))
+    first, rest = study_pages.board(RunIndex.of(full))
     assert [judged for *_, judged in first.agents] == [""]
     assert {name: judged for name, *_, judged in rest.agents}["Otter"] == "4.07 to 4.27"
     bare = tuple(replace(m, low=None, high=None, level=None) for m in full.measurements)
-    _, rest = board(RunIndex.of(replace(full, measurements=bare)))
+    _, rest = study_pages.board(RunIndex.of(replace(full, measurements=bare)))
     assert rest.score == "3.72 to 4.27", "from the lowest to the highest judge of any of its agents"

@@ -11,7 +11,7 @@ from read_blocks import blocks_of, facts, rows, tables, words
 from assaymark.protocol import Claims, Contamination, DatasheetLimits, Inference
 from assaymark.records import Rationale
 from assaymark.report import Items, RunIndex
-from assaymark.report.study import noise_section, panel_section, plan_section, records_section, reference_words
+from assaymark.report import study as study_pages
 
 
 @pytest.mark.parametrize(("share", "dimensions", "said"), [
@@ -24,7 +24,7 @@ def test_the_plan_says_at_which_level_orders_are_tested(share, dimensions, said)
     more = {"inference": Inference(aggregate_share=share), "claims": Claims(dimensions=dimensions)}
     plan = run.study.model_copy(update=more)
     kept = tuple(v for v in run.verdicts if dimensions is None or v.claim.dimension in dimensions)
-    found = plan_section(RunIndex.of(replace(run, study=plan, verdicts=kept)))
+    found = study_pages.plan_section(RunIndex.of(replace(run, study=plan, verdicts=kept)))
     meanings = {row[0]: row[2] for row in rows(tables(found)["Field"])}
     assert meanings["inference.aggregate_share"].endswith(said)
     assert meanings["inference.alpha"].startswith("error rate of all order claims together")
@@ -34,7 +34,10 @@ def test_every_locked_value_says_what_it_decides():
     run = runs.realistic()
     more = {"datasheets": DatasheetLimits(verbosity=0.15), "contamination": Contamination(post_cutoff=("regime 4",))}
     for study in (run.study, run.study.model_copy(update=more)):
-        found = {row[0]: row for row in rows(tables(plan_section(RunIndex.of(replace(run, study=study))))["Field"])}
+        found = {
+            row[0]: row
+            for row in rows(tables(study_pages.plan_section(RunIndex.of(replace(run, study=study))))["Field"])
+        }
         assert [name for name, *_, meaning in found.values() if not meaning] == []
     new = {"inference.test", "inference.margin", "inference.cluster_order", "claims.within", "claims.length"}
     new |= {"claims.distinct", "claims.judges", "missing.per_judge", "human.pass", "datasheets.verbosity"}
@@ -50,7 +53,7 @@ def test_records_without_a_judged_text_are_counted():
     ]
 
     def missing(decisions, notes=()):
-        section = records_section(RunIndex.of(replace(run, decisions=tuple(decisions), import_notes=notes)))
+        section = study_pages.records_section(RunIndex.of(replace(run, decisions=tuple(decisions), import_notes=notes)))
         return tuple(line for one in blocks_of(section) if isinstance(one, Items) for line in one.items)
 
     assert missing(run.decisions) == ()
@@ -64,7 +67,7 @@ def test_records_without_a_judged_text_are_counted():
 def test_what_is_undefined_for_one_reason_is_one_row():
     run = runs.realistic()
     some = runs.measured("noise.repetition_stability", {"judge": "north-1", "ddof": "0"}, 0.97)
-    found = noise_section(RunIndex.of(replace(run, measurements=(*run.measurements, some))))
+    found = study_pages.noise_section(RunIndex.of(replace(run, measurements=(*run.measurements, some))))
     assert [row[:2] for row in rows(tables(found)["About"])[:3]] == [
         ("north-1, repeated (ddof 0)", "0.970"),
         ("north-1, quay-1 and strand-1, repeated (ddof 1)", "not defined: one trial, needs two"),
@@ -74,19 +77,21 @@ def test_what_is_undefined_for_one_reason_is_one_row():
 
 def test_only_a_panel_with_built_in_judges_has_a_notice_which_names_them():
     models, mixed = (RunIndex.of(replace(runs.realistic(), reference_panel=runs.PANEL[:n])) for n in (0, 2))
-    assert reference_words(models) == ""
-    assert "planted" not in words(panel_section(models))
-    assert reference_words(mixed).startswith("north-1 and strand-1 are built-in graders")
+    assert study_pages.reference_words(models) == ""
+    assert "planted" not in words(study_pages.panel_section(models))
+    assert study_pages.reference_words(mixed).startswith("north-1 and strand-1 are built-in graders")
 
 
 def test_a_plan_without_measurements_says_what_is_missing():
     run = runs.realistic()
     bare = replace(run, measurements=(), calls=0)
-    found = facts(plan_section(RunIndex.of(bare)))
+    found = facts(study_pages.plan_section(RunIndex.of(bare)))
     assert found["Claims"].endswith(" no difference was tested")
     assert found["Could detect"] == "not measured"
     assert found["Test"] == "moderated cluster t clusters not stated"
     assert found["Replies"].startswith("0 calls, 42 invalid ")
-    assert rows(tables(panel_section(RunIndex.of(bare)))["Judge"])[0][4] == "14"
+    assert rows(tables(study_pages.panel_section(RunIndex.of(bare)))["Judge"])[0][4] == "14"
     elsewhere = replace(run, decisions=tuple(runs.decisions({"Marten": "elsewhere"}, 4)))
-    assert facts(plan_section(RunIndex.of(elsewhere)))["Conflict"].startswith("none "), "its families made nobody"
+    assert facts(study_pages.plan_section(RunIndex.of(elsewhere)))["Conflict"].startswith("none "), (
+        "its families made nobody"
+    )

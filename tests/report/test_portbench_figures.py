@@ -10,18 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.report import text_width
-from assaymark.report.charts import (
-    StressPoint,
-    class_panel,
-    correlation_map,
-    falls,
-    history_panels,
-    interval_strip,
-    score_axis,
-    stress_scatter,
-    tint_of,
-)
+from assaymark.report import charts, text_width
 
 
 def drawn(svg: str, kind: str) -> list[tuple[float, float]]:
@@ -38,7 +27,7 @@ def drawn(svg: str, kind: str) -> list[tuple[float, float]]:
 
 
 def one(nav, baseline=None, tolerance=0.1) -> str:
-    _, (svg,) = history_panels("h", [("m", np.asarray(nav))], baseline, tolerance)
+    _, (svg,) = charts.history_panels("h", [("m", np.asarray(nav))], baseline, tolerance)
     return svg
 
 
@@ -50,7 +39,7 @@ def test_a_path_ends_where_the_history_ends_and_reaches_its_deepest_fall(values,
     assert line[0][0] == 34
     assert line[-1][0] == pytest.approx(262, abs=0.051)
     lowest = max(y for _, y in fall)
-    deepest = -float(falls(nav).min())
+    deepest = -float(charts.falls(nav).min())
     assert lowest == pytest.approx(106 + 52 * deepest / max(deepest, tolerance), abs=0.3)
     assert len(line) <= 152
 
@@ -59,12 +48,12 @@ def test_a_path_ends_where_the_history_ends_and_reaches_its_deepest_fall(values,
 def test_the_fall_is_that_of_its_definition(values):
     nav = np.array([1.0, *values])
     slow = [value / max(nav[: at + 1]) - 1 for at, value in enumerate(nav)]
-    np.testing.assert_allclose(falls(nav), slow, atol=1e-12)
+    np.testing.assert_allclose(charts.falls(nav), slow, atol=1e-12)
 
 
 def test_the_line_of_equal_weight_is_written_once_for_all_panels():
     nav = np.linspace(1, 0.9, 130)
-    shared, panels = history_panels("h", [(n, nav) for n in "abc"], nav[::-1] / nav[-1], 0.1)
+    shared, panels = charts.history_panels("h", [(n, nav) for n in "abc"], nav[::-1] / nav[-1], 0.1)
     assert shared.count('id="h-b"') == 1
     assert all('href="#h-b"' in panel for panel in panels)
     assert all(len(panel) < 6_000 for panel in panels)
@@ -76,23 +65,23 @@ def test_a_history_of_one_day_and_one_that_never_moves_are_drawn():
 
 
 def test_a_strip_has_a_point_only_if_it_is_given_one():
-    axis = score_axis([0.3, 0.6])
-    assert "h10v10" not in interval_strip(axis, 0.4, 0.5, None)
-    assert "h10v10" in interval_strip(axis, 0.4, 0.5, 0.45)
-    assert 'class="span"' not in interval_strip(axis, None, None, None)
+    axis = charts.score_axis([0.3, 0.6])
+    assert "h10v10" not in charts.interval_strip(axis, 0.4, 0.5, None)
+    assert "h10v10" in charts.interval_strip(axis, 0.4, 0.5, 0.45)
+    assert 'class="span"' not in charts.interval_strip(axis, None, None, None)
 
 
 # --- the scatter ------------------------------------------------------------------------------------------------------
 
 points = st.builds(
-    StressPoint, name=st.text("abcdefgh", min_size=1, max_size=12), sharpe=st.floats(-2, 3), low=st.none(),
+    charts.StressPoint, name=st.text("abcdefgh", min_size=1, max_size=12), sharpe=st.floats(-2, 3), low=st.none(),
     high=st.none(), fall=st.floats(0, 0.6), passes=st.sampled_from([True, False, None]), baseline=st.booleans(),
 )  # fmt: skip
 
 
 @given(st.lists(points, min_size=1, max_size=10), st.floats(0.05, 0.4))
 def test_every_point_stands_on_the_side_of_the_limit_that_it_is_on(found, tolerance):
-    wide, narrow = stress_scatter("s", found, tolerance, "w", "t", "d")
+    wide, narrow = charts.stress_scatter("s", found, tolerance, "w", "t", "d")
     for svg in (wide, narrow):
         edge = float(re.search(r'class="gs" x1="[\d.]+" y1="([\d.]+)"|y1="([\d.]+)"[^>]*class="gs"', svg).group(1))
         marks = [float(y) for y in re.findall(r'<circle[^>]*cy="([\d.]+)"', svg)]
@@ -105,11 +94,11 @@ def test_every_point_stands_on_the_side_of_the_limit_that_it_is_on(found, tolera
 
 def test_a_map_has_each_pair_once_in_the_tint_of_its_size():
     values = np.array([[1.0, 0.8, -0.2], [0.8, 1.0, np.nan], [-0.2, np.nan, 1.0]])
-    for svg in correlation_map("m", [("a", 2), ("b", 1)], values, "title", "desc"):
+    for svg in charts.correlation_map("m", [("a", 2), ("b", 1)], values, "title", "desc"):
         found = {kind: moves.count("M") for kind, moves in re.findall(r'<path class="(r-?\d)"[^>]* d="([^"]*)"', svg)}
         assert found == {"r4": 1, "r-1": 1}
         assert ">0.80<" not in svg
-    wide, _ = correlation_map("m", [("a", 1), ("b", 1), ("c", 1)], values, "title", "desc", numbers=True)
+    wide, _ = charts.correlation_map("m", [("a", 1), ("b", 1), ("c", 1)], values, "title", "desc", numbers=True)
     assert re.findall(r'on am" [^>]*>([^<]*)<', wide) == ["1.00", "0.80", "1.00", "−0.20", "1.00"]
 
 
@@ -117,12 +106,12 @@ def test_a_map_has_each_pair_once_in_the_tint_of_its_size():
     ("value", "kind"), [(-1, "r-2"), (-0.3, "r-1"), (-0.1, ""), (0.1, "r1"), (0.3, "r2"), (0.5, "r3"), (1, "r4")]
 )
 def test_a_tint_begins_at_its_value(value, kind):
-    assert tint_of(value) == kind
+    assert charts.tint_of(value) == kind
 
 
 def test_a_class_is_drawn_from_the_first_price_of_each_instrument():
     lines = np.array([[100.0, np.nan], [110.0, np.nan], [50.0, 100.0], [200.0, 90.0]])
-    svg = class_panel(
+    svg = charts.class_panel(
         "c", lines, np.array([100.0, 110.0, 60.0, 200.0]), [2015.0, 2016, 2017, 2018], [(2016, 2017)], "t", "d"
     )
     thin, bold = (re.search(f'class="{kind}" d="([^"]*)"', svg).group(1) for kind in ("eqw", "nav"))
@@ -134,10 +123,12 @@ def test_a_class_is_drawn_from_the_first_price_of_each_instrument():
 def test_labels_stay_apart_where_twelve_models_crowd():
     rng = np.random.default_rng(4)
     found = [
-        StressPoint(f"model-{at}", x := float(rng.normal(0.6, 0.4)), x - 1, x + 1, float(rng.uniform(0.06, 0.2)), True)
+        charts.StressPoint(
+            f"model-{at}", x := float(rng.normal(0.6, 0.4)), x - 1, x + 1, float(rng.uniform(0.06, 0.2)), True
+        )
         for at in range(12)
     ]
-    wide, _ = stress_scatter("s", found, 0.1, "w", "t", "d")
+    wide, _ = charts.stress_scatter("s", found, 0.1, "w", "t", "d")
     texts = re.findall(r'<text class="tb halo( a[em])?" x="([\d.]+)" y="([\d.]+)">([^<]+)', wide)
     assert len(texts) == 12
     boxes = []
@@ -151,8 +142,11 @@ def test_labels_stay_apart_where_twelve_models_crowd():
 
 
 def test_a_cross_marks_what_fails_and_a_hostile_name_is_text():
-    found = [StressPoint("</text><script>", 0.5, 0.1, 0.9, 0.2, False), StressPoint("good", 0.5, 0.1, 0.9, 0.05, True)]
-    wide, narrow = stress_scatter("s", found, 0.1, "w", "t", "d")
+    found = [
+        charts.StressPoint("</text><script>", 0.5, 0.1, 0.9, 0.2, False),
+        charts.StressPoint("good", 0.5, 0.1, 0.9, 0.05, True),
+    ]
+    wide, narrow = charts.stress_scatter("s", found, 0.1, "w", "t", "d")
     for svg in (wide, narrow):
         assert svg.count("l5.2 5.2") == 1
         assert "<script>" not in svg

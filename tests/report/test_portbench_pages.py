@@ -16,28 +16,10 @@ from hypothesis import strategies as st
 from outline import html_of, read, words
 
 from assaymark.claims import BenchRules, Board, Leaderboard, decide_benchmark
-from assaymark.report import Group, plain
-from assaymark.report.portbench import (
-    BenchmarkIndex,
-    EpisodeTrace,
-    claim_cards,
-    design_note,
-    episode_paths,
-    every_measurement,
-    questions_section,
-    render_benchmark,
-    said_levels,
-    sentences,
-    signals_figure,
-    stage_note,
-    stage_tables,
-    tier_cuts,
-    windows_table,
-    withheld_groups,  # fmt: skip
-)
+from assaymark.report import Group, plain, portbench
 from assaymark.text import NBSP, number
 
-EIGHT = BenchmarkIndex.of(runs.eight())
+EIGHT = portbench.BenchmarkIndex.of(runs.eight())
 RUNS = ("eight", "two", "single", "questions_only", "pipeline_only", "hostile", "empty", "twelve")
 
 
@@ -72,7 +54,7 @@ def test_every_page_is_well_formed_within_its_size_closed_and_leads_somewhere(na
 
 
 def test_equal_runs_give_equal_bytes():
-    assert render_benchmark(runs.made(("literal", "momentum"))) == rendered("two")
+    assert portbench.render_benchmark(runs.made(("literal", "momentum"))) == rendered("two")
 
 
 # --- permission -------------------------------------------------------------------------------------------------------
@@ -90,7 +72,7 @@ def tiers_of(group):
 
 
 def test_models_are_sorted_by_name_inside_a_tier_and_only_a_supported_rank_has_a_point():
-    tables = stage_tables(EIGHT)
+    tables = portbench.stage_tables(EIGHT)
     for group, board in zip(tables, EIGHT.run.leaderboards, strict=False):
         tiers = [one for one in tiers_of(group) if not one[0].startswith("Ceiling")]
         assert [tuple(row[0].partition("rank")[0] for row in rows) for _, rows in tiers] == [*board.tiers]
@@ -112,13 +94,13 @@ def test_models_are_sorted_by_name_inside_a_tier_and_only_a_supported_rank_has_a
 
 
 def test_a_board_says_how_it_is_tested_what_depends_and_what_can_be_detected():
-    note = stage_tables(EIGHT)[0].blocks[-1].body
+    note = portbench.stage_tables(EIGHT)[0].blocks[-1].body
     assert note.startswith("Differences: moderated cluster t. Autocorrelation of neighbouring clusters: ")
     assert "Smallest detectable difference (power 80" in note
     item = EIGHT.one("order.autocorrelation", dimension="all")
     serial = replace(item, detail={**item.detail, "order": "consecutive", "lags": [0.31, 0.2, 0.1, 0.05]})
-    turned = BenchmarkIndex.of(replace(EIGHT.run, measurements=(serial,)))
-    assert "Autocorrelation of clusters at lags 1 to 4: 0.31, 0.20, 0.10, 0.05" in design_note(turned, "all")
+    turned = portbench.BenchmarkIndex.of(replace(EIGHT.run, measurements=(serial,)))
+    assert "Autocorrelation of clusters at lags 1 to 4: 0.31, 0.20, 0.10, 0.05" in portbench.design_note(turned, "all")
 
 
 def test_the_score_of_a_model_that_shares_its_tier_is_not_on_the_page():
@@ -136,7 +118,7 @@ def test_the_score_of_a_model_that_shares_its_tier_is_not_on_the_page():
 
 
 def test_measurements_of_unsupported_differences_and_shared_tiers_have_no_number():
-    rows = {row.id: row for row in every_measurement(EIGHT)}
+    rows = {row.id: row for row in portbench.every_measurement(EIGHT)}
     for item in EIGHT.by_name["contrast"]:
         level, row = EIGHT.pair_level(item.labels["dimension"], item.labels["high"], item.labels["low"]), rows[item.id]
         assert (row.value == "not shown: no supported order") == (level == "no-claim")
@@ -160,7 +142,7 @@ def test_only_licensed_sentences_are_set_in_serif():
         for v in EIGHT.run.verdicts
         if v.publication_level != "no-claim"
     }
-    cuts = {f"“{quote.sentence}”" for board in EIGHT.run.leaderboards for quote, _ in tier_cuts(EIGHT, board)}
+    cuts = {f"“{quote.sentence}”" for board in EIGHT.run.leaderboards for quote, _ in portbench.tier_cuts(EIGHT, board)}
     for path, html in rendered("eight").items():
         quotes = {text for text in read(html).serif if text.strip()}
         assert quotes <= (licensed | cuts if path == "index.html" else licensed), path
@@ -169,7 +151,7 @@ def test_only_licensed_sentences_are_set_in_serif():
 
 def test_a_cut_between_tiers_is_a_sentence_only_where_every_order_across_it_is():
     board = EIGHT.run.leaderboards[0]
-    cuts = list(tier_cuts(EIGHT, board))
+    cuts = list(portbench.tier_cuts(EIGHT, board))
     assert len(cuts) == len(board.tiers) - 1
     quote, why = cuts[0]
     above, below = board.tiers[0], [name for tier in board.tiers[1:] for name in tier]
@@ -178,14 +160,18 @@ def test_a_cut_between_tiers_is_a_sentence_only_where_every_order_across_it_is()
     pair = next(v for v in EIGHT.of_kind("above") if v.claim.subjects == (above[0], below[0]))
     rest = tuple(v for v in EIGHT.run.verdicts if v is not pair)
     for gone in (rest, (*rest, replace(pair, publication_level="no-claim"))):
-        assert len(list(tier_cuts(BenchmarkIndex.of(replace(EIGHT.run, verdicts=gone)), board))) == 1
+        assert (
+            len(list(portbench.tier_cuts(portbench.BenchmarkIndex.of(replace(EIGHT.run, verdicts=gone)), board))) == 1
+        )
 
 
 @pytest.mark.parametrize(("model", "says"), [("reference/portbench-literal", "The models are rule-based stand-ins."),
                                              ("maker/{0}", "")])  # fmt: skip
 def test_a_sentence_about_built_in_models_is_never_copied_without_saying_so(model, says):
     run = runs.eight()
-    found = render_benchmark(replace(run, plan=runs.plan_of(runs.EIGHT, model))) if says else rendered("eight")
+    found = (
+        portbench.render_benchmark(replace(run, plan=runs.plan_of(runs.EIGHT, model))) if says else rendered("eight")
+    )
     copies = [
         unescape(text)
         for path in ("index.html", "claims.html")
@@ -208,22 +194,22 @@ def test_a_withheld_order_is_named_without_its_direction():
 
 
 def test_every_verdict_has_one_card():
-    cards = claim_cards(EIGHT)
+    cards = portbench.claim_cards(EIGHT)
     assert Counter(card.level for card in cards) == Counter(one.publication_level for one in EIGHT.run.verdicts)
 
 
 @pytest.mark.parametrize("name", ["eight", "two", "single", "questions_only"])
 def test_the_tallies_of_the_first_page_count_its_sentences(name):
-    book, index = BenchmarkIndex.of(getattr(runs, name)()), said(name)
-    shown = Counter(quote.level for quote, _ in sentences(book))
+    book, index = portbench.BenchmarkIndex.of(getattr(runs, name)()), said(name)
+    shown = Counter(quote.level for quote, _ in portbench.sentences(book))
     assert f" {shown['headline']} supported" in index
     assert f" {shown['qualified']} only with a condition" in index
-    assert f" {len(withheld_groups(book))} not supported" in index
+    assert f" {len(portbench.withheld_groups(book))} not supported" in index
     assert shown.total() <= 4
 
 
 def test_withheld_claims_are_few_lines_with_numbers():
-    groups = list(said_levels(EIGHT))[2].groups
+    groups = list(portbench.said_levels(EIGHT))[2].groups
     assert [group.text for group in groups] == [
         "Any further ranking of the models.", "That any model beats equal weight.",
         "Whether questions and pipeline rank the models alike.",
@@ -236,7 +222,7 @@ def test_withheld_claims_are_few_lines_with_numbers():
 
 def test_a_model_that_ranks_first_is_the_first_sentence():
     names = ("alder", "dogwood", "elm", "gorse")  # the others are .06 below the first
-    headline, *_ = said_levels(BenchmarkIndex.of(runs.made(names)))
+    headline, *_ = portbench.said_levels(portbench.BenchmarkIndex.of(runs.made(names)))
     assert headline.shown[0].sentence == "alder ranks first of the four models on CEPS over all profiles."
     assert any("conservative profile" in claim.sentence for claim in (*headline.shown, *headline.more))
 
@@ -250,7 +236,7 @@ def test_one_model_has_no_order_and_two_have_one_pair():
 
 
 def test_a_group_without_verdicts_has_no_position_and_a_board_of_no_profile_no_table():
-    tiers = tiers_of(stage_tables(BenchmarkIndex.of(replace(EIGHT.run, verdicts=())))[0])
+    tiers = tiers_of(portbench.stage_tables(portbench.BenchmarkIndex.of(replace(EIGHT.run, verdicts=())))[0])
     tiers = [one for one in tiers if not one[0].startswith("Ceiling")]
     assert tiers
     for head, rows in tiers:
@@ -259,11 +245,11 @@ def test_a_group_without_verdicts_has_no_position_and_a_board_of_no_profile_no_t
         assert {row[8] for row in rows} == {"not decided"}
     other = Leaderboard(Board("else", "something", "f"), (), {}, (), {})
     more = replace(EIGHT.run, leaderboards=(*EIGHT.run.leaderboards, other))
-    assert len(stage_tables(BenchmarkIndex.of(more))) == 4
+    assert len(portbench.stage_tables(portbench.BenchmarkIndex.of(more))) == 4
 
 
 def test_questions_come_in_tiers_and_only_what_was_asked_has_a_column():
-    *tables, further = [one for one in questions_section(EIGHT).blocks if isinstance(one, Group)]
+    *tables, further = [one for one in portbench.questions_section(EIGHT).blocks if isinstance(one, Group)]
     full, _, difference = tables
     board = next(one for one in EIGHT.run.leaderboards if one.board.name == "questions")
     assert [tuple(re.split(" ?rank", row[0])[0] for row in rows) for _, rows in tiers_of(full)] == [*board.tiers]
@@ -277,17 +263,17 @@ def test_questions_come_in_tiers_and_only_what_was_asked_has_a_column():
 
 
 def test_calm_against_stress_shows_intervals_and_no_point():
-    table = windows_table(EIGHT)
+    table = portbench.windows_table(EIGHT)
     assert [row[0] for row in table.rows] == list(EIGHT.names)
     for name, *cells in table.rows:
         for strip, shown, kind in ((*cells[:2], "normal"), (*cells[2:], "stress")):
             item = EIGHT.one("bench.stage", model=name, profile="all", stage="CEPS", windows=kind)
             assert shown == f"{number(item.low)} to {number(item.high)}"
             assert "h10v10" not in strip
-    questions, twelve = (BenchmarkIndex.of(run()) for run in (runs.questions_only, runs.twelve))
-    assert windows_table(questions) is None
-    assert signals_figure(questions) is None
-    drawn = signals_figure(twelve).wide
+    questions, twelve = (portbench.BenchmarkIndex.of(run()) for run in (runs.questions_only, runs.twelve))
+    assert portbench.windows_table(questions) is None
+    assert portbench.signals_figure(questions) is None
+    drawn = portbench.signals_figure(twelve).wide
     assert all(name[:12] in drawn for name in twelve.names)
     assert "Does quality hold under stress?" in said("eight", "scores.html")
 
@@ -299,7 +285,7 @@ def test_a_score_without_an_interval_is_said_so_beside_the_calm_windows():
         for m in run.measurements
         if m.labels.get("windows") != "normal" or m.labels["model"] != "literal"
     )
-    rows = windows_table(BenchmarkIndex.of(replace(run, measurements=bare))).rows
+    rows = portbench.windows_table(portbench.BenchmarkIndex.of(replace(run, measurements=bare))).rows
     assert [plain(cell) for cell in rows[0][2::2]] == ["not measured", "no interval"]
 
 
@@ -321,7 +307,7 @@ def test_an_undefined_number_is_a_state_in_words():
     run, names = runs.single(), ("bench.sharpe", "bench.stage", "bench.risk_safe")
     gone = {"value": None, "low": None, "high": None, "level": None, "state": "undefined: no date was reached"}
     broken = tuple(replace(m, **gone) if m.name in names else m for m in run.measurements)
-    index = words(render_benchmark(replace(run, measurements=broken))["scores.html"])
+    index = words(portbench.render_benchmark(replace(run, measurements=broken))["scores.html"])
     assert "not defined: no date was reached" in index
     assert "momentum" in index
 
@@ -332,7 +318,7 @@ def test_limits_are_not_decided_where_a_stress_window_was_not_run():
         replace(m, detail={**m.detail, "wanted": [*m.detail["wanted"], "rates-2030"]}) if "wanted" in m.detail else m
         for m in run.measurements
     )
-    made = render_benchmark(changed(run, fewer))
+    made = portbench.render_benchmark(changed(run, fewer))
     index, claims = words(made["index.html"]), words(made["claims.html"])
     assert "Whether limits are kept under stress (conservative, balanced and aggressive)." in index
     assert index.count("Whether limits are kept under stress") == 1
@@ -350,12 +336,12 @@ def test_an_answer_to_whether_models_beat_equal_weight_is_a_sentence_and_the_oth
         else m
         for m in run.measurements
     )
-    book = BenchmarkIndex.of(changed(run, strong))
-    headline, _, withheld = said_levels(book)
+    book = portbench.BenchmarkIndex.of(changed(run, strong))
+    headline, _, withheld = portbench.said_levels(book)
     quotes = [claim.sentence for claim in (*headline.shown, *headline.more)]
     assert sum("literal beats equal weight" in quote for quote in quotes) == 3
     assert "That any other model or profile beats equal weight." in [group.text for group in withheld.groups]
-    bodies = [getattr(card.blocks[0], "body", "") for card in claim_cards(book)]
+    bodies = [getattr(card.blocks[0], "body", "") for card in portbench.claim_cards(book)]
     assert any(body.startswith("That momentum beats equal weight (Sharpe ratio") for body in bodies)
 
 
@@ -363,7 +349,7 @@ def test_a_verdict_of_an_unknown_kind_is_a_card_and_not_a_sentence_of_the_first_
     run = runs.single()
     claim = replace(run.verdicts[0].claim, id="else[x=1]", asserts_order=True, statement="secret")
     other = replace(run.verdicts[0], publication_level="no-claim", claim=claim)
-    made = render_benchmark(replace(run, verdicts=(*run.verdicts, other)))
+    made = portbench.render_benchmark(replace(run, verdicts=(*run.verdicts, other)))
     assert "A claim about momentum" in words(made["claims.html"])
     assert not any("secret" in html for html in made.values())
 
@@ -379,7 +365,7 @@ def test_one_calm_window_under_one_profile_is_said_as_such():
         and m.labels.get("profile", "balanced") == m.labels.get("board", "balanced") == "balanced"
         and m.name in ("bench.level", "bench.stage", "bench.sharpe", "bench.sharpe.contrast", "bench.performance")
     )
-    made = render_benchmark(changed(
+    made = portbench.render_benchmark(changed(
         run, kept, [runs.BOARDS[2]], profiles=runs.PROFILES[1:2], windows=runs.WINDOWS[:1], episodes=(), answers={},
         results=[one for one in run.results if (one.window, one.profile) == ("normal", "balanced")],
         baselines=run.baselines[:1],
@@ -402,12 +388,12 @@ def test_one_calm_window_under_one_profile_is_said_as_such():
     ],
 )
 def test_replies_that_were_lost_are_counted_in_words(replies, text):
-    assert text in stage_note(BenchmarkIndex.of(replace(runs.single(), replies=replies)))
+    assert text in portbench.stage_note(portbench.BenchmarkIndex.of(replace(runs.single(), replies=replies)))
 
 
 def test_an_episode_without_a_history_says_so():
     run = runs.two()
-    made = render_benchmark(replace(run, results=[one for one in run.results if one.model != "literal"]))
+    made = portbench.render_benchmark(replace(run, results=[one for one in run.results if one.model != "literal"]))
     assert "No history: this episode was not run to its end." in words(made["scores.html"])
 
 
@@ -428,7 +414,7 @@ def test_a_trace_shows_prompt_reply_truth_arithmetic_and_what_could_not_be_read(
 
 def test_a_long_episode_is_cut_into_parts_that_link_to_each_other():
     (first, *_) = runs.episodes(("alder",), "word " * 1000)
-    made = render_benchmark(replace(runs.single(), episodes=(replace(first, dates=first.dates * 40),)))
+    made = portbench.render_benchmark(replace(runs.single(), episodes=(replace(first, dates=first.dates * 40),)))
     parts = [path for path in made if path.startswith("episodes/alder")]
     assert parts[:2] == ["episodes/alder-conservative-normal.html", "episodes/alder-conservative-normal-002.html"]
     assert 'href="alder-conservative-normal-002.html"' in made[parts[0]]
@@ -438,7 +424,9 @@ def test_a_long_episode_is_cut_into_parts_that_link_to_each_other():
 
 def test_paths_of_episodes_are_safe_and_never_the_same():
     names = ("a", "A", "a-b", "../../etc/passwd", "x" * 300, "con", "", "a\0b", "a/b", "名")
-    paths = episode_paths([EpisodeTrace(model, profile, "w", ()) for model in names for profile in ("b-c", "c")])
+    paths = portbench.episode_paths(
+        [portbench.EpisodeTrace(model, profile, "w", ()) for model in names for profile in ("b-c", "c")]
+    )
     assert len({path.lower() for path in paths}) == 2 * len(names)
     assert all(re.fullmatch(r"episodes/[A-Za-z0-9][A-Za-z0-9._-]{0,130}", path) for path in paths)
     assert not any(".." in path for path in paths)
@@ -465,7 +453,7 @@ def test_the_data_of_a_run_is_drawn_with_its_numbers_beside_it():
     shown = said("eight", "snapshots.html")
     assert "Normal year 2024, 1 March 2024" in shown
     assert "Ten-year yield 4.7 percent ok" in shown
-    bare = render_benchmark(replace(runs.two(), data=replace(runs.market(), snapshots=()), pool=()))
+    bare = portbench.render_benchmark(replace(runs.two(), data=replace(runs.market(), snapshots=()), pool=()))
     assert "snapshots.html" not in bare
     assert "What is asked?" not in bare["data.html"]
 
@@ -497,7 +485,7 @@ def test_any_text_leaves_pages_that_can_be_written_and_have_only_our_markup(text
     run = runs.single()
     trace = runs.episodes(("momentum",), text)[0]
     stages = (replace(runs.stage_trace("S1", text, text, text), rows=((text,),), arithmetic=(text,)),)
-    made = render_benchmark(replace(
+    made = portbench.render_benchmark(replace(
         run, plan=runs.plan_of((text,), text, name=text, title=text), market=text, notes=(text,), locked_at=text,
         results=(), baselines=(), measurements=(), leaderboards=(), verdicts=(), data=runs.market(text, text),
         episodes=(replace(trace, model=text, dates=(replace(trace.dates[0], day=text, stages=stages),)),),

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from assaymark.metrology import d_prime, detection_threshold, wilson
-from assaymark.metrology.datasheet import datasheet_measurements, sketch
+from assaymark.metrology import d_prime, datasheet, detection_threshold, wilson
 from assaymark.records import Measurement, PairCall
 
 DIGIT = 1e-4  # one unit of the last printed digit
@@ -83,7 +82,7 @@ def sheets() -> dict[str, dict[str, Measurement]]:
         calls = list(calls_of(judge, name))
         if name == "Qwen32B":
             calls += calls_of(QWEN32_STRICT, name, STRICT)
-        measured = datasheet_measurements(calls, rng=np.random.default_rng(4))
+        measured = datasheet.datasheet_measurements(calls, rng=np.random.default_rng(4))
         found[name] = {m.id.replace(f"judge={name},", "").replace(f",judge={name}", ""): m for m in measured}
     return found
 
@@ -258,7 +257,7 @@ def test_section_5_the_strict_prompt_moves_the_criterion(sheets):
 
 def test_section_4_the_three_profiles(sheets):
     """Presentation-conflicted, mixed, and clean."""
-    chips = {name: [str(chip) for chip in sketch(tuple(found.values()))] for name, found in sheets.items()}
+    chips = {name: [str(chip) for chip in datasheet.sketch(tuple(found.values()))] for name, found in sheets.items()}
     assert chips["Llama8B"] == [
         "vacuum: leaky", "equal texts: position-led", "target: needs 4 requirements", "strict prompt: not measured",
     ]  # fmt: skip

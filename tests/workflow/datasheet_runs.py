@@ -10,9 +10,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from assaymark.cli import main
-from assaymark.metrology.datasheet import Datasheet
+from assaymark.metrology import datasheet as sheets
 from assaymark.records import Measurement, measurement_id
-from assaymark.workflow.tracks import datasheet_name, read_datasheet
+from assaymark.workflow import tracks
 
 JUDGES = ("checklist", "slot-biased", "surface-swayed")
 THREE = [word for name in JUDGES for word in ("--judge", f"reference/{name}")]
@@ -31,20 +31,20 @@ def datasheet(out: Path, *words: str | Path) -> int:
     return main(["datasheet", *map(str, words), "--out", str(out)])
 
 
-def sheet_of(out: Path, judge: str) -> Datasheet:
-    return read_datasheet(out / "datasheets" / f"{datasheet_name(judge)}.json")
+def sheet_of(out: Path, judge: str) -> sheets.Datasheet:
+    return tracks.read_datasheet(out / "datasheets" / f"{tracks.datasheet_name(judge)}.json")
 
 
-def measured(sheet: Datasheet, name: str, **labels: str) -> Measurement:
+def measured(sheet: sheets.Datasheet, name: str, **labels: str) -> Measurement:
     wanted = measurement_id(name, {"judge": sheet.judge, **labels})
     return next(item for item in sheet.measurements if item.id == wanted)
 
 
-def drift(sheet: Datasheet) -> Measurement:
+def drift(sheet: sheets.Datasheet) -> Measurement:
     return measured(sheet, "drift.verdict")
 
 
-def chips(sheet: Datasheet) -> list[str]:
+def chips(sheet: sheets.Datasheet) -> list[str]:
     return [chip.partition(" (")[0] for chip in sheet.sketch]
 
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from assaymark.engine import CallSpec, Model, Reply
 from assaymark.market import FIELDS, History, Origin, snapshot_of, synthetic_history, write_snapshot
-from assaymark.workflow import RunFolder
-from assaymark.workflow.tracks import lock_season
+from assaymark.workflow import RunFolder, tracks
 
 
 def season_text(
@@ -127,7 +126,7 @@ def orders(*wanted: tuple[str, str, float | None], why: str = "Because.") -> str
 def begun(path: Path, text: str, models: Mapping[str, Model]) -> RunFolder:
     """A run folder with a locked season."""
     folder = RunFolder(path)
-    lock_season(folder, text, "season.toml", models, now=NOW)
+    tracks.lock_season(folder, text, "season.toml", models, now=NOW)
     return folder
 
 

@@ -17,7 +17,7 @@ import pytest
 from small_benchmarks import small_plan
 
 from assaymark.benchmark import reference_benchmark_models
-from assaymark.benchmark.questions import REGIME_NAMES, generate_questions, read_questions, write_questions
+from assaymark.benchmark import questions as question_set
 from assaymark.benchmark.reference import RULES
 from assaymark.cli import main, models
 from assaymark.engine import Ledger, Reply
@@ -26,9 +26,7 @@ from assaymark.errors import AssayError, LedgerError, ModelError, PlanError
 from assaymark.judging import reference_judges
 from assaymark.market import fill_gaps, synthetic_history
 from assaymark.workflow import DECISIONS, MEASUREMENTS, SCORES, VERDICTS, RunFolder, Store, export_arrow, verify_run
-from assaymark.workflow.tracks import (
-    bench_pipeline, bench_qa, bench_report, bench_shown, plan_text, resolved,
-)  # fmt: skip
+from assaymark.workflow import tracks
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 MODELS = reference_benchmark_models()
@@ -40,7 +38,9 @@ def questions(once):
 
     def build(folder):
         counts = dict.fromkeys(("T1", "T2", "T3", "T4", "T5", "T6", "T7"), 40)
-        write_questions(folder / "set.jsonl", generate_questions(synthetic_history(0), counts=counts).questions)
+        question_set.write_questions(
+            folder / "set.jsonl", question_set.generate_questions(synthetic_history(0), counts=counts).questions
+        )
 
     return once("questions", build) / "set.jsonl"
 
@@ -79,9 +79,9 @@ def benched(own_copy, questions):
 
     def build(path):
         folder = RunFolder(path / "run")
-        bench_qa(folder, text, "plan", MODELS, now=NOW)
+        tracks.bench_qa(folder, text, "plan", MODELS, now=NOW)
         (path / "questions-alone.json").write_bytes(folder.verdicts.read_bytes())
-        bench_pipeline(folder, text, "plan", MODELS, now=NOW)
+        tracks.bench_pipeline(folder, text, "plan", MODELS, now=NOW)
 
     return RunFolder(own_copy("benched", build) / "run"), text
 
@@ -185,10 +185,10 @@ def test_the_data_pages_show_the_market_of_the_run_and_what_models_saw(benched, 
     assert float(rows[1][2]) == pytest.approx(np.corrcoef(pair[:, both])[0, 1], abs=1e-9)
     data = (folder.report / "data.html").read_text()
     asked = len((folder.path / "questions.jsonl").read_text().splitlines())
-    drawn = [one for one in read_questions(questions) if one.split == "test"]
+    drawn = [one for one in question_set.read_questions(questions) if one.split == "test"]
     assert f"All questions of the split test, from which {asked} are asked, by regime" in data
     regimes = Counter(one.regime for one in drawn)
-    counts = "".join(f"<td>{regimes[name]}</td>" for name in REGIME_NAMES)
+    counts = "".join(f"<td>{regimes[name]}</td>" for name in question_set.REGIME_NAMES)
     assert f'<th scope="row">all</th><td>{len(drawn)}</td>{counts}' in data
     assert "In which regimes are the questions?" in data
 
@@ -198,7 +198,7 @@ def test_the_published_code_leaves_every_model_a_choice_and_is_named_as_what_it_
     text = 'convention = "reference"\n' + plan(questions, "literal", "stubborn").replace(
         '["balanced", "conservative"]', '["balanced"]'
     )
-    bench_pipeline(folder, text, "plan", MODELS, now=NOW)
+    tracks.bench_pipeline(folder, text, "plan", MODELS, now=NOW)
     (above,) = [one for name, one in claims(folder.verdicts).items() if name.startswith("above")]
     assert above["p_adjusted"] < 1
     assert "No score" not in (folder.report / "index.html").read_text()
@@ -228,7 +228,7 @@ RAISED = (failure("exception", "RuntimeError: no idea").text, "failed")
 def test_a_model_that_never_replied_is_left_out_and_the_other_is_not_first(tmp_path, questions, says):
     folder = RunFolder(tmp_path / "run")
     text = plan(questions, "stubborn", more=MINE)
-    found = bench_qa(folder, text, "plan", {**MODELS, "python/mine:decide": Own(says)}, now=NOW)
+    found = tracks.bench_qa(folder, text, "plan", {**MODELS, "python/mine:decide": Own(says)}, now=NOW)
     assert f"mine was left out of the questions: {LEFT_OUT}." in found.lines
     decided = json.loads(folder.verdicts.read_text())
     assert decided["tally"] == {"headline": 0, "qualified": 0, "no-claim": 4}
@@ -243,7 +243,9 @@ def test_replies_that_came_and_cannot_be_read_are_wrong_and_not_missing(tmp_path
     folder = RunFolder(tmp_path / "run")
     late = (failure("wrong type", "must return a mapping (got list)").text, "failed")
     said = Own(("what?", "stop"), ("", "stop"), ("I'm sorry, I cannot.", "stop"), late)
-    bench_qa(folder, plan(questions, "literal", more=MINE), "plan", {**MODELS, "python/mine:decide": said}, now=NOW)
+    tracks.bench_qa(
+        folder, plan(questions, "literal", more=MINE), "plan", {**MODELS, "python/mine:decide": said}, now=NOW
+    )
     decided = json.loads(folder.verdicts.read_text())
     assert decided["missing"] == {}
     assert claims(folder.verdicts)["first[agent=literal,dimension=questions]"]["publication_level"] == "headline"
@@ -254,7 +256,7 @@ def test_what_is_missing_within_the_limit_is_printed_and_caps_nothing(tmp_path, 
     folder = RunFolder(tmp_path / "run")
     text = plan(questions, "literal", more=MINE + f"[missing]\nper_agent = {most}\n")
     own = {**MODELS, "python/mine:decide": Own(RAISED, ("what?", "stop"))}
-    found = bench_qa(folder, text, "plan", own, now=NOW)
+    found = tracks.bench_qa(folder, text, "plan", own, now=NOW)
     first = claims(folder.verdicts)["first[agent=literal,dimension=questions]"]
     assert first["publication_level"] == level
     if level == "headline":
@@ -267,7 +269,9 @@ def test_what_is_missing_within_the_limit_is_printed_and_caps_nothing(tmp_path, 
 def test_a_plan_that_stops_at_missing_replies_names_the_model(tmp_path, questions):
     text = plan(questions, "literal", more=MINE + '[missing]\non_excess = "stop"\n')
     with pytest.raises(LedgerError, match=f"too many replies are missing: model mine: {LEFT_OUT}"):
-        bench_qa(RunFolder(tmp_path / "run"), text, "plan", {**MODELS, "python/mine:decide": Own(RAISED)}, now=NOW)
+        tracks.bench_qa(
+            RunFolder(tmp_path / "run"), text, "plan", {**MODELS, "python/mine:decide": Own(RAISED)}, now=NOW
+        )
 
 
 def test_of_a_model_without_replies_nothing_is_claimed_or_shown_in_either_order(
@@ -306,7 +310,7 @@ def test_of_a_model_without_replies_nothing_is_claimed_or_shown_in_either_order(
     histories = (one.report / "histories.html").read_text()
     assert f"No history: {LEFT_OUT}." in histories
     assert "not run to its end" not in histories
-    assert {result.model for result in bench_shown(one).results} == {"literal", "momentum"}
+    assert {result.model for result in tracks.bench_shown(one).results} == {"literal", "momentum"}
 
 
 def test_the_same_run_again_asks_nothing_and_writes_the_same(benched):
@@ -315,9 +319,9 @@ def test_the_same_run_again_asks_nothing_and_writes_the_same(benched):
     with Ledger.open(folder.ledger) as ledger:
         asked = len(list(ledger.answered()))
     gone = {name: Dying(model, 0) for name, model in MODELS.items()}
-    bench_pipeline(folder, text, "plan", gone, now=NOW)
-    bench_qa(folder, text, "plan", gone, now=NOW)
-    bench_report(folder)
+    tracks.bench_pipeline(folder, text, "plan", gone, now=NOW)
+    tracks.bench_qa(folder, text, "plan", gone, now=NOW)
+    tracks.bench_report(folder)
     with Ledger.open(folder.ledger) as ledger:
         assert len(list(ledger.answered())) == asked
     assert files(folder) == before
@@ -350,13 +354,13 @@ def test_a_run_that_is_stopped_goes_on_and_what_was_run_first_changes_no_verdict
     for left in (3, 6):
         dying = {name: Dying(model, left) for name, model in MODELS.items()}
         with pytest.raises(ModelError, match="out of service"):
-            bench_pipeline(folder, text, "plan", dying, now=NOW)
-    bench_pipeline(folder, text, "plan", MODELS, now=NOW)
+            tracks.bench_pipeline(folder, text, "plan", dying, now=NOW)
+    tracks.bench_pipeline(folder, text, "plan", MODELS, now=NOW)
     last = claims(whole.verdicts)
     for alone in (claims(folder.verdicts), claims(whole.path.parent / "questions-alone.json")):
         assert len(alone) > 10
         assert alone.items() <= last.items()
-    bench_qa(folder, text, "plan", MODELS, now=NOW)
+    tracks.bench_qa(folder, text, "plan", MODELS, now=NOW)
     assert folder.verdicts.read_bytes() == whole.verdicts.read_bytes()
     assert files(folder)["tables/scores.parquet"] == files(whole)["tables/scores.parquet"]
 
@@ -365,7 +369,7 @@ def test_planted_skill_on_questions_orders_the_models(tmp_path, questions):
     """Ten models that solve a planted share of the questions: their mean scores stand in that order, but for noise."""
     folder = RunFolder(tmp_path / "run")
     text = plan(questions, *RULES).replace("per_template = 4", 'per_template = 25\nsplit = "train"')
-    bench_qa(folder, text, "plan", MODELS, now=NOW)
+    tracks.bench_qa(folder, text, "plan", MODELS, now=NOW)
     found = {
         one.labels["model"]: one.value
         for one in Store(folder).read(MEASUREMENTS)
@@ -385,7 +389,7 @@ def test_judges_grade_the_rationales_in_a_run_of_their_own(tmp_path, questions):
     )
     folder = RunFolder(tmp_path / "run")
     text = plan(questions, "literal", "stubborn", more=judges).replace('"balanced", "conservative"', '"balanced"')
-    bench_pipeline(folder, text, "plan", {**MODELS, **reference_judges()}, now=NOW)
+    tracks.bench_pipeline(folder, text, "plan", {**MODELS, **reference_judges()}, now=NOW)
     panel = RunFolder(folder.path / "rationales")
     assert json.loads(panel.verdicts.read_text())["panel"]["judges"] == {"auditor": "auditor", "reader": "reader"}
     assert (panel.report / "index.html").is_file()
@@ -435,13 +439,13 @@ def test_a_folder_holds_one_plan_as_it_was_locked_and_no_study(benched, demo, qu
     folder, text = benched
     for changed in ("per_template = 4", "per_template = 5"), ("instruments = 12", "instruments = 13"):
         with pytest.raises(PlanError, match="differs from the plan locked"):
-            bench_qa(folder, text.replace(*changed), "other", MODELS, now=NOW)
+            tracks.bench_qa(folder, text.replace(*changed), "other", MODELS, now=NOW)
     copied = RunFolder(Path(shutil.copytree(folder.path, tmp_path / "run")))
     copied.plan.write_text(text.replace("per_template = 4", "per_template = 3"))
     with pytest.raises(PlanError, match="edited after the lock"):
-        bench_report(copied)
+        tracks.bench_report(copied)
     with pytest.raises(PlanError, match="holds a study"):
-        bench_qa(RunFolder(demo), plan(questions, "literal"), "plan", MODELS, now=NOW)
+        tracks.bench_qa(RunFolder(demo), plan(questions, "literal"), "plan", MODELS, now=NOW)
     assert main(["judge", str(folder.path)]) == 1
     assert "benchmark" in capsys.readouterr().err
 
@@ -449,16 +453,16 @@ def test_a_folder_holds_one_plan_as_it_was_locked_and_no_study(benched, demo, qu
 @pytest.mark.parametrize(
     ("part", "wrong", "right", "told"),
     [
-        (bench_pipeline, '"covid-2020"', '"tulips-1637"', "tulips-1637"),
-        (bench_pipeline, "instruments = 12", "instruments = 3", "6 or more"),
-        (bench_pipeline, "instruments = 12", 'instruments = ["A", "B", "C", "D", "E", "F"]', "A"),
-        (bench_pipeline, "instruments = 12", 'source = "/nowhere"', "/nowhere"),
-        (bench_pipeline, "per_template = 4", "per_template = 0", "per_template"),
-        (bench_pipeline, '"balanced", "conservative"', '"reckless"', "balanced"),
-        (bench_pipeline, "[market]", "[markt]", "markt"),
-        (bench_pipeline, "portbench-literal", "portbench-nobody", "nobody"),
+        (tracks.bench_pipeline, '"covid-2020"', '"tulips-1637"', "tulips-1637"),
+        (tracks.bench_pipeline, "instruments = 12", "instruments = 3", "6 or more"),
+        (tracks.bench_pipeline, "instruments = 12", 'instruments = ["A", "B", "C", "D", "E", "F"]', "A"),
+        (tracks.bench_pipeline, "instruments = 12", 'source = "/nowhere"', "/nowhere"),
+        (tracks.bench_pipeline, "per_template = 4", "per_template = 0", "per_template"),
+        (tracks.bench_pipeline, '"balanced", "conservative"', '"reckless"', "balanced"),
+        (tracks.bench_pipeline, "[market]", "[markt]", "markt"),
+        (tracks.bench_pipeline, "portbench-literal", "portbench-nobody", "nobody"),
         # On the command line reference/momentum is the benchmark's; in a file it would be the agent of that name.
-        *((bench_qa, "portbench-literal", named,
+        *((tracks.bench_qa, "portbench-literal", named,
            f"reference/{named} answers nothing .*; did you mean reference/portbench-{meant}")
           for named, meant in (("momentum", "momentum"), ("solver", "literal"))),
     ],
@@ -472,16 +476,21 @@ def test_a_plan_that_cannot_be_run_says_why_and_locks_nothing(tmp_path, question
 
 def test_a_missing_file_of_questions_is_named(tmp_path, questions):
     with pytest.raises(AssayError, match=r"none\.jsonl"):
-        bench_qa(RunFolder(tmp_path / "run"), plan(questions, "literal").replace("set.jsonl", "none.jsonl"), "plan",
-                 models(), now=NOW)  # fmt: skip
+        tracks.bench_qa(
+            RunFolder(tmp_path / "run"),
+            plan(questions, "literal").replace("set.jsonl", "none.jsonl"),
+            "plan",
+            models(),
+            now=NOW,
+        )
 
 
 def test_words_of_the_command_line_become_models_of_a_plan(tmp_path, monkeypatch, capsys, questions):
     words = ("momentum", "equal-weight", "nobody")
-    assert [resolved(f"reference/{word}") for word in words] == [
+    assert [tracks.resolved(f"reference/{word}") for word in words] == [
         "reference/portbench-momentum", "reference/portbench-stubborn", "reference/nobody",
     ]  # fmt: skip
-    text, _ = plan_text(None, {"model": ["openai/one", "google/one"], "temperature": -1, "max_tokens": 100})
+    text, _ = tracks.plan_text(None, {"model": ["openai/one", "google/one"], "temperature": -1, "max_tokens": 100})
     assert ('name = "one"' in text, 'name = "one-2"' in text, "temperature" in text) == (True, True, False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     out = tmp_path / "run"
@@ -494,6 +503,6 @@ def test_the_embedded_market_as_a_snapshot_has_the_same_windows(benched, tmp_pat
     assert main(["data", "synth", "--out", str(tmp_path / "market")]) == 0
     source = f'instruments = 12\nsource = "{tmp_path / "market"}"'
     text = plan(questions, "stubborn").replace("instruments = 12", source)
-    bench_pipeline(stored := RunFolder(tmp_path / "stored"), text, "plan", MODELS, now=NOW)
+    tracks.bench_pipeline(stored := RunFolder(tmp_path / "stored"), text, "plan", MODELS, now=NOW)
     embedded = [one for one in Store(benched[0]).read(SCORES) if one.agent == "stubborn" and one.name != "QA"]
     assert Store(stored).read(SCORES) == embedded

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assaymark.benchmark import ReferenceBenchmarkModel
-from assaymark.benchmark.questions import generate_questions, write_questions
+from assaymark.benchmark import questions as question_set
 from assaymark.cli import main
 from assaymark.market import synthetic_history
 from assaymark.workflow import SCORES, RunFolder, Store
@@ -38,8 +38,9 @@ def literally(request):
 def test_a_model_behind_an_api_goes_through_both_parts(tmp_path, monkeypatch, capsys, model, path):
     monkeypatch.setenv("MY_KEY", "canary-key-90210")
     questions = tmp_path / "set.jsonl"
-    write_questions(
-        questions, generate_questions(synthetic_history(0), counts={"T2": 20, "T4": 20, "T6": 20}).questions
+    question_set.write_questions(
+        questions,
+        question_set.generate_questions(synthetic_history(0), counts={"T2": 20, "T4": 20, "T6": 20}).questions,
     )
     with serving(speaking(literally)) as server:
         options = [

@@ -21,7 +21,7 @@ from datasheet_runs import (
     ALL_PAIRS, BASE, HEADER, SIMPLE, both, chips, datasheet, drift, measured, said, sheet_of, write_log,
 )  # fmt: skip
 
-from assaymark.workflow.tracks import datasheet_name
+from assaymark.workflow import tracks
 
 
 def test_a_log_is_decomposed(tmp_path, capsys):
@@ -245,7 +245,7 @@ def test_hostile_names_of_judges_stay_names(tmp_path, capsys):
     written = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "log.csv"]
     assert all(path.is_relative_to(tmp_path / "run") for path in written)
     assert [path.name for path in written if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}", path.name)] == []
-    assert len({datasheet_name(name).lower() for name in HOSTILE}) == len(HOSTILE)
+    assert len({tracks.datasheet_name(name).lower() for name in HOSTILE}) == len(HOSTILE)
     assert {sheet_of(tmp_path / "run", name).judge for name in HOSTILE} == set(HOSTILE)
     pages = [path.read_text(encoding="utf-8") for path in written if path.suffix in (".html", ".svg")]
     assert [page for page in pages if "<script>alert" in page] == []

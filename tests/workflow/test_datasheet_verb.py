@@ -28,7 +28,7 @@ from assaymark.errors import InputError, ModelError
 from assaymark.protocol import JudgeSpec
 from assaymark.records import canonical_json
 from assaymark.workflow import PAIRS, RunFolder, Store
-from assaymark.workflow.tracks import measure_judges
+from assaymark.workflow import tracks
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +183,7 @@ def test_trials_measure_whether_asking_again_changes_anything(small, tmp_path):
 def args_changed(out: Path, seed: int = 7, **args: float) -> Path:
     """The datasheet of a checklist judge with other parameters, as a file."""
     judge = JudgeSpec(name="checklist", model="reference/checklist", family="reference", args=args)
-    measure_judges(RunFolder(out), [judge], models(), seed=seed, strict=False)
+    tracks.measure_judges(RunFolder(out), [judge], models(), seed=seed, strict=False)
     return out / "datasheets" / "checklist.json"
 
 
@@ -320,11 +320,11 @@ def test_replies_that_were_paid_for_survive_a_failure_in_a_new_folder(small, tmp
     out = RunFolder(tmp_path / "run")
     failing = {**healthy, judge.model: Refusing(healthy[judge.model], 100)}
     with pytest.raises(ModelError, match=r"80 of 180 calls of checklist failed .*the account is empty.*is kept in"):
-        measure_judges(out, [judge], failing, tasks=tasks, strict=False)
+        tracks.measure_judges(out, [judge], failing, tasks=tasks, strict=False)
     assert not out.datasheets.exists()
     rest = Refusing(healthy[judge.model], 80)
-    made = measure_judges(out, [judge], {**healthy, judge.model: rest}, tasks=tasks, strict=False)
+    made = tracks.measure_judges(out, [judge], {**healthy, judge.model: rest}, tasks=tasks, strict=False)
     assert (rest.left, made.calls) == (0, 180)
     wrong = JudgeSpec(name="x", model="reference/checklist", family="reference", args={"slot_bias": 2})
     with pytest.raises(InputError, match="slot_bias must be a number from 0 to 1"):
-        measure_judges(RunFolder(tmp_path / "wrong"), [wrong], healthy)
+        tracks.measure_judges(RunFolder(tmp_path / "wrong"), [wrong], healthy)

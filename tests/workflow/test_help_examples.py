@@ -30,10 +30,10 @@ from test_bare_tables import make_rows
 from test_command_help import COMMANDS_IN_FULL
 from version_1_runs import STUDY_1, back_to_1
 
-from assaymark.benchmark.questions import TEMPLATES, generate_questions, write_questions
+from assaymark.benchmark import questions
 from assaymark.cli import EXAMPLES, main
 from assaymark.engine import Ledger
-from assaymark.judging.pairs import finance_tasks
+from assaymark.judging import pairs
 from assaymark.market import Origin, snapshot_of, synthetic_history
 from assaymark.workflow import RunFolder, open_checked, verbs
 
@@ -197,7 +197,7 @@ def of_judges(at, _lines):
         at.patch.setenv(f"{name}_BASE_URL", server.url + path)
     for name in ("OPENAI_API_KEY", "GOOGLE_API_KEY"):
         at.patch.setenv(name, "canary-key-90210")
-    at.patch.setattr("assaymark.workflow.tracks.datasheet.finance_tasks", lambda: finance_tasks()[:2])
+    at.patch.setattr("assaymark.workflow.tracks.datasheet.finance_tasks", lambda: pairs.finance_tasks()[:2])
     at.patch.setitem(BASE, "http://gpu-1/v1", f"{server.url}/v1")
     rows = [f"q{n},north,{pair},1\n" for n in range(6) for pair in (f"a{n},b{n}", f"b{n},a{n}")]
     (at.scratch / "verdicts.csv").write_text("question,judge,left,slot_2,verdict\n" + "".join(rows))
@@ -205,8 +205,10 @@ def of_judges(at, _lines):
 
 def of_bench(at, _lines):
     counts = {"T2": 4, "T4": 4, "T6": 4}
-    write_questions(at.scratch / "q.jsonl", generate_questions(synthetic_history(0), counts=counts).questions)
-    fewer = partial(generate_questions, counts=dict.fromkeys(TEMPLATES, 4))
+    questions.write_questions(
+        at.scratch / "q.jsonl", questions.generate_questions(synthetic_history(0), counts=counts).questions
+    )
+    fewer = partial(questions.generate_questions, counts=dict.fromkeys(questions.TEMPLATES, 4))
     for place in ("benchmark.questions.published", "workflow.tracks.benchmark_plan"):
         at.patch.setattr(f"assaymark.{place}.generate_questions", fewer)
     (at.scratch / "bench.toml").write_text(small_plan(at.scratch / "q.jsonl", 2, "literal", "stubborn"))

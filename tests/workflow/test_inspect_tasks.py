@@ -10,8 +10,7 @@ import pytest
 
 from assaymark import workflow
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.judging import load_rubric
-from assaymark.judging.pairs import pair_schema
+from assaymark.judging import load_rubric, pairs
 
 NAMES = load_rubric("v1.0").names
 GOOD = json.dumps({"scores": dict.fromkeys(NAMES, 4), "evidence": [], "lookahead_check": "pass", "comment": None})
@@ -108,7 +107,7 @@ def test_pairs_come_in_both_orders_with_what_is_known_of_them(ai):
     for name, slot in swapped.items():
         other = f"{name[:-2]}{'vu' if name.endswith('uv') else 'uv'}"
         assert {slot, swapped[other]} == {"1", "2"}
-    assert task.config.response_schema.json_schema.model_dump(exclude_none=True) == pair_schema()
+    assert task.config.response_schema.json_schema.model_dump(exclude_none=True) == pairs.pair_schema()
 
 
 @pytest.mark.filterwarnings("ignore")  # of Inspect's own event streams, closed by the garbage collector

@@ -11,8 +11,7 @@ from assaymark.benchmark import parse_plan
 from assaymark.cli import main
 from assaymark.judging import find_rubric
 from assaymark.protocol import parse_study
-from assaymark.workflow import JUDGMENTS, MEASUREMENTS, RunFolder, Store, bench_text
-from assaymark.workflow.tracks import study_text
+from assaymark.workflow import JUDGMENTS, MEASUREMENTS, RunFolder, Store, bench_text, tracks
 
 RUBRIC = """
 version = "house-2"
@@ -165,6 +164,6 @@ def test_the_panel_of_a_benchmark_grades_by_it_too(tmp_path):
     head = 'name = "b"\nseed = 1\nrubric = "house.toml"\n'
     plan.write_text(f'{head}{who}model = "reference/reader"\nfamily = "birch"\n', encoding="utf-8")
     bench = parse_plan(bench_text(plan))
-    panel = parse_study(study_text(bench))
+    panel = parse_study(tracks.study_text(bench))
     assert (panel.rubric.text, panel.scale, panel.rubric.name) == (RUBRIC, (0, 100), "house-2")
     assert find_rubric(bench.rubric).names == ("risk_alignment", "information_use")

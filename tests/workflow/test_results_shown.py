@@ -12,7 +12,7 @@ from assaymark import workflow
 from assaymark.notebook import Folded, Grid, Rows, Said, parts_of
 from assaymark.records import parse
 from assaymark.text import prose
-from assaymark.workflow.tracks import Made, SeasonJudged, stored_datasheets
+from assaymark.workflow import tracks
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +65,9 @@ def test_reporting_shows_the_first_screen_with_its_figure(folder):
 
 
 def test_judges_are_shown_by_name_and_not_ranked(folder):
-    sheets = stored_datasheets(folder)
+    sheets = tracks.stored_datasheets(folder)
     names = sorted(sheet.judge for sheet in sheets)
-    shown = repr(Made(tuple(reversed(sheets)), (), Path("datasheets.html"), 9))
+    shown = repr(tracks.Made(tuple(reversed(sheets)), (), Path("datasheets.html"), 9))
     heads = [line.partition(",")[0] for line in shown.splitlines() if line.endswith("judge datasheet")]
     assert [name for name in heads if name in names] == names
     assert [repr(sheet).partition(":")[0] for sheet in sheets] == [f"Datasheet of {sheet.judge}" for sheet in sheets]
@@ -78,5 +78,5 @@ def test_results_of_a_few_lines_are_those_lines(folder):
     assert [
         line for line in workflow.lock_lines(locked) if len(line) < 100 and line not in repr(locked).splitlines()
     ] == []
-    assert repr(SeasonJudged(made=2, lines=("one \x1b[31m", "two"))) == "one �[31m\ntwo"
+    assert repr(tracks.SeasonJudged(made=2, lines=("one \x1b[31m", "two"))) == "one �[31m\ntwo"
     assert "<td>824</td>" in workflow.JudgeResult(judgments=220, evidence=824, made=0, reasked=0)._repr_html_()

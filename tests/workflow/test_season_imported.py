@@ -18,10 +18,7 @@ from assaymark.errors import InputError, LedgerError, PlanError
 from assaymark.importers import import_aitrader
 from assaymark.workflow import DECISIONS, RunFolder, Store
 from assaymark.workflow import import_files as import_records
-from assaymark.workflow.tracks import (
-    BASELINES, CHECKS, FILLS, NAVS, REJECTIONS, TIMES, LockedSeason, agent_measurements, gates_of, lock_season,
-    open_season, record_notes, run_season, season_material, stated_book,
-)  # fmt: skip
+from assaymark.workflow import tracks
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 
@@ -62,8 +59,8 @@ def imported(path: Path, *lines: dict[str, object]) -> RunFolder:
     return RunFolder(path / "run")
 
 
-def locked(folder: RunFolder, given: str | None = None) -> LockedSeason:
-    return lock_season(folder, given or text(), "log.toml", models(), now=NOW)
+def locked(folder: RunFolder, given: str | None = None) -> tracks.LockedSeason:
+    return tracks.lock_season(folder, given or text(), "log.toml", models(), now=NOW)
 
 
 def test_plan_tables_and_steps_hold_what_the_log_states(run, capsys):
@@ -77,23 +74,23 @@ def test_plan_tables_and_steps_hold_what_the_log_states(run, capsys):
     named = import_aitrader(made.files(made.line(model="qwen3-max-astock-hour"))).decisions[0]
     assert named.agent.family == "alibaba"
     store = Store(run)
-    fills = store.read(FILLS)
+    fills = store.read(tracks.FILLS)
     assert [(one.agent, one.symbol, one.quantity, one.price, one.cost) for one in fills] == [
         ("gpt-5", "600036.SH", 1000.0, 40.0, 0.0),
         ("gpt-5", "600036.SH", -500.0, 40.5, 0.0),
         ("gpt-5", "601318.SH", 100.0, 54.5, 0.0),
     ]
-    navs = {one.agent: one for one in store.read(NAVS)}
+    navs = {one.agent: one for one in store.read(tracks.NAVS)}
     assert navs["gpt-5"].nav == 74800.0 + 500 * 41.5 + 100 * 55.5
     assert navs["gpt-5"].positions == {"600036.SH": 500.0, "601318.SH": 100.0}
     assert navs["claude-3.7-sonnet"].nav == 100_000.0
-    equal, cash = sorted(store.read(BASELINES), key=lambda one: one.agent, reverse=True)
+    equal, cash = sorted(store.read(tracks.BASELINES), key=lambda one: one.agent, reverse=True)
     assert (equal.agent, cash.agent) == ("equal weight", "cash")
     assert equal.nav == pytest.approx(50_000 / 40 * 41.5 + 50_000 / 55 * 55.5)
-    assert store.read(REJECTIONS) == []
-    assert [one.seconds for one in store.read(TIMES)] == [None] * 5
-    assert all(one.checks == one.passed for one in store.read(CHECKS))
-    material = season_material(run)
+    assert store.read(tracks.REJECTIONS) == []
+    assert [one.seconds for one in store.read(tracks.TIMES)] == [None] * 5
+    assert all(one.checks == one.passed for one in store.read(tracks.CHECKS))
+    material = tracks.season_material(run)
     steps = material.steps["gpt-5"]
     assert [one.day for one in steps] == ["2025-10-09"] * 3
     assert [one.book.cash for one in steps] == [60000.0, 74800.0, 74800.0]
@@ -101,7 +98,7 @@ def test_plan_tables_and_steps_hold_what_the_log_states(run, capsys):
     assert material.partial
     assert {one.record_id.split("/")[0] for one in material.outcomes} == {"cn-hourly"}
     # trades that are taken back are counted over days, not over the steps of a day
-    one = {one.id: one for one in agent_measurements(material, [])}["season.thrash[agent=gpt-5]"]
+    one = {one.id: one for one in tracks.agent_measurements(material, [])}["season.thrash[agent=gpt-5]"]
     assert (one.value, one.n, one.n_of, one.detail["by_symbol"]) == (1.0, 1, "days", {"600036.SH": 1})
     for verb in ("step", "run"):  # it is judged and not run
         assert main(["season", verb, str(run.path)]) == 1
@@ -114,7 +111,7 @@ def test_every_mismatch_of_the_audit_stands_in_the_checks(tmp_path):
     lines[1]["positions_after"]["CASH"] = 74000.0  # type: ignore[index]
     run = imported(tmp_path, *lines)
     locked(run)
-    found = [(one.agent, one.kind, one.passed, one.checks, one.mismatches) for one in Store(run).read(CHECKS)]
+    found = [(one.agent, one.kind, one.passed, one.checks, one.mismatches) for one in Store(run).read(tracks.CHECKS)]
     assert [one for one in found if one[4]] == [
         ("gpt-5", "cash", 1, 3, (
             "cn-hourly/2025-10-09T11:30/gpt-5\tcash: stated 74000, recomputed 74800, outside the bar",
@@ -128,10 +125,10 @@ def test_a_book_that_is_not_stated_is_carried_on_and_named(tmp_path):
     lines[2]["positions_after"] = None
     run = imported(tmp_path, *lines)
     locked(run)
-    nav = next(one for one in Store(run).read(NAVS) if one.agent == "gpt-5")
+    nav = next(one for one in Store(run).read(tracks.NAVS) if one.agent == "gpt-5")
     assert (nav.state, nav.cash) == ("not stated", 74800.0)
     last = Store(run).read(DECISIONS)[-1]
-    assert stated_book(last) is None
+    assert tracks.stated_book(last) is None
 
 
 def test_a_file_may_name_some_agents_and_other_families(run):
@@ -139,8 +136,10 @@ def test_a_file_may_name_some_agents_and_other_families(run):
     season = locked(run, text(tail=tail)).season
     assert [(one.name, one.family) for one in season.agents] == [("gpt-5", "another")]
     store = Store(run)
-    assert {one.agent for one in store.read(NAVS)} == {one.agent for one in store.read(TIMES)} == {"gpt-5"}
-    material = season_material(run)
+    assert (
+        {one.agent for one in store.read(tracks.NAVS)} == {one.agent for one in store.read(tracks.TIMES)} == {"gpt-5"}
+    )
+    material = tracks.season_material(run)
     assert list(material.steps) == ["gpt-5"]
     assert material.agents[0].family == "another"
 
@@ -148,7 +147,7 @@ def test_a_file_may_name_some_agents_and_other_families(run):
 def test_a_second_lock_changes_nothing_and_another_is_refused(run):
     one = locked(run)
     before = {path.name: path.read_bytes() for path in run.tables.iterdir()}
-    assert locked(run).plan_hash == open_season(run).plan_hash == one.plan_hash
+    assert locked(run).plan_hash == tracks.open_season(run).plan_hash == one.plan_hash
     assert {path.name: path.read_bytes() for path in run.tables.iterdir()} == before
     with pytest.raises(PlanError, match="differs from the season locked"):
         locked(run, text("crypto"))
@@ -160,7 +159,7 @@ def test_records_and_file_cannot_change_after_the_lock(run, tmp_path):
     with pytest.raises(PlanError, match="locked on other records"):
         import_records("aitrader", other, run)
     folder = begun(tmp_path / "played", season_text(last="2024-03-05"), models())  # nor do those of a season run here
-    run_season(folder, models(), now=NOW)
+    tracks.run_season(folder, models(), now=NOW)
     before = table_bytes(folder)
     with pytest.raises(PlanError, match="locked on other records; import these into a new run folder"):
         import_records("aitrader", other, folder)
@@ -168,7 +167,7 @@ def test_records_and_file_cannot_change_after_the_lock(run, tmp_path):
     import_records("aitrader", tmp_path / "log", run)
     run.plan.write_text(run.plan.read_text().replace('"log"', '"other"'))
     with pytest.raises(PlanError, match="was edited after the lock"):
-        open_season(run)
+        tracks.open_season(run)
 
 
 def test_everything_wrong_is_said_at_once_and_nothing_is_written(run):
@@ -227,11 +226,11 @@ def test_the_lock_says_what_too_short_a_log_can_never_say(run, tmp_path, capsys)
     assert "log: 2 agents, 2 instruments, 2025-10-09 to 2025-10-09" in said
     assert "1 week: this season cannot rank agents" in said
     assert f"next: assaymark season judge {run.path}" in said
-    assert open_season(run).preflight[0].startswith("1 week: ")
+    assert tracks.open_season(run).preflight[0].startswith("1 week: ")
 
 
 def notes_of(run: RunFolder) -> list[str]:
-    return [one.key for one in record_notes(season_material(run))]
+    return [one.key for one in tracks.record_notes(tracks.season_material(run))]
 
 
 def test_what_records_lack_is_said(tmp_path):
@@ -243,8 +242,8 @@ def test_what_records_lack_is_said(tmp_path):
         f"note.records.{name}" for name in ("not_ours", "replayed", "valued", "not_stated", "reconciled")
     ]
     words = catalogue("en")
-    said = [words.render(one) for one in record_notes(season_material(run))]
-    assert [one.key for one in gates_of(season_material(run)).hindsight] == ["note.records.replayed"]
+    said = [words.render(one) for one in tracks.record_notes(tracks.season_material(run))]
+    assert [one.key for one in tracks.gates_of(tracks.season_material(run)).hindsight] == ["note.records.replayed"]
     assert said[1].startswith("5 of 5 decisions were written down more than a day after their steps.")
     assert said[3].startswith("After 1 of 5 steps the records state no book.")
 
@@ -255,8 +254,8 @@ def test_records_with_a_flag_are_left_out_and_counted(tmp_path):
     run = imported(tmp_path, *lines)
     found = locked(run, text(market='exclude_flags = ["think-block"]'))
     assert found.preflight[-1] == "1 of 5 records are left out for their flags (market.exclude_flags)"
-    assert len(season_material(run).steps["gpt-5"]) == 2
-    assert sorted({one.record_id for one in Store(run).read(FILLS)}) == ["cn-hourly/2025-10-09T10:30/gpt-5"]
+    assert len(tracks.season_material(run).steps["gpt-5"]) == 2
+    assert sorted({one.record_id for one in Store(run).read(tracks.FILLS)}) == ["cn-hourly/2025-10-09T10:30/gpt-5"]
 
 
 ROUNDS = 'name = "rounds"\n[market]\nsource = "records"\nformat = "capitalbench"'
@@ -277,9 +276,11 @@ def test_records_without_books_are_a_season_of_decisions_alone(tmp_path):
         locked(run, f'{ROUNDS}\ntrack = "us"')
     season = locked(run, ROUNDS).season
     store = Store(run)
-    assert [store.read(table) for table in (FILLS, REJECTIONS, NAVS, BASELINES, CHECKS)] == [[]] * 5
-    assert [one.seconds for one in store.read(TIMES)] == [20.5, 20.5]
-    material = season_material(run)
+    assert [
+        store.read(table) for table in (tracks.FILLS, tracks.REJECTIONS, tracks.NAVS, tracks.BASELINES, tracks.CHECKS)
+    ] == [[]] * 5
+    assert [one.seconds for one in store.read(tracks.TIMES)] == [20.5, 20.5]
+    material = tracks.season_material(run)
     steps = [step for ones in material.steps.values() for step in ones]
     assert {step.book for step in steps} == {None}
     assert {action.instrument for step in steps for action in step.decision.actions} < set(season.universe)
@@ -302,7 +303,7 @@ def test_the_books_come_from_the_files_that_were_imported_last(tmp_path):
     run = imported(tmp_path, made.line(), made.crypto())
     import_records("aitrader", written(tmp_path / "again", made.files(*made.honest(), packed=True)), run)
     locked(run)
-    assert len(Store(run).read(FILLS)) == 3
+    assert len(Store(run).read(tracks.FILLS)) == 3
     other = imported(tmp_path / "log", *made.honest())
     import_records("aitrader", tmp_path / "log" / "log", other)
     import_records("aitrader", tmp_path / "log", other)  # the log of one step, whose files are now the last
@@ -347,6 +348,6 @@ def test_replicates_of_records_are_those_of_the_season(tmp_path):
     import_records("generic", log, run)
     season = locked(run, 'name = "mine"\n[market]\nsource = "records"\nformat = "generic"').season
     assert (season.replicates, season.universe) == (2, ("A", "B"))
-    material = season_material(run)
+    material = tracks.season_material(run)
     assert [one.decision.replicate for one in material.steps["alpha"]] == [1, 1]
     assert {key: len(steps) for key, steps in material.replicates.items()} == {("alpha", 1): 2, ("alpha", 2): 2}

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from assaymark.cli import models
-from assaymark.workflow import RunFolder
+from assaymark.workflow import RunFolder, tracks
 from assaymark.workflow import import_files as import_records
-from assaymark.workflow.tracks import SeasonMaterial, lock_season, record_notes, season_material
 
 pytestmark = pytest.mark.shared
 
@@ -35,11 +34,11 @@ def logs(shared, own_copy) -> Path:
     return own_copy("aitrader-logs", build) / "run"
 
 
-def material(path: Path, study: str) -> SeasonMaterial:
+def material(path: Path, study: str) -> tracks.SeasonMaterial:
     folder = RunFolder(path)
     text = (STUDIES / f"{study}.toml").read_text(encoding="utf-8")
-    lock_season(folder, text, f"{study}.toml", models(), now=NOW)
-    return season_material(folder)
+    tracks.lock_season(folder, text, f"{study}.toml", models(), now=NOW)
+    return tracks.season_material(folder)
 
 
 @pytest.mark.parametrize("track", TRACKS)
@@ -56,7 +55,7 @@ def test_a_track_is_a_season(logs, tmp_path, track):
     assert set(found.seconds.values()) == {None}
     assert found.partial
     assert sum(step.book is None for step in steps) == (2 if track == "cn-daily" else 0)
-    keys = {one.key for one in record_notes(found)}
+    keys = {one.key for one in tracks.record_notes(found)}
     late = track.startswith("cn")
     assert ("note.records.replayed" in keys, "note.records.undated" in keys) == (late, not late)
     for name, horizon in ((name, found.horizon(name, steps)) for name, steps in found.steps.items()):
@@ -72,6 +71,6 @@ def test_capitalbench_is_a_season_without_books(shared, tmp_path):
     assert not any(found.navs.values())
     assert (found.baselines, found.checks) == ({}, ())
     assert all(found.seconds.values())
-    assert {one.key for one in record_notes(found)} >= {"note.records.no_books", "note.records.unchecked"}
+    assert {one.key for one in tracks.record_notes(found)} >= {"note.records.no_books", "note.records.unchecked"}
     for name, horizon in ((name, found.horizon(name, steps)) for name, steps in found.steps.items()):
         assert len(horizon.steps) == len(found.steps[name])

@@ -23,13 +23,10 @@ from assaymark.engine import CallSpec, Model, Reply, load_prices
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError
 from assaymark.judging import load_scoring, reference_season_judges
 from assaymark.workflow import EVIDENCE, JUDGMENTS, RunFolder, Store, frame_of, import_grades, paid_models
-from assaymark.workflow.tracks import (
-    GRADES, GUESSES, REPLACED, alone, expect_season_judging, judge_season, not_stepping, period_of,
-    run_season, season_material, season_parts, season_probes, step_season, stored_season,
-)  # fmt: skip
+from assaymark.workflow import tracks
 
 JUDGES = ("auditor", "reader", "allocator")
-TABLES = (GRADES, GUESSES, REPLACED, EVIDENCE, JUDGMENTS)
+TABLES = (tracks.GRADES, tracks.GUESSES, tracks.REPLACED, EVIDENCE, JUDGMENTS)
 ENGINE = "\n[engine]\nattempts = 1\nbackoff_s = 0\ndeadline_s = 5\n"
 WHO: dict[str, Model] = {**reference_agents(), **reference_season_judges()}
 
@@ -51,7 +48,7 @@ def locked(path: Path, *, judges: str = panel(*JUDGES), more: str = "", who=WHO,
 
 def played(path: Path, **changes) -> RunFolder:
     folder = locked(path, **changes)
-    run_season(folder, changes.get("who", WHO), now=NOW)
+    tracks.run_season(folder, changes.get("who", WHO), now=NOW)
     return folder
 
 
@@ -66,7 +63,7 @@ def judged(unjudged, own_copy) -> RunFolder:
     """The same, graded by three judges. Not to be changed."""
 
     def build(path: Path) -> None:
-        assert judge_season(copied(unjudged, path), WHO).made == 2 * 3 * (1 + 3) * 2 + 2 * 3
+        assert tracks.judge_season(copied(unjudged, path), WHO).made == 2 * 3 * (1 + 3) * 2 + 2 * 3
 
     return RunFolder(own_copy("judged-season", build) / "copy")
 
@@ -102,8 +99,8 @@ def kind(call: CallSpec) -> str:
 
 def test_whole_records_and_periods_are_graded_by_every_judge(judged):
     store = Store(judged)
-    grades = store.read(GRADES)
-    assert GRADES.from_arrow(GRADES.to_arrow(grades)) == grades
+    grades = store.read(tracks.GRADES)
+    assert tracks.GRADES.from_arrow(tracks.GRADES.to_arrow(grades)) == grades
     assert {(one.scope, one.period) for one in grades} == {
         ("whole", ""), ("period", "2024-W09"), ("period", "2024-W10"), ("period", "2024-W11")
     }  # fmt: skip
@@ -114,7 +111,7 @@ def test_whole_records_and_periods_are_graded_by_every_judge(judged):
     assert {one.steps for one in grades if one.period == "2024-W10"} == {5}
     assert all(one.score.outcome is not None and one.score.outcome.state == "ok" for one in whole)
     assert all(one.score.outcome is None for one in grades if one.scope == "period")
-    guesses = Counter((one.period, one.state) for one in store.read(GUESSES))
+    guesses = Counter((one.period, one.state) for one in store.read(tracks.GUESSES))
     assert guesses == dict.fromkeys([(period, "ok") for period in ("", "2024-W09", "2024-W10", "2024-W11")], 6)
     judgments = {(one.trajectory, one.judge): one for one in store.read(JUDGMENTS)}
     for one in grades:
@@ -127,7 +124,7 @@ def test_whole_records_and_periods_are_graded_by_every_judge(judged):
 
 def test_outcomes_are_shown_after_the_grades_and_nowhere_else(unjudged, tmp_path):
     spies = {name: Spy(WHO[name]) for name in WHO if name.startswith("reference/season-")}
-    judge_season(copied(unjudged, tmp_path), WHO | spies)
+    tracks.judge_season(copied(unjudged, tmp_path), WHO | spies)
     for spy in spies.values():
         kinds = [kind(call) for call in spy.asked]
         assert kinds == ["reasoning"] * 8 + ["outcome"] * 2 + ["author"] * 8
@@ -139,8 +136,8 @@ def test_months_replicates_trials_and_no_probe(tmp_path):
     judges = panel("auditor").replace('auditor"\n\n', 'auditor"\n') + "trials = 2\n"
     more = '\n[judging]\nperiod = "month"\nauthor_probe = false\n'
     folder = played(tmp_path, judges=judges, more=more, head="replicates = 2", last="2024-03-06")
-    judge_season(folder, WHO)
-    found = Counter((one.scope, one.period, one.replicate, one.trial) for one in Store(folder).read(GRADES))
+    tracks.judge_season(folder, WHO)
+    found = Counter((one.scope, one.period, one.replicate, one.trial) for one in Store(folder).read(tracks.GRADES))
     assert found == dict.fromkeys(
         [
             ("whole", "", 1, 1), ("whole", "", 1, 2), ("period", "2024-03", 1, 1),
@@ -148,61 +145,65 @@ def test_months_replicates_trials_and_no_probe(tmp_path):
         ],
         2,
     )  # fmt: skip
-    assert Store(folder).read(GUESSES) == []
+    assert Store(folder).read(tracks.GUESSES) == []
 
 
 def test_a_long_record_is_graded_in_parts(tmp_path):
     folder = played(
         tmp_path, judges=panel("reader"), more="\n[judging]\ntoken_budget = 4000\n", model="reference/steward"
     )
-    told = expect_season_judging(folder, load_prices()).lines
+    told = tracks.expect_season_judging(folder, load_prices()).lines
     assert any("later parts show a judge's notes" in line for line in told)
-    judge_season(folder, WHO)
-    whole = {one.agent: one.score for one in Store(folder).read(GRADES) if one.scope == "whole"}
+    tracks.judge_season(folder, WHO)
+    whole = {one.agent: one.score for one in Store(folder).read(tracks.GRADES) if one.scope == "whole"}
     assert [len(whole[agent].grades.parts) for agent in ("one", "two")] == [2, 1]
     assert all(one.score is not None for one in whole.values())
     assert sum(part.size for part in whole["one"].grades.parts) == 11
 
 
 def test_whose_record_it_is_is_asked_where_all_agents_decided(unjudged):
-    parts = season_parts(season_material(unjudged))
-    season = stored_season(unjudged).season
-    probes = season_probes(parts, season)
+    parts = tracks.season_parts(tracks.season_material(unjudged))
+    season = tracks.stored_season(unjudged).season
+    probes = tracks.season_probes(parts, season)
     assert Counter(period for _, period in probes) == {"": 6, "2024-W09": 6, "2024-W10": 6, "2024-W11": 6}
     fewer = [one for one in parts if (one.agent, one.period) != ("two", "2024-W10")]
-    assert {period for _, period in season_probes(fewer, season)} == {"", "2024-W09", "2024-W11"}
+    assert {period for _, period in tracks.season_probes(fewer, season)} == {"", "2024-W09", "2024-W11"}
     assert {one.options for one, _ in probes} == {("one", "two")}
 
 
 def test_a_season_of_one_week_is_asked_about_once_and_an_agent_alone_is_not_guessed(tmp_path):
     folder = played(tmp_path, judges=panel("reader"), first="2024-03-04", last="2024-03-07")
-    done = judge_season(folder, WHO)
+    done = tracks.judge_season(folder, WHO)
     assert done.made == 2 + 2 + 2  # the week is the whole record: the same calls for both
-    assert Counter(one.scope for one in Store(folder).read(GRADES)) == {"whole": 2, "period": 2}
-    assert {one.period for one in Store(folder).read(GUESSES)} == {""}
+    assert Counter(one.scope for one in Store(folder).read(tracks.GRADES)) == {"whole": 2, "period": 2}
+    assert {one.period for one in Store(folder).read(tracks.GUESSES)} == {""}
     text = season_text(head="universe = 6", last="2024-03-05").split('[[agents]]\nname = "two"')[0] + panel("reader")
     single = begun(tmp_path / "alone", f'{text}\n[market]\nsource = "{tmp_path / "market"}"\n', WHO)
-    run_season(single, WHO, now=NOW)
-    judge_season(single, WHO)
-    assert (Store(single).rows(GRADES), Store(single).read(GUESSES)) == (3, [])
+    tracks.run_season(single, WHO, now=NOW)
+    tracks.judge_season(single, WHO)
+    assert (Store(single).rows(tracks.GRADES), Store(single).read(tracks.GUESSES)) == (3, [])
 
 
 @given(st.dates(date(1990, 1, 1), date(2100, 1, 1)))
 def test_days_of_a_week_and_of_a_month_lie_together(day):
     monday = day - timedelta(days=day.weekday())
-    assert period_of(str(monday), "week") == period_of(str(day), "week") == period_of(f"{day} 10:30", "week")
-    assert period_of(str(day), "week") < period_of(str(day + timedelta(days=7)), "week")
-    assert period_of(str(day), "month") == period_of(str(day.replace(day=1)), "month")
+    assert (
+        tracks.period_of(str(monday), "week")
+        == tracks.period_of(str(day), "week")
+        == tracks.period_of(f"{day} 10:30", "week")
+    )
+    assert tracks.period_of(str(day), "week") < tracks.period_of(str(day + timedelta(days=7)), "week")
+    assert tracks.period_of(str(day), "month") == tracks.period_of(str(day.replace(day=1)), "month")
 
 
 def test_judged_again_nothing_is_asked_and_the_bytes_are_the_same(judged, tmp_path):
     folder, wanted = copied(judged, tmp_path), bytes_of(judged)
     spies = {name: Spy() for name in WHO}
-    first = judge_season(folder, spies)
+    first = tracks.judge_season(folder, spies)
     assert first.made == 0
     for table in TABLES:
         (folder.tables / f"{table.name}.parquet").unlink()
-    again = judge_season(folder, spies)
+    again = tracks.judge_season(folder, spies)
     assert (again.made, again.lines) == (0, first.lines)
     assert bytes_of(folder) == wanted
     assert not any(spy.asked for spy in spies.values())
@@ -219,11 +220,11 @@ def test_killed_and_called_again_it_goes_on(unjudged, judged, tmp_path, at):
 
     spy = Spy(WHO["reference/season-reader"], dies)
     with pytest.raises(RuntimeError, match="killed"):
-        judge_season(folder, WHO | {"reference/season-reader": spy})
-    assert Store(folder).rows(GRADES) == 0
+        tracks.judge_season(folder, WHO | {"reference/season-reader": spy})
+    assert Store(folder).rows(tracks.GRADES) == 0
     before = len(spy.asked)
     spy.instead = lambda _: None
-    judge_season(folder, WHO | {"reference/season-reader": spy})
+    tracks.judge_season(folder, WHO | {"reference/season-reader": spy})
     assert bytes_of(folder) == bytes_of(judged)
     assert len(spy.asked) - before <= 18 - (at - 1)
 
@@ -232,25 +233,25 @@ def test_a_season_that_goes_on_is_graded_anew(tmp_path):
     spy = Spy()
     who = WHO | {"test/judge": spy}
     folder = locked(tmp_path, judges=panel(sworn="test/judge"), who=who)
-    step_season(folder, who, now=NOW, day=date(2024, 3, 8))
-    early = judge_season(folder, who)
+    tracks.step_season(folder, who, now=NOW, day=date(2024, 3, 8))
+    early = tracks.judge_season(folder, who)
     assert "up to 2024-03-08; the season is not over" in early.lines[0]
-    assert {one.last for one in Store(folder).read(GRADES) if one.scope == "whole"} == {"2024-03-08"}
+    assert {one.last for one in Store(folder).read(tracks.GRADES) if one.scope == "whole"} == {"2024-03-08"}
     seen = {call.key for call in spy.asked}
     with pytest.raises(InputError, match="a sample of it is drawn when it is over"):
         frame_of(folder)
-    run_season(folder, who, now=NOW)
-    late = judge_season(folder, who)
+    tracks.run_season(folder, who, now=NOW)
+    late = tracks.judge_season(folder, who)
     assert late.lines[0] == "spring: 2 agents graded by 1 judge up to 2024-03-15"
-    assert {one.last for one in Store(folder).read(GRADES) if one.scope == "whole"} == {"2024-03-15"}
+    assert {one.last for one in Store(folder).read(tracks.GRADES) if one.scope == "whole"} == {"2024-03-15"}
     again = [call for call in spy.asked if call.key in seen]
     assert len(again) == len(seen)  # the first week is over and is not asked about again
-    fresh = [one for one in Store(folder).read(GRADES) if one.score.grades.parts[-1].call_key not in seen]
+    fresh = [one for one in Store(folder).read(tracks.GRADES) if one.score.grades.parts[-1].call_key not in seen]
     assert {one.period for one in fresh} == {"", "2024-W10", "2024-W11"}
 
 
 def states(folder: RunFolder, judge: str) -> set[str]:
-    return {one.score.grades.state for one in Store(folder).read(GRADES) if one.judge == judge}
+    return {one.score.grades.state for one in Store(folder).read(tracks.GRADES) if one.judge == judge}
 
 
 BAD = {
@@ -265,27 +266,27 @@ def test_a_judge_that_is_of_no_use_is_recorded_and_named(unjudged, judged, tmp_p
     huge = Reply(text='{"reasoning": "' + "x" * 500_000 + '"}', model="m")
     reply, words = (huge, "(first: longer than 400000 characters") if state == "huge" else BAD[state]
     folder = copied(unjudged, tmp_path)
-    done = judge_season(folder, WHO | {"reference/season-reader": Spy(instead=lambda _: reply)})
+    done = tracks.judge_season(folder, WHO | {"reference/season-reader": Spy(instead=lambda _: reply)})
     assert states(folder, "reader") == {"invalid" if state == "huge" else state}
     line = next(one for one in done.lines if one.startswith("reader: 16 of 16 replies"))
     assert words in line
     assert "\x1b" not in line
-    kept = [one for one in Store(judged).read(GRADES) if one.judge != "reader"]
-    assert [one for one in Store(folder).read(GRADES) if one.judge != "reader"] == kept
-    assert judge_season(folder, {}).made == 0  # recorded as they came, and not asked again
+    kept = [one for one in Store(judged).read(tracks.GRADES) if one.judge != "reader"]
+    assert [one for one in Store(folder).read(tracks.GRADES) if one.judge != "reader"] == kept
+    assert tracks.judge_season(folder, {}).made == 0  # recorded as they came, and not asked again
 
 
 def test_a_reply_that_is_no_json_is_asked_for_once_more(unjudged, judged, tmp_path):
     folder, prose = copied(unjudged, tmp_path), Reply(text="I like it.", model="m")
     spy = Spy(WHO["reference/season-reader"], instead=lambda call: None if call.again else prose)
-    done = judge_season(folder, WHO | {"reference/season-reader": spy})
+    done = tracks.judge_season(folder, WHO | {"reference/season-reader": spy})
     assert states(folder, "reader") == {"ok"}
     assert len(spy.asked) == 2 * len({replace(call, again=False).key for call in spy.asked})
     assert (
         "reader: 8 of 8 replies (100.0%) were no JSON; asked once more (trial 1b), 8 of them have scores" in done.lines
     )
     ours, theirs = (
-        {(one.agent, one.judge, one.scope, one.period): one for one in Store(of).read(GRADES)}
+        {(one.agent, one.judge, one.scope, one.period): one for one in Store(of).read(tracks.GRADES)}
         for of in (folder, judged)
     )
     for key, one in ours.items():
@@ -293,7 +294,7 @@ def test_a_reply_that_is_no_json_is_asked_for_once_more(unjudged, judged, tmp_pa
         if one.judge == "reader":
             (part,), (before,) = one.score.grades.parts, theirs[key].score.grades.parts
             assert part.first_key == before.call_key != part.call_key
-    assert judge_season(folder, {}).made == 0
+    assert tracks.judge_season(folder, {}).made == 0
 
 
 def test_a_judge_that_never_answers_is_recorded_and_asked_again(tmp_path):
@@ -303,13 +304,13 @@ def test_a_judge_that_never_answers_is_recorded_and_asked_again(tmp_path):
     spy = Spy(instead=silent)
     who = WHO | {"test/judge": spy}
     folder = played(tmp_path, judges=panel("reader", sworn="test/judge"), more=ENGINE, who=who)
-    done = judge_season(folder, who)
+    done = tracks.judge_season(folder, who)
     assert len(spy.asked) == 8  # no outcome and no guess is asked of a judge that gave nothing
     assert states(folder, "sworn") == {"failed"}
     assert states(folder, "reader") == {"ok"}
     assert any(line.startswith("sworn: 16 of 16 replies never came (first: the model gave no") for line in done.lines)
     spy.instead = lambda _: None
-    again = judge_season(folder, who)
+    again = tracks.judge_season(folder, who)
     assert again.made == 18
     assert states(folder, "sworn") == {"ok"}
     assert len(again.lines) == 2
@@ -322,25 +323,28 @@ def test_where_nobody_answers_nothing_is_written(tmp_path):
     who = WHO | {"test/judge": Spy(instead=silent)}
     folder = played(tmp_path, judges=panel(sworn="test/judge"), more=ENGINE, who=who, last="2024-03-05")
     with pytest.raises(ModelError, match=r"no judge answered anything .*no key"):
-        judge_season(folder, who)
-    assert Store(folder).rows(GRADES) == 0
+        tracks.judge_season(folder, who)
+    assert Store(folder).rows(tracks.GRADES) == 0
 
 
 def test_a_season_that_nobody_can_grade_or_somebody_is_grading_is_refused(unjudged, tmp_path, capsys):
     folder = copied(unjudged, tmp_path)
-    with alone(folder.path / "season" / "judging.lock", "busy"), pytest.raises(LedgerError, match="being judged by an"):
-        judge_season(folder, WHO)
-    with not_stepping(folder), pytest.raises(LedgerError, match="another step of this season is at work"):
-        judge_season(folder, WHO)
-    assert Store(folder).rows(GRADES) == 0
+    with (
+        tracks.alone(folder.path / "season" / "judging.lock", "busy"),
+        pytest.raises(LedgerError, match="being judged by an"),
+    ):
+        tracks.judge_season(folder, WHO)
+    with tracks.not_stepping(folder), pytest.raises(LedgerError, match="another step of this season is at work"):
+        tracks.judge_season(folder, WHO)
+    assert Store(folder).rows(tracks.GRADES) == 0
     bare = played(tmp_path / "bare", judges="", last="2024-03-05")
     with pytest.raises(InputError, match="no panel of models"):
-        judge_season(bare, WHO)
+        tracks.judge_season(bare, WHO)
     empty = locked(tmp_path / "empty")
     with pytest.raises(InputError, match="no decision was made yet; run: assaymark season run"):
-        judge_season(empty, WHO)
+        tracks.judge_season(empty, WHO)
     with pytest.raises(PlanError, match="holds no season"):
-        judge_season(RunFolder(tmp_path / "nothing"), WHO)
+        tracks.judge_season(RunFolder(tmp_path / "nothing"), WHO)
     capsys.readouterr()
     assert main(["season", "judge", str(bare.path)]) == 1
     assert len(capsys.readouterr().err.splitlines()) == 1
@@ -349,7 +353,7 @@ def test_a_season_that_nobody_can_grade_or_somebody_is_grading_is_refused(unjudg
 def test_what_it_will_cost_is_what_is_asked_then(unjudged, judged):
     there = {path.name for path in unjudged.path.rglob("*")}
     for folder, answered in ((unjudged, 0), (judged, 18)):
-        lines = expect_season_judging(folder, load_prices()).lines
+        lines = tracks.expect_season_judging(folder, load_prices()).lines
         stages = "18 calls (grades 8, outcomes 2, author identification 8)"
         assert lines[0].startswith(f"reference/season-allocator: {stages}, {answered} answered")
         assert lines[-2].startswith(f"in all 54 calls, {3 * answered} answered already")
@@ -378,10 +382,10 @@ def test_a_budget_ends_the_asking_and_a_higher_one_goes_on(tmp_path):
     few = panel("reader", sworn="paid/judge").replace('"paid/judge"', '"paid/judge"\nargs = {max_tokens = 10}')
     folder = played(tmp_path, judges=few, who=who, last="2024-03-05")
     with pytest.raises(ModelError, match=r"budget of 4\.00 USD would be passed"):
-        judge_season(folder, paid_models(who, 4.0, prices))
-    assert Store(folder).rows(GRADES) == 0
+        tracks.judge_season(folder, paid_models(who, 4.0, prices))
+    assert Store(folder).rows(tracks.GRADES) == 0
     assert 0 < len(spy.asked) < 10
-    assert judge_season(folder, paid_models(who, 400.0, prices)).made > 0
+    assert tracks.judge_season(folder, paid_models(who, 400.0, prices)).made > 0
     assert states(folder, "sworn") == {"ok"}
     assert len(spy.asked) == len({call.key for call in spy.asked})
 
@@ -394,7 +398,7 @@ def test_the_command_says_what_was_graded(unjudged, tmp_path, capsys):
     folder = copied(unjudged, tmp_path)
     assert main(["season", "judge", str(folder.path), "--dry-run"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "dry run: nothing was sent"
-    assert Store(folder).rows(GRADES) == 0
+    assert Store(folder).rows(tracks.GRADES) == 0
     assert main(["season", "judge", str(folder.path)]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said == [
@@ -439,7 +443,7 @@ def test_grades_of_people_are_read_and_count_like_those_of_any_judge(with_people
     said = capsys.readouterr().out
     assert "2 agents graded by 2 judges" in said
     assert "no grades of people yet: cd;" in said
-    mine = [one for one in Store(folder).read(GRADES) if one.judge == "ab"]
+    mine = [one for one in Store(folder).read(tracks.GRADES) if one.judge == "ab"]
     assert {(one.agent, one.scope, one.period, one.family) for one in mine} == {
         ("one", "whole", "", "human"), ("two", "whole", "", "human"), ("one", "period", "2024-W10", "human"),
     }  # fmt: skip
@@ -460,7 +464,7 @@ def test_grades_of_people_are_read_and_count_like_those_of_any_judge(with_people
 
 def test_people_grade_what_the_season_has_data_for(with_people, tmp_path):
     folder = copied(with_people, tmp_path)
-    left = [part.name for part in season_material(folder).scoring.not_applicable]
+    left = [part.name for part in tracks.season_material(folder).scoring.not_applicable]
     assert left == ["valuation_use", "analyst_use"]
     whole, less = sheet(tmp_path / "whole.csv", {("one", "ab"): 70}), tmp_path / "less.csv"
     head, row = (line.split(",") for line in whole.read_text().splitlines())
@@ -468,19 +472,19 @@ def test_people_grade_what_the_season_has_data_for(with_people, tmp_path):
     for file, kept in ((whole, head), (less, [name for name in head if name not in left])):
         file.write_text("\n".join([",".join(kept), ",".join(graded[name] for name in kept)]))
         import_grades(folder, file)
-        judge_season(folder, WHO)
-        (mine,) = [one.score.grades for one in Store(folder).read(GRADES) if one.judge == "ab"]
-        assert mine.evidence == {part.name: 70.0 for part in season_material(folder).scoring.evidence}
+        tracks.judge_season(folder, WHO)
+        (mine,) = [one.score.grades for one in Store(folder).read(tracks.GRADES) if one.judge == "ab"]
+        assert mine.evidence == {part.name: 70.0 for part in tracks.season_material(folder).scoring.evidence}
 
 
 def test_the_file_of_grades_that_the_season_names_is_read_by_judging(tmp_path):
     more = '\n[human]\ngrades = "grades.csv"\n'
     folder = played(tmp_path, judges=PERSON.format("ab"), more=more, last="2024-03-05")
     with pytest.raises(InputError, match="has no panel of models that could grade it; read what people graded with"):
-        judge_season(folder, WHO)
+        tracks.judge_season(folder, WHO)
     sheet(folder.path / "grades.csv", {("one", "ab"): 70, ("two", "ab"): 40}, outcome=False)
-    judge_season(folder, WHO)
-    assert {one.score.score.composite for one in Store(folder).read(GRADES) if one.agent == "two"} == {40}
+    tracks.judge_season(folder, WHO)
+    assert {one.score.score.composite for one in Store(folder).read(tracks.GRADES) if one.agent == "two"} == {40}
     plan = load_scoring()
     rows = [  # one row a grade
         f"{agent},ab,{part.name},{points},2024-04-01T10:00:00Z"
@@ -488,8 +492,8 @@ def test_the_file_of_grades_that_the_season_names_is_read_by_judging(tmp_path):
         for part in (*plan.reasoning, *plan.evidence)
     ]
     (folder.path / "grades.csv").write_text("\n".join(["trajectory,grader,dimension,grade,time", *rows]) + "\n")
-    judge_season(folder, WHO)
-    assert {one.score.score.composite for one in Store(folder).read(GRADES) if one.agent == "two"} == {50}
+    tracks.judge_season(folder, WHO)
+    assert {one.score.score.composite for one in Store(folder).read(tracks.GRADES) if one.agent == "two"} == {50}
 
 
 def test_grades_that_are_none_are_refused_with_every_problem(with_people, unjudged, tmp_path):
@@ -567,7 +571,7 @@ def test_judges_of_a_season_are_held_against_people(beside_people, tmp_path, cap
     assert (sample["value"], sample["n"], sample["detail"]["graders"]) == (1.0, 3, ["ab", "cd"])
     assert agreed["state"] == "not measurable: 6 records were graded by two people, needs 20"
     for judge in JUDGES:
-        mine = [(f"{one.agent}/{one.period}", one.score.score.composite) for one in Store(folder).read(GRADES)
+        mine = [(f"{one.agent}/{one.period}", one.score.score.composite) for one in Store(folder).read(tracks.GRADES)
                 if one.judge == judge and one.scope == "period"]  # fmt: skip
         gaps = [points - (given[record, "ab"] + given[record, "cd"]) / 2 for record, points in mine]
         row = found[f"human.judge{judge}"]

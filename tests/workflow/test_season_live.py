@@ -26,10 +26,7 @@ from assaymark.engine import Ledger
 from assaymark.importers import EQUAL_WEIGHT
 from assaymark.records import Context
 from assaymark.workflow import DECISIONS, MEASUREMENTS, RunFolder, Store
-from assaymark.workflow.tracks import (
-    CHECKS, FILLS, GRADES, NAVS, REJECTIONS, judge_season, lock_season, publish_season, run_season, season_material,
-    step_season,
-)  # fmt: skip
+from assaymark.workflow import tracks
 
 BUYS = {"DIVI": 200.0, "HALT": 300.0, "PLAIN": 100.0, "SPLIT": 20.0}
 
@@ -67,7 +64,7 @@ def played(request, tmp_path_factory) -> Played:
     said = {}
     with scripted({"test/buyer": buyer, "test/babbler": Scripted(lambda _: "I would rather not use JSON.")}):
         # Unasked: `season init` refuses an agent that writes no JSON on its first call.
-        lock_season(RunFolder(folder), file_of(source, AGENTS), "season.toml", now=datetime.now(UTC))
+        tracks.lock_season(RunFolder(folder), file_of(source, AGENTS), "season.toml", now=datetime.now(UTC))
         for day in SEASON:
             if day != LATE:
                 arrive(source, day, request.param, without=LATE if day == NEXT else None)
@@ -99,7 +96,7 @@ def by_hand() -> list[float]:
 
 
 def test_total_returns_are_those_by_hand(played):
-    navs = [one for one in Store(played.folder).read(NAVS) if one.agent == "buyer"]
+    navs = [one for one in Store(played.folder).read(tracks.NAVS) if one.agent == "buyer"]
     assert [one.day for one in navs] == [str(day) for day in SEASON]
     assert [one.nav for one in navs] == pytest.approx(by_hand(), rel=1e-9)
     (found,) = [one for one in Store(played.folder).read(MEASUREMENTS)
@@ -110,12 +107,12 @@ def test_total_returns_are_those_by_hand(played):
     units = {name: START / 4 / (1 + COST) / bar_of(name, SEASON[1]).open for name in NAMES}
     last = {name: traded()[name][max(traded()[name])].close for name in NAMES}
     worth = sum(units[name] * (10.0 if name == "SPLIT" else 1.0) * last[name] for name in NAMES)
-    held = season_material(played.folder).baselines[EQUAL_WEIGHT]
+    held = tracks.season_material(played.folder).baselines[EQUAL_WEIGHT]
     assert held[-1].nav == pytest.approx(units["DIVI"] * 1.25 + worth, rel=1e-9)
 
 
 def test_actions_are_rows_of_their_own_kind_that_add_up(played):
-    fills = [one for one in Store(played.folder).read(FILLS) if one.agent == "buyer"]
+    fills = [one for one in Store(played.folder).read(tracks.FILLS) if one.agent == "buyer"]
     acted = {one.kind: one for one in fills if one.kind != "order"}
     assert {kind: (one.day, one.symbol) for kind, one in acted.items()} == {
         "split": (str(SPLIT_DAY), "SPLIT"), "dividend": (str(DIVIDEND_DAY), "DIVI")
@@ -124,16 +121,18 @@ def test_actions_are_rows_of_their_own_kind_that_add_up(played):
     assert (acted["dividend"].quantity, acted["dividend"].cost) == (0.0, pytest.approx(-250.0))
     assert acted["dividend"].price == pytest.approx(1.25)
     cash = START - sum(one.quantity * one.price + one.cost for one in fills)
-    assert cash == pytest.approx([one.cash for one in Store(played.folder).read(NAVS) if one.agent == "buyer"][-1])
+    assert cash == pytest.approx(
+        [one.cash for one in Store(played.folder).read(tracks.NAVS) if one.agent == "buyer"][-1]
+    )
     waited = [one for one in fills if (one.kind, one.day) == ("order", str(SPLIT_DAY))]
     assert [(one.quantity, one.record_id) for one in waited] == [(30.0, f"live-{SEASON[6]}-buyer")]
     store = Store(played.folder)
-    checks = store.read(CHECKS)
+    checks = store.read(tracks.CHECKS)
     assert {one.kind for one in checks if one.agent == "buyer"} == {"fill", "cash", "position"}
     assert all(one.passed == one.checks and not one.mismatches for one in checks)
-    rejected = [one for one in store.read(REJECTIONS) if one.agent == "buyer"]
+    rejected = [one for one in store.read(tracks.REJECTIONS) if one.agent == "buyer"]
     assert [(one.symbol, one.reason, one.day) for one in rejected] == [("HALT", "stale-price", str(HALT[1]))]
-    assert [one.stale for one in store.read(NAVS) if one.agent == "buyer"].count(("HALT",)) == 3
+    assert [one.stale for one in store.read(tracks.NAVS) if one.agent == "buyer"].count(("HALT",)) == 3
     flags = {one.flags for one in store.read(DECISIONS) if one.agent.id == "babbler"}
     assert flags == {("invalid-reply",)}
 
@@ -147,7 +146,7 @@ def test_a_late_day_is_waited_for_and_taken_in_order(played):
     assert f"{until}; the days after it are there and follow in order" in said[1][1]
     assert said[2][0] == 0
     assert "live: 2 days done" in said[2][1]
-    assert {one.state for one in Store(played.folder).read(NAVS)} == {"ok"}
+    assert {one.state for one in Store(played.folder).read(tracks.NAVS)} == {"ok"}
 
 
 def shown(played: Played, day: date) -> Context:
@@ -177,10 +176,10 @@ def test_agents_are_shown_bars_on_todays_level_and_told_of_actions(played):
 
 
 def test_parts_that_the_season_has_no_data_for_are_not_applicable(played):
-    scores = [one.score for one in Store(played.folder).read(GRADES) if one.agent == "buyer"]
+    scores = [one.score for one in Store(played.folder).read(tracks.GRADES) if one.agent == "buyer"]
     parts = {"claim_support", "momentum_use", "no_unsupported_claims", "no_contradiction"}
     assert all(set(one.grades.evidence) == parts for one in scores)
-    plan = season_material(played.folder).scoring
+    plan = tracks.season_material(played.folder).scoring
     assert [part.name for part in plan.not_applicable] == ["valuation_use", "analyst_use", "sector_use"]
     assert {part.name: round(part.weight, 3) for part in plan.evidence}["claim_support"] == round(25 / 65 * 100, 3)
     with Ledger.open(played.folder.ledger) as ledger:
@@ -231,8 +230,8 @@ def test_a_source_that_does_not_say_whether_prices_are_adjusted_is_refused_for_l
 
 def test_a_move_that_no_action_explains_is_a_failing_check_with_its_day_and_instrument(tmp_path):
     folder, who = small(tmp_path, as_they_are, SEASON[8])
-    step_season(folder, who, now=evening(SEASON[8]))
-    checks = {one.kind: one for one in Store(folder).read(CHECKS)}
+    tracks.step_season(folder, who, now=evening(SEASON[8]))
+    checks = {one.kind: one for one in Store(folder).read(tracks.CHECKS)}
     bought = checks["fill"]  # of SPLIT something was bought on that day
     assert (bought.checks - bought.passed, len(bought.mismatches)) == (1, 1)
     before, now = bar_of("SPLIT", SEASON[6]), bar_of("SPLIT", SPLIT_DAY)
@@ -240,8 +239,8 @@ def test_a_move_that_no_action_explains_is_a_failing_check_with_its_day_and_inst
     said += "explained by no action"
     assert bought.mismatches[0].endswith(said)
     assert checks["position"].passed == checks["position"].checks
-    judge_season(folder, who)
-    publish_season(folder, tmp_path / "site")
+    tracks.judge_season(folder, who)
+    tracks.publish_season(folder, tmp_path / "site")
     first = html.unescape((tmp_path / "site" / "index.html").read_text(encoding="utf-8"))
     assert f"1 move of a price is explained by no split or dividend of the market data (SPLIT {SPLIT_DAY})." in first
     agent = html.unescape((tmp_path / "site" / "agents" / "buyer.html").read_text(encoding="utf-8"))
@@ -257,24 +256,24 @@ def test_a_replay_of_the_whole_market_has_the_books_of_the_live_season(played, t
     text = file_of(tmp_path / "market" / str(SEASON[-1]), {"buyer": "test/buyer"}).replace(", live = true", "")
     who = {**models(), "test/buyer": Scripted(wishes)}
     folder = begun(tmp_path / "run", text, who)
-    run_season(folder, who, now=evening(SEASON[-1]))
-    live = [one for one in Store(played.folder).read(NAVS) if one.agent == "buyer"]
-    assert [one.nav for one in Store(folder).read(NAVS)] == pytest.approx([one.nav for one in live], rel=1e-9)
+    tracks.run_season(folder, who, now=evening(SEASON[-1]))
+    live = [one for one in Store(played.folder).read(tracks.NAVS) if one.agent == "buyer"]
+    assert [one.nav for one in Store(folder).read(tracks.NAVS)] == pytest.approx([one.nav for one in live], rel=1e-9)
 
 
 def test_a_day_whose_data_do_not_come_in_time_is_lost_loudly_and_overdue_data_are_an_error(tmp_path):
     folder, who = small(tmp_path, by_factor, SEASON[3], without=SEASON[2])
     late = datetime.combine(SEASON[2], time(21, 30), UTC) + timedelta(hours=48)
-    waiting = step_season(folder, who, now=late - timedelta(minutes=1))
+    waiting = tracks.step_season(folder, who, now=late - timedelta(minutes=1))
     assert waiting.days == tuple(SEASON[:2])
     assert waiting.overdue == ()
     assert f"waiting for the data of {SEASON[2]}" in waiting.lines[-1]
-    done = step_season(folder, who, now=late)
+    done = tracks.step_season(folder, who, now=late)
     assert done.days == tuple(SEASON[2:4])
     assert done.overdue == (
         f"{SEASON[2]}: its data did not come in time; the day is recorded without, nobody was asked, and orders waited",
     )
-    assert [one.state for one in Store(folder).read(NAVS)] == ["ok", "ok", "no data", "ok"]
+    assert [one.state for one in Store(folder).read(tracks.NAVS)] == ["ok", "ok", "no data", "ok"]
     for day in SEASON[:3]:
         arrive(tmp_path / "later", day)
     file, over = tmp_path / "season.toml", tmp_path / "over"
@@ -333,4 +332,4 @@ def test_an_absent_agent_never_stops_the_day(tmp_path):
     assert flags["ghost", str(SEASON[0])] == ()
     assert "absent" in flags["ghost", str(SEASON[1])]
     assert all(flags["buyer", str(day)] == () for day in SEASON[:3])
-    assert [one.positions for one in store.read(NAVS) if one.agent == "buyer"][-1] == {NAMES[0]: 1.0}
+    assert [one.positions for one in store.read(tracks.NAVS) if one.agent == "buyer"][-1] == {NAMES[0]: 1.0}

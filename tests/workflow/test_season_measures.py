@@ -26,13 +26,9 @@ from assaymark.plan import Missing
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import DatasheetLimits
 from assaymark.records import Rationale, measurement_id
-from assaymark.report.season import Words
+from assaymark.report import season as season_pages
 from assaymark.workflow import RunFolder, Store
-from assaymark.workflow.tracks import (
-    FILLS, NAVS, SeasonCheck, SeasonGrade, SeasonJudgments, SeasonNav, SeasonReplaced, SeasonScores, judge_season,
-    kappa_measurement, parse_season, run_season, season_findings, season_material, season_notes, season_run,
-    stored_season,
-)  # fmt: skip
+from assaymark.workflow import tracks
 
 JUDGES = ("auditor", "reader", "allocator")
 PANEL = "".join(
@@ -47,23 +43,23 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("measured")
     text = season_text(head="universe = 6\nreplicates = 2") + PANEL
     found = begun(path / "run", f'{text}\n[market]\nsource = "{stored(path / "m", market())}"\n', models())
-    run_season(found, models(), now=NOW)
-    judge_season(found, models())
+    tracks.run_season(found, models(), now=NOW)
+    tracks.judge_season(found, models())
     return found
 
 
 @pytest.fixture(scope="module")
 def material(folder):
-    return season_material(folder)
+    return tracks.season_material(folder)
 
 
 @pytest.fixture(scope="module")
 def judged(folder):
-    return SeasonJudgments.read(Store(folder))
+    return tracks.SeasonJudgments.read(Store(folder))
 
 
 def measured(material, judged):
-    measurements, _ = season_findings(material, judged, rng=np.random.default_rng(5))
+    measurements, _ = tracks.season_findings(material, judged, rng=np.random.default_rng(5))
     found = {one.id: one for one in measurements}
     assert len(found) == len(measurements)
     return found
@@ -89,7 +85,7 @@ def planned(material, **update):
     return replace(material, season=material.season.model_copy(update=update))
 
 
-def unusable(grade: SeasonGrade) -> SeasonGrade:
+def unusable(grade: tracks.SeasonGrade) -> tracks.SeasonGrade:
     grades = replace(grade.score.grades, state="refused", reason="no", reasoning={}, evidence={})
     return replace(grade, score=replace(grade.score, grades=grades, score=None, capped=(), disagreement=None))
 
@@ -103,7 +99,7 @@ def decided(found):
 
 
 def test_steps_are_in_order_and_carry_what_the_broker_made_of_them(folder, material):
-    fills, navs = Store(folder).read(FILLS), Store(folder).read(NAVS)
+    fills, navs = Store(folder).read(tracks.FILLS), Store(folder).read(tracks.NAVS)
     assert [one.id for one in material.agents] == ["one", "two"]
     for name, steps in material.steps.items():
         days = [one.day for one in steps]
@@ -125,15 +121,15 @@ def test_steps_are_in_order_and_carry_what_the_broker_made_of_them(folder, mater
 def test_nothing_is_read_but_tables_and_lock_and_both_are_held_to(folder, material, tmp_path):
     copied = RunFolder(tmp_path / "copy")
     shutil.copytree(folder.path, copied.path, ignore=shutil.ignore_patterns("season", "ledger*"))
-    again = season_material(copied)
+    again = tracks.season_material(copied)
     assert (again.steps, again.contexts, again.partial) == (material.steps, material.contexts, False)
     assert again.plan_hash == material.plan_hash
     (copied.tables / "navs.parquet").unlink()
     with pytest.raises(LedgerError, match=r"navs\.parquet is not there; make it with assaymark season run"):
-        season_material(copied)
+        tracks.season_material(copied)
     copied.plan.write_text(copied.plan.read_text().replace("Grow", "Shrink"))
     with pytest.raises(PlanError, match="was edited after the lock"):
-        season_material(copied)
+        tracks.season_material(copied)
 
 
 def test_every_quantity_is_measured_of_everybody_with_a_denominator_or_a_state(found):
@@ -218,7 +214,9 @@ def test_the_published_noise_of_the_panel_is_that_of_a_mean_and_a_rule_has_none(
     assert noise.value == pytest.approx(noise.detail["one_grading"] / np.sqrt(2))
     noise = found["season.noise[of=two]"]
     assert (noise.value, noise.n, noise.state) == (None, 2, "identical repetitions")
-    (said,) = [one for one in season_notes(material, judged.grades, list(found.values())) if "identical" in one.key]
+    (said,) = [
+        one for one in tracks.season_notes(material, judged.grades, list(found.values())) if "identical" in one.key
+    ]
     assert english().render(said).startswith("All replicates of one and two are identical. They give no noise floor")
 
 
@@ -238,9 +236,9 @@ def test_the_interval_of_kappa_is_a_jackknife_over_periods(material, order, unit
         }
         for week, row in made.items()
     }
-    scores = SeasonScores(("one", "two", "three"), {j: j for j in JUDGES}, {}, {}, periods, {}, {})
+    scores = tracks.SeasonScores(("one", "two", "three"), {j: j for j in JUDGES}, {}, {}, periods, {}, {})
     plan = material.scoring
-    kappa = kappa_measurement(scores, plan, level=0.95, rng=rng, order=order)
+    kappa = tracks.kappa_measurement(scores, plan, level=0.95, rng=rng, order=order)
     weeks = [week for week, row in periods.items() for _ in row]
     ratings = np.array([
         [("weak", "mixed", "strong").index(band(value, plan=plan)) + 1 for value in grades.values()]
@@ -274,7 +272,9 @@ def test_alpha_and_variance_components_take_periods_as_clusters(judged, found):
     assert general.value == pytest.approx(agent / (agent + error))
     states = {one.state for name in ("panel.alpha", "panel.variance", "panel.generalizability")
               for one in named(found, name) if one.state != "ok"}  # fmt: skip
-    assert all(Words(catalogue(language)).has(f"state.{state}") for language in languages() for state in states)
+    assert all(
+        season_pages.Words(catalogue(language)).has(f"state.{state}") for language in languages() for state in states
+    )
 
 
 def test_a_judge_that_refuses_everything_is_absent_and_counted(material, judged):
@@ -374,7 +374,7 @@ def test_only_usable_answers_are_timed_and_an_agent_without_one_has_no_total(mat
 
 
 def test_the_file_names_the_scale_of_efficiency(material, judged):
-    season = parse_season(season_text(head='universe = 6\nefficiency = {scale = "relative", reference_s = 5}'))
+    season = tracks.parse_season(season_text(head='universe = 6\nefficiency = {scale = "relative", reference_s = 5}'))
     assert season.scoring_plan.efficiency.scale == "relative"
     assert season.scoring_plan.digest != material.season.scoring_plan.digest
     seconds = {name: 2.0 if "-one" in name else 4.0 for name in material.seconds}
@@ -382,7 +382,7 @@ def test_the_file_names_the_scale_of_efficiency(material, judged):
     assert found["season.efficiency[agent=one]"].value == 100.0
     assert "the best of the season" in found["season.efficiency[agent=two]"].method
     with pytest.raises(InputError, match=r"efficiency\.scale"):
-        parse_season(season_text(head='universe = 6\nefficiency = {scale = "best"}'))
+        tracks.parse_season(season_text(head='universe = 6\nefficiency = {scale = "best"}'))
 
 
 @pytest.mark.parametrize("text", ["", "The same words every day."])
@@ -404,7 +404,7 @@ def test_limits_of_datasheets_are_asked_of_every_judge(material, judged):
 
 def books(name, values):
     return tuple(
-        SeasonNav(day=f"2024-04-{at:02d}", agent=name, state="ok", cash=0.0, nav=value, costs=0.0, positions={})
+        tracks.SeasonNav(day=f"2024-04-{at:02d}", agent=name, state="ok", cash=0.0, nav=value, costs=0.0, positions={})
         for at, value in enumerate(values, start=1)
     )
 
@@ -450,7 +450,7 @@ def test_short_seasons_and_lost_books_have_no_difference(material, judged):
 
 def test_data_reliability_is_the_share_of_checks_that_reconcile(material, judged):
     checks = tuple(
-        SeasonCheck(agent="one", kind=kind, checks=checks, passed=passed)
+        tracks.SeasonCheck(agent="one", kind=kind, checks=checks, passed=passed)
         for kind, checks, passed in (("fill", 8, 6), ("cash", 2, 2), ("nav", 10, 0))
     )
     found = measured(replace(material, checks=checks), judged)
@@ -511,8 +511,10 @@ def run(folder, material, judged):
     }
     table = season_table([Contestant(name, ones) for name, ones in points.items()])
     replaced = [("two", "Acme", "replaced", 1), ("one", "NVX", "kept", 2), ("one", "QAD", "kept", 5)]
-    judged = replace(judged, replaced=tuple(SeasonReplaced(*one, "because") for one in replaced))
-    return season_run(stored_season(folder), material, judged, (), table, SeasonVerdicts((), (), ()), ["reader"])
+    judged = replace(judged, replaced=tuple(tracks.SeasonReplaced(*one, "because") for one in replaced))
+    return tracks.season_run(
+        tracks.stored_season(folder), material, judged, (), table, SeasonVerdicts((), (), ()), ["reader"]
+    )
 
 
 def test_what_is_shown_is_what_the_tables_hold(run, material):
@@ -541,8 +543,8 @@ def test_what_is_shown_is_what_the_tables_hold(run, material):
 
 
 def test_a_season_that_went_on_says_how_far_it_was_judged(material, judged):
-    assert "note.judged_to" not in {one.key for one in season_notes(material, judged.grades)}
-    (note, *_) = season_notes(material, [replace(one, last="2024-03-13") for one in judged.grades])
+    assert "note.judged_to" not in {one.key for one in tracks.season_notes(material, judged.grades)}
+    (note, *_) = tracks.season_notes(material, [replace(one, last="2024-03-13") for one in judged.grades])
     assert (note.key, dict(note.values)) == ("note.judged_to", {"judged": "2024-03-13", "last": "2024-03-15"})
 
 
@@ -553,13 +555,13 @@ def test_everything_that_is_said_of_a_played_season_has_words(run, material, jud
         assert all(words.render(reason) for reason in (one.statement, *one.reasons, *one.condition))
     assert all(words.render(note) for note in run.notes)
     grades = judged.grades
-    assert not {"note.judge_again", "note.instructing"} & {one.key for one in season_notes(material, grades)}
+    assert not {"note.judge_again", "note.instructing"} & {one.key for one in tracks.season_notes(material, grades)}
     parts = [replace(part, first_key="0" * 64) for part in grades[0].score.grades.parts]
     again = replace(grades[0].score, grades=replace(grades[0].score.grades, parts=tuple(parts)))
     first, *rest = material.steps["one"]
     hostile = replace(first, decision=replace(first.decision, flags=("instruction-like text",)))
     changed = replace(material, steps={**material.steps, "one": (hostile, *rest)})
-    notes = {one.key: one for one in season_notes(changed, [replace(grades[0], score=again), *grades[1:]])}
+    notes = {one.key: one for one in tracks.season_notes(changed, [replace(grades[0], score=again), *grades[1:]])}
     said = notes["note.judge_again"]
     assert (said.values["judge"], said.values["n"]) == (grades[0].judge, len(parts))
     assert dict(notes["note.instructing"].values) == {"agent": "one", "n": 1, "of": 11}

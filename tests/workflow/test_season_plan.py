@@ -10,22 +10,20 @@ from season_runs import season_text
 
 from assaymark.cli import main, models
 from assaymark.errors import InputError, PlanError
-from assaymark.workflow import STUDY, RunFolder, read_json
-from assaymark.workflow.tracks import is_season, lock_season, open_season, parse_season, stored_season
-from assaymark.workflow.tracks import season_lock as season_plan
+from assaymark.workflow import STUDY, RunFolder, read_json, tracks
 
 NOW = datetime(2024, 4, 1, tzinfo=UTC)
 
 
 def locked(path: Path, text: str | None = None):
-    return lock_season(RunFolder(path), text or season_text(), "season.toml", models(), now=NOW)
+    return tracks.lock_season(RunFolder(path), text or season_text(), "season.toml", models(), now=NOW)
 
 
 def test_a_lock_covers_file_texts_and_market(tmp_path):
     one = locked(tmp_path / "one")
-    assert is_season(RunFolder(tmp_path / "one"))
+    assert tracks.is_season(RunFolder(tmp_path / "one"))
     assert locked(tmp_path / "one").plan_hash == one.plan_hash
-    assert open_season(RunFolder(tmp_path / "one")).data.universe == one.data.universe
+    assert tracks.open_season(RunFolder(tmp_path / "one")).data.universe == one.data.universe
     others: tuple[dict, ...] = (
         {"prompt": "Something else."}, {"seed": 5}, {"head": "capital = 50000.0"}, {"head": 'scoring = "v0.3"'},
         {"rules": "cost_bps = 11.0"},
@@ -39,7 +37,7 @@ def test_a_lock_covers_file_texts_and_market(tmp_path):
     assert locked(tmp_path / "manner", manner).plan_hash == one.plan_hash
     plan.write_text(plan.read_text().replace("Grow", "Shrink"))
     with pytest.raises(PlanError, match="was edited after the lock"):
-        open_season(RunFolder(tmp_path / "one"))
+        tracks.open_season(RunFolder(tmp_path / "one"))
 
 
 def test_a_ledger_that_cannot_be_named_locks_nothing(tmp_path, capsys):
@@ -140,12 +138,12 @@ def test_the_texts_of_judges_and_how_they_judge_are_in_the_plan_hash(tmp_path, m
     plain = locked(tmp_path / "plain").plan_hash
     assert locked(tmp_path / "months", season_text() + '\n[judging]\nperiod = "month"\n').plan_hash != plain
     for name in ("horizon_texts", "outcome_texts", "author_texts"):
-        whole = getattr(season_plan, name)
-        monkeypatch.setattr(season_plan, name, lambda *given, of=whole: {**of(*given), "more": "words"})
+        whole = getattr(tracks.season_lock, name)
+        monkeypatch.setattr(tracks.season_lock, name, lambda *given, of=whole: {**of(*given), "more": "words"})
         with pytest.raises(PlanError, match="or the texts of this version differ"):
-            stored_season(RunFolder(tmp_path / "plain"))
+            tracks.stored_season(RunFolder(tmp_path / "plain"))
         monkeypatch.undo()
-    assert stored_season(RunFolder(tmp_path / "plain")).plan_hash == plain
+    assert tracks.stored_season(RunFolder(tmp_path / "plain")).plan_hash == plain
 
 
 @pytest.mark.parametrize(
@@ -154,7 +152,7 @@ def test_the_texts_of_judges_and_how_they_judge_are_in_the_plan_hash(tmp_path, m
 )
 def test_an_agent_twice_with_a_slash_or_called_like_the_judges_together_is_refused(old, new, words):
     with pytest.raises(InputError, match=words):
-        parse_season(season_text().replace(f'name = "{old}"', f'name = "{new}"'))
+        tracks.parse_season(season_text().replace(f'name = "{old}"', f'name = "{new}"'))
 
 
 def test_judges_that_are_asked_the_very_same_call_are_refused():
@@ -162,9 +160,9 @@ def test_judges_that_are_asked_the_very_same_call_are_refused():
     judge = '\n[[panel]]\nname = "{}"\nfamily = "{}"\nmodel = "reference/season-auditor"\n{}'
     twice = season_text() + judge.format("a", "one", "trials = 2\n") + judge.format("b", "two", "")
     with pytest.raises(InputError, match="a and b are asked the very same call"):
-        parse_season(twice)
+        tracks.parse_season(twice)
     for apart in ("seed = 3\n", "args = { noise = 0.0 }\n"):
-        assert len(parse_season(twice + apart).panel) == 2
+        assert len(tracks.parse_season(twice + apart).panel) == 2
 
 
 def test_a_universe_by_number_takes_the_classes_in_turn(tmp_path):
@@ -176,9 +174,9 @@ def test_a_universe_by_number_takes_the_classes_in_turn(tmp_path):
 
 def test_other_folders_are_told_apart(tmp_path):
     empty = RunFolder(tmp_path)
-    assert not is_season(empty)
+    assert not tracks.is_season(empty)
     with pytest.raises(PlanError, match="holds no season; make one with: assaymark season init"):
-        open_season(empty)
+        tracks.open_season(empty)
     locked(tmp_path / "run")
     with pytest.raises(PlanError, match="holds a season; use: assaymark season"):
         STUDY.stored(RunFolder(tmp_path / "run"))
@@ -186,4 +184,4 @@ def test_other_folders_are_told_apart(tmp_path):
     assert read_json(lock, "lock")["format"] == "assaymark season lock 2"
     lock.write_text('{"format": "another"}')
     with pytest.raises(PlanError, match="a study or a benchmark"):
-        open_season(RunFolder(tmp_path / "run"))
+        tracks.open_season(RunFolder(tmp_path / "run"))

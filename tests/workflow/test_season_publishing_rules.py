@@ -11,7 +11,7 @@ from season_runs import season_text
 from assaymark.claims import catalogue, languages
 from assaymark.plan import Frozen
 from assaymark.protocol import DatasheetLimits
-from assaymark.workflow.tracks import OWN, Season, parse_season, season_rules
+from assaymark.workflow import tracks
 
 PANEL = """
 [[panel]]
@@ -27,10 +27,10 @@ verbosity = 0.15
 
 
 def lines(text: str) -> dict[tuple[str, str], str]:
-    return {(one.group, one.name): one.value for one in season_rules(parse_season(text))}
+    return {(one.group, one.name): one.value for one in tracks.season_rules(tracks.parse_season(text))}
 
 
-def fields(kind: type[Frozen], group: str = OWN) -> set[tuple[str, str]]:
+def fields(kind: type[Frozen], group: str = tracks.OWN) -> set[tuple[str, str]]:
     """Every field of the file with its table, by the types alone."""
     found = set()
     for name, field in kind.model_fields.items():
@@ -46,22 +46,22 @@ def fields(kind: type[Frozen], group: str = OWN) -> set[tuple[str, str]]:
 
 def test_every_field_has_a_line_and_no_line_has_no_field():
     found = set(lines(season_text() + PANEL))
-    wanted = fields(Season) - {(OWN, name) for name in ("agents", "panel", "strategies")}
+    wanted = fields(tracks.Season) - {(tracks.OWN, name) for name in ("agents", "panel", "strategies")}
     assert wanted >= {("rules", "cost_bps"), ("judging", "alpha"), ("engine", "attempts"), ("datasheets", "slope")}
     assert found == wanted | {("agents", "one"), ("agents", "two"), ("panel", "reader")}
-    assert {name for group, name in fields(Season) if group == "datasheets"} == set(DatasheetLimits.model_fields)
+    assert {name for group, name in fields(tracks.Season) if group == "datasheets"} == set(DatasheetLimits.model_fields)
 
 
 @pytest.mark.parametrize("language", languages())
 def test_every_line_says_what_it_means(language):
     words = catalogue(language)
     for text in (season_text() + PANEL, season_text()):
-        for one in season_rules(parse_season(text)):
+        for one in tracks.season_rules(tracks.parse_season(text)):
             assert words.render(one.meaning).endswith("."), one
     strategies = season_text(prompt="").replace(
         "[[agents]]", "[strategies]\none = 'Buy.'\ntwo = 'Sell.'\n\n[[agents]]", 1
     )
-    found = [one for one in season_rules(parse_season(strategies)) if one.group == "strategies"]
+    found = [one for one in tracks.season_rules(tracks.parse_season(strategies)) if one.group == "strategies"]
     assert [one.name for one in found] == ["one", "two"]
     assert len({one.value for one in found}) == 2
     assert words.render(found[0].meaning)
@@ -87,9 +87,9 @@ def test_no_path_and_no_long_text_is_on_the_page():
 
 
 def test_what_only_our_broker_goes_by_is_not_said_of_records_of_others():
-    season = parse_season(season_text())
+    season = tracks.parse_season(season_text())
     records = season.market.model_copy(update={"source": "records", "format": "aitrader", "track": "us"})
-    found = {(one.group, one.name) for one in season_rules(season.model_copy(update={"market": records}))}
+    found = {(one.group, one.name) for one in tracks.season_rules(season.model_copy(update={"market": records}))}
     assert found < set(lines(season_text()))
     assert not {("rules", "fill"), ("season", "bars"), ("market", "live"), ("calendar", "decide_at")} & found
     assert {("market", "format"), ("calendar", "first"), ("judging", "period"), ("season", "capital")} <= found

@@ -18,19 +18,16 @@ from assaymark.judging import (
     GradedPart, Horizon, HorizonGrades, HorizonScore, OutcomeGrade, horizon_ledgers, horizon_of, judge_score,
     load_scoring,
 )  # fmt: skip
-from assaymark.judging.season import NO_MARKET, CappedPart, HorizonClaim, HorizonStep
+from assaymark.judging import season as judging_season
 from assaymark.records import Context, Evidence, EvidenceState, Fact, Portfolio, Rationale, Series
-from assaymark.workflow.tracks import (
-    MISQUOTED, SeasonCheck, SeasonGrade, SeasonMaterial, claims_by_judge, grade_views, ledger_view, run_season,
-    season_material, season_steps,
-)  # fmt: skip
+from assaymark.workflow import tracks
 
 A, B = IDS[0], IDS[1]
 PLAN = load_scoring("v0.4")
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory) -> SeasonMaterial:
+def played(tmp_path_factory) -> tracks.SeasonMaterial:
     """Six days: agent one buys, sells what it does not have, answers nonsense and then nothing; agent two holds."""
     path: Path = tmp_path_factory.mktemp("views")
     said = {
@@ -42,12 +39,12 @@ def played(tmp_path_factory) -> SeasonMaterial:
     text = season_text(head=head, model="test/one", other="test/two", last="2024-03-08")
     who = {"test/one": one, "test/two": Scripted(lambda _: orders())}
     folder = begun(path / "run", text, who)
-    run_season(folder, who, now=NOW)
-    return season_material(folder)
+    tracks.run_season(folder, who, now=NOW)
+    return tracks.season_material(folder)
 
 
 def test_steps_show_what_was_ordered_and_what_came_of_it(played):
-    steps = season_steps(played)["one"]
+    steps = tracks.season_steps(played)["one"]
     assert [one.day for one in steps][:3] == ["2024-03-01", "2024-03-04", "2024-03-05"]
     bought, sold, nonsense, after = steps[:4]
     navs = {one.day: one for one in played.navs["one"]}
@@ -61,24 +58,24 @@ def test_steps_show_what_was_ordered_and_what_came_of_it(played):
     assert (steps[-1].nav, steps[-1].positions) == (None, {})
     # statements that do not follow stand at their step
     wrong = (f"{sold.record_id}\t3.00 are missing",)
-    checks = (SeasonCheck(agent="one", kind="cash", checks=5, passed=4, mismatches=wrong),)
-    steps = season_steps(replace(played, checks=checks))["one"]
+    checks = (tracks.SeasonCheck(agent="one", kind="cash", checks=5, passed=4, mismatches=wrong),)
+    steps = tracks.season_steps(replace(played, checks=checks))["one"]
     assert [one.mismatches for one in steps[:3]] == [(), ("3.00 are missing",), ()]
     # records show the book of the day itself
     market_of = played.season.market.model_copy(update={"source": "records"})
     season = played.season.model_copy(update={"market": market_of})
-    steps = season_steps(replace(played, season=season))["one"]
+    steps = tracks.season_steps(replace(played, season=season))["one"]
     assert [one.nav for one in steps] == [navs[one.day].nav for one in steps]
 
 
 TEXT = "Gold rose 3.1% in a week. Cash is 500, so 20 units fit. No number here."
 
 
-def step(text: str = TEXT) -> HorizonStep:
-    return HorizonStep(
+def step(text: str = TEXT) -> judging_season.HorizonStep:
+    return judging_season.HorizonStep(
         number=1, day="2024-03-01", record_id="r1", context_id="c1", decided_at=datetime(2024, 3, 1, tzinfo=UTC),
         actions=(), stated="", texts=(Rationale(text=text, kind="summary"),), fills=(), rejections=(), book=None,
-        market=NO_MARKET, constraints=(),
+        market=judging_season.NO_MARKET, constraints=(),
     )  # fmt: skip
 
 
@@ -104,8 +101,8 @@ CONTEXT = Context(
 NUMBERS = {"r1": [number("3.1%", "supported", "f1"), number("500", "contradicted"), number("20", "own_action")]}
 
 
-def view(claims: dict[str, tuple[HorizonClaim, ...]]):
-    return ledger_view(Horizon((step(),)), NUMBERS, claims, {"c1": CONTEXT})
+def view(claims: dict[str, tuple[judging_season.HorizonClaim, ...]]):
+    return tracks.ledger_view(Horizon((step(),)), NUMBERS, claims, {"c1": CONTEXT})
 
 
 def test_numbers_that_no_judge_quoted_stand_in_their_sentence():
@@ -120,17 +117,17 @@ def test_numbers_that_no_judge_quoted_stand_in_their_sentence():
 def test_what_an_agent_saw_of_closes_and_of_its_book_is_shown_with_its_numbers():
     facts = ("series:GLD", "portfolio.cash", "portfolio.GLD", "f1", "own:quantity")
     numbers = {"r1": [number("3.1%", "derivable", *facts[:3]), number("500", "derivable", *facts[3:])]}
-    first, second = ledger_view(Horizon((step(),)), numbers, {}, {"c1": CONTEXT})
+    first, second = tracks.ledger_view(Horizon((step(),)), numbers, {}, {"c1": CONTEXT})
     assert first.saw == "GLD close 2024-02-29 … 2024-03-01: 180.5 … 186.1; cash 480; GLD 2.5"
     assert second.saw == "GLD return_5d 0.0312; own:quantity"
     both = {"r1": [number("3.1%", "derivable", *facts)]}
-    assert ledger_view(Horizon((step(),)), both, {}, {"c1": CONTEXT})[0].saw.endswith("; +2")
+    assert tracks.ledger_view(Horizon((step(),)), both, {}, {"c1": CONTEXT})[0].saw.endswith("; +2")
 
 
 def test_quotations_gather_the_judges_and_the_numbers_in_them():
-    quote = HorizonClaim(quote="rose  3.1% in a week", step=1, state="supported")
-    silent = HorizonClaim(quote="No number here", step=1, state="not_verifiable")
-    made_up = HorizonClaim(quote="Silver fell", step=1, state="contradicted")
+    quote = judging_season.HorizonClaim(quote="rose  3.1% in a week", step=1, state="supported")
+    silent = judging_season.HorizonClaim(quote="No number here", step=1, state="not_verifiable")
+    made_up = judging_season.HorizonClaim(quote="Silver fell", step=1, state="contradicted")
     found = view({"a": (quote, silent), "b": (replace(quote, state="contradicted"), made_up)})
     assert [(one.quote, one.numbers, dict(one.judges), one.disagree) for one in found] == [
         ("rose 3.1% in a week", "supported", {"a": "supported", "b": "contradicted"}, True),
@@ -139,7 +136,7 @@ def test_quotations_gather_the_judges_and_the_numbers_in_them():
         ("No number here", None, {"a": "not_verifiable"}, False),
         ("Silver fell", None, {"b": "contradicted"}, False),
     ]
-    assert found[-1].rule == MISQUOTED
+    assert found[-1].rule == tracks.MISQUOTED
 
 
 def test_no_number_of_a_record_is_lost_or_invented(played):
@@ -148,7 +145,7 @@ def test_no_number_of_a_record_is_lost_or_invented(played):
     horizon = horizon_of(steps, played.contexts, agents=played.agents)
     ledger = horizon_ledgers([horizon], [one.decision for one in steps], played.contexts)[0]
     evidence = {one.record_id: ledger.steps[one.number] for one in horizon.steps}
-    found = ledger_view(horizon, evidence, {}, played.contexts)
+    found = tracks.ledger_view(horizon, evidence, {}, played.contexts)
     assert sum(map(len, ledger.steps.values())) == len(found) == 2
     assert [(one.number, one.quote) for one in found] == [(1, "Bought 10 units."), (2, "Sold 5 units.")]
     assert all(one.numbers is not None for one in found)
@@ -166,7 +163,7 @@ def test_sentences_around_numbers_are_those_of_a_plain_search(words):
         replace(number("3.1%", "supported"), start=at.start(), quote=at.group())
         for at in re.finditer(r"\d+(\.\d+)?", text)
     ]
-    lines = ledger_view(Horizon((step(text),)), {"r1": found}, {}, {})
+    lines = tracks.ledger_view(Horizon((step(text),)), {"r1": found}, {}, {})
     wanted = []
     for one in found:
         start, stop = one.start, one.start + len(one.quote)
@@ -182,7 +179,7 @@ def test_sentences_around_numbers_are_those_of_a_plain_search(words):
 
 def test_a_text_without_an_end_is_cut_around_its_number():
     text = "x" * 5000 + " 7 " + "y" * 5000
-    found = ledger_view(Horizon((step(text),)), {"r1": [number("7", "supported", text=text)]}, {}, {})
+    found = tracks.ledger_view(Horizon((step(text),)), {"r1": [number("7", "supported", text=text)]}, {}, {})
     assert len(found) == 1
     assert 500 < len(found[0].quote) < 700
     assert " 7 " in found[0].quote
@@ -191,7 +188,7 @@ def test_a_text_without_an_end_is_cut_around_its_number():
 def grade(
     points: float, *, trial: int = 1, agent: str = "one", judge: str = "a", state: str = "ok",
     outcome: OutcomeGrade | None = None, cap: float | None = None, lookahead: str = "pass", scope: str = "whole",
-) -> SeasonGrade:  # fmt: skip
+) -> tracks.SeasonGrade:  # fmt: skip
     """A judge that gives the same points to everything."""
     ok = state == "ok"
     parts = (GradedPart(first=1, last=6, tokens=10, over=False, call_key="k", state=state),)  # type: ignore[arg-type]
@@ -202,15 +199,17 @@ def grade(
         reason=None if ok else "is no JSON", reasoning=reasoning, evidence=evidence,
         data_reliability=points if ok else None, lookahead_check=lookahead if ok else None,
         lookahead_reason="day 3 knows day 4" if lookahead == "fail" else "", verdict=f"verdict {trial}", summary="s",
-        claims=(HorizonClaim(quote=f"claim {trial}", step=1, state="supported"),) if ok else (),
+        claims=(judging_season.HorizonClaim(quote=f"claim {trial}", step=1, state="supported"),) if ok else (),
     )  # type: ignore[arg-type]  # fmt: skip
     lowered = (
-        () if cap is None else (CappedPart(part="claim_support", given=points, cap=cap, counted=min(points, cap)),)
+        ()
+        if cap is None
+        else (judging_season.CappedPart(part="claim_support", given=points, cap=cap, counted=min(points, cap)),)
     )
     counted = {**evidence, **{one.part: one.counted for one in lowered}}
     result = outcome.outcome if outcome else None
     score = judge_score(judge, reasoning, counted, result, plan=PLAN) if ok else None
-    return SeasonGrade(
+    return tracks.SeasonGrade(
         agent=agent, judge=judge, family="north", trial=trial, scope=scope, period="", replicate=1, first="a", last="b",
         steps=6,
         score=HorizonScore(grades=grades, capped=lowered, disagreement=None, outcome=outcome, score=score, grader="g"),
@@ -219,7 +218,7 @@ def grade(
 
 def test_a_judge_that_is_built_in_has_checked_nothing_for_knowledge_of_the_future():
     """It answers the question because its reply has to, and reads no tenses: a page may have no tick for that."""
-    (asked,), (built_in,) = (grade_views([grade(60.0)], names) for names in ((), {grade(60.0).judge}))
+    (asked,), (built_in,) = (tracks.grade_views([grade(60.0)], names) for names in ((), {grade(60.0).judge}))
     assert asked.lookahead == "pass"
     assert (built_in.lookahead, built_in.lookahead_reason) == (None, "")
     assert replace(asked, lookahead=None, lookahead_reason="") == built_in
@@ -227,18 +226,18 @@ def test_a_judge_that_is_built_in_has_checked_nothing_for_knowledge_of_the_futur
 
 def test_trials_are_averaged_and_a_failed_look_ahead_is_not_lost():
     rows = [grade(60.0), grade(80.0, trial=2, lookahead="fail"), grade(0.0, trial=3, state="invalid")]
-    (found,) = grade_views([*rows, grade(1.0, scope="period")])
+    (found,) = tracks.grade_views([*rows, grade(1.0, scope="period")])
     assert found.state == "ok"
     assert found.composite == pytest.approx(70.0)
     assert found.reasoning["temporal_consistency"] == found.evidence["claim_support"] == found.data_reliability == 70.0
     assert (found.lookahead, found.lookahead_reason) == ("fail", "day 3 knows day 4")
     assert (found.verdict, found.outcome_state) == ("verdict 1", "unresolved")
-    assert claims_by_judge(rows, "one") == {"a": rows[0].score.grades.claims}
+    assert tracks.claims_by_judge(rows, "one") == {"a": rows[0].score.grades.claims}
 
 
 def test_what_the_numbers_lowered_stands_beside_what_counts():
     resolved = OutcomeGrade(state="ok", outcome=40.0)
-    found = grade_views([grade(80.0, cap=50.0, outcome=resolved), grade(80.0, judge="b", cap=95.0)])
+    found = tracks.grade_views([grade(80.0, cap=50.0, outcome=resolved), grade(80.0, judge="b", cap=95.0)])
     assert found[0].evidence["claim_support"] == 50.0
     assert found[0].capped == {"claim_support": 80.0}
     assert (found[0].outcome, found[0].outcome_state) == (40.0, "ok")
@@ -248,9 +247,9 @@ def test_what_the_numbers_lowered_stands_beside_what_counts():
 
 
 def test_without_a_usable_reply_there_are_no_points_but_a_reason():
-    (found,) = grade_views([grade(0.0, state="refused"), grade(0.0, state="invalid", trial=2)])
+    (found,) = tracks.grade_views([grade(0.0, state="refused"), grade(0.0, state="invalid", trial=2)])
     assert (found.state, found.reason, found.composite, found.parts) == ("refused", "is no JSON", None, 1)
     assert not found.reasoning
-    assert claims_by_judge([grade(0.0, state="refused")], "one") == {}
-    (found,) = grade_views([grade(60.0, outcome=OutcomeGrade(state="invalid", reason="is no JSON"))])
+    assert tracks.claims_by_judge([grade(0.0, state="refused")], "one") == {}
+    (found,) = tracks.grade_views([grade(60.0, outcome=OutcomeGrade(state="invalid", reason="is no JSON"))])
     assert (found.outcome, found.outcome_state) == (None, "invalid")

@@ -16,9 +16,7 @@ from assaymark.importers import CASH, EQUAL_WEIGHT, NEXT, WHOLE
 from assaymark.market import History
 from assaymark.portfolio import Book
 from assaymark.workflow import OUTCOMES, RunFolder, Store
-from assaymark.workflow.tracks import (
-    BASELINES, CHECKS, NAVS, SIXTY_FORTY, Account, checked, open_season, run_season, season_material, settle_account,
-)  # fmt: skip
+from assaymark.workflow import tracks
 
 COST = 0.001
 
@@ -27,7 +25,7 @@ def played(path, history: History | None = None, universe: object = 6, **changes
     text = season_text(head=f"universe = {universe}", **changes)
     source = stored(path / "market", history or market())
     folder = begun(path / "run", f'{text}\n[market]\nsource = "{source}"\n', models())
-    run_season(folder, models(), now=NOW)
+    tracks.run_season(folder, models(), now=NOW)
     return folder
 
 
@@ -53,23 +51,23 @@ def by_hand(shares: dict[str, float], days: list[str]) -> list[float]:
 
 def test_baselines_buy_once_and_hold_and_there_is_no_60_40_without_both_classes(season, tmp_path):
     found: dict[str, list[float]] = {}
-    days = sorted({one.day for one in Store(season).read(NAVS)})
-    for one in sorted(Store(season).read(BASELINES), key=lambda one: one.day):
+    days = sorted({one.day for one in Store(season).read(tracks.NAVS)})
+    for one in sorted(Store(season).read(tracks.BASELINES), key=lambda one: one.day):
         found.setdefault(one.agent, []).append(one.nav)
     classes = {one.id: one.asset_class for one in market().listings}
     members = {kind: [name for name in IDS if classes[name] == kind] for kind in ("EQ", "BO")}
     sixty = {name: share / len(members[kind]) for kind, share in (("EQ", 0.6), ("BO", 0.4)) for name in members[kind]}
-    assert set(found) == {EQUAL_WEIGHT, CASH, SIXTY_FORTY}
+    assert set(found) == {EQUAL_WEIGHT, CASH, tracks.SIXTY_FORTY}
     assert found[CASH] == [100_000.0] * 11
     assert found[EQUAL_WEIGHT] == pytest.approx(by_hand(dict.fromkeys(IDS, 1 / 6), days), rel=1e-9)
-    assert found[SIXTY_FORTY] == pytest.approx(by_hand(sixty, days), rel=1e-9)
+    assert found[tracks.SIXTY_FORTY] == pytest.approx(by_hand(sixty, days), rel=1e-9)
     only = next(one.id for one in market().listings if one.asset_class == "EQ")
     folder = played(tmp_path, last="2024-03-05", universe=[only])
-    assert {one.agent for one in Store(folder).read(BASELINES)} == {EQUAL_WEIGHT, CASH}
+    assert {one.agent for one in Store(folder).read(tracks.BASELINES)} == {EQUAL_WEIGHT, CASH}
 
 
 def test_outcomes_are_the_steps_of_the_books(season):
-    material = season_material(season)
+    material = tracks.season_material(season)
     equal = [one.nav for one in material.baselines[EQUAL_WEIGHT]]
     outcomes = {(one.record_id, one.horizon): one for one in Store(season).read(OUTCOMES)}
     for agent, steps in material.steps.items():
@@ -85,7 +83,7 @@ def test_outcomes_are_the_steps_of_the_books(season):
 
 
 def test_every_check_of_an_untouched_season_reconciles(season):
-    checks = Store(season).read(CHECKS)
+    checks = Store(season).read(tracks.CHECKS)
     assert {(one.agent, one.kind) for one in checks} >= {("one", "cash"), ("one", "fill"), ("two", "position")}
     assert sum(one.checks for one in checks if one.kind == "cash") == 2 * 11
     assert all(one.passed == one.checks and not one.mismatches for one in checks)
@@ -93,16 +91,16 @@ def test_every_check_of_an_untouched_season_reconciles(season):
 
 @pytest.mark.parametrize("what", ["cash", "position", "fill"])
 def test_an_altered_book_is_found(season, what):
-    locked = open_season(season)
+    locked = tracks.open_season(season)
     clock = locked.data.clock(locked.season)
     second, third = (clock.day(day) for day in clock.due(None)[1:3])
-    material = season_material(season)
+    material = tracks.season_material(season)
     marks = {name: (quote.close, str(second.date)) for name, quote in second.quotes.items()}
     decided = next(one.decision for one in material.steps["one"] if one.day == str(second.date))
     before = Book(material.navs["one"][1].cash, material.navs["one"][1].positions)
     trades = None if what == "position" else decided
-    day = settle_account(locked.season, "one", Account(before, trades), third, marks)
-    assert not checked(locked.season, before, day, third, "r")["mismatches"]
+    day = tracks.settle_account(locked.season, "one", tracks.Account(before, trades), third, marks)
+    assert not tracks.checked(locked.season, before, day, third, "r")["mismatches"]
     nav, held = day.nav, min(day.nav.positions)
     if what == "cash":
         day = replace(day, nav=replace(nav, cash=nav.cash + 5))
@@ -110,7 +108,7 @@ def test_an_altered_book_is_found(season, what):
         day = replace(day, nav=replace(nav, positions={**nav.positions, held: nav.positions[held] + 1}))
     else:
         day = replace(day, fills=tuple(replace(one, price=one.price * 1.01) for one in day.fills))
-    found = checked(locked.season, before, day, third, "r")
+    found = tracks.checked(locked.season, before, day, third, "r")
     assert what in {kind for kind, _ in found["mismatches"]}
     assert found["counts"][what][1] < found["counts"][what][0]
 
@@ -122,7 +120,7 @@ def test_days_without_data_change_no_baseline(tmp_path):
     for values in bars.values():
         values[list(rows.values())] = np.nan
     folder = played(tmp_path, replace(history, bars=bars), last="2024-03-07")
-    found = {one.day: one for one in Store(folder).read(BASELINES) if one.agent == EQUAL_WEIGHT}
+    found = {one.day: one for one in Store(folder).read(tracks.BASELINES) if one.agent == EQUAL_WEIGHT}
     assert [(one.state, one.nav == 100_000.0) for _, one in sorted(found.items())] == [
         ("no data", True), ("ok", True), ("no data", True), ("ok", False), ("ok", False)
     ]  # fmt: skip

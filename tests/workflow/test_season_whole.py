@@ -19,12 +19,10 @@ from season_runs import IDS, market, season_text, stored
 
 from assaymark.claims import english
 from assaymark.cli import main
-from assaymark.metrology.datasheet import Datasheet
+from assaymark.metrology import datasheet
 from assaymark.records import canonical_json
 from assaymark.workflow import DECISIONS, EVIDENCE, MEASUREMENTS, OUTCOMES, VERDICTS, RunFolder, Store, verify_run
-from assaymark.workflow.tracks import (
-    BASELINES, CHECKS, GRADES, GUESSES, REPLACED, TIMES, SeasonTime, read_journal, times_of,
-)  # fmt: skip
+from assaymark.workflow import tracks
 
 JUDGES = ("auditor", "reader", "allocator")
 MODELS = {"one": "momentum", "two": "equal-weight", "three": "contrarian"}
@@ -55,11 +53,11 @@ def played(path: Path, text: str) -> Path:
     assert main(["season", "init", str(file), "--out", str(folder)]) == 0
     assert main(["season", "run", str(folder)]) == 0
     store = Store(RunFolder(folder))
-    store.write(TIMES, [_timed(one) for one in store.read(TIMES)], {"fixed": "times"})
+    store.write(tracks.TIMES, [_timed(one) for one in store.read(tracks.TIMES)], {"fixed": "times"})
     return folder
 
 
-def _timed(one: SeasonTime) -> SeasonTime:
+def _timed(one: tracks.SeasonTime) -> tracks.SeasonTime:
     return replace(one, seconds=2.0 + int(one.day[-2:]) % 3)
 
 
@@ -89,8 +87,10 @@ def season(tmp_path_factory: pytest.TempPathFactory, source: Path) -> tuple[Path
 def test_every_file_of_a_season_is_verified_and_every_table_exported(season, tmp_path):
     folder = Path(shutil.copytree(season[0], tmp_path / "run"))
     assert [one.where for one in verify_run(RunFolder(folder)).differences] == ["season/days.journal"]
-    measured = times_of(read_journal(RunFolder(folder))[0])  # which ``played`` has put others in the place of
-    Store(RunFolder(folder)).write(TIMES, measured, {"as": "measured"})
+    measured = tracks.times_of(
+        tracks.read_journal(RunFolder(folder))[0]
+    )  # which ``played`` has put others in the place of
+    Store(RunFolder(folder)).write(tracks.TIMES, measured, {"as": "measured"})
     assert main(["verify", str(folder)]) == 0
     tables = {path.stem for path in (folder / "tables").glob("*.parquet")}
     assert main(["export", str(folder), "--arrow", str(tmp_path / "arrow")]) == 0
@@ -190,7 +190,18 @@ def test_a_season_published_or_played_again_is_the_same_bytes(season, source, tm
     again = played(tmp_path, file_of(source))
     site_again = published(again, tmp_path / "site")
     one, other = Store(RunFolder(folder)), Store(RunFolder(again))
-    for table in (DECISIONS, GRADES, GUESSES, REPLACED, EVIDENCE, OUTCOMES, BASELINES, CHECKS, MEASUREMENTS, VERDICTS):
+    for table in (
+        DECISIONS,
+        tracks.GRADES,
+        tracks.GUESSES,
+        tracks.REPLACED,
+        EVIDENCE,
+        OUTCOMES,
+        tracks.BASELINES,
+        tracks.CHECKS,
+        MEASUREMENTS,
+        VERDICTS,
+    ):
         assert one.digest(table) == other.digest(table), table.name
     assert (folder / "verdicts.json").read_bytes() == (again / "verdicts.json").read_bytes()
     # the rules page says when the file was locked, and nothing else on the site knows the time
@@ -229,7 +240,7 @@ def test_swapping_the_names_of_agents_changes_no_score(season, source, tmp_path)
     def scores(path: Path, models: Mapping[str, str]) -> dict[tuple[object, ...], object]:
         return {
             (models[one.agent], one.judge, one.trial, one.scope, one.period): one.score.score
-            for one in Store(RunFolder(path)).read(GRADES)
+            for one in Store(RunFolder(path)).read(tracks.GRADES)
         }
 
     assert scores(folder, MODELS) == scores(other, swapped)
@@ -240,14 +251,14 @@ def test_reordering_the_judges_changes_nothing_that_is_measured_or_said(season, 
     other = played(tmp_path, file_of(source, judges=("allocator", "auditor", "reader")))
     published(other, tmp_path / "site")
     one, two = Store(RunFolder(folder)), Store(RunFolder(other))
-    assert one.digest(GRADES) == two.digest(GRADES)
+    assert one.digest(tracks.GRADES) == two.digest(tracks.GRADES)
     assert one.digest(MEASUREMENTS) == two.digest(MEASUREMENTS)
     plain = [[replace(each, plan_hash="") for each in store.read(VERDICTS)] for store in (one, two)]
     assert plain[0] == plain[1]
 
 
-def sheet(name: str) -> Datasheet:
-    return Datasheet(
+def sheet(name: str) -> datasheet.Datasheet:
+    return datasheet.Datasheet(
         judge=name, measurements=(), sketch=(), calls={"all": 0, "ok": 0, "invalid": 0}, tasks=0, source="run",
         model=f"reference/season-{name}", family=f"of-{name}", manifest="0" * 64,
     )  # fmt: skip
@@ -303,8 +314,8 @@ def test_with_its_calls_every_record_leads_to_its_call(season, tmp_path):
              for path in (tmp_path / "site").rglob("*.html")}  # fmt: skip
     outlines = {path: read(page) for path, page in pages.items()}
     store = Store(RunFolder(copy))
-    keys = {one.call_key for one in store.read(GUESSES)}
-    keys |= {part.call_key for one in store.read(GRADES) for part in one.score.grades.parts}
+    keys = {one.call_key for one in store.read(tracks.GUESSES)}
+    keys |= {part.call_key for one in store.read(tracks.GRADES) for part in one.score.grades.parts}
     keys |= {one.call.raw_object for one in store.read(DECISIONS)}
     named = Counter(key for page in pages.values() for key in re.findall(r"<dt>Key</dt><dd><code>(\w+)</code>", page))
     assert named == Counter(keys)

@@ -17,8 +17,7 @@ from season_runs import IDS, NOW, Scripted, market, orders, season_text, stored,
 from assaymark.cli import app, main, models
 from assaymark.engine import CallSpec, Model, Reply
 from assaymark.errors import ModelError
-from assaymark.workflow import DECISIONS, RunFolder, Store
-from assaymark.workflow.tracks import GRADES, NAVS, REJECTIONS, lock_season
+from assaymark.workflow import DECISIONS, RunFolder, Store, tracks
 
 A, B = IDS[0], IDS[1]
 HOSTILE = '</pre><script>document.title="taken"</script>{{ 7*7 }}'
@@ -92,7 +91,7 @@ def season(tools, tmp_path_factory) -> tuple[RunFolder, Path]:
     assert main(["season", "init", str(path / "season.toml"), "--out", str(folder)]) == 1
     assert not folder.exists()  # models that fail when they are first asked are found there; these are locked unasked
     known = app.info.context_settings["obj"].models()
-    lock_season(RunFolder(folder), (path / "season.toml").read_text(), "season.toml", known, now=NOW)
+    tracks.lock_season(RunFolder(folder), (path / "season.toml").read_text(), "season.toml", known, now=NOW)
     for verb in (["run"], ["judge"]):
         assert main(["season", *verb, str(folder)]) == 0
     assert main(["season", "publish", str(folder), "--out", str(site)]) == 0
@@ -116,8 +115,8 @@ def test_nothing_is_lost(season):
     flags = {name: {flag for one in decisions if one.agent.id == name for flag in one.flags} for name in CAST}
     assert flags["babbler"] == {"invalid-reply"}
     assert flags["broken"] == flags["late"] == {"no-answer"}
-    assert len([one for one in store.read(NAVS) if one.agent == "late"]) == 6
-    states = Counter((one.judge, one.score.grades.state) for one in store.read(GRADES))
+    assert len([one for one in store.read(tracks.NAVS) if one.agent == "late"]) == 6
+    states = Counter((one.judge, one.score.grades.state) for one in store.read(tracks.GRADES))
     assert {state for judge, state in states if judge == "strict"} == {"refused"}
     assert {state for judge, state in states if judge == "reader"} == {"ok"}
 
@@ -134,7 +133,7 @@ def test_a_hostile_text_stays_a_text_and_no_claim_rests_on_a_judge_that_gave_not
 
 def test_orders_that_broke_a_rule_stand_with_their_reason_on_the_page_of_their_agent(season):
     folder, site = season
-    rejected = Store(folder).read(REJECTIONS)
+    rejected = Store(folder).read(tracks.REJECTIONS)
     assert {one.reason for one in rejected if one.agent == "greedy"} >= {
         "beyond-cash", "short-forbidden", "not-held", "not-taken", "beyond-count"
     }  # fmt: skip
@@ -155,7 +154,7 @@ def test_agents_and_judges_that_failed_are_named_on_the_first_page(season):
     row = next(one for one in first.split("<tr") if "agents/broken.html" in one and "no usable answer" in one)
     assert not re.search(r"\d–\d", row)  # what judges give an empty record is no score of it
     assert "It gave no usable answer, so what judges grade is an empty record" in pages_of(site, "broken")
-    graded = len([one for one in Store(folder).read(GRADES) if one.judge == "strict"])
+    graded = len([one for one in Store(folder).read(tracks.GRADES) if one.judge == "strict"])
     assert f"strict gave {graded} of {graded} grades no usable form." in first
     assert "strict" in text_of(site / "panel.html")
     german = text_of(site / "de" / "index.html")
@@ -167,7 +166,7 @@ def test_a_day_without_data_and_an_old_price_are_named(season):
     first = text_of(site / "index.html")
     assert "On 1 day (2024-03-06) the market had no prices" in first
     assert "On 1 day some book held an instrument whose last price was older." in first
-    navs = {one.day: one for one in Store(folder).read(NAVS) if one.agent == "holder"}
+    navs = {one.day: one for one in Store(folder).read(tracks.NAVS) if one.agent == "holder"}
     assert (navs["2024-03-06"].state, navs["2024-03-05"].stale) == ("no data", (A,))
 
 
@@ -185,7 +184,7 @@ def test_a_season_that_was_not_judged_is_not_published(season, tmp_path, capsys)
     path = tmp_path / "season.toml"
     path.write_text((season[0].path / "plan.toml").read_text().replace('name = "spring"', 'name = "summer"'))
     folder = tmp_path / "run"
-    lock_season(RunFolder(tmp_path / "run"), (tmp_path / "season.toml").read_text(), "season.toml", now=NOW)
+    tracks.lock_season(RunFolder(tmp_path / "run"), (tmp_path / "season.toml").read_text(), "season.toml", now=NOW)
     said = refused(capsys, "publish", folder, "--out", tmp_path / "site")
     assert said == f"assaymark: {folder} was not judged yet; run: assaymark season judge {folder}\n"
     assert "no decision was made yet; run: assaymark season run" in refused(capsys, "judge", folder)

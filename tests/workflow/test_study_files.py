@@ -9,11 +9,13 @@ import pytest
 from assaymark import workflow
 from assaymark.importers.aitrader import TRACKS
 from assaymark.protocol import parse_study
-from assaymark.workflow.tracks import is_recorded, read_recorded
+from assaymark.workflow import tracks
 
 # The demo's study is part of the package, so that it runs where only the package is installed.
 FOLDERS = (Path(workflow.__file__).parent, Path(__file__).resolve().parents[2] / "studies")
-SEASONS = {path.stem: path for path in FOLDERS[1].glob("*.toml") if is_recorded(path.read_text(), source=path.name)}
+SEASONS = {
+    path.stem: path for path in FOLDERS[1].glob("*.toml") if tracks.is_recorded(path.read_text(), source=path.name)
+}
 NOT_STUDIES = {"portbench", *SEASONS}  # the plan of a benchmark; tests/benchmark/test_benchmark_from_file.py reads it
 FILES = {path.stem: path for folder in FOLDERS for path in folder.glob("*.toml") if path.stem not in NOT_STUDIES}
 
@@ -68,7 +70,7 @@ def test_there_is_a_season_for_every_track_of_the_log():
 
 @pytest.mark.parametrize("name", sorted(SEASONS))
 def test_a_season_of_records_is_valid_and_named_after_itself(name):
-    file = read_recorded(SEASONS[name].read_text(encoding="utf-8"), source=f"{name}.toml")
+    file = tracks.read_recorded(SEASONS[name].read_text(encoding="utf-8"), source=f"{name}.toml")
     assert file.problems == ()
     assert file.raw["name"] == name
     assert name in (f"aitrader-{file.market.track}", f"{file.market.format}-season")

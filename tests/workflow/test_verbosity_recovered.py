@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from assaymark.judging import judgment, load_rubric, reference_judges
-from assaymark.judging.pairs import finance_tasks, point_stimuli
-from assaymark.judging.reference import VIEWS, notice, opinion
+from assaymark.judging import judgment, load_rubric, pairs, reference, reference_judges
 from assaymark.protocol import JudgeSpec
-from assaymark.workflow.tracks import point_calls, point_measurements
+from assaymark.workflow import tracks
 
 RUBRIC = load_rubric("v1.0")
 TRIALS = 30
@@ -26,12 +24,12 @@ MIDDLE = {"offset": 1.5, "pivot": 135.0}
 
 @cache
 def stimuli():
-    return point_stimuli(finance_tasks(), 7)
+    return pairs.point_stimuli(pairs.finance_tasks(), 7)
 
 
 def calls(args, trials=1, model="reference/auditor"):
     judge = JudgeSpec(name="judge", model=model, family="reference", trials=trials, seed=5, args=args)
-    return point_calls(stimuli(), judge, RUBRIC)
+    return tracks.point_calls(stimuli(), judge, RUBRIC)
 
 
 def grades(args, trials=1, model="reference/auditor"):
@@ -48,7 +46,7 @@ def grades(args, trials=1, model="reference/auditor"):
 
 
 def verbosity(graded, dimension="aggregate", dimensions=()):
-    found = point_measurements(stimuli(), graded, dimensions, judge="judge", seed=1)
+    found = tracks.point_measurements(stimuli(), graded, dimensions, judge="judge", seed=1)
     (one,) = (m for m in found if m.name == "point.verbosity" and m.labels["dimension"] == dimension)
     return one
 
@@ -62,9 +60,12 @@ def expected(score, noise, low=1, high=5):
 def opinions():
     """Length and view of each text, by dimension, before anything is planted."""
     return {
-        item.trajectory: (seen["tokens"], [opinion(VIEWS["reference/auditor"][name], seen) for name in RUBRIC.names])
+        item.trajectory: (
+            seen["tokens"],
+            [reference.opinion(reference.VIEWS["reference/auditor"][name], seen) for name in RUBRIC.names],
+        )
         for item in calls({})
-        if (seen := notice([part.text for part in item.call.messages[1].parts]))
+        if (seen := reference.notice([part.text for part in item.call.messages[1].parts]))
     }
 
 
@@ -132,7 +133,7 @@ def test_a_judge_that_counts_words_per_length_sees_filler_dilute_them():
 
 def test_replies_that_cannot_be_used_leave_their_pairs_out():
     (graded,) = grades({"noise": 0.2, **MIDDLE})
-    broken = {f"{finance_tasks()[0].name}.point.ladder.1", f"{finance_tasks()[1].name}.point.filler.2"}
+    broken = {f"{pairs.finance_tasks()[0].name}.point.ladder.1", f"{pairs.finance_tasks()[1].name}.point.filler.2"}
     kept = [replace(one, status="invalid", scores={}) if one.trajectory in broken else one for one in graded]
     found = verbosity(kept)
     assert (found.detail["pairs"], found.detail["without_base"], found.n) == (38, 1, 10)

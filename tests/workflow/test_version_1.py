@@ -31,9 +31,8 @@ from assaymark.cli import main, models
 from assaymark.errors import InputError, LedgerError, PlanError
 from assaymark.protocol import parse_study
 from assaymark.records import content_id
-from assaymark.workflow import RunFolder, adopt_rules, open_locked, open_version_1, renewed_text, store_records
+from assaymark.workflow import RunFolder, adopt_rules, open_locked, open_version_1, renewed_text, store_records, tracks
 from assaymark.workflow import import_files as import_records
-from assaymark.workflow.tracks import lock_season, open_bench, stored_season
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -304,7 +303,7 @@ def test_a_season_goes_on_and_pays_nothing_again(season_1, tmp_path, capsys):
     before = kept(folder)
     assert not json.loads(told(["amend", folder, "--rules", "2", "--json"], capsys, 0))["preregistered"]
     assert kept(folder) == before
-    stored = stored_season(RunFolder(folder))
+    stored = tracks.stored_season(RunFolder(folder))
     assert (stored.preregistered, len(stored.amendments)) == (False, 1)
     assert stored.amendments[0].plan_before == json.loads((season_1 / "study.lock").read_text())["plan_hash"]
     assert json.loads(told(["season", "judge", folder, "--json"], capsys, 0))["made"] == 0
@@ -320,7 +319,7 @@ def test_a_season_of_records_goes_on(tmp_path):
     for name, data in made_aitrader.files().items():
         (log / name).write_bytes(data)
     import_records("aitrader", log, folder)
-    season = lock_season(folder, RECORDS, "log.toml", models(), now=NOW).season
+    season = tracks.lock_season(folder, RECORDS, "log.toml", models(), now=NOW).season
     back_to_1(folder.path, "season", RECORDS, without_new(season))
     lock = json.loads(folder.lock.read_text())
     folder.lock.write_text(json.dumps({**lock, "inputs": {**lock["inputs"], "market": "other records"}}))
@@ -329,7 +328,7 @@ def test_a_season_of_records_goes_on(tmp_path):
     folder.lock.write_text(json.dumps(lock))
     made = adopt_rules(folder, now=NOW)
     assert made.reason.endswith("Nobody had been asked.")
-    locked = lock_season(folder, RECORDS, "log.toml", models(), now=NOW)
+    locked = tracks.lock_season(folder, RECORDS, "log.toml", models(), now=NOW)
     assert (locked.preregistered, locked.amendments) == (True, (made,))
 
 
@@ -338,7 +337,7 @@ def test_a_benchmark_goes_on_with_its_panel_and_pays_nothing_again(bench_1, tmp_
     before = kept(folder)
     assert "not preregistered" in told(["amend", folder, "--rules", "2"], capsys, 0)
     assert kept(folder) == before
-    locked, panel = open_bench(RunFolder(folder)), open_locked(RunFolder(folder / "rationales"))
+    locked, panel = tracks.open_bench(RunFolder(folder)), open_locked(RunFolder(folder / "rationales"))
     assert (locked.preregistered, panel.preregistered) == (False, False)
     path = tmp_path / "bench.toml"
     path.write_text(BENCHMARK)

@@ -16,8 +16,7 @@ from assaymark import __version__
 from assaymark.plan import Frozen
 from assaymark.protocol import Study, parse_study
 from assaymark.records import content_id, sha256_text
-from assaymark.workflow import json_text, texts_of, texts_of_1
-from assaymark.workflow.tracks import parse_season, texts_of_stages
+from assaymark.workflow import json_text, texts_of, texts_of_1, tracks
 
 FIELDS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("version_1_plans.json").read_text())
 """The canonical plans of the files below, as 0.1 hashed them."""
@@ -123,10 +122,10 @@ def back_to_1(folder: Path, kind: str, text: str, fields: Mapping[str, Any] | No
     lock["software"] = "assaymark 0.1.0"
     if kind == "season":
         lock["inputs"]["market"] = lock["inputs"]["market"].replace(__version__, "0.1.0")
-        texts = texts_of_1(parse_season(SEASON))
+        texts = texts_of_1(tracks.parse_season(SEASON))
         hashed: Mapping[str, Any] = {"season": fields or FIELDS[kind], "texts": texts, "inputs": lock["inputs"]}
     elif kind == "benchmark":
-        hashed = {"plan": FIELDS[kind], "texts": texts_of_stages(), "inputs": lock["inputs"]}
+        hashed = {"plan": FIELDS[kind], "texts": tracks.texts_of_stages(), "inputs": lock["inputs"]}
     else:
         texts = study_texts((folder / "plan.toml").read_text())
         hashed = {"plan": fields or FIELDS[kind], "texts": texts, "tables": lock["tables"]}

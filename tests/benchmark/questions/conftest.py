@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assaymark.benchmark.questions import QuestionSet, generate_questions
+from assaymark.benchmark import questions
 from assaymark.market import History, synthetic_history
 
 
@@ -14,6 +14,6 @@ def market() -> History:
 
 
 @pytest.fixture(scope="session")
-def whole(market) -> QuestionSet:
+def whole(market) -> questions.QuestionSet:
     """All 6,269 questions of the embedded market."""
-    return generate_questions(market)
+    return questions.generate_questions(market)

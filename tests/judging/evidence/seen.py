@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from assaymark import records
-from assaymark.judging.evidence import DecisionNumbers, Material, audit_texts
+from assaymark.judging import evidence
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
 
@@ -87,23 +87,27 @@ def context(*, completeness: str = "complete", **parts: object) -> records.Conte
     return records.Context(**(made | parts))  # type: ignore[arg-type]
 
 
-def material(*, completeness: str = "complete", **parts: object) -> Material:
-    return Material.of(context(completeness=completeness, **parts))
+def material(*, completeness: str = "complete", **parts: object) -> evidence.Material:
+    return evidence.Material.of(context(completeness=completeness, **parts))
 
 
 COMPLETE = material()
 PARTIAL = material(completeness="partial")
 
 
-def audit(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = None) -> list[records.Evidence]:
-    return audit_texts([("summary", text)], seen, own)
+def audit(
+    text: str, seen: evidence.Material = COMPLETE, own: evidence.DecisionNumbers | None = None
+) -> list[records.Evidence]:
+    return evidence.audit_texts([("summary", text)], seen, own)
 
 
-def states(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = None) -> list[str]:
+def states(text: str, seen: evidence.Material = COMPLETE, own: evidence.DecisionNumbers | None = None) -> list[str]:
     return [finding.state for finding in audit(text, seen, own)]
 
 
-def only(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = None) -> records.Evidence:
+def only(
+    text: str, seen: evidence.Material = COMPLETE, own: evidence.DecisionNumbers | None = None
+) -> records.Evidence:
     found = audit(text, seen, own)
     assert len(found) == 1, found
     return found[0]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from seen import AT, COMPLETE, INSTRUMENTS, PARTIAL, audit, context, material, only, states
 
-from assaymark.judging.evidence import Material
+from assaymark.judging import evidence
 from assaymark.records import Fact, Instrument
 
 ACCUSED = [
@@ -63,7 +63,7 @@ def shown(unit, prompt=""):
         Fact(id=f"{name}.{field}", instrument=name, field=field, value=value, unit=of, available_at=AT)
         for name, field, value, of in stored
     ]
-    return Material.build(facts=facts, instruments=FUNDS, completeness="complete", rules=(prompt,))
+    return evidence.Material.build(facts=facts, instruments=FUNDS, completeness="complete", rules=(prompt,))
 
 
 PLAIN = [
@@ -137,7 +137,7 @@ def gold(*values, unit="ratio"):
         Fact(id=f"{field}.{at}", instrument="GOLD", field=field, value=value, unit=unit, available_at=AT)
         for at, (field, value) in enumerate(values)
     ]
-    return Material.build(facts=facts, instruments=INSTRUMENTS, completeness="complete")
+    return evidence.Material.build(facts=facts, instruments=INSTRUMENTS, completeness="complete")
 
 
 @pytest.mark.parametrize(("seen", "text", "state"), [

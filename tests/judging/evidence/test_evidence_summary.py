@@ -12,8 +12,8 @@ from scipy import stats
 from seen import AT, COMPLETE, context, decision
 
 from assaymark.errors import NotMeasurableError
+from assaymark.judging import evidence as evidence_of
 from assaymark.judging import numeric_ledger
-from assaymark.judging.evidence import Material, chance_corrected, evidence_summary, forecast_mismatches
 from assaymark.records import Action, Evidence, Fact, Instrument, canonical_json, parse
 
 STATES = ["supported", "contradicted", "derivable", "rule", "own_action", "in_context", "not_found"]
@@ -31,7 +31,7 @@ LEDGER = [item for made in DECISIONS for item in numeric_ledger(made, context(),
 
 
 def summary(decisions=DECISIONS, evidence=LEDGER, contexts=None):
-    found = evidence_summary(evidence, decisions, contexts, rng=np.random.default_rng(0))
+    found = evidence_of.evidence_summary(evidence, decisions, contexts, rng=np.random.default_rng(0))
     return {measurement.id: measurement for measurement in found}
 
 
@@ -115,7 +115,7 @@ HALVES = {"GOLD": 0.5, "CHIPS": 0.5}
     ("stated", "differs"), [(1.5, False), (1.51, False), (1.49, False), (1.511, True), (1.48, True), (1.6, True)]
 )
 def test_a_stated_forecast_agrees_within_a_hundredth_of_a_point(stated, differs):
-    found = forecast_mismatches([forecast(stated, HALVES, {"GOLD": 1.0, "CHIPS": 2.0})])
+    found = evidence_of.forecast_mismatches([forecast(stated, HALVES, {"GOLD": 1.0, "CHIPS": 2.0})])
     assert (found.value, found.n, found.detail["count"]) == (float(differs), 1, int(differs))
 
 
@@ -123,7 +123,7 @@ def test_records_that_differ_are_named_and_actions_without_a_weight_are_no_parts
     parts = {"GOLD": 1.0, "CHIPS": 2.0}
     decisions = [forecast(stated, HALVES, parts, record=name) for name, stated in (("x", 1.5), ("y", 1.5), ("z", 1.9))]
     decisions[0] = replace(decisions[0], actions=(*decisions[0].actions, Action(instrument="SP500", kind="hold")))
-    found = forecast_mismatches(decisions)
+    found = evidence_of.forecast_mismatches(decisions)
     assert (found.detail["records"], found.value, found.n) == (["z"], pytest.approx(1 / 3), 3)
 
 
@@ -138,7 +138,7 @@ def test_records_that_differ_are_named_and_actions_without_a_weight_are_no_parts
     forecast(1.5, {}, {"GOLD": 1.0}),
 ])  # fmt: skip
 def test_without_all_of_its_parts_a_forecast_does_not_count(made):
-    found = forecast_mismatches([made])
+    found = evidence_of.forecast_mismatches([made])
     assert (found.value, found.n, found.state) == (None, 0, "undefined: no forecast was stated with its parts")
 
 
@@ -148,7 +148,7 @@ def test_a_sum_rounded_or_cut_to_two_decimals_always_agrees(parts):
     forecasts = {f"A{at}": value / 100 for at, (_, value) in enumerate(parts)}
     total = sum(weights[name] * forecasts[name] for name in weights)
     for stated in (round(total, 2), int(total * 100) / 100):
-        assert forecast_mismatches([forecast(stated, weights, forecasts)]).value == 0.0
+        assert evidence_of.forecast_mismatches([forecast(stated, weights, forecasts)]).value == 0.0
 
 
 NAMES = [f"A{i:02d}" for i in range(30)]
@@ -165,7 +165,7 @@ def world(rng, spread):
         for name, row in zip(NAMES, values, strict=True)
         for field, value in zip(("return_5d", "return_21d"), row, strict=True)
     ]
-    return values, Material.build(facts=facts, instruments=PEOPLE)
+    return values, evidence_of.Material.build(facts=facts, instruments=PEOPLE)
 
 
 def ledger(values, material, *, honest, decimals):
@@ -197,7 +197,7 @@ def by_definition(evidence, material, rng, permutations):
 
 def beyond(made, evidence, material, seed=1, permutations=200):
     rng = np.random.default_rng(seed)
-    return chance_corrected(evidence, {"c1": material}, {made.record_id: "c1"}, rng, permutations)
+    return evidence_of.chance_corrected(evidence, {"c1": material}, {made.record_id: "c1"}, rng, permutations)
 
 
 @pytest.mark.parametrize("decimals", [0, 1, 2])
@@ -229,7 +229,11 @@ def test_where_no_number_or_every_row_agrees_it_is_undefined():
     same = [Fact(id=n, instrument=n, field="return_5d", value=0.05, unit="ratio", available_at=AT) for n in NAMES]
     for material, texts, why in (
         (world(np.random.default_rng(5), 0.03)[1], ["CPI 3.5%"], "no number is about an instrument with facts"),
-        (Material.build(facts=same, instruments=PEOPLE), [f"{name} 5.0%" for name in NAMES], "agrees with every row"),
+        (
+            evidence_of.Material.build(facts=same, instruments=PEOPLE),
+            [f"{name} 5.0%" for name in NAMES],
+            "agrees with every row",
+        ),
     ):
         made = decision(*texts)
         with pytest.raises(NotMeasurableError, match=why):
@@ -244,7 +248,7 @@ def test_scaled_signed_and_plain_figures_are_read_from_their_records():
         Fact(id="A00.w", instrument="A00", field="return_5d", value=-0.02, unit="ratio", available_at=AT),
         Fact(id="A01.x", instrument="A01", field="close", value=99.0, unit="price", available_at=AT),
     ]
-    material = Material.build(facts=facts, instruments=PEOPLE)
+    material = evidence_of.Material.build(facts=facts, instruments=PEOPLE)
     made = decision("A00 volume 57k, A00 spread 25 bps, A00 $12.34, A00 -2.0%, A00 at 0.0%")
     evidence = numeric_ledger(made, None, material=material)
     found = beyond(made, evidence, material)

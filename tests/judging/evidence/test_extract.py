@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from seen import COMPLETE, INSTRUMENTS, PARTIAL, audit, decision, material, only
 
-from assaymark.judging import numeric_ledger
-from assaymark.judging.evidence import Material, extract_numbers
+from assaymark.judging import evidence, numeric_ledger
 from assaymark.judging.evidence.words import SpokenHorizons, canonical, index_subjects, words_of
 from assaymark.records import Instrument, canonical_json
 
@@ -52,7 +51,7 @@ UNITS = [
 
 @pytest.mark.parametrize(("text", "expected"), UNITS, ids=[text for text, _ in UNITS])
 def test_units_signs_scales_and_ranges(text, expected):
-    found = [(number.value, number.unit) for number in extract_numbers(text)]
+    found = [(number.value, number.unit) for number in evidence.extract_numbers(text)]
     assert found == [(pytest.approx(value), unit) for value, unit in expected]
 
 
@@ -69,7 +68,7 @@ NOT_NUMBERS = [
 
 @pytest.mark.parametrize("text", NOT_NUMBERS)
 def test_dates_horizons_names_and_identifiers_are_no_numbers(text):
-    assert extract_numbers(text) == []
+    assert evidence.extract_numbers(text) == []
 
 
 @pytest.mark.parametrize(
@@ -84,13 +83,13 @@ def test_dates_horizons_names_and_identifiers_are_no_numbers(text):
     ],
 )
 def test_horizons_identifiers_and_mangled_separators(text, values):
-    assert [n.value for n in extract_numbers(text)] == pytest.approx(values)
+    assert [n.value for n in evidence.extract_numbers(text)] == pytest.approx(values)
 
 
 def test_precision_is_the_worth_of_the_last_printed_digit_and_bare_integers_are_marked():
-    found = extract_numbers("4.60%, 57k, 2.0 million, 7,509")
+    found = evidence.extract_numbers("4.60%, 57k, 2.0 million, 7,509")
     assert [n.step for n in found] == [pytest.approx(step) for step in (0.01, 1000.0, 1e5, 1.0)]
-    found = extract_numbers("245 advancing, 1,200 falling, +3 net, 7 %")
+    found = evidence.extract_numbers("245 advancing, 1,200 falling, +3 net, 7 %")
     assert [(n.value, n.bare) for n in found] == [(245.0, True), (1200.0, False), (3.0, False), (7.0, False)]
 
 
@@ -100,7 +99,7 @@ ALPHABET = st.sampled_from([*"0123456789.,-+−–$%xkMBT/() abcSPmd\n:年%", "b
 @given(st.lists(ALPHABET, max_size=80).map("".join))
 def test_offsets_quote_the_text(text):
     last = 0
-    for number in extract_numbers(text):
+    for number in evidence.extract_numbers(text):
         assert text[number.start : number.end] == number.quote
         assert number.start >= last
         assert math.isfinite(number.value)
@@ -110,14 +109,14 @@ def test_offsets_quote_the_text(text):
 
 @given(st.text(max_size=200))
 def test_any_text_is_read(text):
-    for number in extract_numbers(text):
+    for number in evidence.extract_numbers(text):
         assert text[number.start : number.end] == number.quote
 
 
 @given(st.integers(0, 10**7), st.integers(0, 6), st.sampled_from(["", "+", "-", "−"]))
 def test_what_is_printed_is_read_back(digits, decimals, sign):
     size = digits / 10**decimals
-    (number,) = extract_numbers(f"return {sign}{size:,.{decimals}f}% today")
+    (number,) = evidence.extract_numbers(f"return {sign}{size:,.{decimals}f}% today")
     assert abs(number.value) == pytest.approx(size)
     assert number.decimals == decimals
     assert number.signed == bool(sign)
@@ -226,8 +225,8 @@ def test_one_long_sentence_numbers_too_long_for_a_float_deep_stages_and_hostile_
     assert [item.number for item in found] == [123456789012345.0]
     seen = material(prompt="must weight 5% " * 20_000 + "\n" * 1_000)
     assert audit("weights must be 5%", seen)[0].state == "rule"
-    assert extract_numbers("") == []
-    assert Material.build(facts=[], instruments=INSTRUMENTS).benchmark == -1
+    assert evidence.extract_numbers("") == []
+    assert evidence.Material.build(facts=[], instruments=INSTRUMENTS).benchmark == -1
     deep: object = 7.5
     for _ in range(400):
         deep = {"a": [deep]}

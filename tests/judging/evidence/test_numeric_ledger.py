@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seen import AT, CELLS, COMPLETE, INSTRUMENTS, PARTIAL, audit, bars, context, decision, material, only, states
 
-from assaymark.judging import numeric_ledger
-from assaymark.judging.evidence import DecisionNumbers, Material, audit_texts, ledger
+from assaymark.judging import evidence, numeric_ledger
 from assaymark.records import Action, Constraint, Fact, Portfolio, Rationale, canonical_json
 
 ROW = [
@@ -99,7 +98,7 @@ def free(name, field, value, unit, note=""):
       free("b10", "It was down", -1.9, "percent", "It was down 1.9% for the week.")], "FTSE down 1.9%", "b10"),
 ])  # fmt: skip
 def test_what_a_note_says_counts(facts, text, name):
-    found = only(text, Material.build(facts=facts))
+    found = only(text, evidence.Material.build(facts=facts))
     assert (found.state, found.facts) == ("supported", (name,))
 
 
@@ -126,7 +125,7 @@ def test_other_scripts_are_read(text):
 def test_the_same_sentence_again_finds_the_same(monkeypatch):
     text = f"{TEXT} GOLD 5d return 9.9%. {TEXT}\nSMH: 5d return 9.9%.\n9.9% in 5d.\n{TEXT}" * 12
     kept = audit(text)
-    monkeypatch.setattr(ledger, "_MANY", math.inf)
+    monkeypatch.setattr(evidence.ledger, "_MANY", math.inf)
     assert audit(text) == kept
 
 
@@ -153,7 +152,7 @@ def test_own_figures_are_own_actions_and_the_arena_is_silent():
     for item in found:
         assert OWN.rationales[item.part].text[item.start : item.start + len(item.quote)] == item.quote
     assert canonical_json(found)
-    own = DecisionNumbers.of([("CHIPS", "weight allocation", 0.225, "ratio")])
+    own = evidence.DecisionNumbers.of([("CHIPS", "weight allocation", 0.225, "ratio")])
     assert only("SMH at 22.5% here", COMPLETE, own).rule == "own-same-subject"
     assert only("IAU at 22.5% here", PARTIAL, own).state == "not_found"
 
@@ -171,7 +170,7 @@ def test_the_reason_of_one_action_is_about_its_instrument():
     "text", ["GOLD: {n} shares", "买入黄金 IAU {n}股", "sold {n} share of IAU", "now {n} units of IAU"]
 )
 def test_a_number_of_shares_is_the_agents_own_if_it_is_that_of_its_book_or_order(text):
-    own = DecisionNumbers.of([("GOLD", "holdings", 11.0, "count"), ("CHIPS", "holdings", 12.0, "count")])
+    own = evidence.DecisionNumbers.of([("GOLD", "holdings", 11.0, "count"), ("CHIPS", "holdings", 12.0, "count")])
     found = only(text.format(n=11), PARTIAL, own)
     assert (found.state, found.rule, found.subject) == ("own_action", "own-same-subject", "GOLD")
     assert only(text.format(n=12), PARTIAL, own).state == "not_found"
@@ -188,7 +187,7 @@ def test_units_held_before_and_values_after_the_orders_are_the_decisions_own():
     seen = context(completeness="partial", portfolio=held, facts=facts, series=())
     one = decision("GOLD now stands at $523.25.", "GOLD stood at $402.51.", actions=bought)
     assert [found.state for found in numeric_ledger(one, seen)] == ["own_action", "not_found"]
-    assert audit_texts([("summary", "5.5%")], PARTIAL, owners={"5.5%": "NOBODY"})[0].subject == ""
+    assert evidence.audit_texts([("summary", "5.5%")], PARTIAL, owners={"5.5%": "NOBODY"})[0].subject == ""
 
 
 @pytest.mark.parametrize(("text", "rule"), [
@@ -233,14 +232,16 @@ def test_a_difference_has_a_direction_and_a_horizon(text):
 
 def test_ratios_and_relative_changes_within_a_note_and_no_differences_of_differences():
     note = "Copper stocks rose to 412.5 kilotons from 330.0 kilotons."
-    seen = Material.build([free(f"b{at}", "copper stocks", n, "count", note) for at, n in enumerate((412.5, 330.0))])
+    seen = evidence.Material.build(
+        [free(f"b{at}", "copper stocks", n, "count", note) for at, n in enumerate((412.5, 330.0))]
+    )
     assert only("copper stocks rose 25.0%", seen).rule == "relative-change-in-note"
     assert only("copper stocks up 1.25x", seen).rule == "ratio-in-note"
     facts = [
         Fact(id=f"{n}.a", instrument=n, field="active_return_5d", value=v, unit="ratio", available_at=AT)
         for n, v in (("GOLD", 0.0609), ("SP500", 0.0))
     ]
-    assert states("IAU active return vs SPY -6.09% in 5d", Material.build(facts, INSTRUMENTS)) == ["not_found"]
+    assert states("IAU active return vs SPY -6.09% in 5d", evidence.Material.build(facts, INSTRUMENTS)) == ["not_found"]
 
 
 CLOSES = [100.0, 104.0, 101.0, 99.0, 103.0, 106.05]
@@ -268,10 +269,10 @@ def test_recomputed_from_bars(closes, text, rules):
 
 
 def test_a_material_without_anything_verifies_nothing():
-    assert states("Gold up 5.5% to $3", Material.build(facts=[])) == ["not_found", "not_found"]
+    assert states("Gold up 5.5% to $3", evidence.Material.build(facts=[])) == ["not_found", "not_found"]
     for value in (math.nan, math.inf):
         fact = Fact(id="f", instrument="GOLD", field="return_5d", value=value, unit="ratio", available_at=AT)
-        assert Material.build(facts=[fact]).cells.ids == ()
+        assert evidence.Material.build(facts=[fact]).cells.ids == ()
 
 
 # --- laws -----------------------------------------------------------------------------------------------------------
@@ -288,9 +289,9 @@ def test_the_order_of_facts_and_instruments_changes_nothing(source):
     facts = list(context().facts)
     people = list(INSTRUMENTS)
     source.shuffle(facts)
-    shuffled = Material.build(facts=facts, instruments=people, completeness="complete")
-    ordered = Material.build(facts=context().facts, instruments=INSTRUMENTS, completeness="complete")
-    assert audit_texts([("summary", TEXT)], shuffled) == audit_texts([("summary", TEXT)], ordered)
+    shuffled = evidence.Material.build(facts=facts, instruments=people, completeness="complete")
+    ordered = evidence.Material.build(facts=context().facts, instruments=INSTRUMENTS, completeness="complete")
+    assert evidence.audit_texts([("summary", TEXT)], shuffled) == evidence.audit_texts([("summary", TEXT)], ordered)
 
 
 @pytest.mark.parametrize(("unit", "factor"), [("percent", 100.0), ("bps", 1e4), ("ratio", 1.0)])
@@ -299,8 +300,8 @@ def test_rescaling_the_facts_changes_nothing(unit, factor):
         replace(fact, value=fact.value * factor, unit=unit) if fact.unit == "ratio" else fact
         for fact in context().facts
     ]
-    rescaled = Material.build(facts=facts, instruments=INSTRUMENTS)
-    plain = Material.build(facts=context().facts, instruments=INSTRUMENTS)
+    rescaled = evidence.Material.build(facts=facts, instruments=INSTRUMENTS)
+    plain = evidence.Material.build(facts=context().facts, instruments=INSTRUMENTS)
     before, after = ([(f.quote, f.state, f.rule) for f in audit(TEXT, seen)] for seen in (plain, rescaled))
     assert before == after
 
@@ -309,7 +310,7 @@ def test_rescaling_the_facts_changes_nothing(unit, factor):
 def test_a_printed_cell_is_supported_at_any_precision(name, decimals, thousandths):
     value = thousandths / 1e5
     fact = Fact(id="f", instrument=name, field="return_5d", value=value, unit="ratio", available_at=AT)
-    seen = Material.build(facts=[fact], instruments=INSTRUMENTS)
+    seen = evidence.Material.build(facts=[fact], instruments=INSTRUMENTS)
     for text in (f"{name} 5d return {value * 100:+.{decimals}f}%", f"{name} 5d return {value * 1e4:+.{decimals}f} bps"):
         (found,) = audit(text, seen)
         zero = float(f"{value * 100:.{decimals}f}") == 0 or float(f"{value * 1e4:.{decimals}f}") == 0
@@ -330,7 +331,7 @@ def test_planted_errors_lose_support():
         for name, row in table.items()
         for field, value in zip(fields, row, strict=True)
     ]
-    seen = Material.build(facts=facts, instruments=INSTRUMENTS, completeness="complete")
+    seen = evidence.Material.build(facts=facts, instruments=INSTRUMENTS, completeness="complete")
     kept = true = lost = total = 0
     for name, row in table.items():
         for field, value in zip(fields, row, strict=True):
@@ -368,7 +369,9 @@ def test_a_number_that_the_prompt_does_not_print_is_not_found(text):
 
 
 def test_a_return_over_the_days_shown_follows_from_them():
-    seen = Material.build(facts=[], instruments=INSTRUMENTS, series=[bars("GOLD", [100.0, 103.0, 101.5, 106.0])])
+    seen = evidence.Material.build(
+        facts=[], instruments=INSTRUMENTS, series=[bars("GOLD", [100.0, 103.0, 101.5, 106.0])]
+    )
     for text in ("Gold rose 6.0%", "a return of 6.00% for Gold", "Gold is up 2.91%"):
         found = only(text, seen)
         assert (found.state, found.rule, found.facts) == ("derivable", "return-shown", ("series:GOLD",))
@@ -379,7 +382,9 @@ def test_a_return_over_the_days_shown_follows_from_them():
              as_of=AT - timedelta(days=9 - day))
         for day, value in ((1, 100.0), (2, 103.0), (3, 106.0))
     ]  # fmt: skip
-    assert only("Gold gained 6.0%", Material.build(facts=facts, instruments=INSTRUMENTS)).rule == "return-shown"
+    assert (
+        only("Gold gained 6.0%", evidence.Material.build(facts=facts, instruments=INSTRUMENTS)).rule == "return-shown"
+    )
 
 
 def test_the_distance_from_one_price_to_another_follows_from_both():
@@ -388,7 +393,7 @@ def test_the_distance_from_one_price_to_another_follows_from_both():
         Fact(id=name, instrument="GOLD", field=name, value=value, unit="price", available_at=AT)
         for name, value in prices.items()
     ]
-    seen = Material.build(facts=facts, instruments=INSTRUMENTS)
+    seen = evidence.Material.build(facts=facts, instruments=INSTRUMENTS)
     found = only("GOLD is up 2.36% from its entry", seen)
     assert (found.state, found.rule, found.facts) == ("derivable", "change-in-row", ("current_price", "entry_price"))
     assert states("GOLD is down 2.36%", seen) == ["not_found"]

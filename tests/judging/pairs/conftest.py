@@ -8,17 +8,7 @@ from typing import Any
 
 import pytest
 
-from assaymark.judging.pairs import (
-    PAIR_PROMPTS,
-    Pair,
-    Task,
-    build_stimuli,
-    finance_tasks,
-    pair_call,
-    plan_pair_calls,
-    reference_pair_judges,
-    repeated_tasks,
-)
+from assaymark.judging import pairs as judge_pairs
 from assaymark.protocol import JudgeSpec
 from assaymark.records import PairCall
 
@@ -26,19 +16,19 @@ Ask = Callable[..., list[PairCall]]
 
 
 @pytest.fixture(scope="session")
-def tasks() -> tuple[Task, ...]:
-    return finance_tasks()
+def tasks() -> tuple[judge_pairs.Task, ...]:
+    return judge_pairs.finance_tasks()
 
 
 @pytest.fixture(scope="session")
-def pairs(tasks) -> tuple[Pair, ...]:
-    return build_stimuli(tasks, 7)
+def pairs(tasks) -> tuple[judge_pairs.Pair, ...]:
+    return judge_pairs.build_stimuli(tasks, 7)
 
 
 @pytest.fixture(scope="session")
-def many(tasks) -> tuple[Pair, ...]:
+def many(tasks) -> tuple[judge_pairs.Pair, ...]:
     """The pairs of sixty tasks: enough to see a planted share."""
-    return build_stimuli(repeated_tasks(tasks, 60), 11)
+    return judge_pairs.build_stimuli(judge_pairs.repeated_tasks(tasks, 60), 11)
 
 
 @pytest.fixture(scope="session")
@@ -55,12 +45,14 @@ def spec() -> Callable[..., JudgeSpec]:
 @pytest.fixture(scope="session")
 def ask() -> Ask:
     """``ask(pairs, judge, prompts)``: the records of all calls."""
-    judges = reference_pair_judges()
+    judges = judge_pairs.reference_pair_judges()
 
-    def asked(pairs: Sequence[Pair], judge: JudgeSpec, prompts: Sequence[str] = PAIR_PROMPTS) -> list[PairCall]:
+    def asked(
+        pairs: Sequence[judge_pairs.Pair], judge: JudgeSpec, prompts: Sequence[str] = judge_pairs.PAIR_PROMPTS
+    ) -> list[PairCall]:
         async def every() -> list[PairCall]:
-            planned = plan_pair_calls(pairs, judge, prompts)
-            return [pair_call(one, await judges[one.call.model].complete(one.call)) for one in planned]
+            planned = judge_pairs.plan_pair_calls(pairs, judge, prompts)
+            return [judge_pairs.pair_call(one, await judges[one.call.model].complete(one.call)) for one in planned]
 
         return asyncio.run(every())
 

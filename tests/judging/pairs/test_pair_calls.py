@@ -13,19 +13,7 @@ from jsonschema import Draft202012Validator
 from assaymark.engine import Reply
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.judging import Invalid
-from assaymark.judging.pairs import (
-    PAIR_PROMPTS,
-    STRICT,
-    TIE_ALLOWED,
-    Stimulus,
-    check,
-    pair_call,
-    pair_prompt_hashes,
-    pair_schema,
-    parse_pair_reply,
-    plan_pair_calls,
-)
-from assaymark.judging.pairs import calls as module
+from assaymark.judging import pairs as judge_pairs
 from assaymark.judging.pairs.calls import candidates_text, criterion_text, pair_system_text, pair_texts
 from assaymark.judging.pairs.reference import read_pair
 from assaymark.judging.prompts import Reasoned
@@ -43,7 +31,7 @@ def by(pairs):
 
 def refused(*pairs):
     with pytest.raises(InputError) as caught:
-        check(pairs)
+        judge_pairs.check(pairs)
     return [str(problem) for problem in caught.value.problems]
 
 
@@ -52,7 +40,13 @@ def longer(text, tokens):
 
 
 def test_what_was_built_passes(pairs):
-    assert check(pairs) == {"dominance": 450, "length": 390, "leakage": 450, "orders": 450, "duplicates": 450}
+    assert judge_pairs.check(pairs) == {
+        "dominance": 450,
+        "length": 390,
+        "leakage": 450,
+        "orders": 450,
+        "duplicates": 450,
+    }
 
 
 @pytest.mark.parametrize(("condition", "changed", "gate", "what"), [
@@ -99,8 +93,8 @@ def test_duplicates_are_caught_and_all_problems_come_at_once(by, monkeypatch):
     assert any("another pair has this id" in one for one in refused(pair, pair))
     assert len(refused(replace(pair, delta=3.0, orders=("vu",)), replace(filler, orders=("uv",)))) == 3
     assert refused() == ["at least one pair is needed (got 0)"]
-    honest = module.pair_texts  # a renderer that leaks
-    monkeypatch.setattr(module, "pair_texts", lambda pair, *rest: (*honest(pair, *rest), pair.condition))
+    honest = judge_pairs.calls.pair_texts  # a renderer that leaks
+    monkeypatch.setattr(judge_pairs.calls, "pair_texts", lambda pair, *rest: (*honest(pair, *rest), pair.condition))
     assert sum("depends on more than the texts" in one for one in refused(pair)) == 4
 
 
@@ -109,7 +103,7 @@ def test_nothing_known_about_a_pair_is_in_any_prompt(pairs, spec):
         "same_subset", "different_subset", "graded_vacuum", "expected winner", "delta", " over Q", "whitespace",
         "identical", "typo", "synonym", "disjoint", "overlapping", "filler",
     )  # fmt: skip
-    for one in plan_pair_calls(pairs, spec(), PAIR_PROMPTS):
+    for one in judge_pairs.plan_pair_calls(pairs, spec(), judge_pairs.PAIR_PROMPTS):
         text = "\n\n".join(message.text for message in one.call.messages)
         assert not [secret for secret in (one.pair.id, one.pair.task, *secrets) if secret in text]
 
@@ -119,10 +113,16 @@ def test_the_prompt_is_made_of_the_texts_alone(pairs):
     for pair in pairs[::7]:
         for condition in ("vacuum", "ladder", "filler", "same_subset"):
             other = replace(
-                pair, id=f"{pair.id}.again", condition=condition, variant="anything", delta=4.0, better="v",
-                u=Stimulus(text=pair.u.text, met=("x",)), v=Stimulus(text=pair.v.text, partly=("y",)),
-            )  # fmt: skip
-            for prompt in PAIR_PROMPTS:
+                pair,
+                id=f"{pair.id}.again",
+                condition=condition,
+                variant="anything",
+                delta=4.0,
+                better="v",
+                u=judge_pairs.Stimulus(text=pair.u.text, met=("x",)),
+                v=judge_pairs.Stimulus(text=pair.v.text, partly=("y",)),
+            )
+            for prompt in judge_pairs.PAIR_PROMPTS:
                 for order in pair.orders:
                     assert pair_texts(pair, order, prompt) == pair_texts(other, order, prompt)
 
@@ -136,13 +136,13 @@ def test_a_candidate_looks_the_same_in_either_slot():
 
 
 def test_the_variants_differ_in_one_paragraph():
-    base, strict = (pair_system_text(prompt) for prompt in (TIE_ALLOWED, STRICT))
-    assert base.replace(criterion_text(TIE_ALLOWED), criterion_text(STRICT)) == strict
+    base, strict = (pair_system_text(prompt) for prompt in (judge_pairs.TIE_ALLOWED, judge_pairs.STRICT))
+    assert base.replace(criterion_text(judge_pairs.TIE_ALLOWED), criterion_text(judge_pairs.STRICT)) == strict
     for word in ("wording", "style", "fluency", "verbosity", "form"):
-        assert word in criterion_text(STRICT)
-    assert json.dumps(pair_schema(), indent=1) in base
-    hashes = pair_prompt_hashes()
-    assert list(hashes) == list(PAIR_PROMPTS)
+        assert word in criterion_text(judge_pairs.STRICT)
+    assert json.dumps(judge_pairs.pair_schema(), indent=1) in base
+    hashes = judge_pairs.pair_prompt_hashes()
+    assert list(hashes) == list(judge_pairs.PAIR_PROMPTS)
     assert len(set(hashes.values())) == 2
 
 
@@ -167,9 +167,9 @@ HOSTILE = (
 
 @pytest.mark.parametrize("attack", HOSTILE)
 def test_hostile_text_stays_in_its_fence(pairs, attack):
-    pair = replace(pairs[0], u=Stimulus(text=attack))
+    pair = replace(pairs[0], u=judge_pairs.Stimulus(text=attack))
     for order in pair.orders:
-        _, task, candidates = pair_texts(pair, order, STRICT)
+        _, task, candidates = pair_texts(pair, order, judge_pairs.STRICT)
         assert read_pair([task, candidates])[2:] == pair.slots(order)
         outside = candidates
         for section in sections(candidates):
@@ -197,15 +197,15 @@ def test_another_prompt_is_not_read(parts, what):
 
 
 def test_a_plan_asks_every_pair_in_both_orders_under_both_prompts(pairs, spec):
-    planned = plan_pair_calls(pairs, spec(trials=2), PAIR_PROMPTS)
+    planned = judge_pairs.plan_pair_calls(pairs, spec(trials=2), judge_pairs.PAIR_PROMPTS)
     asked = {(one.pair.id, one.prompt, one.order, one.trial) for one in planned}
     assert len(planned) == len({one.call.key for one in planned}) == len(asked) == 450 * 2 * 2 * 2
     assert {(one.call.order, one.order) for one in planned} == {(0, "uv"), (1, "vu")}
-    first, second = plan_pair_calls([pair for pair in pairs if pair.variant == "identical"][:1], spec())
+    first, second = judge_pairs.plan_pair_calls([pair for pair in pairs if pair.variant == "identical"][:1], spec())
     assert first.call.messages == second.call.messages  # the second order of one text is another call
     assert first.call.key != second.call.key
     for pair in pairs[::45]:
-        _, task, candidates = pair_texts(pair, "uv", TIE_ALLOWED)
+        _, task, candidates = pair_texts(pair, "uv", judge_pairs.TIE_ALLOWED)
         assert read_pair([task, candidates])[:2] == (pair.brief.question, pair.brief.requirements)
 
 
@@ -213,24 +213,24 @@ def test_a_call_carries_what_the_judge_was_given(pairs):
     judge = JudgeSpec(
         name="j", model="reference/checklist", family="f", seed=4, temperature=0.5, effort="low", args={"filler": 0.1}
     )
-    (one, *_) = plan_pair_calls(pairs[:1], judge, trials=3)
+    (one, *_) = judge_pairs.plan_pair_calls(pairs[:1], judge, trials=3)
     call = one.call
     assert (call.seed, call.temperature, call.effort, call.args) == (4, 0.5, "low", {"filler": 0.1})
-    assert (one.judge, one.family, one.trial, one.prompt) == ("j", "f", 1, TIE_ALLOWED)
+    assert (one.judge, one.family, one.trial, one.prompt) == ("j", "f", 1, judge_pairs.TIE_ALLOWED)
     assert call.schema is not None
-    assert json.loads(call.schema.text) == pair_schema()
+    assert json.loads(call.schema.text) == judge_pairs.pair_schema()
 
 
 def test_plans_that_make_no_sense_are_refused(pairs, spec):
     person = JudgeSpec(name="p", model="human/table", family="human")
     for error, what, judge, more in (
         (UnknownNameError, "Did you mean 'strict'", spec(), {"variants": ["stric"]}),
-        (InputError, "named once", spec(), {"variants": [STRICT, STRICT]}),
+        (InputError, "named once", spec(), {"variants": [judge_pairs.STRICT, judge_pairs.STRICT]}),
         (InputError, "at least 1", spec(), {"trials": 0}),
         (InputError, "a person answers no calls", person, {}),
     ):
         with pytest.raises(error, match=what):
-            plan_pair_calls(pairs, judge, **more)
+            judge_pairs.plan_pair_calls(pairs, judge, **more)
 
 
 def said(verdict, reason="Both name the stop."):
@@ -239,8 +239,8 @@ def said(verdict, reason="Both name the stop."):
 
 @pytest.mark.parametrize("verdict", ["1", "2", "tie", "abstain"])
 def test_the_four_verdicts(verdict):
-    assert parse_pair_reply(f" \n{said(verdict)}\t") == Reasoned(verdict, "Both name the stop.")
-    Draft202012Validator(pair_schema()).validate(json.loads(said(verdict)))
+    assert judge_pairs.parse_pair_reply(f" \n{said(verdict)}\t") == Reasoned(verdict, "Both name the stop.")
+    Draft202012Validator(judge_pairs.pair_schema()).validate(json.loads(said(verdict)))
 
 
 @pytest.mark.parametrize(("text", "why"), [
@@ -277,7 +277,7 @@ def test_the_four_verdicts(verdict):
     ("\ufeff" + said("1"), "not one JSON object"),
 ])  # fmt: skip
 def test_everything_else_is_invalid_and_says_why(text, why):
-    found = parse_pair_reply(text)
+    found = judge_pairs.parse_pair_reply(text)
     assert isinstance(found, Invalid)
     assert why in found.reason
     assert len(found.reason) < 200
@@ -286,7 +286,7 @@ def test_everything_else_is_invalid_and_says_why(text, why):
 
 @given(st.text() | st.recursive(st.none() | st.text() | st.floats() | st.integers(), st.lists).map(json.dumps))
 def test_no_reply_raises(text):
-    assert isinstance(parse_pair_reply(text), Invalid | Reasoned)
+    assert isinstance(judge_pairs.parse_pair_reply(text), Invalid | Reasoned)
 
 
 CONTRADICTIONS = [
@@ -327,15 +327,15 @@ CONSISTENT = [
 def test_a_reason_that_names_the_other_slot_is_not_guessed_at_and_the_rule_is_narrow():
     for verdict, reason in CONTRADICTIONS:
         why = f"the verdict is {verdict}, but the reason names candidate {3 - int(verdict)} as the better one"
-        assert parse_pair_reply(said(verdict, reason)) == Invalid(why)
+        assert judge_pairs.parse_pair_reply(said(verdict, reason)) == Invalid(why)
     for verdict, reason in CONSISTENT:
-        assert parse_pair_reply(said(verdict, reason)) == Reasoned(verdict, reason)
+        assert judge_pairs.parse_pair_reply(said(verdict, reason)) == Reasoned(verdict, reason)
 
 
 def test_a_record_says_what_was_asked_and_answered(pairs, spec):
     ladder = next(pair for pair in pairs if pair.delta == 3)
-    _, planned = plan_pair_calls([ladder], spec(), ["strict"])
-    found = pair_call(planned, Reply(text=said("2"), model="m"))
+    _, planned = judge_pairs.plan_pair_calls([ladder], spec(), ["strict"])
+    found = judge_pairs.pair_call(planned, Reply(text=said("2"), model="m"))
     assert found == PairCall(
         pair=ladder.id, condition="ladder", task=ladder.task, variant=ladder.variant, order="vu", verdict="2",
         delta=3.0, better=ladder.better, judge="checklist", prompt="strict", trial=1, reason=None,
@@ -346,5 +346,5 @@ def test_a_record_says_what_was_asked_and_answered(pairs, spec):
         (said("1"), "length", "cut off at the length limit"),
         ("no", "stop", "not one JSON object: expecting value at character 0"),
     ):
-        found = pair_call(planned, Reply(text=text, model="m", finish=finish))
+        found = judge_pairs.pair_call(planned, Reply(text=text, model="m", finish=finish))
         assert (found.verdict, found.reason) == ("invalid", why)

@@ -14,21 +14,7 @@ import pytest
 
 from assaymark.errors import InputError
 from assaymark.judging import judgment, load_rubric, plan_calls, reference_judges
-from assaymark.judging.pairs import (
-    Requirement,
-    build_stimuli,
-    calls,
-    check,
-    finance_tasks,
-    load_tasks,
-    manifest_of,
-    marks,
-    point_records,
-    point_stimuli,
-    read_stimuli,
-    repeated_tasks,
-    stimuli_json,
-)
+from assaymark.judging import pairs as judge_pairs
 from assaymark.judging.pairs.calls import names
 from assaymark.judging.pairs.stimuli import closing, with_other_unit, with_synonym, with_typo
 from assaymark.protocol import parse_study
@@ -67,15 +53,15 @@ def task(*changes: Callable[[list[Written]], object], name: str = "one") -> str:
 
 def problems(text: str) -> list[str]:
     with pytest.raises(InputError) as caught:
-        load_tasks(text, "mine.toml")
+        judge_pairs.load_tasks(text, "mine.toml")
     assert caught.value.source == "mine.toml"
     return [str(problem) for problem in caught.value.problems]
 
 
 def test_the_shipped_tasks_are_ten_different_situations_whose_sentences_do_what_their_field_says():
-    (own,) = load_tasks(task())
+    (own,) = judge_pairs.load_tasks(task())
     assert (own.names, own.requirements[0].met[1]) == (THINGS, "We have put the stop at 12.")
-    found = finance_tasks()
+    found = judge_pairs.finance_tasks()
     assert len(found) == len({one.question for one in found}) == 10
     wordings = [text for one in found for r in one.requirements for text in (*r.met, r.partly, r.neutral)]
     assert len(set(wordings)) == len(wordings)
@@ -84,7 +70,7 @@ def test_the_shipped_tasks_are_ten_different_situations_whose_sentences_do_what_
         for at, item in enumerate(one.requirements):
             for earned, texts in ((0.0, (item.neutral,)), (0.5, (item.partly,)), (1.0, item.met)):
                 expected = tuple(earned if at == other else 0.0 for other in range(5))
-                assert {marks(text, one.names) for text in texts} == {expected}
+                assert {judge_pairs.marks(text, one.names) for text in texts} == {expected}
 
 
 def change(at: int, field: str, value: object) -> Callable[[list[Written]], object]:
@@ -154,22 +140,22 @@ def test_a_file_of_another_form_is_refused(text, what):
     ("The stop is near. The stop is 8.5!", 1.0),
 ])  # fmt: skip
 def test_what_counts_as_met(text, expected):
-    assert marks(text, ("stop",)) == (expected,)
+    assert judge_pairs.marks(text, ("stop",)) == (expected,)
 
 
 def test_an_ending_has_exactly_the_length_that_was_asked_for_and_says_nothing_that_could_be_a_value():
-    assert calls.sentences("Stop at 8.5 now. Next!") == [
+    assert judge_pairs.calls.sentences("Stop at 8.5 now. Next!") == [
         "Stop at 8.5 now.",
         "Next!",
     ]  # a decimal point ends no sentence
-    assert calls.has_value("a 1")
+    assert judge_pairs.calls.has_value("a 1")
     assert not names("stopgap", "stop")
     assert [len(closing(length).split()) for length in range(200)] == [*range(200)]
     assert closing(-3) == ""
-    assert all(len(sentence.split()) == length for length, sentence in calls.CLOSERS.items())
-    assert {len(sentence.split()) for sentence in calls.BEFORE_CLOSERS} == {8}
-    assert not any(map(calls.has_value, calls.FIXED_SENTENCES))
-    assert len(set(calls.FILLERS)) == len(calls.FILLERS)
+    assert all(len(sentence.split()) == length for length, sentence in judge_pairs.calls.CLOSERS.items())
+    assert {len(sentence.split()) for sentence in judge_pairs.calls.BEFORE_CLOSERS} == {8}
+    assert not any(map(judge_pairs.calls.has_value, judge_pairs.calls.FIXED_SENTENCES))
+    assert len(set(judge_pairs.calls.FILLERS)) == len(judge_pairs.calls.FILLERS)
 
 
 @pytest.mark.parametrize(("change", "text", "expected"), [
@@ -197,9 +183,9 @@ def test_changes_that_leave_the_content(change, text, expected):
 
 
 def test_repeated_tasks_are_tasks_with_other_numbers(tasks):
-    found = repeated_tasks(tasks, 35)
+    found = judge_pairs.repeated_tasks(tasks, 35)
     assert len({one.name for one in found}) == 35
-    assert calls.task_problems(found) == []
+    assert judge_pairs.calls.task_problems(found) == []
     first, later = found[0].requirements[0].met[0], found[30].requirements[0].met[0]
     assert first != later
     assert re.sub(r"\d", "#", first) == re.sub(r"\d", "#", later)
@@ -211,7 +197,7 @@ def of(pairs, condition, **fields):
 
 
 def test_the_counts_of_ten_tasks(pairs):
-    made = manifest_of(pairs, 7)
+    made = judge_pairs.manifest_of(pairs, 7)
     assert (made.tasks, made.pairs, made.calls) == (10, 450, 900)
     assert made.counts == {
         "ladder": 190, "same_subset": 60, "different_subset": 60, "filler": 50, "vacuum": 60, "graded_vacuum": 30,
@@ -224,20 +210,20 @@ def test_the_counts_of_ten_tasks(pairs):
 
 
 def test_one_seed_is_one_manifest_and_a_task_does_not_depend_on_its_neighbours(tasks, pairs):
-    again = build_stimuli(tasks, 7)
+    again = judge_pairs.build_stimuli(tasks, 7)
     assert again == pairs
-    assert manifest_of(again, 7) == manifest_of(pairs, 7)
-    assert build_stimuli(tasks[4:5], 7) == tuple(pair for pair in pairs if pair.task == tasks[4].name)
-    digests = {manifest_of(pairs, 7).sha256}
+    assert judge_pairs.manifest_of(again, 7) == judge_pairs.manifest_of(pairs, 7)
+    assert judge_pairs.build_stimuli(tasks[4:5], 7) == tuple(pair for pair in pairs if pair.task == tasks[4].name)
+    digests = {judge_pairs.manifest_of(pairs, 7).sha256}
     for seed in (0, 1, 2**40):
-        other = build_stimuli(tasks, seed)
-        assert check(other)["orders"] == 450
-        digests.add(manifest_of(other, seed).sha256)
+        other = judge_pairs.build_stimuli(tasks, seed)
+        assert judge_pairs.check(other)["orders"] == 450
+        digests.add(judge_pairs.manifest_of(other, seed).sha256)
     assert len(digests) == 4
 
 
 def test_the_hash_covers_every_field(pairs):
-    base = manifest_of(pairs[:1], 7).sha256
+    base = judge_pairs.manifest_of(pairs[:1], 7).sha256
     one = pairs[0]
     other = replace(one.u, text=one.u.text + " ")
     changes = (
@@ -252,8 +238,8 @@ def test_the_hash_covers_every_field(pairs):
         {"orders": ("uv",)},
         {"brief": replace(one.brief, question="What else?")},
     )
-    assert all(manifest_of([replace(one, **change)], 7).sha256 != base for change in changes)
-    assert manifest_of([pairs[1], one], 7).sha256 != manifest_of([one, pairs[1]], 7).sha256
+    assert all(judge_pairs.manifest_of([replace(one, **change)], 7).sha256 != base for change in changes)
+    assert judge_pairs.manifest_of([pairs[1], one], 7).sha256 != judge_pairs.manifest_of([one, pairs[1]], 7).sha256
 
 
 def test_a_chain_adds_one_requirement_at_a_time(pairs):
@@ -272,7 +258,7 @@ def test_a_half_step_turns_on_the_value_alone(pairs):
     half = [pair for pair in pairs if pair.delta == 0.5]
     assert Counter(pair.variant for pair in half) == {"met over partly": 20, "partly over missing": 20}
     for pair in half:
-        u, v = (marks(text.text, pair.brief.names) for text in (pair.u, pair.v))
+        u, v = (judge_pairs.marks(text.text, pair.brief.names) for text in (pair.u, pair.v))
         assert sorted(abs(a - b) for a, b in zip(u, v, strict=True)) == [0, 0, 0, 0, 0.5]
 
 
@@ -311,20 +297,20 @@ def test_pairs_of_equal_worth_differ_in_what_their_variant_says(pairs):
 
 
 def test_a_task_with_more_requirements_has_the_same_ladder(tasks):
-    extra = Requirement(
+    extra = judge_pairs.Requirement(
         name="tax", must="States the tax.",
         met=("The tax on a gain would come to 25 percent.", "On a gain the tax would come to 25 percent."),
         partly="The tax on a gain would come to something.", neutral="Forms for it are sent out in the spring.",
     )  # fmt: skip
     wider = tasks[0].model_copy(update={"requirements": (*tasks[0].requirements, extra)})
-    pairs = build_stimuli([wider], 3)
-    assert check(pairs)["orders"] == 45
+    pairs = judge_pairs.build_stimuli([wider], 3)
+    assert judge_pairs.check(pairs)["orders"] == 45
     assert max(len(pair.u.met) for pair in pairs) == 5
 
 
 def test_tasks_that_cannot_carry_stimuli_are_refused(tasks):
     short = tasks[0].model_copy(update={"requirements": tasks[0].requirements[:4]})
-    for build in (build_stimuli, point_stimuli):
+    for build in (judge_pairs.build_stimuli, judge_pairs.point_stimuli):
         with pytest.raises(InputError, match="at least 5 requirements"):
             build([short], 1)
         with pytest.raises(InputError, match="at least one is needed"):
@@ -338,23 +324,23 @@ def test_a_task_without_a_unit_has_no_unit_pair():
         f'partly = "The {name} was put at something."\nneutral = "Nothing about the {other} is spoken of."'
         for name, other in zip(("ab", "cd", "ef", "gh", "ij"), "vwxyz", strict=True)
     )
-    made = build_stimuli(load_tasks(f'[[task]]\nname = "one"\nquestion = "x"\n{text}'), 1)
+    made = judge_pairs.build_stimuli(judge_pairs.load_tasks(f'[[task]]\nname = "one"\nquestion = "x"\n{text}'), 1)
     assert {pair.variant for pair in of(made, "graded_vacuum")} == {"synonym", "typo"}
 
 
 def test_stimuli_go_to_a_file_and_back_and_a_file_that_was_touched_is_refused(pairs):
-    made = manifest_of(pairs, 7)
-    text = stimuli_json(pairs, made)
-    assert read_stimuli(text) == (pairs, made)
-    assert stimuli_json(*read_stimuli(text)) == text
-    text = stimuli_json(pairs[:45], manifest_of(pairs[:45], 7))
+    made = judge_pairs.manifest_of(pairs, 7)
+    text = judge_pairs.stimuli_json(pairs, made)
+    assert judge_pairs.read_stimuli(text) == (pairs, made)
+    assert judge_pairs.stimuli_json(*judge_pairs.read_stimuli(text)) == text
+    text = judge_pairs.stimuli_json(pairs[:45], judge_pairs.manifest_of(pairs[:45], 7))
     for touched, what in (
         (text.replace("8,640", "8,641", 1), "not those it was made of"),
         ('"task":"lost"'.join(text.rsplit('"task":"copper-breakout"', 1)), "its situation is not in the file"),
         ("{}", "is missing"),
     ):
         with pytest.raises(InputError, match=what):
-            read_stimuli(touched)
+            judge_pairs.read_stimuli(touched)
 
 
 STUDY = parse_study(
@@ -376,24 +362,24 @@ RUBRIC = load_rubric("v1.0")
 
 
 def test_two_texts_without_content_six_levels_and_four_with_filler_for_each_task(tasks):
-    found = point_stimuli(tasks, 7)
+    found = judge_pairs.point_stimuli(tasks, 7)
     assert len(found) == 120
     assert len({one.id for one in found}) == 120
     numbers = {"vacuum": (1, 2), "ladder": range(6), "filler": range(1, 5)}
     names = [f"{tasks[0].name}.point.{kind}.{number}" for kind, all_of in numbers.items() for number in all_of]
     assert [one.id for one in found[:12]] == names
     for one in found:
-        assert sum(marks(one.text, one.brief.names)) == one.level
+        assert sum(judge_pairs.marks(one.text, one.brief.names)) == one.level
         assert (not one.text.strip()) == (one.variant == "vacuum")
 
 
 def test_the_levels_are_those_of_the_pairs_and_filler_meets_nothing_more(tasks, pairs):
-    stimuli = point_stimuli(tasks, 7)
+    stimuli = judge_pairs.point_stimuli(tasks, 7)
     known = {one.id: one for one in stimuli}
     steps = {(pair.task, pair.variant): pair for pair in pairs if pair.delta == 1}
     longer = {pair.v.text: pair.u.text for pair in pairs if pair.condition == "filler"}
     assert {one.level for one in stimuli if one.variant == "filler"} == {1, 2, 3, 4}
-    for one, decision in zip(stimuli, point_records(stimuli)[0], strict=True):
+    for one, decision in zip(stimuli, judge_pairs.point_records(stimuli)[0], strict=True):
         kind = "length_matched" if one.variant == "filler" else one.variant
         assert (decision.derivation.kind, decision.derivation.parent) == (kind, one.parent)
         assert (one.parent is None) == (one.variant != "filler")
@@ -404,17 +390,17 @@ def test_the_levels_are_those_of_the_pairs_and_filler_meets_nothing_more(tasks, 
             parent = known[one.parent]
             assert (parent.variant, parent.level, parent.task) == ("ladder", one.level, one.task)
             assert longer[one.text] == parent.text  # the very pair that passed the gates
-            assert marks(one.text, one.brief.names) == marks(parent.text, one.brief.names)
+            assert judge_pairs.marks(one.text, one.brief.names) == judge_pairs.marks(parent.text, one.brief.names)
             assert one.tokens >= 1.5 * parent.tokens
             rest = one.text
-            for filler in calls.FILLERS:
+            for filler in judge_pairs.calls.FILLERS:
                 rest = rest.replace(f"{filler} ", "")
             assert rest == parent.text
 
 
 def test_they_are_planned_and_graded_like_any_decision(tasks):
-    stimuli = point_stimuli(tasks, 7)
-    decisions, contexts = point_records(stimuli)
+    stimuli = judge_pairs.point_stimuli(tasks, 7)
+    decisions, contexts = judge_pairs.point_records(stimuli)
     assert len(contexts) == len(tasks)
     planned = plan_calls(decisions, contexts, STUDY, RUBRIC)
     assert [one.trajectory for one in planned] == [one.id for one in stimuli]

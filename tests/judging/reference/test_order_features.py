@@ -15,7 +15,7 @@ from order_records import BUY_B, CONSTRAINTS, PRICES, bars, context, decision, f
 
 from assaymark import judging
 from assaymark.errors import ModelError
-from assaymark.judging.reference import Features, notice
+from assaymark.judging import reference
 from assaymark.metrology import Cell, ScoreTable, cell_measurements, score_table, style_measurements
 from assaymark.portfolio import audit
 from assaymark.prompting import signature
@@ -25,14 +25,14 @@ from assaymark.records import Action, Agent, Context, Decision, Derivation, Inst
 JUDGES = judging.reference_judges()
 
 
-def noticed(one: Decision, source: Context | None = None) -> Features:
+def noticed(one: Decision, source: Context | None = None) -> reference.Features:
     calls = judging.plan_calls(
         [one], {one.context_id: source or context()}, judged_records.study(), judging.load_rubric("v1.1")
     )
-    return notice([part.text for part in calls[0].call.messages[1].parts])
+    return reference.notice([part.text for part in calls[0].call.messages[1].parts])
 
 
-def on(source: Context, **parts: object) -> Features:
+def on(source: Context, **parts: object) -> reference.Features:
     return noticed(decision(of=source, **parts), source)
 
 

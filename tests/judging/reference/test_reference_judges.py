@@ -16,7 +16,7 @@ from judged_records import AGENTS, RETURNS, by_id, context, decision, fact, stud
 from assaymark import judging
 from assaymark.engine import CallSpec, Message, Text
 from assaymark.errors import ModelError
-from assaymark.judging.reference import MIDDLE, VIEWS, Features, notice, opinion
+from assaymark.judging import reference
 from assaymark.records import Action, Constraint, Context, Decision, Instrument, Rationale
 
 RUBRIC = judging.load_rubric("v1.0")
@@ -40,8 +40,8 @@ def scores(one: Decision, source: Context | None = None, **options: Any) -> dict
     return {call.judge: reply(call.call) for call in plan([one], source, **(options or {"args": QUIET}))}
 
 
-def noticed(one: Decision, source: Context | None = None) -> Features:
-    return notice([part.text for part in plan([one], source)[0].call.messages[1].parts])
+def noticed(one: Decision, source: Context | None = None) -> reference.Features:
+    return reference.notice([part.text for part in plan([one], source)[0].call.messages[1].parts])
 
 
 # --- truth ------------------------------------------------------------------------------------------------------------
@@ -286,19 +286,23 @@ def test_noise_is_fixed_by_judge_dimension_prompt_seed_and_trial():
 
 
 def test_planted_values_are_documented_and_every_view_scores_every_dimension_by_known_features():
-    assert set(judging.PLANTED) == set(VIEWS) == set(JUDGES)
+    assert set(judging.PLANTED) == set(reference.VIEWS) == set(JUDGES)
     assert all(planted.noise > 0 and planted.words for planted in judging.PLANTED.values())
     assert judging.PLANTED["reference/reader"].slope > 0
     assert judging.PLANTED["reference/auditor"].slope == judging.PLANTED["reference/allocator"].slope == 0
     known = noticed(decision()).keys()
-    for view in VIEWS.values():
+    for view in reference.VIEWS.values():
         assert tuple(view) == RUBRIC.names
         for feature, worth, _ in (term for terms in view.values() for term in terms):
             assert feature in known
             assert [value for value, _ in worth] == sorted({value for value, _ in worth})
             assert all(1 <= score <= 5 for _, score in worth)
     seen = noticed(decision(confidence=None))
-    assert opinion((("confidence", ((0.0, 1.0), (1.0, 5.0)), 1.0),), seen) == opinion((), seen) == MIDDLE
+    assert (
+        reference.opinion((("confidence", ((0.0, 1.0), (1.0, 5.0)), 1.0),), seen)
+        == reference.opinion((), seen)
+        == reference.MIDDLE
+    )
 
 
 # --- the protocol -----------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from statsmodels.stats.proportion import proportion_confint
 from assaymark.engine import Reply
 from assaymark.errors import InputError
 from assaymark.judging import horizon_of, probe_calls, reference_season_judges
-from assaymark.judging.season import market_lines, read_guess
+from assaymark.judging import season as judging_season
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Action, Agent, Fact, Rationale, content_id
 
@@ -53,9 +53,9 @@ def test_of_a_field_that_comes_twice_the_latest_is_shown():
     old = of.facts[0]
     new = replace(old, id="again", value=99.0, available_at=old.available_at + timedelta(minutes=1))
     for facts in ((new, *of.facts), (*of.facts, new)):
-        shown = market_lines(replace(of, facts=facts), ["GOOGL"])
+        shown = judging_season.market_lines(replace(of, facts=facts), ["GOOGL"])
         assert dict(zip(shown.columns, shown.rows[0][1:], strict=True))["pe [ratio]"] == "99.0"
-    assert market_lines(of, []).text == ""
+    assert judging_season.market_lines(of, []).text == ""
 
 
 def test_a_record_without_books_is_a_horizon_too_and_a_stated_book_is_shown_once():
@@ -173,7 +173,7 @@ def asked(spec, of=None):
     """Probes and their replies from a reference judge."""
     model = reference_season_judges()[spec.model]
     calls = probe_calls(of or horizons(), [spec])
-    return [(probe, read_guess(asyncio.run(model.complete(probe.call)), probe)) for probe in calls]
+    return [(probe, judging_season.read_guess(asyncio.run(model.complete(probe.call)), probe)) for probe in calls]
 
 
 def test_a_probe_lists_the_agents_and_shows_the_record_without_them():
@@ -210,4 +210,4 @@ def test_a_judge_names_the_agents_whose_style_it_knows_and_draws_among_the_other
 )
 def test_what_names_none_of_the_agents_is_no_guess(text):
     (probe, *_) = probe_calls(horizons(), [judge()])
-    assert read_guess(Reply(text=text, model="m"), probe).state == "invalid"
+    assert judging_season.read_guess(Reply(text=text, model="m"), probe).state == "invalid"

@@ -15,27 +15,8 @@ from assaymark.engine import Reply, Text
 from assaymark.engine.providers.base import strict_schema
 from assaymark.errors import InputError
 from assaymark.judging import Invalid, horizon_of, horizon_tasks, load_scoring, next_call, parse_scoring
+from assaymark.judging import season as judging_season
 from assaymark.judging.prompts import Read
-from assaymark.judging.season import (
-    HORIZON_TEMPLATE,
-    LEAST_BUDGET,
-    MOST_CLAIMS,
-    MOST_NOTE_TOKENS,
-    Asked,
-    HorizonAnswer,
-    Reasoned,
-    cut,
-    grader_version,
-    horizon_schema,
-    horizon_texts,
-    outcome_schema,
-    parse_horizon,
-    parse_outcome,
-    read_horizon_reply,
-    read_outcome_reply,
-    season_template,
-    split_horizon,
-)
 from assaymark.prompting import sections, token_count
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Agent, Constraint, content_id
@@ -59,8 +40,8 @@ def read(task, n, **changes):
         call = next_call(task, answered)
         said = {"notes": f"note {len(answered) + 1}"} if call.asked.notes else {}
         text = answer_text(claims=[], **said, **changes)
-        answered.append(Read("ok", parse_horizon(text, call.asked)))
-        assert isinstance(answered[-1].answer, HorizonAnswer)
+        answered.append(Read("ok", judging_season.parse_horizon(text, call.asked)))
+        assert isinstance(answered[-1].answer, judging_season.HorizonAnswer)
     return answered
 
 
@@ -86,7 +67,7 @@ def test_a_prompt_has_the_rubric_the_record_and_the_form():
     assert {"GOOGL\t1.0\t100.0\t0.1", "cash\t99900.0", "max_weight\t0.4\tnav\tholding"} <= set(lines)
     assert any(line.startswith("GOOGL\t21.5\t0.25\t0.031") for line in lines)
     # a call names its template and its knobs, and shares what is equal
-    assert call.template == season_template(HORIZON_TEMPLATE).sha256
+    assert call.template == judging_season.season_template(judging_season.HORIZON_TEMPLATE).sha256
     assert (call.model, call.seed, call.trial, second.trial) == (JUDGE.model, 5, 1, 2)
     assert call.key != second.key
     assert call.messages[1].parts[1] is second.messages[1].parts[1]
@@ -102,8 +83,8 @@ def test_every_part_of_the_shipped_plans_has_words_and_the_grader_is_plan_prompt
     mine = parse_scoring(PLAN_TEXT.replace('"thesis_quality"', '"thesis_wit"'))
     assert "- thesis_wit (Thesis quality, 12 % of reasoning)\n" in prompt(horizon(1), plan=mine)
     mine = parse_scoring(PLAN_TEXT.replace("strong = 67", "strong = 68"))
-    assert len({grader_version(plan) for plan in (PLAN, mine, load_scoring("v0.3"))}) == 3
-    assert HORIZON_TEMPLATE in horizon_texts(PLAN)
+    assert len({judging_season.grader_version(plan) for plan in (PLAN, mine, load_scoring("v0.3"))}) == 3
+    assert judging_season.HORIZON_TEMPLATE in judging_season.horizon_texts(PLAN)
 
 
 # Google is in the universe, where it stays: an agent that calls itself by it is the one case that blinding leaves open.
@@ -152,7 +133,7 @@ def test_rules_stand_where_they_change():
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=40), st.integers(1, 40), st.integers(0, 10))
 def test_a_cut_keeps_every_step_once_and_the_budget(sizes, budget, reserve):
-    cuts = cut(sizes, budget, reserve)
+    cuts = judging_season.cut(sizes, budget, reserve)
     assert [at for part in cuts for at in part] == list(range(len(sizes)))
     for number, part in enumerate(cuts):
         room = budget - (reserve if number else 0)
@@ -163,10 +144,10 @@ def test_a_cut_keeps_every_step_once_and_the_budget(sizes, budget, reserve):
 
 
 def test_a_long_horizon_is_split_and_carried_over():
-    (part,) = split_horizon(horizon(5))  # one that fits is one part
+    (part,) = judging_season.split_horizon(horizon(5))  # one that fits is one part
     assert (part.first, part.last, part.of, part.over, part.tokens) == (1, 5, 1, False, token_count(part.body.text))
     found = horizon(6, text="word " * 1500)
-    first, second, third, *_ = parts = split_horizon(found, budget=5000)
+    first, second, third, *_ = parts = judging_season.split_horizon(found, budget=5000)
     assert [(one.first, one.last, one.over) for one in parts] == [(1, 3, False), (4, 5, False), (6, 6, False)]
     task = tasks(found, budget=5000)[0]
     answered = read(task, 2)
@@ -198,20 +179,22 @@ def test_a_book_that_is_not_recorded_is_said_to_be_so():
 def test_a_step_beyond_the_budget_stands_alone_and_is_marked():
     records, contexts = season(3)
     long = step(1, context(1), text="word " * 4000)
-    parts = split_horizon(horizon_of([records[0], long, records[2]], contexts, agents=AGENTS), budget=LEAST_BUDGET)
+    parts = judging_season.split_horizon(
+        horizon_of([records[0], long, records[2]], contexts, agents=AGENTS), budget=judging_season.LEAST_BUDGET
+    )
     assert [(one.first, one.last, one.over) for one in parts] == [(1, 1, False), (2, 2, True), (3, 3, False)]
     with pytest.raises(InputError, match=r"must be at least 3000 tokens \(got 2999\)"):
-        split_horizon(horizon(1), budget=2999)
+        judging_season.split_horizon(horizon(1), budget=2999)
 
 
-ASKED = Asked(PLAN, 1, 5)
+ASKED = judging_season.Asked(PLAN, 1, 5)
 
 
-PART = Asked(PLAN, 1, 5, notes=True)
+PART = judging_season.Asked(PLAN, 1, 5, notes=True)
 
 
 def reason(text, asked=ASKED):
-    found = parse_horizon(text, asked)
+    found = judging_season.parse_horizon(text, asked)
     assert isinstance(found, Invalid)
     assert found.reason.isascii()
     assert found.reason.isprintable()
@@ -219,8 +202,8 @@ def reason(text, asked=ASKED):
 
 
 def test_an_answer_is_read_whole():
-    found = parse_horizon(f"\n {answer_text()} ", ASKED)
-    assert isinstance(found, HorizonAnswer)
+    found = judging_season.parse_horizon(f"\n {answer_text()} ", ASKED)
+    assert isinstance(found, judging_season.HorizonAnswer)
     assert list(found.reasoning) == [part.name for part in PLAN.reasoning]
     assert set(found.evidence.values()) == {60}
     assert found.claims[0].fields == ("pe",)
@@ -238,15 +221,15 @@ def test_any_answer_in_form_is_read_as_it_stands(data):
         lookahead_check=data.draw(st.sampled_from(["pass", "fail"])),
         lookahead_reason=data.draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=200)),
     )
-    found = parse_horizon(json.dumps(given_), ASKED)
+    found = judging_season.parse_horizon(json.dumps(given_), ASKED)
     assert {**found.reasoning, **found.evidence} == graded
     assert found.lookahead_reason == given_["lookahead_reason"]
 
 
 @given(st.text(max_size=200))
 def test_no_text_breaks_the_parser(text):
-    assert isinstance(parse_horizon(text, ASKED), Invalid)
-    assert isinstance(parse_outcome(text), Invalid)
+    assert isinstance(judging_season.parse_horizon(text, ASKED), Invalid)
+    assert isinstance(judging_season.parse_outcome(text), Invalid)
 
 
 json_values = st.recursive(
@@ -258,7 +241,7 @@ json_values = st.recursive(
 
 @given(st.sampled_from(sorted(answer())), json_values)
 def test_no_value_in_any_place_breaks_the_parser(key, value):
-    found = parse_horizon(json.dumps(answer(**{key: value})), ASKED)
+    found = judging_season.parse_horizon(json.dumps(answer(**{key: value})), ASKED)
     if isinstance(found, Invalid):
         assert found.reason.isascii()
     else:
@@ -300,7 +283,7 @@ CLAIM = answer()["claims"][0]
         ({"quote": "\ud800"}, "half of a surrogate pair"),
         ({"more": 1}, "keys are unknown: 'more'"),
     ]),
-    ({"claims": [CLAIM] * (MOST_CLAIMS + 1)}, "at most 300 are allowed"),
+    ({"claims": [CLAIM] * (judging_season.MOST_CLAIMS + 1)}, "at most 300 are allowed"),
     ({"claims": {}}, "claims must be a list"),
     ({"lookahead_check": "unsure"}, "must be one of pass, fail"),
     ({"verdict": "  "}, "verdict must be one line"),
@@ -326,8 +309,8 @@ def test_what_is_not_the_object_is_no_answer(text):
 
 def test_notes_are_asked_of_parts_alone():
     assert "notes" in reason(answer_text(), PART)
-    assert parse_horizon(answer_text(notes="kept"), PART).notes == "kept"
-    assert "at most 1500" in reason(answer_text(notes="a " * (MOST_NOTE_TOKENS + 1)), PART)
+    assert judging_season.parse_horizon(answer_text(notes="kept"), PART).notes == "kept"
+    assert "at most 1500" in reason(answer_text(notes="a " * (judging_season.MOST_NOTE_TOKENS + 1)), PART)
 
 
 @pytest.mark.parametrize(("text", "finish", "state"), [
@@ -335,14 +318,21 @@ def test_notes_are_asked_of_parts_alone():
     (answer_text(), "stop", "ok"), ("No.", "stop", "invalid"),
 ])  # fmt: skip
 def test_how_a_reply_ended_goes_before_what_it_says(text, finish, state):
-    found = read_horizon_reply(Reply(text=text, model="m", finish=finish), ASKED)
+    found = judging_season.read_horizon_reply(Reply(text=text, model="m", finish=finish), ASKED)
     assert (found.state, found.answer is None, found.reason is None) == (state, state != "ok", state == "ok")
     assert state != "invalid" or "not one JSON object" in found.reason
-    found = read_outcome_reply(Reply(text='{"outcome": 61, "reason": "ahead on most days"}', model="m"))
-    assert found.answer == Reasoned(61, "ahead on most days")
-    assert read_outcome_reply(Reply(text='{"outcome": 61}', model="m")).state == "invalid"
+    found = judging_season.read_outcome_reply(Reply(text='{"outcome": 61, "reason": "ahead on most days"}', model="m"))
+    assert found.answer == judging_season.Reasoned(61, "ahead on most days")
+    assert judging_season.read_outcome_reply(Reply(text='{"outcome": 61}', model="m")).state == "invalid"
 
 
-@pytest.mark.parametrize("schema", [horizon_schema(PLAN), horizon_schema(PLAN, notes=True), outcome_schema()])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        judging_season.horizon_schema(PLAN),
+        judging_season.horizon_schema(PLAN, notes=True),
+        judging_season.outcome_schema(),
+    ],
+)
 def test_providers_take_the_schemas(schema):
     assert strict_schema(Text.of(json.dumps(schema))) == schema

@@ -9,7 +9,7 @@ import pytest
 
 from assaymark.importers import import_aitrader
 from assaymark.judging import StepRecord, horizon_of
-from assaymark.judging.season import read_steps, split_horizon
+from assaymark.judging import season as judging_season
 from assaymark.prompting import judged_rationales
 
 pytestmark = pytest.mark.shared
@@ -32,7 +32,7 @@ def test_no_model_and_no_maker_gets_through(shared):
         said += sum(len(NAMES.findall(text.text)) for one in decisions for text in judged_rationales(one))
         records = [StepRecord(day=f"{one.decided_at:%Y-%m-%d %H:%M}", decision=one) for one in decisions]
         shown = horizon_of(records, found.contexts, agents=agents)
-        parts = split_horizon(shown)
+        parts = judging_season.split_horizon(shown)
         stayed += sum(line.count for line in shown.audit if line.state == "kept")
         replaced.update({line.name: line.count for line in shown.audit if line.state == "replaced"})
         held = records[0].decision.episode_id == "us"  # Google is among its shares
@@ -41,7 +41,7 @@ def test_no_model_and_no_maker_gets_through(shared):
         for part in parts:
             left = [name for name in NAMES.findall(part.body.text) if not (held and name == "Google")]
             assert not left
-        assert sum(len(read_steps(part.body.text)) for part in parts) == len(decisions)
+        assert sum(len(judging_season.read_steps(part.body.text)) for part in parts) == len(decisions)
     assert said > 0
     assert sum(replaced.values()) >= said - stayed > 0
     assert stayed == 13

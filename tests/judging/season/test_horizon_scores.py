@@ -16,17 +16,7 @@ from hypothesis import strategies as st
 from assaymark import judging
 from assaymark.engine import Reply
 from assaymark.errors import InputError
-from assaymark.judging.season import (
-    HorizonClaim,
-    capped,
-    grader_version,
-    horizon_ledgers,
-    ledger_disagreement,
-    outcome_texts,
-    quoted_spans,
-    read_horizon_reply,
-    read_outcome_reply,
-)
+from assaymark.judging import season as judging_season
 from assaymark.prompting import sections
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Outcome, canonical_json, parse
@@ -43,7 +33,7 @@ def graded(found, *texts, budget=120_000, plan=PLAN, finish="stop"):
     asked = []
     for text in texts:
         call = judging.next_call(task, [read for _, read in asked])
-        asked.append((call, read_horizon_reply(Reply(text=text, model="m", finish=finish), call.asked)))
+        asked.append((call, judging_season.read_horizon_reply(Reply(text=text, model="m", finish=finish), call.asked)))
     return judging.horizon_grades(task, asked)
 
 
@@ -52,7 +42,7 @@ def test_grades_of_one_part_are_the_judge_s():
     assert (found.state, len(found.parts), found.agent, found.judge) == ("ok", 1, "desk", "auditor")
     assert set(found.reasoning.values()) == {61.0}
     assert (found.data_reliability, found.lookahead_check, found.verdict) == (90.0, "pass", "Mixed, but steady")
-    assert found.grader == grader_version(PLAN)
+    assert found.grader == judging_season.grader_version(PLAN)
     assert len(found.parts[0].call_key) == 64
 
 
@@ -86,7 +76,7 @@ def test_the_part_that_failed_is_named_and_half_a_task_makes_no_grades():
     assert found.reason.startswith("part 2 of 3: not one JSON object")
     (task,) = judging.horizon_tasks({"desk": horizon(6, text=LONG)}, [JUDGE], PLAN, budget=5000)
     call = judging.next_call(task)
-    read = read_horizon_reply(Reply(text=answer_text(notes="n", claims=[]), model="m"), call.asked)
+    read = judging_season.read_horizon_reply(Reply(text=answer_text(notes="n", claims=[]), model="m"), call.asked)
     for many, what in ((1, r"has 3 parts to answer \(got 1\)"), (2, "call 2 is not that for part 2")):
         with pytest.raises(InputError, match=what):
             judging.horizon_grades(task, [(call, read)] * many)
@@ -105,7 +95,7 @@ def ledgered(*texts):
         for one, text in zip(records, texts, strict=True)
     ]
     found = judging.horizon_of(records, contexts, agents=AGENTS)
-    return found, horizon_ledgers([found], [one.decision for one in records], contexts)[0]
+    return found, judging_season.horizon_ledgers([found], [one.decision for one in records], contexts)[0]
 
 
 def test_no_judge_can_score_a_contradicted_claim_as_supported():
@@ -133,14 +123,14 @@ def test_no_judge_can_score_a_contradicted_claim_as_supported():
 def test_the_disagreement_of_the_ledgers_is_counted():
     found, ledger = ledgered(TRUE, FALSE)
     claims = [
-        HorizonClaim(quote=TRUE, step=1, state="supported"),
-        HorizonClaim(quote="pe  of\n21.5", step=1, state="contradicted"),
-        HorizonClaim(quote="trades at", step=1, state="not_verifiable"),
-        HorizonClaim(quote="a margin of 12.3%", step=2, state="contradicted"),
-        HorizonClaim(quote="never said", step=2, state="supported"),
-        HorizonClaim(quote="", step=2, state="supported"),
+        judging_season.HorizonClaim(quote=TRUE, step=1, state="supported"),
+        judging_season.HorizonClaim(quote="pe  of\n21.5", step=1, state="contradicted"),
+        judging_season.HorizonClaim(quote="trades at", step=1, state="not_verifiable"),
+        judging_season.HorizonClaim(quote="a margin of 12.3%", step=2, state="contradicted"),
+        judging_season.HorizonClaim(quote="never said", step=2, state="supported"),
+        judging_season.HorizonClaim(quote="", step=2, state="supported"),
     ]
-    said = ledger_disagreement(claims, found, ledger)
+    said = judging_season.ledger_disagreement(claims, found, ledger)
     assert said.table == {
         "supported": {"supported": 1},
         "contradicted": {"supported": 1, "contradicted": 1},
@@ -153,7 +143,10 @@ def test_the_disagreement_of_the_ledgers_is_counted():
 def test_without_a_number_that_can_be_decided_nothing_is_capped():
     _, ledger = ledgered("I like it.", "So do I, at 17.77 somewhere.")
     assert ledger.cap is None
-    assert [one.counted for one in capped({"claim_support": 88.0, "no_contradiction": 7.0}, ledger)] == [88.0, 7.0]
+    assert [one.counted for one in judging_season.capped({"claim_support": 88.0, "no_contradiction": 7.0}, ledger)] == [
+        88.0,
+        7.0,
+    ]
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50), st.floats(0, 100))
@@ -161,7 +154,9 @@ def test_a_cap_never_raises_a_grade(supported, contradicted, silent, given_):
     def found(contradicted):
         counts = {"supported": supported, "contradicted": contradicted, "not_verifiable": silent}
         numbers = [SimpleNamespace(state=state) for state, count in counts.items() for _ in range(count)]
-        return capped({"claim_support": given_, "no_contradiction": given_}, judging.HorizonLedger({1: tuple(numbers)}))
+        return judging_season.capped(
+            {"claim_support": given_, "no_contradiction": given_}, judging.HorizonLedger({1: tuple(numbers)})
+        )
 
     for one, more in zip(found(contradicted), found(contradicted + 1), strict=True):
         assert one.counted <= one.given
@@ -191,7 +186,7 @@ def test_outcomes_are_shown_in_a_call_of_their_own_and_nowhere_else():
     assert "market" not in shown
     assert (planned.agent, planned.judge.name, planned.call.trial) == ("desk", "auditor", 1)
     assert "Decision" not in shown
-    assert sorted(outcome_texts()) == ["outcome-v1.txt", "schema outcome"]
+    assert sorted(judging_season.outcome_texts()) == ["outcome-v1.txt", "schema outcome"]
     first = judging.next_call(judging.horizon_tasks({"desk": found}, [JUDGE], PLAN)[0]).call
     assert first.template != planned.call.template
     assert "outcome" not in {one.label for one in sections(first.messages[1].text)}
@@ -215,11 +210,11 @@ def test_an_outcome_enters_the_composite_and_a_missing_one_goes_to_the_others():
     found = horizon(2)
     grades = graded(found, answer_text(points=50))
     (planned,) = judging.outcome_calls(grades, found, outcomes(found, 0.1), JUDGE, PLAN)
-    read = read_outcome_reply(Reply(text='{"outcome": 90, "reason": "paid"}', model="m"))
+    read = judging_season.read_outcome_reply(Reply(text='{"outcome": 90, "reason": "paid"}', model="m"))
     grade = judging.outcome_grade([planned.part], [read])
     assert grade == judging.OutcomeGrade(state="ok", outcome=90.0, reason="paid")
     assert judging.horizon_score(grades, PLAN, outcome=grade).score.composite == pytest.approx(54.0)
-    bad = judging.outcome_grade([planned.part], [read_outcome_reply(Reply(text="90", model="m"))])
+    bad = judging.outcome_grade([planned.part], [judging_season.read_outcome_reply(Reply(text="90", model="m"))])
     assert (bad.state, bad.outcome) == ("invalid", None)
     without = judging.horizon_score(grades, PLAN, outcome=bad)
     assert without.score.composite == pytest.approx(50.0)
@@ -233,7 +228,11 @@ def test_scores_are_of_the_plan_they_were_graded_with():
     with pytest.raises(InputError, match="use the plan it was graded with"):
         judging.horizon_score(grades, judging.load_scoring("v0.3"))
     score = judging.horizon_score(grades, PLAN)
-    assert (score.grader, score.score.grader, score.score.plan) == (grader_version(PLAN), PLAN.grader, PLAN.digest)
+    assert (score.grader, score.score.grader, score.score.plan) == (
+        judging_season.grader_version(PLAN),
+        PLAN.grader,
+        PLAN.digest,
+    )
     assert answer()["data_reliability"] == score.grades.data_reliability
 
 
@@ -246,12 +245,12 @@ def test_ledgers_are_cut_as_their_horizons_are_and_several_are_those_of_each():
     whole, other = (judging.horizon_of(steps, contexts, agents=AGENTS) for steps in (records, others))
     decisions = [one.decision for one in (*records, *others)]
     cuts = [whole, other, *(whole.between(*ends) for ends in ((1, 5), (2, 4), (5, 5)))]
-    ledger, *rest = found = horizon_ledgers(cuts, decisions, contexts)
-    assert found == [horizon_ledgers([one], decisions, contexts)[0] for one in cuts]
+    ledger, *rest = found = judging_season.horizon_ledgers(cuts, decisions, contexts)
+    assert found == [judging_season.horizon_ledgers([one], decisions, contexts)[0] for one in cuts]
     assert sum(map(len, ledger.steps.values())) == 5
     assert rest[1:] == [ledger.between(*ends) for ends in ((1, 5), (2, 4), (5, 5))]
     with pytest.raises(InputError) as caught:  # every decision and context is needed
-        horizon_ledgers([horizon(1)], [], {})
+        judging_season.horizon_ledgers([horizon(1)], [], {})
     assert len(caught.value.problems) == 2
 
 
@@ -269,9 +268,9 @@ TEXTS = st.text(st.sampled_from("ab \n\t\x1f\u2003."), max_size=30)
 @given(st.lists(TEXTS, max_size=3), TEXTS)
 def test_quotations_are_found_however_they_are_spaced(texts, quote):
     step = SimpleNamespace(texts=[SimpleNamespace(text=text) for text in texts])
-    assert quoted_spans(quote, step) == slowly(quote, step)
+    assert judging_season.quoted_spans(quote, step) == slowly(quote, step)
     step = horizon(1).steps[0]
-    ((part, start, end),) = quoted_spans("and   may still\nbe", step)
+    ((part, start, end),) = judging_season.quoted_spans("and   may still\nbe", step)
     assert step.texts[part].text[start:end] == "and may still be"
 
 

@@ -14,17 +14,7 @@ from horizon_records import PLAN, START, Book, Fill, Rejection, horizon, season,
 from assaymark import judging
 from assaymark.engine import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, ModelError
-from assaymark.judging.season import (
-    LEANING,
-    SEASON_PLANTED,
-    TOPICS,
-    WORTH,
-    notice_horizon,
-    read_horizon_reply,
-    read_outcome_reply,
-    read_steps,
-    season_argument_problems,
-)
+from assaymark.judging import season as judging_season
 from assaymark.metrology import self_preference
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Agent, Outcome
@@ -48,7 +38,7 @@ def grades(found, judge, budget=120_000):
     for task in judging.horizon_tasks({"desk": found}, [judge], PLAN, budget=budget):
         asked = []
         while (planned := judging.next_call(task, [read for _, read in asked])) is not None:
-            asked.append((planned, read_horizon_reply(ask(planned.call), planned.asked)))
+            asked.append((planned, judging_season.read_horizon_reply(ask(planned.call), planned.asked)))
         made.append(judging.horizon_grades(task, asked))
     return made
 
@@ -63,7 +53,7 @@ def user(found):
 
 def test_a_prompt_is_read_back_as_it_was_rendered():
     found = horizon(3, rejections=[Rejection("A\tB", "no-price")], text="two\n\nparagraphs")
-    for step, shown in zip(found.steps, read_steps(user(found)), strict=True):
+    for step, shown in zip(found.steps, judging_season.read_steps(user(found)), strict=True):
         assert (shown.number, shown.day, shown.cash) == (step.number, step.day, step.book[0])
         assert [(row["symbol"], float(row["units"])) for row in shown.rows("book")] == [*step.book[1]]
         assert shown.text == step.texts[0].text
@@ -76,7 +66,7 @@ def test_a_damaged_prompt_is_refused():
     text = user(horizon(1))
     for broken in (text.replace("99900", "99901"), "<<<BEGIN step 0123456789abcdef>>>\nstep"):
         with pytest.raises(InputError):
-            read_steps(broken)
+            judging_season.read_steps(broken)
     call = CallSpec(model=NAMES[0], messages=(Message("user", (Text.of(broken),)),), template="")
     with pytest.raises(ModelError, match="needs a reply schema"):
         ask(call)
@@ -101,7 +91,7 @@ def test_features_are_those_of_the_record():
         replace(one, book=book, fills=fill, rejections=(Rejection("S001", "no-price"),))
         for one, book, fill in zip(records, books, fills, strict=True)
     ]
-    seen = notice_horizon(user(judging.horizon_of(records, contexts, agents=[])))
+    seen = judging_season.notice_horizon(user(judging.horizon_of(records, contexts, agents=[])))
     assert seen["reversed_trades"] == pytest.approx(2 / 3)
     assert seen["carried_out"] == 0.5
     assert seen["reconciled"] == 0.5  # the last position is not what the fill makes of the one before
@@ -126,10 +116,10 @@ def test_a_judge_answers_what_the_parser_takes(model):
 def test_viewpoints_speak_of_the_parts_and_features_that_there_are():
     for name in ("v0.3", "v0.4"):
         plan = judging.load_scoring(name)
-        assert set(TOPICS) == {part.name for part in (*plan.reasoning, *plan.evidence)}
-    assert {feature for topics in TOPICS.values() for feature in topics} == set(WORTH)
-    assert all(set(leaning) <= set(WORTH) for leaning in LEANING.values())
-    assert set(LEANING) == set(SEASON_PLANTED) == set(JUDGES)
+        assert set(judging_season.TOPICS) == {part.name for part in (*plan.reasoning, *plan.evidence)}
+    assert {feature for topics in judging_season.TOPICS.values() for feature in topics} == set(judging_season.WORTH)
+    assert all(set(leaning) <= set(judging_season.WORTH) for leaning in judging_season.LEANING.values())
+    assert set(judging_season.LEANING) == set(judging_season.SEASON_PLANTED) == set(JUDGES)
 
 
 def test_better_records_earn_more():
@@ -150,12 +140,12 @@ def test_a_planted_offset_and_slope_are_what_comes_out():
     plain = grades(found, spec(**QUIET))[0]
     strict = grades(found, spec(**{**QUIET, "offset": -7.0}))[0]
     assert {plain.reasoning[name] - strict.reasoning[name] for name in plain.reasoning} == {7.0}
-    tokens = notice_horizon(user(found))["tokens"]
+    tokens = judging_season.notice_horizon(user(found))["tokens"]
     wordy = grades(found, spec(**{**QUIET, "slope": 20.0, "pivot": tokens + 50}))[0]
     assert {plain.evidence[name] - wordy.evidence[name] for name in plain.evidence} == {10.0}
     # The same sentence twice says nothing more: what a blind judge ignores, a judge with a slope pays for.
     short, long = (horizon(3, text=" ".join([text_of(0)] * n)) for n in (1, 3))
-    extra = notice_horizon(user(long))["tokens"] - notice_horizon(user(short))["tokens"]
+    extra = judging_season.notice_horizon(user(long))["tokens"] - judging_season.notice_horizon(user(short))["tokens"]
     gains = [
         composite(long, spec(**{**QUIET, "slope": slope})) - composite(short, spec(**{**QUIET, "slope": slope}))
         for slope in (0.0, 20.0)
@@ -224,7 +214,7 @@ def test_an_outcome_is_the_share_above_the_benchmark():
         for one, value, bench in zip(found.steps, (0.02, 0.01, -0.01, -0.02), (0.01, None, None, -0.03), strict=True)
     ]
     (planned,) = judging.outcome_calls(made, found, outcomes, judge, PLAN)
-    assert read_outcome_reply(ask(planned.call)).answer.value == 75
+    assert judging_season.read_outcome_reply(ask(planned.call)).answer.value == 75
 
 
 def test_what_a_judge_says_depends_on_prompt_seed_and_trial_alone():
@@ -246,9 +236,9 @@ def test_what_a_judge_says_depends_on_prompt_seed_and_trial_alone():
     ({"preference": 3}, "argument preference needs kin"),
 ])  # fmt: skip
 def test_wrong_arguments_are_told(args, says):
-    (problem,) = season_argument_problems(NAMES[0], args)
+    (problem,) = judging_season.season_argument_problems(NAMES[0], args)
     assert says in problem
     call = judging.next_call(judging.horizon_tasks({"desk": horizon(1)}, [spec()], PLAN)[0]).call
     with pytest.raises(ModelError, match="argument"):
         ask(replace(call, args=args))
-    assert season_argument_problems("openai/gpt-x", args) == []
+    assert judging_season.season_argument_problems("openai/gpt-x", args) == []

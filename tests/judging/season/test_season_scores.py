@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from assaymark import judging
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.judging.season import PROCESS, EfficiencyRule
+from assaymark.judging import season as judging_season
 from assaymark.records import CallFacts
 
 NAMES = ("v0.3", "v0.4")
@@ -29,7 +29,7 @@ def test_two_plans_ship_and_a_digest_is_of_the_meaning_and_not_of_the_file():
     for name in NAMES:
         plan = judging.load_scoring(name)
         assert plan.version == name
-        assert set(PROCESS) <= {part.name for part in plan.reasoning}
+        assert set(judging_season.PROCESS) <= {part.name for part in plan.reasoning}
         for same in ("# said otherwise\n" + text(name), text(name).replace("= 12", "= 12.0")):
             assert judging.parse_scoring(same).digest == plan.digest
     with pytest.raises(UnknownNameError, match=r"unknown scoring plan 'v0\.5'\. Did you mean 'v0\.[34]'"):
@@ -105,7 +105,7 @@ PLAN = judging.load_scoring("v0.4")
 SINGLE = judging.load_scoring("v0.3")
 
 
-RELATIVE = PLAN.model_copy(update={"efficiency": EfficiencyRule(weight=10, scale="relative")})
+RELATIVE = PLAN.model_copy(update={"efficiency": judging_season.EfficiencyRule(weight=10, scale="relative")})
 
 
 REASONING = [part.name for part in PLAN.reasoning]
@@ -261,9 +261,9 @@ def test_efficiency_takes_arrays_and_counts_nobody_as_faster_than_a_second():
     same = np.array([80.0, 80.0, 80.0])
     assert judging.efficiency(same, np.array([0.01, 1.0, np.nan])) == [80.0, 80.0, None]
     assert judging.efficiency(same, np.array([0.01, 1.0, np.nan]), plan=RELATIVE) == [100.0, 100.0, None]
-    patient = EfficiencyRule(weight=10, least_seconds=4, scale="relative")
+    patient = judging_season.EfficiencyRule(weight=10, least_seconds=4, scale="relative")
     assert judging.efficiency([80, 40], [1, 4], plan=PLAN.model_copy(update={"efficiency": patient})) == [100.0, 50.0]
-    strict = EfficiencyRule(weight=10, least_seconds=4, reference_s=2)
+    strict = judging_season.EfficiencyRule(weight=10, least_seconds=4, reference_s=2)
     assert judging.efficiency([80, 40], [1, 8], plan=PLAN.model_copy(update={"efficiency": strict})) == [40.0, 10.0]
     # a quality of nothing cannot be scaled
     assert judging.efficiency([0, 0], [1, 2], plan=RELATIVE) == [None, None]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 import yfinance
 
-from assaymark.market.sources import RetryPolicy
+from assaymark.market import sources
 
 NOW = datetime(2024, 3, 8, 12, 0, tzinfo=UTC)
 
@@ -32,8 +32,8 @@ def waits() -> list[float]:
 
 
 @pytest.fixture
-def manners(waits) -> RetryPolicy:
-    return RetryPolicy(attempts=3, timeout=5.0, most_bytes=2_000_000, sleep=waits.append)
+def manners(waits) -> sources.RetryPolicy:
+    return sources.RetryPolicy(attempts=3, timeout=5.0, most_bytes=2_000_000, sleep=waits.append)
 
 
 @pytest.fixture

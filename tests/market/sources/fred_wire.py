@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loopback import Reply, serving
 
-from assaymark.market.sources import Request
+from assaymark.market import sources
 
 KEY = "canary0123456789canary0123456789"
 HEAD = '<?xml version="1.0" encoding="utf-8" ?>\n'
@@ -57,5 +57,7 @@ def service(every: str = "M", latest=FIRST, vintages=VINTAGES, **more: object):
     return serving(answer, at="/fred/")
 
 
-def asked(url: str, *symbols: str, key: str = KEY, **options: str) -> Request:
-    return Request(symbols=symbols or ("UNRATE",), options={"endpoint": f"{url}/fred", "api_key": key, **options})
+def asked(url: str, *symbols: str, key: str = KEY, **options: str) -> sources.Request:
+    return sources.Request(
+        symbols=symbols or ("UNRATE",), options={"endpoint": f"{url}/fred", "api_key": key, **options}
+    )

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from loopback import Reply, serving
 
-from assaymark.market.sources import Request
+from assaymark.market import sources
 
 START = date(2024, 3, 1)
 OHLC = "/0/public/OHLC"
@@ -60,6 +60,6 @@ def kraken(**bars: list):
     return serving(answer, at=OHLC)
 
 
-def asked(url: str, *pairs: str, exchange: str = "kraken", **options: str) -> Request:
+def asked(url: str, *pairs: str, exchange: str = "kraken", **options: str) -> sources.Request:
     options = {"endpoint": url, "exchange": exchange, **options}
-    return Request(symbols=pairs or ("BTC/USD",), start=START, options=options)
+    return sources.Request(symbols=pairs or ("BTC/USD",), start=START, options=options)

@@ -10,7 +10,7 @@ from kraken_wire import asked, candles, kraken
 from loopback import BROKEN, PAGE, STORM, Reply
 
 from assaymark.errors import InputError
-from assaymark.market.sources import pull
+from assaymark.market import sources
 
 SERVICES = {
     "yfinance": (
@@ -49,7 +49,7 @@ def test_a_service_that_does_not_answer_is_given_up_with_one_line(case, now, man
     with service() as there:
         there.faults = [fault] * 50
         with pytest.raises(InputError, match=f"source {source}") as caught:
-            pull(source, request(there.url), now=now, manners=manners)
+            sources.pull(source, request(there.url), now=now, manners=manners)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(there.paths(there.at)) == asked_for
@@ -59,9 +59,11 @@ def test_a_service_that_does_not_answer_is_given_up_with_one_line(case, now, man
 def test_a_passing_storm_is_waited_out_as_long_as_asked(source, now, manners, waits):
     service, request, rows = SERVICES[source]
     with service() as there:
-        pull(source, request(there.url), now=now, manners=manners)  # a client may ask elsewhere, once in a process
+        sources.pull(
+            source, request(there.url), now=now, manners=manners
+        )  # a client may ask elsewhere, once in a process
         waits.clear()
         there.faults = [STORM, BROKEN]
-        found = pull(source, request(there.url), now=now, manners=manners)
+        found = sources.pull(source, request(there.url), now=now, manners=manners)
     assert rows in (None, found.tables["macro" if source == "fred" else "bars"].num_rows)
     assert [one for one in waits if one >= 2] == [7.0, 4.0]  # an exchange asks for a pause between questions too

@@ -16,8 +16,7 @@ from kraken_wire import asked as asked_ccxt
 from kraken_wire import candles, kraken
 
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.market import open_history, write_snapshot
-from assaymark.market.sources import SOURCES, Request, RetryPolicy, pull, pull_questions
+from assaymark.market import open_history, sources, write_snapshot
 from assaymark.market.sources.request import (
     DailySeries,
     ServiceUnavailable,
@@ -36,33 +35,33 @@ CLIENTS = {
 ENOUGH = {"api_key": "k", "exchange": "kraken", "repo": "a/b"}
 
 
-def enough(source: str) -> Request:
+def enough(source: str) -> sources.Request:
     """A request that only a missing client library keeps from being asked."""
-    options = {name: value for name, value in ENOUGH.items() if name in SOURCES[source].options}
-    return Request(symbols=("X",) if SOURCES[source].symbols else (), options=options)
+    options = {name: value for name, value in ENOUGH.items() if name in sources.SOURCES[source].options}
+    return sources.Request(symbols=("X",) if sources.SOURCES[source].symbols else (), options=options)
 
 
-@pytest.mark.parametrize("source", sorted(SOURCES))
+@pytest.mark.parametrize("source", sorted(sources.SOURCES))
 def test_a_missing_client_is_one_line_that_says_what_to_install(source, now, monkeypatch):
     monkeypatch.setitem(sys.modules, CLIENTS[source], None)
     with pytest.raises(InputError, match=r"needs a library that is not installed") as caught:
-        pull(source, enough(source), now=now)
-    assert f"pip install 'assaymark[{SOURCES[source].extra}]'" in str(caught.value)
+        sources.pull(source, enough(source), now=now)
+    assert f"pip install 'assaymark[{sources.SOURCES[source].extra}]'" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_an_unknown_source_is_answered_with_the_right_name(now):
     with pytest.raises(UnknownNameError, match=r"unknown source 'yfinanc'\. Did you mean 'yfinance'"):
-        pull("yfinanc", Request(), now=now)
+        sources.pull("yfinanc", sources.Request(), now=now)
 
 
 def test_every_problem_of_a_request_is_named_at_once(now):
-    request = Request(
+    request = sources.Request(
         symbols=("A", "A", "B C", ""), start=date(2024, 2, 1), end=date(2024, 1, 1),
         options={"colour": "red", "endpoint": "file:///etc"},
     )  # fmt: skip
     with pytest.raises(InputError, match="source yfinance") as caught:
-        pull("yfinance", request, now=now.replace(tzinfo=None))
+        sources.pull("yfinance", request, now=now.replace(tzinfo=None))
     said = str(caught.value)
     for part in ("A: is asked for more than once", "'B C'", "''", "2024-02-01 comes after", "option colour: is unknown",
                  "option endpoint: must begin with https://", "now: needs a time zone"):  # fmt: skip
@@ -71,19 +70,19 @@ def test_every_problem_of_a_request_is_named_at_once(now):
 
 def test_questions_are_refused_like_snapshots(tmp_path, now):
     with pytest.raises(InputError, match="option repo: is needed"):
-        pull_questions(Request(), tmp_path, now=now)
+        sources.pull_questions(sources.Request(), tmp_path, now=now)
 
 
-@pytest.mark.parametrize("source", sorted(SOURCES))
+@pytest.mark.parametrize("source", sorted(sources.SOURCES))
 def test_the_page_names_every_source_and_option(source):
     assert f"`{source}`" in PAGE
-    assert f"assaymark[{SOURCES[source].extra}]" in PAGE
-    assert [name for name in SOURCES[source].options if f"`{name}" not in PAGE] == []
+    assert f"assaymark[{sources.SOURCES[source].extra}]" in PAGE
+    assert [name for name in sources.SOURCES[source].options if f"`{name}" not in PAGE] == []
 
 
 def test_bars_go_through_a_store_and_are_known_when_their_day_is_over(tmp_path, now, manners):
     with kraken(XXBTZUSD=candles(date(2024, 3, 4), 5)) as there:
-        found = pull("ccxt", asked_ccxt(there.url), now=now, manners=manners)
+        found = sources.pull("ccxt", asked_ccxt(there.url), now=now, manners=manners)
     write_snapshot(tmp_path / "store", found)
     history = open_history(tmp_path / "store")
     before, after = (
@@ -96,7 +95,7 @@ def test_bars_go_through_a_store_and_are_known_when_their_day_is_over(tmp_path, 
 
 def test_vintages_go_through_a_store_and_read_as_they_stood(tmp_path, now, manners):
     with fred_service() as there:
-        found = pull("alfred", asked_fred(there.url), now=now, manners=manners)
+        found = sources.pull("alfred", asked_fred(there.url), now=now, manners=manners)
     write_snapshot(tmp_path / "store", found)
     history = open_history(tmp_path / "store")
     rate = [history.as_of(datetime(2024, *day, tzinfo=UTC)).macro("UNRATE") for day in ((1, 5), (1, 6), (2, 2), (2, 3))]
@@ -107,7 +106,7 @@ def test_vintages_go_through_a_store_and_read_as_they_stood(tmp_path, now, manne
 @given(st.lists(st.sampled_from([None, 0.0, 3.0, 59.0]), max_size=6))
 def test_no_question_is_asked_more_often_than_manners_allow(answers):
     waits, left = [], list(answers)
-    manners = RetryPolicy(attempts=4, sleep=waits.append)
+    manners = sources.RetryPolicy(attempts=4, sleep=waits.append)
 
     def ask() -> str:
         if left:

@@ -9,19 +9,18 @@ from kraken_wire import ASSETS, OHLC, PAIRS, START, asked, candles, kraken, seco
 from loopback import Reply, serving
 
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.market.sources import Request, pull
-from assaymark.market.sources import bars as exchange
+from assaymark.market import sources
 
 
 def refused(there, request, now, manners) -> str:
     with pytest.raises(InputError, match="source ccxt") as caught:
-        pull("ccxt", request, now=now, manners=manners)
+        sources.pull("ccxt", request, now=now, manners=manners)
     return str(caught.value)
 
 
 def test_bars_are_known_at_the_end_of_their_day(now, manners):
     with kraken(XXBTZUSD=candles(), XETHZUSD=candles(price=50.0)) as there:
-        found = pull("ccxt", asked(there.url, "BTC/USD", "ETH/USD"), now=now, manners=manners)
+        found = sources.pull("ccxt", asked(there.url, "BTC/USD", "ETH/USD"), now=now, manners=manners)
     bars = [one for one in found.tables["bars"].to_pylist() if one["instrument"] == "BTC/USD"]
     # The eighth bar is of the day of asking, which is not over.
     assert [one["event_date"] for one in bars] == [START + timedelta(place) for place in range(7)]
@@ -39,7 +38,7 @@ def test_bars_are_known_at_the_end_of_their_day(now, manners):
 
 def test_a_history_that_begins_later_says_so(now, manners):
     with kraken(XXBTZUSD=candles(date(2024, 3, 4), 4)) as there:
-        found = pull("ccxt", asked(there.url), now=now, manners=manners)
+        found = sources.pull("ccxt", asked(there.url), now=now, manners=manners)
     assert any(
         "asked for from 2024-03-01, the first bar" in note and "2024-03-04" in note for note in found.origin.notes
     )
@@ -66,10 +65,10 @@ def test_pages_are_asked_for_until_the_end(now, manners):
         return Reply.json(rows[: int(query["limit"])])
 
     with serving(binance) as there:
-        request = Request(
+        request = sources.Request(
             symbols=("BTC/USDT",), start=first, options={"endpoint": there.url, "exchange": "binance"}
         )  # fmt: skip
-        found = pull("ccxt", request, now=now, manners=manners)
+        found = sources.pull("ccxt", request, now=now, manners=manners)
     assert found.tables["bars"].num_rows == days == 1162
     starts = [int(query["startTime"]) for _, path, query in there.asked if path.endswith("/klines")]
     # The last page is the empty one: the day of asking has no bar yet.
@@ -115,7 +114,7 @@ def test_wrong_answers_are_named(bars, pairs, said, now, manners):
 
 
 def test_an_exchange_that_repeats_itself_ends_and_one_that_never_ends_is_stopped(now, manners, monkeypatch):
-    monkeypatch.setattr(exchange, "_MOST_PAGES", 3)
+    monkeypatch.setattr(sources.bars, "_MOST_PAGES", 3)
 
     def endless(since: str) -> list:
         return candles(datetime.fromtimestamp(int(since) + 86_400, UTC).date(), 1)
@@ -129,7 +128,7 @@ def test_an_exchange_that_repeats_itself_ends_and_one_that_never_ends_is_stopped
         return serving(answer)
 
     with answering(lambda _: candles(days=2)) as there:
-        assert pull("ccxt", asked(there.url), now=now, manners=manners).tables["bars"].num_rows == 2
+        assert sources.pull("ccxt", asked(there.url), now=now, manners=manners).tables["bars"].num_rows == 2
     assert len(there.paths(OHLC)) == 2
     with answering(endless) as there:
         said = refused(there, asked(there.url), now, manners)
@@ -151,10 +150,12 @@ def test_rows_of_another_shape_cannot_be_read_and_only_spot_pairs_are_taken(rows
     ({"exchange": ""}, "such as exchange=kraken"),
 ])  # fmt: skip
 def test_wrong_options_are_named(options, said, now, manners):
-    request = Request(symbols=("BTC/USD",), options={"exchange": "kraken", **options})
+    request = sources.Request(symbols=("BTC/USD",), options={"exchange": "kraken", **options})
     assert said in refused(None, request, now, manners)
 
 
 def test_an_unknown_exchange_is_answered_with_the_right_name(now, manners):
     with pytest.raises(UnknownNameError, match=r"unknown exchange 'krakn'\. Did you mean 'kraken'"):
-        pull("ccxt", Request(symbols=("BTC/USD",), options={"exchange": "krakn"}), now=now, manners=manners)
+        sources.pull(
+            "ccxt", sources.Request(symbols=("BTC/USD",), options={"exchange": "krakn"}), now=now, manners=manners
+        )

@@ -10,18 +10,18 @@ from fred_wire import FIRST, KEY, asked, error, service
 from loopback import BROKEN, Reply
 
 from assaymark.errors import InputError
-from assaymark.market.sources import Request, pull
+from assaymark.market import sources
 
 
 def refused(there, source, request, now, manners) -> str:
     with pytest.raises(InputError, match=f"source {source}") as caught:
-        pull(source, request, now=now, manners=manners)
+        sources.pull(source, request, now=now, manners=manners)
     return str(caught.value)
 
 
 def test_values_of_today_carry_an_assumed_release(now, manners):
     with service() as there:
-        found = pull("fred", asked(there.url), now=now, manners=manners)
+        found = sources.pull("fred", asked(there.url), now=now, manners=manners)
     first, second = found.tables["macro"].to_pylist()
     # The service names a month by its first day; a period here is its last day.
     assert (first["ref_period"], first["value"]) == (date(2024, 1, 31), 3.7)
@@ -38,7 +38,7 @@ def test_values_of_today_carry_an_assumed_release(now, manners):
 )
 def test_periods_end_with_their_last_day(every, end, now, manners):
     with service(every, latest=FIRST[:1]) as there:
-        found = pull("fred", asked(there.url, lag_days="2"), now=now, manners=manners)
+        found = sources.pull("fred", asked(there.url, lag_days="2"), now=now, manners=manners)
     (row,) = found.tables["macro"].to_pylist()
     assert row["ref_period"] == date.fromisoformat(end)
     assert row["realtime_start"].date().toordinal() == date.fromisoformat(end).toordinal() + 2
@@ -46,7 +46,7 @@ def test_periods_end_with_their_last_day(every, end, now, manners):
 
 def test_each_vintage_lasts_until_the_next_of_its_period(now, manners):
     with service() as there:
-        found = pull("alfred", asked(there.url), now=now, manners=manners)
+        found = sources.pull("alfred", asked(there.url), now=now, manners=manners)
     rows = [(one["ref_period"], one["value"], one["realtime_start"], one["realtime_end"]) for one in
             found.tables["macro"].to_pylist()]  # fmt: skip
     revised = datetime(2024, 2, 3, tzinfo=UTC)
@@ -60,9 +60,9 @@ def test_each_vintage_lasts_until_the_next_of_its_period(now, manners):
 def test_days_bound_the_observations_of_both(now, manners):
     with service() as there:
         request = asked(there.url)
-        bounded = Request(symbols=request.symbols, start=date(2024, 1, 1), options=request.options)
-        assert pull("alfred", bounded, now=now, manners=manners).tables["macro"].num_rows == 1
-        pull("fred", bounded, now=now, manners=manners)
+        bounded = sources.Request(symbols=request.symbols, start=date(2024, 1, 1), options=request.options)
+        assert sources.pull("alfred", bounded, now=now, manners=manners).tables["macro"].num_rows == 1
+        sources.pull("fred", bounded, now=now, manners=manners)
     assert there.asked[-1][2]["observation_start"] == "2024-01-01"
 
 
@@ -80,7 +80,7 @@ def test_unknown_series_are_all_named(now, manners):
 def test_a_wrong_key_is_one_line_and_nowhere_in_a_traceback(source, now, manners):
     wrong = KEY[::-1]
     with service() as there, pytest.raises(InputError, match="the key is refused") as caught:
-        pull(source, asked(there.url, key=wrong), now=now, manners=manners)
+        sources.pull(source, asked(there.url, key=wrong), now=now, manners=manners)
     assert "\n" not in str(caught.value)
     below = caught.value.__traceback__.tb_next  # this test's own frame holds the key
     shown = traceback.TracebackException(InputError, caught.value, below, capture_locals=True)
@@ -100,7 +100,7 @@ def test_no_fault_of_the_service_brings_the_key_out(fault, now, manners, caplog,
     with service() as there:
         there.faults = [fault] * 20
         with pytest.raises(InputError, match="source fred") as caught:
-            pull("fred", asked(there.url), now=now, manners=manners)
+            sources.pull("fred", asked(there.url), now=now, manners=manners)
     shown = traceback.TracebackException(
         InputError, caught.value, caught.value.__traceback__.tb_next, capture_locals=True
     )
@@ -110,14 +110,16 @@ def test_no_fault_of_the_service_brings_the_key_out(fault, now, manners, caplog,
 def test_no_key_is_in_what_is_kept(now, manners):
     with service() as there:
         request = asked(there.url)
-        found = pull("fred", request, now=now, manners=manners)
+        found = sources.pull("fred", request, now=now, manners=manners)
     assert KEY not in repr(request) + repr(found.origin) + repr(found.tables)
     assert KEY in there.asked[0][2]["api_key"]
 
 
 def test_no_key_no_question(now, manners):
     with service() as there:
-        said = refused(there, "fred", Request(symbols=("UNRATE",), options={"endpoint": there.url}), now, manners)
+        said = refused(
+            there, "fred", sources.Request(symbols=("UNRATE",), options={"endpoint": there.url}), now, manners
+        )
     assert "FRED_API_KEY" in said
     assert there.asked == []
 

@@ -13,7 +13,7 @@ import pytest
 from loopback import BROKEN, PAGE, STORM, Reply, serving
 
 from assaymark.errors import InputError
-from assaymark.market.sources import Request, pull, pull_questions
+from assaymark.market import sources
 
 REPO, COMMIT, TOKEN = "lab/PortBench", "a" * 40, "hf_canary0123456789"
 FILE, QA = "PortBench-Market.csv", "PortBench-QA.jsonl"
@@ -58,19 +58,19 @@ def service(files: dict[str, bytes] | None = None, *, private: bool = False, siz
     return serving(answer)
 
 
-def asked(url: str, **options: str) -> Request:
-    return Request(options={"endpoint": url, "repo": REPO, **options})
+def asked(url: str, **options: str) -> sources.Request:
+    return sources.Request(options={"endpoint": url, "repo": REPO, **options})
 
 
 def refused(request, now, manners) -> str:
     with pytest.raises(InputError, match="source huggingface") as caught:
-        pull("huggingface", request, now=now, manners=manners)
+        sources.pull("huggingface", request, now=now, manners=manners)
     return str(caught.value)
 
 
 def test_the_market_table_says_its_traps_and_uses_no_return(now, manners):
     with service() as there:
-        found = pull("huggingface", asked(there.url, currency="USD"), now=now, manners=manners)
+        found = sources.pull("huggingface", asked(there.url, currency="USD"), now=now, manners=manners)
     bars = found.tables["bars"].to_pylist()
     assert {one["instrument"] for one in bars} == {"AAA", "BBB", "CCC"}
     assert all(one["event_date"].weekday() < 5 for one in bars)
@@ -88,15 +88,15 @@ def test_the_market_table_says_its_traps_and_uses_no_return(now, manners):
 
 def test_days_and_instruments_can_be_chosen(now, manners):
     with service() as there:
-        request = Request(symbols=("BBB",), start=date(2024, 2, 1), options=asked(there.url).options)
-        bars = pull("huggingface", request, now=now, manners=manners).tables["bars"]
+        request = sources.Request(symbols=("BBB",), start=date(2024, 2, 1), options=asked(there.url).options)
+        bars = sources.pull("huggingface", request, now=now, manners=manners).tables["bars"]
     assert bars["instrument"].unique().to_pylist() == ["BBB"]
     assert bars["event_date"].to_pylist()[0] == date(2024, 2, 1)
 
 
 def test_questions_are_laid_down_with_where_they_are_from(tmp_path, now, manners):
     with service() as there:
-        found = pull_questions(asked(there.url, token=TOKEN), tmp_path, now=now, manners=manners)
+        found = sources.pull_questions(asked(there.url, token=TOKEN), tmp_path, now=now, manners=manners)
     assert found.path.read_bytes() == QUESTIONS
     assert (found.items, found.sha256) == (5, hashlib.sha256(QUESTIONS).hexdigest())
     said = json.loads(found.provenance.read_text())
@@ -109,7 +109,7 @@ def test_questions_are_laid_down_with_where_they_are_from(tmp_path, now, manners
 def test_questions_never_replace_other_ones(tmp_path, now, manners):
     (tmp_path / QA).write_bytes(b"mine")
     with service() as there, pytest.raises(InputError, match="is another file already"):
-        pull_questions(asked(there.url), tmp_path, now=now, manners=manners)
+        sources.pull_questions(asked(there.url), tmp_path, now=now, manners=manners)
     assert (tmp_path / QA).read_bytes() == b"mine"
 
 
@@ -125,7 +125,7 @@ def test_questions_never_replace_other_ones(tmp_path, now, manners):
 )
 def test_a_file_that_holds_no_questions_leaves_nothing(data, said, tmp_path, now, manners):
     with service({QA: data}) as there, pytest.raises(InputError, match="source huggingface") as caught:
-        pull_questions(asked(there.url), tmp_path, now=now, manners=manners)
+        sources.pull_questions(asked(there.url), tmp_path, now=now, manners=manners)
     assert said in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
@@ -190,7 +190,7 @@ def test_refusals_are_told_apart(at, status, code, said, now, manners):
 
 def test_no_token_is_in_a_traceback(now, manners):
     with service(private=True) as there, pytest.raises(InputError, match="the token is refused") as caught:
-        pull("huggingface", asked(there.url, token=TOKEN), now=now, manners=manners)
+        sources.pull("huggingface", asked(there.url, token=TOKEN), now=now, manners=manners)
     shown = traceback.TracebackException(
         InputError, caught.value, caught.value.__traceback__.tb_next, capture_locals=True
     )
@@ -200,7 +200,7 @@ def test_no_token_is_in_a_traceback(now, manners):
 def test_the_client_is_left_as_it_was(now, manners):
     factory = huggingface_hub.utils._http._GLOBAL_CLIENT_FACTORY
     with service() as there:
-        pull("huggingface", asked(there.url), now=now, manners=manners)
+        sources.pull("huggingface", asked(there.url), now=now, manners=manners)
     assert huggingface_hub.utils._http._GLOBAL_CLIENT_FACTORY is factory
     assert "send" not in vars(huggingface_hub.utils.get_session())
     assert huggingface_hub.constants.HF_HUB_DISABLE_XET is False

@@ -9,7 +9,7 @@ import yfinance
 from loopback import Reply, serving
 
 from assaymark.errors import InputError
-from assaymark.market.sources import Request, pull
+from assaymark.market import sources
 
 DAYS = (date(2024, 3, 4), date(2024, 3, 5), date(2024, 3, 6), date(2024, 3, 7), date(2024, 3, 8))
 CHART = "/v8/finance/chart/"
@@ -52,19 +52,19 @@ def service(**charts: dict):
     return serving(answer, at=CHART)
 
 
-def asked(url: str, *symbols: str, **options: str) -> Request:
-    return Request(symbols=symbols, start=DAYS[0], options={"endpoint": url, **options})
+def asked(url: str, *symbols: str, **options: str) -> sources.Request:
+    return sources.Request(symbols=symbols, start=DAYS[0], options={"endpoint": url, **options})
 
 
 def refused(there, request, now, manners) -> str:
     with pytest.raises(InputError, match="source yfinance") as caught:
-        pull("yfinance", request, now=now, manners=manners)
+        sources.pull("yfinance", request, now=now, manners=manners)
     return str(caught.value)
 
 
 def test_bars_keep_their_closes_and_carry_dividends_in_the_factor(now, manners):
     with service(SPY=chart("SPY")) as there:
-        found = pull("yfinance", asked(there.url, "SPY"), now=now, manners=manners)
+        found = sources.pull("yfinance", asked(there.url, "SPY"), now=now, manners=manners)
     bars = found.tables["bars"].to_pylist()
     # The day of asking was not over at noon, so its bar is no bar yet.
     assert [one["event_date"] for one in bars] == list(DAYS[:4])
@@ -93,7 +93,7 @@ def test_prices_before_a_split_are_those_that_were_traded(now, manners):
         "splits": {str(split): {"date": split, "numerator": 10.0, "denominator": 1.0, "splitRatio": "10:1"}},
     }
     with service(SPY=told) as there:
-        found = pull("yfinance", asked(there.url, "SPY"), now=now, manners=manners)
+        found = sources.pull("yfinance", asked(there.url, "SPY"), now=now, manners=manners)
     bars = found.tables["bars"].to_pylist()
     assert [one["close"] for one in bars] == pytest.approx([100.0, 101.0, 10.4, 10.5])
     assert [one["volume"] for one in bars] == pytest.approx([100.0, 100.1, 1002.0, 1003.0])
@@ -104,9 +104,11 @@ def test_prices_before_a_split_are_those_that_were_traded(now, manners):
 
 def test_the_id_follows_from_the_content(now, manners):
     with service(SPY=chart("SPY")) as there:
-        first, again = (pull("yfinance", asked(there.url, "SPY"), now=now, manners=manners).id for _ in range(2))
+        first, again = (
+            sources.pull("yfinance", asked(there.url, "SPY"), now=now, manners=manners).id for _ in range(2)
+        )
     with service(SPY=chart("SPY", close=[100.0, 101.0, 102.0, 103.5, 104.0])) as there:
-        other = pull("yfinance", asked(there.url, "SPY"), now=now, manners=manners).id
+        other = sources.pull("yfinance", asked(there.url, "SPY"), now=now, manners=manners).id
     assert first == again != other
     assert first.startswith("yfinance-2024-03-08-")
 
@@ -114,7 +116,7 @@ def test_the_id_follows_from_the_content(now, manners):
 def test_a_market_that_never_closes_is_known_at_the_end_of_its_day(now, manners):
     meta = {"instrumentType": "CRYPTOCURRENCY", "exchangeTimezoneName": "UTC", "timezone": "UTC", "gmtoffset": 0}
     with service(**{"BTC-USD": chart("BTC-USD", **meta)}) as there:
-        found = pull("yfinance", asked(there.url, "BTC-USD"), now=now, manners=manners)
+        found = sources.pull("yfinance", asked(there.url, "BTC-USD"), now=now, manners=manners)
     assert found.tables["bars"]["known_at"].to_pylist()[0] == datetime(2024, 3, 5, tzinfo=UTC)
     assert found.tables["instruments"]["calendar"].to_pylist() == ["daily"]
 
@@ -151,7 +153,7 @@ def test_wrong_answers_are_named(charts, said, now, manners):
 def test_the_client_is_left_as_it_was(now, manners):
     before = yfinance.config.debug.hide_exceptions
     with service(SPY=chart("SPY")) as there:
-        pull("yfinance", asked(there.url, "SPY"), now=now, manners=manners)
+        sources.pull("yfinance", asked(there.url, "SPY"), now=now, manners=manners)
     assert yfinance.config.debug.hide_exceptions is before is True
     session = yfinance.data.YfData()._session
     assert "request" not in vars(session)
@@ -159,7 +161,7 @@ def test_the_client_is_left_as_it_was(now, manners):
 
 def test_classes_are_said_by_option(now, manners):
     with service(TLT=chart("TLT")) as there:
-        found = pull("yfinance", asked(there.url, "TLT", **{"class.TLT": "BO"}), now=now, manners=manners)
+        found = sources.pull("yfinance", asked(there.url, "TLT", **{"class.TLT": "BO"}), now=now, manners=manners)
         wrong = refused(there, asked(there.url, "TLT", **{"class.TLT": "XX", "class.SPY": "EQ"}), now, manners)
     assert found.tables["instruments"]["class"].to_pylist() == ["BO"]
     assert "must be one of EQ, BO, CO, CR, RE, CA (got 'XX')" in wrong

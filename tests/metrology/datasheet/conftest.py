@@ -11,7 +11,7 @@ import pytest
 from repetitions import untraced
 from scipy import stats
 
-from assaymark.metrology.datasheet import datasheet_measurements
+from assaymark.metrology import datasheet
 from assaymark.records import PairCall
 
 TASKS = 10
@@ -125,7 +125,7 @@ def coverage() -> Callable[..., dict[str, tuple[int, int]]]:
         held, of = dict.fromkeys(truths, 0), dict.fromkeys(truths, 0)
 
         def add(calls: list[PairCall], rng: np.random.Generator) -> None:
-            measured = datasheet_measurements(calls, rng=rng)
+            measured = datasheet.datasheet_measurements(calls, rng=rng)
             found = {m.id.replace("judge=j,", "").replace(",judge=j", ""): m for m in measured}
             for name, truth in truths.items():
                 m = found[name.split("@")[0]]

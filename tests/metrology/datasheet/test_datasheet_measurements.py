@@ -11,8 +11,7 @@ import pytest
 from statsmodels.stats.proportion import proportion_confint
 
 from assaymark.errors import InputError
-from assaymark.metrology import decompose
-from assaymark.metrology.datasheet import call_table, datasheet_measurements, share_interval, table_measurements
+from assaymark.metrology import datasheet, decompose
 from assaymark.records import PairCall, canonical_json, measurement_id
 
 EVERYTHING = frozenset({"vacuum", "graded_vacuum", "same_subset", "different_subset", "ladder", "filler"})
@@ -23,7 +22,7 @@ PAIR_LEVEL = ["stable", "positional", "one_sided", "no_preference", "other", "ot
 def measured(calls, seed=1):
     """Measurements by name and labels without the judge."""
     found = {}
-    for m in datasheet_measurements(calls, rng=np.random.default_rng(seed)):
+    for m in datasheet.datasheet_measurements(calls, rng=np.random.default_rng(seed)):
         found[measurement_id(m.name, {k: v for k, v in m.labels.items() if k != "judge"})] = m
     return found
 
@@ -97,7 +96,7 @@ def test_shares_of_calls_are_counts_with_intervals_over_tasks(calls, found):
     m = found["dark_current[prompt=tie-allowed]"]
     assert (m.value, m.n) == (sum(dark) / len(dark), 120)
     hits = {task: [c.verdict in "12" for c in calls if (c.condition, c.task) == ("vacuum", task)] for task in TASKS}
-    ends = share_interval([[sum(hit), len(hit) - sum(hit)] for hit in hits.values()], [1, 0])
+    ends = datasheet.share_interval([[sum(hit), len(hit) - sum(hit)] for hit in hits.values()], [1, 0])
     assert (m.low, m.high) == (ends.low, ends.high)
     assert m.method.endswith("delete-one-task jackknife of the log odds, t(9)")
     wilson = m.detail["wilson"]
@@ -142,7 +141,7 @@ def test_right_tied_wrong_and_invalid_calls_make_all(calls, found):
     assert measured(calls) == found
     assert measured(calls, seed=2) != found
     # Columns are measured like calls.
-    again = table_measurements(call_table(calls), rng=np.random.default_rng(1))
+    again = datasheet.table_measurements(datasheet.call_table(calls), rng=np.random.default_rng(1))
     assert [m.value for m in again] == [m.value for m in found.values()]
 
 
@@ -287,14 +286,14 @@ def test_threshold_ends_that_are_bounds_are_written_as_bounds(draw, planted):
 )  # fmt: skip
 def test_calls_that_make_no_sense_are_refused(calls, message):
     with pytest.raises(InputError, match=message):
-        datasheet_measurements(calls, rng=np.random.default_rng(1))
+        datasheet.datasheet_measurements(calls, rng=np.random.default_rng(1))
 
 
 def test_all_problems_are_named_at_once():
     bad = [call(verdict="A"), call(order="uw"), call("q", task="x"), call("q", task="y"), call("q", task="x")]
     with pytest.raises(InputError) as caught:
-        datasheet_measurements(bad, rng=np.random.default_rng(1))
+        datasheet.datasheet_measurements(bad, rng=np.random.default_rng(1))
     assert len(caught.value.problems) == 5
     # The level must be a probability.
     with pytest.raises(InputError, match="level"):
-        datasheet_measurements([call()], level=1.5, rng=np.random.default_rng(1))
+        datasheet.datasheet_measurements([call()], level=1.5, rng=np.random.default_rng(1))

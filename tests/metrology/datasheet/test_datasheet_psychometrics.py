@@ -10,8 +10,7 @@ from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology import d_prime, detection_threshold
-from assaymark.metrology.datasheet import isotonic, pointwise_measurements, thresholds
+from assaymark.metrology import d_prime, datasheet, detection_threshold
 
 curves = st.lists(
     st.tuples(st.integers(1, 60), st.floats(0, 1)).map(lambda x: (round(x[0] * x[1]), x[0])), min_size=1, max_size=7
@@ -23,18 +22,18 @@ def test_the_fit_is_scikit_learns_isotonic_regression(curve):
     hits, calls = np.array(curve, dtype=float).T
     steps = np.arange(1.0, len(curve) + 1)
     theirs = IsotonicRegression().fit_transform(steps, hits / calls, sample_weight=calls)
-    assert isotonic(hits, calls) == pytest.approx(theirs)
+    assert datasheet.isotonic(hits, calls) == pytest.approx(theirs)
     # The fit is scipys isotonic regression.
     from scipy.optimize import isotonic_regression
 
-    assert isotonic(hits, calls) == pytest.approx(isotonic_regression(hits / calls, weights=calls).x)
+    assert datasheet.isotonic(hits, calls) == pytest.approx(isotonic_regression(hits / calls, weights=calls).x)
 
 
 @given(curves, st.floats(0.05, 0.95))
 def test_the_threshold_is_where_the_fitted_curve_first_reaches_the_target(curve, target):
     hits, calls = np.array(curve, dtype=float).T
     steps = np.arange(1.0, len(curve) + 1) * 0.5
-    fit = isotonic(hits, calls)
+    fit = datasheet.isotonic(hits, calls)
     # A rise of a rounding error would be crossed anywhere.
     assume(np.abs(fit - target).min() > 1e-6)
     found = detection_threshold(steps.tolist(), hits / calls, calls, target=target)
@@ -63,20 +62,20 @@ def test_many_curves_are_fitted_at_once():
     rng = np.random.default_rng(1)
     calls = rng.integers(1, 30, (50, 6)).astype(float)
     hits = rng.binomial(calls.astype(int), 0.6).astype(float)
-    together = isotonic(hits, calls)
-    assert together == pytest.approx(np.array([isotonic(h, c) for h, c in zip(hits, calls, strict=True)]))
-    values, codes = thresholds(together, np.arange(1.0, 7.0))
+    together = datasheet.isotonic(hits, calls)
+    assert together == pytest.approx(np.array([datasheet.isotonic(h, c) for h, c in zip(hits, calls, strict=True)]))
+    values, codes = datasheet.thresholds(together, np.arange(1.0, 7.0))
     for k in range(50):
         found = detection_threshold([1, 2, 3, 4, 5, 6], hits[k] / calls[k], calls[k])
         assert found.value == pytest.approx(values[k])
         assert {None: 0, "left": -1, "right": 1}[found.censored] == codes[k]
     # A step without calls takes what its neighbours say.
-    fit = isotonic(np.array([2.0, 0.0, 8.0]), np.array([10.0, 0.0, 10.0]))
+    fit = datasheet.isotonic(np.array([2.0, 0.0, 8.0]), np.array([10.0, 0.0, 10.0]))
     assert fit[0] == pytest.approx(0.2)
     assert 0.2 <= fit[1] <= 0.8
     assert fit[2] == pytest.approx(0.8)
-    assert isotonic(np.array([0.0, 3.0]), np.array([0.0, 4.0]))[1] == pytest.approx(0.75)
-    assert isotonic(np.array([3.0, 0.0]), np.array([4.0, 0.0]))[0] == pytest.approx(0.75)
+    assert datasheet.isotonic(np.array([0.0, 3.0]), np.array([0.0, 4.0]))[1] == pytest.approx(0.75)
+    assert datasheet.isotonic(np.array([3.0, 0.0]), np.array([4.0, 0.0]))[0] == pytest.approx(0.75)
     # A share that just reaches the target reaches it.
     assert detection_threshold([1, 2], [0.5, 0.75], [10, 100]).value == 2
     third = detection_threshold([1, 2, 3], [0.1, 0.2, 0.3], [10, 10, 10], target=0.1 + 0.2)
@@ -128,7 +127,7 @@ def test_d_prime_at_ceiling_counts_each_slot_by_itself():
 
 
 def measured(scores, tasks, levels, seed=1, **vacuum):
-    found = pointwise_measurements(
+    found = datasheet.pointwise_measurements(
         scores, tasks, levels, judge="j", dimension="risk", rng=np.random.default_rng(seed), **vacuum
     )
     return {m.name: m for m in found}

@@ -9,8 +9,7 @@ import pytest
 from repetitions import over_seeds
 from scipy import special, stats
 
-from assaymark.metrology import detection_threshold
-from assaymark.metrology.datasheet import compare, datasheet_measurements, datasheet_of
+from assaymark.metrology import datasheet, detection_threshold
 
 RUNS = 200
 P = "prompt=tie-allowed"
@@ -62,9 +61,10 @@ def test_an_unchanged_judge_is_rarely_called_shifted(keep, draw, planted):
     def shifts(seed: int) -> float:
         rng = np.random.default_rng([6, seed])
         sheets = [
-            datasheet_of(draw(rng, judge, conditions=only), rng=rng, manifest="m", keep_calls=keep) for _ in range(2)
+            datasheet.datasheet_of(draw(rng, judge, conditions=only), rng=rng, manifest="m", keep_calls=keep)
+            for _ in range(2)
         ]
-        return compare(*sheets)[-1].value
+        return datasheet.compare(*sheets)[-1].value
 
     assert sum(over_seeds(shifts, range(runs))) <= stats.binom.ppf(0.9995, runs, 0.05)
 
@@ -76,8 +76,10 @@ def test_the_interval_of_a_drift_holds_the_planted_drift(draw, in_band, planted)
 
     def holds(seed: int) -> bool:
         rng = np.random.default_rng([7, seed])
-        old, new = (datasheet_of(draw(rng, j, conditions=only), rng=rng, manifest="m") for j in (judge, later))
-        found = {m.labels.get("of"): m for m in compare(old, new)}["dark_current"]
+        old, new = (
+            datasheet.datasheet_of(draw(rng, j, conditions=only), rng=rng, manifest="m") for j in (judge, later)
+        )
+        found = {m.labels.get("of"): m for m in datasheet.compare(old, new)}["dark_current"]
         return found.low <= 0.2 <= found.high
 
     assert in_band(sum(over_seeds(holds, range(RUNS))), RUNS, 0.95)
@@ -134,7 +136,7 @@ def test_the_shift_of_the_criterion_is_recovered(draw, kept, planted):
         strict = [replace(call, prompt="strict", verdict="tie"
             if call.verdict in "12" and rng.random() < 0.4 else call.verdict) for call in base
             if call.condition == "same_subset" or call.delta == 1]  # fmt: skip
-        found = {m.id.replace(",judge=j", ""): m for m in datasheet_measurements(base + strict, rng=rng)}
+        found = {m.id.replace(",judge=j", ""): m for m in datasheet.datasheet_measurements(base + strict, rng=rng)}
         return [found[name].low <= truth <= found[name].high for name, truth in names.items()]
 
     held = [sum(one) for one in zip(*over_seeds(holds, range(RUNS)), strict=True)]
@@ -152,7 +154,7 @@ def test_stability_over_trials_is_recovered(draw, in_band, planted):
         first = draw(rng, judge, conditions=frozenset({"vacuum"}))
         fresh = draw(rng, judge, conditions=frozenset({"vacuum"}), trial=2)
         again = [b if rng.random() > 0.8 else replace(a, trial=2) for a, b in zip(first, fresh, strict=True)]
-        m = next(m for m in datasheet_measurements(first + again, rng=rng) if m.name == "repeat.stability")
+        m = next(m for m in datasheet.datasheet_measurements(first + again, rng=rng) if m.name == "repeat.stability")
         return m.low <= truth <= m.high
 
     assert in_band(sum(over_seeds(holds, range(RUNS))), RUNS, 0.95)

@@ -15,28 +15,7 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.proportion import proportion_confint
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology import decompose
-from assaymark.metrology.datasheet import (
-    CLASS_OF,
-    CLASSES,
-    OUTCOME_OF,
-    OUTCOMES,
-    PREFERENCES,
-    VERDICTS,
-    TaskBootstrap,
-    agreement_arrays,
-    between_kappa,
-    cohen_kappas,
-    datasheet_measurements,
-    decompose_arrays,
-    decomposition_of,
-    dispersion,
-    kappa_measurement,
-    pair_class,
-    share_interval,
-    widened,
-)
-from assaymark.metrology.datasheet import calls as arrays_module
+from assaymark.metrology import datasheet, decompose
 from assaymark.quantiles import wilson_ends
 from assaymark.records import PairCall
 
@@ -48,13 +27,13 @@ tables = st.lists(st.lists(st.integers(0, 12), min_size=3, max_size=3), min_size
 
 
 def boot(seed=1, **parts):
-    return TaskBootstrap(np.random.default_rng(seed), **parts)
+    return datasheet.TaskBootstrap(np.random.default_rng(seed), **parts)
 
 
 @given(tables, st.sampled_from([(1.0, 0.0, 0.0), (1.0, 0.5, 0.0), DIFFERENCE, (0.0, 0.0, 2.5)]))
 def test_the_interval_holds_the_estimate_and_stays_on_the_scale(rows, weights):
     counts, scale = np.array(rows), np.array(weights)
-    found = share_interval(counts, scale)
+    found = datasheet.share_interval(counts, scale)
     value = float(scale @ counts.sum(axis=0)) / counts.sum()
     assert scale.min() <= found.low <= value + 1e-9
     assert value - 1e-9 <= found.high <= scale.max()
@@ -64,9 +43,9 @@ def test_the_interval_holds_the_estimate_and_stays_on_the_scale(rows, weights):
 @given(tables)
 def test_turning_the_question_around_turns_the_interval_around(rows):
     counts = np.array(rows)
-    ours, other = share_interval(counts, [1, 0, 0]), share_interval(counts, [0, 1, 1])
+    ours, other = datasheet.share_interval(counts, [1, 0, 0]), datasheet.share_interval(counts, [0, 1, 1])
     assert (ours.low, ours.high) == pytest.approx((1 - other.high, 1 - other.low), abs=1e-9)
-    up, down = share_interval(counts, DIFFERENCE), share_interval(counts, DIFFERENCE[::-1])
+    up, down = datasheet.share_interval(counts, DIFFERENCE), datasheet.share_interval(counts, DIFFERENCE[::-1])
     assert (up.low, up.high) == pytest.approx((-down.high, -down.low), abs=1e-9)
 
 
@@ -74,7 +53,7 @@ def test_turning_the_question_around_turns_the_interval_around(rows):
 def test_neither_the_order_of_tasks_nor_empty_ones_count(rows, shuffle):
     mixed = [*rows, [0, 0, 0]]
     shuffle.shuffle(mixed)
-    one, other = share_interval(rows, [1, 0.5, 0]), share_interval(mixed, [1, 0.5, 0])
+    one, other = datasheet.share_interval(rows, [1, 0.5, 0]), datasheet.share_interval(mixed, [1, 0.5, 0])
     assert (other.low, other.high) == pytest.approx((one.low, one.high))
     assert one.method == other.method
 
@@ -90,7 +69,7 @@ def test_the_ends_are_the_jackknife_of_the_log_odds():
     without = [odds(np.delete(counts, g, axis=0)) for g in range(6)]
     error = math.sqrt(5 / 6 * sum((one - odds(counts)) ** 2 for one in without))
     low, high = odds(counts) + stats.t.ppf([0.025, 0.975], 5) * error
-    found = share_interval(counts, SHARE)
+    found = datasheet.share_interval(counts, SHARE)
     assert (found.low, found.high) == pytest.approx((special.expit(low), special.expit(high)))
     assert found.method == "delete-one-task jackknife of the log odds, t(5)"
 
@@ -98,32 +77,32 @@ def test_the_ends_are_the_jackknife_of_the_log_odds():
 def test_equal_tasks_are_no_certainty():
     """Where the tasks hardly differ the exact interval of as many independent calls is the wider one."""
     counts = np.array([[3, 7]] * 40)
-    found = share_interval(counts, SHARE)
+    found = datasheet.share_interval(counts, SHARE)
     assert (found.low, found.high) == pytest.approx(proportion_confint(120, 400, method="beta"))
     # Repeated calls bring nothing new.
     once = np.array([[3, 7], [4, 6], [2, 8], [0, 10]])
-    one, thrice = share_interval(once, SHARE), share_interval(3 * once, SHARE, information=1 / 3)
+    one, thrice = datasheet.share_interval(once, SHARE), datasheet.share_interval(3 * once, SHARE, information=1 / 3)
     assert (thrice.low, thrice.high, thrice.effective) == pytest.approx((one.low, one.high, one.effective))
     even = np.array([[3, 7]] * 4)
-    assert share_interval(3 * even, SHARE).high < share_interval(even, SHARE).high
+    assert datasheet.share_interval(3 * even, SHARE).high < datasheet.share_interval(even, SHARE).high
 
 
 @pytest.mark.parametrize("tasks", [2, 5, 60])
 def test_at_an_edge_each_task_is_one_unit(tasks):
-    none = share_interval([[0, 12]] * tasks, SHARE)
+    none = datasheet.share_interval([[0, 12]] * tasks, SHARE)
     assert (none.low, none.high) == pytest.approx(proportion_confint(0, tasks, method="beta"))
     assert none.method == f"Clopper-Pearson, each of {tasks} tasks one unit"
-    every = share_interval([[12, 0]] * tasks, SHARE)
+    every = datasheet.share_interval([[12, 0]] * tasks, SHARE)
     assert (every.low, every.high) == pytest.approx((1 - none.high, 1.0))
-    nothing = share_interval([[0, 12, 0]] * tasks, DIFFERENCE)
+    nothing = datasheet.share_interval([[0, 12, 0]] * tasks, DIFFERENCE)
     assert (nothing.low, nothing.high) == pytest.approx((-none.high, none.high))
 
 
 def test_one_task_has_no_interval():
-    found = share_interval([[3, 17], [0, 0]], SHARE)
+    found = datasheet.share_interval([[3, 17], [0, 0]], SHARE)
     assert (found.low, found.high, found.method) == (None, None, "no interval: one task, needs two")
     with pytest.raises(NotMeasurableError):
-        share_interval(np.zeros((3, 2)), SHARE)
+        datasheet.share_interval(np.zeros((3, 2)), SHARE)
 
 
 @pytest.mark.parametrize("tasks", [5, 12, 20, 60])
@@ -137,7 +116,7 @@ def test_intervals_hold_what_was_planted(tasks, kept):
         truth, hits = float(np.dot(weights, shares)), 0
         for _ in range(runs):
             own = rng.dirichlet(np.array(shares) * (1 - alike) / alike, tasks) if alike else shares
-            found = share_interval(rng.multinomial(rng.integers(3, 13, tasks), own), weights)
+            found = datasheet.share_interval(rng.multinomial(rng.integers(3, 13, tasks), own), weights)
             hits += found.low <= truth <= found.high
         assert kept(hits, runs, 0.93), (weights, shares, alike, hits)
         held.append(hits)
@@ -149,7 +128,7 @@ def test_calls_as_independent_are_far_too_narrow(kept):
     held = wilsons = 0
     for _ in range(200):
         hits = rng.binomial(12, rng.beta(truth, 1 - truth, 20))
-        found = share_interval(np.stack([hits, 12 - hits], axis=1), SHARE)
+        found = datasheet.share_interval(np.stack([hits, 12 - hits], axis=1), SHARE)
         low, high = wilson_ends(hits.sum() / 240, 240, level=0.95)
         held += found.low <= truth <= found.high
         wilsons += low <= truth <= high
@@ -160,14 +139,14 @@ def test_calls_as_independent_are_far_too_narrow(kept):
 def test_percentiles_are_widened_as_the_t_test_widens():
     """For a mean, the widened normal interval is the t interval of the sample standard deviation."""
     for tasks in (5, 10, 30):
-        z = stats.norm.ppf(0.5 + widened(0.95, tasks) / 2)
+        z = stats.norm.ppf(0.5 + datasheet.widened(0.95, tasks) / 2)
         assert z * np.sqrt((tasks - 1) / tasks) == pytest.approx(stats.t.ppf(0.975, tasks - 1))
     # Dispersion is pearsons chi square over its degrees of freedom.
     counts = np.random.default_rng(1).integers(1, 20, (8, 3)).astype(float)
     found = stats.chi2_contingency(counts, correction=False)
-    assert dispersion(counts) == pytest.approx(max(1.0, found.statistic / found.dof))
-    assert dispersion(np.array([[3.0, 4.0]])) == 1.0
-    assert dispersion(np.array([[3.0, 0.0], [4.0, 0.0]])) == 1.0
+    assert datasheet.dispersion(counts) == pytest.approx(max(1.0, found.statistic / found.dof))
+    assert datasheet.dispersion(np.array([[3.0, 4.0]])) == 1.0
+    assert datasheet.dispersion(np.array([[3.0, 0.0], [4.0, 0.0]])) == 1.0
     # A statistic that is often undefined has no interval.
     sums = np.array([[1.0, 0.0]] * 6 + [[0.0, 1.0]])
     assert boot().ends(sums, lambda s: np.where(s[1] > 0, s[0] / np.where(s[1] > 0, s[1], 1.0), np.nan)) is None
@@ -190,7 +169,7 @@ def test_kappa_is_scikit_learns_on_usable_calls(tasks):
     rng = np.random.default_rng(tasks)
     a = rng.choice(WORDS, 400, p=[0.4, 0.3, 0.15, 0.1, 0.05])
     b = np.where(rng.random(400) < 0.6, a, rng.choice(WORDS, 400))
-    found = between_kappa(
+    found = datasheet.between_kappa(
         answers("b", b.tolist(), tasks=tasks), answers("a", a.tolist(), tasks=tasks), rng=np.random.default_rng(1)
     )
     usable = [(MERGED.get(x, x), MERGED.get(y, y)) for x, y in zip(a, b, strict=True) if "invalid" not in (x, y)]
@@ -209,18 +188,20 @@ def test_kappa_is_scikit_learns_on_usable_calls(tasks):
 def test_the_order_of_the_judges_does_not_matter():
     rng = np.random.default_rng(2)
     a, b = (answers(name, rng.choice(WORDS[:3], 100).tolist()) for name in ("x", "y"))
-    assert between_kappa(a, b, rng=np.random.default_rng(1)) == between_kappa(b, a, rng=np.random.default_rng(1))
+    assert datasheet.between_kappa(a, b, rng=np.random.default_rng(1)) == datasheet.between_kappa(
+        b, a, rng=np.random.default_rng(1)
+    )
     # Only common calls of the arm count.
     a = answers("a", ["1", "2", "tie", "1"]) + answers("a", ["1"], prompt="strict")
     b = answers("b", ["1", "2"]) + answers("b", ["2"], prompt="strict")
-    found = between_kappa(a, b, rng=np.random.default_rng(1))
+    found = datasheet.between_kappa(a, b, rng=np.random.default_rng(1))
     assert (found.value, found.n) == (1.0, 2)
-    apart = between_kappa(a, answers("b", ["2"], prompt="other"), rng=np.random.default_rng(1))
+    apart = datasheet.between_kappa(a, answers("b", ["2"], prompt="other"), rng=np.random.default_rng(1))
     assert apart.state == "not measured: no common call with a usable verdict of both (0 common calls)"
 
 
 def by_content(a, b):
-    return between_kappa(a, b, rng=np.random.default_rng(1), content=True)
+    return datasheet.between_kappa(a, b, rng=np.random.default_rng(1), content=True)
 
 
 def test_by_content_the_two_orders_of_a_pair_are_averaged():
@@ -249,23 +230,25 @@ def test_judges_of_opposite_habits_can_prefer_the_same_texts():
     calls = [answers(name, list("".join(said)), tasks=40) for name, said in (("a", liked), ("b", other))]
     assert by_content(*calls).value == 1.0
     assert by_content(*calls).low is None
-    assert between_kappa(*calls, rng=rng).high < 0.4
+    assert datasheet.between_kappa(*calls, rng=rng).high < 0.4
     # Pairs in one order have no content.
     a, b = (answers(name, ["1", "2", "1", "1"])[::2] for name in "ab")
     found = by_content(a, b)
     assert found.state == "not measured: no common pair in both orders with a usable verdict of both (0 common pairs)"
-    assert between_kappa(a, b, rng=np.random.default_rng(1)).n == 2
+    assert datasheet.between_kappa(a, b, rng=np.random.default_rng(1)).n == 2
     assert by_content(answers("a", ["1", "2"]), b).detail["common_pairs"] == 0
     # Two judges that always say one thing have no kappa.
-    found = between_kappa(answers("a", ["1"] * 8), answers("b", ["1"] * 8), rng=np.random.default_rng(1))
+    found = datasheet.between_kappa(answers("a", ["1"] * 8), answers("b", ["1"] * 8), rng=np.random.default_rng(1))
     assert found.state == "undefined: both judges gave one answer to every common call"
-    one_constant = between_kappa(answers("a", ["1"] * 8), answers("b", ["1", "2"] * 4), rng=np.random.default_rng(1))
+    one_constant = datasheet.between_kappa(
+        answers("a", ["1"] * 8), answers("b", ["1", "2"] * 4), rng=np.random.default_rng(1)
+    )
     assert one_constant.value == 0.0
     # A judge is not compared with itself.
     with pytest.raises(InputError, match="needs two judges"):
-        between_kappa(answers("a", ["1"]), answers("a", ["2"]), rng=np.random.default_rng(1))
+        datasheet.between_kappa(answers("a", ["1"]), answers("a", ["2"]), rng=np.random.default_rng(1))
     with pytest.raises(InputError, match="task contradicts"):
-        between_kappa(
+        datasheet.between_kappa(
             answers("a", ["1", "1", "1", "1"], tasks=1), answers("b", ["1"] * 4, tasks=2), rng=np.random.default_rng(1)
         )
 
@@ -282,21 +265,21 @@ def test_the_interval_holds_the_planted_kappa(tasks, in_band):
             a = rng.choice(3, 30, p=share)
             b = np.where(rng.random(30) < 0.6, a, rng.integers(0, 3, 30))
             np.add.at(tables[task], (a, b), 1)
-        found = kappa_measurement(tables, {}, TaskBootstrap(rng))
+        found = datasheet.kappa_measurement(tables, {}, datasheet.TaskBootstrap(rng))
         held += found.low <= 0.6 <= found.high
     assert in_band(held, 200, 0.95)
 
 
 def test_kappas_of_many_tables_are_those_of_each():
     tables = np.random.default_rng(3).integers(0, 9, (20, 3, 3))
-    found = cohen_kappas(tables.reshape(20, 9).T.astype(float), 3)
+    found = datasheet.cohen_kappas(tables.reshape(20, 9).T.astype(float), 3)
     for table, value in zip(tables, found, strict=True):
         a, b = np.nonzero(np.ones((3, 3)))
         assert value == pytest.approx(cohen_kappa_score(a, b, sample_weight=table.ravel()))
 
 
 def stability(calls):
-    measured = datasheet_measurements(calls, rng=np.random.default_rng(1))
+    measured = datasheet.datasheet_measurements(calls, rng=np.random.default_rng(1))
     return next(m for m in measured if m.name == "repeat.stability")
 
 
@@ -329,8 +312,12 @@ def test_questions_asked_once_are_counted_beside():
 
 # The decomposition: its identities, its symmetries, and the slot against the content
 
-verdict_pairs = st.lists(st.tuples(st.sampled_from(VERDICTS), st.sampled_from(VERDICTS)), min_size=1, max_size=80)
-clean_pairs = st.lists(st.tuples(st.sampled_from(VERDICTS[:4]), st.sampled_from(VERDICTS[:4])), min_size=1, max_size=80)
+verdict_pairs = st.lists(
+    st.tuples(st.sampled_from(datasheet.VERDICTS), st.sampled_from(datasheet.VERDICTS)), min_size=1, max_size=80
+)
+clean_pairs = st.lists(
+    st.tuples(st.sampled_from(datasheet.VERDICTS[:4]), st.sampled_from(datasheet.VERDICTS[:4])), min_size=1, max_size=80
+)
 SWAP = {"1": "2", "2": "1"}
 
 
@@ -382,8 +369,10 @@ def test_slot_and_content_mean_opposite_things(pairs):
 
 
 def test_every_two_verdicts_have_one_class():
-    assert CLASS_OF.shape == (5, 5)
-    words = {(a, b): CLASSES[pair_class(a, b)] for a in VERDICTS for b in VERDICTS}
+    assert datasheet.CLASS_OF.shape == (5, 5)
+    words = {
+        (a, b): datasheet.CLASSES[datasheet.pair_class(a, b)] for a in datasheet.VERDICTS for b in datasheet.VERDICTS
+    }
     assert {words["1", "2"], words["2", "1"]} == {"stable"}
     assert (words["1", "1"], words["2", "2"]) == ("positional, slot 1", "positional, slot 2")
     assert {words[a, b] for a in "12" for b in ("tie", "abstain")} == {"one-sided"}
@@ -391,7 +380,7 @@ def test_every_two_verdicts_have_one_class():
     assert {words["invalid", b] for b in "12"} == {"other, one preference"}
     assert {words["invalid", b] for b in ("tie", "abstain", "invalid")} == {"other, no preference"}
     for (a, b), word in words.items():
-        assert PREFERENCES[CLASSES.index(word)] == ((a in "12") + (b in "12")) / 2
+        assert datasheet.PREFERENCES[datasheet.CLASSES.index(word)] == ((a in "12") + (b in "12")) / 2
     # What is wrong is named all at once.
     with pytest.raises(InputError, match=r"4 problems") as caught:
         decompose(["1", "A", ""], ["tie", "3"])
@@ -429,13 +418,15 @@ def slow(log):
         if None in both:
             alone[judge] += 1
         else:
-            classes[judge, both[0][1], pair_class(VERDICTS[both[0][0]], VERDICTS[both[1][0]])] += 1
+            classes[
+                judge, both[0][1], datasheet.pair_class(datasheet.VERDICTS[both[0][0]], datasheet.VERDICTS[both[1][0]])
+            ] += 1
     return classes, alone
 
 
 @given(logs())
 def test_columns_give_what_the_definition_gives(log):
-    found = decompose_arrays(*log)
+    found = datasheet.decompose_arrays(*log)
     classes, alone = slow(log)
     for place, count in np.ndenumerate(found.pairs):
         assert count == classes[place]
@@ -446,13 +437,13 @@ def test_columns_give_what_the_definition_gives(log):
         for judge in range(max(log[0]) + 1)
     ]
     # Sorting gives what the table gives.
-    dense = decompose_arrays(*log)
-    limit = arrays_module._DENSE
-    arrays_module._DENSE = 0
+    dense = datasheet.decompose_arrays(*log)
+    limit = datasheet.calls._DENSE
+    datasheet.calls._DENSE = 0
     try:
-        sparse = decompose_arrays(*log)
+        sparse = datasheet.decompose_arrays(*log)
     finally:
-        arrays_module._DENSE = limit
+        datasheet.calls._DENSE = limit
     assert np.array_equal(dense.pairs, sparse.pairs)
     assert np.array_equal(dense.incomplete, sparse.incomplete)
 
@@ -462,31 +453,34 @@ def test_a_judges_counts_are_its_decomposition():
     first, second = rng.integers(0, 5, (2, 500))
     pair = np.arange(500)
     columns = [np.zeros(1000, int), np.r_[pair, pair], np.r_[pair * 0, pair * 0 + 1], np.r_[first, second]]
-    counts = decompose_arrays(*columns, np.r_[pair, pair] % 7)
-    slow_way = decompose([VERDICTS[v] for v in first], [VERDICTS[v] for v in second])
-    assert decomposition_of(counts.pairs[0].sum(axis=0)) == slow_way
-    assert counts.pairs.shape == (1, 7, len(CLASSES))
+    counts = datasheet.decompose_arrays(*columns, np.r_[pair, pair] % 7)
+    slow_way = decompose([datasheet.VERDICTS[v] for v in first], [datasheet.VERDICTS[v] for v in second])
+    assert datasheet.decomposition_of(counts.pairs[0].sum(axis=0)) == slow_way
+    assert counts.pairs.shape == (1, 7, len(datasheet.CLASSES))
 
 
 @given(logs())
 def test_agreement_tables_count_common_calls(log):
     judge, pair, order, verdict, task = log
     call = [p * 2 + o for p, o in zip(pair, order, strict=True)]
-    answers = {(j, c): (OUTCOME_OF[v], t) for j, c, v, t in zip(judge, call, verdict, task, strict=True)}
-    for found in agreement_arrays(judge, call, verdict, task):
+    answers = {(j, c): (datasheet.OUTCOME_OF[v], t) for j, c, v, t in zip(judge, call, verdict, task, strict=True)}
+    for found in datasheet.agreement_arrays(judge, call, verdict, task):
         expected = Counter(
             (t, answers[found.first, c][0], answers[found.second, c][0])
             for (j, c), (_, t) in answers.items()
             if j == found.first and (found.second, c) in answers
         )
         assert {place: n for place, n in np.ndenumerate(found.tables) if n} == dict(expected)
-        assert found.tables.shape[1:] == (len(OUTCOMES), len(OUTCOMES))
+        assert found.tables.shape[1:] == (len(datasheet.OUTCOMES), len(datasheet.OUTCOMES))
 
 
 @given(logs(), st.sampled_from([0, 1 << 40]))
 def test_by_content_averages_both_orders_of_every_pair(log, far):
     judge, pair, order, verdict, task = log
-    said = {(j, p, o): OUTCOMES[OUTCOME_OF[v]] for j, p, o, v in zip(judge, pair, order, verdict, strict=True)}
+    said = {
+        (j, p, o): datasheet.OUTCOMES[datasheet.OUTCOME_OF[v]]
+        for j, p, o, v in zip(judge, pair, order, verdict, strict=True)
+    }
     score = {("1", 0): 1, ("2", 0): -1, ("1", 1): -1, ("2", 1): 1}
 
     def preferred(j, p):
@@ -497,7 +491,7 @@ def test_by_content_averages_both_orders_of_every_pair(log, far):
         return 0 if ahead > 0 else 1 if ahead < 0 else 2
 
     call = [far + p * 2 + o for p, o in zip(pair, order, strict=True)]
-    for found in agreement_arrays(judge, call, verdict, task, content=True):
+    for found in datasheet.agreement_arrays(judge, call, verdict, task, content=True):
         expected = Counter()
         for p, t in dict(zip(pair, task, strict=True)).items():
             one, other = preferred(found.first, p), preferred(found.second, p)
@@ -524,13 +518,13 @@ def test_columns_that_make_no_sense_are_refused(column, value, message):
     columns = list(GOOD)
     columns[column] = value
     with pytest.raises(InputError, match=message):
-        decompose_arrays(*columns)
+        datasheet.decompose_arrays(*columns)
 
 
 def test_all_faults_of_a_log_are_named_at_once():
     with pytest.raises(InputError, match="2 problems"):
-        decompose_arrays([0] * 9, [0] * 9, [0, 1] * 4 + [0], [0] * 9, [0] * 8 + [1])
+        datasheet.decompose_arrays([0] * 9, [0] * 9, [0, 1] * 4 + [0], [0] * 9, [0] * 8 + [1])
     with pytest.raises(InputError, match="rows 1, 2, 3, 4, 5 and 2 more: asked before"):
-        agreement_arrays([0] * 8, [0] * 8, [0] * 8, [0] * 8)
+        datasheet.agreement_arrays([0] * 8, [0] * 8, [0] * 8, [0] * 8)
     with pytest.raises(InputError, match="task contradicts"):
-        agreement_arrays([0, 1], [0, 0], [0, 0], [0, 1])
+        datasheet.agreement_arrays([0, 1], [0, 0], [0, 0], [0, 1])

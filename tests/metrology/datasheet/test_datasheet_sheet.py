@@ -13,17 +13,7 @@ from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 from assaymark.errors import InputError
-from assaymark.metrology.datasheet import (
-    NON_CLAIMS,
-    RULES,
-    Datasheet,
-    anchored_calls,
-    compare,
-    datasheet_of,
-    difference_interval,
-    limit_measurements,
-    sketch,
-)
+from assaymark.metrology import datasheet
 from assaymark.protocol import parse_study
 from assaymark.records import Measurement, canonical_json, parse
 
@@ -36,7 +26,7 @@ def calls(draw, planted):
 
 
 def sheet_of(calls, **parts):
-    return datasheet_of(
+    return datasheet.datasheet_of(
         calls, rng=np.random.default_rng(1), **({"manifest": "m", "prompts": {"tie-allowed": "p"}} | parts)
     )
 
@@ -56,34 +46,34 @@ def drifts(found):
 
 def test_it_comes_back_from_json_as_it_went(sheet, calls):
     text = canonical_json(sheet)
-    again = parse(Datasheet, text)
-    assert again == parse(Datasheet, canonical_json(again))
+    again = parse(datasheet.Datasheet, text)
+    assert again == parse(datasheet.Datasheet, canonical_json(again))
     assert canonical_json(again) == text
     assert [m.id for m in again.measurements] == [m.id for m in sheet.measurements]
     assert [m.value for m in again.measurements] == [m.value for m in sheet.measurements]
     # Unknown keys and wrong types are refused.
     plain = json.loads(canonical_json(sheet))
     with pytest.raises(InputError, match="colour"):
-        parse(Datasheet, json.dumps(plain | {"colour": "red"}))
+        parse(datasheet.Datasheet, json.dumps(plain | {"colour": "red"}))
     with pytest.raises(InputError, match="source"):
-        parse(Datasheet, json.dumps(plain | {"source": "memory"}))
+        parse(datasheet.Datasheet, json.dumps(plain | {"source": "memory"}))
     # It says what was run.
     assert (sheet.judge, sheet.model, sheet.source) == ("j", "reference/j", "run")
     assert sheet.arms == ("tie-allowed", "strict")
     invalid = sum(call.verdict == "invalid" for call in calls)
     assert sheet.calls == {"all": len(calls), "ok": len(calls) - invalid, "invalid": invalid}
     assert sheet.tasks == 10
-    assert sheet.sketch == tuple(chip.text for chip in sketch(sheet.measurements))
+    assert sheet.sketch == tuple(chip.text for chip in datasheet.sketch(sheet.measurements))
     assert sheet.non_claims
     # Kept calls come back.
-    assert set(anchored_calls(sheet)) == set(calls)
-    assert anchored_calls(sheet_of(calls, keep_calls=False)) == ()
+    assert set(datasheet.anchored_calls(sheet)) == set(calls)
+    assert datasheet.anchored_calls(sheet_of(calls, keep_calls=False)) == ()
     # Kept calls that cannot be read are named.
     broken = replace(
         sheet, anchors={"v0|uv|tie-allowed|1": "1", "v0|uw|tie-allowed|1": "1", "gone|uv|x|1": "2", "": "tie"}
     )
     with pytest.raises(InputError, match="3 problems"):
-        anchored_calls(broken)
+        datasheet.anchored_calls(broken)
 
 
 def test_a_prompt_with_a_bar_cannot_be_kept(calls, sheet):
@@ -92,9 +82,9 @@ def test_a_prompt_with_a_bar_cannot_be_kept(calls, sheet):
         sheet_of(barred)
     assert sheet_of(barred, keep_calls=False).arms == ("a|b",)
     named = [replace(call, pair=f"a|{call.pair}") for call in calls]
-    assert set(anchored_calls(sheet_of(named))) == set(named)
+    assert set(datasheet.anchored_calls(sheet_of(named))) == set(named)
     # An instrument compared with itself is the same.
-    found = compare(sheet, sheet)
+    found = datasheet.compare(sheet, sheet)
     assert verdict_of(found) == "same instrument"
     assert found[-1].value == 0.0
     assert all(m.value == 0 and m.low < 0 < m.high for m in drifts(found).values())
@@ -103,14 +93,14 @@ def test_a_prompt_with_a_bar_cannot_be_kept(calls, sheet):
     # Every fourth vacuum tie is now a choice of slot 1; nothing else changed.
     ties = [i for i, call in enumerate(calls) if call.condition == "vacuum" and call.verdict == "tie"][::4]
     later = sheet_of([replace(call, verdict="1") if i in ties else call for i, call in enumerate(calls)])
-    found = compare(sheet, later)
+    found = datasheet.compare(sheet, later)
     assert found[-1].detail["shifted"] == ["dark_current"]
     assert (found[-1].value, verdict_of(found)) == (1.0, "shifted")
     m = drifts(found)["dark_current"]
     assert m.value == pytest.approx(len(ties) / 120)
     assert (m.n, m.n_of) == (120, "common calls")
     assert m.low > 0
-    assert drifts(compare(later, sheet))["dark_current"].value == pytest.approx(-m.value)
+    assert drifts(datasheet.compare(later, sheet))["dark_current"].value == pytest.approx(-m.value)
     others = {of: m for of, m in drifts(found).items() if of != "dark_current"}
     assert all(m.value == 0 for m in others.values())
 
@@ -118,8 +108,8 @@ def test_a_prompt_with_a_bar_cannot_be_kept(calls, sheet):
 def test_every_compared_quantity_is_the_change_of_its_measurement(sheet, draw, planted):
     strict = draw(np.random.default_rng(23), planted(), conditions=frozenset({"same_subset"}), prompt="strict")
     later = sheet_of(draw(np.random.default_rng(22), planted()) + strict)
-    paired = drifts(compare(sheet, later))
-    counted = drifts(compare(replace(sheet, anchors={}, pairs={}), replace(later, anchors={}, pairs={})))
+    paired = drifts(datasheet.compare(sheet, later))
+    counted = drifts(datasheet.compare(replace(sheet, anchors={}, pairs={}), replace(later, anchors={}, pairs={})))
     assert paired.keys() == counted.keys()
     assert "sensitivity[delta=1]" in paired
     assert "delta0.stable[condition=same_subset,prompt=strict]" in paired
@@ -131,7 +121,7 @@ def test_every_compared_quantity_is_the_change_of_its_measurement(sheet, draw, p
         )
     # From counts it is fishers test and newcombes interval.
     later = sheet_of(draw(np.random.default_rng(22), planted(vacuum=0.4)), keep_calls=False)
-    m = drifts(compare(sheet, later))["dark_current"]
+    m = drifts(datasheet.compare(sheet, later))["dark_current"]
     sizes = [
         round(next(x for x in s.measurements if x.name == "dark_current").detail["effective_n"]) for s in (sheet, later)
     ]
@@ -145,17 +135,17 @@ shares = st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.j
 @given(shares, shares)
 def test_the_interval_of_a_difference_is_newcombes(old, new):
     expected = confint_proportions_2indep(*new, *old, method="newcomb", compare="diff", alpha=0.05)
-    found = difference_interval(old[0] / old[1], new[0] / new[1], old[1], new[1], 0.05)
+    found = datasheet.difference_interval(old[0] / old[1], new[0] / new[1], old[1], new[1], 0.05)
     assert found == pytest.approx(expected, abs=1e-9)
 
 
 def test_shifts_are_adjusted_over_all_quantities(sheet, draw, planted):
     later = sheet_of(draw(np.random.default_rng(22), planted(vacuum=0.3)))
-    found = drifts(compare(sheet, later))
+    found = drifts(datasheet.compare(sheet, later))
     smallest = min(found.values(), key=lambda m: m.detail["p"])
     assert smallest.detail["p_holm"] == pytest.approx(min(1.0, smallest.detail["p"] * len(found)))
     assert smallest.level == 0.95
-    assert drifts(compare(sheet, later, alpha=0.01))["dark_current"].level == 0.99
+    assert drifts(datasheet.compare(sheet, later, alpha=0.01))["dark_current"].level == 0.99
 
 
 @pytest.mark.parametrize(
@@ -167,7 +157,7 @@ def test_shifts_are_adjusted_over_all_quantities(sheet, draw, planted):
     ],
 )  # fmt: skip
 def test_other_texts_or_prompts_are_not_comparable(sheet, change, reason):
-    (found,) = compare(sheet, replace(sheet, **change))
+    (found,) = datasheet.compare(sheet, replace(sheet, **change))
     assert verdict_of([found]) == "not comparable"
     assert found.value is None
     assert reason in found.state
@@ -175,15 +165,15 @@ def test_other_texts_or_prompts_are_not_comparable(sheet, change, reason):
 
 def test_logs_are_comparable_only_by_common_pairs(sheet, calls):
     log = replace(sheet, manifest="", prompts={})
-    assert verdict_of(compare(log, log)) == "same instrument"
+    assert verdict_of(datasheet.compare(log, log)) == "same instrument"
     bare = replace(log, anchors={}, pairs={})
-    assert "nothing shows that the texts are the same" in compare(bare, bare)[0].state
+    assert "nothing shows that the texts are the same" in datasheet.compare(bare, bare)[0].state
     pair = "same_subset0"
     turned = replace(log, pairs={**log.pairs, pair: replace(log.pairs[pair], task="elsewhere")})
-    assert "pairs of the same name are different pairs, such as same_subset0" in compare(log, turned)[0].state
+    assert "pairs of the same name are different pairs, such as same_subset0" in datasheet.compare(log, turned)[0].state
     # Nothing in common is not comparable.
     empty = replace(sheet, anchors={}, pairs={}, measurements=())
-    assert "no quantity was measured in both" in compare(sheet, empty)[0].state
+    assert "no quantity was measured in both" in datasheet.compare(sheet, empty)[0].state
 
 
 # The chips, each at both sides of the bounds in its rule
@@ -205,7 +195,7 @@ def equal_texts(raw, stable, positional):
 
 
 def outcome(axis, measurements):
-    return next(chip.outcome for chip in sketch(measurements) if chip.axis == axis)
+    return next(chip.outcome for chip in datasheet.sketch(measurements) if chip.axis == axis)
 
 
 @pytest.mark.parametrize(
@@ -266,14 +256,14 @@ def test_strict_prompt(measurements, word):
 
 
 def test_an_axis_without_its_measurements_is_not_measured():
-    assert [chip.outcome for chip in sketch([])] == ["not measured"] * 4
+    assert [chip.outcome for chip in datasheet.sketch([])] == ["not measured"] * 4
     assert outcome("equal texts", equal_texts(0.5, None, None)) == "not measured"
     # Every chip carries its rule and what it rests on.
     measurements = [measurement("dark_current", 0.0), *equal_texts(0.2, 0.0, 0.1)]
-    chips = sketch(measurements)
-    assert [chip.axis for chip in chips] == list(RULES)
+    chips = datasheet.sketch(measurements)
+    assert [chip.axis for chip in chips] == list(datasheet.RULES)
     for chip in chips:
-        assert chip.rule == RULES[chip.axis]
+        assert chip.rule == datasheet.RULES[chip.axis]
         assert chip.text == f"{chip} ({chip.rule})"
         assert chip.outcome == "not measured" or chip.basis
         assert set(chip.basis) <= {m.id for m in measurements}
@@ -281,8 +271,8 @@ def test_an_axis_without_its_measurements_is_not_measured():
     # The only arm of a log is sketched.
     assert outcome("vacuum", [measurement("dark_current", 0.5, "theirs")]) == "leaky"
     # What is not claimed is said in sentences.
-    assert len(set(NON_CLAIMS)) == len(NON_CLAIMS) >= 5
-    assert all(claim.startswith("That ") and claim.endswith(".") for claim in NON_CLAIMS)
+    assert len(set(datasheet.NON_CLAIMS)) == len(datasheet.NON_CLAIMS) >= 5
+    assert all(claim.startswith("That ") and claim.endswith(".") for claim in datasheet.NON_CLAIMS)
 
 
 # Limits that a study sets for its judges, against their datasheets
@@ -298,7 +288,7 @@ judges = [{{name = "j", model = "m/j", family = "f"}}, {{name = "p", model = "hu
 """)
 
 
-def limits_sheet(**values: float | None) -> Datasheet:
+def limits_sheet(**values: float | None) -> datasheet.Datasheet:
     names = {
         "dark_current": ("dark_current", {"prompt": "tie-allowed"}),
         "positional": ("delta0.positional", {"prompt": "tie-allowed", "condition": "same_subset"}),
@@ -315,11 +305,11 @@ def limits_sheet(**values: float | None) -> Datasheet:
         )
         for name, value in values.items()
     )  # fmt: skip
-    return Datasheet(judge="j", measurements=found, sketch=(), calls={}, tasks=1, source="run", model="m/j")
+    return datasheet.Datasheet(judge="j", measurements=found, sketch=(), calls={}, tasks=1, source="run", model="m/j")
 
 
-def gate(limits: str, one: Datasheet | None):
-    (found,) = limit_measurements({} if one is None else {"j": one}, study(limits))
+def gate(limits: str, one: datasheet.Datasheet | None):
+    (found,) = datasheet.limit_measurements({} if one is None else {"j": one}, study(limits))
     return found
 
 
@@ -347,10 +337,10 @@ def test_each_limit_is_held_against_its_own_measurement(limits, values, failed):
 def test_a_judge_without_a_datasheet_or_with_one_of_another_model_has_a_state():
     assert gate("slope = 0.1", None).state == "not measured: no datasheet of this judge"
     other = limits_sheet(slope=1.0)
-    other = Datasheet(**{**{f: getattr(other, f) for f in other.__dataclass_fields__}, "model": "m/other"})
+    other = datasheet.Datasheet(**{**{f: getattr(other, f) for f in other.__dataclass_fields__}, "model": "m/other"})
     assert gate("slope = 0.1", other).state == "not measured: of another model"
     # People have no datasheet and no plan asks for nothing.
-    assert [m.labels["judge"] for m in limit_measurements({}, study("slope = 0.1"))] == ["j"]
+    assert [m.labels["judge"] for m in datasheet.limit_measurements({}, study("slope = 0.1"))] == ["j"]
     with pytest.raises(InputError, match="demanded without a limit"):
         study('on_failure = "no-claim"')
     with pytest.raises(InputError, match=r"verbosity.*0"):

@@ -11,13 +11,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from assaymark.metrology import wilson
-from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
+from assaymark.metrology import datasheet, wilson
 from assaymark.records import Measurement
 from assaymark.report import render_comparison, render_datasheet
 
 MANIFEST = "c03f6e18" * 7 + "9d0041bd"
-PROMPTS = {BASE: "5d0b91ce" * 7 + "aa1077a2", STRICT: "77120b3e" * 8}
+PROMPTS = {datasheet.BASE: "5d0b91ce" * 7 + "aa1077a2", datasheet.STRICT: "77120b3e" * 8}
 LADDER = {0.5: 60, 1.0: 100, 2.0: 80, 3.0: 60, 4.0: 40, 5.0: 20}
 HOSTILE = "</style><script>document.title='pwned'</script><img src=x onerror=alert(1)>\u202e\x1b[31m{{7*7}}\ufffe"
 
@@ -40,7 +39,7 @@ def missing(name, state, n_of="calls", detail=None, **labels):
     return number(name, None, 0, n_of, state=state, detail=detail, **labels)
 
 
-def decomposition(judge, pairs, prompt=BASE, condition="same_subset"):
+def decomposition(judge, pairs, prompt=datasheet.BASE, condition="same_subset"):
     """From the pairs in each class: stable, positional, one-sided, other (one call of each names a slot), none."""
     stable, positional, one_sided, other, none = pairs
     n = sum(pairs)
@@ -64,7 +63,7 @@ def decomposition(judge, pairs, prompt=BASE, condition="same_subset"):
     return found
 
 
-def ladder(judge, correct, prompt=BASE, wrong=0.05):
+def ladder(judge, correct, prompt=datasheet.BASE, wrong=0.05):
     """Rates at each step from the calls that pick the better text."""
     found = []
     for delta, count in correct.items():
@@ -83,7 +82,7 @@ def ladder(judge, correct, prompt=BASE, wrong=0.05):
     return found
 
 
-def threshold(judge, value, censored=None, ends=None, prompt=BASE, words=(None, None)):
+def threshold(judge, value, censored=None, ends=None, prompt=datasheet.BASE, words=(None, None)):
     sign = {"left": "<= ", "right": "> ", None: ""}[censored]
     detail = {
         "censored": censored, "text": f"{sign}{value:.3g}", "low_text": words[0], "high_text": words[1], "knots": [],
@@ -93,7 +92,7 @@ def threshold(judge, value, censored=None, ends=None, prompt=BASE, words=(None, 
 
 def vacuum(judge, counts, graded=(3, 2, 5), filler=(9, 4)):
     kinds = dict(zip(("empty", "whitespace", "identical"), counts, strict=True))
-    at = {"judge": judge, "prompt": BASE}
+    at = {"judge": judge, "prompt": datasheet.BASE}
     found = [share("dark_current", sum(counts), 120, **at)]
     found += [share("dark_current", count, 40, variant=kind, **at) for kind, count in kinds.items()]
     found += [
@@ -105,12 +104,12 @@ def vacuum(judge, counts, graded=(3, 2, 5), filler=(9, 4)):
 
 def strict_arm(judge, pairs, correct, before):
     """The strict arm and its shifts; the vacuum was not run under it."""
-    found = decomposition(judge, pairs, STRICT) + ladder(judge, correct, STRICT, wrong=0.0)
+    found = decomposition(judge, pairs, datasheet.STRICT) + ladder(judge, correct, datasheet.STRICT, wrong=0.0)
     found += [
-        missing("dark_current", "not measured: vacuum was not run under strict", judge=judge, prompt=STRICT),
+        missing("dark_current", "not measured: vacuum was not run under strict", judge=judge, prompt=datasheet.STRICT),
         missing("threshold", "not measured: the ladder under strict has the steps 1, 5 only, needs 3", judge=judge,
-                prompt=STRICT),
-        share("pair.invalid_share", 0, 240, judge=judge, prompt=STRICT),
+                prompt=datasheet.STRICT),
+        share("pair.invalid_share", 0, 240, judge=judge, prompt=datasheet.STRICT),
         number("criterion.shift", 0.34, 120, "common calls", (0.24, 0.44), judge=judge, condition="same_subset"),
     ]  # fmt: skip
     shift = (before - correct[1.0]) / 100
@@ -171,12 +170,19 @@ CHIPS = (
 
 def sheet(judge, measurements, **more):
     base = {
-        "judge": judge, "measurements": tuple(measurements), "sketch": CHIPS,
-        "calls": {"all": 860, "ok": 858, "invalid": 2}, "tasks": 10, "source": "run",
-        "model": f"reference/{judge}"[:60], "family": "reference", "arms": (BASE, STRICT), "manifest": MANIFEST,
+        "judge": judge,
+        "measurements": tuple(measurements),
+        "sketch": CHIPS,
+        "calls": {"all": 860, "ok": 858, "invalid": 2},
+        "tasks": 10,
+        "source": "run",
+        "model": f"reference/{judge}"[:60],
+        "family": "reference",
+        "arms": (datasheet.BASE, datasheet.STRICT),
+        "manifest": MANIFEST,
         "prompts": PROMPTS,
-    }  # fmt: skip
-    return Datasheet(**{**base, **more})
+    }
+    return datasheet.Datasheet(**{**base, **more})
 
 
 def quay(judge="quay-j", *, planted=True):
@@ -187,13 +193,21 @@ def quay(judge="quay-j", *, planted=True):
         *decomposition(judge, (11, 20, 9, 0, 20), condition="different_subset"),
         *ladder(judge, correct),
         threshold(judge, 0.83, ends=(0.66, 0.97), words=("0.66", "0.97")),
-        share("pair.invalid_share", 2, 620, judge=judge, prompt=BASE, detail={"reasons": {"no slot named": 2}}),
+        share(
+            "pair.invalid_share", 2, 620, judge=judge, prompt=datasheet.BASE, detail={"reasons": {"no slot named": 2}}
+        ),
         *strict_arm(judge, (2, 3, 1, 0, 54), {1.0: 61, 5.0: 20}, 84),
-        share("repeat.stability", 330, 360, "questions", {"kappa": 0.86, "kappa_low": 0.8, "kappa_high": 0.91},
-              judge=judge),
+        share(
+            "repeat.stability",
+            330,
+            360,
+            "questions",
+            {"kappa": 0.86, "kappa_low": 0.8, "kappa_high": 0.91},
+            judge=judge,
+        ),
         *pointwise(judge),
         *drift(judge),
-    ]  # fmt: skip
+    ]
     true = {
         "dark_current": 0.06, "delta0.positional": 0.25, "delta0.stable": 0.08, "sensitivity": 0.82, "threshold": 0.9,
     }  # fmt: skip
@@ -203,7 +217,7 @@ def quay(judge="quay-j", *, planted=True):
 
 def is_main(labels):
     """The base arm, one requirement apart, texts that differ in wording only."""
-    expected = {"prompt": BASE, "delta": "1", "condition": "same_subset"}
+    expected = {"prompt": datasheet.BASE, "delta": "1", "condition": "same_subset"}
     return "variant" not in labels and all(labels.get(key, value) == value for key, value in expected.items())
 
 
@@ -212,11 +226,11 @@ def north(judge="north-j"):
     found = [
         *vacuum(judge, (0, 1, 1), (1, 0, 2), (48, 10)), *decomposition(judge, (18, 3, 6, 0, 33)),
         *ladder(judge, correct), threshold(judge, 0.5, "left", (0.5, 0.61), words=("<= 0.5", "0.61")),
-        share("pair.invalid_share", 0, 620, judge=judge, prompt=BASE),
+        share("pair.invalid_share", 0, 620, judge=judge, prompt=datasheet.BASE),
         missing("criterion.shift", "not measured: strict arm was not run", judge=judge, condition="same_subset"),
         missing("repeat.stability", "undefined: one trial, needs two", "questions", judge=judge),
     ]  # fmt: skip
-    return sheet(judge, found, arms=(BASE,), prompts={BASE: PROMPTS[BASE]})
+    return sheet(judge, found, arms=(datasheet.BASE,), prompts={datasheet.BASE: PROMPTS[datasheet.BASE]})
 
 
 def strand(judge="strand-j"):
@@ -224,7 +238,7 @@ def strand(judge="strand-j"):
     found = [
         *vacuum(judge, (12, 13, 16), (20, 18, 22), (60, 30)), *decomposition(judge, (3, 42, 5, 3, 7)),
         *ladder(judge, correct, wrong=0.9), threshold(judge, 5.0, "right", (3.5, 5.0), words=("3.5", "> 5")),
-        share("pair.invalid_share", 3, 620, judge=judge, prompt=BASE),
+        share("pair.invalid_share", 3, 620, judge=judge, prompt=datasheet.BASE),
         *strict_arm(judge, (2, 38, 4, 0, 16), {1.0: 40, 5.0: 14}, 44),
         missing("repeat.stability", "undefined: one trial, needs two", "questions", judge=judge),
     ]  # fmt: skip
@@ -243,29 +257,60 @@ def clean(judge="still-j"):
 
 def log(judge="gpt-log"):
     found = [
-        missing("dark_current", f"not measured: vacuum was not run under {BASE}", judge=judge, prompt=BASE),
+        missing(
+            "dark_current",
+            f"not measured: vacuum was not run under {datasheet.BASE}",
+            judge=judge,
+            prompt=datasheet.BASE,
+        ),
         *decomposition(judge, (412, 96, 52, 7, 233)),
-        missing("sensitivity", f"not measured: the quality ladder was not run under {BASE}", judge=judge, prompt=BASE,
-                delta="1"),
-        missing("threshold", f"not measured: the quality ladder was not run under {BASE}", judge=judge, prompt=BASE),
-        missing("filler.preference", f"not measured: filler was not run under {BASE}", judge=judge, prompt=BASE),
-        share("pair.invalid_share", 9, 1600, judge=judge, prompt=BASE),
+        missing(
+            "sensitivity",
+            f"not measured: the quality ladder was not run under {datasheet.BASE}",
+            judge=judge,
+            prompt=datasheet.BASE,
+            delta="1",
+        ),
+        missing(
+            "threshold",
+            f"not measured: the quality ladder was not run under {datasheet.BASE}",
+            judge=judge,
+            prompt=datasheet.BASE,
+        ),
+        missing(
+            "filler.preference",
+            f"not measured: filler was not run under {datasheet.BASE}",
+            judge=judge,
+            prompt=datasheet.BASE,
+        ),
+        share("pair.invalid_share", 9, 1600, judge=judge, prompt=datasheet.BASE),
         missing("criterion.shift", "not measured: strict arm was not run", judge=judge, condition="same_subset"),
         share("repeat.stability", 700, 800, "questions", {"kappa": None}, judge=judge),
-    ]  # fmt: skip
+    ]
     calls = {"all": 1600, "ok": 1591, "invalid": 9}
     return sheet(
-        judge, found, source="log", manifest="", prompts={}, model="", family="", tasks=80, calls=calls, arms=(BASE,)
+        judge,
+        found,
+        source="log",
+        manifest="",
+        prompts={},
+        model="",
+        family="",
+        tasks=80,
+        calls=calls,
+        arms=(datasheet.BASE,),
     )
 
 
 def one_order_log(judge="half-log"):
     """A log that showed each pair in one order only."""
     state = "not measured: every pair was shown in one order only, needs both"
-    at = {"judge": judge, "prompt": BASE, "condition": "same_subset"}
+    at = {"judge": judge, "prompt": datasheet.BASE, "condition": "same_subset"}
     parts = ("stable", "positional", "one_sided", "other", "no_preference", "other_pairs", "flip_rate", "slot_1_share")
     found = [share("delta0.raw", 350, 400, **at), *(missing(f"delta0.{p}", state, "pairs", **at) for p in parts)]
-    return sheet(judge, found, source="log", manifest="", prompts={}, model="", family="", tasks=80, arms=(BASE,))
+    return sheet(
+        judge, found, source="log", manifest="", prompts={}, model="", family="", tasks=80, arms=(datasheet.BASE,)
+    )
 
 
 def empty(judge="empty-j"):
@@ -276,14 +321,14 @@ def hostile():
     found = replace(quay(HOSTILE), sketch=(f"{HOSTILE}: {HOSTILE} ({HOSTILE})",), non_claims=(HOSTILE,))
     measured = [
         *found.measurements, missing(HOSTILE, HOSTILE, HOSTILE, judge=HOSTILE, prompt=HOSTILE, odd=HOSTILE),
-        share("dark_current", 3, 40, judge=HOSTILE, prompt=BASE, variant=HOSTILE),
+        share("dark_current", 3, 40, judge=HOSTILE, prompt=datasheet.BASE, variant=HOSTILE),
         number("point.slope", 0.2, 4, HOSTILE, judge=HOSTILE, dimension=HOSTILE),
         number("drift", 0.2, 4, HOSTILE, (0.1, 0.3), judge=HOSTILE, of=f"{HOSTILE}[a={HOSTILE}]"),
     ]  # fmt: skip
     more = {
         "model": HOSTILE, "family": HOSTILE, "fingerprint": HOSTILE, "manifest": HOSTILE, "prompts": {HOSTILE: HOSTILE},
     }  # fmt: skip
-    return replace(found, measurements=tuple(measured), arms=(BASE, HOSTILE), **more)
+    return replace(found, measurements=tuple(measured), arms=(datasheet.BASE, HOSTILE), **more)
 
 
 def pages():

@@ -11,26 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.report import text_width
-from assaymark.report.charts import (
-    PARTS,
-    Box,
-    Curve,
-    DotAxis,
-    DotRow,
-    MapPoint,
-    StackRow,
-    apart,
-    around,
-    axis_of,
-    curves,
-    dots,
-    placed,
-    segment,
-    series,
-    share_map,
-    stacks,
-)
+from assaymark.report import charts, text_width
 from assaymark.text import clean
 
 LADDER = ((0.5, 0.58, (0.46, 0.7)), (1, 0.84, (0.75, 0.9)), (5, 1.0, (0.84, 1.0)))
@@ -63,16 +44,16 @@ def ticks(panel, anchor):
 
 
 def test_every_pair_class_has_a_fill_of_its_own_without_any_hue():
-    text = drawn(stacks("s", [StackRow("j", (1, 2, 3, 4, 5), "")], 524))
-    fills = [fill for _, _, fill in PARTS]
-    assert len(set(fills)) == len(PARTS)
+    text = drawn(charts.stacks("s", [charts.StackRow("j", (1, 2, 3, 4, 5), "")], 524))
+    fills = [fill for _, _, fill in charts.PARTS]
+    assert len(set(fills)) == len(charts.PARTS)
     assert {"url(#s-lines)", "url(#s-cross)"} == set(re.findall(r'fill="(url[^"]+)"', text))
     assert {"pb p-grey", "pb p-solid", "pb p-empty"} <= set(re.findall(r'class="(pb p-\w+)"', text))
     assert not re.search(r"#[0-9a-f]{3,6}\b", text.replace("#s-", ""))
 
 
 def test_lengths_of_a_stack_are_its_pairs():
-    panel = stacks("s", [StackRow("j", (6, 14, 10, 0, 30), "")], 524)
+    panel = charts.stacks("s", [charts.StackRow("j", (6, 14, 10, 0, 30), "")], 524)
     widths = np.array([float(r["width"]) for r in elements(panel, "rect") if r["height"] == "28"])
     assert np.allclose(widths / widths.sum(), np.array([6, 14, 10, 30]) / 60, atol=0.002)
     assert texts(panel)[-4:] == ["6", "14", "10", "30"]
@@ -81,20 +62,20 @@ def test_lengths_of_a_stack_are_its_pairs():
 @given(st.lists(st.tuples(st.floats(0, 500), st.floats(8, 40)), min_size=1, max_size=6).map(lambda rows: sorted(rows)))
 def test_counts_below_a_stack_never_touch(rows):
     centres, widths = [c for c, _ in rows], [w for _, w in rows]
-    found = apart(centres, widths, 524)
+    found = charts.apart(centres, widths, 524)
     assert all(b - a >= (v + w) / 2 - 1e-6 for (a, v), (b, w) in pairwise(zip(found, widths, strict=True)))
     assert found[0] - widths[0] / 2 >= -1e-6
     assert found[-1] + widths[-1] / 2 <= 524 + 1e-6
 
 
 def test_judges_differ_by_shape_too():
-    shapes = [series(at)[0] for at in range(5)]
+    shapes = [charts.series(at)[0] for at in range(5)]
     assert len(set(shapes)) == 5
-    assert [series(at)[1] for at in range(16)].count("k1") == 1
+    assert [charts.series(at)[1] for at in range(16)].count("k1") == 1
 
 
 def test_a_point_lies_where_its_two_shares_are():
-    panel = share_map([MapPoint("j", 0.2, 0.1, (0.1, 0.3), (0.0, 0.2), 0)], ("x", "y"), 524, 320)
+    panel = charts.share_map([charts.MapPoint("j", 0.2, 0.1, (0.1, 0.3), (0.0, 0.2), 0)], ("x", "y"), 524, 320)
     across, down = ticks(panel, "middle"), ticks(panel, "end")
     (point,) = elements(panel, "circle")
     assert float(point["cx"]) == pytest.approx(across["0.2"], abs=0.2)
@@ -113,30 +94,30 @@ def test_a_point_lies_where_its_two_shares_are():
     st.sampled_from([524, 350]),
 )
 def test_no_name_on_a_map_leaves_it_and_no_two_overlap(points, width):
-    rows = [MapPoint(clean(name) or "j", x, y, None, None, at) for at, (x, y, name) in enumerate(points)]
+    rows = [charts.MapPoint(clean(name) or "j", x, y, None, None, at) for at, (x, y, name) in enumerate(points)]
     boxes = []
-    for t in elements(share_map(rows, ("x", "y"), width), "text"):
+    for t in elements(charts.share_map(rows, ("x", "y"), width), "text"):
         if not t["class"].endswith("t halo"):
             continue
         x, y, size = float(t["x"]), float(t["y"]), text_width(t["text"], 13)
         left = x + {"start": 0, "middle": -size / 2, "end": -size}[t["anchor"]]
         assert left >= -1
         assert left + size <= width + 1
-        boxes.append(Box(left, y - 9, left + size, y + 2))
+        boxes.append(charts.Box(left, y - 9, left + size, y + 2))
     assert len(boxes) == len(points)
     assert all(a.shared(b) == 0 for at, a in enumerate(boxes) for b in boxes[at + 1 :])
 
 
 def test_labels_take_the_first_free_spot():
-    one = (("name",), tuple(around(100, 100)))
-    (free,) = placed([one], [], Box(0, 0, 300, 300))
+    one = (("name",), tuple(charts.around(100, 100)))
+    (free,) = charts.placed([one], [], charts.Box(0, 0, 300, 300))
     assert free == one[1][0]
-    (moved,) = placed([one], [Box(105, 80, 200, 120)], Box(0, 0, 300, 300))
+    (moved,) = charts.placed([one], [charts.Box(105, 80, 200, 120)], charts.Box(0, 0, 300, 300))
     assert moved == one[1][3], "above and below touch the taken box by two pixels"
 
 
 def test_the_foot_of_a_threshold_stands_at_its_value():
-    panel = curves([Curve("j", LADDER, 0, (1.0, (0.6, 1.4), None, "detects 1.00"))], 524)
+    panel = charts.curves([charts.Curve("j", LADDER, 0, (1.0, (0.6, 1.4), None, "detects 1.00"))], 524)
     across, down = ticks(panel, "middle"), ticks(panel, "end")
     foot, *_ = (m for m in elements(panel, "line") if m["class"] == "k1l")
     assert float(foot["x1"]) == float(foot["x2"]) == pytest.approx(across["1"], abs=0.2)
@@ -151,13 +132,13 @@ def test_the_foot_of_a_threshold_stands_at_its_value():
 @pytest.mark.parametrize(("censored", "lines"), [("left", 4), ("right", 3)])
 def test_a_censored_threshold_has_an_arrow_and_no_false_foot(censored, lines):
     value = 0.5 if censored == "left" else 5.0
-    text = drawn(curves([Curve("j", LADDER, 0, (value, None, censored, "detects"))], 524))
+    text = drawn(charts.curves([charts.Curve("j", LADDER, 0, (value, None, censored, "detects"))], 524))
     assert text.count('<line class="k1l"') == lines
     assert len(re.findall(r'<path class="k1l" d="M[^"]*m', text)) == 1
 
 
 def test_peers_are_thin_dashed_and_aside():
-    text = drawn(curves([Curve("a", LADDER, 0), Curve("b", LADDER, 1)], 524))
+    text = drawn(charts.curves([charts.Curve("a", LADDER, 0), charts.Curve("b", LADDER, 1)], 524))
     assert text.count('class="k1c"') == 1
     assert text.count('class="k2d"') == 1
     main = re.search(r'class="k1c" d="M([\d.]+)', text)[1]
@@ -166,38 +147,42 @@ def test_peers_are_thin_dashed_and_aside():
 
 
 def test_a_segment_has_a_filled_and_an_empty_end_and_no_curve():
-    base, strict = MapPoint("ties", 0.4, 0.8, (0.3, 0.5), (0.7, 0.9)), MapPoint("strict", 0.1, 0.6, None, None)
-    panel = segment(base, strict, 0, 524)
+    base, strict = (
+        charts.MapPoint("ties", 0.4, 0.8, (0.3, 0.5), (0.7, 0.9)),
+        charts.MapPoint("strict", 0.1, 0.6, None, None),
+    )
+    panel = charts.segment(base, strict, 0, 524)
     assert [c["class"] for c in elements(panel, "circle")] == ["k1 gap", "open k1l"]
     assert [p["class"] for p in elements(panel, "path")] == ["ink"]
     assert {"40 % and 80 %", "10 % and 60 %"} <= set(texts(panel))
 
 
 def test_equal_operating_points_have_no_arrow():
-    point = MapPoint("p", 0.4, 0.8, None, None)
-    text = drawn(segment(point, point, 0, 350))
+    point = charts.MapPoint("p", 0.4, 0.8, None, None)
+    text = drawn(charts.segment(point, point, 0, 350))
     assert 'class="ink"' not in text
     assert 'class="gs"' not in text
 
 
 def test_a_row_without_a_value_is_a_dashed_box():
-    rows = [DotRow("a", None, None, "not measured: x"), DotRow("b", 0.1, (0.05, 0.2), "0.10")]
-    text = drawn(dots(rows, axis_of(rows, shares=True), 350))
+    rows = [charts.DotRow("a", None, None, "not measured: x"), charts.DotRow("b", 0.1, (0.05, 0.2), "0.10")]
+    text = drawn(charts.dots(rows, charts.axis_of(rows, shares=True), 350))
     assert text.count('class="void"') == 1
     assert "not measured: x" in text
 
 
 def test_long_titles_and_numbers_take_two_lines():
     short, long = (
-        dots([DotRow("t" * n, 0.1, None, "0.100 to 0.200, +0.100")], DotAxis(0, 1, 0.5), 350) for n in (5, 45)
+        charts.dots([charts.DotRow("t" * n, 0.1, None, "0.100 to 0.200, +0.100")], charts.DotAxis(0, 1, 0.5), 350)
+        for n in (5, 45)
     )
     assert long.height > short.height
 
 
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=5))
 def test_an_axis_holds_what_is_drawn_on_it(values):
-    rows = [DotRow("r", value, (value - 0.1, value + 0.1), "") for value in values]
-    axis = axis_of(rows, line=0.0)
+    rows = [charts.DotRow("r", value, (value - 0.1, value + 0.1), "") for value in values]
+    axis = charts.axis_of(rows, line=0.0)
     assert axis.low <= min(min(values) - 0.1, 0) + 1e-6
     assert axis.high >= max(max(values) + 0.1, 0) - 1e-6
     assert (axis.high - axis.low) / axis.step <= 9

@@ -22,10 +22,10 @@ from judged_sheets import prose, words
 from numbers_of_pages import cells, first_number, links_to
 
 from assaymark.errors import InputError
-from assaymark.metrology.datasheet import NON_CLAIMS, datasheet_of
+from assaymark.metrology import datasheet
 from assaymark.records import PairCall
 from assaymark.report import SCRIPTS, content_security_policy, render_comparison, render_datasheet
-from assaymark.report.datasheet import COMPARISON, datasheet_path
+from assaymark.report import datasheet as sheet_pages
 
 ALL = ("quay", "north", "strand", "clean", "log", "one_order_log", "empty", "hostile")
 KB = 1000
@@ -68,9 +68,9 @@ def first(one, peers=()) -> str:
 @pytest.mark.parametrize("name", [*ALL, "compared", "mixed"])
 def test_a_page_is_small_closed_and_in_order(name):
     if name == "mixed":
-        text = render_comparison((sheets.log(), sheets.empty(), sheets.hostile()))[COMPARISON]
+        text = render_comparison((sheets.log(), sheets.empty(), sheets.hostile()))[sheet_pages.COMPARISON]
     else:
-        text = compared()[COMPARISON] if name == "compared" else page(name)
+        text = compared()[sheet_pages.COMPARISON] if name == "compared" else page(name)
     assert len(text.encode()) <= 200 * KB
     assert len(gzip.compress(text.encode())) <= 45 * KB
     (style,) = re.findall(r"<style>(.*?)</style>", text, flags=re.S)
@@ -108,8 +108,8 @@ def test_a_page_is_small_closed_and_in_order(name):
 
 
 def test_the_pages_of_a_comparison_are_where_it_says():
-    links = re.findall(r'<a href="(datasheet/[^"#]+)"', compared()[COMPARISON])
-    assert links == [datasheet_path(name) for name in ("north-j", "quay-j", "still-j", "strand-j")]
+    links = re.findall(r'<a href="(datasheet/[^"#]+)"', compared()[sheet_pages.COMPARISON])
+    assert links == [sheet_pages.datasheet_path(name) for name in ("north-j", "quay-j", "still-j", "strand-j")]
     assert 'href="../datasheets.html"' in page("quay")
     assert "datasheets.html" not in page("log")
     assert 'href="../datasheet/quay-j.svg"' in page("quay")
@@ -140,9 +140,9 @@ def test_a_long_datasheet_keeps_its_page_small_loses_nothing_and_leads_to_the_pa
     "name", ["", "..", "../../etc/passwd", "A", "a/b", "CON\x00", "ü", "x" * 300, "a-0123abcd", "a-measurements"]
 )
 def test_a_path_is_safe_and_of_one_judge(name):
-    path = datasheet_path(name)
+    path = sheet_pages.datasheet_path(name)
     assert re.fullmatch(r"datasheet/[a-z0-9][a-z0-9._-]*\.html", path)
-    assert path != datasheet_path(name + "!")
+    assert path != sheet_pages.datasheet_path(name + "!")
     assert len(path) < 90
 
 
@@ -266,7 +266,7 @@ def test_the_page_of_a_changed_datasheet_says(one, peers, says, silent):
 def test_all_measurements_and_non_claims_are_there_and_undefined_ones_named():
     text = page("quay")
     assert len(re.findall(r"<tr data-k=", text)) == len(sheets.quay().measurements)
-    for claim in NON_CLAIMS:
+    for claim in datasheet.NON_CLAIMS:
         assert claim.replace("'", "’") in words(text)
     rows = re.findall(r'<tr data-k="vacuum"[^>]*><th[^>]*>Dark current.*?</tr>', text)
     (row,) = [row for row in rows if "not measured" in row]
@@ -293,7 +293,7 @@ def test_a_log_says_what_it_cannot_give_and_never_speaks_of_equal_texts_or_false
 
 
 def test_a_comparison_stands_in_alphabetical_order_everywhere():
-    text = compared()[COMPARISON]
+    text = compared()[sheet_pages.COMPARISON]
     (table,) = re.findall(r'<section class="sec" id="table".*?</section>', text, flags=re.S)
     heads = re.findall(r"<th scope=\"col\"[^>]*>(?:<a[^>]*>)?([^<]+)</", table)
     assert heads == ["Quantity", "north-j", "quay-j", "still-j", "strand-j"]
@@ -308,7 +308,7 @@ def test_a_comparison_stands_in_alphabetical_order_everywhere():
 
 
 def test_the_comparison_has_values_intervals_and_kappas():
-    text = words(compared()[COMPARISON])
+    text = words(compared()[sheet_pages.COMPARISON])
     assert (
         "Dark current 0.017 (0.005 to 0.059) 0.058 (0.029 to 0.116) 0.000 (0.000 to 0.031) 0.342 (0.263 to 0.430)"
         in text
@@ -319,12 +319,12 @@ def test_the_comparison_has_values_intervals_and_kappas():
         "north-j and quay-j the slot, call by call 0.410 0.300 to 0.520 1,020 common calls" in text
     )
     assert "not measured: strict arm was not run" in text
-    without = words(render_comparison((sheets.quay(), sheets.north()))[COMPARISON])
+    without = words(render_comparison((sheets.quay(), sheets.north()))[sheet_pages.COMPARISON])
     assert "Do they prefer the same texts?" not in without
 
 
 def test_one_judge_without_numbers_does_not_hide_the_others():
-    text = render_comparison((sheets.empty("a-empty"), sheets.quay(), sheets.log("b-log")))[COMPARISON]
+    text = render_comparison((sheets.empty("a-empty"), sheets.quay(), sheets.log("b-log")))[sheet_pages.COMPARISON]
     assert len(re.findall(r'<p class="gone">', text)) == 0
     drawn = re.findall(r"<desc[^>]*>(.*?)</desc>", text)
     assert len(drawn) == 10
@@ -333,13 +333,13 @@ def test_one_judge_without_numbers_does_not_hide_the_others():
 
 def test_judges_on_different_texts_are_warned_about():
     other = replace(sheets.north(), manifest="0" * 64)
-    text = words(render_comparison((sheets.quay(), other, sheets.strand()))[COMPARISON])
+    text = words(render_comparison((sheets.quay(), other, sheets.strand()))[sheet_pages.COMPARISON])
     assert "Numbers compare within a group only: north-j; quay-j and strand-j." in text
-    assert "within a group" not in words(compared()[COMPARISON])
+    assert "within a group" not in words(compared()[sheet_pages.COMPARISON])
 
 
 def test_many_judges_stay_within_the_budget_and_their_names_lead_on_from_a_table_that_has_them_all():
-    text = render_comparison([sheets.quay(f"judge-{k:02d}", planted=False) for k in range(30)])[COMPARISON]
+    text = render_comparison([sheets.quay(f"judge-{k:02d}", planted=False) for k in range(30)])[sheet_pages.COMPARISON]
     assert len(text.encode()) <= 200 * KB
     assert "Figures draw the first twelve judges by name; the tables hold all 30." in words(text)
     (table,) = re.findall(r'<section class="sec" id="table".*?</section>', text, flags=re.S)
@@ -382,7 +382,7 @@ def test_the_summary_holds_all_figures_and_the_profile_and_no_text_of_it_is_smal
 
 
 def test_hostile_records_are_text_and_nothing_else():
-    mixed = render_comparison((sheets.hostile(), sheets.quay()))[COMPARISON]
+    mixed = render_comparison((sheets.hostile(), sheets.quay()))[sheet_pages.COMPARISON]
     for text in (page("hostile"), mixed):
         assert len(re.findall("<script", text)) == 1
         assert len(re.findall("</style>", text)) == 1
@@ -435,7 +435,7 @@ def test_measured_calls_reach_the_page_under_the_names_it_reads():
         ("same_subset", 0.0, ("tie", "tie"), 9), ("ladder", 1.0, ("1", "tie"), 6), ("ladder", 2.0, ("1", "2"), 12),
         ("ladder", 3.0, ("1", "2"), 12),
     ]))  # fmt: skip
-    sheet = datasheet_of(calls, rng=np.random.default_rng(1))
+    sheet = datasheet.datasheet_of(calls, rng=np.random.default_rng(1))
     text = prose(render_datasheet(sheet)["datasheet/made.html"])
     for said in (
         "it still chose in 5 of 60 calls.",
@@ -452,7 +452,7 @@ def test_measured_calls_reach_the_page_under_the_names_it_reads():
         assert said in text
 
 
-@pytest.mark.parametrize("name", [COMPARISON, "datasheet/quay-j.html", "datasheet/strand-j.html"])
+@pytest.mark.parametrize("name", [sheet_pages.COMPARISON, "datasheet/quay-j.html", "datasheet/strand-j.html"])
 def test_a_number_leads_to_the_row_that_has_it(name):
     pages = compared() | made("quay") | made("north") | made("strand") | made("clean")
     found = links_to(pages[name], r"(?:\.\./)?datasheet/[a-z-]+\.html")

@@ -11,9 +11,8 @@ from bench_runs import rendered
 from browsing import write_pages
 from made_season import made_season, pages
 
-from assaymark.report.charts import falls
-from assaymark.report.portbench import EQUAL_WEIGHT, BenchmarkIndex
-from assaymark.report.season import on_days
+from assaymark.report import charts, portbench
+from assaymark.report import season as season_pages
 
 pytestmark = pytest.mark.browser
 
@@ -38,9 +37,9 @@ def paths(run=SEASON, agent="Alder"):
     """The lines of the figure from the records: the agent, equal weight, and the other baselines by name."""
     own = next(one for one in run.paths if not one.baseline and one.name == agent)
     baselines = sorted(
-        (one for one in run.paths if one.baseline), key=lambda one: (one.name not in EQUAL_WEIGHT, one.name)
+        (one for one in run.paths if one.baseline), key=lambda one: (one.name not in portbench.EQUAL_WEIGHT, one.name)
     )
-    return [on_days(one, own.days) for one in (own, *baselines)]
+    return [season_pages.on_days(one, own.days) for one in (own, *baselines)]
 
 
 def told(nav, first: int, last: int) -> tuple[float, float]:
@@ -50,7 +49,7 @@ def told(nav, first: int, last: int) -> tuple[float, float]:
     for value in part:
         top = max(top, value)
         deepest = min(deepest, value / top - 1)
-    assert deepest == pytest.approx(float(falls(part).min()))
+    assert deepest == pytest.approx(float(charts.falls(part).min()))
     return 100 * (part[-1] / part[0] - 1), 100 * deepest
 
 
@@ -176,7 +175,7 @@ def test_the_panels_of_a_benchmark_are_read_together(visit):
     drag(page, 0.4, 0.8)
     text = first_figure.locator("output").inner_text()
     first, last = map(int, re.match(r"Day (\d+) \(.*?\) to day (\d+) ", text).groups())
-    book = BenchmarkIndex.of(bench_runs.two())
+    book = portbench.BenchmarkIndex.of(bench_runs.two())
     window, profile = book.stress[0].name, book.run.profiles[0].name
     chosen = {tuple(pair) for pair in first_figure.evaluate(CHOSEN)}
     assert len(chosen) == 1

@@ -14,8 +14,7 @@ from bench_runs import rendered
 from made_season import site
 from outline import html_of
 
-from assaymark.report import asset, render_comparison, render_datasheet, render_pages
-from assaymark.report.charts import POINTED, JudgeWords, csv_text, judge_marks, label
+from assaymark.report import asset, charts, render_comparison, render_datasheet, render_pages
 
 BLOCKS = {"section", "main"}
 """Where the numbers behind a figure have to stand: in the innermost of these that holds it."""
@@ -94,13 +93,13 @@ def test_the_table_behind_a_figure_has_the_numbers_of_every_cell():
 
 def test_a_file_of_data_gives_a_spreadsheet_nothing_to_run_and_can_always_be_written():
     names = ("=1+1", 1.0), ("\t@x", -2.5), ("-y", 0.1), ('a "b", c', 1e-9)
-    text = csv_text(("agent", "value"), names)
+    text = charts.csv_text(("agent", "value"), names)
     assert text == 'agent,value\n\'=1+1,1.0\n\'@x,-2.5\n\'-y,0.1\n"a ""b"", c",1e-09\n'
-    csv_text(("agent",), [("a\ud800b\x00\n\u202e",)]).encode("utf-8")
+    charts.csv_text(("agent",), [("a\ud800b\x00\n\u202e",)]).encode("utf-8")
 
 
 def test_more_judges_than_the_style_sheet_knows_are_drawn_without_it():
     style = asset("judges.css")
-    assert re.findall(r"main:has\(\.j(\d+):hover\)", style) == [str(at) for at in range(POINTED)]
-    assert [type(one).__name__ for one in judge_marks(POINTED, [label(0, 0, "x")])] == ["Text"]
-    assert not JudgeWords(POINTED, "one more", "2").pointed
+    assert re.findall(r"main:has\(\.j(\d+):hover\)", style) == [str(at) for at in range(charts.POINTED)]
+    assert [type(one).__name__ for one in charts.judge_marks(charts.POINTED, [charts.label(0, 0, "x")])] == ["Text"]
+    assert not charts.JudgeWords(charts.POINTED, "one more", "2").pointed

@@ -14,21 +14,11 @@ from made_season_numbers import measurements
 
 from assaymark.claims import said
 from assaymark.judging import Contestant, NoiseFloor, ScoringPlan, judge_score, load_scoring, season_table
-from assaymark.judging.season import AuditLine, SubComponent
+from assaymark.judging import season as judging_season
 from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import EvidenceState
-from assaymark.report.season import (
-    SeasonClaimLine,
-    SeasonGradeView,
-    SeasonPath,
-    SeasonRefusal,
-    SeasonRule,
-    SeasonRun,
-    SeasonStep,
-    SeasonTrade,
-    site_pages,
-)  # fmt: skip
-from assaymark.workflow.tracks import Season
+from assaymark.report import season as season_pages
+from assaymark.workflow import tracks
 
 Spec = TypeVar("Spec", AgentSpec, JudgeSpec)
 HOSTILE = '</pre><script>document.title="pwned"</script>{{ 7*7 }}{% raw %}<img src=x onerror=alert(1)>\x1b[31m\u202e'
@@ -58,7 +48,7 @@ STATES: tuple[tuple[EvidenceState, str, str], ...] = (
 
 def made_season(
     agents: int = 8, days: int = 61, judges: int = 3, *, claims_a_day: int = 2, hostile: bool = True, seed: int = 3
-) -> SeasonRun:
+) -> season_pages.SeasonRun:
     """A season of invented agents and numbers.
 
     The first six are those of a known table, then one that a judge failed on, then one that nobody graded; more are
@@ -76,7 +66,7 @@ def made_season(
     ]  # fmt: skip
     table = season_table(contestants, judges=NoiseFloor(0.9, 12, 15, 3, "ok"), plan=scoring)
     paths = _paths(cast, dates, rng)
-    plan = Season(
+    plan = tracks.Season(
         name="season-3", title=f"Season 3, days 1 to {days}", prompt="Trade the universe.", agents=tuple(cast),
         panel=tuple(panel), calendar={"first": dates[0], "last": dates[-1]},
     )  # fmt: skip
@@ -84,26 +74,26 @@ def made_season(
         ("season", "name", "season-3"), ("season", "capital", "100000 USD"), ("fills", "when", "next open"),
         ("fills", "cost_bps", "10"), ("judging", "period", "week"), ("judging", "publish", "0.4"),
     )  # fmt: skip
-    held = AuditLine("NVX", "kept", 12, "a holding")
-    run = SeasonRun(
+    held = judging_season.AuditLine("NVX", "kept", 12, "a holding")
+    run = season_pages.SeasonRun(
         plan, PLAN, "2026-01-02T08:00:00Z", "0.1", dates[0], dates[-1], days, UNIVERSE, scoring, paths,
         steps={one.name: _steps(one.name, dates, rng, hostile) for one in cast},
         ledger={one.name: _ledger(dates, panel, claims_a_day, rng, hostile) for one in cast},
         grades=tuple(grades), table=table, decided=decided(cast, table, len(panel), days),
         measurements=measurements(cast, panel, grades, table, paths, rng),
         blinding={
-            one.name: (AuditLine(one.family, "replaced", 3, "name of a provider"), held) for one in cast
+            one.name: (judging_season.AuditLine(one.family, "replaced", 3, "name of a provider"), held) for one in cast
         },
-        rules=tuple(SeasonRule(*line, said("made.meaning", field=line[1])) for line in rules),
+        rules=tuple(season_pages.SeasonRule(*line, said("made.meaning", field=line[1])) for line in rules),
         notes=(said("made.kappa", kappa=0.31, items=48, publish=0.4),),
         sheets={panel[0].name: "judges/north-j.html"} if panel else {},
     )  # fmt: skip
     return planned(run, prompt=f"Trade the universe.\n{HOSTILE}") if hostile else run
 
 
-def pages(run: SeasonRun, *languages: str) -> dict[str, str]:
+def pages(run: season_pages.SeasonRun, *languages: str) -> dict[str, str]:
     """Every page and file of a season in some languages; in both without any."""
-    made = list(site_pages(run, [made_catalogue(code) for code in languages or ("en", "de")]))
+    made = list(season_pages.site_pages(run, [made_catalogue(code) for code in languages or ("en", "de")]))
     assert len({path for path, _ in made}) == len(made)
     return dict(made)
 
@@ -116,7 +106,7 @@ def site(name: str) -> dict[str, str]:
     return pages(hostile_season() if name == "hostile" else made_season(*seasons[name]))
 
 
-def hostile_season() -> SeasonRun:
+def hostile_season() -> season_pages.SeasonRun:
     """A small season in which every name and text tries to break out of the page."""
     made = made_season(4, 5)
     names = {"Alder": '<script>alert("x")</script>', "Birch": "\u202eBirch & Söhne\u2066", "Cedar": "C" * 90}
@@ -127,7 +117,7 @@ def hostile_season() -> SeasonRun:
     return planned(replace(renamed, sheets=sheets, source=HOSTILE), panel=specs(made.plan.panel, model=HOSTILE))
 
 
-def planned(run: SeasonRun, **fields: object) -> SeasonRun:
+def planned(run: season_pages.SeasonRun, **fields: object) -> season_pages.SeasonRun:
     """The season with other fields of its plan, which need not be valid."""
     return replace(run, plan=run.plan.model_copy(update=fields))
 
@@ -165,17 +155,17 @@ def _dates(days: int) -> tuple[str, ...]:
 # --- what was graded --------------------------------------------------------------------------------------------------
 
 
-def _parts(parts: Sequence[SubComponent], target: float, rng: np.random.Generator) -> dict[str, float]:
+def _parts(parts: Sequence[judging_season.SubComponent], target: float, rng: np.random.Generator) -> dict[str, float]:
     return {part.name: float(np.clip(round(target + rng.normal(0, 4.0)), 0, 100)) for part in parts}
 
 
 def _grade(
     agent: AgentSpec, judge: JudgeSpec, at: int, plan: ScoringPlan, rng: np.random.Generator, hostile: bool
-) -> SeasonGradeView:
+) -> season_pages.SeasonGradeView:
     known = SCORES.get(agent.name)
     if known is not None and at >= len(known) and not (known and at > 2):
         why = "the reply is no JSON object" + (f" {HOSTILE}" if hostile else "")
-        return SeasonGradeView(agent.name, judge.name, "invalid", reason=why)
+        return season_pages.SeasonGradeView(agent.name, judge.name, "invalid", reason=why)
     target = known[at] if known is not None and at < len(known) else float(rng.uniform(35, 85))
     reasoning, evidence = _parts(plan.reasoning, target, rng), _parts(plan.evidence, target, rng)
     outcome = None if agent.name == UNRESOLVED else float(np.clip(round(target + rng.normal(-6, 6)), 0, 100))
@@ -184,7 +174,7 @@ def _grade(
     early = agent.name == "Elm" and at == 0
     capped = {"claim_support": min(evidence["claim_support"] + 12, 100.0)} if agent.name == "Birch" else {}
     axes = {"reasoning": score.reasoning, "evidence": score.evidence, "process": score.process}
-    return SeasonGradeView(
+    return season_pages.SeasonGradeView(
         agent.name, judge.name, "ok", score.composite, axes, reasoning, evidence, capped, outcome,
         "unresolved" if outcome is None else "ok", 98.0, "fail" if early else "pass",
         "Day 3 speaks of the close of day 4." if early else "", "The process is steady.", words, parts=1,
@@ -194,37 +184,52 @@ def _grade(
 # --- what happened ---------------------------------------------------------------------------------------------------
 
 
-def _paths(agents: Sequence[AgentSpec], days: tuple[str, ...], rng: np.random.Generator) -> tuple[SeasonPath, ...]:
+def _paths(
+    agents: Sequence[AgentSpec], days: tuple[str, ...], rng: np.random.Generator
+) -> tuple[season_pages.SeasonPath, ...]:
     found = []
     ends = [(one.name, float(rng.normal(0.03, 0.04)), False) for one in agents]
     for name, end, baseline in [*ends, *((name, end, True) for name, end in BASELINES)]:
         noise = rng.normal(0, 0.0 if name == "cash" else 0.006, len(days)).cumsum()
         bridge = noise - noise[-1] * np.arange(1, len(days) + 1) / len(days)
         nav = 100_000 * (1 + end * np.arange(1, len(days) + 1) / len(days) + bridge)
-        found.append(SeasonPath(name, baseline, 100_000.0, days, tuple(map(float, nav))))
+        found.append(season_pages.SeasonPath(name, baseline, 100_000.0, days, tuple(map(float, nav))))
     return tuple(found)
 
 
-def _steps(agent: str, days: tuple[str, ...], rng: np.random.Generator, hostile: bool) -> tuple[SeasonStep, ...]:
+def _steps(
+    agent: str, days: tuple[str, ...], rng: np.random.Generator, hostile: bool
+) -> tuple[season_pages.SeasonStep, ...]:
     found = []
     for at, day in enumerate(days):
         symbol = UNIVERSE[int(rng.integers(len(UNIVERSE)))]
         text = HOSTILE if hostile and at == 1 else f"{symbol} is up on the week, and the position stays small."
         wrong = "Cash 40,000.00 is stated; the fills make 39,998.00."
-        refused = SeasonRefusal(symbol, "not enough cash", "Buying 40 needs 9,000, and 310 is left.")
-        found.append(SeasonStep(
-            at + 1, day, f"{agent}/{day}", (f"buy 10 {symbol}",), (("summary", text),),
-            (SeasonTrade(symbol, 10.0, None if at == 2 else 101.5, 1.0),), (refused,) if at % 20 == 7 else (),
-            ("target above the limit",) if at % 30 == 9 else (), "no answer in time" if at % 40 == 11 else "",
-            None if agent == "Cedar" else float(rng.uniform(2, 6)), 100_000.0 + 10 * at, 40_000.0 - 100 * at,
-            {symbol: 10.0 * (at + 1)}, (wrong,) if at % 50 == 13 else (),
-        ))  # fmt: skip
+        refused = season_pages.SeasonRefusal(symbol, "not enough cash", "Buying 40 needs 9,000, and 310 is left.")
+        found.append(
+            season_pages.SeasonStep(
+                at + 1,
+                day,
+                f"{agent}/{day}",
+                (f"buy 10 {symbol}",),
+                (("summary", text),),
+                (season_pages.SeasonTrade(symbol, 10.0, None if at == 2 else 101.5, 1.0),),
+                (refused,) if at % 20 == 7 else (),
+                ("target above the limit",) if at % 30 == 9 else (),
+                "no answer in time" if at % 40 == 11 else "",
+                None if agent == "Cedar" else float(rng.uniform(2, 6)),
+                100_000.0 + 10 * at,
+                40_000.0 - 100 * at,
+                {symbol: 10.0 * (at + 1)},
+                (wrong,) if at % 50 == 13 else (),
+            )
+        )
     return tuple(found)
 
 
 def _ledger(
     days: tuple[str, ...], panel: Sequence[JudgeSpec], a_day: int, rng: np.random.Generator, hostile: bool
-) -> tuple[SeasonClaimLine, ...]:
+) -> tuple[season_pages.SeasonClaimLine, ...]:
     found = []
     words = ("supported", "contradicted", "not_verifiable")
     for at, day in enumerate(days):
@@ -232,7 +237,7 @@ def _ledger(
             state, quote, saw = STATES[which]
             agreed = state if state in words else "supported"
             says = agreed if rng.random() < 0.85 else str(rng.choice(words))
-            found.append(SeasonClaimLine(
+            found.append(season_pages.SeasonClaimLine(
                 at + 1, day, HOSTILE if hostile and at == 1 else quote, saw,
                 None if which == 3 and rng.random() < 0.5 else state, "same field",
                 {judge.name: says for judge in panel[:2]} if rng.random() < 0.6 else {},
@@ -240,7 +245,7 @@ def _ledger(
     return tuple(found)
 
 
-def _renamed(run: SeasonRun, names: Mapping[str, str]) -> SeasonRun:
+def _renamed(run: season_pages.SeasonRun, names: Mapping[str, str]) -> season_pages.SeasonRun:
     """The same season with other names of agents, wherever they stand."""
 
     def call(name: str) -> str:

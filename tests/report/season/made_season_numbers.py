@@ -9,7 +9,7 @@ import numpy as np
 from assaymark.judging import SeasonTable
 from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import Measurement
-from assaymark.report.season import SeasonGradeView, SeasonPath
+from assaymark.report import season as season_pages
 
 
 def _one(
@@ -21,9 +21,13 @@ def _one(
 
 
 def measurements(
-    agents: Sequence[AgentSpec], panel: Sequence[JudgeSpec], grades: Sequence[SeasonGradeView], table: SeasonTable,
-    paths: Sequence[SeasonPath], rng: np.random.Generator,
-) -> tuple[Measurement, ...]:  # fmt: skip
+    agents: Sequence[AgentSpec],
+    panel: Sequence[JudgeSpec],
+    grades: Sequence[season_pages.SeasonGradeView],
+    table: SeasonTable,
+    paths: Sequence[season_pages.SeasonPath],
+    rng: np.random.Generator,
+) -> tuple[Measurement, ...]:
     found = [m for one in agents for m in _of_agent(one, panel, grades, table, rng)]
     for path in paths:
         key = "baseline" if path.baseline else "agent"
@@ -41,7 +45,7 @@ def measurements(
 
 
 def _of_agent(
-    one: AgentSpec, panel: Sequence[JudgeSpec], grades: Sequence[SeasonGradeView], table: SeasonTable,
+    one: AgentSpec, panel: Sequence[JudgeSpec], grades: Sequence[season_pages.SeasonGradeView], table: SeasonTable,
     rng: np.random.Generator,
 ) -> list[Measurement]:  # fmt: skip
     mine = [g for g in grades if g.agent == one.name and g.state == "ok"]

@@ -13,28 +13,18 @@ from made_season import made_catalogue, made_season
 
 from assaymark.agents import NOT_USABLE, REJECTED
 from assaymark.claims import languages
-from assaymark.portfolio import Mismatch
-from assaymark.portfolio.broker import MismatchKind, Reason, Where
+from assaymark.portfolio import Mismatch, broker
 from assaymark.records import EvidenceState, RationaleKind
 from assaymark.report import environment, inline, plain
-from assaymark.report.season import (
-    AgentIndex,
-    SeasonClaimLine,
-    SeasonIndex,
-    SeasonRefusal,
-    SeasonStep,
-    SeasonTrade,
-    Words,
-)
-from assaymark.report.season import decisions as shown
+from assaymark.report import season as season_pages
 from assaymark.text import clean
 
-FILL = SeasonTrade("NVX", -4.0, 101.5, 0.4)
-REFUSAL = SeasonRefusal("ORL", "beyond-cash", "Buying 40 needs 9,000.")
-TRADED, REFUSED, SILENT, QUIET, WRONG = shown.FILTERS
+FILL = season_pages.SeasonTrade("NVX", -4.0, 101.5, 0.4)
+REFUSAL = season_pages.SeasonRefusal("ORL", "beyond-cash", "Buying 40 needs 9,000.")
+TRADED, REFUSED, SILENT, QUIET, WRONG = season_pages.decisions.FILTERS
 TEXTS = st.tuples(st.sampled_from(get_args(RationaleKind)), st.text(max_size=80))
 STEPS = st.builds(
-    SeasonStep, number=st.just(1), day=st.just("2026-01-05"), record_id=st.just("r"),
+    season_pages.SeasonStep, number=st.just(1), day=st.just("2026-01-05"), record_id=st.just("r"),
     orders=st.lists(st.text(max_size=12), max_size=4).map(tuple), texts=st.lists(TEXTS, max_size=3).map(tuple),
     fills=st.sampled_from([(), (FILL,), (FILL, replace(FILL, kind="delisted", price=None))]),
     refusals=st.sampled_from([(), (REFUSAL,)]),
@@ -45,41 +35,45 @@ STEPS = st.builds(
 PANEL = ("North-J", "Strand-J", "Quay-J")
 STATES = (*get_args(EvidenceState), None)
 LINES = st.builds(
-    SeasonClaimLine, number=st.integers(1, 9), day=st.just("2026-01-05"), quote=st.text(max_size=30),
+    season_pages.SeasonClaimLine, number=st.integers(1, 9), day=st.just("2026-01-05"), quote=st.text(max_size=30),
     saw=st.text(max_size=9), numbers=st.sampled_from(STATES), rule=st.sampled_from(["", "row-labelled", "unheard of"]),
     judges=st.dictionaries(
         st.sampled_from(PANEL), st.sampled_from(["supported", "contradicted", "not_verifiable", "derivable"])
     ),
 )  # fmt: skip
-KINDS, PLACES = get_args(MismatchKind), get_args(Where)
+KINDS, PLACES = get_args(broker.MismatchKind), get_args(broker.Where)
 NUMBERS = st.floats(-1e9, 1e9).map(lambda value: round(value, 4) + 0.0)
 MISMATCHES = st.builds(
     Mismatch, step=st.just("day 2"), kind=st.sampled_from(KINDS), stated=NUMBERS, recomputed=NUMBERS,
     symbol=st.from_regex(r"[A-Z0-9.: -]{0,8}", fullmatch=True).map(str.strip), where=st.sampled_from(PLACES),
 )  # fmt: skip
-ENGLISH, GERMAN = (Words(made_catalogue(language)) for language in ("en", "de"))
+ENGLISH, GERMAN = (season_pages.Words(made_catalogue(language)) for language in ("en", "de"))
 RUN = made_season(1, 2)
 
 
-def book_of(*, steps=(), lines=(), run=RUN) -> AgentIndex:
+def book_of(*, steps=(), lines=(), run=RUN) -> season_pages.AgentIndex:
     if steps or lines:
         run = replace(RUN, steps={"Alder": tuple(steps)}, ledger={"Alder": tuple(lines)})
-    return AgentIndex.of(SeasonIndex.of(run, ENGLISH), run.plan.agents[0])
+    return season_pages.AgentIndex.of(season_pages.SeasonIndex.of(run, ENGLISH), run.plan.agents[0])
 
 
-def card(step: SeasonStep) -> str:
+def card(step: season_pages.SeasonStep) -> str:
     """A decision as its page shows it."""
-    group = shown.decision_group(book_of(steps=(step,)), step)
+    group = season_pages.decisions.decision_group(book_of(steps=(step,)), step)
     return str(environment().get_template("blocks.html").make_module({"root": ""}).group(group))
 
 
 def rows_of(lines):
-    table = shown.ledger_table(book_of(lines=lines), lines, {1: "agents/Alder/decisions.html#d1"}, "rows")
+    table = season_pages.decisions.ledger_table(
+        book_of(lines=lines), lines, {1: "agents/Alder/decisions.html#d1"}, "rows"
+    )
     return table.rows, {one.key: int(one.count) for one in table.filters}
 
 
 def row_of(**values):
-    line = SeasonClaimLine(**{"number": 1, "day": "d", "quote": "q", "saw": "s", "numbers": "supported"} | values)
+    line = season_pages.SeasonClaimLine(
+        **{"number": 1, "day": "d", "quote": "q", "saw": "s", "numbers": "supported"} | values
+    )
     ((row,), _) = rows_of((line,))
     return row
 
@@ -90,12 +84,16 @@ def one(**values) -> str:
 
 def test_every_fixed_word_is_in_every_language():
     known = {
-        "refusal": get_args(Reason), "text": get_args(RationaleKind), "flag": (*NOT_USABLE, REJECTED),
-        "filter": shown.FILTERS, "claim_state": [state or shown.NO_NUMBER for state in STATES], "mismatch": KINDS,
+        "refusal": get_args(broker.Reason),
+        "text": get_args(RationaleKind),
+        "flag": (*NOT_USABLE, REJECTED),
+        "filter": season_pages.decisions.FILTERS,
+        "claim_state": [state or season_pages.decisions.NO_NUMBER for state in STATES],
+        "mismatch": KINDS,
         "mismatch.where": [where.replace(" ", "-") for where in PLACES if where],
-    }  # fmt: skip
+    }
     for language in languages():
-        words = Words(made_catalogue(language))
+        words = season_pages.Words(made_catalogue(language))
         for group, names in known.items():
             assert all(words.has(f"model.{group}.{name.replace('-', '_')}") for name in names), (language, group)
 
@@ -105,32 +103,32 @@ def test_every_fixed_word_is_in_every_language():
 
 @given(STEPS)
 def test_a_decision_is_found_by_all_that_came_of_it_and_its_size_is_about_its_bytes(step):
-    keys = shown.decision_keys(step)
-    assert list(keys) == [key for key in shown.FILTERS if key in keys]
+    keys = season_pages.decisions.decision_keys(step)
+    assert list(keys) == [key for key in season_pages.decisions.FILTERS if key in keys]
     assert (TRADED in keys, WRONG in keys) == (bool(step.fills), bool(step.mismatches))
     assert (REFUSED in keys) == (bool(step.refusals) or REJECTED in step.flags)
     assert (QUIET in keys) == (not {*keys} & {TRADED, REFUSED, SILENT})
     assert SILENT in keys or not {*NOT_USABLE} & {*step.flags}
     # Generous for empty cards, and never so small that a page of them could pass a megabyte.
-    assert len(card(step).encode()) < 1.6 * shown.decision_bytes(step)
+    assert len(card(step).encode()) < 1.6 * season_pages.decisions.decision_bytes(step)
 
 
 @given(st.lists(STEPS, min_size=1, max_size=6))
 def test_buttons_count_the_cards_that_they_show(steps):
-    listing = shown.decision_listing(book_of(steps=steps), steps)
+    listing = season_pages.decisions.decision_listing(book_of(steps=steps), steps)
     buttons = {one.key: int(one.count) for one in listing.filters}
     assert buttons.pop("") == len(steps)
     keys = [{one.key, *one.also.split()} for one in listing.items]
-    assert buttons == {key: n for key in shown.FILTERS if (n := sum(key in one for one in keys))}
+    assert buttons == {key: n for key in season_pages.decisions.FILTERS if (n := sum(key in one for one in keys))}
 
 
 def test_the_newest_decision_is_first_and_the_section_counts_days():
     run = made_season(1, 61)
-    (newest,) = shown.parts_of("agents/Alder.html", "decisions", run.steps["Alder"][:9]).values()
+    (newest,) = season_pages.decisions.parts_of("agents/Alder.html", "decisions", run.steps["Alder"][:9]).values()
     assert [step.number for step in newest] == [9, 8, 7, 6, 5, 4, 3, 2, 1]
     silent = sum(bool(step.problem) for step in run.steps["Alder"])
     answer = f"61 decisions. With a trade: 61. Without a usable answer: {silent}."
-    assert shown.decisions_answer(book_of(run=run)) == answer
+    assert season_pages.decisions.decisions_answer(book_of(run=run)) == answer
 
 
 @pytest.mark.parametrize(
@@ -156,7 +154,7 @@ def test_the_newest_decision_is_first_and_the_section_counts_days():
     ],
 )  # fmt: skip
 def test_a_card_says_what_was_decided_and_what_came_of_it(values, says, silent):
-    html = card(SeasonStep(3, "2026-01-07", "r", **values))
+    html = card(season_pages.SeasonStep(3, "2026-01-07", "r", **values))
     assert all(text in html for text in says)
     assert not any(text in html for text in silent)
     if len(values.get("texts", ())) > 1:  # kinds of texts are named where there are several, each once in a row
@@ -171,9 +169,11 @@ def test_buttons_and_counts_are_those_of_the_rows(lines):
     rows, buttons = rows_of(lines)
     assert buttons.pop("") == len(lines)
     assert buttons == Counter(key for row in rows for key in (row.key, row.also) if key)
-    assert buttons.get(shown.DIFFER, 0) == sum(line.disagree for line in lines)
-    assert [list(part) for part in shown.parts_of("agents/Alder.html", "ledger", lines).values()] == [lines[::-1]]
-    *_, table = shown.ledger_head(book_of(lines=lines))
+    assert buttons.get(season_pages.decisions.DIFFER, 0) == sum(line.disagree for line in lines)
+    assert [list(part) for part in season_pages.decisions.parts_of("agents/Alder.html", "ledger", lines).values()] == [
+        lines[::-1]
+    ]
+    *_, table = season_pages.decisions.ledger_head(book_of(lines=lines))
     assert sum(int(row[1]) for row in table.rows) == len(lines)
     for at, judge in enumerate(table.heads[2:], 2):
         assert sum(int(row[at]) for row in table.rows) == sum(judge in line.judges for line in lines)
@@ -203,7 +203,7 @@ def test_a_row_marks_its_number_names_who_says_so_and_leads_to_its_decision():
     split = one(judges={"North-J": "supported", "Strand-J": "contradicted", "Quay-J": "supported"})
     assert "North-J, Quay-J" in split
     assert split.count("#g-contradicted") == 1
-    assert row_of(numbers=None).key == shown.NO_NUMBER
+    assert row_of(numbers=None).key == season_pages.decisions.NO_NUMBER
     html = one(rule="own-labelled, return-1w, one-cell-differs", saw="own:quantity; NVX close 18.4; own:<b>")
     for text, cells in (
         ("not looked at", one()), ("no field seen", one(saw="")), ("no number", one(numbers=None)),
@@ -219,7 +219,7 @@ def test_a_row_marks_its_number_names_who_says_so_and_leads_to_its_decision():
 
 def test_the_notes_say_what_was_measured():
     run = made_season(2, 20)
-    *notes, _ = shown.ledger_head(book_of(run=run))
+    *notes, _ = season_pages.decisions.ledger_head(book_of(run=run))
     text = " ".join(plain(one.body) for one in notes).replace("\xa0", " ")
     assert "The material bears out 93.0 % of 110 numbers. By chance alone 8.0 % would match" in text
     differ = sum(line.disagree for line in run.ledger["Alder"])
@@ -232,7 +232,7 @@ def test_the_notes_say_what_was_measured():
 @given(MISMATCHES)
 def test_every_sentence_of_a_reconciliation_is_understood(mismatch):
     sentence = str(mismatch).removeprefix(f"{mismatch.step}: ")
-    english, german = (shown.mismatch_words(words, sentence) for words in (ENGLISH, GERMAN))
+    english, german = (season_pages.decisions.mismatch_words(words, sentence) for words in (ENGLISH, GERMAN))
     assert clean(sentence) not in (english, german)
     assert "angegeben" in german
     assert " ".join(mismatch.symbol.split()) in german
@@ -244,13 +244,15 @@ def test_every_sentence_of_a_reconciliation_is_understood(mismatch):
 
 @given(st.text(max_size=60))
 def test_any_other_text_is_shown_as_it_is_and_safe(text):
-    assert shown.mismatch_words(ENGLISH, f"odd: {text}") == clean(f"odd: {text}")
+    assert season_pages.decisions.mismatch_words(ENGLISH, f"odd: {text}") == clean(f"odd: {text}")
 
 
 def test_a_move_that_no_action_explains_is_said_in_every_language():
     moved = "price of A on 2024-03-12: 101.5 after 1000 on 2024-03-11, "
     said = "The price of A went from 1000 on 2024-03-11 to 101.5 on 2024-03-12, which no split or dividend"
-    assert shown.mismatch_words(ENGLISH, f"{moved}explained by no action").startswith(said)
-    assert "was kein Split" in shown.mismatch_words(GERMAN, f"{moved}explained by no action")
-    acted = shown.mismatch_words(ENGLISH, f"{moved}not explained by A: split of 10 for 1, ex-date 2024-03-12")
+    assert season_pages.decisions.mismatch_words(ENGLISH, f"{moved}explained by no action").startswith(said)
+    assert "was kein Split" in season_pages.decisions.mismatch_words(GERMAN, f"{moved}explained by no action")
+    acted = season_pages.decisions.mismatch_words(
+        ENGLISH, f"{moved}not explained by A: split of 10 for 1, ex-date 2024-03-12"
+    )
     assert acted.endswith("does not explain (A: split of 10 for 1, ex-date 2024-03-12).")

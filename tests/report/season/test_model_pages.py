@@ -13,7 +13,7 @@ from made_season import pages as every_page
 from outline import html_of, read, words
 
 from assaymark.claims import catalogue
-from assaymark.report.season import SeasonRun
+from assaymark.report import season as season_pages
 from assaymark.text import clean
 
 LINES = 'id="claim-lines"'
@@ -28,7 +28,7 @@ def of_agents(found: dict[str, str]) -> dict[str, str]:
     return {path: html for path, html in html_of(found).items() if path.removeprefix("de/").startswith("agents/")}
 
 
-def pages(run: SeasonRun, *languages: str) -> dict[str, str]:
+def pages(run: season_pages.SeasonRun, *languages: str) -> dict[str, str]:
     return of_agents(every_page(run, *languages))
 
 
@@ -36,7 +36,7 @@ def said(agent: str, folder: str = "", name: str = "eight") -> str:
     return words(site(name)[f"{folder}agents/{agent}.html"])
 
 
-def nasty_season(text: str) -> SeasonRun:
+def nasty_season(text: str) -> season_pages.SeasonRun:
     """A season in which one text stands wherever a record can hold one."""
     run = made_season(2, 3, hostile=False)
     refusal = made_season(1, 10).steps["Alder"][7].refusals[0]

@@ -10,7 +10,7 @@ import pytest
 from browsing import APART, write_pages
 from made_season import hostile_season, made_catalogue, made_season, pages, planned
 
-from assaymark.report.season import SeasonRun, write_site
+from assaymark.report import season as season_pages
 
 pytestmark = pytest.mark.browser
 
@@ -42,14 +42,14 @@ FITS = "document.documentElement.scrollWidth <= innerWidth"
 SHOWN = "list => [...list].filter(e => e.offsetParent !== null || e.getClientRects().length).length"
 
 
-def many() -> SeasonRun:
+def many() -> season_pages.SeasonRun:
     """A season with many judges and more baselines than names fit beside their lines."""
     run = made_season(1, 250, 9)
     cash = next(path for path in run.paths if path.name == "cash")
     return replace(run, paths=(*run.paths, *(replace(cash, name=f"baseline of a long name {at}") for at in range(5))))
 
 
-def words() -> SeasonRun:
+def words() -> season_pages.SeasonRun:
     """A season whose texts are one word of a thousand letters each."""
     run, long = made_season(1, 9), "W" * 1000
     step = {"orders": (long,), "texts": (("summary", long), ("risk", long)), "mismatches": (long,), "flags": (long,)}
@@ -62,7 +62,7 @@ def words() -> SeasonRun:
 @pytest.fixture(scope="module")
 def folder(once) -> Path:
     def build(root: Path) -> None:
-        write_site(made_season(), root / "eight", [made_catalogue(code) for code in ("en", "de")])
+        season_pages.write_site(made_season(), root / "eight", [made_catalogue(code) for code in ("en", "de")])
         seasons = {"single": made_season(3, 4, 1), "hostile": hostile_season(), "words": words(), "many": many(),
                    "four": made_season(4, 47, hostile=False), "one": made_season(8, 1, 1)}  # fmt: skip
         for name, run in seasons.items():

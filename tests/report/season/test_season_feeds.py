@@ -17,7 +17,7 @@ import pytest
 from made_season import pages, site
 from outline import words
 
-from assaymark.report.season import SeasonIndex, SeasonRun, Words, preview_name, verdicts_of, write_site
+from assaymark.report import season as season_pages
 
 URL = "https://example.org/spring"
 
@@ -32,9 +32,9 @@ def hostile() -> dict[str, str]:
     return pages(replace(made.hostile_season(), url=URL), "en")
 
 
-def published(run: SeasonRun, day: str, **levels: str) -> dict:
+def published(run: season_pages.SeasonRun, day: str, **levels: str) -> dict:
     """A publication of an earlier day in which some claims, by the first word of what they are about, differ."""
-    found = verdicts_of(SeasonIndex.of(run, Words(made.made_catalogue())))
+    found = season_pages.verdicts_of(season_pages.SeasonIndex.of(run, season_pages.Words(made.made_catalogue())))
     for line in found["verdicts"]:
         if (level := levels.get(line["about"].partition(":")[0])) is not None:
             line |= {"level": level, "sentence": "SAID THEN", "condition": "", "not_supported": "What it was about"}
@@ -112,16 +112,18 @@ def test_the_share_picture_has_a_supported_sentence_with_all_of_its_condition(ma
     (claim,) = re.findall(r'property="og:description" content="([^"]*)"', made_site()["index.html"])
     assert claim
     (picture,) = re.findall(r'property="og:image" content="([^"]*)"', made_site()["index.html"])
-    assert picture == ("" if made_site is whole else f"{URL}/") + preview_name()
+    assert picture == ("" if made_site is whole else f"{URL}/") + season_pages.preview_name()
     none = pages(made.made_season(3, 4, 1), "en")["share.svg"]
     assert "No claim is supported yet." in none
     assert "<circle" not in none
 
 
 def test_the_picture_that_previews_show_is_a_png_of_their_size(tmp_path):
-    if preview_name() == "share.svg":
+    if season_pages.preview_name() == "share.svg":
         pytest.skip("no font is installed, so the picture of previews is the drawing")
-    write_site(made.made_season(2, 3), tmp_path / "site", [made.made_catalogue(code) for code in ("en", "de")])
+    season_pages.write_site(
+        made.made_season(2, 3), tmp_path / "site", [made.made_catalogue(code) for code in ("en", "de")]
+    )
     for folder in ("", "de/"):
         head = (tmp_path / "site" / f"{folder}share.png").read_bytes()[:24]
         assert head[:8] == b"\x89PNG\r\n\x1a\n"

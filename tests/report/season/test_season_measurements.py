@@ -12,7 +12,7 @@ from numbers_of_pages import cells, first_number, links_to
 from outline import read, words
 
 from assaymark.records import Measurement
-from assaymark.report.season import ROWS, measured_pages
+from assaymark.report import season as season_pages
 
 ITEM = Measurement(
     name="contrast", labels={"dimension": "aggregate", "high": "Fir", "low": "Alder"}, value=8.25, low=-1.5, high=18.0,
@@ -41,7 +41,7 @@ def with_order(claimed: str = "qualified", **fields) -> dict[str, str]:
 def test_every_measurement_has_one_row_and_numbers_of_claims_and_the_panel_lead_to_theirs(folder):
     run, rows = made_season(), shown(site("eight")[f"{folder}measurements.html"])
     assert len(rows) == len(run.measurements)
-    for row in measured_pages(run.measurements)["measurements.html"]:
+    for row in season_pages.measured_pages(run.measurements)["measurements.html"]:
         item = next(one for one in run.measurements if one.id == row.id)
         for label in set(item.labels.values()) & {one.name for one in (*run.plan.agents, *run.plan.panel)}:
             assert label in rows[row.anchor]
@@ -52,7 +52,7 @@ def test_every_measurement_has_one_row_and_numbers_of_claims_and_the_panel_lead_
     panel = set(re.findall(r"measurements\.html#([^\"]+)", site("eight")[f"{folder}panel.html"]))
     for name in ("kappa", "noise", "invalid", "alone", "self_preference"):
         mine = [one for one in run.measurements if one.name == f"season.{name}"]
-        assert {row.anchor for row in measured_pages(mine)["measurements.html"]} & panel, name
+        assert {row.anchor for row in season_pages.measured_pages(mine)["measurements.html"]} & panel, name
 
 
 def test_a_row_reads_in_its_language():
@@ -69,14 +69,14 @@ def test_the_numbers_of_an_unsupported_pair_and_of_a_shared_rank_are_not_shown()
     ((_, english),), ((_, german),) = (shown(made[f"{folder}measurements.html"]).items() for folder in ("", "de/"))
     assert english == "Difference over periods Alder and Fir not shown: no supported order 8 common periods paired"
     assert "Alder und Fir nicht gezeigt: keine belegte Rangfolge" in german
-    links = {row.id: row.anchor for row in measured_pages(season.measurements)["measurements.html"]}
+    links = {row.id: row.anchor for row in season_pages.measured_pages(season.measurements)["measurements.html"]}
     for place in season.decided.places:
         item = next(one for one in season.measurements if one.id == f"season.total[agent={place.agent}]")
         ranged = "range of the judges; it shares its tier" in rows[links[item.id]]
         assert ranged == (not place.shown and item.value is not None)
     # Neither place nor link tells who leads.
     turned = replace(ITEM, labels={**ITEM.labels, "high": "Alder", "low": "Fir"})
-    first, second = (measured_pages((one,))["measurements.html"] for one in (ITEM, turned))
+    first, second = (season_pages.measured_pages((one,))["measurements.html"] for one in (ITEM, turned))
     assert [row.anchor for row in first] == [row.anchor for row in second]
 
 
@@ -100,7 +100,7 @@ def test_a_card_names_at_most_six_measurements_and_counts_the_others():
 def test_a_long_season_has_parts_that_are_the_same_in_every_language():
     many = tuple(
         Measurement(name="season.total", labels={"agent": f"a{at:04d}"}, value=1.0, n=1, n_of="judges", method="m")
-        for at in range(ROWS + 1)
+        for at in range(season_pages.ROWS + 1)
     )
     made = pages(replace(made_season(2, 3), measurements=many))
     rows = shown(made["measurements-002.html"])

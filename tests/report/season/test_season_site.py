@@ -21,19 +21,8 @@ import assaymark.workflow
 from assaymark.claims import Catalogue, catalogue, said
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.judging import load_scoring, parse_scoring
-from assaymark.judging.season import AuditLine
-from assaymark.judging.season import record as horizon_blinding
-from assaymark.report.season import (
-    REASONS,
-    SeasonIndex,
-    SeasonRule,
-    SeasonRun,
-    Words,
-    blinding_blocks,
-    said_levels,
-    site_pages,
-    write_site,
-)
+from assaymark.judging import season as judging_season
+from assaymark.report import season as season_pages
 
 LANGUAGES = ("en", "de")
 TOP = ("index.html", "claims.html", "panel.html", "measurements.html", "rules.html", "changelog.html", "method.html",
@@ -125,7 +114,7 @@ def test_a_total_is_printed_only_for_a_single_rank(name):
             assert "not graded" in found[place.agent]
 
 
-def in_order(run: SeasonRun):
+def in_order(run: season_pages.SeasonRun):
     tier = {agent: at for at, tier in enumerate(run.decided.tiers) for agent in tier}
     return sorted(run.decided.places, key=lambda one: (tier.get(one.agent, 99), one.agent))
 
@@ -210,7 +199,9 @@ def test_every_claim_is_counted_once_on_the_first_page():
     band = next(one for one in run.decided.verdicts if one.kind == "first" and one.withheld)
     many = (replace(band, kind="band", withheld=said("made.any_place", agent=f"Agent {at}")) for at in range(60))
     decided = replace(run.decided, verdicts=(*run.decided.verdicts, *many))
-    for level in said_levels(SeasonIndex.of(replace(run, decided=decided), Words(made.made_catalogue()))):
+    for level in season_pages.said_levels(
+        season_pages.SeasonIndex.of(replace(run, decided=decided), season_pages.Words(made.made_catalogue()))
+    ):
         shown = len(level.shown) + len(level.more) + sum(g.covers for g in level.groups)
         every = sum(one.verdict.publication_level == level.level for one in decided.verdicts)
         assert shown + level.rest == every, level.level
@@ -333,7 +324,7 @@ def test_the_first_language_lies_at_the_root_and_one_of_ones_own_beside_it():
     run = made.made_season(2, 3)
     german = made.made_catalogue("de")
     own = replace(german, language="xx", name="Unser", texts={**german.texts, "board.title": "Tafel"})
-    made_site = dict(site_pages(run, [german, own]))
+    made_site = dict(season_pages.site_pages(run, [german, own]))
     assert read(made_site["index.html"]).lang == "de"
     assert read(made_site["xx/index.html"]).lang == "xx"
     assert "Tafel" in words(made_site["xx/index.html"])
@@ -342,21 +333,21 @@ def test_the_first_language_lies_at_the_root_and_one_of_ones_own_beside_it():
 
 def test_a_site_is_written_to_a_folder_of_its_own(tmp_path):
     run, languages = made.made_season(2, 3), [made.made_catalogue(code) for code in LANGUAGES]
-    found = write_site(run, tmp_path / "site", languages)
+    found = season_pages.write_site(run, tmp_path / "site", languages)
     texts = [path for path in found if path.suffix != ".png"]
     written = {str(path.relative_to(tmp_path / "site")): path.read_text(encoding="utf-8") for path in texts}
     assert written == pages(run)
     with pytest.raises(InputError, match="holds something already"):
-        write_site(run, tmp_path / "site", languages)
+        season_pages.write_site(run, tmp_path / "site", languages)
     with pytest.raises(InputError, match="each of one or more is named once"):
-        write_site(run, tmp_path / "other", [languages[0], languages[0]])
+        season_pages.write_site(run, tmp_path / "other", [languages[0], languages[0]])
     with pytest.raises(InputError, match="named once"):
-        list(site_pages(run, ()))
+        list(season_pages.site_pages(run, ()))
     with pytest.raises(UnknownNameError, match="language"):
-        list(site_pages(run, ["xx"]))
+        list(season_pages.site_pages(run, ["xx"]))
     for code in ("../x", "agents", ""):
         with pytest.raises(InputError, match="is no code of a language"):
-            write_site(run, tmp_path / "other", [languages[0], replace(languages[1], language=code)])
+            season_pages.write_site(run, tmp_path / "other", [languages[0], replace(languages[1], language=code)])
     assert not (tmp_path / "other").exists()
 
 
@@ -391,13 +382,15 @@ def test_every_state_and_count_of_a_measurement_has_words():
 
 
 def test_every_reason_of_the_blinding_is_said_in_german():
-    source = Path(horizon_blinding.__file__).read_text(encoding="utf-8")
+    source = Path(judging_season.record.__file__).read_text(encoding="utf-8")
     written = {node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)}
-    whys = {*REASONS}
+    whys = {*season_pages.REASONS}
     assert whys <= written
     run = made.made_season(1, 2)
-    lines = tuple(AuditLine("x", "kept", 1, why) for why in whys)
-    _, names = blinding_blocks(SeasonIndex.of(replace(run, blinding={"Alder": lines}), Words(catalogue("de"))))
+    lines = tuple(judging_season.AuditLine("x", "kept", 1, why) for why in whys)
+    _, names = season_pages.blinding_blocks(
+        season_pages.SeasonIndex.of(replace(run, blinding={"Alder": lines}), season_pages.Words(catalogue("de")))
+    )
     assert not whys & {why for _, _, _, why in names.blocks[0].rows}
 
 
@@ -434,11 +427,11 @@ def test_any_text_leaves_pages_that_can_be_written_and_have_only_our_markup(text
         plan,
         plan_hash=text, locked_at=text, software=text, first=text, last=text, source=text,
         sheets={one.name: text for one in run.plan.panel},
-        rules=(SeasonRule(group=text, name=text, value=text, meaning=said("made.meaning", field=text)),),
+        rules=(season_pages.SeasonRule(group=text, name=text, value=text, meaning=said("made.meaning", field=text)),),
         notes=(said("made.meaning", field=text),),
         blinding={"Alder": tuple(replace(line, name=text, why=text) for line in run.blinding["Alder"])},
     )  # fmt: skip
-    for path, html in site_pages(changed, [odd]):
+    for path, html in season_pages.site_pages(changed, [odd]):
         if path in TOP:
             html.encode()
             outline = read(html)

@@ -14,26 +14,9 @@ from hypothesis import strategies as st
 from assaymark.judging import band, load_scoring
 from assaymark.records import Measurement
 from assaymark.report import plain
-from assaymark.report.season import (
-    WIDTH,
-    SeasonIndex,
-    Words,
-    account_facts,
-    band_head,
-    band_scale,
-    band_strip,
-    band_words,
-    blinding_blocks,
-    board_notes,
-    differences,
-    lowest_to_highest,
-    measured,
-    preference_table,
-    weight_tables,
-    whole,
-)
+from assaymark.report import season as season_pages
 
-ENGLISH, GERMAN = Words(made.made_catalogue("en")), Words(made.made_catalogue("de"))
+ENGLISH, GERMAN = season_pages.Words(made.made_catalogue("en")), season_pages.Words(made.made_catalogue("de"))
 BANDS = load_scoring().bands
 RUN = made.made_season(2, 3)
 POINTS = st.lists(st.floats(0, 100), min_size=1, max_size=9)
@@ -46,32 +29,32 @@ def measurement(name: str, value: float | None, **more) -> Measurement:
 
 @given(POINTS)
 def test_every_judge_and_both_boundaries_lie_on_the_axis(points):
-    scale = band_scale(BANDS, points)
+    scale = season_pages.band_scale(BANDS, points)
     for value in (*points, BANDS.mixed, BANDS.strong):
         assert 0 <= scale.low <= value <= scale.high <= 100
-        assert 0 < scale(value) < WIDTH
+        assert 0 < scale(value) < season_pages.WIDTH
     ordered = sorted(points)
     assert [scale(value) for value in ordered] == sorted(scale(value) for value in points)
-    svg = band_strip(BANDS, scale, "headline", [(value, None) for value in points])
+    svg = season_pages.band_strip(BANDS, scale, "headline", [(value, None) for value in points])
     assert svg.count("<circle") == len(points)
-    assert band_head(BANDS, scale, ("weak", "mixed", "strong")).count("<text") == 5
+    assert season_pages.band_head(BANDS, scale, ("weak", "mixed", "strong")).count("<text") == 5
 
 
 @given(POINTS)
 def test_a_range_holds_every_judge_and_is_rounded_as_bands_are(points):
-    ends = [int(end) for end in lowest_to_highest(points).split("–")]
+    ends = [int(end) for end in season_pages.lowest_to_highest(points).split("–")]
     assert ends == sorted(set(ends))
     assert ends[0] <= min(points) + 0.5
     assert ends[-1] >= max(points) - 0.5
     for value in points:
-        assert band(value) == band(float(whole(value)))
+        assert band(value) == band(float(season_pages.whole(value)))
 
 
 @pytest.mark.parametrize("level", ["headline", "qualified", "no-claim"])
 def test_only_a_permitted_row_has_filled_dots(level):
-    svg = band_strip(BANDS, band_scale(BANDS, [50.0, 60.0]), level, [(50.0, 0), (60.0, 1)])
+    svg = season_pages.band_strip(BANDS, season_pages.band_scale(BANDS, [50.0, 60.0]), level, [(50.0, 0), (60.0, 1)])
     assert ('class="open' in svg) == (level == "no-claim")
-    empty = band_strip(BANDS, band_scale(BANDS, []), level, [])
+    empty = season_pages.band_strip(BANDS, season_pages.band_scale(BANDS, []), level, [])
     assert "<circle" not in empty
     assert "void" in empty
 
@@ -94,7 +77,7 @@ def test_a_count_and_a_share_are_set_as_each_language_does():
 
 def preferences(value, **more):
     item = measurement("season.self_preference", value, **more)
-    return preference_table(SeasonIndex.of(replace(RUN, measurements=(item,))))
+    return season_pages.preference_table(season_pages.SeasonIndex.of(replace(RUN, measurements=(item,))))
 
 
 @pytest.mark.parametrize(
@@ -126,14 +109,14 @@ def test_an_interval_over_periods_says_so_and_that_one_agent_is_one_agent_and_wi
 @pytest.mark.parametrize(("low", "said"), [(0.11, "no more than chance"), (0.6, "more than chance")])
 def test_a_probe_is_held_against_chance(low, said):
     item = measurement("season.author_probe", 0.8, low=low, high=0.9, detail={"chance": 0.5, "hits": 4})
-    sentences, _ = blinding_blocks(SeasonIndex.of(replace(RUN, measurements=(item,))))
+    sentences, _ = season_pages.blinding_blocks(season_pages.SeasonIndex.of(replace(RUN, measurements=(item,))))
     assert "4 of 5 guesses" in sentences.items[1]
     assert said in sentences.items[1]
 
 
 def test_blinding_is_counted_over_all_records():
     run = made.made_season(3, 3)
-    sentences, names = blinding_blocks(SeasonIndex.of(run))
+    sentences, names = season_pages.blinding_blocks(season_pages.SeasonIndex.of(run))
     replaced = sum(line.count for lines in run.blinding.values() for line in lines if line.state == "replaced")
     assert f"replaced {replaced} names" in sentences.items[0]
     assert ("NVX", "kept", "36", "a holding") in names.blocks[0].rows
@@ -143,31 +126,31 @@ def test_a_band_that_efficiency_moved_is_named_only_where_the_total_is_shown():
     run = made.made_season()
     row = next(row for row in run.table.rows if row.contestant == "Dogwood")
     moved = replace(row, standing=replace(row.standing, band="strong"))
-    assert band_words(moved, ENGLISH) == "mixed, all judges"
-    assert band_words(moved, ENGLISH, shown=True) == "strong with efficiency, mixed without"
-    assert band_words(None, ENGLISH) == "not graded"
+    assert season_pages.band_words(moved, ENGLISH) == "mixed, all judges"
+    assert season_pages.band_words(moved, ENGLISH, shown=True) == "strong with efficiency, mixed without"
+    assert season_pages.band_words(None, ENGLISH) == "not graded"
 
 
 def test_a_measurement_reads_with_its_interval_and_n_or_says_why_there_is_none():
-    assert measured(measurement("season.kappa", 0.314, low=0.2, high=0.4), ENGLISH) == (
+    assert season_pages.measured(measurement("season.kappa", 0.314, low=0.2, high=0.4), ENGLISH) == (
         "0.31 (0.20 to 0.40), n = 5 agents"
     )
-    assert measured(measurement("season.return", 0.0424), GERMAN) == "+4,2\u00a0%, n = 5 Agenten"
-    assert measured(measurement("season.kappa", None, state="not defined: one judge"), GERMAN) == (
+    assert season_pages.measured(measurement("season.return", 0.0424), GERMAN) == "+4,2\u00a0%, n = 5 Agenten"
+    assert season_pages.measured(measurement("season.kappa", None, state="not defined: one judge"), GERMAN) == (
         "nicht definiert: ein einziger Richter"
     )
-    assert measured(measurement("season.thrash", 3.0), ENGLISH) == "3, n = 5 agents"
+    assert season_pages.measured(measurement("season.thrash", 3.0), ENGLISH) == "3, n = 5 agents"
 
 
 @pytest.mark.parametrize("words", [ENGLISH, GERMAN])
 def test_weights_of_each_list_sum_to_100(words):
-    for _, table in weight_tables(load_scoring(), words):
+    for _, table in season_pages.weight_tables(load_scoring(), words):
         assert sum(float(plain(row.cells[1]).replace(",", ".")) for row in table.lines) == pytest.approx(100)
 
 
 def test_a_plan_does_not_differ_from_itself():
     plan = load_scoring()
-    changed, same = differences(plan, plan)
+    changed, same = season_pages.differences(plan, plan)
     assert changed == []
     assert {"grader", "panel", "reasoning"} <= set(same)
 
@@ -175,23 +158,26 @@ def test_a_plan_does_not_differ_from_itself():
 def test_an_agent_that_is_called_like_a_baseline_keeps_its_own_return():
     run = made.made_season(2, 5)
     called = replace(run, paths=tuple(replace(one, name="cash") if one.name == "Alder" else one for one in run.paths))
-    book = SeasonIndex.of(replace(called, measurements=()))
-    own, baseline = account_facts(book, "cash")[0], account_facts(book, "cash", baseline=True)[0]
+    book = season_pages.SeasonIndex.of(replace(called, measurements=()))
+    own, baseline = (
+        season_pages.account_facts(book, "cash")[0],
+        season_pages.account_facts(book, "cash", baseline=True)[0],
+    )
     assert own == ENGLISH.percent(run.paths[0].nav[-1] / run.paths[0].start - 1, sign=True)
     assert baseline == "+0.9\u00a0%"
     assert own != baseline
-    assert account_facts(book, "nobody")[0].style == "un"
+    assert season_pages.account_facts(book, "nobody")[0].style == "un"
 
 
 def test_the_board_names_whose_totals_lack_a_part():
-    notes = " ".join(board_notes(SeasonIndex.of(made.made_season())))
+    notes = " ".join(season_pages.board_notes(season_pages.SeasonIndex.of(made.made_season())))
     assert "No time was measured for Cedar" in notes
     assert "The outcome of Fir could not be resolved" in notes
     assert "no usable grade for Gorse" in notes
     assert "Returns are total returns after costs" in notes
     run = made.made_season(4, 3)
-    elsewhere = board_notes(SeasonIndex.of(replace(run, source="a log")))
+    elsewhere = season_pages.board_notes(season_pages.SeasonIndex.of(replace(run, source="a log")))
     assert "after costs" not in " ".join(elsewhere)
     rows = tuple(replace(row, efficiency=None) for row in run.table.rows)
     untimed = replace(run, table=replace(run.table, rows=rows))
-    assert "for any agent" in " ".join(board_notes(SeasonIndex.of(untimed)))
+    assert "for any agent" in " ".join(season_pages.board_notes(season_pages.SeasonIndex.of(untimed)))

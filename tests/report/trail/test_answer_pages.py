@@ -10,7 +10,7 @@ from outline import read, words
 
 from assaymark.records import Judgment, Measurement, PairCall
 from assaymark.report import Frame
-from assaymark.report.records import Answers, Booklet, answer_pages
+from assaymark.report import records as record_pages
 
 FRAME = Frame(study="", mark="", nav=())
 HOSTILE = "<script>1</script>\x1b"
@@ -38,11 +38,13 @@ PAIRS = [
       for at in range(10, 13)),
     pair(13, condition="filler", variant="before", verdict="invalid", reason="no verdict"),
 ]  # fmt: skip
-BOOK = Booklet.of(Answers({"quay": PAIRS, "other": [pair(0, "other")]}, {"quay": [text(1), text(2)]}))
+BOOK = record_pages.Booklet.of(
+    record_pages.Answers({"quay": PAIRS, "other": [pair(0, "other")]}, {"quay": [text(1), text(2)]})
+)
 
 
-def pages(book: Booklet) -> dict[str, str]:
-    return dict(answer_pages(book, FRAME, None))
+def pages(book: record_pages.Booklet) -> dict[str, str]:
+    return dict(record_pages.answer_pages(book, FRAME, None))
 
 
 def test_every_answer_has_exactly_one_row():
@@ -79,7 +81,7 @@ def test_agreement_of_two_judges_leads_to_the_answers_of_both():
 
 def test_an_answer_says_what_was_chosen_and_whether_it_is_the_better_text():
     asked = [pair(0), pair(1), replace(pair(2), verdict="2")]
-    page = words(pages(Booklet.of(Answers({"quay": asked})))["answers/quay.html"])
+    page = words(pages(record_pages.Booklet.of(record_pages.Answers({"quay": asked})))["answers/quay.html"])
     for said in (
         "the first (v), not the better one",
         "the first (u), the better one",
@@ -92,13 +94,17 @@ def test_an_answer_says_what_was_chosen_and_whether_it_is_the_better_text():
 def test_nothing_from_an_answer_is_markup():
     bad = pair(1, judge=HOSTILE, variant=HOSTILE, prompt=HOSTILE, verdict="invalid", reason=HOSTILE, call_key=HOSTILE)
     worse = text(1, judge=HOSTILE, rubric=HOSTILE, scores={HOSTILE: 1.0})
-    for path, page in pages(Booklet.of(Answers({HOSTILE: [replace(bad, pair=HOSTILE)]}, {HOSTILE: [worse]}))).items():
+    for path, page in pages(
+        record_pages.Booklet.of(record_pages.Answers({HOSTILE: [replace(bad, pair=HOSTILE)]}, {HOSTILE: [worse]}))
+    ).items():
         assert read(page).tags.count("script") == 1
         assert "<" not in path
 
 
 def test_a_long_booklet_is_cut_into_pages():
-    book = Booklet.of(Answers({"quay": [pair(at, trial=trial) for trial in range(1, 9) for at in range(400)]}))
+    book = record_pages.Booklet.of(
+        record_pages.Answers({"quay": [pair(at, trial=trial) for trial in range(1, 9) for at in range(400)]})
+    )
     made = pages(book)
     assert len(made) > 2
     assert max(len(page.encode()) for page in made.values()) < 420_000

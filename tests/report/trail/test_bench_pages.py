@@ -13,11 +13,11 @@ import pytest
 from numbers_of_pages import cells, first_number, links_to
 from outline import Outline, read, words
 
-from assaymark.benchmark.questions import QAScore, Scored
+from assaymark.benchmark import questions
 from assaymark.engine import CallSpec, Message, Reply, Text
 from assaymark.records import Measurement, sha256_text
-from assaymark.report.portbench import BenchRun, BenchTrail, each_benchmark_page, render_benchmark
-from assaymark.report.records import AskedCall
+from assaymark.report import portbench
+from assaymark.report import records as record_pages
 
 NAMES = ("literal", "momentum")
 
@@ -27,7 +27,7 @@ def key(*parts: object) -> str:
 
 
 @cache
-def run() -> BenchRun:
+def run() -> portbench.BenchRun:
     """Two models of whom every call is kept."""
     base = runs.two()
     episodes = tuple(
@@ -43,9 +43,9 @@ def run() -> BenchRun:
     )  # fmt: skip
     answers = {
         name: [
-            Scored(
+            questions.Scored(
                 runs.question(f"T{at}-{n}", at - 1, "bull" if n else "bear"), condition,
-                score := QAScore(0.5, "ok" if n else "invalid"), score, key=key(name, at, n, condition),
+                score := questions.QAScore(0.5, "ok" if n else "invalid"), score, key=key(name, at, n, condition),
             )
             for at in range(1, 8) for n in range(3) for condition in ("full", "restricted")
         ]
@@ -54,16 +54,16 @@ def run() -> BenchRun:
     return replace(base, episodes=episodes, answers=answers)
 
 
-def calls(keys: Sequence[str]) -> Iterator[AskedCall]:
+def calls(keys: Sequence[str]) -> Iterator[record_pages.AskedCall]:
     for at, one in enumerate(keys):
         text = Text.of(f"asked {at}")
         call = CallSpec(model="maker/x", messages=(Message("user", (text,)),), template="")
-        yield AskedCall(key=one, call=call, new=(text,), reply=Reply(text=f"reply {at}", model="x"))
+        yield record_pages.AskedCall(key=one, call=call, new=(text,), reply=Reply(text=f"reply {at}", model="x"))
 
 
 @cache
 def pages() -> dict[str, str]:
-    return dict(each_benchmark_page(run(), read=calls))
+    return dict(portbench.each_benchmark_page(run(), read=calls))
 
 
 @cache
@@ -110,7 +110,7 @@ def test_a_question_leads_to_its_call_and_to_every_answer_and_measurements_too()
 
 def test_measurements_count_what_they_rest_on():
     episodes = [(one, [f"episodes/{at}.html#d1"]) for at, one in enumerate(run().episodes)]
-    trail = BenchTrail.of(run().answers, episodes)
+    trail = portbench.BenchTrail.of(run().answers, episodes)
 
     def rests(name: str, **labels: str) -> list[tuple[str, str]]:
         item = Measurement(name=name, labels=labels, value=1.0, n=1, n_of="", method="")
@@ -157,7 +157,7 @@ def test_a_number_leads_to_its_measurement(page):
 
 
 def test_without_a_ledger_there_are_no_calls_and_the_rest_stands():
-    found = render_benchmark(run())
+    found = portbench.render_benchmark(run())
     assert not [path for path in found if path.startswith("calls/")]
     assert "Excerpts. The whole call is in the ledger" in words(found["episodes/literal-conservative-normal.html"])
     assert set(found) == {path for path in pages() if not path.startswith("calls/")}
@@ -165,9 +165,9 @@ def test_without_a_ledger_there_are_no_calls_and_the_rest_stands():
 
 def test_nothing_from_a_model_is_markup():
     bad = runs.HOSTILE
-    score = QAScore(0.5, bad, {}, bad)
-    answers = {bad: [Scored(runs.question(bad, 0, bad, bad), bad, score, score, bad)]}
-    found = render_benchmark(replace(run(), answers=answers))
+    score = questions.QAScore(0.5, bad, {}, bad)
+    answers = {bad: [questions.Scored(runs.question(bad, 0, bad, bad), bad, score, score, bad)]}
+    found = portbench.render_benchmark(replace(run(), answers=answers))
     [page] = [page for path, page in found.items() if path.startswith("answers/")]
     assert read(page).tags.count("script") == 1
     assert "img" not in read(page).tags

@@ -12,20 +12,20 @@ from raw_pages import raw_texts
 from assaymark.engine import CallSpec, Message, Reply, Text
 from assaymark.records import Judgment
 from assaymark.report import Frame, Linked
-from assaymark.report.records import PAGE, Asked, AskedCall, SameAnswers, call_pages
+from assaymark.report import records as record_pages
 
 FRAME = Frame(study="s", mark="", nav=())
 HOSTILE = "</pre><script>document.title='got in'</script>\r\n\x1b[0m\u202e"
 
 
-def asked(texts, *, trial=1, reply="fine", seen=frozenset(), **more) -> AskedCall:
+def asked(texts, *, trial=1, reply="fine", seen=frozenset(), **more) -> record_pages.AskedCall:
     parts = tuple(Text.of(text) for text in texts)
     call = CallSpec(model="reference/auditor", messages=(Message("user", parts),), template="", trial=trial)
     new = tuple(part for part in dict.fromkeys(parts) if part.text not in seen)
-    return AskedCall(key=call.key, call=call, new=new, reply=Reply(text=reply, model="auditor-1"), **more)
+    return record_pages.AskedCall(key=call.key, call=call, new=new, reply=Reply(text=reply, model="auditor-1"), **more)
 
 
-def many(count: int, size: int) -> list[AskedCall]:
+def many(count: int, size: int) -> list[record_pages.AskedCall]:
     """Calls that all show the one text, each with one of its own."""
     first = asked(["shared", "own 0"], reply="0" * size)
     return [first, *(asked(["shared", f"own {at}"], trial=at, reply=f"{at}" * size, seen={"shared"})
@@ -34,7 +34,7 @@ def many(count: int, size: int) -> list[AskedCall]:
 
 def made(calls, uses=None) -> tuple[dict[str, str], dict[str, str]]:
     places: dict[str, str] = {}
-    pages = list(call_pages(calls, uses or {}, FRAME, places))
+    pages = list(record_pages.call_pages(calls, uses or {}, FRAME, places))
     assert len(dict(pages)) == len(pages)
     return dict(pages), places
 
@@ -80,7 +80,7 @@ def test_every_call_and_every_text_stands_once_and_links_lead_there():
 def test_pages_are_small_whatever_the_length_of_replies():
     pages, _ = made([*many(30, 50_000), asked(["x" * 3_000_000], reply="\x00" * 900_000, trial=99)])
     assert len(pages) > 5
-    assert max(len(page.encode()) for page in pages.values()) < PAGE + 30_000
+    assert max(len(page.encode()) for page in pages.values()) < record_pages.PAGE + 30_000
     cut, none = (made([one])[0]["calls/page-001.html"] for one in (
         asked(["a"], reply="x" * 900_000), replace(asked(["a"]), reply=None),
     ))  # fmt: skip
@@ -110,12 +110,14 @@ def test_a_call_is_a_conversation_with_the_ways_to_its_neighbours_and_up():
         assert sorted(found := [*places_of]) == found
 
 
-def judged(judge: str, care: float, call: AskedCall, *quotes: str, rubric: str = "r") -> Asked:
+def judged(
+    judge: str, care: float, call: record_pages.AskedCall, *quotes: str, rubric: str = "r"
+) -> record_pages.Asked:
     given = Judgment(
         trajectory="d1", judge=judge, family=judge, rubric=rubric, trial=1, status="ok", scores={"care": care},
         call_key=call.key, evidence=quotes, lookahead_check="unsure",
     )  # fmt: skip
-    return Asked(call.key, Linked(judge, f"judgments/{judge}.html#j1"), given)
+    return record_pages.Asked(call.key, Linked(judge, f"judgments/{judge}.html#j1"), given)
 
 
 def test_a_reply_stands_beside_the_other_replies_on_the_same_answer():
@@ -125,8 +127,8 @@ def test_a_reply_stands_beside_the_other_replies_on_the_same_answer():
              judged("outsider", 1.0, far, rubric="s")]  # fmt: skip
     places: dict[str, str] = {}
     asked_of = {f"c{own.key[:16]}": found}
-    (_, _), (_, page) = call_pages(
-        texts, {}, FRAME, places, answers=SameAnswers(asked_of, [("care", "Care")], (1.0, 5.0))
+    (_, _), (_, page) = record_pages.call_pages(
+        texts, {}, FRAME, places, answers=record_pages.SameAnswers(asked_of, [("care", "Care")], (1.0, 5.0))
     )
     part = page.partition(f'id="c{own.key[:16]}"')[2].partition("</section>")[0]
     assert 'aria-label="reader 5"' in part  # what another rubric gave is no ring
@@ -134,7 +136,7 @@ def test_a_reply_stands_beside_the_other_replies_on_the_same_answer():
     assert "Revenue is <mark>&lt; 2</mark>, and <mark>lt</mark> &amp; <mark>amp</mark>." in part
     assert f'<a href="#c{other.key[:16]}">reader</a>' in part
     assert read(page).tags.count("script") == 1
-    half = SameAnswers({}, [], (0.0, 100.0)).strip("care", found[1:2], 40.0)
+    half = record_pages.SameAnswers({}, [], (0.0, 100.0)).strip("care", found[1:2], 40.0)
     assert "<small>reader 5</small>" in half
 
 
@@ -154,6 +156,6 @@ def test_pages_come_while_calls_are_read():
             read_so_far.append(one.key)
             yield one
 
-    pages = call_pages(calls(), {}, FRAME, {})
+    pages = record_pages.call_pages(calls(), {}, FRAME, {})
     next(pages)
     assert len(read_so_far) < 300

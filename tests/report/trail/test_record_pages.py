@@ -16,7 +16,7 @@ from judged_runs import judged, judgment
 from outline import Outline, read, words
 
 from assaymark.report import AssayRun, each_page, render_pages
-from assaymark.report.records import Judged, Subject, Trail, anchor, lineage
+from assaymark.report import records as record_pages
 
 
 @cache
@@ -35,8 +35,8 @@ def outlines() -> dict[str, Outline]:
 
 
 @cache
-def trail() -> Trail:
-    return Trail.of(run().judged, run().rubric.dimensions)
+def trail() -> record_pages.Trail:
+    return record_pages.Trail.of(run().judged, run().rubric.dimensions)
 
 
 def labelled(name: str, **labels: str):
@@ -44,12 +44,12 @@ def labelled(name: str, **labels: str):
 
 
 def rests(name: str, **labels: str) -> list[tuple[str, str]]:
-    return [(str(ref), ref.href) for ref in lineage(trail(), run().evidence)(labelled(name, **labels))]
+    return [(str(ref), ref.href) for ref in record_pages.lineage(trail(), run().evidence)(labelled(name, **labels))]
 
 
 def test_every_judgment_and_every_decision_has_exactly_one_row():
     ids = Counter(name for outline in outlines().values() for name in outline.ids)
-    judgments = [anchor(one) for rows in run().judged.parts.values() for one in rows]
+    judgments = [record_pages.anchor(one) for rows in run().judged.parts.values() for one in rows]
     assert len(set(judgments)) == len(judgments)
     assert {ids[name] for name in judgments} == {1}
     assert {ids[place.partition("#")[2]] for place in trail().decisions.values()} == {1}
@@ -70,10 +70,10 @@ def test_every_link_leads_to_a_row():
 def test_a_long_run_is_cut_into_pages_without_losing_a_judgment():
     base = run()
     many = [judgment(one, "quay-1", "quay", trial) for trial in range(1, 41) for one in base.decisions]
-    shelf = Trail.of(Judged({"panel": many}, base.decisions), runs.DIMENSIONS)
+    shelf = record_pages.Trail.of(record_pages.Judged({"panel": many}, base.decisions), runs.DIMENSIONS)
     [group] = shelf.groups
     assert len(group.pages) > 2
-    assert sorted(map(anchor, group.judgments)) == sorted(map(anchor, many))
+    assert sorted(map(record_pages.anchor, group.judgments)) == sorted(map(record_pages.anchor, many))
     assert len({path for path, _ in group.pages}) == len(group.pages)
 
 
@@ -83,7 +83,10 @@ def test_rows_stand_by_agent_and_date_and_never_by_score():
         order = [(one.trajectory.startswith("cell"), shelf.records[one.trajectory].agent.id) for one in group.judgments]
         assert order == sorted(order)
     turned = {part: list(reversed(rows)) for part, rows in run().judged.parts.items()}
-    assert Trail.of(Judged(turned, run().judged.decisions), runs.DIMENSIONS).groups == shelf.groups
+    assert (
+        record_pages.Trail.of(record_pages.Judged(turned, run().judged.decisions), runs.DIMENSIONS).groups
+        == shelf.groups
+    )
 
 
 def test_judgments_without_scores_are_named_with_the_reason():
@@ -110,7 +113,9 @@ def test_no_name_of_a_judge_takes_the_place_of_another_page(name):
     base = run()
     twin = [judgment(one, "tarn-1", "tarn") for one in base.decisions]
     rows = [judgment(one, name, "x") for one in base.decisions]
-    found = dict(render_pages(replace(base, judged=Judged({"panel": rows, "outside": twin}, base.decisions))))
+    found = dict(
+        render_pages(replace(base, judged=record_pages.Judged({"panel": rows, "outside": twin}, base.decisions)))
+    )
     assert "Which judges?" in words(found["judgments/index.html"])
     assert len([path for path in found if path.startswith("judgments/")]) == 3
     assert all(".." not in path and "<" not in path for path in found)
@@ -126,7 +131,7 @@ def test_nothing_from_a_record_is_markup():
         for one in base.decisions
     ]
     rows[0] = replace(rows[0], status="invalid", scores={})
-    found = render_pages(replace(base, judged=Judged({"panel": rows}, decisions)))
+    found = render_pages(replace(base, judged=record_pages.Judged({"panel": rows}, decisions)))
     for path, page in found.items():
         outline = read(page)
         assert outline.tags.count("script") <= (3 if path == "index.html" else 2), path
@@ -137,8 +142,8 @@ def test_a_measurement_leads_to_the_judgments_that_it_rests_on():
     n = Counter(one.agent.id for one in run().decisions)
     every = len(run().decisions)
     overview = "judgments/index.html"
-    otter = f"{overview}#{Subject(False, 'Otter').anchor}"
-    stoat = f"{overview}#{Subject(False, 'Stoat').anchor}"
+    otter = f"{overview}#{record_pages.Subject(False, 'Otter').anchor}"
+    stoat = f"{overview}#{record_pages.Subject(False, 'Stoat').anchor}"
     assert rests("score.effect", dimension="aggregate", agent="Otter") == [
         (f"{4 * n['Otter']} among the judgments", otter)
     ]
@@ -202,7 +207,7 @@ def test_a_judgment_by_a_person_names_no_call():
 
 @given(st.text(max_size=12), st.booleans())
 def test_subjects_have_places_of_their_own(name, control):
-    assert Subject(control, name).anchor != Subject(not control, name).anchor
+    assert record_pages.Subject(control, name).anchor != record_pages.Subject(not control, name).anchor
 
 
 def test_equal_runs_make_equal_bytes():

@@ -7,19 +7,19 @@ import re
 from outline import read, words
 
 from assaymark.report import Frame
-from assaymark.report.season import SeasonRecord, SeasonTrail, season_record_pages
+from assaymark.report import season as season_pages
 
 FRAME = Frame(study="spring", mark="", nav=())
 HOSTILE = "<script>document.title='in'</script>\x1b"
 
 
-def record(at: int, **more) -> SeasonRecord:
+def record(at: int, **more) -> season_pages.SeasonRecord:
     base = {"kind": "grades", "who": f"judge {at % 3}", "of": f"one, 2024-W{at:04d}", "said": f"composite {at}.00"}
-    return SeasonRecord(**{**base, **more})
+    return season_pages.SeasonRecord(**{**base, **more})
 
 
-def pages(*records: SeasonRecord) -> dict[str, str]:
-    return dict(season_record_pages(SeasonTrail(records, None), FRAME))
+def pages(*records: season_pages.SeasonRecord) -> dict[str, str]:
+    return dict(season_pages.season_record_pages(season_pages.SeasonTrail(records, None), FRAME))
 
 
 def test_every_record_has_one_row_and_kinds_have_pages_of_their_own():
