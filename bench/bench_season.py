@@ -24,7 +24,6 @@ from assaymark.report.season import write_site
 from assaymark.workflow import RunFolder, Store
 from assaymark.workflow.tracks import season_material
 from assaymark.workflow.tracks.season_day import run_season
-from assaymark.workflow.tracks.season_judge import season_horizons
 from assaymark.workflow.tracks.season_lock import lock_season
 from assaymark.workflow.tracks.season_records import NAVS
 
@@ -133,7 +132,7 @@ def test_prompts(played: tuple[RunFolder, float], note: Note) -> None:
     plan = load_scoring("v0.4")
     judges = [JudgeSpec(name=f"judge-{n}", model=f"stub/judge-{n}", family=f"family-{n}") for n in range(3)]
     started = time.perf_counter()
-    horizons = season_horizons(material)
+    horizons = {name: material.horizon(name, steps) for name, steps in material.steps.items()}
     made = (time.perf_counter() - started) / len(horizons)
     started = time.perf_counter()
     tasks = horizon_tasks(horizons, judges, plan, budget=2_000_000)

@@ -11,7 +11,7 @@ from hostile_pages import PAYLOADS, unseen
 from looking import ALL_SETTINGS, said, visiting
 from markup import Page, markup_problems
 
-from assaymark.engine import CallSpec, Ledger, Message, Reply, Text
+from assaymark.engine import CallSpec, End, Ledger, Message, Reply, Text
 from assaymark.workflow import open_server
 
 pytestmark = pytest.mark.browser
@@ -28,9 +28,9 @@ CALLS = [asked(1, "reference/auditor"), asked(2, "reference/auditor"), asked(1, 
 
 
 def answer(ledger: Ledger, call: CallSpec) -> None:
-    [attempt] = ledger.begin([call.key])
+    [attempt] = ledger.commit([call.key])
     reply = Reply(text=f"Fine. {HOSTILE}", model=HOSTILE[:200], seconds=0.25, raw=f'{{"body": "{HOSTILE}"}}')
-    ledger.finish([(attempt, reply)])
+    ledger.commit(ends=[End(attempt, "replied", reply=reply)])
 
 
 @pytest.fixture

@@ -118,17 +118,7 @@ def panel_section(book: RunIndex) -> b.Section:
     )  # fmt: skip
     table = b.Table(("Judge", *(head for head, _ in columns)), rows, summary="", stacked=True, style="tests")
     blocks.append(_of_judges(len(panel), table))
-    # How far apart the systems are with each judge that scored its own family; it also moves the points for it.
-    spreads: dict[str, float] = {}
-    for name in {item.labels["judge"] for item in book.every("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
-        known = _levels(book, name)
-        spreads[name] = max(known) - min(known) if known else 0.0
-    told = [f"{number(value, 1)} points apart with {clean(name, 60)}" for name, value in sorted(spreads.items())]
-    if len(told) > 1:
-        said = (
-            f"The lowest and the highest system are {t.listing(told)}. A judge that spreads scores more also gives a "
-            "good system of its family more points without preferring it."
-        )
+    if said := spread_words(book):
         blocks.append(b.Text(said, "cap"))
     if few and len(pairs) < len(panel) * (len(panel) - 1) // 2 and len({one.family for one in panel}) < len(panel):
         blocks.append(b.Text("Judges of one maker are not compared with each other.", "cap"))
@@ -136,6 +126,17 @@ def panel_section(book: RunIndex) -> b.Section:
         blocks.append(b.Text((b.bold("People."), " ", said), "cap"))
     blocks.append(b.Items((b.Linked("Agreement by criterion, with intervals", "agreement.html"),)))
     return b.Section("judges", "Do the judges agree, and is one of them odd?", agree_words(book), tuple(blocks))
+
+
+def spread_words(book: RunIndex) -> str:
+    """How far apart the systems are with each judge that scored its own family; it also moves the points for it."""
+    spreads: dict[str, float] = {}
+    for judge in {item.labels["judge"] for item in book.every("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
+        known = _levels(book, judge)
+        spreads[judge] = max(known) - min(known) if known else 0.0
+    told = [f"{number(value, 1)} points apart with {clean(judge, 60)}" for judge, value in sorted(spreads.items())]
+    why = "A judge that spreads scores more also gives a good system of its family more points without preferring it."
+    return f"The lowest and the highest system are {t.listing(told)}. {why}" if len(told) > 1 else ""
 
 
 def _of_judges(n: int, block: Block, title: str = "") -> Block:
