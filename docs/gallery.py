@@ -155,7 +155,7 @@ def said(book: RunIndex) -> str:
 
 def binds(book: RunIndex) -> str:
     """What limits the result, and what it would take."""
-    rows = [one[:4] for one in limits_of(book)[:5]]
+    rows = limits_of(book)[:5]
     return table(("limit", "measured", "effect", "what helps"), *rows)
 
 
