@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
+from operator import attrgetter
 from typing import Final, get_args
 
 import numpy as np
@@ -415,6 +416,10 @@ def key_of(call: PairCall) -> str:
     return f"{call.pair}|{call.order}|{call.prompt}|{call.trial}"
 
 
+_OF_PAIR: Final = ("condition", "task", "delta", "better", "variant")
+"""What all calls about one pair have in common."""
+
+
 def _problems(calls: Sequence[PairCall]) -> Iterator[Problem]:
     """Everything wrong with the calls, in their sequence."""
     if not len(calls):
@@ -423,7 +428,7 @@ def _problems(calls: Sequence[PairCall]) -> Iterator[Problem]:
     judges = sorted({call.judge for call in calls})
     if len(judges) > 1:
         yield Problem("judge", f"a datasheet is of one judge (got {', '.join(judges)}); pass the calls of each alone")
-    first: dict[tuple[str, str], tuple[int, PairCall]] = {}
+    first, kind_of = dict[tuple[str, str], tuple[int, PairCall]](), attrgetter(*_OF_PAIR)
     seen: Counter[tuple[str, str, str, str, int]] = Counter()
     for i, call in enumerate(calls):
         where, delta, better, two = (
@@ -452,7 +457,7 @@ def _problems(calls: Sequence[PairCall]) -> Iterator[Problem]:
         if seen[asked] > 1:
             yield Problem(where, f"asked twice: prompt {call.prompt}, order {call.order}, trial {call.trial}")
         at, earlier = first.setdefault((call.judge, call.pair), (i, call))
-        for name in ("condition", "task", "delta", "better", "variant"):
-            here, there = getattr(call, name), getattr(earlier, name)
-            if here != there:
-                yield Problem(where, f"{name} {here!r} contradicts {there!r} in call {at + 1} of the same pair")
+        if earlier is not call and kind_of(call) != kind_of(earlier):
+            for name, here, there in zip(_OF_PAIR, kind_of(call), kind_of(earlier), strict=True):
+                if here != there:
+                    yield Problem(where, f"{name} {here!r} contradicts {there!r} in call {at + 1} of the same pair")
