@@ -10,11 +10,10 @@ from typing import Any, Final, Literal
 
 import pyarrow as pa
 
+from assaymark import importers
 from assaymark.claims.season_plan import Follows, RecordedFile, SeasonMarket
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
-from assaymark.importers import IMPORTERS, RecordedTrack
-from assaymark.importers.capitalbench import CLOCK_CONFLICT
 from assaymark.judging.season.record import BOOK_STAGES
 from assaymark.judging.season.scoring import HorizonScore
 from assaymark.portfolio.broker import Book
@@ -36,7 +35,7 @@ class FoundSeason:
     follows: Follows
     decisions: tuple[Decision, ...]
     days: Mapping[str, str]
-    track: RecordedTrack | None
+    track: importers.RecordedTrack | None
     tables: Mapping[str, str | None]
     preflight: tuple[str, ...]
 
@@ -72,8 +71,8 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
         raise InputError(source, problems)
     files = _files(folder, market, problems)
     every = store.read(DECISIONS)
-    known = market.format in IMPORTERS
-    tracks = sorted({one.episode_id for one in every}) if known and IMPORTERS[market.format].track else []
+    known = market.format in importers.IMPORTERS
+    tracks = sorted({one.episode_id for one in every}) if known and importers.IMPORTERS[market.format].track else []
     of_track = [one for one in every if not tracks or one.episode_id == market.track]
     honest = [one for one in of_track if one.derivation.kind == "honest"]
     if tracks and market.track not in tracks:
@@ -81,7 +80,7 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
     elif known and not tracks and market.track:
         problems.append(Problem("market.track", f"records of {market.format} are one track; leave it out"))
     # A record that is older than its material is no record of a season.
-    out = frozenset((*market.exclude_flags, CLOCK_CONFLICT))
+    out = frozenset((*market.exclude_flags, importers.CLOCK_CONFLICT))
     ordered = sorted(honest, key=lambda one: (one.decided_at, one.record_id))
     wanted = [one for one in ordered if not out & {*one.flags}]
     if honest and not wanted:
@@ -102,7 +101,7 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
             problems.append(Problem(f"agents.{agent}", what))
     if problems:
         raise InputError(source, problems)
-    read = IMPORTERS[market.format].track
+    read = importers.IMPORTERS[market.format].track
     track = None if read is None else read(files, market.track)
     if track is not None and any(one.record_id not in track.days for one in chosen):
         what = "its source files are of another import than its decisions; import the files into a new run folder"
@@ -155,17 +154,19 @@ def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
 
 def _files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> dict[str, bytes]:
     """The source files of the records, by name, as they were imported last."""
-    if market.format not in IMPORTERS:
-        problems.append(Problem("market.format", str(UnknownNameError("format", market.format, tuple(IMPORTERS)))))
+    if market.format not in importers.IMPORTERS:
+        problems.append(
+            Problem("market.format", str(UnknownNameError("format", market.format, tuple(importers.IMPORTERS))))
+        )
         return {}
     with Ledger.open(folder.ledger) as ledger:
-        sources = [source for source in ledger.sources() if source.format in IMPORTERS]
+        sources = [source for source in ledger.sources() if source.format in importers.IMPORTERS]
         there = list(dict.fromkeys(source.format for source in sources))
         if market.format not in there:
             said = f"the records of {folder.path} are of {', '.join(there) or 'no format that is known'}"
             problems.append(Problem("market.format", f"{said} (got {market.format!r})"))
             return {}
-        if IMPORTERS[market.format].track is None:
+        if importers.IMPORTERS[market.format].track is None:
             return {}
         newest = {source.path.removesuffix(".gz"): source for source in sources if source.format == market.format}
         return {one.path: ledger.get_object(one.sha256) for one in newest.values()}
