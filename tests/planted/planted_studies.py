@@ -107,7 +107,7 @@ def contrast_coverage(truth: Truth, studies: int, *, seed: int, test: str = "clu
     for number, panel in enumerate(panels(truth, studies, seed=seed)):
         if test == "moderated-t":
             tested = OrderTests(Comparisons.of_table(panel.table, panel.study), OrderPlan.of(panel.study)).panel
-            covered += bool(abs(tested.gap[0, 0] - planted) <= tested.half(0.95)[0, 0])
+            covered += bool(abs(tested.gap[0, 0] - planted) <= stats.t.ppf(0.975, tested.df[0, 0]) * tested.se[0, 0])
             continue
         meeting = panel.meetings[0]
         sums, sizes = meeting.sums[:, :1], meeting.cycles

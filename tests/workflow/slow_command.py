@@ -10,19 +10,27 @@ import itertools
 import sys
 
 from assaymark import cli
-from assaymark.engine import loop as attempt
+from assaymark.engine import loop
 
-QUICKLY = attempt._complete
+QUICKLY = loop.Attempts.at
 COUNT = itertools.count()
 
 
-async def slowly(*given):
-    """Answer as ever, after a while."""
-    if next(COUNT) >= int(sys.argv[1]):
+class Slow:
+    """A model that answers as ever, after a while."""
+
+    def __init__(self, model):
+        self.model = model
+
+    async def complete(self, call):
         await asyncio.sleep(float(sys.argv[2]))
-    return await QUICKLY(*given)
+        return await self.model.complete(call)
+
+
+async def slowly(attempts, model, call, place):
+    return await QUICKLY(attempts, Slow(model) if next(COUNT) >= int(sys.argv[1]) else model, call, place)
 
 
 if __name__ == "__main__":
-    attempt._complete = slowly
+    loop.Attempts.at = slowly
     sys.exit(cli.main(sys.argv[3:]))

@@ -403,18 +403,18 @@ def test_the_commands_lock_step_and_run_and_a_dry_run_writes_nothing(tmp_path, c
         assert main(["season", *words]) == 0
         return capsys.readouterr().out
 
-    assert "2 agents, 8 instruments, 2024-03-01 to 2024-03-06" in tracks.told("init", str(file), "--out", str(folder))
+    assert "2 agents, 8 instruments, 2024-03-01 to 2024-03-06" in told("init", str(file), "--out", str(folder))
     before = sorted(folder.rglob("*"))
-    out = tracks.told("run", str(folder), "--dry-run")
+    out = told("run", str(folder), "--dry-run")
     assert "in all 8 calls, 0 answered already; the rest: costs nothing" in out  # two agents on four days
     assert "4 days: what agents hold on later ones is not known" in out
     assert "dry run: nothing was sent" in out
     assert sorted(folder.rglob("*")) == before
-    assert "2024-03-01 done" in tracks.told("step", str(folder))
-    rest = json.loads(tracks.told("run", str(folder), "--dry-run", "--json"))["models"]
+    assert "2024-03-01 done" in told("step", str(folder))
+    rest = json.loads(told("run", str(folder), "--dry-run", "--json"))["models"]
     assert sum(one["stages"]["agents"] for one in rest) == 6
-    assert "2 days done" in tracks.told("step", str(folder), "--day", "2024-03-05")
-    assert "2024-03-06 done" in tracks.told("run", str(folder))
+    assert "2 days done" in told("step", str(folder), "--day", "2024-03-05")
+    assert "2024-03-06 done" in told("run", str(folder))
     file.write_text("name = 3")
     assert main(["season", "init", str(file), "--out", str(tmp_path / "other")]) == 1
     assert not (tmp_path / "other").exists()

@@ -468,9 +468,10 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
         # the sum of centred scores above, and ``spread`` the variation of the split, within agents and clusters.
         splits, place = np.unique(lengths, return_inverse=True)
         size, n = splits.size, scores.size
-        table = np.bincount(stratum * size + place, minlength=(int(stratum.max(initial=0)) + 1) * size)
-        lower = np.cumsum(table.reshape(-1, size), axis=1)[:, :-1]
-        counts = table.reshape(-1, size).sum(axis=1, keepdims=True)
+        strata = int(stratum.max(initial=0)) + 1
+        table = np.bincount(stratum * size + place, minlength=strata * size)
+        lower = np.cumsum(table.reshape(strata, size), axis=1)[:, :-1]
+        counts = table.reshape(strata, size).sum(axis=1, keepdims=True)
         below_ = lower.sum(axis=0)
         sums, inside = (np.cumsum(np.bincount(place, weights=x, minlength=size))[:-1] for x in (scores, centred))
         spread = (lower * (counts - lower) / np.maximum(counts, 1)).sum(axis=0)
