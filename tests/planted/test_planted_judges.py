@@ -13,6 +13,7 @@ from planted_studies import in_band
 from repetitions import over_seeds
 
 from assaymark.judging import pairs
+from assaymark.judging.pairs import calls, reference
 from assaymark.metrology import datasheet
 from assaymark.protocol import JudgeSpec
 
@@ -24,12 +25,12 @@ PAIRS = pairs.build_stimuli(pairs.finance_tasks(), 7)
 @pytest.fixture(autouse=True)
 def _read_once(monkeypatch):
     """What is the same under every seed is worked out once: prompts and replies taken apart, the planted properties."""
-    read = cache(pairs.reference.read_pair)
-    monkeypatch.setattr(pairs.reference, "read_pair", lambda parts: read(tuple(parts)))
-    for module, name in ((pairs.reference, "_nearly_same"), (pairs.calls, "parse_pair_reply")):
+    read = cache(reference.read_pair)
+    monkeypatch.setattr(reference, "read_pair", lambda parts: read(tuple(parts)))
+    for module, name in ((reference, "_nearly_same"), (calls, "parse_pair_reply")):
         monkeypatch.setattr(module, name, cache(getattr(module, name)))
-    problems = cache(partial(pairs.reference.pair_argument_problems, args={}))
-    monkeypatch.setattr(pairs.reference, "pair_argument_problems", lambda model, _: problems(model))
+    problems = cache(partial(reference.pair_argument_problems, args={}))
+    monkeypatch.setattr(reference, "pair_argument_problems", lambda model, _: problems(model))
 
 
 def covered(model: str, arms: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:

@@ -11,6 +11,7 @@ from season_runs import season_text
 from assaymark.cli import main, models
 from assaymark.errors import InputError, PlanError
 from assaymark.workflow import STUDY, RunFolder, read_json, tracks
+from assaymark.workflow.tracks import season_lock
 
 NOW = datetime(2024, 4, 1, tzinfo=UTC)
 
@@ -138,8 +139,8 @@ def test_the_texts_of_judges_and_how_they_judge_are_in_the_plan_hash(tmp_path, m
     plain = locked(tmp_path / "plain").plan_hash
     assert locked(tmp_path / "months", season_text() + '\n[judging]\nperiod = "month"\n').plan_hash != plain
     for name in ("horizon_texts", "outcome_texts", "author_texts"):
-        whole = getattr(tracks.season_lock, name)
-        monkeypatch.setattr(tracks.season_lock, name, lambda *given, of=whole: {**of(*given), "more": "words"})
+        whole = getattr(season_lock, name)
+        monkeypatch.setattr(season_lock, name, lambda *given, of=whole: {**of(*given), "more": "words"})
         with pytest.raises(PlanError, match="or the texts of this version differ"):
             tracks.stored_season(RunFolder(tmp_path / "plain"))
         monkeypatch.undo()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from assaymark.benchmark import questions as question_set
+from assaymark.benchmark.questions import templates
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import CLASS_NAMES, History
 
@@ -188,8 +189,8 @@ def test_nothing_after_a_day_changes_its_prompt(market, small):
         assert np.array_equal(one.returns, two.returns, equal_nan=True)
         assert one.regime("CR") == two.regime("CR")
         for draw in (
-            lambda day: question_set.templates.rebalancing(np.random.default_rng(8), day, due=True, lookback=60),
-            lambda day: question_set.templates.regime_call(day, "RE", lookback=60),
+            lambda day: templates.rebalancing(np.random.default_rng(8), day, due=True, lookback=60),
+            lambda day: templates.regime_call(day, "RE", lookback=60),
         ):
             assert draw(one) == draw(two)
         assert one.context(one.ids, regime="", most=50) == two.context(two.ids, regime="", most=50)

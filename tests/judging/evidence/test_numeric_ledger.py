@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from seen import AT, CELLS, COMPLETE, INSTRUMENTS, PARTIAL, audit, bars, context, decision, material, only, states
 
 from assaymark.judging import evidence, numeric_ledger
+from assaymark.judging.evidence import ledger
 from assaymark.records import Action, Constraint, Fact, Portfolio, Rationale, canonical_json
 
 ROW = [
@@ -125,7 +126,7 @@ def test_other_scripts_are_read(text):
 def test_the_same_sentence_again_finds_the_same(monkeypatch):
     text = f"{TEXT} GOLD 5d return 9.9%. {TEXT}\nSMH: 5d return 9.9%.\n9.9% in 5d.\n{TEXT}" * 12
     kept = audit(text)
-    monkeypatch.setattr(evidence.ledger, "_MANY", math.inf)
+    monkeypatch.setattr(ledger, "_MANY", math.inf)
     assert audit(text) == kept
 
 

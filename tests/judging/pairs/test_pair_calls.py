@@ -14,6 +14,7 @@ from assaymark.engine import Reply
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.judging import Invalid
 from assaymark.judging import pairs as judge_pairs
+from assaymark.judging.pairs import calls
 from assaymark.judging.pairs.calls import candidates_text, criterion_text, pair_system_text, pair_texts
 from assaymark.judging.pairs.reference import read_pair
 from assaymark.judging.prompts import Reasoned
@@ -93,8 +94,8 @@ def test_duplicates_are_caught_and_all_problems_come_at_once(by, monkeypatch):
     assert any("another pair has this id" in one for one in refused(pair, pair))
     assert len(refused(replace(pair, delta=3.0, orders=("vu",)), replace(filler, orders=("uv",)))) == 3
     assert refused() == ["at least one pair is needed (got 0)"]
-    honest = judge_pairs.calls.pair_texts  # a renderer that leaks
-    monkeypatch.setattr(judge_pairs.calls, "pair_texts", lambda pair, *rest: (*honest(pair, *rest), pair.condition))
+    honest = calls.pair_texts  # a renderer that leaks
+    monkeypatch.setattr(calls, "pair_texts", lambda pair, *rest: (*honest(pair, *rest), pair.condition))
     assert sum("depends on more than the texts" in one for one in refused(pair)) == 4
 
 

@@ -15,6 +15,7 @@ import pytest
 from assaymark.errors import InputError
 from assaymark.judging import judgment, load_rubric, plan_calls, reference_judges
 from assaymark.judging import pairs as judge_pairs
+from assaymark.judging.pairs import calls
 from assaymark.judging.pairs.calls import names
 from assaymark.judging.pairs.stimuli import closing, with_other_unit, with_synonym, with_typo
 from assaymark.protocol import parse_study
@@ -144,18 +145,18 @@ def test_what_counts_as_met(text, expected):
 
 
 def test_an_ending_has_exactly_the_length_that_was_asked_for_and_says_nothing_that_could_be_a_value():
-    assert judge_pairs.calls.sentences("Stop at 8.5 now. Next!") == [
+    assert calls.sentences("Stop at 8.5 now. Next!") == [
         "Stop at 8.5 now.",
         "Next!",
     ]  # a decimal point ends no sentence
-    assert judge_pairs.calls.has_value("a 1")
+    assert calls.has_value("a 1")
     assert not names("stopgap", "stop")
     assert [len(closing(length).split()) for length in range(200)] == [*range(200)]
     assert closing(-3) == ""
-    assert all(len(sentence.split()) == length for length, sentence in judge_pairs.calls.CLOSERS.items())
-    assert {len(sentence.split()) for sentence in judge_pairs.calls.BEFORE_CLOSERS} == {8}
-    assert not any(map(judge_pairs.calls.has_value, judge_pairs.calls.FIXED_SENTENCES))
-    assert len(set(judge_pairs.calls.FILLERS)) == len(judge_pairs.calls.FILLERS)
+    assert all(len(sentence.split()) == length for length, sentence in calls.CLOSERS.items())
+    assert {len(sentence.split()) for sentence in calls.BEFORE_CLOSERS} == {8}
+    assert not any(map(calls.has_value, calls.FIXED_SENTENCES))
+    assert len(set(calls.FILLERS)) == len(calls.FILLERS)
 
 
 @pytest.mark.parametrize(("change", "text", "expected"), [
@@ -185,7 +186,7 @@ def test_changes_that_leave_the_content(change, text, expected):
 def test_repeated_tasks_are_tasks_with_other_numbers(tasks):
     found = judge_pairs.repeated_tasks(tasks, 35)
     assert len({one.name for one in found}) == 35
-    assert judge_pairs.calls.task_problems(found) == []
+    assert calls.task_problems(found) == []
     first, later = found[0].requirements[0].met[0], found[30].requirements[0].met[0]
     assert first != later
     assert re.sub(r"\d", "#", first) == re.sub(r"\d", "#", later)
@@ -393,7 +394,7 @@ def test_the_levels_are_those_of_the_pairs_and_filler_meets_nothing_more(tasks, 
             assert judge_pairs.marks(one.text, one.brief.names) == judge_pairs.marks(parent.text, one.brief.names)
             assert one.tokens >= 1.5 * parent.tokens
             rest = one.text
-            for filler in judge_pairs.calls.FILLERS:
+            for filler in calls.FILLERS:
                 rest = rest.replace(f"{filler} ", "")
             assert rest == parent.text
 

@@ -17,11 +17,12 @@ from assaymark.portfolio import Mismatch, broker
 from assaymark.records import EvidenceState, RationaleKind
 from assaymark.report import environment, inline, plain
 from assaymark.report import season as season_pages
+from assaymark.report.season import decisions
 from assaymark.text import clean
 
 FILL = season_pages.SeasonTrade("NVX", -4.0, 101.5, 0.4)
 REFUSAL = season_pages.SeasonRefusal("ORL", "beyond-cash", "Buying 40 needs 9,000.")
-TRADED, REFUSED, SILENT, QUIET, WRONG = season_pages.decisions.FILTERS
+TRADED, REFUSED, SILENT, QUIET, WRONG = decisions.FILTERS
 TEXTS = st.tuples(st.sampled_from(get_args(RationaleKind)), st.text(max_size=80))
 STEPS = st.builds(
     season_pages.SeasonStep, number=st.just(1), day=st.just("2026-01-05"), record_id=st.just("r"),
@@ -59,14 +60,12 @@ def book_of(*, steps=(), lines=(), run=RUN) -> season_pages.AgentIndex:
 
 def card(step: season_pages.SeasonStep) -> str:
     """A decision as its page shows it."""
-    group = season_pages.decisions.decision_group(book_of(steps=(step,)), step)
+    group = decisions.decision_group(book_of(steps=(step,)), step)
     return str(environment().get_template("blocks.html").make_module({"root": ""}).group(group))
 
 
 def rows_of(lines):
-    table = season_pages.decisions.ledger_table(
-        book_of(lines=lines), lines, {1: "agents/Alder/decisions.html#d1"}, "rows"
-    )
+    table = decisions.ledger_table(book_of(lines=lines), lines, {1: "agents/Alder/decisions.html#d1"}, "rows")
     return table.rows, {one.key: int(one.count) for one in table.filters}
 
 
@@ -87,8 +86,8 @@ def test_every_fixed_word_is_in_every_language():
         "refusal": get_args(broker.Reason),
         "text": get_args(RationaleKind),
         "flag": (*NOT_USABLE, REJECTED),
-        "filter": season_pages.decisions.FILTERS,
-        "claim_state": [state or season_pages.decisions.NO_NUMBER for state in STATES],
+        "filter": decisions.FILTERS,
+        "claim_state": [state or decisions.NO_NUMBER for state in STATES],
         "mismatch": KINDS,
         "mismatch.where": [where.replace(" ", "-") for where in PLACES if where],
     }
@@ -103,32 +102,32 @@ def test_every_fixed_word_is_in_every_language():
 
 @given(STEPS)
 def test_a_decision_is_found_by_all_that_came_of_it_and_its_size_is_about_its_bytes(step):
-    keys = season_pages.decisions.decision_keys(step)
-    assert list(keys) == [key for key in season_pages.decisions.FILTERS if key in keys]
+    keys = decisions.decision_keys(step)
+    assert list(keys) == [key for key in decisions.FILTERS if key in keys]
     assert (TRADED in keys, WRONG in keys) == (bool(step.fills), bool(step.mismatches))
     assert (REFUSED in keys) == (bool(step.refusals) or REJECTED in step.flags)
     assert (QUIET in keys) == (not {*keys} & {TRADED, REFUSED, SILENT})
     assert SILENT in keys or not {*NOT_USABLE} & {*step.flags}
     # Generous for empty cards, and never so small that a page of them could pass a megabyte.
-    assert len(card(step).encode()) < 1.6 * season_pages.decisions.decision_bytes(step)
+    assert len(card(step).encode()) < 1.6 * decisions.decision_bytes(step)
 
 
 @given(st.lists(STEPS, min_size=1, max_size=6))
 def test_buttons_count_the_cards_that_they_show(steps):
-    listing = season_pages.decisions.decision_listing(book_of(steps=steps), steps)
+    listing = decisions.decision_listing(book_of(steps=steps), steps)
     buttons = {one.key: int(one.count) for one in listing.filters}
     assert buttons.pop("") == len(steps)
     keys = [{one.key, *one.also.split()} for one in listing.items]
-    assert buttons == {key: n for key in season_pages.decisions.FILTERS if (n := sum(key in one for one in keys))}
+    assert buttons == {key: n for key in decisions.FILTERS if (n := sum(key in one for one in keys))}
 
 
 def test_the_newest_decision_is_first_and_the_section_counts_days():
     run = made_season(1, 61)
-    (newest,) = season_pages.decisions.parts_of("agents/Alder.html", "decisions", run.steps["Alder"][:9]).values()
+    (newest,) = decisions.parts_of("agents/Alder.html", "decisions", run.steps["Alder"][:9]).values()
     assert [step.number for step in newest] == [9, 8, 7, 6, 5, 4, 3, 2, 1]
     silent = sum(bool(step.problem) for step in run.steps["Alder"])
     answer = f"61 decisions. With a trade: 61. Without a usable answer: {silent}."
-    assert season_pages.decisions.decisions_answer(book_of(run=run)) == answer
+    assert decisions.decisions_answer(book_of(run=run)) == answer
 
 
 @pytest.mark.parametrize(
@@ -169,11 +168,9 @@ def test_buttons_and_counts_are_those_of_the_rows(lines):
     rows, buttons = rows_of(lines)
     assert buttons.pop("") == len(lines)
     assert buttons == Counter(key for row in rows for key in (row.key, row.also) if key)
-    assert buttons.get(season_pages.decisions.DIFFER, 0) == sum(line.disagree for line in lines)
-    assert [list(part) for part in season_pages.decisions.parts_of("agents/Alder.html", "ledger", lines).values()] == [
-        lines[::-1]
-    ]
-    *_, table = season_pages.decisions.ledger_head(book_of(lines=lines))
+    assert buttons.get(decisions.DIFFER, 0) == sum(line.disagree for line in lines)
+    assert [list(part) for part in decisions.parts_of("agents/Alder.html", "ledger", lines).values()] == [lines[::-1]]
+    *_, table = decisions.ledger_head(book_of(lines=lines))
     assert sum(int(row[1]) for row in table.rows) == len(lines)
     for at, judge in enumerate(table.heads[2:], 2):
         assert sum(int(row[at]) for row in table.rows) == sum(judge in line.judges for line in lines)
@@ -203,7 +200,7 @@ def test_a_row_marks_its_number_names_who_says_so_and_leads_to_its_decision():
     split = one(judges={"North-J": "supported", "Strand-J": "contradicted", "Quay-J": "supported"})
     assert "North-J, Quay-J" in split
     assert split.count("#g-contradicted") == 1
-    assert row_of(numbers=None).key == season_pages.decisions.NO_NUMBER
+    assert row_of(numbers=None).key == decisions.NO_NUMBER
     html = one(rule="own-labelled, return-1w, one-cell-differs", saw="own:quantity; NVX close 18.4; own:<b>")
     for text, cells in (
         ("not looked at", one()), ("no field seen", one(saw="")), ("no number", one(numbers=None)),
@@ -219,7 +216,7 @@ def test_a_row_marks_its_number_names_who_says_so_and_leads_to_its_decision():
 
 def test_the_notes_say_what_was_measured():
     run = made_season(2, 20)
-    *notes, _ = season_pages.decisions.ledger_head(book_of(run=run))
+    *notes, _ = decisions.ledger_head(book_of(run=run))
     text = " ".join(plain(one.body) for one in notes).replace("\xa0", " ")
     assert "The material bears out 93.0 % of 110 numbers. By chance alone 8.0 % would match" in text
     differ = sum(line.disagree for line in run.ledger["Alder"])
@@ -232,7 +229,7 @@ def test_the_notes_say_what_was_measured():
 @given(MISMATCHES)
 def test_every_sentence_of_a_reconciliation_is_understood(mismatch):
     sentence = str(mismatch).removeprefix(f"{mismatch.step}: ")
-    english, german = (season_pages.decisions.mismatch_words(words, sentence) for words in (ENGLISH, GERMAN))
+    english, german = (decisions.mismatch_words(words, sentence) for words in (ENGLISH, GERMAN))
     assert clean(sentence) not in (english, german)
     assert "angegeben" in german
     assert " ".join(mismatch.symbol.split()) in german
@@ -244,15 +241,13 @@ def test_every_sentence_of_a_reconciliation_is_understood(mismatch):
 
 @given(st.text(max_size=60))
 def test_any_other_text_is_shown_as_it_is_and_safe(text):
-    assert season_pages.decisions.mismatch_words(ENGLISH, f"odd: {text}") == clean(f"odd: {text}")
+    assert decisions.mismatch_words(ENGLISH, f"odd: {text}") == clean(f"odd: {text}")
 
 
 def test_a_move_that_no_action_explains_is_said_in_every_language():
     moved = "price of A on 2024-03-12: 101.5 after 1000 on 2024-03-11, "
     said = "The price of A went from 1000 on 2024-03-11 to 101.5 on 2024-03-12, which no split or dividend"
-    assert season_pages.decisions.mismatch_words(ENGLISH, f"{moved}explained by no action").startswith(said)
-    assert "was kein Split" in season_pages.decisions.mismatch_words(GERMAN, f"{moved}explained by no action")
-    acted = season_pages.decisions.mismatch_words(
-        ENGLISH, f"{moved}not explained by A: split of 10 for 1, ex-date 2024-03-12"
-    )
+    assert decisions.mismatch_words(ENGLISH, f"{moved}explained by no action").startswith(said)
+    assert "was kein Split" in decisions.mismatch_words(GERMAN, f"{moved}explained by no action")
+    acted = decisions.mismatch_words(ENGLISH, f"{moved}not explained by A: split of 10 for 1, ex-date 2024-03-12")
     assert acted.endswith("does not explain (A: split of 10 for 1, ex-date 2024-03-12).")

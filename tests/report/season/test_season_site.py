@@ -22,6 +22,7 @@ from assaymark.claims import Catalogue, catalogue, said
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.judging import load_scoring, parse_scoring
 from assaymark.judging import season as judging_season
+from assaymark.judging.season import record
 from assaymark.report import season as season_pages
 
 LANGUAGES = ("en", "de")
@@ -382,7 +383,7 @@ def test_every_state_and_count_of_a_measurement_has_words():
 
 
 def test_every_reason_of_the_blinding_is_said_in_german():
-    source = Path(judging_season.record.__file__).read_text(encoding="utf-8")
+    source = Path(record.__file__).read_text(encoding="utf-8")
     written = {node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)}
     whys = {*season_pages.REASONS}
     assert whys <= written
