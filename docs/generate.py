@@ -30,11 +30,11 @@ from assaymark.engine.providers.http_agent import AgentRequest
 from assaymark.importers.report import MAKERS, MAKERS_OF
 from assaymark.importers.roles import LATE, ROLES, SYNONYMS
 from assaymark.records import Measurement, Verdict
-from assaymark.workflow.claim import VerdictFile
 from assaymark.workflow.lock import open_locked
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.tracks.datasheet import read_datasheet
+from assaymark.workflow.verdict_file import VerdictFile
 
 DOCS = Path(__file__).resolve().parent
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -22,8 +22,12 @@ if TYPE_CHECKING:
         Checked, check_real, is_plan_of_scores, lock_plan, open_checked, check as check_table,
     )  # fmt: skip
     from assaymark.workflow.claim import (
-        VerifiedRun, verification_lines, verify_certificate, verify_run, claim as claim_study,
-    )  # fmt: skip
+        VerifiedRun,
+        verification_lines,
+        verify_certificate,
+        verify_run,
+        claim as claim_study,
+    )
     from assaymark.workflow.data import (
         check as check_market, facts as market_facts, pull as pull_market, show as show_market, synth as synth_market,
     )  # fmt: skip
@@ -64,7 +68,7 @@ if TYPE_CHECKING:
         ANCHOR, CONTEXTS, CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, MEASUREMENTS, OUTCOMES, PAIRS, POINTS, PROBE,
         SCORES, VERDICTS, Store, Table, content_digest, export_arrow, verdicts_of,
     )  # fmt: skip
-    from assaymark.workflow.progress import Within, bench_text, read_study, study_text
+    from assaymark.workflow.track import Within, bench_text, read_study, study_text
     from assaymark.workflow.tracks.benchmark import (
         bench_pipeline, bench_qa, bench_report, default_folder, plan_text, write_set,
     )  # fmt: skip
@@ -79,7 +83,7 @@ if TYPE_CHECKING:
         demo, expect_datasheets, expect_judging, expect_study, finish, join_runs, panel_of, start, plan_calls as
         plan_further_calls,
     )  # fmt: skip
-    from assaymark.workflow.claim import VerdictFile
+    from assaymark.workflow.verdict_file import VerdictFile
     from assaymark.workflow.version_1 import adopt_rules, open_version_1, renewed_text, texts_of_1
 
 __all__ = [

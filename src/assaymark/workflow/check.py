@@ -32,7 +32,6 @@ from assaymark.report.inputs import TableView
 from assaymark.report.translation import in_language
 from assaymark.workflow import human_labels
 from assaymark.workflow import run_folder as runs
-from assaymark.workflow.claim import verdict_file
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.score_files import (
@@ -45,6 +44,7 @@ from assaymark.workflow.score_files import (
     study_toml,
 )
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.verdict_file import verdict_file
 
 MOST: Final = 400
 """Of more claims, only those that may be made have certificates, and cards and rows of numbers wait for a report."""
@@ -444,7 +444,7 @@ def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
     """A plan, and whether it was locked before the scores were made."""
     if study is None:
         return None, False
-    from assaymark.workflow.progress import study_text
+    from assaymark.workflow.track import study_text
 
     path = Path(study)
     folder = RunFolder(path if path.is_dir() else path.parent)

@@ -25,9 +25,10 @@ from assaymark.records import JSON, Context, Instrument, Series, content_id, to_
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import ask
-from assaymark.workflow.progress import Progress, checked_rubric, planned_decisions, select, silent
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, OUTCOMES, Store
+from assaymark.workflow.track import checked_rubric, planned_decisions, select
 
 if TYPE_CHECKING:
     from assaymark.workflow.tables import Table

@@ -23,8 +23,8 @@ from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.problems import foreign, problems_of
 from assaymark.records import AGGREGATE
 from assaymark.text import clean, visible
-from assaymark.workflow.claim import FORMAT, VerdictFile
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
+from assaymark.workflow.verdict_file import FORMAT, VerdictFile
 
 MOST_BYTES: Final = 8_000_000
 """Size of a text up to which it is read."""

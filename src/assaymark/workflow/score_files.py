@@ -48,10 +48,10 @@ from assaymark.protocol import (
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, Rows, Verdict, measurement_id
 from assaymark.rows import read
 from assaymark.text import clean
-from assaymark.workflow.claim import tally_of, verdict_file
 from assaymark.workflow.progress import Progress, counted, silent
 from assaymark.workflow.run_folder import RunFolder, missing, write_json, write_sums
 from assaymark.workflow.tables import MEASUREMENTS, Store
+from assaymark.workflow.verdict_file import tally_of, verdict_file
 
 if TYPE_CHECKING:
     from assaymark.engine.compute import How

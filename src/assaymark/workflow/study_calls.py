@@ -25,9 +25,10 @@ from assaymark.protocol import EngineChoice, JudgeSpec, Study
 from assaymark.records import Context, Decision, Evidence, Judgment, Rationale, content_id, sha256_text
 from assaymark.workflow import ask as asking
 from assaymark.workflow.lock import Locked, cut, open_locked
-from assaymark.workflow.progress import Progress, Selection, planned_decisions, saying, select, silent
+from assaymark.workflow.progress import Progress, saying, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import ANCHOR, CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, PROBE, Store
+from assaymark.workflow.track import Selection, planned_decisions, select
 
 
 @dataclass(frozen=True, eq=False)

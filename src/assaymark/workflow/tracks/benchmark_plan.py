@@ -34,8 +34,9 @@ from assaymark.report.portbench.book import QUESTIONS
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Forecast, check_plan_hash, forecast, require_all, run_all
 from assaymark.workflow.ask import Stage as Asking
-from assaymark.workflow.progress import Progress, Within, silent
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.track import Within
 
 BENCHMARK: Final = runs.Track(
     format="assaymark benchmark lock 2",

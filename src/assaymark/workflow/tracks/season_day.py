@@ -31,9 +31,10 @@ from assaymark.portfolio.broker import Book
 from assaymark.protocol import AgentSpec
 from assaymark.records import Context, Decision, Portfolio, canonical_json, parse, sha256_text, to_json
 from assaymark.workflow.ask import Canaries, check_call, check_plan_hash, prices_of, say_raised
-from assaymark.workflow.progress import Progress, Within, silent
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, texts_array
+from assaymark.workflow.track import Within
 from assaymark.workflow.tracks import season_books as books
 from assaymark.workflow.tracks import season_records as rows
 from assaymark.workflow.tracks.season_books import Account, Arrivals, Settlement

@@ -43,7 +43,6 @@ from assaymark.report.season.records import SeasonRecord, SeasonTrail, record_pl
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import calls_of
-from assaymark.workflow.claim import Panel, PlaceLine, VerdictFile, decided_file
 from assaymark.workflow.human_labels import labels_of, people_basis
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
@@ -61,6 +60,7 @@ from assaymark.workflow.tracks.season_judge import judged_periods, judgment_row
 from assaymark.workflow.tracks.season_lock import StoredSeason, stored_season
 from assaymark.workflow.tracks.season_measures import AXES, season_findings
 from assaymark.workflow.tracks.season_records import CHECKS, GRADES, GUESSES, NAVS, TIMES, SeasonGrade, SeasonJudgments
+from assaymark.workflow.verdict_file import Panel, PlaceLine, VerdictFile, decided_file
 
 
 @dataclass(frozen=True, slots=True, repr=False)
