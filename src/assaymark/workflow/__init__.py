@@ -29,14 +29,21 @@ if TYPE_CHECKING:
         claim as claim_study,
     )
     from assaymark.workflow.data import (
-        check as check_market, facts as market_facts, pull as pull_market, show as show_market, synth as synth_market,
-    )  # fmt: skip
+        check as check_market,
+        facts as market_facts,
+        pull as pull_market,
+        show as show_market,
+        synth as synth_market,
+    )
     from assaymark.workflow.human_labels import (
         Draw, HumanGrade, draw_sample, recompute, store_draw, store_grades, stored_draw, stored_grades, take_over,
     )  # fmt: skip
-    from assaymark.workflow.data import (
-        import_grades, import_named_grades, store_records, import_records as import_files,
-    )  # fmt: skip
+    from assaymark.workflow.import_records import (
+        import_grades,
+        import_named_grades,
+        store_records,
+        import_records as import_files,
+    )
     from assaymark.workflow.inspect_tasks import export_inspect, graded_value, item_names, preferred_value
     from assaymark.workflow.labelling import (
         CANNOT_SAY, FIELDS, Labelling, draw_cycles, draw_lines, open_labelling, read_labels, lines as labelling_lines,

@@ -1,41 +1,24 @@
-"""What comes from elsewhere: market snapshots, and other people's records."""
+"""`assaymark data`: market snapshots made, fetched, shown and checked. A folder holds one snapshot."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import pyarrow as pa
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from assaymark import market
-from assaymark.claims.season_plan import period_of
-from assaymark.engine import Ledger
-from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
-from assaymark.importers import ImportReport, import_human, importer
-from assaymark.importers.human import import_labels
-from assaymark.judging import find_rubric
-from assaymark.judging.season.scoring import HIGHEST
+from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.market.instruments import CLASSES, Listing
 from assaymark.market.open import Condition, condition, quotes
 from assaymark.notebook import Told
-from assaymark.prompting import flagged
-from assaymark.protocol import parse_study
-from assaymark.records import AGGREGATE, Context, Decision, Outcome, sha256_text
-from assaymark.report.terminal import origin_summary, store_summary, view_summary
-from assaymark.workflow.human_labels import HumanGrade, store_grades, stored_draw
-from assaymark.workflow.labelling import frame_of
-from assaymark.workflow.lock import STUDY
+from assaymark.report.market_terminal import origin_summary, store_summary, view_summary
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_lock, read_text
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
-from assaymark.workflow.tracks.season_facts import season_material
-from assaymark.workflow.tracks.season_lock import is_season, stored_season
-from assaymark.workflow.tracks.season_records import TIMES
+from assaymark.workflow.run_folder import missing
 
 LISTED: Final = 40
 """Problems, and notes, that a check prints; the rest is counted."""
@@ -201,127 +184,3 @@ def _written(folder: Path, snapshot: market.Snapshot) -> str:
     acted = snapshot.tables["actions"].num_rows
     parts += [f"{acted:,} splits and dividends"] if acted else []
     return f"{snapshot.id} in {folder}: {', '.join(parts)}"
-
-
-# --- records ----------------------------------------------------------------------------------------------------------
-
-
-def import_records(
-    format: str, path: Path, folder: RunFolder, keep_going: bool = False, progress: Progress = silent
-) -> ImportReport:
-    """Read the files of a format below ``path`` into a run folder."""
-    chosen = importer(format)
-    if not path.exists():
-        raise missing(path, "folder", f"give the one that holds {', '.join(chosen.patterns)}")
-    where, names = (path, chosen.files(path)) if not path.is_file() else (path.parent, chosen.wanted([path.name]))
-    if not names:
-        raise InputError(str(path), [Problem("", f"is no file of {format}: {', '.join(chosen.patterns)}")])
-    data = {name: _bytes(where / name) for name in names}
-    imported = chosen.read(data, keep_going=keep_going, progress=progress)
-    if not imported.decisions:
-        raise InputError(str(path), [Problem("", "no decision could be imported"), *imported.report.problems])
-    read_lock(folder)
-    with new_folder(folder.path):
-        with Ledger.open(folder.ledger) as ledger:
-            for name, raw in data.items():
-                ledger.add_source(name, raw, format)
-        store_records(folder, imported.decisions, imported.contexts, imported.outcomes)
-    return imported.report
-
-
-def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
-    """Read what people graded into a run folder, beside the records that they graded; returns the number of grades."""
-    folder.require()
-    read_lock(folder)
-    store = Store(folder)
-    data, season = _bytes(path), is_season(folder)
-    beside = data.startswith(b"PAR1") or b"time" in data.split(b"\n", 1)[0]
-    if season and beside and any(one.human for one in stored_season(folder).season.panel):
-        beside = AGGREGATE.encode() in data  # people of the panel give the parts of the scoring plan
-    if beside and stored_draw(folder) is not None:
-        frame = frame_of(folder, rubric)
-        cycles = {name: cycle for name, (cycle, _) in frame.records.items()}
-        asked = dict.fromkeys((*frame.dimensions, AGGREGATE))
-        given = import_labels(path.name, data, cycles, asked, frame.scale)
-        store_grades(folder, [HumanGrade(**one) for one in given])
-        return len(given)
-    if season:
-        # What people of the panel gave whole records (`AGENT`) and periods (`AGENT/2024-W09`).
-        stored = stored_season(folder)
-        played = stored.season
-        people = [one.name for one in played.panel if one.human]
-        if not people:
-            what = 'no judge of the panel is a person ([[panel]] with model = "human/table", family = "human")'
-            then = "to hold the judges against people, first draw what these grade (assaymark draw)"
-            raise InputError(str(path), [Problem("judge", f"{what}, so these grades would count nowhere; {then}")])
-        rows = [(row["agent"], row["day"]) for row in store.columns(TIMES, "agent", "day")] if store.rows(TIMES) else []
-        plan = played.scoring_plan if not rows else season_material(folder, stored).scoring
-        periods = {f"{agent}/{period_of(day, played.judging.period)}" for agent, day in rows}
-        grades = import_human(
-            path.name, data, records={agent for agent, _ in rows} | periods, rubric=plan.grader, scale=(0, HIGHEST),
-            dimensions=[part.name for part in (*plan.reasoning, *plan.evidence)], graders=people,
-            optional=("data_reliability", "outcome", *(part.name for part in plan.not_applicable)),
-        )  # fmt: skip
-    else:
-        records, graders = {row["record_id"] for row in store.columns(DECISIONS, "record_id")}, None
-        if STUDY.holds(folder):
-            study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
-            graders = [judge.name for judge in study.judges if judge.human]
-        wanted = find_rubric(rubric)
-        grades = import_human(
-            path.name, data, records, wanted.names, wanted.version, wanted.scale,
-            graders=graders,
-        )  # fmt: skip
-    made = HUMAN.to_arrow(grades)
-    basis: dict[str, str | None] = {"grades": content_digest(made)}
-    if store.done(HUMAN, basis):
-        return len(grades)
-    if not season:
-        _require_locked_on(folder, {HUMAN: made}, "grades")
-    with Ledger.open(folder.ledger) as ledger:
-        ledger.add_source(path.name, data, "human")
-    store.write_arrow(HUMAN, made, basis)
-    return len(grades)
-
-
-def import_named_grades(folder: RunFolder, named: str | None, *, anchor: bool = False) -> None:
-    """Read the file of grades that a plan names, if it is there: in the run folder, or as it is named."""
-    places = [] if named is None or (anchor and stored_draw(folder) is None) else [folder.path / named, Path(named)]
-    if (path := next((place for place in places if place.is_file()), None)) is not None:
-        import_grades(folder, path)
-
-
-def store_records(
-    folder: RunFolder, decisions: Iterable[Decision], contexts: Mapping[str, Context], outcomes: Iterable[Outcome]
-) -> None:
-    """Write the three tables of imported records; the same records again change nothing."""
-    store = Store(folder)
-    made: dict[Table[Any], pa.Table] = {
-        CONTEXTS: CONTEXTS.to_arrow(contexts.values()), DECISIONS: DECISIONS.to_arrow(map(flagged, decisions)),
-        OUTCOMES: OUTCOMES.to_arrow(outcomes),
-    }  # fmt: skip
-    basis = {"records": sha256_text("\n".join(content_digest(arrow) for arrow in made.values()))}
-    if all(store.done(table, basis) for table in made):
-        return
-    _require_locked_on(folder, made, "records")
-    for table, arrow in made.items():
-        store.write_arrow(table, arrow, basis)
-
-
-def _require_locked_on(folder: RunFolder, made: Mapping[Table[Any], pa.Table], what: str) -> None:
-    """Only what a plan was locked on may be written again."""
-    if not folder.lock.is_file():
-        return
-    locked = read_lock(folder).get("tables")  # none of a season or a benchmark, which make their own records
-    digests = {table.name: content_digest(arrow) for table, arrow in made.items()}
-    if locked is None or any(locked.get(name, digest) != digest for name, digest in digests.items()):
-        raise PlanError(
-            f"{folder.path} holds a plan that is locked on other {what}; import these into a new run folder"
-        )
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as exc:
-        raise InputError(str(path), [Problem("", f"cannot be read: {exc.strerror or exc}")]) from None

@@ -23,8 +23,8 @@ from assaymark.portfolio.orders import audit, fee_of, prices_of, settle
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import SCALE
 from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measurement, content_id
-from assaymark.workflow.data import import_named_grades
 from assaymark.workflow.human_labels import labels_of, people_basis, records_of, take_over
+from assaymark.workflow.import_records import import_named_grades
 from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.progress import Progress, counted, saying, silent
 from assaymark.workflow.run_folder import RunFolder

@@ -33,7 +33,7 @@ from assaymark.workflow.amend import amend, amendment_lines, reparse
 from assaymark.workflow.ask import Canaries, Forecast, Stage, forecast, name_ledger
 from assaymark.workflow.check import open_checked
 from assaymark.workflow.claim import claim, verification_lines, verify_certificate, verify_run
-from assaymark.workflow.data import import_grades, import_records
+from assaymark.workflow.import_records import import_grades, import_records
 from assaymark.workflow.lock import Locked, check_plan, lock, lock_lines, open_locked, prepare, probe_calls
 from assaymark.workflow.measure import measure
 from assaymark.workflow.plan_calls import PRICES, CallPlan, plan_calls_report

@@ -39,7 +39,7 @@ from assaymark.portfolio import max_drawdown, performance
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Measurement, Score
 from assaymark.report.portbench.book import ALL, QUESTIONS
-from assaymark.workflow.data import store_records
+from assaymark.workflow.import_records import store_records
 from assaymark.workflow.lock import lock
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder

@@ -45,8 +45,8 @@ from assaymark.workflow.ask import (
     run_all,
     unusable_of,
 )
-from assaymark.workflow.data import import_named_grades
 from assaymark.workflow.human_labels import Frame, stored_draw, stored_grades
+from assaymark.workflow.import_records import import_named_grades
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, OUTCOMES, Store
