@@ -57,8 +57,8 @@ def hostile_pages(root: Path, payload: str) -> None:
         patch.object(judged_sheets, "HOSTILE", payload),
         patch.object(made_season, "HOSTILE", payload),
     ):
-        write_pages(root / "study", render_pages(assay_runs.hostile()))
-        whole = full_runs.hostile_full()
+        write_pages(root / "study", render_pages(assay_runs.hostile.__wrapped__()))
+        whole = full_runs.hostile_full.__wrapped__()
         write_pages(root / "full", render_pages(replace(whole, evidence=whole.evidence[:40])))
         write_pages(root / "agents", render_pages(test_agents_section.hostile()))
         write_pages(root / "benchmark", portbench.render_benchmark(bench_runs.hostile.__wrapped__()))
