@@ -52,6 +52,17 @@ def pair_of(item):
     return (one, other, 1) if one < other else (other, one, -1)
 
 
+def pairs_in(found, name, **labels):
+    """Each such measurement, with the place of its pair, the agents of the pair, and +1 or -1 as in `pair_of`."""
+    for m in named(found, name, **labels):
+        first, second, turn = pair_of(m)
+        yield m, PAIRS.index((first, second)), (first, second), turn
+
+
+def ends(m):
+    return m.value, m.low, m.high
+
+
 def values_of(table, column):
     """Grades [n, J] of one scale, of all records that some judge graded."""
     grades = table.grades.values
