@@ -8,12 +8,22 @@ from itertools import combinations
 import numpy as np
 
 from assaymark.metrology import analyse, cluster_differences, gated, moderated_contrasts, panel_scores, score_table
+from assaymark.protocol import parse_study
 
 AGENTS = ("ash", "birch", "cedar", "elm")
 NAMES = ("aggregate", "clarity", "evidence", "risk")
 PAIRS = list(combinations(range(4), 2))
+JUDGES = {"auditor": "north", "reader": "south", "skeptic": "east"}
 OWN = {"ash": "north", "cedar": "south"}
 """The makers of two agents, who also have a judge each."""
+
+
+def make_study(extra="", judges=None):
+    each = (judges or JUDGES).items()
+    listed = "".join(
+        f'[[judges]]\nname = "{name}"\nmodel = "reference/{name}"\nfamily = "{own}"\n' for name, own in each
+    )
+    return parse_study(f'name = "made up"\nseed = 1\n{extra}\n{listed}')
 
 
 def run(records, plan, lengths=None, seed=1):
@@ -35,6 +45,13 @@ def changed(judgments, when=lambda _: True, scores=None, **fields):
 def unusable(judgments, when=lambda _: True, status="invalid", **fields):
     """The judgments, of which some are no usable reply."""
     return changed(judgments, when, lambda _: {}, status=status, **fields)
+
+
+def some(records, stays):
+    """The decisions of which this is true, and their judgments."""
+    decisions = [d for d in records[0] if stays(d)]
+    ids = {d.record_id for d in decisions}
+    return decisions, [j for j in records[1] if j.trajectory in ids]
 
 
 def named(found, name, **labels):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
-from slow_orders import AGENTS, NAMES, changed, get, unusable
+from slow_orders import AGENTS, NAMES, changed, get, some, unusable
 
 from assaymark import metrology as mt
 from assaymark.records import Measurement, canonical_json, parse
@@ -220,11 +220,9 @@ def test_too_few_kappas_give_no_interval_but_the_reason(one_decision, one_judgme
 
 
 def test_pairs_that_never_meet_keep_their_place(make, study):
-    decisions, judgments = make(effects=(0.9, 0.1, 0.0, 0.0))
-    odd = {"elm": 0, "cedar": 1}
-    kept = [d for d in decisions if int(d.episode_id[5:]) % 2 == odd.get(d.agent.id, int(d.episode_id[5:]) % 2)]
-    ids = {d.record_id for d in kept}
-    _, found = run((kept, [j for j in judgments if j.trajectory in ids]), study())
+    turn = {"cedar": 1, "elm": 0}
+    records = make(effects=(0.9, 0.1, 0.0, 0.0))
+    _, found = run(some(records, lambda d: turn.get(d.agent.id) in (None, int(d.episode_id[5:]) % 2)), study())
     m = get(found, "contrast", dimension="risk", high="cedar", low="elm")
     assert (m.value, m.n, m.detail["p"]) == (None, 0, 1.0)
     assert m.state == "cannot be tested (0 common clusters; 3 are needed, 5 or more to have a chance)"

@@ -13,11 +13,6 @@ from statsmodels.stats.multitest import multipletests
 from assaymark import metrology as mt
 
 
-@pytest.fixture
-def plan(study):
-    return study()
-
-
 def around(rng, level, *, sd=0.3, clusters=5, each=4, tag="b", judges=3):
     """A cell that all judges score near a level."""
     return made(level + rng.normal(0, sd, (clusters * each, judges)), spread(clusters, each), tag=tag)

@@ -14,11 +14,6 @@ from assaymark.errors import InputError
 from assaymark.metrology import Cell, ScoreTable
 
 
-@pytest.fixture
-def plan(study):
-    return study()
-
-
 @pytest.fixture(scope="module")
 def planted(study):
     """200 studies of five regimes with a penalty of their own each; cell A 2.4 and cell B 1.1 below, a bonus of 0.6."""

@@ -44,24 +44,14 @@ def as_rows(decisions: Sequence[Decision], judgments: Sequence[Judgment], length
 
 
 def same_table(ours: mt.ScoreTable, theirs: mt.ScoreTable) -> None:
-    for name in (
-        "trajectories",
-        "agents",
-        "cycles",
-        "clusters",
-        "formats",
-        "judges",
-        "families",
-        "dimensions",
-        "left_out",
-    ):
+    names = ("trajectories", "agents", "cycles", "clusters", "formats", "judges", "families", "dimensions", "left_out")
+    for name in names:
         assert getattr(ours, name) == getattr(theirs, name), name
-    pairs = dict.fromkeys(("agent", "cycle", "cluster", "format", "scores", "weights", "mean", "first"), (ours, theirs))
-    pairs |= {
-        f"grades.{name}": (ours.grades, theirs.grades) for name in ("values", "agent", "cycle", "cluster", "lengths")
-    }
-    for name, tables in {**pairs, "lengths": (ours, theirs), "lacking": (ours, theirs)}.items():
-        mine, wanted = (getattr(table, name.removeprefix("grades.")) for table in tables)
+    names = ("agent", "cycle", "cluster", "format", "scores", "weights", "mean", "first", "lengths", "lacking")
+    pairs = {name: (getattr(ours, name), getattr(theirs, name)) for name in names}
+    names = ("values", "agent", "cycle", "cluster", "lengths")
+    pairs |= {f"grades.{name}": (getattr(ours.grades, name), getattr(theirs.grades, name)) for name in names}
+    for name, (mine, wanted) in pairs.items():
         assert (mine is None) == (wanted is None), name
         assert mine is None or (mine.dtype == wanted.dtype and np.array_equal(mine, wanted, equal_nan=True)), name
     assert ours.grades.trajectories == theirs.grades.trajectories
@@ -77,30 +67,24 @@ def same_table(ours: mt.ScoreTable, theirs: mt.ScoreTable) -> None:
                 assert one == pytest.approx(other, abs=1e-12)
 
 
-def spoilt(judgments: list[Judgment], one_judgment, share: float) -> list[Judgment]:
-    """Some calls without an answer."""
-    rng, found = np.random.default_rng(2), []
-    for call in judgments:
-        gone = one_judgment(call.trajectory, call.judge, None, trial=call.trial, reason=MISSING_SCORE)
-        found.append(gone if rng.random() < share else call)
-    return found
-
-
 @pytest.mark.parametrize("trials", [1, 3])
 @pytest.mark.parametrize("share", [0.0, 0.1])
 def test_a_bare_table_is_the_table_of_its_judgments(make, study, one_decision, one_judgment, trials, share):
+    """Some calls are without an answer."""
     decisions, judgments = make(trials=trials, attend=0.8)
     again = [one_decision("ash", cycle, f"week{cycle // 10:02d}", replicate=2) for cycle in range(0, 20, 3)]
-    rng = np.random.default_rng(4)
-    own = [(one, judge) for one in again for judge in ("auditor", "reader", "skeptic")]
-    extra = [one_judgment(one.record_id, judge, dict(zip(DIMENSIONS, rng.integers(1, 6, 3).astype(float), strict=True)))
-             for one, judge in own]  # fmt: skip
-    judgments = spoilt([*judgments, *extra], one_judgment, share)
+    rng, lost = np.random.default_rng(4), np.random.default_rng(2)
+    for one in again:
+        for judge in ("auditor", "reader", "skeptic"):
+            scores = dict(zip(DIMENSIONS, rng.integers(1, 6, 3).astype(float), strict=True))
+            judgments.append(one_judgment(one.record_id, judge, scores))
+    judgments = [one_judgment(j.trajectory, j.judge, None, trial=j.trial, reason=MISSING_SCORE) if lost.random() < share
+                 else j for j in judgments]  # fmt: skip
     lengths = {one.record_id: 40 + k for k, one in enumerate([*decisions, *again])}
     rows = as_rows([*decisions, *again], judgments, lengths)
     rng.shuffle(rows)
     weights = {"clarity": 2.0, "evidence": 1.0, "risk": 1.0}
-    ours = table_from_arrow(pa.Table.from_pylist(rows), weights=weights)
+    ours = table_of(rows, weights=weights)
     theirs = mt.score_table(judgments, [*decisions, *again], weights=weights, lengths=lengths)
     same_table(ours, theirs)
     same_table(mt.gated(ours, study(), {"auditor": False}), mt.gated(theirs, study(), {"auditor": False}))
@@ -125,7 +109,7 @@ def test_equal_tables_have_equal_digests_whatever_their_order(make, study):
     assert table.cycles == table.clusters
     assert np.array_equal(table.cycle, table.cluster)
     # Only honest rows enter.
-    honest = [{**row, "derivation": "honest"} for row in rows]
+    honest = [row | {"derivation": "honest"} for row in rows]
     cells = [{**row, "trajectory": f"cell {row['trajectory']}", "derivation": "cell_a"} for row in rows[:30]]
     same_table(table_of(honest + cells), one)
 

@@ -326,11 +326,8 @@ def test_a_severe_judge_who_misses_weak_texts_changes_nothing():
     grades = np.random.default_rng(2).normal(3, 1, (9, 3))
     assert mt.panel_scores(grades).scores == tuple(grades.mean(axis=1).tolist())
     for bad, message in (
-        ([], "at least one element"),
-        ([1.0], "2 axes"),
-        ([[1.0, math.inf]], "finite"),
-        ([["x"]], "numbers"),
-    ):
+        ([], "at least one element"), ([1.0], "2 axes"), ([[1.0, math.inf]], "finite"), ([["x"]], "numbers")
+    ):  # fmt: skip
         with pytest.raises(InputError, match=message):
             mt.panel_scores(bad)
 

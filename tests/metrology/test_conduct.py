@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from slow_orders import changed, unusable
+from slow_orders import changed, some, unusable
 
 from assaymark import metrology as mt
 from assaymark.errors import InputError
@@ -22,9 +22,9 @@ from assaymark.workflow import oracle_known
 KEPT, BROKEN = (("max_weight", True), ("min_cash", True)), (("max_weight", False), ("min_cash", False))
 
 
-def asked(agent: str = "ash", cluster: str = "calm", **more) -> mt.AgentBehaviour:
-    usual = {"usable": True, "checks": KEPT, "tokens": 50}
-    return mt.AgentBehaviour(**{"agent": agent, "cluster": cluster, **usual, **more})
+def asked(**more) -> mt.AgentBehaviour:
+    usual = {"agent": "ash", "cluster": "calm", "usable": True, "checks": KEPT, "tokens": 50}
+    return mt.AgentBehaviour(**usual | more)
 
 
 def found(*conduct: mt.AgentBehaviour, level: float = 0.95) -> dict[str, Measurement]:
@@ -42,14 +42,14 @@ def test_the_planted_share_of_answers_comes_back_with_its_flags():
     item = found(*made)["agent.limits_kept[agent=ash]"]
     assert (item.value, item.n, item.detail["breaches"]) == (0.75, 4, {"max_weight": 1, "min_cash": 1})
     # A rule that is stated twice breaks once a decision.
-    twice = (("max_weight", False), ("max_weight", False))
-    assert found(asked(checks=twice))["agent.limits_kept[agent=ash]"].detail["breaches"] == {"max_weight": 1}
+    twice = found(asked(checks=(("max_weight", False), ("max_weight", False))))
+    assert twice["agent.limits_kept[agent=ash]"].detail["breaches"] == {"max_weight": 1}
     # A regime in which all fails widens the ends over clusters only.
     made = [asked(cluster=f"regime {at}", checks=BROKEN if at == 0 else KEPT) for at in range(5) for _ in range(50)]
     item = found(*made)["agent.limits_kept[agent=ash]"]
     # Five cluster means 0, 1, 1, 1, 1: mean 0.8, standard error 0.2, t(4) = 2.776.
-    assert (item.detail["clusters"], item.value) == (5, 0.8)
-    assert (item.detail["t_low"], item.detail["t_high"]) == (pytest.approx(0.8 - 2.7764 * 0.2, abs=1e-4), 1.0)
+    ends = (pytest.approx(0.8 - 2.7764 * 0.2, abs=1e-4), 1.0)
+    assert (item.value, item.detail["clusters"], item.detail["t_low"], item.detail["t_high"]) == (0.8, 5, *ends)
     assert item.high - item.low < 0.11
     for made in ([asked()] * 4, [asked(checks=BROKEN), asked()], [asked(cluster="x"), asked()]):
         detail = found(*made)["agent.limits_kept[agent=ash]"].detail
@@ -59,16 +59,14 @@ def test_the_planted_share_of_answers_comes_back_with_its_flags():
 def test_medians_have_their_quartiles_and_say_what_is_not_known():
     made = [asked(seconds=value, output_tokens=int(10 * value)) for value in (1.0, 2.0, 3.0, 4.0, 50.0)]
     items = found(*made, asked(), asked(usable=False, checks=None, seconds=900.0, tokens=0))
-    seconds = items["agent.seconds[agent=ash]"]
+    seconds, tokens = items["agent.seconds[agent=ash]"], items["agent.text_tokens[agent=ash]"]
     assert (seconds.value, seconds.n, seconds.unit) == (3.0, 5, "seconds")
     assert seconds.detail == {"lower": 2.0, "upper": 4.0, "unknown": 1}
-    assert items["agent.output_tokens[agent=ash]"].value == 30.0
-    assert (items["agent.text_tokens[agent=ash]"].value, items["agent.text_tokens[agent=ash]"].n) == (50.0, 6)
+    assert (items["agent.output_tokens[agent=ash]"].value, tokens.value, tokens.n) == (30.0, 50.0, 6)
     # An agent that never answered has states and one share of zero.
     items = found(*[asked(usable=False, checks=None, flags=("no-answer",), tokens=0)] * 3)
     assert (items["agent.answered[agent=ash]"].value, items["agent.answered[agent=ash]"].low) == (0.0, 0.0)
-    states = {item.name: item.state for item in items.values() if item.value is None}
-    assert states == {
+    assert {item.name: item.state for item in items.values() if item.value is None} == {
         "agent.limits_kept": "undefined: no usable decisions with a book",
         "agent.seconds": "no timing: no usable decision has a time",
         "agent.output_tokens": "not counted: no usable decision has a token count of its provider",
@@ -105,14 +103,13 @@ JUDGES = ("auditor", "reader", "skeptic")
 ERRORS = {"auditor": 0.0, "reader": 0.6, "skeptic": -0.4}
 
 
-def studied(one_decision, one_judgment, *, n=120, clusters=5, noise=0.4, tag="", seed=3):
+def studied(one_decision, one_judgment, *, n=120, clusters=5, tag="", seed=3):
     """Records whose score by the oracle is known, and judges who err around it by an offset and by noise."""
-    rng = np.random.default_rng(seed)
+    rng, judgments = np.random.default_rng(seed), []
     decisions = [one_decision("ash", k, f"w{k % clusters}", tag=tag) for k in range(n)]
     truth = {one.record_id: int(rng.integers(2, 5)) for one in decisions}
-    judgments = []
     for one, judge in product(decisions, JUDGES):
-        seen = np.clip(truth[one.record_id] + ERRORS[judge] + rng.normal(0, noise), 1, 5)
+        seen = np.clip(truth[one.record_id] + ERRORS[judge] + rng.normal(0, 0.4), 1, 5)
         scores = {mt.ORACLE_DIMENSION: float(seen), "clarity": float(rng.integers(1, 6))}
         judgments.append(one_judgment(one.record_id, judge, scores))
     return mt.score_table(judgments, decisions), truth
@@ -145,20 +142,16 @@ def test_planted_errors_are_recovered(scored, study):
     # Every number is that of its definition.
     oracle = np.array([truth[key] for key in table.trajectories])
     clusters = [table.clusters[g] for g in table.cluster]
-    column = table.dimensions.index(mt.ORACLE_DIMENSION)
-    for j, judge in enumerate(table.judges):
-        scores = table.scores[:, j, column]
+    column = table.scores[:, :, table.dimensions.index(mt.ORACLE_DIMENSION)]
+    for judge, scores in zip(table.judges, column.T, strict=True):
         ratings = np.clip(np.floor(scores + 0.5), 1, 5).astype(int)
         both = np.column_stack([ratings, oracle])
         kappa, error = found["oracle.kappa", judge], found["oracle.error", judge]
         boot, jack = mt.bootstrap_kappa(both, clusters), mt.jackknife_kappa(both, clusters)
-        assert (kappa.value, kappa.low, kappa.high) == pytest.approx(
-            (mt.weighted_kappa(ratings, oracle), jack.low, jack.high)
-        )
+        wanted = (mt.weighted_kappa(ratings, oracle), jack.low, jack.high, np.corrcoef(scores, oracle)[0, 1])
+        assert (kappa.value, kappa.low, kappa.high, kappa.detail["r"]) == pytest.approx(wanted)
         assert (kappa.detail["bootstrap"]["low"], kappa.detail["bootstrap"]["high"]) == (boot.low, boot.high)
-        assert kappa.detail["r"] == pytest.approx(np.corrcoef(scores, oracle)[0, 1])
-        counts = np.array(kappa.detail["table"])
-        assert (counts.sum(), counts[3, 2]) == (120, np.sum((ratings == 4) & (oracle == 3)))
+        assert kappa.detail["table"] == mt.contingency(ratings, oracle).tolist()
         tested = mt.cluster_t(scores - oracle, clusters)
         assert (error.value, error.low, error.high) == (tested.difference, tested.low, tested.high)
 
@@ -174,9 +167,8 @@ def test_tables_are_pooled_and_items_without_a_score_are_left_out(one_decision, 
     one, truth = studied(one_decision, one_judgment, n=40, tag="a")
     other, more = studied(one_decision, one_judgment, n=30, tag="b", seed=4)
     known = {**truth, **dict(list(more.items())[:10]), "elsewhere": 3}
-    pooled, *apart = (
-        found_in(tables, known, study())["oracle.error", "reader"] for tables in ([one, other], [one], [other])
-    )
+    tables = ([one, other], [one], [other])
+    pooled, *apart = (found_in(each, known, study())["oracle.error", "reader"] for each in tables)
     assert (pooled.n, apart[0].n, apart[1].n) == (50, 40, 10)
     assert pooled.value == pytest.approx((40 * apart[0].value + 10 * apart[1].value) / 50)
     # The oracle itself has no error.
@@ -186,23 +178,19 @@ def test_tables_are_pooled_and_items_without_a_score_are_left_out(one_decision, 
     assert values == {("oracle.kappa", 1.0), ("oracle.error", 0.0)}
     # Many clusters draw their bootstrap.
     table, truth = studied(one_decision, one_judgment, clusters=12)
-    plan = study("[inference]\nresamples = 1000")
-    one, again, other = (
-        found_in([table], truth, plan, rng=rng)["oracle.kappa", "auditor"]
-        for rng in (None, np.random.default_rng(plan.seed), np.random.default_rng(9))
-    )
+    plan, rngs = study("[inference]\nresamples = 1000"), (None, np.random.default_rng(1), np.random.default_rng(9))
+    one, again, other = (found_in([table], truth, plan, rng=rng)["oracle.kappa", "auditor"] for rng in rngs)
     assert one.detail["bootstrap"] == again.detail["bootstrap"] != other.detail["bootstrap"]
     assert (other.value, other.low, other.high) == (one.value, one.low, one.high)
 
 
 def test_what_the_oracle_cannot_measure(scored, one_decision, one_judgment, study):
     table, truth = scored
-    for tables, known, more, state in (
-        ([table], {}, {}, "not measurable: no scored item has an oracle score"),
-        ([], {}, {}, "not measurable: no scored item has an oracle score"),
-        ([table], truth, {"dimension": "elegance"}, "not measurable: the rubric does not ask for elegance"),
-    ):  # fmt: skip
-        assert {m.state for m in mt.oracle_measurements(tables, known, study(), **more)} == {state}
+    unknown, wording = "no scored item has an oracle score", "the rubric does not ask for elegance"
+    for tables, known, more, state in (([table], {}, {}, unknown), ([], {}, {}, unknown),
+                                       ([table], truth, {"dimension": "elegance"}, wording)):  # fmt: skip
+        states = {m.state for m in mt.oracle_measurements(tables, known, study(), **more)}
+        assert states == {f"not measurable: {state}"}
     # One score on both sides has an error and no kappa.
     names = [f"ash.{k:04d}.1" for k in range(9)]
     flat = table_of(one_decision, one_judgment, dict.fromkeys(names, 4), clusters=3)
@@ -226,13 +214,13 @@ def test_what_the_oracle_cannot_measure(scored, one_decision, one_judgment, stud
             list(mt.oracle_measurements(tables, {**truth, "t": score}, study()))
 
 
-def locked(rubric):
-    return SimpleNamespace(rubric=load_rubric(rubric))
-
-
 def test_the_effective_number_of_judges_rests_on_the_oracle(scored, study):
     table, truth = scored
-    known = oracle_known(locked("v1.1"), truth, {})
+
+    def known_by(rubric, seen, built):
+        return oracle_known(SimpleNamespace(rubric=load_rubric(rubric)), seen, built)
+
+    known = known_by("v1.1", truth, {})
     found = {m.labels["dimension"]: m for m in mt.known_measurements([table], known, study())}
     oracle = np.array([truth[key] for key in table.trajectories])
     errors = table.scores[:, :, table.dimensions.index(mt.ORACLE_DIMENSION)] - oracle[:, None]
@@ -240,9 +228,9 @@ def test_the_effective_number_of_judges_rests_on_the_oracle(scored, study):
     assert (found[mt.ORACLE_DIMENSION].value, found["clarity"].value) == (pytest.approx(3, abs=0.5), None)
     # What construction fixes goes before and other wordings make no quality known.
     built = {"a": {mt.ORACLE_DIMENSION: 1.0, "clarity": 2.0}, "c": {"clarity": 4.0}}
-    both = oracle_known(locked("constraints-1.0"), {"a": 5, "b": 3}, built)
+    both = known_by("constraints-1.0", {"a": 5, "b": 3}, built)
     assert both == {"a": built["a"], "b": {mt.ORACLE_DIMENSION: 3.0}, "c": built["c"]}
-    assert oracle_known(locked("v1.0"), {"a": 5, "b": 3}, built) == built
+    assert known_by("v1.0", {"a": 5, "b": 3}, built) == built
 
 
 # Post-cutoff against earlier clusters: the t test it is when balanced, planted gaps, error rates, and its states
@@ -253,21 +241,6 @@ def split(records, plan, instruments=None):
     table = mt.score_table(records[1], records[0])
     found = list(mt.contamination_measurements(table, plan, instruments or {}))
     return table, {m.labels["split"]: m for m in found}
-
-
-def shifted(records, clusters, by):
-    decisions, judgments = records
-    ids = {d.record_id for d in decisions if d.cluster in clusters}
-    moved = changed(judgments, lambda j: j.trajectory in ids,
-                    lambda own: {k: min(5.0, max(1.0, s + by)) for k, s in own.items()})  # fmt: skip
-    return decisions, moved
-
-
-def some(records, stays):
-    """The records of which this is true."""
-    decisions = [d for d in records[0] if stays(d)]
-    ids = {d.record_id for d in decisions}
-    return decisions, [j for j in records[1] if j.trajectory in ids]
 
 
 @pytest.mark.parametrize("post", [(4,), (1, 3), (0, 1, 2)])
@@ -344,7 +317,9 @@ def test_a_planted_gap_is_found_and_no_gap_is_bounded(make, study):
     assert plain.detail == {"p": plain.detail["p"], **sides}
     assert (plain.n, plain.n_of, plain.level, plain.unit) == (400, "trajectories", 0.95, "rubric points")
     assert plain.inputs == table.digest
-    _, found = split(shifted(records, {"week04"}, -1.0), study(POST))
+    ids = {d.record_id for d in records[0] if d.cluster == "week04"}
+    worse = changed(records[1], lambda j: j.trajectory in ids, lambda own: {k: max(1.0, s - 1) for k, s in own.items()})
+    _, found = split((records[0], worse), study(POST))
     assert found["all"].high < 0
     assert found["all"].detail["p"] < 0.05
 
@@ -358,9 +333,8 @@ def test_splits_by_instrument_and_those_that_are_missing_from_a_side(make, study
     assert (found["all"].detail["absent"], found["all"].value) == (["ETH"], found["instrument:BTC"].value)
     sol = found["instrument:SOL"]
     assert (sol.detail["n_post"], sol.detail["n_earlier"], sol.detail["clusters_earlier"]) == (40, 80, 2)
-    scores, rows = table.stacked.mean(axis=1)[:, 0], table.cluster >= 2
-    post = table.cluster == 4
-    assert sol.value == pytest.approx(scores[post].mean() - scores[rows & ~post].mean())
+    scores, post = table.stacked.mean(axis=1)[:, 0], table.cluster == 4
+    assert sol.value == pytest.approx(scores[post].mean() - scores[(table.cluster >= 2) & ~post].mean())
     eth = found["instrument:ETH"]
     assert eth.state == "not measurable: no record after the cutoff (clusters week04)"
     assert (eth.value, eth.detail["p"], eth.detail["absent"]) == (None, None, ["ETH"])
@@ -386,11 +360,11 @@ def test_agents_on_one_side_only_say_nothing(make, study):
 def test_what_cannot_be_compared_says_why(make, study):
     decisions, judgments = make(cycles=2)
     unscored = "not measurable: no trajectory has a usable score from every judge"
+    later = "not measurable: no record after the cutoff (clusters later)"
+    every = [f"week0{k}" for k in range(5)]
     for post, seen, state in (
-        ([], judgments, "not measured: the plan names no post-cutoff clusters"),
-        (["week04"], unusable(judgments), unscored),
-        (["later"], judgments, "not measurable: no record after the cutoff (clusters later)"),
-        ([f"week0{k}" for k in range(5)], judgments, "not measurable: no record before the cutoff"),
+        ([], judgments, "not measured: the plan names no post-cutoff clusters"), (["later"], judgments, later),
+        (["week04"], unusable(judgments), unscored), (every, judgments, "not measurable: no record before the cutoff"),
     ):  # fmt: skip
         _, found = split((decisions, seen), study(f"contamination = {{post_cutoff = {post}}}" if post else ""))
         assert [(m.state, m.value) for m in found.values()] == [(state, None)]

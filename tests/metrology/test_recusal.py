@@ -49,7 +49,6 @@ def test_the_contrast_is_the_mean_of_least_squares_in_each_cluster(seed):
             if np.allclose(contrast @ np.linalg.pinv(design) @ design, contrast):
                 values.append(params[3 + a] - params[3 + b])
         found = mt.recusal_contrast(table, OWN, a, b)
-        found = mt.recusal_contrast(table, OWN, a, b)
         assert found.clusters == len(values)
         wanted = (np.mean(values), stats.ttest_1samp(values, 0).pvalue)
         assert (found.estimate, found.p) == pytest.approx(wanted, abs=1e-10)
@@ -147,12 +146,9 @@ def test_a_favoured_family_has_no_order_left():
 
 def test_fewer_than_three_clusters_cannot_be_tested():
     for clusters in (1, 2, 3, 4):
-        test, state = (
-            mt.recusal_p(scores(clusters=clusters), OWN)[0, 1],
-            "tested" if clusters > 2 else "cannot be tested",
-        )
+        table, state = scores(clusters=clusters), "tested" if clusters > 2 else "cannot be tested"
+        test, expected = mt.recusal_p(table, OWN)[0, 1], mt.recusal_contrast(table, OWN, 0, 1).estimate
         assert (test.clusters, test.state, test.p == 1.0) == (clusters, state, clusters < 3)
-        expected = mt.recusal_contrast(scores(clusters=clusters), OWN, 0, 1).estimate
         assert test.estimate == test.difference == pytest.approx(expected)
 
 
@@ -188,39 +184,37 @@ def test_clusters_in_time_order_have_their_own_test():
         assert (found.common, found.by_judge, found.state.partition(":")[0]) == (None, None, "not measurable")
 
 
-@pytest.mark.parametrize(("recusal", "length", "gap", "expected"), [
-    (None, None, None, (0.01, 0.01)), ({"p": 0.03, "estimate": 0.2}, None, None, (0.03, 0.03)),
-    ({"p": 0.001, "estimate": -0.2}, None, None, (1.0, 1.0)), ({"p": 0.001, "estimate": 0.0}, None, None, (1.0, 1.0)),
-    ({"p": 1.0, "estimate": None}, None, None, (0.01, 1.0)),
-    (mt.RecusalTest(0, "no judge without an interest", 1.0), None, None, (0.01, 1.0)),
-    (mt.RecusalTest(2, "cannot be tested", 1.0, 0.3), None, None, (1.0, 1.0)),
-    (None, mt.RecusalTest(5, "tested", 0.02, 0.3), 0.5, (0.01, 0.02)),
-    (None, mt.RecusalTest(5, "tested", 0.02, -0.3), 0.5, (0.01, 1.0)),
-    (None, mt.RecusalTest(5, "tested", 0.02, -0.3), 0.0299, (0.01, 0.01)),
-    (None, mt.RecusalTest(5, "tested", 0.02, -0.3), -0.03, (0.01, 0.01)),
-    (None, mt.RecusalTest(5, "tested", 0.02, -0.3), 0.0301, (0.01, 1.0)),
-    (None, mt.RecusalTest(5, "tested", 0.02, -0.3), None, (0.01, 1.0)),
-    (None, mt.RecusalTest(5, "tested", 0.02, 0.3), [0.01, 3.0], (0.01, 0.02))
-])  # fmt: skip
-def test_two_p_values_decide_an_order(recusal, length, gap, expected):
-    assert mt.headline_p(0.01, 0.4, recusal, length, 0.1, gap) == expected
+def test_two_p_values_decide_an_order():
+    apart, few = (
+        mt.RecusalTest(0, "no judge without an interest", 1.0),
+        mt.RecusalTest(2, "cannot be tested", 1.0, 0.3),
+    )
+    up, down = (mt.RecusalTest(5, "tested", 0.02, by) for by in (0.3, -0.3))
+    for recusal, length, gap, expected in (
+        (None, None, None, (0.01, 0.01)), ({"p": 0.03, "estimate": 0.2}, None, None, (0.03, 0.03)),
+        ({"p": 0.001, "estimate": -0.2}, None, None, (1.0, 1.0)),
+        ({"p": 0.001, "estimate": 0.0}, None, None, (1.0, 1.0)),
+        ({"p": 1.0, "estimate": None}, None, None, (0.01, 1.0)), (apart, None, None, (0.01, 1.0)),
+        (few, None, None, (1.0, 1.0)), (None, up, 0.5, (0.01, 0.02)), (None, down, 0.5, (0.01, 1.0)),
+        (None, down, 0.0299, (0.01, 0.01)), (None, down, -0.03, (0.01, 0.01)), (None, down, 0.0301, (0.01, 1.0)),
+        (None, down, None, (0.01, 1.0)), (None, up, [0.01, 3.0], (0.01, 0.02)),
+    ):  # fmt: skip
+        assert mt.headline_p(0.01, 0.4, recusal, length, 0.1, gap) == expected, (recusal, length, gap)
     negative = {"p": 0.04, "estimate": -0.1}
     assert mt.headline_p(0.01, -0.4, negative, negative, gap=2.0) == (0.04, 0.04)
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ((scores(), OWN[:, :3], 0, 1), r"own: must hold 0 or 1 for each judge and agent \(3, 4\)"),
-    ((scores(), 2 * OWN, 0, 1), "own: must hold 0 or 1"), ((scores(), OWN, 0, 4), "b: must be one of the agents 0..3"),
-    ((scores(), OWN, -1, 1), "a: must be a whole number"), ((scores(), OWN, 1, 1), "another agent"),
-    ((scores()[0], OWN, 0, 1), "M: must have 3 axes"), ((scores() * np.inf, OWN, 0, 1), "finite"),
-    (([[["x"]]], [[0]], 0, 1), "numbers")
-])  # fmt: skip
-def test_wrong_input_is_refused(arguments, message):
-    with pytest.raises(InputError, match=message):
-        mt.recusal_contrast(*arguments)
-    for function, arguments, level in (
-        (mt.recusal_contrast, (scores(), OWN, 0, 1), 1.0),
-        (mt.own_family, (scores(), OWN), 0),
-    ):
-        with pytest.raises(InputError, match="level"):
-            function(*arguments, level=level)
+def test_wrong_input_is_refused():
+    table = scores()
+    for *arguments, level, message in (
+        (table, OWN[:, :3], 0, 1, 0.95, r"own: must hold 0 or 1 for each judge and agent \(3, 4\)"),
+        (table, 2 * OWN, 0, 1, 0.95, "own: must hold 0 or 1"),
+        (table, OWN, 0, 4, 0.95, "b: must be one of the agents 0..3"),
+        (table, OWN, -1, 1, 0.95, "a: must be a whole number"), (table, OWN, 1, 1, 0.95, "another agent"),
+        (table[0], OWN, 0, 1, 0.95, "M: must have 3 axes"), (table * np.inf, OWN, 0, 1, 0.95, "finite"),
+        ([[["x"]]], [[0]], 0, 1, 0.95, "numbers"), (table, OWN, 0, 1, 1.0, "level"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            mt.recusal_contrast(*arguments, level=level)
+    with pytest.raises(InputError, match="level"):
+        mt.own_family(table, OWN, level=0)

@@ -39,9 +39,9 @@ ratings = arrays(np.float64, st.tuples(st.integers(1, 9), st.integers(1, 4)), el
 ))  # fmt: skip
 
 
-@pytest.mark.parametrize(("metric", "published"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
-def test_alpha_of_the_published_example(metric, published):
-    assert mt.krippendorff_alpha(KRIPPENDORFF, metric=metric) == pytest.approx(published, abs=5e-4)
+def test_alpha_of_the_published_example():
+    for metric, published in (("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)):
+        assert mt.krippendorff_alpha(KRIPPENDORFF, metric=metric) == pytest.approx(published, abs=5e-4)
 
 
 def slow_alpha(table, metric):
@@ -132,8 +132,6 @@ def test_icc_of_the_textbook_example():
     assert [found.icc_a1, found.icc_ak, found.icc_c1, found.icc_ck] == pytest.approx([0.29, 0.62, 0.71, 0.91], abs=5e-3)
     assert [found.msr, found.msc, found.mse] == pytest.approx([11.24, 32.49, 1.02], abs=5e-3)
 
-    # Agreement is the same for shifted raters in consistency and never better.
-
 
 @given(arrays(np.float64, st.tuples(st.integers(2, 6), st.integers(2, 5)), elements=st.integers(1, 5)))
 def test_icc_is_the_same_for_shifted_raters_in_consistency(table):
@@ -146,10 +144,9 @@ def test_mean_squares_are_those_of_the_analysis_of_variance():
     table = np.random.default_rng(2).normal(size=(7, 4))
     rows, columns = np.indices(table.shape).reshape(2, -1)
     frame = pd.DataFrame({"y": table.ravel(), "row": rows, "column": columns})
-    squares = anova_lm(ols("y ~ C(row) + C(column)", frame).fit())["mean_sq"].tolist()
+    squares = pytest.approx(anova_lm(ols("y ~ C(row) + C(column)", frame).fit())["mean_sq"].tolist(), rel=1e-10)
     items, judges = mt.icc(table), mt.random_judges(table)
-    assert [items.msr, items.msc, items.mse] == pytest.approx(squares, rel=1e-10)
-    assert [judges.ms_judge, judges.ms_cluster, judges.ms_error] == pytest.approx(squares, rel=1e-10)
+    assert [items.msr, items.msc, items.mse] == [judges.ms_judge, judges.ms_cluster, judges.ms_error] == squares
     # Icc without spread is none and one rater is refused.
     flat = mt.icc([[3, 3], [3, 3]])
     assert (flat.icc_a1, flat.icc_ak, flat.icc_c1, flat.icc_ck) == (None, None, None, None)

@@ -164,11 +164,8 @@ def test_a_large_difference_is_found_in_a_season():
 
 def test_what_is_wrong_is_said():
     for table, message in (
-        ([1.0, 2.0], "2 axes"),
-        ([[]], "at least one"),
-        ([[1.0, math.inf]], "finite"),
-        ([["a"]], "numbers"),
-    ):
+        ([1.0, 2.0], "2 axes"), ([[]], "at least one"), ([[1.0, math.inf]], "finite"), ([["a"]], "numbers")
+    ):  # fmt: skip
         for call in (mt.serial_contrasts, mt.autocorrelations):
             with pytest.raises(InputError, match=message):
                 call(table)

@@ -16,32 +16,34 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from slow_orders import JUDGES, make_study
 
 from assaymark import metrology as mt
 from assaymark.errors import InputError
 from assaymark.metrology import streaming
-from assaymark.protocol import Study, parse_study
+from assaymark.protocol import Study
 
-PANEL = {"auditor": "north", "reader": "south", "skeptic": "east"}
 MAKERS = ("north", "south")
-SIBLINGS = {**PANEL, "twin": "north"}
+SIBLINGS = {**JUDGES, "twin": "north"}
 DIMENSIONS = ("clarity", "evidence", "risk")
 sums_of = partial(streaming.sums_of, dimensions=DIMENSIONS)
-score_sums = partial(streaming.score_sums, dimensions=DIMENSIONS, leave_out=True)
+FEW = "[inference]\nresamples = 1000\n"
 
 
-def make_study(judges: dict[str, str], extra: str = "") -> Study:
-    listed = "".join(f'[[judges]]\nname = "{n}"\nmodel = "elsewhere/{n}"\nfamily = "{f}"\n' for n, f in judges.items())
-    return parse_study(f'name = "made up"\nseed = 1\n{extra}\n{listed}')
+def read(folder, table: pa.Table, rows: int = 50, **more: Any) -> mt.ScoreSums:
+    """The sums of a table in a file of row groups of so many rows."""
+    pq.write_table(table, folder / "scores.parquet", row_group_size=rows)
+    more = {"dimensions": DIMENSIONS, "leave_out": True, "scratch": folder} | more
+    return streaming.score_sums(folder / "scores.parquet", **more)
 
 
 def make_table(
-    *, judges: dict[str, str] = PANEL, agents: int = 4, clusters: int = 5, cycles: int = 8, attend: float = 1.0,
+    *, judges: dict[str, str] = JUDGES, agents: int = 4, clusters: int = 5, cycles: int = 8, attend: float = 1.0,
     missing: float = 0.0, formats: int = 1, repeat: bool = False, length: bool = False, names: bool = True,
-    makers: Sequence[str | None] = (), seed: int = 1,
+    makers: Sequence[str | None] = (),
 ) -> pa.Table:  # fmt: skip
     """Rows in the order that streaming reads: cycle, trajectory, judge."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     rows: list[dict[str, Any]] = []
     ids = itertools.count(100)
     for cycle in range(clusters * cycles):
@@ -103,13 +105,13 @@ def analysed(table: pa.Table, study: Study, weights: dict[str, float] | None = N
     return {m.id: m for m in ours}, {m.id: m for m in theirs}
 
 
-def check_equal(table: pa.Table, study: Study, weights: dict[str, float] | None = None) -> None:
+def check_equal(table: pa.Table, study: Study | None = None, weights: dict[str, float] | None = None) -> None:
+    study = study or make_study()
     ours, theirs = analysed(table, study, weights)
     families = theirs["panel.families[]"]
     assert families.detail["in_parts"] is False
     theirs["panel.families[]"] = replace(families, detail={**families.detail, "in_parts": True})
-    of_rows = ("length.contrast", "judge.length")
-    theirs = {name: item for name, item in theirs.items() if item.name not in of_rows}
+    theirs = {name: m for name, m in theirs.items() if m.name not in ("length.contrast", "judge.length")}
     assert list(ours) == list(theirs)
     for name, item in theirs.items():
         found = ours[name]
@@ -141,19 +143,18 @@ TABLES = {
 
 @pytest.mark.parametrize("shape", TABLES.values(), ids=TABLES)
 def test_the_sums_say_what_the_rows_say(shape):
-    table = make_table(**shape)
-    check_equal(table, make_study(shape.get("judges", PANEL), "[inference]\nresamples = 1000"))
+    check_equal(make_table(**shape), make_study(FEW, shape.get("judges")))
 
 
 @pytest.mark.parametrize("inference", ['cluster_order = "consecutive"', 'test = "own-variance"'])
 @pytest.mark.parametrize("shape", ["unbalanced", "fifteen weeks"])
 def test_under_other_tests_too(shape, inference):
-    check_equal(make_table(**TABLES[shape]), make_study(PANEL, f"[inference]\nresamples = 1000\n{inference}"))
+    check_equal(make_table(**TABLES[shape]), make_study(FEW + inference))
 
 
 def test_a_judge_of_an_agents_maker_stands_aside_in_sums_too():
     table = make_table(makers=OWN)
-    found = mt.analyse_sums(sums_of(table), make_study(PANEL), rng=np.random.default_rng(5))
+    found = mt.analyse_sums(sums_of(table), make_study(), rng=np.random.default_rng(5))
     own = {m.labels["judge"] for m in found if m.name == "judge.own_family"}
     assert (own, len([m for m in found if m.name == "recusal.contrast"])) == ({"auditor", "reader", "common"}, 4 * 5)
     (families,) = (m for m in found if m.name == "panel.families")
@@ -166,7 +167,7 @@ def test_one_agent_has_one_maker(tmp_path):
     late = table.column("agent").to_pylist()[-3]
     for row, agent, size in ((0, "agent0", 50), (0, "agent0", 10_000), (table.num_rows - 3, late, 30)):
         with pytest.raises(InputError, match=rf"agent {agent}: {message} \("):
-            score_sums(written(tmp_path, changed("agent_family", row, "west", table), size), scratch=tmp_path)
+            read(tmp_path, changed("agent_family", row, "west", table), size)
     with pytest.raises(InputError, match="agent_family: one part has this column and the other has not"):
         sums_of(table) + sums_of(table.drop_columns(["agent_family"]))
 
@@ -181,7 +182,7 @@ def test_shares_of_missing_replies_are_those_of_the_rows():
     told = [replace(m, inputs=sums.digest) for m in mt.missing_measurements(rows, {})]
     assert list(mt.missing_measurements(sums, {})) == told
     # The correlation of length and score follows from sums, a slope within agents and cycles does not.
-    ours, theirs = analysed(make_table(length=True), make_study(PANEL))
+    ours, theirs = analysed(make_table(length=True), make_study())
     assert {m.name for m in theirs.values()} - {m.name for m in ours.values()} == {"length.contrast", "judge.length"}
 
 
@@ -195,13 +196,13 @@ def complete(table: pa.Table) -> pa.Table:
 
 def test_what_lacks_a_score_is_in_no_sum_and_counted_by_judge_and_agent():
     table = make_table(attend=0.8, missing=0.1)
-    found, whole = sums_of(table), sums_of(complete(table), judges=PANEL)
+    found, whole = sums_of(table), sums_of(complete(table), judges=JUDGES)
     exact(found, replace(whole, replies=found.replies, left_out=found.left_out))
     assert found.left_out == len(set(table.column("trajectory").to_pylist())) - whole.n > 0
     usable = np.zeros_like(found.replies)
     for row in table.to_pylist():
         lost = any(row[name] is None for name in DIMENSIONS)
-        usable[sorted(PANEL).index(row["judge"]), found.agents.index(row["agent"]), int(lost)] += 1
+        usable[sorted(JUDGES).index(row["judge"]), found.agents.index(row["agent"]), int(lost)] += 1
     assert np.array_equal(found.replies, usable)
     assert np.array_equal(found.calls, usable.sum(axis=1))
     assert found.digest != replace(found, replies=found.replies[:, ::-1]).digest
@@ -212,30 +213,29 @@ def test_tables_that_are_read_in_rows(tmp_path):
     for table, more, message in ((WHOLE, {"leave_out": False}, "some trajectories lack a usable score from some judge"),
                                  (WHOLE.drop_columns(["family"]), {}, "there is no column family")):  # fmt: skip
         with pytest.raises(mt.NotStreamableError, match=message) as caught:
-            score_sums(written(tmp_path, table, 50), scratch=tmp_path, **more)
+            read(tmp_path, table, **more)
         assert not caught.value.sortable
-    table = complete(WHOLE)
-    exact(score_sums(written(tmp_path, table, 50), leave_out=False, scratch=tmp_path), sums_of(table))
+    exact(read(tmp_path, complete(WHOLE), leave_out=False), sums_of(complete(WHOLE)))
 
 
 def test_weights_agents_that_never_meet_and_tables_without_cycles():
-    check_equal(make_table(attend=0.8), make_study(PANEL), {"clarity": 0.5, "evidence": 0.2, "risk": 0.3})
+    check_equal(make_table(attend=0.8), weights={"clarity": 0.5, "evidence": 0.2, "risk": 0.3})
     # Agents that never meet.
     table = make_table(clusters=4)
     agent, cycle = table.column("agent").to_pylist(), table.column("cycle").to_pylist()
     table = table.filter(pa.array([(a < "agent2") == (c % 2 == 0) for a, c in zip(agent, cycle, strict=True)]))
-    check_equal(table, make_study(PANEL))
-    states = {m.state.partition(":")[0] for m in analysed(table, make_study(PANEL))[0].values()}
+    check_equal(table)
+    states = {m.state.partition(":")[0] for m in analysed(table, make_study())[0].values()}
     assert {"never compared", "disconnected"} <= {state.partition(" (")[0] for state in states}
     # Without cycles agents meet in clusters.
-    check_equal(make_table(clusters=6, attend=0.7).drop_columns(["cycle"]), make_study(PANEL))
+    check_equal(make_table(clusters=6, attend=0.7).drop_columns(["cycle"]))
     # Judges with one category.
     table = make_table()
     for fixed, score in (([j == "reader" for j in table.column("judge").to_pylist()], 4), ([True] * table.num_rows, 3)):
         flat = table
         for name in DIMENSIONS:
             flat = put(flat, name, pc.if_else(pa.array(fixed), score, table.column(name)))
-        check_equal(flat, make_study(PANEL))
+        check_equal(flat)
 
 
 def exact(one: mt.ScoreSums, other: mt.ScoreSums) -> None:
@@ -258,9 +258,8 @@ def test_sums_add_up_however_the_table_is_cut(data, paired):
     borders = np.flatnonzero(key[1:] != key[:-1]) + 1
     cuts = sorted(data.draw(st.lists(st.sampled_from(borders.tolist()), unique=True, max_size=6)))
     ends = itertools.pairwise([0, *cuts, table.num_rows])
-    parts = [sums_of(table.slice(start, stop - start), judges=PANEL) for start, stop in ends]
-    order = data.draw(st.permutations(parts))
-    whole = sums_of(table)
+    parts = [sums_of(table.slice(start, stop - start), judges=JUDGES) for start, stop in ends]
+    order, whole = data.draw(st.permutations(parts)), sums_of(table)
     exact(mt.total(order), whole)
     exact(order[0] + mt.total(order[1:]) if len(order) > 1 else order[0], whole)
 
@@ -277,47 +276,36 @@ def test_parts_of_other_panels_do_not_add_up_and_weights_become_whole_numbers():
             mt.whole_weights(DIMENSIONS, {"clarity": 1.0, "evidence": 1.0, **last})
 
 
-def written(folder, table: pa.Table, rows: int):
-    path = folder / "scores.parquet"
-    pq.write_table(table, path, row_group_size=rows)
-    return path
-
-
 @pytest.mark.parametrize("rows", [7, 50, 10_000])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_cycles_reach_over_the_ends_of_row_groups(tmp_path, monkeypatch, rows, threads):
     monkeypatch.setattr("assaymark.metrology.streaming._ROWS", 40)
-    path = written(tmp_path, WHOLE, rows)
-    exact(score_sums(path, scratch=tmp_path, threads=threads), sums_of(WHOLE))
+    exact(read(tmp_path, WHOLE, rows, threads=threads), sums_of(WHOLE))
 
 
 def test_dictionaries_late_judges_and_named_cycles_are_numbered(tmp_path, monkeypatch):
     coded = WHOLE
     for name in ("agent", "cluster", "judge", "family", "format"):
         coded = put(coded, name, WHOLE.column(name).dictionary_encode())
-    named = put(
-        WHOLE, "risk", pa.array([math.nan if v is None else float(v) for v in WHOLE.column("risk").to_pylist()])
-    )
+    risk = [math.nan if v is None else float(v) for v in WHOLE.column("risk").to_pylist()]
+    named = put(WHOLE, "risk", pa.array(risk))
     for name in ("cycle", "trajectory"):
         named = put(named, name, pa.array([f"{value:06d}" for value in WHOLE.column(name).to_pylist()]))
     for table in (coded, named):
-        exact(score_sums(written(tmp_path, table, 30), scratch=tmp_path), sums_of(WHOLE))
+        exact(read(tmp_path, table, 30), sums_of(WHOLE))
     monkeypatch.setattr("assaymark.metrology.streaming._ROWS", 20)
-    late = [row["judge"] != "skeptic" or row["cycle"] > 10 for row in WHOLE.to_pylist()]
-    table = WHOLE.filter(pa.array(late))
-    exact(score_sums(written(tmp_path, table, 20), scratch=tmp_path), sums_of(table))
+    table = WHOLE.filter(pa.array([row["judge"] != "skeptic" or row["cycle"] > 10 for row in WHOLE.to_pylist()]))
+    exact(read(tmp_path, table, 20), sums_of(table))
 
 
 def test_rows_out_of_order_are_put_in_order(tmp_path):
     said: list[str] = []
     shuffled = WHOLE.take(pa.array(np.random.default_rng(3).permutation(WHOLE.num_rows)))
-    found = score_sums(written(tmp_path, shuffled, 50), scratch=tmp_path, progress=lambda what, *_: said.append(what))
-    exact(found, sums_of(WHOLE))
+    exact(read(tmp_path, shuffled, progress=lambda what, *_: said.append(what)), sums_of(WHOLE))
     assert any("not in the order" in what for what in said)
     assert not (tmp_path / "ordered.parquet").exists()
 
 
-# what cannot be summed
 def changed(name: str, row: int, value: Any, table: pa.Table = WHOLE) -> pa.Table:
     values = table.column(name).to_pylist()
     return put(table, name, pa.array([*values[:row], value, *values[row + 1 :]]))
@@ -336,7 +324,7 @@ def changed(name: str, row: int, value: Any, table: pa.Table = WHOLE) -> pa.Tabl
 ])  # fmt: skip
 def test_what_is_wrong_is_said(tmp_path, table, message):
     with pytest.raises(InputError, match=message):
-        score_sums(written(tmp_path, table, 50), scratch=tmp_path)
+        read(tmp_path, table)
 
 
 def test_a_cycle_lies_in_one_cluster_and_a_trajectory_in_one_cycle(tmp_path):
@@ -346,12 +334,13 @@ def test_a_cycle_lies_in_one_cluster_and_a_trajectory_in_one_cycle(tmp_path):
         cluster[row] = "elsewhere"
     again = table.take(pa.array(np.r_[np.arange(3), np.arange(table.num_rows)][::-1]))
     cycle = [99 if k >= table.num_rows else c for k, c in enumerate(again.column("cycle").to_pylist())]
+    one, two = "cycle 3: a cycle lies in one cluster", r"trajectory 100: one trajectory has one cycle \(got 2\)"
     for broken, message in (
-        (put(table, "cluster", pa.array(cluster)), "cycle 3: a cycle lies in one cluster"),
-        (put(again, "cycle", pa.array(cycle)), r"trajectory 100: one trajectory has one cycle \(got 2\)"),
+        (put(table, "cluster", pa.array(cluster)), one),
+        (put(again, "cycle", pa.array(cycle)), two),
     ):
         with pytest.raises(InputError, match=message):
-            score_sums(written(tmp_path, broken, 1000), scratch=tmp_path)
+            read(tmp_path, broken, 1000)
 
 
 @pytest.mark.parametrize(("table", "message"), [
@@ -362,7 +351,7 @@ def test_a_cycle_lies_in_one_cluster_and_a_trajectory_in_one_cycle(tmp_path):
 def test_what_needs_the_rows_is_said(tmp_path, table, message):
     named = [name for name in (*DIMENSIONS, "extra") if name in table.column_names]
     with pytest.raises(mt.NotStreamableError, match=message):
-        score_sums(written(tmp_path, table, 1000), dimensions=named, scratch=tmp_path)
+        read(tmp_path, table, dimensions=named)
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
@@ -372,15 +361,13 @@ def test_columns_that_nobody_named_are_not_read(tmp_path, shuffled):
         table = table.append_column(name, pa.array([value] * WHOLE.num_rows))
     if shuffled:
         table = table.take(pa.array(np.random.default_rng(3).permutation(table.num_rows)))
-    exact(score_sums(written(tmp_path, table, 50), scratch=tmp_path), sums_of(WHOLE))
+    exact(read(tmp_path, table), sums_of(WHOLE))
 
 
 def test_without_names_there_is_one_score_or_none(tmp_path):
-    path = written(tmp_path, WHOLE, 50)
     with pytest.raises(InputError, match=r"--dimensions clarity,evidence,risk.*\(got clarity in column 8"):
-        score_sums(path, dimensions=None, scratch=tmp_path)
+        read(tmp_path, WHOLE, dimensions=None)
     one = WHOLE.drop_columns(["clarity", "evidence"]).rename_columns({"risk": "score"})
-    found = score_sums(written(tmp_path, one, 50), dimensions=None, scratch=tmp_path)
-    exact(found, sums_of(one, dimensions="score"))
+    exact(read(tmp_path, one, dimensions=None), sums_of(one, dimensions="score"))
     with pytest.raises(InputError, match="no dimension"):
         sums_of(one.drop_columns("score"), dimensions=None)

@@ -35,11 +35,6 @@ def threshold(table: ScoreTable, plan: object, seed: int = 0):
     return run(table, plan, seed)["style.threshold[dimension=aggregate]"]
 
 
-@pytest.fixture
-def plan(study):
-    return study()
-
-
 def test_share_of_terse_rationales_against_statsmodels(plan, study):
     agent, cycle, cluster = design()
     four, lengths = np.full(agent.size, 4.0), np.where(agent == 1, 59.0, 60.0)
