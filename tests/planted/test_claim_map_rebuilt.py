@@ -392,6 +392,7 @@ def test_section_5_6_the_anchors_carry_the_dimension():
     assert (shift.n, shift.value) == (120, pytest.approx(-0.42, abs=0.005))
     assert (shift.low, shift.high) == pytest.approx((-0.51, -0.33), abs=0.02)
     assert (shift.detail["sd_before"], shift.detail["sd_after"]) == pytest.approx((0.60, 0.81), abs=0.02)
+    assert shift.detail["flips"] >= 1
     assert shift.detail["order_before"][0] == "claude"
     assert shift.detail["order_after"] == ["qwen3", "claude", "gpt", "gemini"]
     assert [name for name, item in shifts.items() if item.detail["changed"]] == ["constraint_awareness"]
