@@ -50,7 +50,34 @@ def first_page(book: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> 
     )  # fmt: skip
     duo = (b.Beside((columns[::2], columns[1::2])),) if len(columns) > 1 else columns
     deep = b.Items(tuple((b.Linked(words, path), b.small(what)) for words, path, what in deeper), "deep")
-    halves = [one for one in (_conventions(book), _questions(book), _limits(book)) if one is not None]
+    halves = [one for one in (_conventions(book), _questions(book)) if one is not None]
+    # Who keeps the drawdown limit of the strictest profile.
+    profile, heading = book.strictest, "Who keeps the drawdown limit?"
+    if profile is not None and book.stress and book.has_pipeline:
+        limit, rows, lines = profile.drawdown_tolerance, list[charts.Fall](), list[tuple[str, ...]]()
+        for name in book.names:
+            falls = [one for one in book.every("bench.drawdown", model=name, profile=profile.name)
+                     if one.detail.get("stress") and one.value is not None]  # fmt: skip
+            deepest, kept = max(falls, key=lambda item: item.value or 0.0, default=None), book.gate(name, profile.name)
+            if deepest is not None and kept is not None:
+                rows.append((clean(name, 60), deepest.value or 0.0, kept))
+                lines.append((clean(name, 60), book.to(deepest, percent(deepest.value or 0.0, 1)),
+                              book.window(deepest.labels["window"]), "within" if kept else "beyond"))  # fmt: skip
+        who = clean(profile.name, 40)
+        half = _half("limits", heading, f"Not decided under the {who} profile.")
+        if rows:
+            title = f"Largest drawdown under stress, {who} profile"
+            desc = "; ".join(f"{name}: {fall}, {kept} the limit" for name, fall, _, kept in lines)
+            drawn = charts.limit_chart("limit", rows, limit, title, desc)
+            inside = [name for name, _, kept in rows if kept]
+            named = listing(inside) if len(inside) <= 5 else f"{count(len(inside))} of {plural(len(rows), 'model')}"
+            answer = f"{named or 'None of them'}. Each window happened once, so there is no interval."
+            heads = ("Model", "Largest drawdown", "Window", f"Limit {100 * limit:g}{NBSP}%")
+            table = b.Table(heads, tuple(lines), frozenset({1}))
+            more = b.Linked("Value and drawdown in every window", "histories.html") if book.has_histories else ""
+            figure = b.Figure(title, "Crossed: beyond the limit.", *drawn, table)
+            half = _half("limits", heading, answer, figure, *b.notes((more,)))
+        halves.append(half)
     halves.append(b.Group("Go deeper", (deep,), "more", style="sec", level=2))
     pairs = (b.Beside(tuple((half,) for half in halves[at : at + 2])) for at in range(0, len(halves), 2))
     return b.Page(
@@ -225,34 +252,3 @@ def _questions(book: BenchmarkIndex) -> b.Group:
         said += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{between})."
     figure = b.Figure(title, "Hatched: a tier from end to end.", wide, narrow, table)
     return _half("questions", heading, said, figure, b.Text(tuple(note)))
-
-
-def _limits(book: BenchmarkIndex) -> b.Group | None:
-    """Who keeps the drawdown limit."""
-    profile, heading = book.strictest, "Who keeps the drawdown limit?"
-    if profile is None or not book.stress or not book.has_pipeline:
-        return None
-    limit, rows, lines = profile.drawdown_tolerance, list[charts.Fall](), list[tuple[str, ...]]()
-    for name in book.names:
-        falls = [one for one in book.every("bench.drawdown", model=name, profile=profile.name)
-                 if one.detail.get("stress") and one.value is not None]  # fmt: skip
-        deepest, kept = max(falls, key=lambda item: item.value or 0.0, default=None), book.gate(name, profile.name)
-        if deepest is not None and kept is not None:
-            rows.append((clean(name, 60), deepest.value or 0.0, kept))
-            lines.append((clean(name, 60), book.to(deepest, percent(deepest.value or 0.0, 1)),
-                          book.window(deepest.labels["window"]), "within" if kept else "beyond"))  # fmt: skip
-    who = clean(profile.name, 40)
-    if not rows:
-        return _half("limits", heading, f"Not decided under the {who} profile.")
-    title = f"Largest drawdown under stress, {who} profile"
-    desc = "; ".join(f"{name}: {fall}, {kept} the limit" for name, fall, _, kept in lines)
-    wide, narrow = charts.limit_chart("limit", rows, limit, title, desc)
-    inside = [name for name, _, kept in rows if kept]
-    named = listing(inside) if len(inside) <= 5 else f"{count(len(inside))} of {plural(len(rows), 'model')}"
-    said = f"{named or 'None of them'}. Each window happened once, so there is no interval."
-    heads = ("Model", "Largest drawdown", "Window", f"Limit {100 * limit:g}{NBSP}%")
-    figure = b.Figure(
-        title, "Crossed: beyond the limit.", wide, narrow, table=b.Table(heads, tuple(lines), frozenset({1}))
-    )
-    more = b.Linked("Value and drawdown in every window", "histories.html") if book.has_histories else ""
-    return _half("limits", heading, said, figure, *b.notes((more,)))

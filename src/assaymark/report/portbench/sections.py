@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import product
 from operator import itemgetter
 from typing import Final
@@ -51,25 +50,13 @@ History = tuple[b.Section, b.Panels, str]
 
 def history_views(book: BenchmarkIndex) -> list[tuple[Window, list[History]]]:
     """Every window and profile with a history: stress windows first; only the first have brushes, which are long."""
-    found, used = [], 0
+    found, room = list[tuple[Window, list[History]]](), _BRUSHED
     for window in (*book.stress, *(window for window in book.run.windows if window.kind == "normal")):
-        mine: list[History] = []
-        for made in (one for profile in book.run.profiles if (one := _view(book, window, profile)) is not None):
-            used += _points(made)
-            mine.append(made if used <= _BRUSHED else _unbrushed(made))
-        found.append((window, mine))
+        found.append((window, []))
+        for profile in book.run.profiles:
+            made, room = _view(book, window, profile, room)
+            found[-1][1].extend([] if made is None else [made])
     return found
-
-
-def _points(made: History) -> int:
-    brush = made[1].brush
-    return 0 if brush is None else len(brush.days) * len(brush.lines)
-
-
-def _unbrushed(made: History) -> History:
-    section, panels, values = made
-    plain = replace(panels, brush=None)
-    return replace(section, blocks=(*section.blocks[:1], plain)), plain, values
 
 
 def chosen_history(book: BenchmarkIndex) -> History | None:
@@ -80,15 +67,16 @@ def chosen_history(book: BenchmarkIndex) -> History | None:
     falls = [m for m in book.every("bench.drawdown", profile=profile.name) if m.detail.get("stress")]
     deepest = max((m for m in falls if m.value is not None), key=lambda m: m.value or 0.0, default=None)
     windows = [w for w in (*book.stress, *book.run.windows) if deepest is None or w.name == deepest.labels["window"]]
-    made = next((view for window in windows if (view := _view(book, window, profile)) is not None), None)
-    return made if made is None or _points(made) <= _FIRST_PAGE else _unbrushed(made)
+    views = (_view(book, window, profile, _FIRST_PAGE)[0] for window in windows)
+    return next((view for view in views if view is not None), None)
 
 
-def _view(book: BenchmarkIndex, window: Window, profile: Profile) -> History | None:
+def _view(book: BenchmarkIndex, window: Window, profile: Profile, room: int) -> tuple[History | None, int]:
+    """A window and profile, and how many values are left for brushes; without a brush where there is no room for it."""
     mine = (one for one in book.run.results if (one.window, one.profile) == (window.name, profile.name))
     by_model = {one.model: one for one in mine if len(one.nav)}
     if not by_model:
-        return None
+        return None, room
     equal = (p for p in book.run.baselines if p.window == window.name and p.name in bench.EQUAL_WEIGHT and len(p.nav))
     baseline, limit = next(equal, None), profile.drawdown_tolerance
     at = f"{list(book.run.windows).index(window) + 1}-{list(book.run.profiles).index(profile) + 1}"
@@ -115,9 +103,10 @@ def _view(book: BenchmarkIndex, window: Window, profile: Profile) -> History | N
         f"in percent, with the maximum drawdown. Dashed: the {percent(limit)} that this profile tolerates."
     )
     brush, data = brush_of([moment(day) for day in days], lines), f"data/nav-{at}.csv" if values else ""
-    shown = b.Panels(tuple(panels), brush=brush, data=data, shared=shared)
+    room -= 0 if brush is None else len(days) * len(lines)
+    shown = b.Panels(tuple(panels), brush=brush if room >= 0 else None, data=data, shared=shared)
     title = f"{book.window(window.name)}, {clean(profile.name, 40)} profile"
-    return b.Section(f"nav-{at}", title, blocks=(b.Text(text, "cap"), shown)), shown, values
+    return (b.Section(f"nav-{at}", title, blocks=(b.Text(text, "cap"), shown)), shown, values), room
 
 
 def history_bytes(panels: b.Panels) -> int:
