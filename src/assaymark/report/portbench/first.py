@@ -18,8 +18,8 @@ from assaymark.report.charts.canvas import HALF, NARROW
 from assaymark.report.inputs import weakest
 from assaymark.report.levels import LEVELS, TAGS, TALLY, copied
 from assaymark.report.portbench import levels
-from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, ends_of, kind_of, pipeline_boards
-from assaymark.report.text import counted, listing, plural, shown
+from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, kind_of, pipeline_boards
+from assaymark.report.text import bounds_of, counted, listing, plural, shown
 from assaymark.text import NBSP, clean, count, number, percent, span
 
 CONVENTIONS: Final[Mapping[str, str]] = {"paper": "PortBench paper", "reference": "PortBench published code"}
@@ -138,7 +138,7 @@ def _stages(book: BenchmarkIndex) -> b.Group:
         best[stage], bars = None if most is None else most.value, []
         for name in book.names:
             item = book.one("bench.stage", model=name, profile=profile, stage=stage, windows="all")
-            bar = None if item is None or item.value is None else charts.Bar(ends_of(item), number(item.value))
+            bar = None if item is None or item.value is None else charts.Bar(bounds_of(item), number(item.value))
             bars.append(bar)
             rows.append("no score" if bar is None else book.to(item, shown(item)))
         columns.append(charts.Column(stage, words, tuple(bars), best[stage]))
@@ -181,7 +181,7 @@ def _conventions(book: BenchmarkIndex) -> b.Group | None:
     rows, lines = list[charts.Twice](), list[tuple[str, ...]]()
 
     def bar(item: Measurement) -> charts.Bar:
-        ends = ends_of(item)
+        ends = bounds_of(item)
         return charts.Bar(ends, span(*ends) if ends else shown(item))
 
     for head in levels.group_heads(book, board):
@@ -224,7 +224,7 @@ def _questions(book: BenchmarkIndex) -> b.Group:
         return _half("questions", heading, b.Linked("The scores of every template", "scores.html#questions"))
     for head in levels.group_heads(book, board):
         items = [board.levels[name] for name in head.members]
-        known = [ends for ends in map(ends_of, items) if ends is not None]
+        known = [ends for ends in map(bounds_of, items) if ends is not None]
         ends = (min(low for low, _ in known), max(high for _, high in known)) if known else None
         point, written = items[0].value if head.licensed else None, "no interval" if ends is None else span(*ends)
         names = tuple(clean(name, 60) for name in head.members)

@@ -21,10 +21,10 @@ from assaymark.report.charts.models import StressPoint, stress_scatter
 from assaymark.report.charts.paths import brush_of, history_panels
 from assaymark.report.measurements import MeasuredRow, rows_of
 from assaymark.report.portbench import book as bench
-from assaymark.report.portbench.book import BenchmarkIndex, ends_of, profile_word
+from assaymark.report.portbench.book import BenchmarkIndex, profile_word
 from assaymark.report.portbench.levels import pass_mark
 from assaymark.report.records.calls import Rests
-from assaymark.report.text import counted, interval, listing, moment, plural, signed
+from assaymark.report.text import bounds_of, counted, interval, listing, moment, plural, signed
 from assaymark.text import clean, number, percent, span
 
 _BRUSHED, _FIRST_PAGE = 14_000, 3_000
@@ -130,7 +130,7 @@ def performance_views(book: BenchmarkIndex, windows: Sequence[Window]) -> tuple[
             if item is None or item.value is None:
                 texts.append(bench.why_none(item))
                 continue
-            value, ends = item.value, ends_of(item)
+            value, ends = item.value, bounds_of(item)
             texts.append(book.to(item, {
                 "signed": signed(100 * value, 1), "percent": number(100 * value, 1),
                 "fall": number(-100 * abs(value), 1), "count": number(value, 1),
@@ -215,7 +215,7 @@ def signals_figure(book: BenchmarkIndex) -> b.Figure | None:
             absent.append(clean(name, 40))
             continue
         (_, x), (_, y) = values
-        one, two = (ends and (max(ends[0], 0.0), min(ends[1], 1.0)) for ends in (ends_of(item) for item, _ in values))
+        one, two = (ends and (max(ends[0], 0.0), min(ends[1], 1.0)) for ends in (bounds_of(item) for item, _ in values))
         points.append(MapPoint(clean(name, 40), x, y, one, two, len(points)))
         said = (book.to(item, interval(value, item.low, item.high)) for item, value in values)
         rows.append((clean(name, 40), *said))
@@ -367,7 +367,7 @@ def _bar_cell(book: BenchmarkIndex, item: Measurement | None, digits: int = 2) -
     """A number in [0, 1] with its interval."""
     if item is None or item.value is None:
         return b.Share(None, bench.why_none(item), style="bar")
-    ends = ends_of(item)
+    ends = bounds_of(item)
     return b.Share(item.value, book.to(item, number(item.value, digits)), span(*ends, digits) if ends else "", "bar")
 
 
@@ -415,7 +415,7 @@ def every_measurement(book: BenchmarkIndex, rests: Rests = lambda _: ()) -> tupl
             board = bench.QUESTIONS
         if item.value is None or not book.shares_tier(board, labels.get("model", "")):
             return ""
-        ends = ends_of(item)
+        ends = bounds_of(item)
         return f"{f'{span(*ends)}, its interval' if ends else 'not shown'}; the model shares its tier"
 
     return rows_of(book.run.measurements, _TITLES, rests=rests, hidden=hidden)

@@ -78,7 +78,7 @@ def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.
         ranks = book.say("head.places", first=place.first, last=place.last, of=of)
         if place.first == place.last:
             ranks = book.say("head.place", place=place.first, of=of)
-    rank = b.level_words(place.level, words(f"level.{place.level}.tag")), " ", ranks
+    rank = b.Mark(place.level, words(f"level.{place.level}.tag")), " ", ranks
     why = clean(words.text(place.why), 300)
     head: list[b.Block] = [b.Text((*rank, f": {why}" if why else "", ". ", *_scored(book, place)), "cap stand")]
     head.append(level_blocks(agent_levels(book)))

@@ -159,7 +159,7 @@ def board_section(book: SeasonIndex) -> b.Section:
             (total if note else b.strong_link(total), b.small("; ".join(filter(None, (band, tier))))),
             drawn(book, place.level, points, said),
             *account_facts(book, place.agent),
-            (b.level_words(place.level, words(f"level.{place.level}.tag")), b.small(why)),
+            (b.Mark(place.level, words(f"level.{place.level}.tag")), b.small(why)),
         )))  # fmt: skip
         axes.append((name, *(cell for _, cell in judged_cells(book, place))))
     for path in book.run.paths:

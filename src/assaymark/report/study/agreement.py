@@ -438,7 +438,7 @@ def kappa_figure(book: RunIndex) -> b.Figure | None:
         return None
     for dimension, item in found:
         gating, by, status = book.gating(dimension), book.gating_note(dimension), book.status(dimension)
-        ends = None if item.low is None or item.high is None else (item.low, item.high)
+        ends = t.bounds_of(item)
         within = tuple(
             m.value for m in book.known(KAPPA, dimension=dimension)
             if m.value is not None and "format" in m.labels and not m.state.startswith("too few")

@@ -189,7 +189,7 @@ def _figures(book: RunIndex, found: Sequence[Control]) -> Iterator[b.Figure]:
             continue
         known, rule = gate.value is not None, AGAINST.get(control.cell, "")
         said = ", ".join(filter(None, (control.said, tested_words(gate), rule and f"against {rule}")))
-        bounds = (gate.low, gate.high) if known and gate.low is not None and gate.high is not None else None
+        bounds = t.bounds_of(gate) if known else None
         banded = control.cell in ("cell_b", "paraphrase", "length_matched")
         rows.append(AxisRow(
             control.title, gate_words(control) if known else "no number", said if known else t.shown(gate), gate.value,
@@ -339,9 +339,8 @@ def anchor_section(book: RunIndex) -> b.Section:
                 f"spread {number(before)} before, {number(after)} after; "
             )  # fmt: skip
             same = " (same anchors)" if not whole and detail.get("changed") is False else ""
-            bounds = None if item.low is None or item.high is None else (item.low, item.high)
             drawn.append(AxisRow(book.title(dimension) + same, _gap(item), f"{spread}n = {count(item.n)}", item.value,
-                                 bounds))  # fmt: skip
+                                 t.bounds_of(item)))  # fmt: skip
     desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in drawn)
     wide, narrow = axis_rows("anchors", drawn, "Shift of each score under the other anchors", desc)
     rubric, judge = (clean(str(measured[0].detail.get(key, "")), 60) for key in ("rubric", "judge"))
