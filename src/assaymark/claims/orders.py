@@ -152,7 +152,9 @@ def orders_of(known: Index, rules: Rules) -> Orders:
     pairs = {
         (scale, frozenset((row.high, row.low))): Standing(
             row,
-            *(told[which][scale][0][k] for which in _PASSES),
+            told["plain"][scale][0][k],
+            told["gated"][scale][0][k],
+            told["headline"][scale][0][k],
             frozenset([which for which, run in told.items() if run[scale][1][k]]),
             untouched,
             scale == AGGREGATE and bool(close[k] <= rules.alpha + LEVEL_SLACK),
