@@ -13,23 +13,13 @@ from assaymark.cli.doctor import CORE, KEYS, can_run, examine
 from assaymark.importers import IMPORTERS
 
 NAMES = [name for places in COMMANDS.values() for name in places]
+OTHERS = {"check", "gate", "proofread", "skill", "serve", "doctor", "datasheet", "bench", "season", "data"}
 
 
-OTHERS = (
-    "check", "gate", "proofread", "skill", "serve", "doctor", "datasheet", "bench", "season", "data",
-)  # fmt: skip
-
-
-def test_no_command_of_a_study_is_missing_from_the_list():
+def test_no_command_of_a_study_is_missing_from_the_list_and_the_help_fits_a_screen(capsys):
     made = {one.name or one.callback.__name__ for one in cli_study.app.registered_commands if one.callback}
-    assert {name.rstrip("_") for name in made} == {*NAMES} - {*OTHERS}
-
-
-def test_the_help_of_import_names_every_format():
+    assert {name.rstrip("_") for name in made} == {*NAMES} - OTHERS
     assert ", ".join(sorted(IMPORTERS)) == cli_study.FORMATS
-
-
-def test_the_help_fits_a_screen(capsys):
     assert main(["--help"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) <= 51
@@ -55,43 +45,27 @@ def test_the_list_of_commands_loads_none_of_them():
     assert done.stdout.splitlines()[-1] == "set()"
 
 
-def test_version(capsys):
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"assaymark {__version__}\n"
-
-
-def test_the_command_is_installed():
+def test_the_command_is_installed_and_says_its_version(capsys):
     done = subprocess.run([sys.executable, "-m", "assaymark", "--version"], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == f"assaymark {__version__}"
+    assert main(["--version"]) == 0
+    assert done.stdout == capsys.readouterr().out == f"assaymark {__version__}\n"
 
 
 def test_what_each_verb_says_when_there_is_nothing_left_to_do(run, capsys):
-    assert main(["judge", str(run)]) == 0
-    assert "(0 calls made now)" in capsys.readouterr().out
-    assert main(["measure", str(run)]) == 0
-    assert "measurements" in capsys.readouterr().out
-    assert main(["claim", str(run)]) == 0
-    assert "0 headline" in capsys.readouterr().out
+    for verb, said in (("judge", "(0 calls made now)"), ("measure", "measurements"), ("claim", "0 headline")):
+        assert main([verb, str(run)]) == 0
+        assert said in capsys.readouterr().out
 
 
-def test_doctor_says_what_is_there_and_never_a_value(monkeypatch, capsys):
+def test_doctor_says_what_is_there_and_never_a_value_and_names_what_is_missing(monkeypatch, capsys):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-41")
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
-    assert "OPENAI_API_KEY" in out
-    assert "sk-canary-41" not in out
-    assert "reference/auditor" in out
-
-
-def test_doctor_names_a_missing_package():
+    assert [word in out for word in ("OPENAI_API_KEY", "reference/auditor", "sk-canary-41")] == [True, True, False]
     findings = examine({}, lambda name: None if name == "duckdb" else "1.0")
-    missing = [finding.what for finding in findings if finding.needed and not finding.present]
-    assert missing == ["duckdb"]
+    assert [finding.what for finding in findings if finding.needed and not finding.present] == ["duckdb"]
     assert can_run(findings, []) == ["nothing until the missing packages above are installed"]
     assert {finding.what for finding in findings} >= {*CORE, *KEYS}
-
-
-def test_doctor_fails_when_something_is_missing(monkeypatch, capsys):
     monkeypatch.setattr("assaymark.cli.doctor._installed", lambda _: None)
     assert main(["doctor"]) == 1
     assert "a package that assaymark needs is missing" in capsys.readouterr().err

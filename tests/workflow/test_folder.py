@@ -38,50 +38,29 @@ def test_json_is_one_entry_a_line():
     assert '"y": [1,{"z":2}]' in text
 
 
-def test_a_new_folder_disappears_with_the_failure_that_made_it(tmp_path):
-    target = tmp_path / "deep" / "run"
-
-    def stumble() -> None:
+def test_a_new_folder_disappears_with_the_failure_that_made_it_and_one_that_was_there_stays(tmp_path):
+    def stumble(target: Path) -> None:
         with new_folder(target):
-            (target / "half").mkdir()
+            (target / "half").mkdir(exist_ok=True)
             (target / "half" / "written").write_text("x")
             raise KeyError("stop")
 
-    with pytest.raises(KeyError, match="stop"):
-        stumble()
-    assert not target.exists()
-
-
-def test_a_folder_that_was_there_stays(tmp_path):
     (tmp_path / "mine").write_text("x")
-
-    def stumble() -> None:
-        with new_folder(tmp_path):
-            raise KeyError("stop")
-
-    with pytest.raises(KeyError, match="stop"):
-        stumble()
+    for target in (tmp_path / "deep" / "run", tmp_path):
+        with pytest.raises(KeyError, match="stop"):
+            stumble(target)
+        assert not (tmp_path / "deep" / "run").exists()
     assert (tmp_path / "mine").read_text() == "x"
-
-
-def test_a_file_is_no_folder(tmp_path):
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(PlanError, match="cannot be made a folder"), new_folder(tmp_path / "file"):
+    with pytest.raises(PlanError, match="cannot be made a folder"), new_folder(tmp_path / "mine"):
         pass
 
 
-@pytest.mark.parametrize(("name", "told"), [("none", "no such plan"), (".", "cannot read this plan")])
-def test_a_file_that_cannot_be_read_says_why(tmp_path, name, told):
-    with pytest.raises(InputError, match=told):
-        read_text(tmp_path / name, "plan")
-
-
-def test_damaged_json_says_where(tmp_path):
+def test_what_cannot_be_read_says_why_and_a_folder_without_records_which_command_makes_them(tmp_path):
+    for name, told in (("none", "no such plan"), (".", "cannot read this plan")):
+        with pytest.raises(InputError, match=told):
+            read_text(tmp_path / name, "plan")
     (tmp_path / "m.json").write_text('{"a": 1,\n}')
     with pytest.raises(LedgerError, match="damaged at line 2"):
         read_json(tmp_path / "m.json", "manifest")
-
-
-def test_a_folder_without_records_says_which_command_makes_them(tmp_path):
     with pytest.raises(InputError, match="assaymark import FORMAT PATH --out"):
         RunFolder(tmp_path).require()

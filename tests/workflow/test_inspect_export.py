@@ -35,11 +35,8 @@ def test_each_judge_and_each_kind_of_asking_has_a_log_with_the_scores_and_counts
     panel = {f"panel-{name}.eval" for name in ("auditor", "reader", "allocator")}
     assert set(logs) == {*panel, "outside-outsider.eval", "anchor-auditor.eval"}
     store = workflow.Store(workflow.RunFolder(finished))
-    for name, table in (
-        ("panel-reader", workflow.JUDGMENTS),
-        ("outside-outsider", workflow.PROBE),
-        ("anchor-auditor", workflow.ANCHOR),
-    ):
+    for name, table in (("panel-reader", workflow.JUDGMENTS), ("outside-outsider", workflow.PROBE),
+                        ("anchor-auditor", workflow.ANCHOR)):  # fmt: skip
         made, log = logs[f"{name}.eval"]
         wanted = {(one.call_key, one.trial): one for one in store.read(table) if one.judge == made["judge"]}
         found = {(one.metadata["call_key"], one.epoch): one for one in log.samples}
@@ -105,29 +102,25 @@ def test_an_item_has_one_name_in_all_logs(logs):
     assert by_text == {other[name].text: item for name, item in workflow.item_names(other).items()}
 
 
-def test_an_answer_without_scores_is_unscored_with_its_reason(inspect_log, run, tmp_path):
-    store = workflow.Store(workflow.RunFolder(run))
+def test_an_answer_without_scores_is_unscored_with_its_reason_and_those_of_another_plan_are_refused(
+    inspect_log, run, tmp_path
+):
+    folder = workflow.RunFolder(run)
+    store = workflow.Store(folder)
     judgments = store.read(workflow.JUDGMENTS)
     first = next(one for one in judgments if one.judge == "auditor")
     lost = replace(first, status="invalid", scores={}, evidence=(), lookahead_check=None, reason="not JSON")
-    basis = {"plan": workflow.open_locked(workflow.RunFolder(run)).plan_hash}
+    basis = {"plan": workflow.open_locked(folder).plan_hash}
     store.write(workflow.JUDGMENTS, [lost if one is first else one for one in judgments], basis)
-    made = workflow.export_inspect(workflow.RunFolder(run), tmp_path / "logs")[0]
-    log = inspect_log.read_eval_log(made["path"])
+    log = inspect_log.read_eval_log(workflow.export_inspect(folder, tmp_path / "logs")[0]["path"])
     (sample,) = (one for one in log.samples if one.metadata["call_key"] == first.call_key)
     assert all(math.isnan(score.value) for score in sample.scores.values())
-    assert {(score.reason, score.explanation) for score in sample.scores.values()} == {
-        ("invalid_response_format", "not JSON")
-    }
+    why = {(score.reason, score.explanation) for score in sample.scores.values()}
+    assert why == {("invalid_response_format", "not JSON")}
     assert (log.results.scores[0].scored_samples, log.results.scores[0].unscored_samples) == (71, 1)
-
-
-def test_judgments_of_another_plan_are_refused(inspect_log, run, tmp_path):
-    store = workflow.Store(workflow.RunFolder(run))
-    changed = [replace(one, call_key="0" * 64) for one in store.read(workflow.JUDGMENTS)]
-    store.write(workflow.JUDGMENTS, changed, {"plan": "other"})
+    store.write(workflow.JUDGMENTS, [replace(one, call_key="0" * 64) for one in judgments], {"plan": "other"})
     with pytest.raises(PlanError, match="the judgments of auditor were not made under this plan"):
-        workflow.export_inspect(workflow.RunFolder(run), tmp_path / "logs")
+        workflow.export_inspect(folder, tmp_path / "others")
 
 
 def test_without_inspect_one_line_says_what_to_install(finished, tmp_path, monkeypatch):
@@ -148,14 +141,11 @@ def test_arrow_copies_hold_what_the_tables_hold(finished, tmp_path):
         workflow.export_arrow(workflow.RunFolder(tmp_path / "none"), tmp_path)
 
 
-def test_the_command_says_what_it_wrote(inspect_log, finished, tmp_path, capsys):
+def test_the_command_says_what_it_wrote_and_is_told_what_to_write_and_where(inspect_log, finished, tmp_path, capsys):
     logs, arrow = tmp_path / "logs", tmp_path / "arrow"
     assert main(["export", str(finished), "--inspect", "--out", str(logs), "--arrow", str(arrow)]) == 0
     said = capsys.readouterr().out
     assert f"{logs}/panel-reader.eval: 144 answers of reader, 144 with scores" in said
     assert f"{arrow}/judgments.arrow" in said
-
-
-@pytest.mark.parametrize("options", [[], ["--inspect"], ["--out", "x"]])
-def test_the_command_is_told_what_to_write_and_where(finished, options):
-    assert main(["export", str(finished), *options]) == 2
+    for options in ([], ["--inspect"], ["--out", "x"]):
+        assert main(["export", str(finished), *options]) == 2

@@ -22,45 +22,28 @@ def ai():
     return pytest.importorskip("inspect_ai", reason="inspect-ai is not installed (the extra [inspect])")
 
 
-def judging(run):
-    """The task on a finished run."""
-    return workflow.inspect_tasks.judge(str(run))
-
-
-def test_a_reply_of_the_right_form_has_its_scores():
+def test_a_reply_of_the_right_form_has_its_scores_and_any_other_has_none_and_says_why():
     assert workflow.graded_value(GOOD, "stop", "v1.0") == ({"usable": 1.0, **dict.fromkeys(NAMES, 4.0)}, None)
-
-
-@pytest.mark.parametrize(
-    ("text", "stop", "why"),
-    [
+    for text, stop, why in (
         (LED, "stop", "not one JSON object"), (GOOD, "max_tokens", "cut off at the length limit"),
         (GOOD, "model_length", "cut off at the length limit"), (GOOD, "content_filter", "the model refused to answer"),
         ("", "unknown", "not one JSON object"),
-    ],
-)  # fmt: skip
-def test_any_other_reply_has_none_and_says_why(text, stop, why):
-    value, reason = workflow.graded_value(text, stop, "v1.0")
-    assert value["usable"] == 0.0
-    assert all(math.isnan(value[name]) for name in NAMES)
-    assert why in reason
+    ):  # fmt: skip
+        value, reason = workflow.graded_value(text, stop, "v1.0")
+        assert value["usable"] == 0.0
+        assert all(math.isnan(value[name]) for name in NAMES)
+        assert why in reason
 
 
-@pytest.mark.parametrize(
-    ("verdict", "better", "first", "right"),
-    [
+def test_what_a_verdict_on_a_pair_is_worth():
+    for verdict, better, first, right in (
         ("1", "1", 1.0, 1.0), ("2", "1", 0.0, 0.0), ("tie", "1", math.nan, 0.0), ("1", "", 1.0, math.nan),
         ("abstain", "", math.nan, math.nan),
-    ],
-)  # fmt: skip
-def test_what_a_verdict_on_a_pair_is_worth(verdict, better, first, right):
-    text = json.dumps({"verdict": verdict, "reason": "It names a stop."})
-    value, reason = workflow.preferred_value(text, "stop", better)
-    assert value == pytest.approx({"usable": 1.0, "first": first, "right": right}, nan_ok=True)
-    assert reason is None
-
-
-def test_a_verdict_that_was_cut_off_is_not_usable():
+    ):  # fmt: skip
+        text = json.dumps({"verdict": verdict, "reason": "It names a stop."})
+        value, reason = workflow.preferred_value(text, "stop", better)
+        assert value == pytest.approx({"usable": 1.0, "first": first, "right": right}, nan_ok=True)
+        assert reason is None
     value, reason = workflow.preferred_value('{"verdict": "1", "reason": "x"}', "max_tokens", "1")
     assert (value["usable"], reason) == (0.0, "the reply ended by length")
 
@@ -77,23 +60,19 @@ def test_the_task_shows_what_the_study_shows_and_not_who_decided(ai, finished):
     folder = workflow.RunFolder(finished)
     desk = workflow.JudgingSession(folder, workflow.open_locked(folder), {}, workflow.silent)
     wanted = {item: desk.shown[name].text for name, item in workflow.item_names(desk.shown).items()}
-    task = judging(finished)
-    assert {one.id: one.input[1].text for one in task.dataset} == wanted
-    assert [one.id for one in task.dataset] == sorted(wanted)
+    task = workflow.inspect_tasks.judge(str(finished))
+    assert [(one.id, one.input[1].text) for one in task.dataset] == sorted(wanted.items())
     assert {tuple(one.metadata) for one in task.dataset} == {("cluster",)}
     assert set(task.config.response_schema.json_schema.properties["scores"].properties) == set(NAMES)
     assert task.metadata["plan_hash"] == desk.locked.plan_hash
 
 
-def test_another_rubric_can_be_named_and_a_wrong_one_is_refused(ai, finished):
+def test_another_rubric_can_be_named_and_a_wrong_one_and_a_folder_that_is_no_run_are_refused(ai, finished, tmp_path):
     task = workflow.inspect_tasks.judge(str(finished), rubric="v1.1", trials=2)
     assert (task.metadata["rubric"], task.epochs) == ("v1.1", 2)
     assert load_rubric("v1.1").text in task.dataset[0].input[0].text
     with pytest.raises(UnknownNameError, match="unknown rubric 'v9'"):
         workflow.inspect_tasks.judge(str(finished), rubric="v9")
-
-
-def test_a_folder_that_is_no_run_is_named(ai, tmp_path):
     with pytest.raises(InputError, match="no such run folder"):
         workflow.inspect_tasks.judge(str(tmp_path / "none"))
 
@@ -120,10 +99,8 @@ def test_an_eval_counts_usable_replies_and_averages_nothing_else(ai, finished, t
         return made
 
     asked = model.get_model("mockllm/model", custom_outputs=[said(GOOD), said(LED), said(GOOD)])
-    task = judging(finished)
-    (log,) = ai.eval(
-        task, model=asked, limit=3, max_samples=1, display="none", log_dir=str(tmp_path), log_realtime=False
-    )
+    task, manner = workflow.inspect_tasks.judge(str(finished)), {"limit": 3, "max_samples": 1, "display": "none"}
+    (log,) = ai.eval(task, model=asked, log_dir=str(tmp_path), log_realtime=False, **manner)
     assert log.status == "success"
     ((name, metrics),) = ((one.name, one.metrics) for one in log.results.scores)
     assert (name, metrics["mean"].value) == ("usable", pytest.approx(2 / 3))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from test_bare_tables import PANEL, agree, make_rows, measure_table, study_of, written
+from test_bare_tables import PANEL, agree, bare, make_rows, measure_table, study_of, written
 
 from assaymark.cli import main
 from assaymark.engine import Ledger, map_chunks
@@ -43,20 +43,15 @@ def table(tmp_path) -> MeasuredTable:
     return measure_table(written(tmp_path, make_rows(), "one.parquet"))
 
 
-@pytest.mark.parametrize("form", ["part={:04}/scores.parquet", "{}.parquet"])
-def test_partitions_are_measured_as_the_one_table_they_are(tmp_path, table, form):
-    same(measure_table(spread(tmp_path / "many", make_rows(), form=form)), table)
-
-
-def test_wherever_they_are_summed(tmp_path, table):
+def test_partitions_are_measured_as_the_one_table_they_are_wherever_they_are_summed(tmp_path, table, monkeypatch):
     folder = spread(tmp_path / "many", make_rows())
+    same(measure_table(folder), table)
+    same(measure_table(spread(tmp_path / "flat", make_rows(), form="{}.parquet")), table)
     same(measure_table(folder, computing=Computing("processes", workers=2)), table)
-
-
-def test_also_where_the_rows_of_one_file_are_held_in_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(bare_tables, "STREAMED_FROM", 10**9)
-    rows = make_rows()
-    agree(measure_table(spread(tmp_path / "many", rows)), measure_table(written(tmp_path, rows)))
+    with pytest.raises(PlanError, match="only a folder of partitions can be spread"):
+        measure_table(tmp_path / "one.parquet", computing=Computing("processes"))
+    monkeypatch.setattr(bare_tables, "STREAMED_FROM", 10**9)  # the rows of one file are held in memory
+    agree(measure_table(folder), measure_table(tmp_path / "one.parquet"))
 
 
 def test_what_lacks_a_score_is_left_out_and_the_note_says_so(tmp_path):
@@ -91,29 +86,23 @@ def test_a_judge_that_lacks_too_much_stops_the_measuring(tmp_path):
     assert found.size.judges == 2, "one file is read whole, and the others' scores are measured"
 
 
-def test_other_dimensions_are_other_sums(tmp_path):
+def test_other_dimensions_are_other_sums_and_so_are_plans(tmp_path, table):
     folder, out = spread(tmp_path / "many", make_rows()), tmp_path / "out"
     both, one = measure_table(folder, out=out), measure_table(folder, out=out, dimensions=["risk"])
     assert (both.size.dimensions, one.size.dimensions) == (2, 1)
     assert one.notes == ("numeric columns that are not used: clarity",)
-
-
-def test_without_cycles_and_in_any_order(tmp_path):
-    rows = [{**row, "cycle": row["cycle"]} for row in make_rows()]
-    folder = spread(tmp_path / "many", rows[::-1])
-    for path in folder.rglob("*.parquet"):
-        pq.write_table(pq.read_table(path).drop_columns("cycle"), path)
-    bare = [{k: v for k, v in row.items() if k != "cycle"} for row in rows]
-    same(measure_table(folder), measure_table(written(tmp_path, bare, "one.parquet")))
-
-
-def test_with_a_plan(tmp_path):
-    folder, one = spread(tmp_path / "many", make_rows()), written(tmp_path, make_rows(), "one.parquet")
     weighted = study_of(extra='[rubric]\nname = "elsewhere"\nweights = {clarity = 2.0, risk = 1.0}')
-    same(measure_table(folder, weighted), measure_table(one, weighted))
+    same(measure_table(folder, weighted), measure_table(tmp_path / "one.parquet", weighted))
     for extra in ('[records]\nagents = ["ash", "cedar"]', '[records]\nderivations = ["honest", "cell_a"]'):
         with pytest.raises(PlanError, match=r"measure it as one file|cells that the table lacks"):
             measure_table(folder, study_of(extra=extra))
+
+
+def test_without_cycles_and_in_any_order(tmp_path):
+    folder = spread(tmp_path / "many", make_rows()[::-1])
+    for path in folder.rglob("*.parquet"):
+        pq.write_table(pq.read_table(path).drop_columns("cycle"), path)
+    same(measure_table(folder), measure_table(written(tmp_path, bare(make_rows()), "one.parquet")))
 
 
 def test_what_is_summed_is_kept_and_a_changed_file_is_summed_again(tmp_path, table, monkeypatch):
@@ -138,6 +127,9 @@ def test_what_is_summed_is_kept_and_a_changed_file_is_summed_again(tmp_path, tab
 
 
 def test_everything_wrong_is_told_at_once(tmp_path):
+    (tmp_path / "_metadata.parquet").write_bytes(b"")
+    with pytest.raises(InputError, match="no partitions here"):
+        measure_table(tmp_path)
     folder = spread(tmp_path / "many", make_rows(), parts=7)
     files = sorted(folder.rglob("*.parquet"))
     tables = [pq.read_table(path) for path in files]
@@ -151,31 +143,12 @@ def test_everything_wrong_is_told_at_once(tmp_path):
     with pytest.raises(InputError) as caught:
         measure_table(folder, out=tmp_path / "out")
     told = {problem.where.split("/")[0]: problem.what for problem in caught.value.problems if problem.where}
+    damaged = "is no Parquet file, or it is damaged"
+    wanted = (damaged, damaged, "risk: the table has no", "cycle 0 is in part=0000", "not here: reader of south", "")
     assert set(told) == {f"part={k:04}" for k in range(1, 7)}
-    for k, what in enumerate(
-        (
-            "is no Parquet file, or it is damaged",
-            "is no Parquet file, or it is damaged",
-            "risk: the table has no",
-            "cycle 0 is in part=0000",
-            "not here: reader of south",
-        ),
-        1,
-    ):
-        assert what in told[f"part={k:04}"]
+    assert [what for k, what in enumerate(wanted, 1) if what not in told[f"part={k:04}"]] == []
     assert "risk: usable scores lie in 1..5 (got 9)" in str(caught.value)
     assert not (tmp_path / "out" / "verdicts.json").exists()
-
-
-def test_a_folder_without_partitions(tmp_path):
-    (tmp_path / "_metadata.parquet").write_bytes(b"")
-    with pytest.raises(InputError, match="no partitions here"):
-        measure_table(tmp_path)
-
-
-def test_one_file_is_not_spread(tmp_path):
-    with pytest.raises(PlanError, match="only a folder of partitions can be spread"):
-        measure_table(written(tmp_path, make_rows(), "one.parquet"), computing=Computing("processes"))
 
 
 def test_options_that_do_not_go_together():
@@ -189,10 +162,10 @@ def test_options_that_do_not_go_together():
 
 
 def test_the_command_line(tmp_path, capsys):
-    folder = spread(tmp_path / "many", make_rows(clusters=3), parts=2)
-    named = ["--dimensions", "clarity,risk"]
-    assert main(["measure", "--judgments", str(folder), *named, "--workers", "2", "--out", str(tmp_path / "out")]) == 0
+    measure = ["measure", "--judgments", str(spread(tmp_path / "many", make_rows(clusters=3), parts=2))]
+    out = tmp_path / "out"
+    assert main([*measure, "--dimensions", "clarity,risk", "--workers", "2", "--out", str(out)]) == 0
     assert f"scored by {len(PANEL)} judges" in capsys.readouterr().out
-    assert (tmp_path / "out" / "verdicts.json").is_file()
-    assert main(["measure", "--judgments", str(folder), "--compute", "raj"]) == 1
+    assert (out / "verdicts.json").is_file()
+    assert main([*measure, "--compute", "raj"]) == 1
     assert capsys.readouterr().err.startswith("assaymark: unknown way to compute 'raj'. Did you mean 'ray'?")
