@@ -7,59 +7,43 @@ import shlex
 import tomllib
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FENCES = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.M | re.S)
 COMMANDS = [shlex.split(line) for fence in FENCES for line in fence.replace("\\\n", " ").splitlines()]
 NAMED = sorted(set(re.findall(r"`((?:src|tests|docs|bench|studies)/[\w./*]+|\w+\.(?:toml|yml|lock))`", PAGE)))
-NOT_THERE = {"fr.toml"}
-SESSIONS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
 
 
-def words(command: list[str]) -> str:
-    return " ".join(command)
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=words)
-def test_a_command_names_what_is_there(command):
+def test_a_command_names_what_is_there():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     installed = " ".join(extra for name in ("test", "dev", "docs") for extra in extras[name])
-    match command:
-        case ["python3", "-m", "venv", _] | [".", _]:
-            pass
-        case ["python", "-m", "pip", "install", "-e", what]:
-            assert set(what.removeprefix(".[").removesuffix("]").split(",")) <= set(extras)
-        case ["python", "-m", "pytest", *paths]:
-            assert [path for path in paths if not (ROOT / path).exists()] == []
-        case ["python", script, *_]:
-            assert (ROOT / script).is_file()
-        case ["pip-compile", *_]:
-            assert command[-1] == "pyproject.toml"
-        case [tool, *_]:
-            assert {"lint-imports": "import-linter"}.get(tool, tool) in installed
+    for command in COMMANDS:
+        match command:
+            case ["python3", "-m", "venv", _] | [".", _]:
+                pass
+            case ["python", "-m", "pip", "install", "-e", what]:
+                assert set(what.removeprefix(".[").removesuffix("]").split(",")) <= set(extras)
+            case ["python", "-m", "pytest", *paths]:
+                assert [path for path in paths if not (ROOT / path).exists()] == []
+            case ["python", script, *_]:
+                assert (ROOT / script).is_file()
+            case ["pip-compile", *_]:
+                assert command[-1] == "pyproject.toml"
+            case [tool, *_]:
+                assert {"lint-imports": "import-linter"}.get(tool, tool) in installed
 
 
-@pytest.mark.parametrize("name", NAMED)
-def test_a_file_or_folder_that_is_named_is_there(name):
-    if name not in NOT_THERE:
-        assert list(ROOT.glob(name)), name
-
-
-def test_every_package_has_its_row():
+def test_files_and_packages_that_are_named_are_there_and_every_package_has_its_row():
+    assert [name for name in NAMED if name != "fr.toml" and not list(ROOT.glob(name))] == []
     rows = set(re.findall(r"^\| [^|]+ \| `src/assaymark/(\w+)", PAGE, re.M))
     packages = {path.parent.name for path in (ROOT / "src" / "assaymark").glob("*/__init__.py")}
     assert packages - rows == {"prompting"}  # what prompts and replies are made of, for those who ask
 
 
-@pytest.mark.parametrize("session", SESSIONS, ids=range(len(SESSIONS)))
-def test_a_recipe_that_can_be_run_runs(session):
-    exec(compile(session, "<CONTRIBUTING.md>", "exec"), {})
-
-
-def test_what_the_recipes_name_is_where_they_say():
+def test_recipes_run_and_what_they_name_is_where_they_say():
+    for session in re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S):
+        exec(compile(session, "<CONTRIBUTING.md>", "exec"), {})
     named = {
         "engine/providers/base.py": "class SdkModel", "engine/providers/registry.py": "GoogleModel",
         "importers/formats.py": "IMPORTERS", "report/measurements.py": "_TITLES",

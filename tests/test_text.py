@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from assaymark.encoding import canonical_json, content_id
-from assaymark.errors import InputError, ModelError, Problem, UnknownNameError
+from assaymark.errors import AssayError, InputError, LedgerError, ModelError, PlanError, Problem, UnknownNameError
 from assaymark.notebook import Heading, Note, Said, html, text
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import measurement_id
@@ -51,9 +49,8 @@ SET = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("made", "wanted"), SET)
-def test_it_is_set_as_it_is_read(made, wanted):
-    assert made == wanted
+def test_it_is_set_as_it_is_read():
+    assert [made for made, _ in SET] == [wanted for _, wanted in SET]
 
 
 def test_parts_of_html_an_error_of_a_model_and_changed_fields():
@@ -62,3 +59,21 @@ def test_parts_of_html_an_error_of_a_model_and_changed_fields():
     assert (busy.retryable, busy.retry_after, busy.quota) == (True, 2.0, False)
     study = Study(name="s", seed=1, judges=(JudgeSpec(name="j", model="reference/j", family="f"),))
     assert changed_fields(study, study.model_copy(update={"seed": 2})) == {"seed": {"from": 1, "to": 2}}
+
+
+def test_problems_of_a_file_are_listed_the_first_of_very_many_and_the_rest_counted():
+    error = InputError("a.csv", [Problem("line 3", "is empty"), "has no header"])
+    assert str(error).splitlines() == ["a.csv: 2 problems", "  line 3: is empty", "  has no header"]
+    assert error.problems[1] == Problem("", "has no header")
+    error = InputError("fr.toml", [Problem(f"key {n}", "is missing") for n in range(1137)])
+    listed = [f"  key {n}: is missing" for n in range(20)]
+    assert str(error).splitlines() == ["fr.toml: 1137 problems", *listed, "  and 1117 more"]
+    assert len(error.problems) == 1137
+    assert len(str(InputError("fr.toml", ["is missing"] * 20)).splitlines()) == 21
+    error = InputError("log.csv", ["is empty"], more=2)  # problems that nobody kept
+    assert str(error).splitlines() == ["log.csv: 3 problems", "  is empty", "  and 2 more"]
+    assert "Did you mean" not in str(UnknownNameError("model", "zzz", ["reference/auditor"]))
+    assert str(UnknownNameError("model", "zzz", [])).endswith("Known: none")
+    assert all(
+        issubclass(one, AssayError) for one in (InputError, PlanError, UnknownNameError, LedgerError, ModelError)
+    )

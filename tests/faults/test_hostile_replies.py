@@ -82,14 +82,11 @@ def test_no_reply_is_fatal_and_each_was_given(run, note):
          "0 fatal; each recorded as it came, 50 MB too; 0 scores read from prose")  # fmt: skip
 
 
-def test_a_judge_is_believed_only_in_the_form_asked_for(run):
+def test_judges_and_agents_are_believed_only_in_the_form_asked_for(run):
     for key, judgment in run.judgments.items():
         name, _, good = run.texts(key)
         assert judgment.status == ("ok" if good else "invalid"), name
         assert set(judgment.scores.values()) == ({1.0, 2.0} if good else set()), name  # and no 5 from what it says
-
-
-def test_an_agent_is_believed_only_in_the_form_asked_for(run):
     for key, decision in run.decisions.items():
         name, _, good = run.texts(key)
         assert bool(decision.rationales) == good, name
@@ -98,7 +95,7 @@ def test_an_agent_is_believed_only_in_the_form_asked_for(run):
         assert decision.actions == ()
 
 
-def test_every_text_is_kept_as_it_came(run):
+def test_every_text_is_kept_as_it_came_and_no_page_or_table_holds_megabytes(run):
     with Ledger.open(run.folder / "ledger.db", create=False) as ledger:
         for key, reply in ledger.replies(run.asked):
             name, text, _ = run.texts(key)
@@ -107,21 +104,16 @@ def test_every_text_is_kept_as_it_came(run):
                 assert reply.raw == "x" * 50_000_000
             else:
                 assert reply.text == text.replace(CANARY, "[key]"), name
-
-
-def test_no_page_or_table_holds_a_reply_of_megabytes(run):
     for path in [*(run.folder / "report").rglob("*"), *(run.folder / "tables").rglob("*")]:
         assert path.is_dir() or path.stat().st_size < 3_000_000, path
 
 
 def test_what_a_reply_says_is_text_on_every_page(run):
-    pages = list((run.folder / "report").rglob("*.html"))
-    text = "".join(path.read_text() for path in pages)
-    assert MARK in text
-    assert "<script>document" not in text
-    assert "<img src=x" not in text
-    for path in pages:
-        outline = read(path.read_text())
+    pages = {path: path.read_text() for path in (run.folder / "report").rglob("*.html")}
+    text = "".join(pages.values())
+    assert [words in text for words in (MARK, "<script>document", "<img src=x")] == [True, False, False]
+    for path, page in pages.items():
+        outline = read(page)
         assert not [link for link in outline.links if not re.fullmatch(r"(\.\./)?[\w/.~-]*(#[\w-]+)?", link)], path
         assert not [name for name in outline.attributes if name.startswith("on")], path
         assert not {"img", "iframe", "object", "embed", "form"} & set(outline.tags), path
