@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import importlib.util
 import json
 import re
 import socket
@@ -48,11 +47,9 @@ NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def schemas():
+def schemas(docs_script):
     """The schemas beside the page, which are as generated."""
-    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
-    generate = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generate)
+    generate = docs_script("generate")
     made = {"context": generate.context_schema(), "agent-reply": generate.agent_reply_schema()}
     for name, text in made.items():
         assert (DOCS / f"{name}.schema.json").read_text(encoding="utf-8") == text

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import re
+import shlex
 import tomllib
 import typing
 from collections.abc import Iterator
@@ -34,17 +34,10 @@ def page(name: str) -> str:
     return (DOCS / f"{name}.md").read_text(encoding="utf-8")
 
 
-def script(name: str) -> ModuleType:
-    """A script of ``docs/``, which is no part of the package, as it finds the others when it is run."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(DOCS)
-        return importlib.import_module(name)
-
-
 @pytest.fixture(scope="module")
-def generate() -> ModuleType:
+def generate(docs_script) -> ModuleType:
     """What regenerates the documentation."""
-    return script("generate")
+    return docs_script("generate")
 
 
 # --- the study file ---------------------------------------------------------------------------------------------------
@@ -175,8 +168,8 @@ def test_pages_are_as_generated(generate):
     assert block(DOCS / "check.md", "makers") == generate.makers()
 
 
-def test_the_screens_of_the_first_page_and_the_readme_are_those_of_the_demo_and_the_table(demo):
-    shown = script("demo_shown")
+def test_the_screens_of_the_first_page_and_the_readme_are_those_of_the_demo_and_the_table(demo, docs_script):
+    shown = docs_script("demo_shown")
     assert block(DOCS / "index.md", "screen") == f"```text\n{shown.screen_head(shown.screen(demo))}\n```"
     assert shown.SCORES.read_text(encoding="utf-8") == shown.scores()
     assert block(shown.README, "screen") == f"```text\n{shown.check_head()}\n```"
@@ -236,3 +229,52 @@ def test_every_page_can_be_reached():
         seen.add(path)
         queue += [(path.parent / link.partition("#")[0]).resolve() for link in _LINK.findall(path.read_text("utf-8"))]
     assert [str(path.relative_to(ROOT)) for path in PAGES if path not in seen] == []
+
+
+# --- what CONTRIBUTING tells a newcomer -------------------------------------------------------------------------------
+
+
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+FENCES = re.findall(r"^```sh\n(.*?)^```$", GUIDE, re.M | re.S)
+TYPED = [shlex.split(line) for fence in FENCES for line in fence.replace("\\\n", " ").splitlines()]
+NAMED = sorted(set(re.findall(r"`((?:src|tests|docs|bench|studies)/[\w./*]+|\w+\.(?:toml|yml|lock))`", GUIDE)))
+
+
+def test_a_command_names_what_is_there():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    installed = " ".join(extra for name in ("test", "dev", "docs") for extra in extras[name])
+    for command in TYPED:
+        match command:
+            case ["python3", "-m", "venv", _] | [".", _]:
+                pass
+            case ["python", "-m", "pip", "install", "-e", what]:
+                assert set(what.removeprefix(".[").removesuffix("]").split(",")) <= set(extras)
+            case ["python", "-m", "pytest", *paths]:
+                assert [path for path in paths if not (ROOT / path).exists()] == []
+            case ["python", script, *_]:
+                assert (ROOT / script).is_file()
+            case ["pip-compile", *_]:
+                assert command[-1] == "pyproject.toml"
+            case [tool, *_]:
+                assert {"lint-imports": "import-linter"}.get(tool, tool) in installed
+
+
+def test_files_and_packages_that_are_named_are_there_and_every_package_has_its_row():
+    assert [name for name in NAMED if name != "fr.toml" and not list(ROOT.glob(name))] == []
+    rows = set(re.findall(r"^\| [^|]+ \| `src/assaymark/(\w+)", GUIDE, re.M))
+    packages = {path.parent.name for path in (ROOT / "src" / "assaymark").glob("*/__init__.py")}
+    assert packages - rows == {"prompting"}  # what prompts and replies are made of, for those who ask
+
+
+def test_recipes_run_and_what_they_name_is_where_they_say():
+    for session in re.findall(r"^```python\n(.*?)^```$", GUIDE, re.M | re.S):
+        exec(compile(session, "<CONTRIBUTING.md>", "exec"), {})
+    named = {
+        "engine/providers/base.py": "class SdkModel", "engine/providers/registry.py": "GoogleModel",
+        "importers/formats.py": "IMPORTERS", "report/measurements.py": "_TITLES",
+        "report/study/pages.py": "def each_page", "claims/levels.py": "def candidate_claims",
+    }  # fmt: skip
+    source = ROOT / "src" / "assaymark"
+    assert [name for name, word in named.items() if word not in (source / name).read_text(encoding="utf-8")] == []
+    assert all(f"`src/assaymark/{name}`" in GUIDE for name in named)

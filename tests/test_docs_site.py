@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import importlib
-import importlib.util
 import inspect
 import io
 import os
@@ -17,7 +16,7 @@ from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -113,9 +112,9 @@ def test_two_people_grade_and_the_verdict_says_so(browser: Any, tmp_path: Path) 
 # --- every statistic ------------------------------------------------------------------------------------------------
 
 
-def test_every_promised_function_says_what_it_returns_or_shows_it() -> None:
+def test_every_promised_function_says_what_it_returns_or_shows_it(docs_script) -> None:
     """The pages of the reference are made from these docstrings."""
-    names = module("names").promised()
+    names = docs_script("names").promised()
     found = [getattr(importlib.import_module(place), name) for place, kept in names.items() for name in kept]
     said = {one.__name__: inspect.getdoc(one) or "" for one in found if isinstance(one, FunctionType)}
     assert len(said) > 40
@@ -137,19 +136,8 @@ def test_every_measurement_of_a_season_and_of_a_benchmark_has_a_full_row(page: s
 # --- what is generated ------------------------------------------------------------------------------------------------
 
 
-def module(name: str) -> ModuleType:
-    """A module of ``docs/``, which is no part of the package."""
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    sys.modules[name] = made
-    spec.loader.exec_module(made)
-    return made
-
-
-def test_the_pages_of_printed_figures_and_on_installing_are_as_generated_with_limits_and_extras() -> None:
-    figures, found = module("seeds_table"), module("install")
+def test_the_pages_of_printed_figures_and_on_installing_are_as_generated_with_limits_and_extras(docs_script) -> None:
+    figures, found = docs_script("seeds_table"), docs_script("install")
     assert read(figures.PAGE) == figures.page()
     text = read(found.PAGE)
     assert text.startswith(found.HEAD)

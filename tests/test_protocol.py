@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import tomllib
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from assaymark.benchmark import parse_plan
 from assaymark.errors import InputError
+from assaymark.plan import toml_text, toml_value
 from assaymark.protocol import parse_study, plan_hash
 from assaymark.workflow import study_toml, tracks
 
@@ -122,14 +127,14 @@ def test_clusters_with_dates_and_periods_of_a_season_follow_each_other_unless_th
 
 
 def test_what_a_headline_is_held_against():
-    for given, names in (
+    for chosen, names in (
         ('"log2"', ("log2",)), ('["log2"]', ("log2",)), ('"off"', ()), ('["hedges", "log2"]', ("log2", "hedges")),
         ('["lists", "digits", "hedges"]', ("digits", "lists", "hedges")),
     ):  # fmt: skip
-        assert parse_study(f"claims.length = {given}\n{MINIMAL}").claims.covariates == names
-    for given in ('"words"', "[]", '["log2", "log2"]', '["log2", "digits", "lists", "hedges"]', "1"):
+        assert parse_study(f"claims.length = {chosen}\n{MINIMAL}").claims.covariates == names
+    for chosen in ('"words"', "[]", '["log2", "log2"]', '["log2", "digits", "lists", "hedges"]', "1"):
         with pytest.raises(InputError, match="a list of one to 3 of log2, digits, lists, hedges"):
-            parse_study(f"claims.length = {given}\n{MINIMAL}")
+            parse_study(f"claims.length = {chosen}\n{MINIMAL}")
 
 
 def test_the_pass_mark_follows_the_scale_and_is_called_pass_in_the_file_and_back():
@@ -170,3 +175,45 @@ def test_a_wrong_table_is_a_problem_and_no_defect():
         for one in ones:
             with pytest.raises(InputError):
                 read(f"{one}\n{rest}")
+
+
+# --- what is written as TOML is read back as it was -------------------------------------------------------------------
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+NUMBERS = st.one_of(st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False))
+SCALARS = st.one_of(TEXTS, NUMBERS, st.dates(), st.times(), st.datetimes())
+VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=3))
+TABLES = st.recursive(
+    st.dictionaries(TEXTS, VALUES, max_size=3),
+    lambda inner: st.dictionaries(TEXTS, st.one_of(VALUES, inner, st.lists(inner, min_size=1, max_size=2)), max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.one_of(VALUES, TABLES))
+def test_a_value_on_one_line(value):
+    text = toml_value(value)
+    assert text.isprintable()
+    assert tomllib.loads(f"x = {text}") == {"x": value}
+
+
+@given(TABLES)
+def test_a_document(table):
+    assert tomllib.loads(toml_text(table)) == _without_empty(table)
+
+
+def test_characters_that_are_hard_to_write():
+    for char in ('"', "\\", "\x00", "\n", "\x7f", "\u2028", "\uffff", "\U000e0041", "\U0010ffff", "é"):
+        assert tomllib.loads(f"x = {toml_value(f'a{char}1')}") == {"x": f"a{char}1"}
+    with pytest.raises(tomllib.TOMLDecodeError):  # half of a character is refused by whoever reads it
+        tomllib.loads(f"x = {toml_value(chr(0xD800))}")
+
+
+def _without_empty(value):
+    """A table without the empty tables inside it, which a document leaves out."""
+    if isinstance(value, list):
+        return [_without_empty(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _without_empty(item) for key, item in value.items() if item != {}}
+    return value

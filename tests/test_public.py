@@ -83,6 +83,7 @@ PROMISED = {
         stress_gate(drawdowns, tolerance)
     """,
 }
+CONSTANTS = {"assaymark.benchmark": ("CONSERVATIVE", "BALANCED", "AGGRESSIVE")}
 PROMISES = [(place, line.strip()) for place, text in PROMISED.items() for line in text.strip().splitlines()]
 
 
@@ -100,19 +101,13 @@ def test_what_is_promised_is_kept():
             assert (one.kind, one.default) == (parameter.kind, parameter.default), promise
         further = [parameter for one, parameter in found.items() if one not in promised]
         assert isinstance(value, type) or all(one.default is not inspect.Parameter.empty for one in further), promise
-    assert {"CONSERVATIVE", "BALANCED", "AGGRESSIVE"} <= set(importlib.import_module("assaymark.benchmark").__all__)
+    for place, names in CONSTANTS.items():
+        assert set(names) <= set(importlib.import_module(place).__all__)
 
 
 @pytest.fixture(scope="module")
-def listed() -> ModuleType:
-    """``docs/names.py``, which is no part of the package."""
-    spec = importlib.util.spec_from_file_location("names", ROOT / "docs" / "names.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["names"] = module
-    spec.loader.exec_module(module)
-    return module
+def listed(docs_script) -> ModuleType:
+    return docs_script("names")
 
 
 def test_the_public_names_are_those_of_the_page(listed):

@@ -17,6 +17,7 @@ import sys
 import time
 from collections import Counter
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import jsonschema
@@ -128,7 +129,7 @@ LOST = ("judgments", "anchor", "evidence", "probe", "measurements", "decisions",
         "outcomes")  # fmt: skip
 
 
-def test_run_again_it_asks_nobody_and_rebuilds_what_was_lost(own, capsys):
+def test_run_again_it_asks_nobody_and_rebuilds_what_was_lost(own, capsys, monkeypatch):
     """Cycles from the seed of the plan, all else from the ledger; without tables, pages and verdicts too."""
     again, before = ["run", str(OWN), "--out", str(own)], (digests(own), asked(own))
     there = {path.name for path in (own / "tables").iterdir()}
@@ -143,7 +144,10 @@ def test_run_again_it_asks_nobody_and_rebuilds_what_was_lost(own, capsys):
                 verdicts = (own / "verdicts.json").read_bytes()
                 assert "the outside judge that the plan commits was not asked" in refused(["claim", own], capsys)
                 assert (own / "verdicts.json").read_bytes() == verdicts
-        assert untraced(lambda: main(again)) == 0, lost
+        with monkeypatch.context() as patch:
+            if lost in LOST:  # pages of calls, which show what no table holds, are made twice only
+                patch.setattr(workflow.verbs, "report", partial(workflow.verbs.report, calls="none"))
+            assert untraced(lambda: main(again)) == 0, lost
         assert (digests(own), asked(own)) == before, lost
         assert {path.name for path in (own / "tables").iterdir()} == there
         assert "page:" in capsys.readouterr().out

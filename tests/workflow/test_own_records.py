@@ -17,22 +17,20 @@ STUDY = """
 name = "small"
 seed = 5
 oracle = true
-[[agents]]
-name = "one"
-family = "alder"
-model = "reference/steward"
-args = { style = "alder" }
-[[agents]]
-name = "two"
-family = "dogwood"
-model = "reference/equal-weight"
+agents = [
+  { name = "one", family = "alder", model = "reference/steward", args = { style = "alder" } },
+  { name = "two", family = "dogwood", model = "reference/equal-weight" },
+]
+judges = [
+  { name = "auditor", family = "alder", model = "reference/auditor" },
+  { name = "reader", family = "birch", model = "reference/reader" },
+]
+inference = { allow_hopeless = true }
 [substrate]
 seed = 3
 regimes = ["liquidity", "expansion", "recent"]
 cycles = 4
-[substrate.date_probe]
-model = "reference/dater"
-sample = 6
+date_probe = { model = "reference/dater", sample = 6 }
 [controls]
 cell_a = 3
 cell_b = 3
@@ -44,16 +42,6 @@ family = "alder"
 style = "alder"
 [records]
 derivations = ["honest", "cell_a", "cell_b", "paraphrase", "fact_flip", "length_matched"]
-[inference]
-allow_hopeless = true
-[[judges]]
-name = "auditor"
-family = "alder"
-model = "reference/auditor"
-[[judges]]
-name = "reader"
-family = "birch"
-model = "reference/reader"
 """
 EQUAL = 'model = "reference/equal-weight"'
 
@@ -141,22 +129,18 @@ def test_another_study_in_the_same_folder_is_refused(made, tmp_path, capsys):
 
 
 def test_a_study_that_is_wrong_is_refused_in_one_line_and_leaves_nothing(tmp_path, capsys):
-    styled = 'style = "alder" }\n[[agents]]'
     for old, new, message in (
-        ('model = "reference/steward"', 'model = "reference/stewart"',
-         "agents.0.model: unknown model 'reference/stewart'"),
-        (styled, styled.replace("alder", "oak"), "agents.0.args: argument style must be one of"),
+        ('"reference/steward"', '"reference/stewart"', "agents.0.model: unknown model 'reference/stewart'"),
+        ('{ style = "alder" }', '{ style = "oak" }', "agents.0.args: argument style must be one of"),
         ('"liquidity", ', '"liquidty", ', "unknown regime 'liquidty'. Did you mean 'liquidity'"),
         ('model = "reference/dater"', 'model = "reference/later"', "substrate.date_probe.model: unknown model"),
         ('derivations = ["honest", "cell_a", ', 'derivations = ["honest", ', "missing: cell_a"),
-        ("[substrate]\nseed = 3", '[substrate]\nsource = "bars.csv"',
-         "bars from a file need a window for every regime"),
+        ("seed = 3", 'source = "bars.csv"', "bars from a file need a window for every regime"),
         ('name = "two"', 'name = "one"', "each agent needs a name of its own (got one more than once)"),
-        (EQUAL, 'model = "http/127.0.0.1:9/x"\nseed = 1', "agents.1.seed: is not sent"),
+        (EQUAL, 'model = "http/127.0.0.1:9/x", seed = 1', "agents.1.seed: is not sent"),
         ("cell_a = 3", "cell_a = -1", "controls.cell_a"),
-        (STUDY[STUDY.index("[substrate]") : STUDY.index("[inference]")], "",
-         "with both [[agents]] and [substrate], or has neither"),
-    ):  # fmt: skip
+        (STUDY[STUDY.index("[substrate]") :], "", "with both [[agents]] and [substrate], or has neither"),
+    ):
         err = refused(capsys, ["run", study(tmp_path, (old, new)), "--out", str(tmp_path / "run")])
         assert message in err
         assert "Traceback" not in err

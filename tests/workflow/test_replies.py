@@ -29,6 +29,9 @@ TURNED_AWAY = {"error": {"code": None, "message": "Bad request.", "type": "inval
 STUDY = """
 name = "replies"
 seed = 3
+records = {{ derivations = ["honest"] }}
+engine = {{ backoff_s = 0.01 }}
+inference = {{ allow_hopeless = true }}
 [[judges]]
 name = "north"
 family = "north"
@@ -42,12 +45,6 @@ model = "reference/auditor"
 name = "reader"
 family = "reader"
 model = "reference/reader"
-[records]
-derivations = ["honest"]
-[engine]
-backoff_s = 0.01
-[inference]
-allow_hopeless = true
 """
 
 
