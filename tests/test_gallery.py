@@ -288,12 +288,13 @@ def test_position_bias_logs_in_pandas(shared):
     keyed = log.assign(pair=[" ".join(sorted(both)) for both in zip(log.slot1_model, log.slot2_model, strict=True)],
                        winner=np.where(log.verdict == "1", log.slot1_model, np.where(
                            log.verdict == "2", log.slot2_model, log.verdict)))  # fmt: skip
+    groups = ["judge", "question_id", "pair"]
+    usable = keyed.verdict.isin(["1", "2", "tie"]).groupby([keyed[name] for name in groups]).transform("sum")
+    seen = keyed[usable == 2].groupby(groups).agg(verdicts=("verdict", list), winners=("winner", "nunique"))
     for judge, of, text, place, first in cells("position-bias-logs", "judge | pairs in both orders"):
-        pairs = keyed[(keyed.judge == judge)].groupby(["question_id", "pair"])
-        seen = pairs.filter(lambda one: one.verdict.isin(["1", "2", "tie"]).sum() == 2).groupby(["question_id", "pair"])
-        verdicts = seen.verdict.agg(list)
+        verdicts = seen.loc[judge].verdicts
         same = verdicts.map(lambda one: one in (["1", "1"], ["2", "2"]))
-        stable = seen.winner.nunique().eq(1) & verdicts.map(lambda one: "tie" not in one)
+        stable = seen.loc[judge].winners.eq(1) & verdicts.map(lambda one: "tie" not in one)
         assert (of, text, place) == (f"{len(verdicts):,}", f"{stable.mean():.1%}", f"{same.mean():.1%}")
         assert first == f"{verdicts[same].map(lambda one: one[0] == '1').mean():.1%}"
     assert {int(row[3]) for row in cells("position-bias-logs", "rank | system")} == {1}

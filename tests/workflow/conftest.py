@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from datasheet_runs import two_tasks
 from imported_records import store_imported
 from made_records import OWN, STUDY
 
+from assaymark.benchmark import questions
 from assaymark.cli import main
 
 
@@ -54,6 +56,14 @@ def tasks(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("tasks") / "mine.toml"
     path.write_text(two_tasks(), encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def few_questions(monkeypatch):
+    """A benchmark draws its questions from four of each kind: to generate them all takes a second."""
+    fewer = partial(questions.generate_questions, counts=dict.fromkeys(questions.TEMPLATES, 4))
+    for place in ("benchmark.questions.published", "workflow.tracks.benchmark_plan"):
+        monkeypatch.setattr(f"assaymark.{place}.generate_questions", fewer)
 
 
 @pytest.fixture(scope="session")

@@ -140,12 +140,6 @@ def test_a_failed_import_leaves_nothing(tmp_path, capsys):
     assert not (tmp_path / "run").exists()
 
 
-def test_misuse_of_the_command_line_is_status_2(capsys):
-    for words in ("import capitalbench", "run", "nonsense", "run x.toml", "claim", "measure", "datasheet"):
-        assert main(words.split()) == 2
-        assert "Traceback" not in capsys.readouterr().err
-
-
 PLAN = """
 name = "s"
 seed = 1

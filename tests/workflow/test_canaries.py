@@ -156,6 +156,7 @@ def test_a_model_that_refuses_two_requests_cannot_be_asked(tmp_path, provider, r
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.usefixtures("few_questions")
 @pytest.mark.parametrize("part", ["qa", "pipeline"])
 def test_of_a_benchmark_one_refused_request_holds_nothing_up_and_a_wrong_model_costs_one_call(
     tmp_path, provider, capsys, part

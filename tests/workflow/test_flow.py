@@ -227,18 +227,3 @@ def test_killing_it_anywhere_and_running_again_ends_in_the_same_place(own_run, t
     assert set(statuses) <= {-signal.SIGKILL, 0}
     assert "Traceback" not in errors.read_text()
     ends_as(out, own_run)
-
-
-def test_a_stop_request_drains_and_says_how_to_go_on(tmp_path, own_run):
-    out = tmp_path / "stopped"
-    command = [sys.executable, "-m", "assaymark", "run", str(OWN), "--out", str(out)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 120
-    while process.poll() is None and time.monotonic() < deadline:
-        if (out / "tables" / "decisions.parquet").exists():
-            process.send_signal(signal.SIGTERM)
-            break
-        time.sleep(0.005)
-    _, errors = process.communicate(timeout=120)
-    assert "Traceback" not in errors
-    ends_as(out, own_run)

@@ -200,9 +200,7 @@ def of_judges(at, _lines):
 def of_bench(at, _lines):
     made = questions.generate_questions(synthetic_history(0), counts={"T2": 4, "T4": 4, "T6": 4})
     questions.write_questions(at.scratch / "q.jsonl", made.questions)
-    fewer = partial(questions.generate_questions, counts=dict.fromkeys(questions.TEMPLATES, 4))
-    for place in ("benchmark.questions.published", "workflow.tracks.benchmark_plan"):
-        at.patch.setattr(f"assaymark.{place}.generate_questions", fewer)
+    at.get("few_questions")
     at.written("bench.toml", small_plan(at.scratch / "q.jsonl", 2, "literal", "stubborn"))
 
 
