@@ -13,7 +13,7 @@ from assaymark import cli, workflow
 from assaymark.cli import main
 from assaymark.engine import CallSpec, Ledger, Message, Reply, Text, load_prices
 from assaymark.engine.providers.registry import Models
-from assaymark.errors import InputError, ModelError, PlanError
+from assaymark.errors import InputError, ModelError
 from assaymark.protocol import EngineChoice, JudgeSpec, Study
 
 PRICES = """
@@ -109,14 +109,7 @@ def test_one_budget_is_for_all_judges_of_a_folder(folder, prices):
         put(folder, asked(60), models)
 
 
-def test_a_model_without_a_price_is_not_asked_within_a_budget_which_is_an_amount(folder, prices):
-    model = Paid()
-    with pytest.raises(PlanError, match="no price is known for paid/other"):
-        put(folder, asked(2, "paid/other"), workflow.paid_models({"paid/other": model}, 1.0, prices))
-    assert not model.asked
-    with workflow.bars(Console(file=io.StringIO())) as shown:
-        assert put(folder, asked(2, "paid/other"), workflow.paid_models({"paid/other": model}, None, prices), shown)
-    assert shown.usd == 0
+def test_a_budget_is_an_amount_and_the_models_keep_their_providers_with_it():
     for budget in (-1.0, float("nan")):
         with pytest.raises(InputError, match="--budget: a budget must be a number"):
             workflow.paid_models({}, budget, None)
