@@ -561,7 +561,7 @@ def test_dimensions_on_the_command_line(tmp_path, capsys):
     assert "--dimensions tone: the table has no such column" in capsys.readouterr().err
 
 
-# --- a folder of partitions, measured as the one table that it is ------------------------------------------------------
+# --- a folder of partitions, measured as the one table that it is -----------------------------------------------------
 
 
 def spread(
