@@ -198,8 +198,8 @@ for line in sys.stdin:
     sys.stdin.readline()  # until then nobody takes the number of a process that is done
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-"""A process that has imported everything once, and makes no pages of calls. For each folder it is told it runs a study in a fork, and says the
-number of that process; for the next line it waits for its end, and says its status."""
+"""A process that has imported everything once, and makes no pages of calls. For each folder it is told it runs a study
+in a fork, and says the number of that process; for the next line it waits for its end, and says its status."""
 
 
 def test_killing_it_anywhere_and_running_again_ends_in_the_same_place(own_run, tmp_path):
