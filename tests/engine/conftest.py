@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from engine_calls import JumpingLoop
+from provider_cases import CHAT, CLAUDE, GEMINI, OPENAI, bench_of
 
 from assaymark.engine import Ledger, rate_limits
 
@@ -47,3 +48,15 @@ def clock(monkeypatch):
     monkeypatch.setattr(asyncio, "new_event_loop", made)
     monkeypatch.setattr(rate_limits, "time", SimpleNamespace(monotonic=now))
     return now
+
+
+@pytest.fixture(scope="module")
+def benches():
+    """The four APIs, each with a server and a client."""
+    with bench_of(OPENAI) as a, bench_of(CHAT) as b, bench_of(CLAUDE) as c, bench_of(GEMINI) as d:
+        yield {bench.case: bench for bench in (a, b, c, d)}
+
+
+@pytest.fixture
+def bench(benches, case):
+    return benches[case]

@@ -104,7 +104,7 @@ def test_attempts_are_numbered_over_failures_and_what_never_ended_is_marked_once
     assert [a.key for a in either.mark_lost()] == [other.key]
     assert either.mark_lost() == []
     assert [(a.key, a.outcome) for a in either.orphaned()] == [(other.key, "lost")]
-    with pytest.raises(LedgerError, match="(?i)foreign key"):  # a group is all or nothing
+    with pytest.raises(LedgerError, match=r"(?i)foreign key"):  # a group is all or nothing
         either.commit(begin=["never planned"], ends=[End(other, "replied", reply=Reply(text="x", model="m"))])
     assert either.pending(KEYS[:3]) == KEYS[:3]
 
@@ -203,7 +203,7 @@ def test_damage_to_a_reply_is_never_silent(path, statement, text):
     with Ledger.open(path) as ledger:
         with pytest.raises(LedgerError, match=REPLY_DAMAGE[statement]):
             ledger.reply(CALL.key)
-        with pytest.raises(LedgerError, match="damaged|gone|codec|stored as str|no text|its seal"):
+        with pytest.raises(LedgerError, match=r"damaged|gone|codec|stored as str|no text|its seal"):
             ledger.verify()
 
 
