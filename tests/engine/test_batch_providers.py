@@ -224,10 +224,9 @@ def test_a_refused_key_says_so_and_shows_no_key(desk):
     said = json.dumps({"error": {"message": f"bad key {CANARY}", "type": "authentication_error"}}).encode()
     desk.host.said = [(401, {}, said)] * 9
     for act in (
-        desk.submit,
-        partial(desk.batches.state, desk.host.remote_name(1)),
+        desk.submit, partial(desk.batches.state, desk.host.remote_name(1)),
         partial(desk.batches.find, "l", frozenset(), 0),
-    ):
+    ):  # fmt: skip
         with pytest.raises(ModelError, match=f"{desk.case.key_env} was refused") as caught:
             act()
         assert caught.value.quota

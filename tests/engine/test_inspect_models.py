@@ -92,9 +92,8 @@ def test_what_goes_to_inspect_field_by_field(ai):
     asked(model, schema=SCHEMA, seed=5, temperature=0.25, effort="low", args={"max_tokens": 900})
     ((messages, tools, _, config),) = seen
     assert [(one.role, one.text) for one in messages] == [
-        ("system", "Score the reasoning from 1 to 5."),
-        ("user", "I buy fund 0."),
-    ]
+        ("system", "Score the reasoning from 1 to 5."), ("user", "I buy fund 0."),
+    ]  # fmt: skip
     assert tools == []
     assert (config.seed, config.temperature, config.reasoning_effort, config.max_tokens) == (5, 0.25, "low", 900)
     assert (config.cache, config.max_retries, config.batch) == (False, 0, False)

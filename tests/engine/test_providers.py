@@ -243,13 +243,11 @@ GEMINI_ENDS = {
         (OPENAI, response(said("cut"), status="incomplete", incomplete_details=None), "length", "cut"),
         (OPENAI, response(said("I look.", phase="commentary"), said("4")), "stop", "4"),
         (OPENAI, response(said("only this", phase="commentary")), "stop", "only this"),
-        (OPENAI, response(said("a", "b")), "stop", "ab"),
-        (OPENAI, response(), "stop", ""),
+        (OPENAI, response(said("a", "b")), "stop", "ab"), (OPENAI, response(), "stop", ""),
         (OPENAI, response(status="failed", error={"code": "bio_policy", "message": "Blocked."}), "refusal", "Blocked."),
         (CHAT, completion('{"sc', "length"), "length", '{"sc'),
         (CHAT, completion(None, "stop", refusal="I cannot."), "refusal", "I cannot."),
-        (CHAT, completion(None, "content_filter"), "refusal", ""),
-        (CHAT, completion("4", None), "stop", "4"),
+        (CHAT, completion(None, "content_filter"), "refusal", ""), (CHAT, completion("4", None), "stop", "4"),
         (CHAT, completion("\ud800 lone"), "stop", "\ud800 lone"),
         *((CLAUDE, MESSAGE | {"stop_reason": why}, finish, SAID) for why, finish in CLAUDE_ENDS.items()),
         (CLAUDE, MESSAGE | {"stop_reason": "refusal", "content": [], "stop_details": REFUSED}, "refusal",
@@ -258,8 +256,7 @@ GEMINI_ENDS = {
         *((GEMINI, GENERATED | {"candidates": [CANDIDATE | {"finishReason": why}]}, finish, SAID)
           for why, finish in GEMINI_ENDS.items()),
         (GEMINI, GENERATED | {"candidates": [CUT]}, "length", SAID),  # and it is not continued behind our back
-        (GEMINI, GENERATED | {"candidates": [CANDIDATE, OTHER]}, "stop", SAID),
-        (GEMINI, BLOCKED, "refusal", ""),
+        (GEMINI, GENERATED | {"candidates": [CANDIDATE, OTHER]}, "stop", SAID), (GEMINI, BLOCKED, "refusal", ""),
         (GEMINI, {"usageMetadata": {"promptTokenCount": 420}}, "stop", ""),
     ],
 )  # fmt: skip
@@ -474,10 +471,9 @@ def test_arguments_are_checked_together_and_a_name_that_can_be_none_is_refused()
     for model, args, names in (
         ("anthropic/claude-x", {"max_tokens": -1, "api_version": "2024-01-01"}, ["max_tokens", "api_version"]),
         ("google/gemini-x", {"max_tokens": 0, "thinking_budget": -2}, ["max_tokens", "thinking_budget"]),
-        ("openai/gpt-5.6", {"top_p": 1}, []),
-        ("anthropic/claude-x", {"thinking": "adaptive"}, []),
+        ("openai/gpt-5.6", {"top_p": 1}, []), ("anthropic/claude-x", {"thinking": "adaptive"}, []),
         ("reference/auditor", {"dark_current": 1}, []),  # arguments of others are not looked at
-    ):
+    ):  # fmt: skip
         assert [problem.split()[0] for problem in provider_argument_problems(model, args)] == names
     openai = ["", " ", "two words", "-x", "x" * 201, "a?key=b"]
     for case, names, form in (

@@ -260,10 +260,9 @@ def test_dense_facts_are_one_table_with_shared_notes_once_and_sparse_ones_are_li
     one = context(facts=(*made, *odd))
     assert dict(material_blocks(one))["facts"].splitlines()[:4] == [
         "table\t4\ttable.csv\t2026-03-02T00:00:00Z\tnotes",
-        "instrument\treturn_5d [ratio]\treturn_30d [ratio]\tprice [ratio]",
-        "note\tsince day 5\tsince day 30\t",
+        "instrument\treturn_5d [ratio]\treturn_30d [ratio]\tprice [ratio]", "note\tsince day 5\tsince day 30\t",
         "ENERGY\t0.05\t0.3\t",
-    ]
+    ]  # fmt: skip
     assert plain(back(one).facts) == plain(one.facts)
     sparse = tuple(fact(f"f{n}", f"I{n}", f"field{n}", float(n)) for n in range(6))
     assert not re.search(r"^table\t", dict(material_blocks(context(facts=sparse)))["facts"], re.MULTILINE)

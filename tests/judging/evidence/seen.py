@@ -15,11 +15,10 @@ INSTRUMENTS = (
     records.Instrument(id="SOUTH_KOREA", symbol="EWY", name="South Korea Equities"),
 )
 CELLS = {
-    "GOLD": (0.0312, 0.0814, -0.0652, 0.1873, 0.31, 88.87),
-    "CHIPS": (-0.0547, 0.2968, -0.1748, 0.5269, 3.06, 566.54),
+    "GOLD": (0.0312, 0.0814, -0.0652, 0.1873, 0.31, 88.87), "CHIPS": (-0.0547, 0.2968, -0.1748, 0.5269, 3.06, 566.54),
     "SP500": (0.0123, 0.0341, -0.0203, 0.1113, 1.00, 737.62),
     "SOUTH_KOREA": (0.1271, 0.3377, -0.0911, 0.4166, 1.52, 141.05),
-}
+}  # fmt: skip
 COLUMNS = (
     ("return_5d", "ratio"), ("return_21d", "ratio"), ("max_drawdown_21d", "ratio"), ("volatility_21d", "ratio"),
     ("beta_spy_63d", "index"), ("close", "price"),

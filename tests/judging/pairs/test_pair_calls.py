@@ -150,8 +150,7 @@ def test_reading_gives_back_what_was_rendered(first, second):
 
 def test_another_prompt_is_not_read():
     for parts, what in (
-        ([], "got 0 parts"), (["", ""], "two candidates are needed"),
-        (["", candidates_text("a", "b")], "no situation"),
+        ([], "got 0 parts"), (["", ""], "two candidates are needed"), (["", candidates_text("a", "b")], "no situation"),
         ([fence("question", "q") + "\n" + fence("requirements", "no tab"), candidates_text("a", "b")], "no situation"),
         (["", candidates_text("a", "b").replace("\nb\n", "\nc\n")], "tampered"),
     ):  # fmt: skip

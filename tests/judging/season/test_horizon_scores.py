@@ -43,9 +43,8 @@ def test_grades_of_parts_are_averaged_by_their_steps():
     assert (found.grader, len(found.parts[0].call_key)) == (judging_season.grader_version(PLAN), 64)
     texts = [
         answer_text(points=80, notes="n", claims=[], lookahead_check="fail", lookahead_reason="sees March"),
-        answer_text(points=40, notes="n", claims=[]),
-        answer_text(points=20, claims=[], verdict="Weak"),
-    ]
+        answer_text(points=40, notes="n", claims=[]), answer_text(points=20, claims=[], verdict="Weak"),
+    ]  # fmt: skip
     found = graded(horizon(6, text=LONG), *texts, budget=5000)
     assert [one.size for one in found.parts] == [3, 2, 1]
     assert found.reasoning["thesis_quality"] == pytest.approx((80 * 3 + 40 * 2 + 20) / 6)
