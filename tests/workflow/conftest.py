@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from functools import partial
 from pathlib import Path
 
 import pytest
+import slow_command
 from datasheet_runs import two_tasks
 from imported_records import store_imported
 from made_records import OWN, STUDY
 
-from assaymark.benchmark import questions
 from assaymark.cli import main
 
 
@@ -60,10 +59,9 @@ def tasks(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def few_questions(monkeypatch):
-    """A benchmark draws its questions from four of each kind: to generate them all takes a second."""
-    fewer = partial(questions.generate_questions, counts=dict.fromkeys(questions.TEMPLATES, 4))
-    for place in ("benchmark.questions.published", "workflow.tracks.benchmark_plan"):
-        monkeypatch.setattr(f"assaymark.{place}.generate_questions", fewer)
+    """A benchmark draws its questions from twenty of each kind: to generate them all takes a second."""
+    for place in slow_command.PLACES:
+        monkeypatch.setattr(f"assaymark.{place}.generate_questions", slow_command.FEWER)
 
 
 @pytest.fixture(scope="session")

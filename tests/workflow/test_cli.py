@@ -174,7 +174,7 @@ def test_results(own, tasks, tmp_path, capsys, monkeypatch):
         assert keys <= found.keys(), words
 
 
-def test_the_results_of_a_benchmark(tmp_path, capsys):
+def test_the_results_of_a_benchmark(tmp_path, few_questions, capsys):
     asked = ("bench", "qa", "--model", "reference/portbench-steady", "--per-template", "2", "--out", tmp_path / "run")
     _, found = result_of(capsys, *asked, "--dry-run")
     assert found["models"][0]["stages"] == {"questions": 18}

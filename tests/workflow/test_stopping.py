@@ -119,6 +119,7 @@ QUESTIONS = ("bench", "qa", "--model", "reference/portbench-steady", "--per-temp
 """Asks 18 questions."""
 
 
+@pytest.mark.usefixtures("few_questions")
 @pytest.mark.parametrize("how", ["Ctrl-C", "SIGTERM"])
 def test_a_run_that_is_stopped_says_how_many_replies_are_kept_and_goes_on(tmp_path, capsys, how):
     run = tmp_path / "run"
