@@ -564,11 +564,6 @@ def spaced(parts: Iterable[Inline], between: str = "; ") -> Inline:
     return tuple(one for part in parts for one in (between, part))[1:]
 
 
-def level_words(level: Level, tag: str) -> Mark:
-    """The mark of a level with its word."""
-    return Mark(level, tag)
-
-
 def notes(lines: Sequence[Inline], style: Literal["note", "notice", "cap"] = "note") -> tuple[Text, ...]:
     """A paragraph for each line that is there."""
     return tuple(Text(line, style) for line in lines if line)
