@@ -45,8 +45,6 @@ _FIELDS: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]] | N
 def _plain(value: Any) -> JSON:
     """What the encoder does not know itself, one level deep. The getter of a record takes all its fields at once."""
     kind = type(value)
-    if kind is datetime:  # as most of what a context holds is
-        return _utc(value)
     if kind not in _FIELDS:
         names = tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
         getter = attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)

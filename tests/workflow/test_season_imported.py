@@ -117,7 +117,7 @@ def test_every_mismatch_of_the_audit_stands_in_the_checks(tmp_path):
 def false_cash() -> list[dict]:
     """The log with one amount of cash that does not follow."""
     lines = made.honest()
-    lines[1]["positions_after"]["CASH"] = 74000.0  # type: ignore[index]
+    lines[1]["positions_after"] = {**lines[1]["positions_after"], "CASH": 74000.0}
     return lines
 
 
