@@ -259,12 +259,8 @@ def test_portbench_market_is_read_with_its_traps_written_down(tmp_path):
     assert classes == {"SPY": "EQ", "XLF": "EQ", "TLT": "BO", "VNQ": "RE", "BTC_USD": "CR", "BIL": "CA"}
     assert set(market.PORTBENCH_NOTES) <= set(snapshot.origin.notes)
     said = (
-        "winsorised over the whole sample",
-        "6 columns ending in _return",
-        "log returns",
-        "2 columns of macro",
-        "16 Sat",
-    )
+        "winsorised over the whole sample", "6 columns ending in _return", "log returns", "2 columns of macro", "16 Sat"
+    )  # fmt: skip
     assert [one for one in said if one not in notes] == []
     assert history.days.size == market.weekdays(date(2024, 1, 1), date(2024, 2, 29)).size
     assert set(history.bars) == {"open", "high", "low", "close"}

@@ -20,14 +20,12 @@ RETURNS = (-0.02, 0.01, 0.03)
 PAIR, THREE, UNIT = ("XLY", "STIP"), ("VLUE", "XRP-USD", "DBC"), ((1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0))
 PAYLOADS = {
     "T1": (qa.ReturnDirection("ETH-USD", 21, 60, 320.88, 441.72, 0.377, 0.796), qa.Direction("positive")),
-    "T2": (qa.TailRisk("XLV", 0.95, RETURNS), qa.Number(-0.02)),
-    "T3": (qa.PositionSize("VCIT", 0.1, RETURNS), qa.Number(0.5)),
-    "T4": (qa.PairAllocation(PAIR, (0.195, 0.033), (0.202, 0.05), 0.001, 0.15, 0.1224),
-           qa.Weights({"XLY": 0.476, "STIP": 0.524})),
-    "T5": (qa.SharpeAllocation(THREE, (0.1, 0.2, 0.3), UNIT, 0.04),
-           qa.Weights({"VLUE": 0.2, "XRP-USD": 0.3, "DBC": 0.5})),
-    "T6": (qa.Rebalancing(("IVV", "BNB-USD"), (0.435, 0.565), (0.5, 0.5), 0.05), qa.Trade(True, "buy", "IVV", 0.065)),
-    "T7": (qa.RegimeCall("equity", 60, 103.1, ()), qa.RegimeView("sideways", qa.CHANGES["sideways"])),
+    "T2": (qa.TailRisk("XLV", 0.95, RETURNS), qa.Number(-0.02)), "T3": (qa.PositionSize("VCIT", 0.1, RETURNS),
+    qa.Number(0.5)), "T4": (qa.PairAllocation(PAIR, (0.195, 0.033), (0.202, 0.05), 0.001, 0.15, 0.1224),
+    qa.Weights({"XLY": 0.476, "STIP": 0.524})), "T5": (qa.SharpeAllocation(THREE, (0.1, 0.2, 0.3), UNIT, 0.04),
+    qa.Weights({"VLUE": 0.2, "XRP-USD": 0.3, "DBC": 0.5})), "T6": (qa.Rebalancing(("IVV", "BNB-USD"), (0.435, 0.565),
+    (0.5, 0.5), 0.05), qa.Trade(True, "buy", "IVV", 0.065)), "T7": (qa.RegimeCall("equity", 60, 103.1, ()),
+    qa.RegimeView("sideways", qa.CHANGES["sideways"]))
 }  # fmt: skip
 
 
