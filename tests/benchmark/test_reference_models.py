@@ -78,12 +78,20 @@ def test_the_planted_skill_is_the_share_that_is_solved():
         assert low <= rule.skill <= high, word
 
 
-def test_the_same_prompt_and_seed_are_answered_alike():
+def test_the_same_prompt_and_seed_are_answered_alike_and_a_rationale_comes_with_every_stage():
     model = bench.ReferenceBenchmarkModel("contrarian")
     first, again = (answered(model, asked(question(4), seed=1)) for _ in range(2))
     assert first == again
     assert first.fingerprint == f"{PREFIX}contrarian@2"
     assert len({answered(model, asked(question(4), seed=seed)).text for seed in range(20)}) == 2
+    model, episode = bench.ReferenceBenchmarkModel("steady"), EpisodeState(AGENT, BALANCED, world())
+    for said in (
+        "The rule 'steady' is most bullish",
+        "The threshold is kept to: ",
+        "The rule 'steady' gives weight to",
+    ):
+        episode.take(reply := answered(model, episode.next_call()))
+        assert bench.rationale_of(reply.text).startswith(said)
 
 
 def test_a_prompt_that_lacks_something_is_a_failed_attempt_that_says_what():
@@ -146,18 +154,6 @@ def test_one_buy_signal_or_none_makes_the_oracle_agree():
             assert [day.scores[stage] for stage in ("S3", "S4", "S5")] == pytest.approx([1, 1, 1], abs=1e-3)
         other = run(word, alpha=1.0, convention="reference")
         assert np.mean([day.scores["S4"] for day in other.dates]) < 0.9
-
-
-def test_a_rationale_comes_with_every_stage():
-    model, episode = bench.ReferenceBenchmarkModel("steady"), EpisodeState(AGENT, BALANCED, world())
-    for said in (
-        "The rule 'steady' is most bullish on",
-        "The threshold is kept to: ",
-        "The rule 'steady' gives weight to",
-    ):
-        reply = answered(model, episode.next_call())
-        assert bench.rationale_of(reply.text).startswith(said)
-        episode.take(reply)
 
 
 TICKERS = ("SPY", "TLT", "BIL", "BTC")

@@ -67,10 +67,12 @@ def quality() -> str:
         "recent_active_reversal_rank": 0.75, "shallow_drawdown_rank": 0.5,
     }  # fmt: skip
     return json.dumps(
-        {"as_of_date_requested": "2026-05-15", "complete_options": 2, "coverage": 1.0, "methodology_version": "v",
-        "minimum_required_coverage": 0.9, "profile": "weekly", "rows": [{"option_id": "SP500", **ranks},
-        {"option_id": "GOLD", **ranks}], "total_active_options": 2, "version": "1",
-        "weights": {"prior_active_rank": 1.0}}
+        {
+            "as_of_date_requested": "2026-05-15", "complete_options": 2, "coverage": 1.0, "methodology_version": "v",
+            "minimum_required_coverage": 0.9, "profile": "weekly",
+            "rows": [{"option_id": "SP500", **ranks}, {"option_id": "GOLD", **ranks}], "total_active_options": 2,
+            "version": "1", "weights": {"prior_active_rank": 1.0},
+        }
     )  # fmt: skip
 
 
@@ -148,9 +150,11 @@ HELD = [
     {"option_id": "SP500", "allocation_pct": 40, "rationale": "Broad exposure."},
 ]
 HELD_V2 = [
-    {**holding, "expected_return_pct": expected, "time_window_catalyst": "CPI on May 20",
-    "invalidation_condition": condition} for holding, expected, condition in zip(HELD, (1.5, 0.5), ("Close below 78",
-    "Index below 7,000"), strict=True)
+    {
+        **holding, "expected_return_pct": expected, "time_window_catalyst": "CPI on May 20",
+        "invalidation_condition": condition,
+    }
+    for holding, expected, condition in zip(HELD, (1.5, 0.5), ("Close below 78", "Index below 7,000"), strict=True)
 ]  # fmt: skip
 V3 = {
     "candidate_assessments": [ASSESSMENT, {**ASSESSMENT, "option_id": "SP500", "rank": 2}],
@@ -164,11 +168,15 @@ _FORECASTS = {
     "portfolio_rationale": "Gold with a broad core.", "portfolio": HELD_V2,
 }  # fmt: skip
 SHAPES: dict[str, dict[str, Any]] = {
-    "option": {"selected_option_id": "GOLD"}, "weights-v1": {"portfolio": HELD,
-    "portfolio_rationale": "Gold with a broad core."}, "weights-v2": {**_FORECASTS, "candidate_ledger": [CANDIDATE,
-    {**CANDIDATE, "option_id": "CASH", "decision": "rejected"}]}, "weights-v3": {"portfolio": [{**HELD[0],
-    "rationale": "V3 selected model rank 1."}, {**HELD[1], "rationale": "Fallback."}],
-    "portfolio_rationale": "Gold with a broad core.", "metadata": {"portfolio_v3": V3}}
+    "option": {"selected_option_id": "GOLD"},
+    "weights-v1": {"portfolio": HELD, "portfolio_rationale": "Gold with a broad core."},
+    "weights-v2": {
+        **_FORECASTS, "candidate_ledger": [CANDIDATE, {**CANDIDATE, "option_id": "CASH", "decision": "rejected"}],
+    },
+    "weights-v3": {
+        "portfolio": [{**HELD[0], "rationale": "V3 selected model rank 1."}, {**HELD[1], "rationale": "Fallback."}],
+        "portfolio_rationale": "Gold with a broad core.", "metadata": {"portfolio_v3": V3},
+    },
 }  # fmt: skip
 
 RESOLVED = {"portfolio_return": "0.03", "sp500_return": "0.01", "alpha_vs_sp500": "0.02", "beats_sp500": "True"}

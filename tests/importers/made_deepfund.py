@@ -30,13 +30,17 @@ def honest() -> dict[str, list[dict[str, Any]]]:
     signal = {**at, "ticker": "MSFT"}
     return {
         "config": [{"id": f"c{one}", "exp_name": f"exp-{one}", **at, "tickers": '["MSFT"]', "has_planner": 0,
-        "llm_model": model, "llm_provider": "x"} for one, model in models.items()], "portfolio": [{"id": f"p{one}",
-        "config_id": f"c{one[0]}", **at, "trading_date": day, "cashflow": 1.0, "total_assets": 1.0, "positions": "{}"}
-        for one in ("a1", "a2", "b1", "b2")], "decision": [decision("d1", "pa1"), decision("d3", "pb1",
-        justification=""), decision("d2", "pa2", updated_at="2025-04-17 05:25:46", action="Hold", shares=0)],
-        "signal": [{"id": "s1", "portfolio_id": "pa1", **signal, "llm_prompt": "RSI is 71.2.", "analyst": "technical",
-        "signal": "Bearish", "justification": "An RSI of 71.2 is high."}, {"id": "s2", "portfolio_id": "pb2", **signal,
-        "llm_prompt": "News.", "analyst": "news", "signal": "Neutral", "justification": "Nothing new."}]
+                    "llm_model": model, "llm_provider": "x"} for one, model in models.items()],
+        "portfolio": [{"id": f"p{one}", "config_id": f"c{one[0]}", **at, "trading_date": day, "cashflow": 1.0,
+                       "total_assets": 1.0, "positions": "{}"} for one in ("a1", "a2", "b1", "b2")],
+        "decision": [decision("d1", "pa1"), decision("d3", "pb1", justification=""),
+                     decision("d2", "pa2", updated_at="2025-04-17 05:25:46", action="Hold", shares=0)],
+        "signal": [
+            {"id": "s1", "portfolio_id": "pa1", **signal, "llm_prompt": "RSI is 71.2.", "analyst": "technical",
+             "signal": "Bearish", "justification": "An RSI of 71.2 is high."},
+            {"id": "s2", "portfolio_id": "pb2", **signal, "llm_prompt": "News.", "analyst": "news",
+             "signal": "Neutral", "justification": "Nothing new."},
+        ],
     }  # fmt: skip
 
 

@@ -179,11 +179,14 @@ def test_every_problem_of_the_database_at_once_and_a_damaged_one_is_one_line():
     ]  # fmt: skip
     rows["portfolio"][3]["config_id"] = "cz"
     assert told(deepfund, rows) == [
-        f"deepfund.db decision row {one}" for one in ("4, action: must be 'Buy', 'Sell' or 'Hold' (got 'Wait')",
-        "4, shares: must be at least 0 (got -1)",
-        "6, trading_date: must be a time such as 2024-03-01T16:00:00Z (got 'yesterday')",
-        "7, trading_date: must be a time from 1970 to 2200 (got 9999-12-31T00:00:00)",
-        "5, portfolio_id: no such portfolio (got 'pz')", "8, portfolio_id: its portfolio is of no config (got 'cz')")
+        f"deepfund.db decision row {one}"
+        for one in (
+            "4, action: must be 'Buy', 'Sell' or 'Hold' (got 'Wait')", "4, shares: must be at least 0 (got -1)",
+            "6, trading_date: must be a time such as 2024-03-01T16:00:00Z (got 'yesterday')",
+            "7, trading_date: must be a time from 1970 to 2200 (got 9999-12-31T00:00:00)",
+            "5, portfolio_id: no such portfolio (got 'pz')",
+            "8, portfolio_id: its portfolio is of no config (got 'cz')",
+        )
     ]  # fmt: skip
     report = deepfund(rows, keep_going=True).report
     assert (report.good, report.bad) == (3, 5)

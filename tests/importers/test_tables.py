@@ -101,9 +101,11 @@ def test_nested_objects_are_dotted_columns_lists_json_text_and_keys_composite():
     rows, flat = read_rows(json.dumps(objects).encode()), read_rows(json.dumps(objects).encode(), nested=False)
     assert rows.table.column_names == ["dim", "id", "response.score", "response.by.name", "tags", "gpt-4.1.x"]
     cells = {
-        "dim+id": ["tone+1", "risk+2"], "response.score": ["4", "2.5"], "tags": ['["a", 1]', None], "tags.0": ["a",
-        None]
-    }  # fmt: skip
+        "dim+id": ["tone+1", "risk+2"],
+        "response.score": ["4", "2.5"],
+        "tags": ['["a", 1]', None],
+        "tags.0": ["a", None],
+    }
     assert {name: rows.column(name).to_pylist() for name in cells} == cells
     assert rows.said == ("objects read as dotted columns: response, gpt-4.1", "kept as JSON text: tags")
     assert flat.table.column_names == ["dim", "id", "response", "tags", "gpt-4.1"]
@@ -154,13 +156,6 @@ def test_what_is_no_table_is_said_in_one_message(data, said):
         read_rows(data, "s")
 
 
-def test_files_that_are_not_there(tmp_path):
-    for path, said in ((tmp_path / "none.csv", r"none\.csv: cannot be read: No such file"),
-                       (tmp_path, r"a folder holds logs of one tool .*got none")):  # fmt: skip
-        with pytest.raises(InputError, match=said):
-            read_rows(path)
-
-
 def test_reading_a_table_is_fast_and_brings_nothing_heavy_in(tmp_path):
     path = tmp_path / "s.csv"
     path.write_text("item,agent,judge,score\n" + "".join(f"q{k},a{k % 16},j{k % 8},{k % 5}\n" for k in range(51_200)))
@@ -179,27 +174,35 @@ def test_reading_a_table_is_fast_and_brings_nothing_heavy_in(tmp_path):
 # Logs of tools
 
 HARNESS = [
-    {"doc_id": 0, "doc": {"question": "2+2?"}, "target": "4", "arguments": {"gen_args_0": {"arg_0": "2+2?"}},
-    "resps": [["4"]], "filtered_resps": ["4"], "filter": rule, "metrics": ["exact_match"], "doc_hash": "a",
-    "prompt_hash": "b", "target_hash": "c", "exact_match": score} for rule, score in (("strict-match", 0.0),
-    ("flexible-extract", 1.0))
+    {
+        "doc_id": 0, "doc": {"question": "2+2?"}, "target": "4", "arguments": {"gen_args_0": {"arg_0": "2+2?"}},
+        "resps": [["4"]], "filtered_resps": ["4"], "filter": rule, "metrics": ["exact_match"], "doc_hash": "a",
+        "prompt_hash": "b", "target_hash": "c", "exact_match": score,
+    }
+    for rule, score in (("strict-match", 0.0), ("flexible-extract", 1.0))
 ]  # fmt: skip
 GRADED = [
     {"pass": True, "score": score, "reason": "r", "assertion": {"type": "llm-rubric", **more}}
     for score, more in ((0.5, {"value": "clear"}), (1, {"metric": "tone"}))
 ]
 PROMPTFOO = [
-    {"promptIdx": 0, "testIdx": test, "testCase": {"vars": {"q": q}, "assert": [{"type": "llm-rubric"}]},
-    "vars": {"q": q}, "prompt": {"raw": f"Say {q}", "label": "Say {{q}}"}, "promptId": "p", "success": True,
-    "provider": {"id": f"openai:{who}", "label": ""}, "response": {"output": "x"}, "score": 0.75, "latencyMs": 5,
-    "namedScores": {}, "gradingResult": {"pass": True, "score": 0.75, "reason": "ok", "componentResults": GRADED}}
+    {
+        "promptIdx": 0, "testIdx": test, "testCase": {"vars": {"q": q}, "assert": [{"type": "llm-rubric"}]},
+        "vars": {"q": q}, "prompt": {"raw": f"Say {q}", "label": "Say {{q}}"}, "promptId": "p", "success": True,
+        "provider": {"id": f"openai:{who}", "label": ""}, "response": {"output": "x"}, "score": 0.75, "latencyMs": 5,
+        "namedScores": {},
+        "gradingResult": {"pass": True, "score": 0.75, "reason": "ok", "componentResults": GRADED},
+    }
     for test, q, who in ((0, "hi", "north"), (0, "hi", "south"), (1, "hi", "north"))
 ]  # fmt: skip
 PROMPTFOO_RUN = {"version": 3, "timestamp": "2026-05-01T00:00:00Z", "prompts": [], "stats": {}, "results": PROMPTFOO}
 ALPACA = [
-    {"instruction": text, "output_1": "x", "generator_1": "base", "output_2": "y", "generator_2": "ash", "dataset": "d",
-    "annotator": "weighted_alpaca_eval_gpt4_turbo", "preference": value, "raw_completion": None,
-    "price_per_example": 0.1} for text, value in (("a", 1.98), ("a", 1.0), ("b", 1.5), ("c", None))
+    {
+        "instruction": text, "output_1": "x", "generator_1": "base", "output_2": "y", "generator_2": "ash",
+        "dataset": "d", "annotator": "weighted_alpaca_eval_gpt4_turbo", "preference": value, "raw_completion": None,
+        "price_per_example": 0.1,
+    }
+    for text, value in (("a", 1.98), ("a", 1.0), ("b", 1.5), ("c", None))
 ]  # fmt: skip
 ARENA = [
     {"question_id": "q1", "model": "ash", "judge": "gpt-4-1106-preview", "games": [
@@ -223,10 +226,12 @@ SINGLES = [
 EVENT = {"run_id": "r", "created_by": "", "created_at": "2023-04-17"}
 EVALS = [
     {"spec": {"completion_fns": ["gpt-3.5-turbo"], "eval_name": "test-match.s1.simple-v0", "run_id": "r"}},
-    {"final_report": {"accuracy": 0.5}}, *(EVENT | {"event_id": k, "sample_id": sample, "type": kind, "data": data}
-    for k, (sample, kind, data) in enumerate((("t.0", "sampling", {"prompt": "p", "sampled": "x"}), ("t.0", "match",
-    {"correct": False, "expected": "15", "picked": None}), ("t.1", "metrics", {"choice": "Yes", "score": 0.8}), ("t.0",
-    "match", {"correct": True, "expected": "15"}))))
+    {"final_report": {"accuracy": 0.5}},
+    *(EVENT | {"event_id": k, "sample_id": sample, "type": kind, "data": data}
+      for k, (sample, kind, data) in enumerate((
+        ("t.0", "sampling", {"prompt": "p", "sampled": "x"}),
+        ("t.0", "match", {"correct": False, "expected": "15", "picked": None}),
+        ("t.1", "metrics", {"choice": "Yes", "score": 0.8}), ("t.0", "match", {"correct": True, "expected": "15"})))),
 ]  # fmt: skip
 
 
@@ -307,6 +312,9 @@ def test_a_tools_log_with_something_else_in_it_is_refused_with_its_line_or_goes_
 
 
 def test_a_folder_is_the_logs_of_one_tool(tmp_path):
+    for path, said in ((tmp_path / "none.csv", "cannot be read: No such file"), (tmp_path, "of one tool .*got none")):
+        with pytest.raises(InputError, match=said):
+            read_rows(path)
     for model in ("north__a", "south__b"):
         (tmp_path / model).mkdir()
         (tmp_path / model / "samples_gsm8k_2026-05-01T10-00-00.jsonl").write_bytes(lines(HARNESS))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_verdicts import write_verdicts
 
@@ -291,6 +291,7 @@ def slowly(text: str) -> list[tuple]:
     return sorted(found, key=lambda c: (c[0], c[1], sorted(c[2:4]), c[4], c[2] > c[3]))
 
 
+@settings(max_examples=25)
 @given(logs(), st.randoms(use_true_random=False))
 def test_the_same_as_a_slow_reader_whatever_the_sequence_of_the_rows(rows, random):
     text = as_csv(rows)
@@ -322,6 +323,7 @@ def test_the_same_as_a_slow_reader_whatever_the_sequence_of_the_rows(rows, rando
         assert held[begins[line]][:4] == list(call[:4])
 
 
+@settings(max_examples=25)
 @given(logs())
 def test_swapped_slots_are_the_same_contents_and_another_verdict_is_another_digest(rows):
     turned = {"1": "2", "2": "1", "B": "[[A]]", "[[A]]": "B"}

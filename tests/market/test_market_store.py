@@ -418,14 +418,6 @@ def test_repeated_days_and_names_are_refused_even_when_lenient_and_overlapping_s
     ]
 
 
-@pytest.mark.parametrize("seed", [0, 5])
-def test_the_synthetic_market_has_notes_and_no_problem(seed):
-    found = market.condition(market.synthetic_history(seed))
-    assert found.problems == ()
-    assert sum("days in a row are missing" in one.what for one in found.notes) > 15
-    assert [one.where for one in found.notes if "has ended" in one.what] == ["interbank_spread"]
-
-
 YEAR = market.weekdays(date(2024, 1, 1), date(2024, 12, 31))
 PLANTED = {
     "days in a row are missing": ((slice(30, 31 + market.LONG_GAP), 0), np.nan), "half a day": ((20, slice(3)), np.nan),

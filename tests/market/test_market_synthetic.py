@@ -7,7 +7,6 @@ import re
 import market_table
 import numpy as np
 import pytest
-from scipy.signal import lfilter
 
 from assaymark import market
 from assaymark.errors import InputError
@@ -142,23 +141,6 @@ def test_spells_are_semi_markov():
     assert bull.std() / bull.mean() == pytest.approx(0.5, abs=0.05)
 
 
-def test_days_recoloured_have_exactly_the_correlation():
-    rng, target = np.random.default_rng(1), np.array([[1.0, 0.6, -0.2], [0.6, 1.0, 0.1], [-0.2, 0.1, 1.0]])
-    calm = rng.random(500) < 0.8
-    found = synthetic.recolour(rng.standard_normal((500, 3)) @ rng.standard_normal((3, 3)), target, calm)
-    np.testing.assert_allclose(found[calm].T @ found[calm] / calm.sum(), target, atol=1e-10)
-    np.testing.assert_allclose(found[calm].mean(axis=0), 0, atol=1e-12)
-
-
-def test_t_draws_have_unit_variance_fat_tails_and_share_bad_days():
-    rng = np.random.default_rng(2)
-    found = synthetic.multivariate_t(rng, 400_000, np.eye(2))
-    np.testing.assert_allclose(found.var(axis=0), 1, atol=0.05)
-    size = np.abs(found) > 3
-    assert size.all(axis=1).mean() > 3 * size[:, 0].mean() * size[:, 1].mean()
-    assert synthetic.independent_t(rng, (400_000,)).var() == pytest.approx(1, abs=0.06)
-
-
 def test_a_fall_raises_the_volatility_of_later_days_only():
     rng = np.random.default_rng(3)
     shocks = rng.standard_normal((50_000, 1))
@@ -172,14 +154,3 @@ def test_a_fall_raises_the_volatility_of_later_days_only():
     )
     np.testing.assert_array_equal(again[:101], first[:101])
     assert again[101, 0] < first[101, 0]
-
-
-def test_decay_is_the_filter_of_scipy_to_the_last_bit_and_loadings_give_the_mean_correlation():
-    draws = np.random.default_rng(5).standard_normal((500, 3))
-    for decay in (0.0, 0.5, 0.994):
-        scaled = np.vstack([draws[:1], draws[1:] * np.sqrt(1 - decay**2)])
-        np.testing.assert_array_equal(synthetic._ar1(draws, decay), lfilter([1.0], [1.0, -decay], scaled, axis=0))
-    for n, target, sub in ((126, 0.48, 0.08), (15, 0.79, 0.04), (4, 0.21, 0.1)):
-        found = synthetic.loadings(np.random.default_rng(0), n, target, sub, 0.2)
-        assert np.outer(found, found)[~np.eye(n, dtype=bool)].mean() == pytest.approx(target - sub * 0.2, abs=1e-6)
-        assert (found**2 + sub < 1).all()
