@@ -45,6 +45,16 @@ def kill_once(given: Arguments) -> bytes:
     return str(given["n"] ** 2).encode()
 
 
+def fail_once(given: Arguments) -> bytes:
+    """Kill its process at the first attempt at each victim, and hang at that of the others named."""
+    first = begin(given) == 1
+    if first and given["n"] in given["victims"]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if first and given["n"] in given["hung"]:
+        time.sleep(600)
+    return str(given["n"] ** 2).encode()
+
+
 def exit_always(given: Arguments) -> bytes:
     begin(given)
     if given["n"] in given["victims"]:

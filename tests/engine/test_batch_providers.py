@@ -91,57 +91,48 @@ def body_of(line: dict) -> dict:
     return next(line[name] for name in ("body", "params", "request") if name in line)
 
 
-def test_batches_run_inside_an_event_loop(desk, tmp_path):
-    with Ledger.open(tmp_path / "ledger.db") as ledger:
-        assert in_a_loop(lambda: desk.run(ledger)).made == 5
-
-
 def test_a_call_in_a_batch_asks_what_it_asks_alone(desk):
     """Byte for byte the body that the same call sends alone, so a batch is the same instrument."""
     old = {"args": {"api_version": "2023-06-01"}} if desk.case is CLAUDE else {}
-    for more in ({"effort": "low"}, {"schema": None}, {"temperature": 0.5, **old}, {"args": {"max_tokens": 900}}):
-        (spec,) = calls(desk.case, 1, **more)
-        with serving(answer({})) as alone:
-            environ = environ_of(desk.case, desk.host, alone.url)
-            model = desk.case.model(spec.model.partition("/")[2], environ=environ)
+    with serving(answer({})) as alone:
+        model = desk.case.model(desk.case.name.partition("/")[2], environ=environ_of(desk.case, desk.host, alone.url))
+        for more in ({"effort": "low"}, {"schema": None}, {"temperature": 0.5, **old}, {"args": {"max_tokens": 900}}):
+            (spec,) = calls(desk.case, 1, **more)
             with pytest.raises(ModelError):
                 asyncio.run(model.complete(spec))
-        desk.host.batches.clear()
-        desk.batches.submit([(spec.key, spec)], label="assaymark-1")
-        (line,) = lines_of(desk)
-        assert body_of(line) == alone.request.body
-        assert desk.host.key_of(line) == spec.key
+            desk.host.batches.clear()
+            desk.batches.submit([(spec.key, spec)], label="assaymark-1")
+            (line,) = lines_of(desk)
+            assert body_of(line) == alone.requests[-1].body
+            assert desk.host.key_of(line) == spec.key
+
+
+CHAT_URL = {OPENAI: "/v1/responses", CHAT: "/v1/chat/completions"}
 
 
 def test_requests_say_what_they_should(desk):
     remote = desk.submit()
     sent = [(request.method, request.path.partition("?")[0]) for request in desk.server.requests]
-    last = desk.server.requests[-1]
-    if desk.case in (OPENAI, CHAT):
-        url = "/v1/responses" if desk.case is OPENAI else "/v1/chat/completions"
+    last, lines = desk.server.requests[-1], lines_of(desk)
+    keys = {tuple(line) for line in lines}
+    if url := CHAT_URL.get(desk.case):
         assert sent == [("POST", "/v1/files"), ("POST", "/v1/batches")]
         assert last.body == {
-            "input_file_id": "file-1",
-            "endpoint": url,
-            "completion_window": "24h",
+            "input_file_id": "file-1", "endpoint": url, "completion_window": "24h",
             "metadata": {"assaymark": "assaymark-1"},
-        }
-        assert {(line["method"], line["url"]) for line in lines_of(desk)} == {("POST", url)}
-        assert {tuple(line) for line in lines_of(desk)} == {("custom_id", "method", "url", "body")}
-        assert last.headers["authorization"] == f"Bearer {CANARY}"
+        }  # fmt: skip
+        assert {(line["method"], line["url"]) for line in lines} == {("POST", url)}
+        assert (keys, last.headers["authorization"]) == ({("custom_id", "method", "url", "body")}, f"Bearer {CANARY}")
     elif desk.case is CLAUDE:
-        assert sent == [("POST", "/v1/messages/batches")]
-        assert set(last.body) == {"requests"}
-        assert {tuple(line) for line in lines_of(desk)} == {("custom_id", "params")}
-        assert last.headers["anthropic-version"] == "2026-10-21"
+        assert (sent, set(last.body)) == ([("POST", "/v1/messages/batches")], {"requests"})
+        assert (keys, last.headers["anthropic-version"]) == ({("custom_id", "params")}, "2026-10-21")
     else:
         assert sent[-1] == ("POST", "/v1/models/gemini-3.8-flash:batchGenerateContent")
         assert last.body == {"batch": {"inputConfig": {"fileName": "files/in-1"}, "displayName": "assaymark-1"}}
-        assert {tuple(line) for line in lines_of(desk)} == {("key", "request")}
-        assert last.headers["x-goog-api-key"] == CANARY
-    assert [desk.host.key_of(line) for line in lines_of(desk)] == desk.keys
+        assert (keys, last.headers["x-goog-api-key"]) == ({("key", "request")}, CANARY)
+    assert [desk.host.key_of(line) for line in lines] == desk.keys
     assert remote == desk.host.remote_name(1)
-    for spec, line in zip(desk.asked, lines_of(desk), strict=True):
+    for spec, line in zip(desk.asked, lines, strict=True):
         assert desk.batches.size(spec.key, spec) >= len(json.dumps(line))
     desk.server.requests.clear()
     (odd,) = calls(desk.case, 1, effort="heroic")  # refused before anything is sent
@@ -155,18 +146,19 @@ def test_a_batch_is_watched_found_and_cancelled(desk):
     desk.host.polls = 1
     remote = desk.submit()
     assert desk.batches.state(remote).status in ("running", "ended")
-    desk.host.polls = 10**6
-    assert desk.batches.state(remote).status == "running"
-    assert desk.find() == remote
-    desk.host.polls = 0
-    assert desk.batches.state(remote).status == "ended"
-    assert desk.find() == remote
+    for polls, status in ((10**6, "running"), (0, "ended")):
+        desk.host.polls = polls
+        assert desk.batches.state(remote).status == status
+        assert desk.find() == remote
     if desk.case is not CLAUDE:
         assert desk.find("assaymark-2") is None
     assert desk.find("assaymark-2", known={remote}) is None
     desk.batches.cancel(remote)
     assert desk.host.batches[remote].cancelled
     assert desk.batches.state(remote).status == "cancelled"
+    desk.host.said = [NOT_FOUND]  # a batch that nobody knows is gone
+    found = desk.batches.state("batches/nine" if desk.case is GEMINI else "nine")
+    assert (found.status, found.done) == ("gone", 0)
 
 
 def test_somebody_elses_batch_that_has_ended_is_known_by_its_keys():
@@ -196,7 +188,7 @@ def test_every_object_is_one_of_the_client(desk):
         assert all(GenerateContentResponse.model_validate(line["response"]).candidates for line in lines)
 
 
-def test_replies_are_read_as_they_are_read_alone(desk):
+def test_replies_are_read_as_they_are_read_alone_and_what_has_none_says_why(desk):
     found = dict(desk.batches.results(desk.submit()))
     assert set(found) == set(desk.keys)
     for reply in found.values():
@@ -204,24 +196,22 @@ def test_replies_are_read_as_they_are_read_alone(desk):
         assert (reply.text, reply.finish, reply.input_tokens, reply.output_tokens) == (SAID, "stop", 420, 57)
         assert (reply.reasoning_tokens, reply.cached_tokens) == (40, 300)
         assert json.loads(reply.raw)
-
-
-def test_what_has_no_reply_says_why_and_what_a_content_filter_stops_is_an_outcome(desk):
     words = dict(zip(desk.keys, ["busy", "bad", "expired", "nothing", "flagged"], strict=True))
     desk.host.verdict = lambda key, _times: words[key]
-    found = dict(desk.batches.results(desk.submit()))
+    found = dict(desk.batches.results(desk.submit("assaymark-2")))
     assert set(found) == {key for key in desk.keys if words[key] != "nothing"}
-    busy, bad, expired = (found[key] for key in desk.keys[:3])
+    busy, bad, expired, flagged = (found[key] for key in desk.keys if key in found)
     assert (busy.retryable, bad.retryable, expired.retryable) == (True, False, True)
     assert "busy thing" in str(busy)
     assert "bad thing" in str(bad)
-    assert (found[desk.keys[4]].finish, type(found[desk.keys[4]])) == ("refusal", Reply)
+    assert (flagged.finish, type(flagged)) == ("refusal", Reply)  # what a content filter stops is an outcome
 
 
 def test_lines_that_are_none_are_no_results_and_long_ones_are_outcomes(desk, monkeypatch):
     for module in ("batches", "base"):
         monkeypatch.setattr(f"assaymark.engine.providers.{module}.MOST_REPLY_BYTES", 0)
-    long = json.dumps({desk_key(desk): desk.keys[0], "junk": "x" * 70_000}).encode()
+    key = "key" if desk.case is GEMINI else "custom_id"
+    long = json.dumps({key: desk.keys[0], "junk": "x" * 70_000}).encode()
     desk.host.more_lines = [b"not JSON", b"[1]", b"{}", b"[" * 3000, long]
     desk.host.verdict = lambda _key, _times: "nothing"
     found = list(desk.batches.results(desk.submit()))
@@ -230,18 +220,13 @@ def test_lines_that_are_none_are_no_results_and_long_ones_are_outcomes(desk, mon
     assert (found[4][1].finish, found[4][1].raw) == ("failed", long.decode())
 
 
-def desk_key(desk) -> str:
-    return "key" if desk.case is GEMINI else "custom_id"
-
-
 def test_a_refused_key_says_so_and_shows_no_key(desk):
     said = json.dumps({"error": {"message": f"bad key {CANARY}", "type": "authentication_error"}}).encode()
     desk.host.said = [(401, {}, said)] * 9
     for act in (
-        desk.submit,
-        partial(desk.batches.state, desk.host.remote_name(1)),
+        desk.submit, partial(desk.batches.state, desk.host.remote_name(1)),
         partial(desk.batches.find, "l", frozenset(), 0),
-    ):
+    ):  # fmt: skip
         with pytest.raises(ModelError, match=f"{desk.case.key_env} was refused") as caught:
             act()
         assert caught.value.quota
@@ -271,11 +256,8 @@ def test_a_batch_that_is_turned_away_is_told_from_one_that_may_have_arrived(desk
     assert caught.value.retryable
 
 
-def test_a_batch_that_nobody_knows_is_gone_an_id_no_address_and_a_page_no_result(desk):
+def test_an_id_is_no_address_and_a_page_no_result(desk):
     remote = desk.submit()
-    desk.host.said = [NOT_FOUND]
-    found = desk.batches.state("batches/nine" if desk.case is GEMINI else "nine")
-    assert (found.status, found.done) == ("gone", 0)
     bad = {"id": "../../v1/admin?x=1", "name": "../../v1/admin", "type": "message_batch", "metadata": {}}
     desk.host.said = [(200, {}, json.dumps(bad).encode())] * 3
     with pytest.raises(ModelError):
@@ -286,16 +268,12 @@ def test_a_batch_that_nobody_knows_is_gone_an_id_no_address_and_a_page_no_result
         list(desk.batches.results(remote))
 
 
-@pytest.mark.parametrize("case", [OPENAI, GEMINI], ids=str)
-def test_a_batch_that_is_refused_as_a_whole_says_why(case):
-    host = HOSTS[case]()
-    with hosting(host) as server:
-        desk = Desk(case, host, server)
+def test_a_batch_that_is_refused_as_a_whole_says_why(desk):
+    if desk.case in (OPENAI, GEMINI):
         remote = desk.submit()
-        host.batches[remote].status = "failed" if case is OPENAI else "FAILED"
-        reason = "too many enqueued tokens" if case is OPENAI else "no reason is given"
+        desk.host.batches[remote].status = "failed" if desk.case is OPENAI else "FAILED"
+        reason = "too many enqueued tokens" if desk.case is OPENAI else "no reason is given"
         assert desk.batches.state(remote) == BatchState("refused", reason=reason, retryable=True)
-        desk.batches.close()
 
 
 def test_a_run_asks_again_what_failed_and_pays_the_rest_once(desk, tmp_path):
@@ -306,7 +284,7 @@ def test_a_run_asks_again_what_failed_and_pays_the_rest_once(desk, tmp_path):
     desk.host.more_lines = [json.dumps(desk.host.result(nobodys, None)).encode()]
     said: list[str] = []
     with Ledger.open(tmp_path / "ledger.db") as ledger:
-        done = desk.run(ledger, say=said.append)
+        done = in_a_loop(lambda: desk.run(ledger, say=said.append))  # inside an event loop, too
         assert (done.made, done.failed, done.batches, done.left) == (5, (), 2, 0)
         assert {reply.text for _, reply in ledger.replies(desk.keys)} == {SAID}
         assert f"such as {nobodys[:64]}" in done.notes[0]

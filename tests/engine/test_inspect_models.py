@@ -56,30 +56,24 @@ def output(ai, text: str = "fine", stop: str = "stop", **usage):
     return made
 
 
-def test_a_name_is_a_provider_and_a_model_and_the_factory_makes_those_of_a_registry():
+def test_names_and_arguments_that_are_refused_and_no_secret_shown():
     for name in ("", "mockllm", "mockllm/", "/model", "Open AI/x", "openai/two words", "a/" + "x" * 201):
         with pytest.raises(InputError, match="must be inspect/PROVIDER/MODEL"):
             InspectModel(name)
     models = Models({}, {"inspect": InspectModel})
     assert models["inspect/openai/azure/gpt-4o"].name == "openai/azure/gpt-4o"
     assert models.problem("inspect/openai") is not None
-
-
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
+    for args, said in (
         ({"api_key": KEY}, "unknown argument 'api_key'"), ({"provider_api_key": KEY}, "may hold a secret"),
         ({"provider_config": "x"}, "unknown argument 'provider_config'"),
         ({"provider_memoize": True}, "unknown argument 'provider_memoize'"),
         ({"provider_tier": ["x"]}, "must be a text, number or truth value"),
         ({"max_tokens": 0}, "max_tokens must be a whole number above 0"),
         ({"base_url": f"http://me:{KEY}@host/v1"}, "not shown"),
-    ],
-)  # fmt: skip
-def test_arguments_that_are_refused_and_no_secret_shown(args, said):
-    (problem,) = provider_argument_problems(OPENAI, args)
-    assert said in problem
-    assert KEY not in problem
+    ):  # fmt: skip
+        (problem,) = provider_argument_problems(OPENAI, args)
+        assert said in problem
+        assert KEY not in problem
 
 
 def test_what_is_refused_before_anything_is_asked(monkeypatch):
@@ -98,9 +92,8 @@ def test_what_goes_to_inspect_field_by_field(ai):
     asked(model, schema=SCHEMA, seed=5, temperature=0.25, effort="low", args={"max_tokens": 900})
     ((messages, tools, _, config),) = seen
     assert [(one.role, one.text) for one in messages] == [
-        ("system", "Score the reasoning from 1 to 5."),
-        ("user", "I buy fund 0."),
-    ]
+        ("system", "Score the reasoning from 1 to 5."), ("user", "I buy fund 0."),
+    ]  # fmt: skip
     assert tools == []
     assert (config.seed, config.temperature, config.reasoning_effort, config.max_tokens) == (5, 0.25, "low", 900)
     assert (config.cache, config.max_retries, config.batch) == (False, 0, False)
@@ -128,16 +121,12 @@ def test_what_a_reply_of_inspect_comes_to(ai):
     assert seen[0].text == "odd \\ud800"
 
 
-def test_equal_calls_are_each_asked_and_nothing_is_kept_by_inspect(ai, tmp_path, monkeypatch):
+def test_equal_calls_are_each_asked_a_failure_is_tried_once_and_a_lost_schema_refused(ai, tmp_path, monkeypatch):
     monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
     counted = []
     model = mock(ai, lambda *_: counted.append(1) or output(ai, str(len(counted))))
     assert [asked(model).text for _ in range(3)] == ["1", "2", "3"]
-    assert not (tmp_path / "cache").exists()
-
-
-def test_a_failure_of_the_provider_is_tried_once_and_says_what_it_was(ai):
-    counted = []
+    assert not (tmp_path / "cache").exists()  # nothing is kept by Inspect
 
     def fail(*_):
         counted.append(1)
@@ -145,12 +134,7 @@ def test_a_failure_of_the_provider_is_tried_once_and_says_what_it_was(ai):
 
     with pytest.raises(ModelError, match=r"inspect/mockllm: .*gone") as caught:
         asked(mock(ai, fail))
-    assert len(counted) == 1
-    assert caught.value.__cause__ is None
-    assert caught.value.__context__ is None
-
-
-def test_a_schema_that_inspect_would_change_is_refused(ai):
+    assert (len(counted), caught.value.__cause__, caught.value.__context__) == (4, None, None)
     lost = {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"], "additionalProperties": False}
     with pytest.raises(ModelError, match="would lose a part of the reply schema"):
         response_schema(replace(call(), schema=Text.of(json.dumps(lost))))
@@ -199,24 +183,21 @@ def test_the_owners_key_goes_to_the_owners_address_and_not_to_one_that_a_study_n
     assert server.request.headers["authorization"] == f"Bearer {KEY}"
 
 
-@pytest.mark.parametrize(
-    ("step", "retryable", "wait", "quota", "said"),
-    [
+def test_failures_are_told_by_the_rules_of_our_own_clients(keyed, monkeypatch):
+    for step, retryable, wait, quota, said in (
         (answer({"error": {"message": "slow"}}, 429, {"Retry-After": "7"}), True, 7.0, False, "too many requests"),
         (answer({"error": {"message": "no"}}, 401), False, None, True, "OPENAI_API_KEY was refused"),
         (answer({"error": {"code": "insufficient_quota"}}, 429), False, None, True, "no money or quota"),
         (page(404), False, None, False, "is no API"), (echo_headers(400), False, None, False, "request was refused"),
-    ],
-)  # fmt: skip
-def test_failures_are_told_by_the_rules_of_our_own_clients(keyed, monkeypatch, step, retryable, wait, quota, said):
-    with serving(step) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
-        with pytest.raises(ModelError, match=said) as caught:
-            asked(keyed)
-    assert (caught.value.retryable, caught.value.retry_after, caught.value.quota) == (retryable, wait, quota)
-    assert len(server.requests) == 1
-    assert KEY not in str(caught.value)
-    assert caught.value.__context__ is None
+    ):  # fmt: skip
+        with serving(step) as server:
+            monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+            with pytest.raises(ModelError, match=said) as caught:
+                asked(keyed)
+        assert (caught.value.retryable, caught.value.retry_after, caught.value.quota) == (retryable, wait, quota)
+        assert len(server.requests) == 1
+        assert KEY not in str(caught.value)
+        assert caught.value.__context__ is None
 
 
 def test_nobody_there_no_answer_in_time_and_a_prompt_that_is_too_long(keyed):

@@ -8,6 +8,7 @@ import re
 import sys
 import threading
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from agent_servers import NOON, agent_call, asked, context, failed
@@ -23,14 +24,7 @@ from assaymark.records import Action, Agent, Decision, Provenance, Rationale
 QUICK = 0.2
 NO_CONTEXT = '{"format": "assaymark context 1", "reply_schema": []}'
 SECRET = "hunter22-hunter22"
-
-
 HOLD = {"orders": [], "rationale": "Nothing moved."}
-
-
-async def wait_and_hold(_context):
-    await asyncio.sleep(0.001)
-    return HOLD
 
 
 def told(decide, **more):
@@ -39,6 +33,10 @@ def told(decide, **more):
 
 
 def test_a_callable_is_handed_the_context_and_returns_a_mapping_or_its_text_at_once_or_later():
+    async def wait_and_hold(_context):
+        await asyncio.sleep(0.001)
+        return HOLD
+
     seen = []
     for decide in (lambda given: seen.append(given) or HOLD, lambda _context: json.dumps(HOLD), wait_and_hold):
         reply = told(decide)
@@ -67,15 +65,11 @@ def test_a_decision_becomes_the_reply_format():
     reply = told(lambda _context: decision)
     assert json.loads(reply.text) == {
         "orders": [
-            {"instrument": "Asset A", "side": "buy", "quantity": 2.0},
-            {"instrument": "Asset B", "side": "close"},
+            {"instrument": "Asset A", "side": "buy", "quantity": 2.0}, {"instrument": "Asset B", "side": "close"},
             {"instrument": "Asset D", "side": "target_weight"},  # no order: for the reader to refuse
         ],
-        "rationale": "A rises.\n\nB may not.",
-        "confidence": 0.7,
-        "model": "crew",
-        "fingerprint": "9f",
-    }
+        "rationale": "A rises.\n\nB may not.", "confidence": 0.7, "model": "crew", "fingerprint": "9f",
+    }  # fmt: skip
     assert (reply.model, reply.fingerprint) == ("crew", "9f")
 
 
@@ -101,31 +95,25 @@ def fail_without_words(_context):
     raise Mute
 
 
-@pytest.mark.parametrize(
-    ("decide", "kind", "detail"),
-    [
+def test_what_goes_wrong_in_a_callable_is_its_outcome():
+    wrong, nest = "wrong type", {}
+    nest["orders"] = nest  # without end
+    for decide, kind, detail in (
         (fail, "exception", "ValueError: desk is closed 17!!!"), (leave_the_program, "exception", "SystemExit: 3"),
         (fail_without_words, "exception", "Mute"), (lambda: HOLD, "exception", "TypeError: .*positional argument"),
-        (lambda _context: None, "wrong type", r"must return a mapping, a JSON text or a Decision \(got NoneType\)"),
-        (lambda _context: b"{}", "wrong type", r"\(got bytes\)"),
-        (lambda _context: {"confidence": float("nan")}, "wrong type", "no JSON form"),
-        (lambda _context: {"orders": {1, 2}}, "wrong type", "set has no JSON form"),
+        (lambda _context: None, wrong, r"must return a mapping, a JSON text or a Decision \(got NoneType\)"),
+        (lambda _context: b"{}", wrong, r"\(got bytes\)"), (lambda _context: nest, wrong, ""),
+        (lambda _context: {"confidence": float("nan")}, wrong, "no JSON form"),
+        (lambda _context: {"orders": {1, 2}}, wrong, "set has no JSON form"),
         (lambda _context: {"x": "y" * 2_000_001}, "too large", "more than 2,000,000 bytes"),
         (lambda _context: "é" * 1_000_001, "too large", "more than 2,000,000 bytes"),
-    ],
-)  # fmt: skip
-def test_what_goes_wrong_in_a_callable_is_its_outcome(decide, kind, detail):
-    found = failed(told(decide))
-    assert found["failure"] == kind
-    assert re.search(detail, found["detail"])
-    assert len(found["detail"]) <= 300
-    assert SECRET not in str(found)
-
-
-def test_a_nest_without_end_is_its_outcome_and_malformed_actions_stay_for_the_reader_to_refuse():
-    nest: dict[str, object] = {}
-    nest["orders"] = nest
-    assert failed(told(lambda _context: nest))["failure"] == "wrong type"
+    ):  # fmt: skip
+        found = failed(told(decide))
+        assert found["failure"] == kind
+        assert re.search(detail, found["detail"])
+        assert len(found["detail"]) <= 300
+        assert SECRET not in str(found)
+    # malformed actions stay for the reader to refuse
     reply = told(lambda _context: {"actions": "buy", "rationale": "up", "rationales": [3], "agent": "me"})
     assert json.loads(reply.text) == {"orders": "buy", "rationale": "up"}
 
@@ -144,35 +132,26 @@ def test_a_callable_that_hangs_is_left_behind(tmp_path):
     over.set()
 
 
+KEYS = st.sampled_from(["orders", "actions", "rationales", "agent", "kind", 1])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(max_size=5) | st.binary(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12,
+)  # fmt: skip
+
+
 @settings(max_examples=25, deadline=None)
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.floats() | st.text(max_size=5) | st.binary(max_size=3),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(
-                st.sampled_from(["orders", "actions", "rationales", "agent", "kind", 1]), inner, max_size=4
-            )
-        ),
-        max_leaves=12,
-    )
-)
+@given(VALUES)
 def test_nothing_that_is_returned_is_fatal(value):
     reply = told(lambda _context: value)
-    assert reply.finish in ("stop", "failed")
-    if reply.finish == "failed":
-        assert failed(reply)["failure"] in ("wrong type", "exception")
+    assert reply.finish == "stop" or failed(reply)["failure"] in ("wrong type", "exception")
 
 
 @pytest.fixture
 def modules(tmp_path, monkeypatch):
     """A folder of modules that can be imported, and an installed package that names one as an entry point."""
     (tmp_path / "desk_agents.py").write_text(
-        "class Team:\n"
-        "    @staticmethod\n"
-        "    def decide(context):\n"
-        "        return {'orders': [], 'rationale': context.prompt}\n"
-        "number = 3\n"
+        "class Team:\n    @staticmethod\n    def decide(context):\n"
+        "        return {'orders': [], 'rationale': context.prompt}\nnumber = 3\n"
     )
     (tmp_path / "desk_broken.py").write_text("raise RuntimeError('no licence')\n")
     info = tmp_path / "desk-1.0.dist-info"
@@ -194,22 +173,18 @@ def test_a_callable_is_imported_when_it_is_first_needed(modules, name):
     check_ready(models[name])
 
 
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    [
+def test_a_callable_that_cannot_be_had_is_said_before_anything_is_recorded(modules):
+    for name, problem in (
         ("desk_missing:decide", "cannot be loaded: there is no module 'desk_missing' .*PYTHONPATH=FOLDER"),
         ("desk_agents:missing", "cannot be loaded: AttributeError"),
         ("desk_broken:decide", "cannot be loaded: RuntimeError: no licence"),
         ("desk_agents:number", r"is no callable \(got int\)"),
-    ],
-)
-def test_a_callable_that_cannot_be_had_is_said_before_anything_is_recorded(modules, name, problem):
-    with pytest.raises(ModelError, match=problem):
-        load_agent(name)
-    with pytest.raises(ModelError, match=problem):
-        check_ready(PythonAgent(name))
-    with pytest.raises(ModelError, match=problem):
-        asked(PythonAgent(name), agent_call(f"python/{name}"))
+    ):
+        agent = PythonAgent(name)
+        asking = partial(asked, agent)
+        for attempt, one in ((load_agent, name), (check_ready, agent), (asking, agent_call("python/x"))):
+            with pytest.raises(ModelError, match=problem):
+                attempt(one)
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 
+import pytest
 from agent_servers import agent_call, http, serving
 from engine_calls import calls
 
-from assaymark.engine import Ledger, Reply, run_calls
+from assaymark.engine import Reply, run_calls
 from assaymark.engine.loop import PLACES, Slot, current_slot
 from assaymark.engine.providers.http_agent import HttpAgent
 from assaymark.errors import ModelError
@@ -19,11 +20,9 @@ N = 12
 class Large:
     """A model whose every reply is large, and which sees how many of them there are at once."""
 
-    def __init__(self, ledger: Ledger, fails: bool = False) -> None:
-        self._ledger, self._fails = ledger, fails
-        self._failed: set[str] = set()
-        self.read: list[str] = []
-        self.most = 0
+    def __init__(self, ledger, fails):
+        self._ledger, self._fails, self._failed = ledger, fails, set()
+        self.read, self.most = [], 0
 
     async def complete(self, call):
         place = current_slot()
@@ -38,18 +37,12 @@ class Large:
         return Reply(text="long", model=call.model)
 
 
-def test_only_a_few_are_there_until_they_are_on_the_disk(ledger):
-    asked = list(calls(N))
-    model = Large(ledger)
-    run_calls(ledger, asked, {asked[0].model: model}, concurrency=N)
+@pytest.mark.parametrize("fails", [False, True])
+def test_only_a_few_are_there_until_they_are_on_the_disk_and_a_failed_attempt_gives_its_place_back(ledger, fails):
+    asked = calls(N)
+    model = Large(ledger, fails)
+    assert run_calls(ledger, asked, {asked[0].model: model}, concurrency=N, backoff_s=0.001).failed == ()
     assert 1 <= model.most <= PLACES
-    assert sum(1 for _ in ledger.replies(call.key for call in asked)) == N
-
-
-def test_a_place_comes_back_from_an_attempt_that_fails(ledger):
-    asked = list(calls(N))
-    run = run_calls(ledger, asked, {asked[0].model: Large(ledger, fails=True)}, concurrency=N, backoff_s=0.001)
-    assert run.failed == ()
     assert sum(1 for _ in ledger.replies(call.key for call in asked)) == N
 
 
@@ -74,8 +67,8 @@ def test_long_answers_of_an_agent_are_kept_and_never_asked_again(ledger):
     with serving(http(text)) as server:
         asked = [agent_call(server.name, trial=trial) for trial in range(1, 7)]
         models = {server.name: HttpAgent(server.url)}
-        run_calls(ledger, asked, models, concurrency=6)
-        run_calls(ledger, asked, models, concurrency=6)
+        for _ in range(2):
+            run_calls(ledger, asked, models, concurrency=6)
         assert len(server.requests) == 6
     for _, reply in ledger.replies(call.key for call in asked):
         assert json.loads(reply.text)["failure"] == "too large"

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import slow_command
 from datasheet_runs import two_tasks
 from imported_records import store_imported
 from made_records import OWN, STUDY
@@ -54,6 +55,13 @@ def tasks(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("tasks") / "mine.toml"
     path.write_text(two_tasks(), encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def few_questions(monkeypatch):
+    """A benchmark draws its questions from twenty of each kind: to generate them all takes a second."""
+    for place in slow_command.PLACES:
+        monkeypatch.setattr(f"assaymark.{place}.generate_questions", slow_command.FEWER)
 
 
 @pytest.fixture(scope="session")

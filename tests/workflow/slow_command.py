@@ -1,6 +1,7 @@
 """The command line with models that take their time: `python slow_command.py QUICK SECONDS COMMAND...`.
 
-So many calls are answered as quickly as ever, each of the others after so many seconds.
+So many calls are answered as quickly as ever, each of the others after so many seconds; a benchmark draws its questions
+from twenty of each kind.
 """
 
 from __future__ import annotations
@@ -8,12 +9,18 @@ from __future__ import annotations
 import asyncio
 import itertools
 import sys
+from contextlib import ExitStack
+from functools import partial
+from unittest.mock import patch
 
 from assaymark import cli
+from assaymark.benchmark import questions
 from assaymark.engine import loop
 
 QUICKLY = loop.Attempts.at
 COUNT = itertools.count()
+FEWER = partial(questions.generate_questions, counts=dict.fromkeys(questions.TEMPLATES, 20))
+PLACES = ("benchmark.questions.published", "workflow.tracks.benchmark_plan")
 
 
 class Slow:
@@ -33,4 +40,7 @@ async def slowly(attempts, model, call, place):
 
 if __name__ == "__main__":
     loop.Attempts.at = slowly
-    sys.exit(cli.main(sys.argv[3:]))
+    with ExitStack() as patched:
+        for place in PLACES:
+            patched.enter_context(patch(f"assaymark.{place}.generate_questions", FEWER))
+        sys.exit(cli.main(sys.argv[3:]))

@@ -58,9 +58,9 @@ def test_every_run_has_its_pages_below_its_name_with_the_menu_of_all(joined, she
 def test_one_command_makes_the_same_bytes_again_and_with_fewer_runs_the_others_go(
     joined, own_run, sheets, tmp_path, capsys
 ):
+    words = ["report", str(own_run), str(sheets), "--title", "Two runs", "--calls", "none", "--json"]
     site = tmp_path / "site"
-    words = ["report", str(own_run), str(sheets), "--out", str(site), "--title", "Two runs", "--calls", "none"]
-    assert main([*words, "--json"]) == 0
+    assert main([*words, "--out", str(site)]) == 0
     assert '"kind":"judges"' in capsys.readouterr().out
     assert files(site) == files(joined)
     join_runs([RunFolder(sheets)], site)
@@ -90,16 +90,12 @@ def test_all_that_is_no_run_is_said_at_once_and_nothing_is_written(own_run, shee
     assert "--out SITE" in capsys.readouterr().err
 
 
-def test_a_folder_of_datasheets_is_reported_anew(sheets, capsys):
+def test_a_folder_of_datasheets_is_reported_anew_and_a_site_without_calls_has_none(sheets, own_run, tmp_path, capsys):
     before = files(sheets / "report")
     (sheets / "report" / "datasheets.html").unlink()
     assert main(["report", str(sheets)]) == 0
     assert files(sheets / "report") == before
     assert "datasheets.html" in capsys.readouterr().out
-
-
-def test_a_site_without_calls_has_none(own_run, tmp_path):
-    site = tmp_path / "site"
-    assert main(["report", str(own_run), "--out", str(site), "--calls", "none"]) == 0
-    assert (site / "run" / "judgments" / "index.html").is_file()
-    assert not (site / "run" / "calls").exists()
+    assert main(["report", str(own_run), "--out", str(tmp_path / "site"), "--calls", "none"]) == 0
+    assert (tmp_path / "site" / "run" / "judgments" / "index.html").is_file()
+    assert not (tmp_path / "site" / "run" / "calls").exists()

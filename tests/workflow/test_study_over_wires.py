@@ -6,12 +6,14 @@ import hashlib
 import json
 from collections import Counter
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from assaymark.cli import main
 from assaymark.engine import Ledger
+from assaymark.judging import load_rubric
 from assaymark.workflow import DECISIONS, JUDGMENTS, RunFolder, Store
 
 pytest.importorskip("openai", reason="needs the openai client (extra: test)")
@@ -24,10 +26,7 @@ from provider_cases import COMPLETION, FORMATS, GENERATED, MESSAGE, RESPONSE, fo
 from provider_server import ProviderServer, Receiving, Step, answer, serving
 
 CANARY = "canary-key-90210"
-DIMENSIONS = (
-    "action_coherence", "risk_alignment", "uncertainty_handling", "position_sizing", "information_use",
-    "constraint_awareness",
-)  # fmt: skip
+DIMENSIONS = load_rubric("v1.0").names
 
 
 def said(prompt: str) -> str:
@@ -53,38 +52,34 @@ def often_busy(asked: Counter[str]) -> Step:
 
 
 def study(url: str) -> str:
-    openai = f'args = {{ base_url = "{url}/v1", api_key_env = "WIRE_KEY" }}'
-    other = f'args = {{ base_url = "{url}", api_key_env = "WIRE_KEY" }}'
+    openai, other = (f'args = {{ base_url = "{url}{end}", api_key_env = "WIRE_KEY" }}' for end in ("/v1", ""))
     judges = (("one", "openai/wire", openai), ("two", "anthropic/wire", other), ("three", "google/wire", other))
-    return "\n".join(
-        [
-            'name = "wires"\nseed = 1\n[substrate]\nregimes = ["liquidity", "expansion", "recent"]\ncycles = 2',
-            "[engine]\nbackoff_s = 0.01\nconcurrency = 8\n[inference]\nallow_hopeless = true",
-            f'[[agents]]\nname = "chat"\nfamily = "maker"\nmodel = "openai-chat/wire"\n{openai}',
-            '[[agents]]\nname = "rule"\nfamily = "rules"\nmodel = "reference/momentum"',
-            *(
-                f'[[judges]]\nname = "{name}"\nfamily = "{name}"\nmodel = "{model}"\n{args}'
-                for name, model, args in judges
-            ),
-        ]
-    )
+    return "\n".join([
+        'name = "wires"\nseed = 1\n[substrate]\nregimes = ["liquidity", "expansion", "recent"]\ncycles = 2',
+        "[engine]\nbackoff_s = 0.01\nconcurrency = 8\n[inference]\nallow_hopeless = true",
+        f'[[agents]]\nname = "chat"\nfamily = "maker"\nmodel = "openai-chat/wire"\n{openai}',
+        '[[agents]]\nname = "rule"\nfamily = "rules"\nmodel = "reference/momentum"',
+        *(f'[[judges]]\nname = "{name}"\nfamily = "{name}"\nmodel = "{model}"\n{args}' for name, model, args in judges),
+    ])  # fmt: skip
+
+
+def no_key(folder: Path) -> bool:
+    return not any(CANARY.encode() in path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
 def test_a_study_runs_over_all_wire_formats_with_the_official_clients(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("WIRE_KEY", CANARY)
-    asked: Counter[str] = Counter()
+    asked, command = Counter[str](), ["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]
     with serving(often_busy(asked)) as server:
         (tmp_path / "study.toml").write_text(study(server.url), encoding="utf-8")
-        assert main(["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]) == 0, capsys.readouterr().err
+        assert main(command) == 0, capsys.readouterr().err
         first = sum(asked.values())
-        assert main(["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]) == 0
-    assert sum(asked.values()) == first
-    assert set(asked) == set(FORMATS)
+        assert main(command) == 0
+    assert (sum(asked.values()), set(asked)) == (first, set(FORMATS))
     store = Store(RunFolder(tmp_path / "run"))
-    judgments, decisions = store.read(JUDGMENTS), store.read(DECISIONS)
-    assert len(judgments) == 3 * 12
-    assert {one.status for one in judgments} == {"ok"}
-    chat = [one for one in decisions if one.agent.id == "chat"]
+    judgments = store.read(JUDGMENTS)
+    assert [one.status for one in judgments] == ["ok"] * 3 * 12
+    chat = [one for one in store.read(DECISIONS) if one.agent.id == "chat"]
     assert {one.agent.fingerprint for one in chat} == {COMPLETION["system_fingerprint"]}
     assert {(one.call.input_tokens, one.call.output_tokens) for one in chat} == {(420, 57)}
     assert all("Nothing is done" in one.rationales[0].text for one in chat)
@@ -94,10 +89,8 @@ def test_a_study_runs_over_all_wire_formats_with_the_official_clients(tmp_path, 
     page = (tmp_path / "run" / "report" / "plan.html").read_text()
     cost = page[page.index('id="cost"') : page.index('id="records"')]
     assert "42 calls of paid models; no price of them is known." in cost
-    assert cost.count("no price known") == 4
-    assert "reference/momentum" not in cost
-    written = b"".join(path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file())
-    assert CANARY.encode() not in written
+    assert (cost.count("no price known"), "reference/momentum" in cost) == (4, False)
+    assert no_key(tmp_path / "run")
     assert CANARY not in "".join(capsys.readouterr())
 
 
@@ -123,6 +116,7 @@ def answering(kind: type[Host]) -> Host:
 def test_a_study_runs_in_batches_at_all_providers_and_each_call_is_billed_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("WIRE_KEY", CANARY)
     hosts = [answering(kind) for kind in (OpenAIChatHost, OpenAIHost, AnthropicHost, GoogleHost)]
+    command = ["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]
     with ExitStack() as stack:
         urls = [host.base(stack.enter_context(hosting(host)).url) for host in hosts]
         text = study("{url}").replace("backoff_s = 0.01", "backoff_s = 0.01\nbatch = true\nbatch_poll_s = 0.05")
@@ -130,10 +124,10 @@ def test_a_study_runs_in_batches_at_all_providers_and_each_call_is_billed_once(t
             old = '"{url}/v1"' if '"{url}/v1"' in text else '"{url}"'
             text = text.replace(old, f'"{url}"', 1)
         (tmp_path / "study.toml").write_text(text, encoding="utf-8")
-        assert main(["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]) == 0, capsys.readouterr().err
+        assert main(command) == 0, capsys.readouterr().err
         said = capsys.readouterr().err
         billed = [dict(host.bills) for host in hosts]
-        assert main(["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]) == 0
+        assert main(command) == 0
     assert [dict(host.bills) for host in hosts] == billed
     assert "batches" not in capsys.readouterr().err  # there was nothing left to wait for
     assert "5 calls without a reply go in batches, looked at every 0.05 s; this can take a day" in said
@@ -144,8 +138,5 @@ def test_a_study_runs_in_batches_at_all_providers_and_each_call_is_billed_once(t
         assert "ended: " in lines[-1]
     assert [len(one) for one in billed] == [6, 12, 12, 12]
     assert {times for one in billed for times in one.values()} == {1}
-    judgments = Store(RunFolder(tmp_path / "run")).read(JUDGMENTS)
-    assert len(judgments) == 36
-    assert {one.status for one in judgments} == {"ok"}
-    written = b"".join(path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file())
-    assert CANARY.encode() not in written
+    assert [one.status for one in Store(RunFolder(tmp_path / "run")).read(JUDGMENTS)] == ["ok"] * 36
+    assert no_key(tmp_path / "run")

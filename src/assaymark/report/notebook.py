@@ -41,7 +41,7 @@ from assaymark.report.season.leaderboard import (
 )
 from assaymark.report.season.levels import said_levels as season_levels
 from assaymark.report.season.levels import tally as levels_tally
-from assaymark.report.study.agreement import agreement_section, agreement_words
+from assaymark.report.study.agreement import agreement_words, kappa_figure
 from assaymark.report.study.overview import finding
 from assaymark.report.study.plan import NOT_PREREGISTERED, study_line
 from assaymark.report.text import NOT_SHOWN, counted
@@ -101,9 +101,7 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
         for row in board(book)
     )
     yield Grid(("Agent", "Rank", f"Score, {book.run.study.scale_text}", "Verdict", "Why"), tuple(cells))
-    section = agreement_section(book)
-    figure = next((block for block in section.blocks if isinstance(block, Figure)), None)
-    if figure is not None:
+    if (figure := kappa_figure(book)) is not None:
         yield Heading("Do the judges agree?")
         yield Note(agreement_words(book))
         yield drawing(figure)

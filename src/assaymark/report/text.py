@@ -131,6 +131,11 @@ def ends_of(item: Measurement, form: Callable[[float, float], str] = span) -> st
     return "" if item.low is None or item.high is None else f" ({form(item.low, item.high)})"
 
 
+def bounds_of(item: Measurement | None) -> tuple[float, float] | None:
+    """The interval of a measurement, where it has one."""
+    return None if item is None or item.low is None or item.high is None else (item.low, item.high)
+
+
 def estimate(item: Measurement) -> str:
     """The value of a measurement with its interval."""
     return interval(item.value or 0.0, item.low, item.high)

@@ -28,7 +28,7 @@ from assaymark.benchmark.scores import EpisodeResult, StageState
 from assaymark.claims.boards import Leaderboard
 from assaymark.records import Level, Measurement, Verdict, measurement_id
 from assaymark.report.blocks import linked
-from assaymark.report.text import shown
+from assaymark.report.text import bounds_of, shown
 from assaymark.text import clean, span
 
 ALL: Final = "all"
@@ -276,16 +276,11 @@ class BenchmarkIndex:
         return f"{part}: “assaymark bench {command}” with the same plan and run folder {adds} to this page."
 
 
-def ends_of(item: Measurement | None) -> tuple[float, float] | None:
-    """The interval of a measurement, where it has one."""
-    return None if item is None or item.low is None or item.high is None else (item.low, item.high)
-
-
 def range_words(item: Measurement | None) -> str:
     """The interval alone, or why there is none: a point would rank the models."""
     if item is None or item.value is None:
         return why_none(item)
-    ends = ends_of(item)
+    ends = bounds_of(item)
     return "no interval" if ends is None else span(*ends)
 
 

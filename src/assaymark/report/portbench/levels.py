@@ -21,8 +21,8 @@ from assaymark.report.charts.intervals import interval_strip, score_axis, score_
 from assaymark.report.inputs import weakest
 from assaymark.report.levels import LEVELS, TAGS, TITLES, SaidLevel, Segments, WithheldGroup, copied
 from assaymark.report.portbench import book as bench
-from assaymark.report.portbench.book import BenchmarkIndex, ends_of, kind_of
-from assaymark.report.text import alpha, counted, listing, ordinal_span, p_value, plural, shown
+from assaymark.report.portbench.book import BenchmarkIndex, kind_of
+from assaymark.report.text import alpha, bounds_of, counted, listing, ordinal_span, p_value, plural, shown
 from assaymark.text import NBSP, clean, count, number, percent, prose
 
 PAGE: Final = 140_000
@@ -146,7 +146,7 @@ def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
     if beats := of["beats"]:
         # Where intervals lie, without the side of zero; and how many there are none of.
         items = [book.by_id[name] for verdict in beats for name in verdict.measurements if name in book.by_id]
-        ends = [found for item in items if (found := ends_of(item)) is not None]
+        ends = [found for item in items if (found := bounds_of(item)) is not None]
         across = sum(low <= 0 <= high for low, high in ends)
         numbers = "The one Sharpe difference has an interval that contains zero. "
         if across != len(beats):
@@ -302,7 +302,7 @@ def stage_cell(book: BenchmarkIndex, item: Measurement | None) -> b.Share:
     """A mean score with half of its interval."""
     if item is None or item.value is None:
         return b.Share(None, bench.why_none(item))
-    ends = ends_of(item)
+    ends = bounds_of(item)
     half = "" if ends is None else f"±{max(ends[1] - item.value, item.value - ends[0]):.2f}".replace("±0.", "±.")
     return b.Share(item.value, book.to(item, number(item.value)), half)
 

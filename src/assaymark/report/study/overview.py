@@ -25,7 +25,7 @@ from assaymark.report.study.checks import failed_judges, limits_of, own_test, ow
 from assaymark.report.study.controls import GOOD, Control, controls
 from assaymark.report.study.plan import invalid_words
 from assaymark.report.study.scores import (
-    next_section,
+    next_steps,
     orders_section,
     pairs_words,
     panel_section,
@@ -455,7 +455,8 @@ def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
         sections = [ahead, panel_section(book), *([orders_section(table)] if table.orders else []),
                     *([planted] if book.study.cells_judged else []), limits]  # fmt: skip
         sections = [*sections, read_section(table)] if table.about else [read_section(table), *sections]
-        sections.append(next_section(book))
+        steps = tuple((words, Markup("<br><code>{}</code>").format(what)) for words, what in next_steps(book))
+        sections.append(b.Section("next", "What to do next?", "", (b.Items(steps),)))
     elif found.verdict is None and not any(level != "no-claim" for level in levels):
         sections = [limits, *([ahead] if book.agents else []), planted, _judges_section(book)]
     else:
