@@ -1,5 +1,7 @@
 """What a model is shown: made of nothing that became known later, and each field by its slow definition."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -14,13 +16,7 @@ from hypothesis import strategies as st
 from assaymark.benchmark import BenchMarket, Known, choose_universe, class_means, market_numbers, own_regimes
 from assaymark.errors import InputError
 from assaymark.market import (
-    CLASS_NAMES,
-    CLASSES,
-    History,
-    class_correlations,
-    pairwise_correlation,
-    regimes,
-    synthetic_history,
+    CLASS_NAMES, CLASSES, History, class_correlations, pairwise_correlation, regimes, synthetic_history,
 )  # fmt: skip
 from assaymark.portfolio import max_drawdown
 

@@ -53,6 +53,9 @@ def test_reference_views_are_the_past_and_its_oracle_does_not_ask_the_model():
     first, other = (truths(at=2, convention="reference", buys=buys) for buys in (None, np.zeros(40, dtype=bool)))
     assert first.weights.tobytes() == other.weights.tobytes()
     assert {one for one, w in zip(first.signals, first.weights, strict=True) if w > 0} == {"buy"}
+    # views are clipped, and the threshold itself holds
+    assert bench.views_of(np.array([0.02, 0.2, -0.2])).tolist() == pytest.approx([0.2, 1.0, -1.0])
+    assert bench.signals_of(np.array([0.2, -0.2, 0.2001, -0.2001])) == ("hold", "hold", "buy", "sell")
 
 
 def test_the_horizon_is_after_the_decision_and_for_the_reference_begins_on_it():
@@ -192,8 +195,3 @@ def test_the_order_of_the_store_changes_no_truth(order):
     straight, shuffled = found(range(12)), found(order)
     assert shuffled[0] == pytest.approx(straight[0], abs=1e-9)
     assert shuffled[1:] == pytest.approx(straight[1:], abs=1e-9)
-
-
-def test_views_are_clipped_and_the_threshold_itself_holds():
-    assert bench.views_of(np.array([0.02, 0.2, -0.2])).tolist() == pytest.approx([0.2, 1.0, -1.0])
-    assert bench.signals_of(np.array([0.2, -0.2, 0.2001, -0.2001])) == ("hold", "hold", "buy", "sell")

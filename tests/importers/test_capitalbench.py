@@ -1,5 +1,7 @@
 """CapitalBench: what must come out of small made-up files, what must be refused, and the real records."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 import csv
@@ -11,20 +13,8 @@ from datetime import UTC, datetime
 
 import pytest
 from made_capitalbench import (
-    BRIEFING,
-    CANDIDATE,
-    CONTEXT_TABLE,
-    HELD,
-    OPTIONS,
-    RESOLVED,
-    RETURNS,
-    SENTINEL,
-    V3,
-    context,
-    manifest,
-    packed,
-    quality,
-    record,
+    BRIEFING, CANDIDATE, CONTEXT_TABLE, HELD, OPTIONS, RESOLVED, RETURNS, SENTINEL, V3, context, manifest, packed,
+    quality, record,
 )  # fmt: skip
 
 from assaymark.errors import InputError

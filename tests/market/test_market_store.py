@@ -216,10 +216,8 @@ def test_the_second_opening_maps_the_cache_and_one_that_does_not_fit_is_made_aga
         assert cached_bars(folder, digest) is None
         np.testing.assert_array_equal(market.open_history(folder).bars["close"], wanted)
         assert cached_bars(folder, digest) is not None
-
-
-def test_a_folder_that_is_only_read_needs_no_cache(tmp_path, store, monkeypatch):
-    folder = Path(shutil.copytree(store[0], tmp_path / "store"))
+    # A folder that is only read needs none.
+    folder = Path(shutil.copytree(store[0], tmp_path / "only read"))
 
     def refuse(path: Path, data: bytes) -> None:
         raise LedgerError(f"cannot write {path}")
@@ -393,7 +391,7 @@ def found_in(closes: np.ndarray, *limits: market.Limits, days: np.ndarray = DAYS
     return [f"{one.where}: {one.what}" for one in market.price_findings(days, ids, closes, *limits)]
 
 
-def test_sound_prices_have_no_problem_the_last_day_may_be_half_and_limits_are_fields():
+def test_sound_prices_have_no_problem_and_repeated_days_and_overlapping_snapshots_are_named(tmp_path):
     assert [found_in(sound(seed)) for seed in range(5)] == [[]] * 5
     closes = sound()
     closes[-1, :3] = np.nan
@@ -401,9 +399,6 @@ def test_sound_prices_have_no_problem_the_last_day_may_be_half_and_limits_are_fi
     closes = sound()
     closes[50:62, 2] = 77.0
     assert found_in(closes, market.Limits(stale_days=13)) == []
-
-
-def test_repeated_days_and_names_are_refused_even_when_lenient_and_overlapping_snapshots_named(tmp_path):
     days = DAYS.copy()
     days[1] = days[0]
     assert found_in(sound(), days=days, ids=("A", "A", "B", "C")) == [

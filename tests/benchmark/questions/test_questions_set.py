@@ -281,14 +281,12 @@ def table(rows, seed=0, **more):
     return qa.tabulate(rows, rng=np.random.default_rng(seed), **more)
 
 
-def test_the_columns_mean_f_and_j_of_table_8_follow_from_its_templates():
+def test_the_columns_mean_f_and_j_of_table_8_follow_from_its_templates_and_shares_have_intervals():
     for model, (values, *columns) in TABLE_8.items():
         found = table([cell(name, 0, value) for name, value in zip(qa.TEMPLATES, values, strict=True)], resamples=50)
         columns_found = [one.value for one in (found.mean, found.formula, found.judgment)]
         assert columns_found == pytest.approx(columns, abs=1e-3), model
-
-
-def test_shares_have_wilson_intervals_and_a_perfect_score_one_of_sensible_width():
+    # shares have Wilson intervals, and a perfect score one of sensible width
     found = table([cell("T1", n, float(n < 26)) for n in range(50)]).templates["T1"]
     assert (found.value, found.n, found.method) == (0.52, 50, "wilson")
     assert (found.low, found.high) == pytest.approx(proportion_confint(26, 50, method="wilson"))
