@@ -8,6 +8,7 @@ from itertools import pairwise
 import market_table
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from assaymark import market
 from assaymark.errors import InputError
@@ -143,6 +144,15 @@ def test_spells_are_semi_markov():
     assert bull.std() / bull.mean() == pytest.approx(0.5, abs=0.05)
 
 
+def test_t_draws_have_unit_variance_fat_tails_and_share_bad_days():
+    rng = np.random.default_rng(2)
+    found = synthetic.multivariate_t(rng, 400_000, np.eye(2))
+    np.testing.assert_allclose(found.var(axis=0), 1, atol=0.05)
+    size = np.abs(found) > 3
+    assert size.all(axis=1).mean() > 3 * size[:, 0].mean() * size[:, 1].mean()
+    assert synthetic.independent_t(rng, (400_000,)).var() == pytest.approx(1, abs=0.06)
+
+
 def test_a_fall_raises_the_volatility_of_later_days_only():
     rng = np.random.default_rng(3)
     shocks = rng.standard_normal((50_000, 1))
@@ -156,3 +166,10 @@ def test_a_fall_raises_the_volatility_of_later_days_only():
     )
     np.testing.assert_array_equal(again[:101], first[:101])
     assert again[101, 0] < first[101, 0]
+
+
+def test_decay_is_the_filter_of_scipy_to_the_last_bit():
+    draws = np.random.default_rng(5).standard_normal((500, 3))
+    for decay in (0.0, 0.5, 0.994):
+        scaled = np.vstack([draws[:1], draws[1:] * np.sqrt(1 - decay**2)])
+        np.testing.assert_array_equal(synthetic._ar1(draws, decay), lfilter([1.0], [1.0, -decay], scaled, axis=0))
