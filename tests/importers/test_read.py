@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict
 
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.importers import IMPORTERS, ImportReport, Missing, importer, read
@@ -64,6 +65,14 @@ def rows(text: str) -> tuple[list[tuple[int, dict[str, str]]], list[tuple[int, s
     return list(read.csv_rows(text, lambda number, what: wrong.append((number, what)))), wrong
 
 
+def test_lines_are_those_of_an_editor_and_every_bad_row_is_named():
+    good = [(3, {"a": "1", "b": "x\ny"}), (6, {"a": "3", "b": "4"})]
+    wrong = [(5, "not CSV: ',' expected after '\"'"), (7, "has 1 cells (the header has 2)")]
+    assert rows('a,b\n\n1,"x\ny"\n"x" y,2\n3,4\n5\n') == (good, wrong)
+    with pytest.raises(ValueError, match="stands twice in the header"):
+        rows("a,a\n1,2\n")
+
+
 def test_long_cells_are_read_and_the_modules_limit_is_put_back_whatever_the_thread(monkeypatch):
     before = csv.field_size_limit()
     first, second = (read.csv_rows(f"a\n{letter * 200_000}\n", print) for letter in "xy")
@@ -80,6 +89,20 @@ def test_long_cells_are_read_and_the_modules_limit_is_put_back_whatever_the_thre
     wrong = [(2, f"not CSV: a cell of more than {before} characters")]
     assert rows(f"a\n{'x' * 200_000}\nshort\n") == ([(3, {"a": "short"})], wrong)
     assert csv.field_size_limit() == before
+
+
+class Leaf(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    share: float = 0.5
+
+
+def test_problems_of_shapes_are_in_our_words():
+    for value, said in ((b'{"share": NaN}', r"share: must be a finite number \(got nan\)"), (b"{", "is not JSON: "),
+                        (3, r"must be a table of keys \(got 3\)")):  # fmt: skip
+        with pytest.raises(read.ShapeError, match=said):
+            read.as_shape(Leaf, value)
+    assert read.as_shape(Leaf, b'{"share": 0.5}') == Leaf()
 
 
 def test_a_format_by_its_name_and_the_files_of_a_folder(tmp_path):
