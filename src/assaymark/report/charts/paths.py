@@ -229,17 +229,12 @@ def _values_on(
     # An ellipsis is wider than other characters are taken to be.
     names = shortened([line.name for line in lines], room - beside, 13)
     for k, y in zip(order, places, strict=True):
-        kind = {"own": "tb th", "first": "tb", "other": "t2"}.get(lines[k].role) or _text_of(styles[k])
+        kind = {"own": "tb th", "first": "tb", "other": "t2"}.get(lines[k].role, styles[k].split()[0].replace("l", "t"))
         if abs(y - heights[k]) > 2:
             found.append(path(f"M{num(box.right + 1)} {num(heights[k])}L{num(box.right + 11)} {num(y)}", "hair lead"))
         texts = ((y - 3, names[k]), (y + 12, lines[k].end)) if two else ((y + 4.5, f"{names[k]} {lines[k].end}"),)
         found += [label(box.right + 14, at, text, kind) for at, text in texts]
     return found
-
-
-def _text_of(style: str) -> str:
-    """The class of a text about a line."""
-    return style.split()[0].replace("l", "t")
 
 
 def fall_steps(deepest: float) -> tuple[float, ...]:
@@ -273,7 +268,8 @@ def _fallen(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, bo
         if _LINE * len(named) <= box.fall[1] - box.fall[0] + 2 * _LINE:
             places = apart([y for _, _, y in named], [_LINE] * len(named), box.fall[1] + _LINE)
             for (one, style, _), y in zip(named, places, strict=True):
-                found.append(label(box.right + 14, y + 4.5, fit(one.fallen, room, 13), _text_of(style)))
+                kind = style.split()[0].replace("l", "t")  # the class of a text about a line
+                found.append(label(box.right + 14, y + 4.5, fit(one.fallen, room, 13), kind))
         return [*found, zero]
     floor, own, at = num(down(0)), moves[-1], int(fallen[-1].argmax())
     found.append(path(f"M{num(box.left)} {floor}{own[own.index('l') :]}V{floor}z", "fall"))

@@ -245,7 +245,7 @@ def _questions(book: BenchmarkIndex) -> b.Group:
         said = (
             "No model is shown to know more than another." if len(top) > 1 else f"{clean(top[0], 60)} alone was asked."
         )
-    item = next(book.every("bench.dissociation"), None)
+    item = next(iter(book.every("bench.dissociation")), None)
     open_ = any(one.publication_level == "no-claim" for one in book.of_kind("dissociation"))
     if item is not None and item.value is not None and open_:
         between = "" if item.low is None or item.high is None else f", {span(item.low, item.high)}"
