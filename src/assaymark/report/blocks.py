@@ -202,6 +202,32 @@ class Quote:
             raise ValueError("a sentence that is not supported is never quoted")
 
 
+Segments = tuple[tuple[str, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WithheldGroup:
+    """Several unsupported claims on one score: what they are about, why in numbers, and how many claims it covers.
+    ``why`` is text in segments; a segment marked True binds and is set bold."""
+
+    text: str
+    why: Segments
+    covers: int
+
+
+@dataclass(frozen=True, slots=True)
+class SaidLevel:
+    """One level in few words: its first sentences, ``more`` of them, or in ``groups`` what is not supported. Only the
+    page of all claims has the ``rest``."""
+
+    level: Level
+    title: str
+    shown: tuple[Quote, ...]
+    more: tuple[Quote, ...]
+    groups: tuple[WithheldGroup, ...]
+    rest: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
     """A button above a table that shows the rows of one key; the empty key shows all."""

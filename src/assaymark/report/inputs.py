@@ -3,7 +3,7 @@ tiers of its agents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,7 +25,7 @@ from assaymark.records import (
 )
 from assaymark.report.blocks import Index, by_name
 from assaymark.report.records.judgments import Judged
-from assaymark.report.text import counted, shown
+from assaymark.report.text import counted, shown, weakest
 from assaymark.text import clean, number
 
 
@@ -310,8 +310,6 @@ def score_words(dimension: str) -> str:
 # A cut runs where every agent above it has a supported order over every agent below it. What lies between two cuts is a
 # tier: agents that cannot be ranked. It follows from the verdicts and adds no error of its own.
 
-_RANK: Mapping[Level, int] = {"no-claim": 0, "qualified": 1, "headline": 2}
-
 
 @dataclass(frozen=True, slots=True)
 class Tier:
@@ -326,11 +324,6 @@ class Tier:
     def alone(self) -> bool:
         """Whether it is one agent: only then may a score of its own be shown."""
         return len(self.agents) == 1
-
-
-def weakest(levels: Iterable[Level]) -> Level:
-    """The level that binds; no levels at all support nothing."""
-    return min(levels, key=_RANK.__getitem__, default="no-claim")
 
 
 def tiers(book: RunIndex, dimension: str) -> tuple[Tier, ...]:

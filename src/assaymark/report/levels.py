@@ -14,24 +14,28 @@ from assaymark.claims.levels import KINDS
 from assaymark.claims.messages import english, stand_ins
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict
 from assaymark.report import text as t
-from assaymark.report.blocks import Inline, Linked, Mark, Quote, Section, Styled, Table, bold, notes, small, spaced
+from assaymark.report.blocks import (
+    Inline,
+    Linked,
+    Mark,
+    Quote,
+    SaidLevel,
+    Section,
+    Segments,
+    Styled,
+    Table,
+    WithheldGroup,
+    bold,
+    notes,
+    small,
+    spaced,
+)
 from assaymark.report.inputs import RunIndex, Tier, judged_range, score_words, supported_orders, tiers
 from assaymark.report.study.checks import ONE_FAMILY, agreement_words, cap_words, checked, is_significant, stopping
 from assaymark.report.study.controls import finds, found_words
-from assaymark.report.text import shown
+from assaymark.report.text import LEVELS, TAGS, TITLES, copied, shown
 from assaymark.text import clean, count, percent, prose, span
 
-LEVELS: Final[tuple[Level, ...]] = ("headline", "qualified", "no-claim")
-TAGS: Final[dict[Level, str]] = {
-    "headline": "Supported", "qualified": "Only with its condition", "no-claim": "Not supported",
-}  # fmt: skip
-TITLES: Final = {
-    "headline": "Supported",
-    "qualified": "Supported only with its condition",
-    "no-claim": "Not supported by this evidence",
-}
-TALLY: Final = {"headline": "supported", "qualified": "only with a condition", "no-claim": "not supported"}
-RANK: Final = {"no-claim": 0, "qualified": 1, "headline": 2}
 _RULES: Final = {
     "half-even rounding": "halves rounded to even",
     "own variance of each pair": "a test with each pair’s own variance",
@@ -42,31 +46,6 @@ _RULES: Final = {
     "source: sign flip": "ValueBlindBench’s sign flip with Holm",
 }
 _SHOWN, _MORE, _NAMES = 3, 5, 6
-
-Segments = tuple[tuple[str, bool], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class WithheldGroup:
-    """Several unsupported claims on one score: what they are about, why in numbers, and how many claims it covers.
-    ``why`` is text in segments; a segment marked True binds and is set bold."""
-
-    text: str
-    why: Segments
-    covers: int
-
-
-@dataclass(frozen=True, slots=True)
-class SaidLevel:
-    """One level in few words: its first sentences, ``more`` of them, or in ``groups`` what is not supported. Only the
-    page of all claims has the ``rest``."""
-
-    level: Level
-    title: str
-    shown: tuple[Quote, ...]
-    more: tuple[Quote, ...]
-    groups: tuple[WithheldGroup, ...]
-    rest: int = 0
 
 
 def said_levels(book: RunIndex) -> tuple[SaidLevel, ...]:
@@ -97,17 +76,6 @@ def built_in_words(book: RunIndex, verdict: Verdict) -> str:
     agents = {} if kind_of(verdict.claim) == "cell" else {name: name in makers for name in book.agents}
     judges = {judge.name: judge.name in graders for judge in book.study.judges}
     return stand_ins(english(), judges, agents, verdict.claim.subjects)
-
-
-def copied(statement: str, condition: str, study: str, locked_at: str | None, plan_hash: str) -> str:
-    """What the clipboard gets: a sentence with its condition, and which study said it under which plan, locked when.
-
-    >>> copied("A ranks first.", "Few clusters (5).", "Spring", "2026-11-21T02:00:15Z", "a41f")
-    '“A ranks first.” Few clusters (5). (assaymark: Spring, 21 November 2026, plan a41f)'
-    """
-    when = t.moment(locked_at).partition(", ")[0] if locked_at else ""
-    source = ", ".join(filter(None, (clean(study, 120), when, f"plan {clean(plan_hash)}")))
-    return " ".join(filter(None, (f"“{statement}”", condition, f"(assaymark: {source})")))
 
 
 def amended_words(fields: Sequence[str]) -> str:

@@ -13,13 +13,13 @@ from assaymark.claims.messages import Catalogue, english
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import MARKS, Drawing, Folded, Grid, Heading, Note, Part, Said, parts_of
 from assaymark.records import Measurement, Rows, sha256_text
-from assaymark.report.blocks import Figure, Table
+from assaymark.report.blocks import Figure, SaidLevel, Table
 from assaymark.report.blocks import plain as in_words
 from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, quiet_plots, seeing_plots, sentences
 from assaymark.report.datasheet.reading import Missing, comparable, opened
 from assaymark.report.datasheet.sections import flip_note
 from assaymark.report.inputs import AssayRun, RunIndex
-from assaymark.report.levels import LEVELS, TAGS, TALLY, SaidLevel, board
+from assaymark.report.levels import board
 from assaymark.report.levels import said_levels as study_levels
 from assaymark.report.page import asset, drawn_rules
 from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, board_title, pipeline_boards
@@ -44,7 +44,7 @@ from assaymark.report.season.levels import tally as levels_tally
 from assaymark.report.study.agreement import agreement_words, kappa_figure
 from assaymark.report.study.overview import finding
 from assaymark.report.study.plan import NOT_PREREGISTERED, study_line
-from assaymark.report.text import NOT_SHOWN, counted
+from assaymark.report.text import LEVELS, NOT_SHOWN, TAGS, TALLY, counted
 from assaymark.text import NBSP, clean, count
 
 __all__ = ["bench_parts", "drawing", "judges_parts", "season_parts", "study_parts"]

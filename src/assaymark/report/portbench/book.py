@@ -147,9 +147,6 @@ class BenchRun:
 ROUNDING: Final = 1e-9
 Kind = Literal["first", "gates", "gate", "beats", "dissociation", "above", "within", "other"]
 KINDS: Final[tuple[Kind, ...]] = ("first", "gates", "gate", "beats", "dissociation", "above", "within", "other")
-EQUAL_WEIGHT: Final = ("EqW", "equal weight", "equal-weight", "equal_weight")
-"""How equal weight may be called among the baselines."""
-
 STAGES: Final[Mapping[str, tuple[str, str]]] = {
     "S1": ("outlook", "Market interpretation"), "S2": ("signals", "Signal generation"),
     "S3": ("weights", "Weight optimisation"), "S4": ("trading", "Execution"), "S5": ("risk", "Risk monitoring"),

@@ -15,11 +15,9 @@ from assaymark.records import Measurement
 from assaymark.report import blocks as b
 from assaymark.report.charts import models as charts
 from assaymark.report.charts.canvas import HALF, NARROW
-from assaymark.report.inputs import weakest
-from assaymark.report.levels import LEVELS, TAGS, TALLY, copied
 from assaymark.report.portbench import levels
 from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, kind_of, pipeline_boards
-from assaymark.report.text import bounds_of, counted, listing, plural, shown
+from assaymark.report.text import LEVELS, TAGS, TALLY, bounds_of, copied, counted, listing, plural, shown, weakest
 from assaymark.text import NBSP, clean, count, number, percent, span
 
 CONVENTIONS: Final[Mapping[str, str]] = {"paper": "PortBench paper", "reference": "PortBench published code"}

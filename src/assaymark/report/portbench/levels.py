@@ -17,12 +17,25 @@ from assaymark.claims.boards import Leaderboard
 from assaymark.claims.messages import english, stand_ins
 from assaymark.records import Level, Measurement, Verdict
 from assaymark.report import blocks as b
+from assaymark.report.blocks import SaidLevel, Segments, WithheldGroup
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
-from assaymark.report.inputs import weakest
-from assaymark.report.levels import LEVELS, TAGS, TITLES, SaidLevel, Segments, WithheldGroup, copied
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench.book import BenchmarkIndex, kind_of
-from assaymark.report.text import alpha, bounds_of, counted, listing, ordinal_span, p_value, plural, shown
+from assaymark.report.text import (
+    LEVELS,
+    TAGS,
+    TITLES,
+    alpha,
+    bounds_of,
+    copied,
+    counted,
+    listing,
+    ordinal_span,
+    p_value,
+    plural,
+    shown,
+    weakest,
+)
 from assaymark.text import NBSP, clean, count, number, percent, prose
 
 PAGE: Final = 140_000

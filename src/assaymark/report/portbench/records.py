@@ -20,8 +20,8 @@ from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, D
 from assaymark.report.records.answers import AnswerRow, each_answer_page
 from assaymark.report.records.calls import PAGE
 from assaymark.report.records.judgments import TILDE
-from assaymark.report.text import counted, interval, moment, signed
-from assaymark.text import clean, count, number, span, visible
+from assaymark.report.text import block, counted, interval, moment, signed
+from assaymark.text import clean, count, number, span
 
 Answer = tuple[str, Scored]
 """The name of a model, and one of its answers."""
@@ -128,16 +128,6 @@ class BenchTrail:
         )
         heads = ("Question", "What it is", "Asked", "Score", "Call")
         yield from each_answer_page(lead, heads, "questions", self.pages, frame, calls)
-
-
-def block(text: str, limit: int) -> str:
-    """A text with its lines and no character unseen, cut where it is too long.
-
-    >>> block("a\\r\\nb\\u202ec", 10), block("x" * 12, 5)
-    ('a\\nb[U+202E]c', 'xxxxx\\n[7 more characters are not shown]')
-    """
-    safe, left = visible(text[:limit].replace("\r\n", "\n").replace("\r", "\n")), len(text) - limit
-    return safe if left <= 0 else f"{safe}\n[{count(left)} more characters are not shown]"
 
 
 def _talk(asked: str, said: str) -> b.Beside:

@@ -16,7 +16,7 @@ from assaymark.records import AGGREGATE, Level, Measurement, Verdict
 from assaymark.report.blocks import Linked, Page
 from assaymark.report.charts.models import Strip, strip_axis
 from assaymark.report.inputs import RunIndex, score_words
-from assaymark.report.levels import LEVELS, RANK, TAGS, TALLY, built_in_words, copied, ordered_verdicts, rule_words
+from assaymark.report.levels import built_in_words, ordered_verdicts, rule_words
 from assaymark.report.page import environment
 from assaymark.report.study.checks import (
     TESTS,
@@ -30,7 +30,20 @@ from assaymark.report.study.checks import (
     stopping,
 )
 from assaymark.report.study.controls import controls
-from assaymark.report.text import ends_of, gap_words, listing, p_value, plural, real, signed
+from assaymark.report.text import (
+    LEVELS,
+    RANK,
+    TAGS,
+    TALLY,
+    copied,
+    ends_of,
+    gap_words,
+    listing,
+    p_value,
+    plural,
+    real,
+    signed,
+)
 from assaymark.text import clean, count, number, percent, prose
 
 MOST: Final = 400

@@ -17,8 +17,8 @@ from assaymark.report.blocks import Block, Inline, small
 from assaymark.report.charts.canvas import NARROW, WIDE
 from assaymark.report.charts.models import Strip, TierRow, strip_axis, tier_chart
 from assaymark.report.datasheet.reading import datasheet_path
-from assaymark.report.inputs import RunIndex, ranked_alone, score_words, supported_orders, tiers, weakest
-from assaymark.report.levels import LEVELS, RANK, TALLY, effect_of, ordered_verdicts, tier_ends
+from assaymark.report.inputs import RunIndex, ranked_alone, score_words, supported_orders, tiers
+from assaymark.report.levels import effect_of, ordered_verdicts, tier_ends
 from assaymark.report.page import SCRIPTS
 from assaymark.report.study.bench import all_built_in, bench, names_allowed
 from assaymark.report.study.checks import failed_judges, limits_of, own_test, own_tests_words
@@ -32,7 +32,21 @@ from assaymark.report.study.scores import (
     read_section,
     strip_cell,
 )
-from assaymark.report.text import counted, interval, listing, ordinal_span, plural, sentence, shown, signed, words
+from assaymark.report.text import (
+    LEVELS,
+    RANK,
+    TALLY,
+    counted,
+    interval,
+    listing,
+    ordinal_span,
+    plural,
+    sentence,
+    shown,
+    signed,
+    weakest,
+    words,
+)
 from assaymark.text import clean, count, number, percent, prose, span
 
 CHARTED: Final = 9
