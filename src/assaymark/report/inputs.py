@@ -13,16 +13,7 @@ from assaymark.claims.messages import measure_words
 from assaymark.claims.verdicts import Summary
 from assaymark.market import CycleKey, ProbeResult
 from assaymark.protocol import Study
-from assaymark.records import (
-    AGGREGATE,
-    AgreementStatus,
-    Context,
-    Decision,
-    Evidence,
-    Level,
-    Measurement,
-    Verdict,
-)
+from assaymark.records import AGGREGATE, AgreementStatus, Context, Decision, Evidence, Level, Measurement, Verdict
 from assaymark.report.blocks import Index, by_name
 from assaymark.report.records.judgments import Judged
 from assaymark.report.text import counted, shown, weakest

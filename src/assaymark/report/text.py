@@ -27,15 +27,12 @@ _MONTHS: Final = (
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
 CELLS: Final[Mapping[DerivationKind, tuple[str, str]]] = {
-    "cell_a": ("Cell A", "verbose, confident and wrong"),
-    "cell_b": ("Cell B", "terse and correct"),
-    "paraphrase": ("Paraphrase", "other words, same facts"),
-    "fact_flip": ("Fact flip", "one number changed"),
+    "cell_a": ("Cell A", "verbose, confident and wrong"), "cell_b": ("Cell B", "terse and correct"),
+    "paraphrase": ("Paraphrase", "other words, same facts"), "fact_flip": ("Fact flip", "one number changed"),
     "length_matched": ("Length matched", "same content at one length"),
-    "red_team": ("Red team", "texts written to deceive"),
-    "ladder": ("Ladder", "texts of known quality"),
+    "red_team": ("Red team", "texts written to deceive"), "ladder": ("Ladder", "texts of known quality"),
     "vacuum": ("Vacuum", "texts without content"),
-}
+}  # fmt: skip
 """Each kind of control text: how a page calls it, and what its texts are."""
 LEVELS: Final[tuple[Level, ...]] = ("headline", "qualified", "no-claim")
 TAGS: Final[dict[Level, str]] = {
