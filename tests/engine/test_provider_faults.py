@@ -72,7 +72,7 @@ def test_a_reply_that_never_ends_or_is_too_long_is_recorded_and_not_paid_for_aga
     assert (reply.finish, reply.model) == ("failed", case.name)
     assert reply.text.startswith("no answer: the reply has more than 64,000,000 bytes, of which the first were kept")
     assert 63_999_000 < len(reply.raw) < 64_000_000  # what could be the first half of a key is left out
-    assert set(reply.raw) == {"x"}
+    assert reply.raw == "x" * len(reply.raw)
     reply = bench.reply(flood(9_000_000))  # that is kept whole
     assert (reply.finish, reply.model, reply.raw) == ("failed", case.name, "x" * 9_000_000)
     assert reply.text == "no answer: the reply has 9,000,000 bytes, and at most 8,000,000 are read for one"

@@ -63,7 +63,7 @@ def of_prices(prices, limit):
     return SpendLimit(limit, prices.bound, prices.paid, prices.share)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     costs=st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=12),
     limit=st.integers(0, 300), concurrency=st.integers(1, 5),

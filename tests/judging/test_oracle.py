@@ -117,7 +117,7 @@ def figures(after):
     planted=st.tuples(*[st.sampled_from(VERDICTS)] * len(PLANTED)), factor=st.sampled_from([0.71, 0.87, 1.19, 1.43]),
     order=st.permutations(PLANTED),
 )  # fmt: skip
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_planted_statements_are_found_in_every_wording(after, wording, planted, factor, order):
     verdicts = dict(zip(PLANTED, planted, strict=True))
     true = figures(after)

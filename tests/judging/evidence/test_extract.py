@@ -149,9 +149,9 @@ HOSTILE = {
     "blanks": "5" + " " * 500_000 + "%", "line breaks": "\n" * 300_000 + "5%", "one word": "a" * 1_000_000,
     "joined words": "a&" * 300_000, "names": "GOLD " * 20_000 + "5%", "headers": "GOLD: 5.5%\n" * 2_000,
     "surrogates and nulls": "\x00\ud800 5% \U0001f4c8 " * 2_000, "months": "May " * 50_000,
-    "wide digits": "１２３４％" * 20_000, "superscripts": "²d ³y 5²% " * 1_500, "stop words": "over the last " * 20_000,
-    "one sentence again and again": "GOLD's 21-day return is 3.1%. " * 15_000,
-    "one accusation again and again": "GOLD's 21-day return is 9.9%. " * 15_000, "bare numbers": "1 " * 100_000,
+    "wide digits": "１２３４％" * 6_000, "superscripts": "²d ³y 5²% " * 1_500, "stop words": "over the last " * 20_000,
+    "one sentence again and again": "GOLD's 21-day return is 3.1%. " * 5_000,
+    "one accusation again and again": "GOLD's 21-day return is 9.9%. " * 5_000, "bare numbers": "1 " * 25_000,
 }  # fmt: skip
 
 

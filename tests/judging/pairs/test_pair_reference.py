@@ -188,9 +188,9 @@ def test_the_planted_curve_and_values_that_fit_together(spec):
 
 
 def test_one_plan_is_one_set_of_verdicts(pairs, spec, ask):
-    model = "reference/surface-swayed"
-    assert ask(pairs, spec(model)) == ask(pairs, spec(model))
-    verdicts = [[one.verdict for one in ask(pairs, spec(model, seed=seed))] for seed in (1, 2)]
+    model, some = "reference/surface-swayed", pairs[::5]
+    assert ask(some, spec(model)) == ask(some, spec(model))
+    verdicts = [[one.verdict for one in ask(some, spec(model, seed=seed))] for seed in (1, 2)]
     assert verdicts[0] != verdicts[1]
 
 
