@@ -148,16 +148,6 @@ def test_reading_gives_back_what_was_rendered(first, second):
     assert [one.content for one in found] == [code_points(first), code_points(second)]
 
 
-def test_another_prompt_is_not_read():
-    for parts, what in (
-        ([], "got 0 parts"), (["", ""], "two candidates are needed"), (["", candidates_text("a", "b")], "no situation"),
-        ([fence("question", "q") + "\n" + fence("requirements", "no tab"), candidates_text("a", "b")], "no situation"),
-        (["", candidates_text("a", "b").replace("\nb\n", "\nc\n")], "tampered"),
-    ):  # fmt: skip
-        with pytest.raises(InputError, match=what):
-            read_pair(parts)
-
-
 def test_a_plan_asks_every_pair_in_both_orders_under_both_prompts(pairs, spec):
     planned = judge_pairs.plan_pair_calls(pairs, spec(trials=2), judge_pairs.PAIR_PROMPTS)
     asked = {(one.pair.id, one.prompt, one.order, one.trial) for one in planned}
@@ -177,7 +167,14 @@ def test_a_plan_asks_every_pair_in_both_orders_under_both_prompts(pairs, spec):
     assert json.loads(one.call.schema.text) == judge_pairs.pair_schema()
 
 
-def test_plans_that_make_no_sense_are_refused(pairs, spec):
+def test_another_prompt_is_not_read_and_plans_that_make_no_sense_are_refused(pairs, spec):
+    for parts, what in (
+        ([], "got 0 parts"), (["", ""], "two candidates are needed"), (["", candidates_text("a", "b")], "no situation"),
+        ([fence("question", "q") + "\n" + fence("requirements", "no tab"), candidates_text("a", "b")], "no situation"),
+        (["", candidates_text("a", "b").replace("\nb\n", "\nc\n")], "tampered"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=what):
+            read_pair(parts)
     person = JudgeSpec(name="p", model="human/table", family="human")
     for error, what, judge, more in (
         (UnknownNameError, "Did you mean 'strict'", spec(), {"variants": ["stric"]}),
