@@ -1,5 +1,7 @@
 """A study that makes its own records: cut, probed, locked, decided and judged with one command."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import json
@@ -12,17 +14,9 @@ import pytest
 from assaymark.cli import main
 from assaymark.engine import Ledger
 from assaymark.workflow import (
-    CONTEXTS,
-    CYCLES,
-    DECISIONS,
-    JUDGMENTS,
-    MEASUREMENTS,
-    RunFolder,
-    Store,
-    open_locked,
-    store_records,
+    CONTEXTS, CYCLES, DECISIONS, JUDGMENTS, MEASUREMENTS, RunFolder, Store, open_locked, store_records,
     unusable_decisions,
-)
+)  # fmt: skip
 
 STUDY = """
 name = "small"
