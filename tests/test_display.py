@@ -320,7 +320,6 @@ def run(kernel: Any, code: str) -> list[dict[str, Any]]:
 
 
 def said(output: dict[str, Any]) -> str:
-    """What an output of a cell says."""
     if output["output_type"] == "error":
         return f"{output['ename']}: {output['evalue']}"
     text = output.get("text") or output.get("data", {}).get("text/plain", "")

@@ -61,7 +61,6 @@ def findings(folder: Path) -> tuple[dict[str, str], list[object], list[object]]:
 
 
 def asked(folder: Path, question: str = "count(*)") -> int:
-    """One number about the attempts in the ledger."""
     with closing(sqlite3.connect(folder / "ledger.db")) as ledger:
         return int(ledger.execute(f"select {question} from attempts").fetchone()[0])
 
