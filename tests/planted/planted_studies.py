@@ -162,16 +162,14 @@ def expected_kappa(truth: Truth, *, clusters: int = 3000, seed: int = 99) -> flo
 
 def kappa_coverage(truth: Truth, studies: int, *, seed: int) -> tuple[int, int]:
     """In how many studies the jackknife and the bootstrap interval of kappa contain the expected kappa."""
-    expected = expected_kappa(truth)
-    jackknife = bootstrap = 0
+    expected, found = expected_kappa(truth), np.zeros(2, dtype=int)
     for number in range(studies):
         table = simulate_scores(truth, generator(seed, number))
         ratings, rng = ratings_of(table), generator(seed, number, 1)
-        one = jackknife_kappa(ratings, table.cluster)
-        two = bootstrap_kappa(ratings, table.cluster, resamples=2000, rng=rng)
-        jackknife += one.low <= expected <= one.high
-        bootstrap += two.low <= expected <= two.high
-    return jackknife, bootstrap
+        both = (jackknife_kappa(ratings, table.cluster),
+                bootstrap_kappa(ratings, table.cluster, resamples=2000, rng=rng))  # fmt: skip
+        found += [one.low <= expected <= one.high for one in both]
+    return int(found[0]), int(found[1])
 
 
 # --- tables with what `simulate_scores` does not plant ----------------------------------------------------------------

@@ -96,14 +96,15 @@ SEVERE = replace(TWO, panel=(replace(PANEL[0], severity=-0.8), *PANEL[1:]), clus
     [
         (replace(TWO, clusters=5), ORDERS, 3, STUDIES, 0.05, unmeasured),
         (replace(TWO, clusters=8), ORDERS, 3, STUDIES, 0.05, unmeasured),
+        (replace(NULL, clusters=5), study_of(), 77, STUDIES, 0.05, unmeasured),
         (favoured(1), AGGREGATE, 11, STUDIES, 0.05, unmeasured),
         (favoured(3), AGGREGATE, 11, STUDIES, 0.05, unmeasured),
         # The mean over the judges who are there would raise that agent; the fit of judges and records hardly does.
         (replace(TWO, clusters=20), AGGREGATE, 17, FEWER, 0.06, refuse),
         (SEVERE, AGGREGATE, 17, FEWER, 0.06, refuse),
     ],
-    ids=["5 clusters", "8 clusters", "a favoured one", "three favoured", "refused", "refused by the severe"],
-)
+    ids=["5 clusters", "8 clusters", "6 dimensions", "a favoured one", "3 favoured", "refused", "refused, severe"],
+)  # fmt: skip
 def test_equal_agents_rarely_give_an_order(truth, plan, seed, studies, rate, change):
     """Under the default plan, and whatever all judges may share."""
     said = over_seeds(lambda number: bool(claimed(simulated(truth, seed, number, change=change), plan)), range(studies))
