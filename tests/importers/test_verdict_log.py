@@ -364,6 +364,7 @@ def test_records_and_columns_come_to_the_same_pairs():
     log = read(many_calls(8000, questions=10))
     assert (len(log), log.duplicates, log.both_orders, log.trials) == (8000, 0, "all", (0, 1))
     assert np.array_equal(np.sort(log.line), np.arange(2, 8002))
+    assert np.all(np.diff(log.judge * (log.call.max() + 1) + log.call) > 0)
     counts = datasheet.decompose_arrays(log.judge, log.trial_of_pair, log.order, log.verdict, log.question)
     for k, judge in enumerate(log.judges):
         made = importers.to_pair_calls(log, judge)
