@@ -48,14 +48,8 @@ _CHILDREN: Final = {
     "table": {"caption", "colgroup", "thead", "tbody", "tfoot"}, "dl": {"dt", "dd", "div"},
 }  # fmt: skip
 _REFERENCES: Final = (
-    "for",
-    "headers",
-    "aria-labelledby",
-    "aria-describedby",
-    "aria-controls",
-    "aria-owns",
-    "data-tools",
-)
+    "for", "headers", "aria-labelledby", "aria-describedby", "aria-controls", "aria-owns", "data-tools",
+)  # fmt: skip
 
 
 _BODIES: Final = re.compile(r"(<(script|style)[^>]*>).*?(</\2>)", re.DOTALL)

@@ -28,7 +28,7 @@ from assaymark.workflow import (
     open_labelling,
     stored_grades,
     take_over,
-)
+)  # fmt: skip
 
 pytestmark = pytest.mark.browser
 
@@ -154,15 +154,12 @@ def test_two_tabs_and_undo_take_nothing_away(browser, tmp_path):
     assert [row["grade"] for row in rows] == ["4", "5", "3"]
 
 
-@pytest.mark.parametrize(
-    ("scale", "keys", "grades"),
-    [
-        ((0, 1), ["1", "Enter", "0", "Enter", "c"], ["1", "0", CANNOT_SAY]),
-        ((1, 10), ["1", "0", "Enter", "0", "Enter", "1", "Enter", "7"], ["10", "10", "1", "7"]),
-        ((0, 10), ["1", "0", "Enter", "0", "Enter", "9", "ArrowRight"], ["10", "0", "10"]),
-        ((0, 100), ["7", "3", "Enter", "1", "0", "1", "Enter", "Backspace", "Enter", "c"], ["73", "10", CANNOT_SAY]),
-    ],
-)
+@pytest.mark.parametrize(("scale", "keys", "grades"), [
+    ((0, 1), ["1", "Enter", "0", "Enter", "c"], ["1", "0", CANNOT_SAY]),
+    ((1, 10), ["1", "0", "Enter", "0", "Enter", "1", "Enter", "7"], ["10", "10", "1", "7"]),
+    ((0, 10), ["1", "0", "Enter", "0", "Enter", "9", "ArrowRight"], ["10", "0", "10"]),
+    ((0, 100), ["7", "3", "Enter", "1", "0", "1", "Enter", "Backspace", "Enter", "c"], ["73", "10", CANNOT_SAY]),
+])  # fmt: skip
 def test_any_scale_has_its_control(browser, tmp_path, scale, keys, grades):
     run = checked(tmp_path, items=2, agents=AGENTS[:2], scale=scale)
     with visiting(browser, accept_downloads=True) as visitor:

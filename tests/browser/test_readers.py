@@ -11,16 +11,13 @@ pytestmark = pytest.mark.browser
 
 PAGES = {
     "demo": (
-        "report/index.html",
-        "report/search.html",
-        "report/claims.html",
-        "report/ledger/page-001.html",
+        "report/index.html", "report/search.html", "report/claims.html", "report/ledger/page-001.html",
         "report/measurements.html",
     ),
     "season": ("index.html", "claims.html", "de/agents/one.html"),
     "datasheets": ("report/datasheets.html", "report/datasheet/slot-biased.html"),
     "portbench": ("report/index.html", "report/questions.html"),
-}
+}  # fmt: skip
 
 _UNSHOWN = """() => [...document.querySelectorAll('main *')].filter(e => {
   if (e.closest('details:not([open]), [data-js], .sprite, svg, noscript') || e.hasAttribute('data-js')) return false;

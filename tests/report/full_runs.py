@@ -145,11 +145,9 @@ def outside() -> list[Measurement]:
 
 
 CELL = {
-    "cell_a": (1.44, -2.61, "passed", 0.0002, "auditor"),
-    "cell_b": (3.97, -0.22, "substance", 0.04, "auditor"),
-    "paraphrase": (4.11, -0.04, "invariant", 0.5, None),
-    "fact_flip": (3.52, -0.59, "noticed", 0.0004, "north"),
-}
+    "cell_a": (1.44, -2.61, "passed", 0.0002, "auditor"), "cell_b": (3.97, -0.22, "substance", 0.04, "auditor"),
+    "paraphrase": (4.11, -0.04, "invariant", 0.5, None), "fact_flip": (3.52, -0.59, "noticed", 0.0004, "north"),
+}  # fmt: skip
 
 
 def cells() -> list[Measurement]:

@@ -15,9 +15,7 @@ from assaymark.report import render_pages
 pytestmark = pytest.mark.browser
 
 RUNS = ("realistic", "named", "large", "withheld", "full", "long")
-FIGURES = (
-    "named/index.html", "large/index.html", "long/index.html", "long/claim-map.html", "long/agreement.html",
-)  # fmt: skip
+FIGURES = ("named/index.html", "large/index.html", "long/index.html", "long/claim-map.html", "long/agreement.html")
 
 
 def made(name: str):

@@ -42,11 +42,9 @@ def parts_of() -> tuple:
 def runs() -> dict[str, FrontRun]:
     bench, season, sheets = parts_of()
     return {
-        "bench": front_of_benchmark(bench),
-        "season": front_of_season(season, CATALOGUES[0]),
-        "study": front_of_study(assay_runs.realistic()),
-        "sheets": front_of_judges(sheets, "Our judges"),
-    }
+        "bench": front_of_benchmark(bench), "season": front_of_season(season, CATALOGUES[0]),
+        "study": front_of_study(assay_runs.realistic()), "sheets": front_of_judges(sheets, "Our judges"),
+    }  # fmt: skip
 
 
 @cache

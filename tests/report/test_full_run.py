@@ -168,14 +168,11 @@ def test_what_a_control_shows_is_never_withheld():
     assert "Cell B minus cell A: 2.53 (2.40 to 2.66) points." in text
 
 
-@pytest.mark.parametrize(
-    ("with_all", "without", "said"),
-    [
-        ("passed", "passed", "Cell A and "),
-        ("passed", "failed", "Cell A depends on the judges: failed without judge family quay; with all judges passed."),
-        ("failed", "passed", "Cell A depends on the judges: failed; passed without judge family quay."),
-    ],
-)
+@pytest.mark.parametrize(("with_all", "without", "said"), [
+    ("passed", "passed", "Cell A and "),
+    ("passed", "failed", "Cell A depends on the judges: failed without judge family quay; with all judges passed."),
+    ("failed", "passed", "Cell A depends on the judges: failed; passed without judge family quay."),
+])  # fmt: skip
 def test_nothing_reads_passed_where_one_judge_family_makes_it_pass(with_all, without, said):
     def other(m):
         outcome = with_all if m.name == "cell.gate" else without if m.labels.get("dropped") == "quay" else with_all
@@ -476,15 +473,11 @@ def test_long_lists_of_measurements_are_counted():
 def test_nothing_measured_is_said_in_every_section():
     index = book(runs.realistic(), measurements=(), verdicts=())
     for name, said in (
-        ("ranks", "No ranks follow: no order was put to a test."),
-        ("controls", "No control texts were graded"),
-        ("single", "Not measured: no judge was analysed alone."),
-        ("anchor", "Not run"),
-        ("contamination", "Not run"),
-        ("style", "No break by length was looked for"),
-        ("gaps", "No difference between two agents was tested."),
+        ("ranks", "No ranks follow: no order was put to a test."), ("controls", "No control texts were graded"),
+        ("single", "Not measured: no judge was analysed alone."), ("anchor", "Not run"), ("contamination", "Not run"),
+        ("style", "No break by length was looked for"), ("gaps", "No difference between two agents was tested."),
         ("explanations", "No difference on the overall score is significant, so there is none to explain."),
-    ):
+    ):  # fmt: skip
         assert getattr(pages_of, f"{name}_section")(index).lead.startswith(said)
     assert notes(pages_of.outside_group(index))[0].startswith("No held-out judge was named in the plan")
     view = pages_of.explanations_section(index)

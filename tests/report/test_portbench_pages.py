@@ -294,10 +294,8 @@ def test_a_score_without_an_interval_is_said_so_beside_the_calm_windows():
 
 def test_a_missing_half_is_said_with_the_command_that_makes_it():
     for name, commands in (
-        ("questions_only", ("pipeline",)),
-        ("pipeline_only", ("qa",)),
-        ("empty", ("pipeline", "qa")),
-    ):
+        ("questions_only", ("pipeline",)), ("pipeline_only", ("qa",)), ("empty", ("pipeline", "qa")),
+    ):  # fmt: skip
         assert all(f"assaymark bench {command}" in said(name) for command in commands)
     assert not {"histories.html", "data.html", "snapshots.html"} & rendered("questions_only").keys()
     assert "questions.html" not in rendered("pipeline_only")
@@ -379,14 +377,10 @@ def test_one_calm_window_under_one_profile_is_said_as_such():
     assert "under stress " not in index.replace("losses under stress are", "")
 
 
-@pytest.mark.parametrize(
-    ("replies", "text"),
-    [
-        ({"ok": 3, "refused": 1, "truncated": 1}, "Of 5 replies 2 were refused or cut off"),
-        ({"ok": 1}, "The one reply could be read."),
-        ({}, "follow from its supported pairs."),
-    ],
-)
+@pytest.mark.parametrize(("replies", "text"), [
+    ({"ok": 3, "refused": 1, "truncated": 1}, "Of 5 replies 2 were refused or cut off"),
+    ({"ok": 1}, "The one reply could be read."), ({}, "follow from its supported pairs."),
+])  # fmt: skip
 def test_replies_that_were_lost_are_counted_in_words(replies, text):
     assert text in portbench.stage_note(portbench.BenchmarkIndex.of(replace(runs.single(), replies=replies)))
 

@@ -166,26 +166,19 @@ SAYS = {
         "is 14 of 20 (0.70); it hides the 10 pairs with a preference in one order only.",
         "In calls: 12 + 28 + 10 + 1 = 51 of 120. False preference is 0.425.",
         "Built-in judge. A rule with planted flaws. 5 of 5 planted values lie inside the measured interval",
-        "Three calls of four are right at a difference of 0.83 requirements.",
-        "quay-j: half a requirement 58 %",
+        "Three calls of four are right at a difference of 0.83 requirements.", "quay-j: half a requirement 58 %",
         "Thresholds of peers: north-j: ≤ 0.5 (≤ 0.5 to 0.61); strand-j: > 5 (3.50 to > 5).",
-        "39 ties and 0 wrong choices in 100 calls",
-        "This is not an ROC curve.",
+        "39 ties and 0 wrong choices in 100 calls", "This is not an ROC curve.",
         "a text without content gets 1.00 to 2.20 points",
-        "and 100 words that say nothing are worth −0.08 to 0.27 points.",
-        "0.27 (0.15 to 0.39)",
+        "and 100 words that say nothing are worth −0.08 to 0.27 points.", "0.27 (0.15 to 0.39)",
         "In 43 of 120 comparisons, over all dimensions, both texts stand at one end of the scale",
         "Two trials of one question gave the same outcome in 92 % (88 to 94 %) of cases.",
         "unweighted κ between trials is 0.86 (0.80 to 0.91)",
         "The judge has shifted in Positional false preference, equal texts (4 quantities compared, level 0.05).",
-        "What this datasheet does not claim",
-        "5 of 5 passed",
-        "2 without a usable reply",
-        "manifest c03f6e18…9d0041bd",
+        "What this datasheet does not claim", "5 of 5 passed", "2 without a usable reply", "manifest c03f6e18…9d0041bd",
     ),
     "clean": (
-        "it chose in none of 120 calls",
-        "it preferred one in none of 120 calls.",
+        "it chose in none of 120 calls", "it preferred one in none of 120 calls.",
         "At the smallest difference shown, half a requirement, three calls of four are right already.",
         "is not defined: no pair was decided in both orders; it would hide pairs",
     ),
@@ -194,20 +187,14 @@ SAYS = {
         "The criterion shift is not measured: strict arm was not run.",
         "Repeat stability is not defined: one trial, needs two.",
     ),
-    "empty": (
-        "Dark current is not measured.", "Nothing of this was measured.", "No measurement is in this datasheet.",
-    ),
+    "empty": ("Dark current is not measured.", "Nothing of this was measured.", "No measurement is in this datasheet."),
     "log": (
         "Of the pairs in the log it preferred one in 1,075 of 1,600 calls",
         "not for where it stood (pairs: 96 by place, 412 by text, 52 in one order only)",
-        "is 96 of 508 (0.19); it hides the 52 pairs",
-        "the upper left is then what a steady judge looks like",
+        "is 96 of 508 (0.19); it hides the 52 pairs", "the upper left is then what a steady judge looks like",
         "Gates not applied",
     ),
-    "one_order_log": (
-        "it preferred one in 350 of 400 calls.",
-        "every pair was shown in one order only, needs both",
-    ),
+    "one_order_log": ("it preferred one in 350 of 400 calls.", "every pair was shown in one order only, needs both"),
 }  # fmt: skip
 
 
@@ -440,15 +427,11 @@ def test_measured_calls_reach_the_page_under_the_names_it_reads():
     for said in (
         "it still chose in 5 of 60 calls.",
         "Between equal texts it preferred one in 36 of 60 calls, mostly for where it stood",
-        "(pairs: 12 by place, 3 by text, 6 in one order only)",
-        "It noticed one missing requirement in 6 of 12 calls.",
-        "In calls: 6 + 24 + 6 + 0 = 36 of 60.",
-        "is 12 of 15 (0.80); it hides the 6 pairs",
-        "Where one slot won in both orders, it was slot 1 in 12 of 12 pairs.",
-        "at a difference of 1.50 requirements",
-        "The criterion shift is not measured: strict arm was not run.",
-        "vacuum: nearly clean",
-    ):
+        "(pairs: 12 by place, 3 by text, 6 in one order only)", "It noticed one missing requirement in 6 of 12 calls.",
+        "In calls: 6 + 24 + 6 + 0 = 36 of 60.", "is 12 of 15 (0.80); it hides the 6 pairs",
+        "Where one slot won in both orders, it was slot 1 in 12 of 12 pairs.", "at a difference of 1.50 requirements",
+        "The criterion shift is not measured: strict arm was not run.", "vacuum: nearly clean",
+    ):  # fmt: skip
         assert said in text
 
 

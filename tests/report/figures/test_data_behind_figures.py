@@ -62,8 +62,7 @@ def pages() -> dict[str, dict[str, str]]:
     return {
         "study": html_of(render_pages(assay_runs.realistic())), "whole study": html_of(render_pages(full_runs.full())),
         "datasheet": html_of({**render_datasheet(sheets[0], sheets[1:]), **render_comparison(sheets)}),
-        "benchmark": html_of(rendered("two")),
-        "season": html_of(site("short")),
+        "benchmark": html_of(rendered("two")), "season": html_of(site("short")),
     }  # fmt: skip
 
 

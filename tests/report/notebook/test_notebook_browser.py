@@ -25,10 +25,8 @@ td, th {{ text-align: right; white-space: nowrap; max-width: none }}
 </style><main><h1>In [1]</h1><p id="before">before</p>
 <table id="own"><tr><td>own</td></tr></table>{shown}<p id="after" class="hair panel wide">after</p></main></html>"""
 THEMES = {
-    "light": ("#ffffff", "rgba(0, 0, 0, 0.87)"),
-    "dark": ("#111111", "#ffffff"),
-    "VS Code": ("#1f1f1f", "#cccccc"),
-}
+    "light": ("#ffffff", "rgba(0, 0, 0, 0.87)"), "dark": ("#111111", "#ffffff"), "VS Code": ("#1f1f1f", "#cccccc"),
+}  # fmt: skip
 STYLE = "id => { const s = getComputedStyle(document.getElementById(id)); return [...s].map(k => k + s[k]).join() }"
 AXE = """only => axe.run(document, {resultTypes: ['violations'], runOnly: only}).then(
   found => found.violations.map(({id, nodes}) => id + ': ' + nodes[0].html.slice(0, 140)))"""
@@ -37,12 +35,10 @@ AXE = """only => axe.run(document, {resultTypes: ['violations'], runOnly: only})
 def everything() -> str:
     run = assay_runs.realistic()
     shown = [
-        study_parts(run),
-        study_parts(full_runs.hostile_full()),
-        bench_parts(bench_runs.hostile()),
+        study_parts(run), study_parts(full_runs.hostile_full()), bench_parts(bench_runs.hostile()),
         judges_parts([judged_sheets.quay(), judged_sheets.hostile()]),
         season_parts(made_season.hostile_season(), made_season.made_catalogue()),
-    ]
+    ]  # fmt: skip
     rows = Rows(run.measurements), Rows(run.verdicts), run.verdicts[0], run.measurements[0]
     return "".join([*map(html, shown), *(one._repr_html_() for one in rows)])
 

@@ -425,8 +425,7 @@ def test_any_text_leaves_pages_that_can_be_written_and_have_only_our_markup(text
         agents=made.specs(run.plan.agents, family=text, model=text),
     )  # fmt: skip
     changed = replace(
-        plan,
-        plan_hash=text, locked_at=text, software=text, first=text, last=text, source=text,
+        plan, plan_hash=text, locked_at=text, software=text, first=text, last=text, source=text,
         sheets={one.name: text for one in run.plan.panel},
         rules=(season_pages.SeasonRule(group=text, name=text, value=text, meaning=said("made.meaning", field=text)),),
         notes=(said("made.meaning", field=text),),
