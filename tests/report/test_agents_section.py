@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import html
 import random
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -299,19 +297,6 @@ def hostile() -> AssayRun:
     substrate = run.study.substrate.model_copy(update={"source": runs.CANARY, "regimes": (runs.CANARY,)})
     study = run.study.model_copy(update={"substrate": substrate})
     return replace(run, study=study, substrate=SubstrateView(cycles, probes, cycle), reference_agents=planted)
-
-
-def test_nothing_of_a_record_leaves_its_place():
-    made = render_pages(hostile())
-    for path in ("index.html", "agents.html", "plan.html", "cycle-example.html"):
-        page = made[path]
-        assert page.count("<script") == 1
-        assert not re.findall(r"<(?:img|i)\b|<[a-z]+[^>]*\son(?:error|load)=", page)
-        assert not any(part in page for part in ("document.title='pwned'", "\u202e", "\x1b"))
-        assert "{{" in html.unescape(page) or path == "index.html"
-        ids = re.findall(r'\bid="([^"]+)"', page)
-        assert len(ids) == len(set(ids))
-        page.encode()
 
 
 def test_a_long_study_keeps_the_budget_of_its_pages():

@@ -521,15 +521,6 @@ def test_the_plan_knows_the_held_out_judge_and_what_the_panel_is_worth():
 # --- structure ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["full", "halted", "long"])
-def test_every_figure_has_words_and_a_table_in_its_section(name):
-    for page in ("index.html", "claim-map.html", "agents.html", "agreement.html", "controls.html"):
-        for part in re.split(r'(?=<section class="sec")', pages(name)[page])[1:]:
-            figures = re.findall(r'<svg [^>]*class="fig [a-z]+".*?</svg>', part, flags=re.S)
-            assert all(re.search(r"<title[^>]*>[^<]+</title><desc[^>]*>[^<]+</desc>", figure) for figure in figures)
-            assert not figures or "<table" in part or "No order is supported" in part or "CSV" in part
-
-
 def test_the_numbers_of_a_figure_stand_in_its_table():
     for page, anchor in (("agents.html", "ranks"), ("controls.html", "controls")):
         part = section("full", page, anchor)
@@ -537,14 +528,3 @@ def test_the_numbers_of_a_figure_stand_in_its_table():
         drawn = re.findall(r"<text[^>]*>([+−]?\d\.\d\d) \(", part)
         assert all(number in table for number in drawn)
         assert drawn or "100 %" in table
-
-
-def test_hostile_names_stay_text_in_every_new_place():
-    for path, page in pages("hostile_full").items():
-        if not path.endswith(".csv"):
-            scripts = 3 if path == "index.html" else path.endswith(".html")
-            assert len(re.findall("<script", page)) == scripts, path
-            assert not re.findall(r"<img|onerror=[^&]*>", re.sub(r"<script.*?</script>", "", page, flags=re.S))
-            assert "<img" not in page
-            page.encode("utf-8")
-    assert len(full().verdicts) == 117

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import html
 import re
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 from assaymark.metrology import datasheet, wilson
 from assaymark.records import Measurement
@@ -325,10 +323,3 @@ def words(text: str) -> str:
 def prose(text: str) -> str:
     """The words of a page, with no space before a full stop that a tag left."""
     return re.sub(r" ([.,;:)])", r"\1", words(text)).replace("( ", "(")
-
-
-if __name__ == "__main__":
-    for path, text in pages().items():
-        target = Path(sys.argv[1]) / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
