@@ -56,7 +56,7 @@ def test_first_pages_keep_their_budgets(browser, example, tmp_path, name):
             if command:
                 assert page.evaluate(_BOTTOM, ".counts") <= 1_200
         problems += visitor.overflow(320)
-        visitor.set(("light", 1440))
+        visitor.set(("light", 1440 if name == "demo" else 390))
         found = page.evaluate(_WORDS)
         problems += [f"{found} words, at most {words}"] if found > words else []
         if name == "demo":
