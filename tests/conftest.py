@@ -8,6 +8,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import gc
+import importlib
 import shutil
 import signal
 import sys
@@ -16,6 +17,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 import pytest
@@ -81,6 +83,18 @@ def shared() -> Path:
     if not (folder / "data").is_dir():
         pytest.skip(f"needs real records: {folder} has no data/ (set ASSAYMARK_SHARED to a folder that has)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def docs_script() -> Callable[[str], ModuleType]:
+    """``docs_script(name)``: a script of ``docs/``, no part of the package, as it finds the others when it is run."""
+
+    def found(name: str) -> ModuleType:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.syspath_prepend(Path(__file__).resolve().parents[1] / "docs")
+            return importlib.import_module(name)
+
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -165,6 +179,5 @@ def empty_schema(server):
 
 @pytest.fixture
 def database(empty_schema):
-    """The URL of an empty schema."""
     with empty_schema() as url:
         yield url

@@ -1,16 +1,18 @@
 """What the page about outside agents says: its examples are of the form, its schemas are generated, its agents run."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import asyncio
 import dataclasses
-import importlib.util
 import json
 import re
 import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
@@ -23,14 +25,8 @@ from assaymark.agents import NOT_USABLE, REJECTED, Answer, envelope_of, parse_an
 from assaymark.benchmark import questions as question_set
 from assaymark.cli import models
 from assaymark.engine.providers.http_agent import (
-    MOST_BYTES,
-    PATIENCE_S,
-    AgentRequest,
-    FailureKind,
-    HttpAgent,
-    PythonAgent,
-    reachable,
-)
+    MOST_BYTES, PATIENCE_S, AgentRequest, FailureKind, HttpAgent, PythonAgent, reachable,
+)  # fmt: skip
 from assaymark.errors import ModelError
 from assaymark.market import synthetic_history
 from assaymark.portfolio import audit, settle
@@ -47,79 +43,69 @@ NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def schemas():
+def schemas(docs_script):
     """The schemas beside the page, which are as generated."""
-    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
-    generate = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generate)
+    generate = docs_script("generate")
     made = {"context": generate.context_schema(), "agent-reply": generate.agent_reply_schema()}
     for name, text in made.items():
         assert (DOCS / f"{name}.schema.json").read_text(encoding="utf-8") == text
     return {name: jsonschema.Draft202012Validator(json.loads(text)) for name, text in made.items()}
 
 
-def test_the_request_on_the_page_is_one(schemas):
+def test_the_request_on_the_page_and_what_is_sent_fit_the_schema(schemas):
     schemas["context"].validate(json.loads(SENT))
     assert parse(AgentRequest, SENT).context.instruments[0].id == "Asset A"
-
-
-def test_what_is_sent_fits_the_schema_and_is_one_text(schemas):
     text = envelope_of(context()).text
     schemas["context"].validate(json.loads(text))
     assert text == canonical_json(AgentRequest(context=context(), reply_schema=reply_schema()))
 
 
-def test_the_answer_on_the_page_is_one(schemas):
+def test_the_answer_on_the_page_is_one_and_its_schema_and_reader_agree(schemas):
     schemas["agent-reply"].validate(json.loads(ANSWERED))
     found = parse_answer(ANSWERED, NAMES)
     assert isinstance(found, Answer)
     assert (found.rejected, found.model, found.input_tokens) == ((), "desk-7", 2140)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
+    for change in (
         {"orders": "none"}, {"rationale": None}, {"rationale": ""}, {"confidence": 1.5}, {"model": "x" * 201},
-        {"mood": "good"}, {"orders": [{"instrument": "Asset A", "side": "close"}] * 51},
-        {"orders": [{"instrument": "Asset A", "side": "buy", "quantity": 1, "price": 3}]}, {"confidence": None},
-        {"orders": []},
-    ],
-)  # fmt: skip
-def test_the_schema_of_the_answer_and_its_reader_agree(schemas, change):
-    answer = json.loads(ANSWERED) | change
-    assert schemas["agent-reply"].is_valid(answer) == isinstance(parse_answer(json.dumps(answer), NAMES), Answer)
+        {"mood": "good"}, {"orders": [{"instrument": "Asset A", "side": "close"}] * 51}, {"confidence": None},
+        {"orders": [{"instrument": "Asset A", "side": "buy", "quantity": 1, "price": 3}]}, {"orders": []},
+    ):  # fmt: skip
+        answer = json.loads(ANSWERED) | change
+        read = isinstance(parse_answer(json.dumps(answer), NAMES), Answer)
+        assert schemas["agent-reply"].is_valid(answer) == read, change
 
 
-def test_every_failure_and_limit_is_on_the_page():
+def test_every_failure_and_limit_and_what_a_question_gives_is_on_the_page():
     assert [kind for kind in get_args(FailureKind) if f"\n| `{kind}` | " not in PAGE] == []
     assert f"{MOST_BYTES:,} bytes" in PAGE
     assert f"{PATIENCE_S:g} seconds" in PAGE
+    kinds = ("ReturnDirection", "TailRisk", "PositionSize", "PairAllocation", "SharpeAllocation", "Rebalancing",
+             "RegimeCall")  # fmt: skip
+    rows = re.findall(r"^\| (T\d) \| (.*) \|$", PAGE, re.M)
+    named = {name: re.findall(r"`(\w+)`", words.partition(" (of ")[0]) for name, words in rows}
+    given = [[one.name for one in dataclasses.fields(getattr(question_set, kind))] for kind in kinds]
+    assert named == dict(zip(question_set.TEMPLATES, given, strict=True))
 
 
 @pytest.fixture(scope="module")
 def server():
-    """The address of the example server, started as a person would."""
+    """The address of the example server, started as a person would, once it answers."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-S", str(EXAMPLES / "agent_server.py"), str(port)]
+        place = f"127.0.0.1:{probe.getsockname()[1]}/decide"
+    command = [sys.executable, "-S", str(EXAMPLES / "agent_server.py"), re.search(r":(\d+)", place)[1]]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
-            yield started(f"127.0.0.1:{port}/decide")
+            for _ in range(500):
+                with suppress(ModelError):
+                    reachable(f"http://{place}")
+                    break
+                time.sleep(0.02)
+            else:
+                raise AssertionError("the example server did not start")
+            yield place
         finally:
             process.terminate()
-
-
-def started(place):
-    """``place``, once somebody answers there."""
-    for _ in range(500):
-        try:
-            reachable(f"http://{place}")
-        except ModelError:
-            time.sleep(0.02)
-        else:
-            return place
-    raise AssertionError("the example server did not start")
 
 
 def answer_of(agent, model, seen):
@@ -170,18 +156,21 @@ def usable(folder):
     return found
 
 
+SEASON = 'version = "2"\nname = "spring"\nprompt = "Grow the book."\nuniverse = 6\n[calendar]\nfirst = 2024-03-01\n'
+STUDY = """
+version = "2"
+name = "own"
+seed = 3
+substrate = { seed = 3, regimes = ["pandemic", "recent"], cycles = 1 }
+inference = { allow_hopeless = true }
+rubric = { name = "v1.0" }
+judges = [{ name = "auditor", family = "a", model = "reference/auditor" }]
+"""
+
+
 def test_the_examples_decide_in_a_season(both, tmp_path):
     tables, who = both
-    text = """
-version = "2"
-name = "spring"
-prompt = "Grow the book."
-universe = 6
-[calendar]
-first = 2024-03-01
-last = 2024-03-08
-"""
-    folder = RunFolder(tmp_path / "run")
+    folder, text = RunFolder(tmp_path / "run"), f"{SEASON}last = 2024-03-08\n"
     tracks.lock_season(folder, text + tables.replace("KIND", "agents"), "season.toml", who, now=NOW)
     done = tracks.run_season(folder, who, now=NOW)
     assert (len(done.days), done.absent) == (6, {})
@@ -192,68 +181,24 @@ last = 2024-03-08
 
 def test_the_examples_decide_in_a_study(both, tmp_path):
     tables, who = both
-    text = """
-version = "2"
-name = "own"
-seed = 3
-[substrate]
-seed = 3
-regimes = ["pandemic", "recent"]
-cycles = 1
-[inference]
-allow_hopeless = true
-[rubric]
-name = "v1.0"
-[[judges]]
-name = "auditor"
-family = "a"
-model = "reference/auditor"
-"""
     folder = RunFolder(tmp_path / "run")
-    lock(folder, text + tables.replace("KIND", "agents"), "study.toml", models=who, now=NOW)
+    lock(folder, STUDY + tables.replace("KIND", "agents"), "study.toml", models=who, now=NOW)
     decide(folder, who)
     assert len(usable(folder)) == 4
 
 
 def test_the_examples_answer_the_benchmark(both, tmp_path):
     tables, who = both
-    questions = question_set.generate_questions(
-        synthetic_history(0), counts={f"T{number}": 2 for number in range(1, 8)}
-    ).questions
+    counts = {f"T{number}": 2 for number in range(1, 8)}
+    questions = question_set.generate_questions(synthetic_history(0), counts=counts).questions
     question_set.write_questions(tmp_path / "set.jsonl", questions)
     plan = f"""
-[market]
-instruments = 12
-[pipeline]
-profiles = ["balanced"]
-windows = ["covid-2020"]
-frequency = "quarterly"
-[questions]
-per_template = 1
-split = "train"
-file = "{tmp_path / "set.jsonl"}"
+market = {{ instruments = 12 }}
+pipeline = {{ profiles = ["balanced"], windows = ["covid-2020"], frequency = "quarterly" }}
+questions = {{ per_template = 1, split = "train", file = "{tmp_path / "set.jsonl"}" }}
 """
     folder, text = RunFolder(tmp_path / "run"), plan + tables.replace("KIND", "models")
     tracks.bench_qa(folder, text, "plan.toml", who, now=NOW)
     tracks.bench_pipeline(folder, text, "plan.toml", who, now=NOW)
     states = {(one.name, one.state) for one in Store(folder).read(SCORES) if one.name in ("QA", "S1", "S2", "S3")}
-    assert {name for name, _ in states} == {"QA", "S1", "S2", "S3"}
-    assert {state for _, state in states} == {"ok"}
-
-
-def test_the_page_names_what_a_question_gives():
-    kinds = (
-        question_set.ReturnDirection,
-        question_set.TailRisk,
-        question_set.PositionSize,
-        question_set.PairAllocation,
-        question_set.SharpeAllocation,
-        question_set.Rebalancing,
-        question_set.RegimeCall,
-    )
-    rows = re.findall(r"^\| (T\d) \| (.*) \|$", (DOCS / "agents.md").read_text(encoding="utf-8"), re.M)
-    named = {name: re.findall(r"`(\w+)`", words.partition(" (of ")[0]) for name, words in rows}
-    assert named == {
-        name: [one.name for one in dataclasses.fields(kind)]
-        for name, kind in zip(question_set.TEMPLATES, kinds, strict=True)
-    }
+    assert states == {(name, "ok") for name in ("QA", "S1", "S2", "S3")}

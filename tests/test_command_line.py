@@ -8,7 +8,6 @@ import logging
 import subprocess
 import sys
 
-import pytest
 import typer
 
 from assaymark.cli import ALIASES as ROOT_ALIASES
@@ -19,110 +18,86 @@ from assaymark.errors import AssayError
 ROOT = typer.main.get_command(app)
 
 
-def params(*words):
-    """The parameters of a command."""
-    found, context = ROOT, ROOT.make_context("assaymark", [], resilient_parsing=True)
+CONTEXT = ROOT.make_context("assaymark", [], resilient_parsing=True)
+
+
+def command(*words):
+    found = ROOT
     for word in words:
-        found = found.get_command(context, word)
-    return found.get_params(context)
+        found = found.get_command(CONTEXT, word)
+    return found
 
 
-@pytest.mark.parametrize(
-    ("command", "typed", "meant"),
-    [
-        (["run"], ["--study", "s.toml", "--output", "r"], ["s.toml", "--out", "r"]),
-        (["run"], ["--config=s.toml", "--dry_run"], ["s.toml", "--dry-run"]),
-        (["bench", "qa"], ["--plan", "p.toml", "--models", "a/b"], ["p.toml", "--model", "a/b"]),
-        (["judge"], ["--run", "r", "--max-cost", "5"], ["r", "--budget", "5"]),
-        (["measure"], ["--scores", "s.csv", "--plan", "p.toml"], ["--judgments", "s.csv", "--study", "p.toml"]),
-        (["season", "publish"], ["--season", "s", "--lang", "de"], ["s", "--language", "de"]),
-        (["data", "pull"], ["files", "--from", "2024-01-01"], ["files", "--start", "2024-01-01"]),
-        (["datasheet"], ["--from", "a.csv", "--map", "b"], ["--from", "a.csv", "--map", "b"]),
-        (["amend"], ["--reason", "--output", "s.toml"], ["--reason", "--output", "s.toml"]),
-        (["run"], ["--", "--study"], ["--", "--study"]), (["run"], ["--nonsense", "x"], ["--nonsense", "x"]),
-        (["import"], ["--path", "x"], ["--path", "x"]),
-    ],
-)  # fmt: skip
-def test_a_guessed_name_is_understood(command, typed, meant):
-    assert list(resolve_aliases(typed, params(*command))) == meant
+GUESSED = """
+run : --study s.toml --output r : s.toml --out r
+run : --config=s.toml --dry_run : s.toml --dry-run
+bench qa : --plan p.toml --models a/b : p.toml --model a/b
+judge : --run r --max-cost 5 : r --budget 5
+measure : --scores s.csv --plan p.toml : --judgments s.csv --study p.toml
+season publish : --season s --lang de : s --language de
+data pull : files --from 2024-01-01 : files --start 2024-01-01
+datasheet : --from a.csv --map b : --from a.csv --map b
+amend : --reason --output s.toml : --reason --output s.toml
+run : -- --study : -- --study
+run : --nonsense x : --nonsense x
+import : --path x : --path x
+"""
 
 
-def test_no_guess_is_in_vain():
-    """Every name that is guessed at means an option that some command has."""
-    groups = [name for name in ROOT.list_commands(None) if hasattr(command(name), "commands")]
-    every = [[name] for name in ROOT.list_commands(None)] + [
-        [one, inner] for one in groups for inner in command(one).commands
-    ]
-    known = {name for words in every for one in params(*words) for name in one.opts}
+def test_a_guessed_name_is_understood_and_no_guess_is_in_vain():
+    for line in GUESSED.strip().splitlines():
+        words, typed, meant = (part.split() for part in line.split(" : "))
+        assert list(resolve_aliases(typed, command(*words).get_params(CONTEXT))) == meant, line
+    places = [(name,) for name in ROOT.list_commands(None)]
+    places += [(*one, inner) for one in places for inner in getattr(command(*one), "commands", ())]
+    known = {name for words in places for one in command(*words).get_params(CONTEXT) for name in one.opts}
     assert {meant for options in ALIASES.values() for meant in options} <= known
 
 
-def command(name):
-    """One command of the root."""
-    return ROOT.get_command(ROOT.make_context("assaymark", [], resilient_parsing=True), name)
+MISUSE = [
+    ("mesure", "no such command 'mesure'; did you mean measure? see: assaymark --help"),
+    ("--json doctor", "no such option: --json; the options of a command stand behind its name; see: assaymark"),
+    ("compare", "no such command 'compare'; did you mean datasheet --compare? see: assaymark --help"),
+    ("season publsh", "no such command 'publsh'; did you mean 'publish'? see: assaymark season --help"),
+    ("run --budgt 5", "no such option: --budgt; did you mean --budget? see: assaymark run --help"),
+    ("run", "missing argument 'STUDY'; for example: assaymark run study.toml --out runs/mine"),
+    ("lock s.toml", "missing option '--out' / '-o'; for example: assaymark lock study.toml --out runs/mine"),
+    ("claim", "give a run folder, or --verify CERTIFICATE; for example: assaymark claim runs/mine"),
+    ("datasheet --trials 0", "invalid value for '--trials': it should be greater than or equal to 1; for"),
+]
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["mesure"], "no such command 'mesure'; did you mean measure? see: assaymark --help"),
-        (
-            ["--json", "doctor"],
-            "no such option: --json; the options of a command stand behind its name; see: assaymark",
-        ),
-        (["compare"], "no such command 'compare'; did you mean datasheet --compare? see: assaymark --help"),
-        (["season", "publsh"], "no such command 'publsh'; did you mean 'publish'? see: assaymark season --help"),
-        (["run", "--budgt", "5"], "no such option: --budgt; did you mean --budget? see: assaymark run --help"),
-        (["run"], "missing argument 'STUDY'; for example: assaymark run study.toml --out runs/mine"),
-        (["lock", "s.toml"], "missing option '--out' / '-o'; for example: assaymark lock study.toml --out runs/mine"),
-        (["claim"], "give a run folder, or --verify CERTIFICATE; for example: assaymark claim runs/mine"),
-        (["datasheet", "--trials", "0"], "invalid value for '--trials': it should be greater than or equal to 1; for"),
-    ],
-)
-def test_misuse_is_one_line_that_says_what_to_do(words, told, capsys):
-    assert main(words) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith(f"assaymark: {told}")
-    assert err.count("\n") == 1
+def test_misuse_is_one_line_that_says_what_to_do(capsys):
+    for words, told in MISUSE:
+        assert main(words.split()) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert err.startswith(f"assaymark: {told}")
 
 
-@pytest.mark.parametrize("words", [["help", "season", "run"], ["season", "run", "-h"], ["season", "run", "--help"]])
-def test_help_is_asked_for_in_any_way(words, capsys):
-    assert main(words) == 0
-    assert capsys.readouterr().out.startswith("Usage: assaymark season run ")
+def test_help_is_asked_for_in_any_way_and_a_group_alone_shows_it_and_is_misuse(capsys):
+    for words in ("help season run", "season run -h", "season run --help"):
+        assert main(words.split()) == 0
+        assert capsys.readouterr().out.startswith("Usage: assaymark season run ")
+    for meant in sorted(set(ROOT_ALIASES.values())):  # another word for a command means one
+        words, _, option = meant.partition(" --")
+        assert main([*words.split(), "--help"]) == 0
+        assert f"--{option}" in capsys.readouterr().out
+    for words in ([], ["season"], ["data"]):
+        assert main(words) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert "Examples:" in err
 
 
-@pytest.mark.parametrize("meant", sorted(set(ROOT_ALIASES.values())))
-def test_another_word_for_a_command_means_one(meant, capsys):
-    words, _, option = meant.partition(" --")
-    assert main([*words.split(), "--help"]) == 0
-    assert f"--{option}" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("words", [[], ["season"], ["data"]])
-def test_a_group_alone_shows_its_help_and_is_misuse(words, capsys):
-    assert main(words) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "Examples:" in err
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["doctor"], Verbosity.NORMAL), (["-q", "doctor"], Verbosity.QUIET), (["doctor", "--quiet"], Verbosity.QUIET),
-        (["--verbose", "doctor"], Verbosity.VERBOSE), (["doctor", "-v"], Verbosity.VERBOSE),
-        (["-v", "doctor", "-q"], Verbosity.QUIET),
-    ],
-)  # fmt: skip
-def test_it_is_as_loud_as_is_asked_before_the_command_or_behind_it(words, expected, monkeypatch):
+def test_it_is_as_loud_as_is_asked_before_the_command_or_behind_it(monkeypatch):
     heard = []
-    monkeypatch.setattr("assaymark.cli.doctor.examine", lambda _: heard.append(verbosity()) or [])
+    monkeypatch.setattr("assaymark.cli.doctor.examine", lambda _: heard.append(verbosity().name) or [])
     monkeypatch.setattr("assaymark.cli.doctor.can_run", lambda *_: [])
-    assert main(words) == 0
-    assert heard == [expected]
-    assert verbosity() is Verbosity.NORMAL
+    for words in ("doctor", "-q doctor", "doctor --quiet", "--verbose doctor", "doctor -v", "-v doctor -q"):
+        assert main(words.split()) == 0
+        assert verbosity() is Verbosity.NORMAL
+    assert heard == ["NORMAL", "QUIET", "QUIET", "VERBOSE", "VERBOSE", "QUIET"]
 
 
 def test_what_the_program_notes_is_heard_by_whoever_is_verbose(monkeypatch, capsys):
@@ -144,35 +119,25 @@ def test_what_the_program_notes_is_heard_by_whoever_is_verbose(monkeypatch, caps
     assert not logging.getLogger("assaymark").handlers
 
 
-def broken(*_):
-    raise ZeroDivisionError("by nobody")
+def test_the_exit_status_says_what_kind_of_end_it_was_and_who_is_verbose_sees_a_traceback(monkeypatch, capsys):
+    ends: list[BaseException] = [defect := ZeroDivisionError("by nobody")]
 
+    def broken(_):
+        raise ends[-1]
 
-def test_a_defect_is_one_line_and_a_traceback_for_whoever_is_verbose(monkeypatch, capsys):
     monkeypatch.setattr("assaymark.cli.doctor.examine", broken)
-    assert main(["doctor"]) == 70
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "a bug in assaymark, ZeroDivisionError: by nobody; run it again with --verbose" in err
-    assert "Traceback" not in err
     assert main(["doctor", "-v"]) == 70
     assert "in broken" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [(AssayError("no"), 1), (PermissionError(13, "no", "f"), 1), (RuntimeError("no"), 70), (KeyboardInterrupt(), 130)],
-)
-def test_the_exit_status_says_what_kind_of_end_it_was(error, status, monkeypatch, capsys):
-    def end(_):
-        raise error
-
-    monkeypatch.setattr("assaymark.cli.doctor.examine", end)
-    assert main(["doctor", "--json"]) == status
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert f" {status} " in STATUSES
+    for end, status, told in (
+        (defect, 70, "a bug in assaymark, ZeroDivisionError: by nobody; run it again with --verbose"),
+        (AssayError("no"), 1, "no"), (PermissionError(13, "no", "f"), 1, "no"), (KeyboardInterrupt(), 130, "assaymark"),
+    ):  # fmt: skip
+        ends.append(end)
+        assert main(["doctor", "--json"]) == status
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n"), "Traceback" in err) == ("", 1, False)
+        assert told in err
+        assert f" {status} " in STATUSES
 
 
 def test_a_stop_while_code_is_loaded_is_a_stop():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import re
+import shlex
 import tomllib
 import typing
 from collections.abc import Iterator
@@ -34,23 +34,9 @@ def page(name: str) -> str:
     return (DOCS / f"{name}.md").read_text(encoding="utf-8")
 
 
-def script(name: str) -> ModuleType:
-    """A script of ``docs/``, which is no part of the package, as it finds the others when it is run."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(DOCS)
-        return importlib.import_module(name)
-
-
 @pytest.fixture(scope="module")
-def generate() -> ModuleType:
-    """What regenerates the documentation."""
-    return script("generate")
-
-
-@pytest.fixture(scope="module")
-def demo_shown() -> ModuleType:
-    """What shows the demo."""
-    return script("demo_shown")
+def generate(docs_script) -> ModuleType:
+    return docs_script("generate")
 
 
 # --- the study file ---------------------------------------------------------------------------------------------------
@@ -76,15 +62,11 @@ FIELDS = dict(fields(protocol.Study))
 TABLE = {name: cells for name, *cells in _ROW.findall(page("protocol"))}
 
 
-def test_every_model_of_the_study_file_is_reached():
+def test_the_page_lists_exactly_the_fields_of_the_study_file():
     models = {kind for kind in vars(protocol).values() if isinstance(kind, type) and issubclass(kind, protocol.Frozen)}
     reached = {protocol.Study, *filter(None, map(part_of, FIELDS.values()))}
     shared = {kind for one in reached for kind in one.mro()[1:]}  # what seasons and benchmarks take too
     assert models - shared == reached
-
-
-def test_the_page_lists_exactly_the_fields_of_the_study_file():
-    assert list(TABLE) == list(dict.fromkeys(TABLE))
     assert set(TABLE) == set(FIELDS)
 
 
@@ -102,11 +84,8 @@ def is_default(cell: str, info: FieldInfo) -> bool:
     return (stated, type(stated)) == (wanted, type(wanted))
 
 
-def test_defaults_on_the_page_are_the_defaults_of_the_code():
+def test_defaults_and_bounds_on_the_page_are_those_of_the_code():
     assert {name: TABLE[name][0] for name, info in FIELDS.items() if not is_default(TABLE[name][0], info)} == {}
-
-
-def test_bounds_on_the_page_are_the_bounds_of_the_code():
     kinds = (("ge", ""), ("le", ""), ("gt", "above"), ("lt", "below"), ("max_length", ""))
     missing = []
     for name, info in FIELDS.items():
@@ -128,13 +107,10 @@ def literals(annotation: Any) -> Iterator[Any]:
             yield from literals(inner)
 
 
-def test_every_allowed_word_is_on_the_page():
+def test_every_allowed_word_and_every_meaning_is_on_the_page():
     allowed = [(name, value) for name, info in FIELDS.items() for value in literals(info.annotation)]
     assert allowed
     assert [(name, value) for name, value in allowed if f"{value}" not in f"{TABLE[name][1]}\n{TABLE[name][2]}"] == []
-
-
-def test_every_field_has_its_meaning():
     assert [name for name in FIELDS if len(TABLE[name][2]) < 5 or not re.search(r"[.`]$", TABLE[name][2])] == []
 
 
@@ -153,49 +129,28 @@ def test_the_measurements_of_a_run_have_a_row(demo):
 # --- sources and import -----------------------------------------------------------------------------------------------
 
 
-def rows_of_sources() -> list[tuple[str, list[str]]]:
-    """Package and tests of each row; ``none yet`` stands for a test that is still to be written."""
-    lines = [line for line in page("sources").splitlines() if line.startswith("|") and "`" in line]
-    found = [re.search(r"\| `([\w/.]+)` \| ((?:`[\w/]+\.py`(?:, )?)+|none yet) \|$", line) for line in lines]
-    assert len(lines) > 50
-    assert [line for line, row in zip(lines, found, strict=True) if row is None] == []
-    return [(row[1], re.findall(r"`([^`]+)`", row[2])) for row in found if row is not None]
-
-
 def test_the_packages_and_tests_of_every_source_are_there():
-    rows = rows_of_sources()
-    missing = [package for package, _ in rows if not (ROOT / "src" / "assaymark" / package).exists()]
-    missing += [f"tests/{test}" for _, tests in rows for test in tests if not (ROOT / "tests" / test).is_file()]
+    """``none yet`` stands for a test that is still to be written."""
+    lines = [line for line in page("sources").splitlines() if line.startswith("|") and "`" in line]
+    assert len(lines) > 50
+    missing = []
+    for line in lines:
+        row = re.search(r"\| `([\w/.]+)` \| ((?:`[\w/]+\.py`(?:, )?)+|none yet) \|$", line)
+        assert row is not None, line
+        places = [f"src/assaymark/{row[1]}", *(f"tests/{test}" for test in re.findall(r"`([^`]+)`", row[2]))]
+        missing += [place for place in places if not (ROOT / place).exists()]
     assert missing == []
 
 
-def test_every_column_of_the_generic_format_is_named():
+def test_every_column_and_kind_of_text_of_the_generic_format_is_named():
     text = page("import")
-    assert [name for name in Columns.model_fields if f"`{name}`" not in text] == []
+    assert [name for name in (*Columns.model_fields, *Texts.model_fields) if f"`{name}`" not in text] == []
     needed = {name for name, info in Columns.model_fields.items() if info.is_required()}
     _, _, table = text.partition("| our name | what it is |\n")
     assert set(re.findall(r"^\| `(\w+)` \|", table.partition("\n\n")[0], re.M)) == needed
 
 
-def test_every_kind_of_text_is_named():
-    assert [name for name in Texts.model_fields if f"`{name}`" not in page("import")] == []
-
-
 # --- what is generated ------------------------------------------------------------------------------------------------
-
-
-def test_the_command_line_is_as_generated(generate):
-    assert page("cli") == generate.manual()
-
-
-def test_every_command_is_in_the_manual():
-    commands = [name for places in COMMANDS.values() for name in places]
-    assert commands
-    assert [name for name in commands if f"\n## `assaymark {name}`\n" not in page("cli")] == []
-
-
-def test_the_schema_of_verdicts_is_as_generated(generate):
-    assert (DOCS / "verdicts.schema.json").read_text(encoding="utf-8") == generate.schema()
 
 
 def block(path: Path, mark: str) -> str:
@@ -203,30 +158,28 @@ def block(path: Path, mark: str) -> str:
     return path.read_text(encoding="utf-8").partition(f"<!-- {mark} -->\n")[2].partition(f"\n<!-- /{mark} -->")[0]
 
 
-def test_the_screen_on_the_first_page_is_the_demos(demo_shown, demo):
-    assert block(DOCS / "index.md", "screen") == f"```text\n{demo_shown.screen_head(demo_shown.screen(demo))}\n```"
-
-
-def test_the_screen_of_the_readme_is_that_of_its_table(demo_shown):
-    assert demo_shown.SCORES.read_text(encoding="utf-8") == demo_shown.scores()
-    assert block(demo_shown.README, "screen") == f"```text\n{demo_shown.check_head()}\n```"
-
-
-def test_the_columns_and_makers_of_a_table_are_those_of_the_code(generate):
+def test_pages_are_as_generated(generate):
+    assert page("cli") == generate.manual()
+    commands = [name for places in COMMANDS.values() for name in places]
+    assert [name for name in commands if f"\n## `assaymark {name}`\n" not in page("cli")] == []
+    assert (DOCS / "verdicts.schema.json").read_text(encoding="utf-8") == generate.schema()
     assert block(DOCS / "check.md", "roles") == generate.roles()
     assert block(DOCS / "check.md", "makers") == generate.makers()
+
+
+def test_the_screens_of_the_first_page_and_the_readme_are_those_of_the_demo_and_the_table(demo, docs_script):
+    shown = docs_script("demo_shown")
+    assert block(DOCS / "index.md", "screen") == f"```text\n{shown.screen_head(shown.screen(demo))}\n```"
+    assert shown.SCORES.read_text(encoding="utf-8") == shown.scores()
+    assert block(shown.README, "screen") == f"```text\n{shown.check_head()}\n```"
 
 
 # --- form -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_readme_is_short():
+def test_the_readme_and_lines_are_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 100
-
-
-@pytest.mark.parametrize("name", WRITTEN)
-def test_lines_are_short(name):
-    lines = [line for line in page(name).splitlines() if not line.startswith("|")]
+    lines = [line for name in WRITTEN for line in page(name).splitlines() if not line.startswith("|")]
     assert [line for line in lines if len(line) > 120] == []
 
 
@@ -275,3 +228,52 @@ def test_every_page_can_be_reached():
         seen.add(path)
         queue += [(path.parent / link.partition("#")[0]).resolve() for link in _LINK.findall(path.read_text("utf-8"))]
     assert [str(path.relative_to(ROOT)) for path in PAGES if path not in seen] == []
+
+
+# --- what CONTRIBUTING tells a newcomer -------------------------------------------------------------------------------
+
+
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+FENCES = re.findall(r"^```sh\n(.*?)^```$", GUIDE, re.M | re.S)
+TYPED = [shlex.split(line) for fence in FENCES for line in fence.replace("\\\n", " ").splitlines()]
+NAMED = sorted(set(re.findall(r"`((?:src|tests|docs|bench|studies)/[\w./*]+|\w+\.(?:toml|yml|lock))`", GUIDE)))
+
+
+def test_a_command_names_what_is_there():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    installed = " ".join(extra for name in ("test", "dev", "docs") for extra in extras[name])
+    for command in TYPED:
+        match command:
+            case ["python3", "-m", "venv", _] | [".", _]:
+                pass
+            case ["python", "-m", "pip", "install", "-e", what]:
+                assert set(what.removeprefix(".[").removesuffix("]").split(",")) <= set(extras)
+            case ["python", "-m", "pytest", *paths]:
+                assert [path for path in paths if not (ROOT / path).exists()] == []
+            case ["python", script, *_]:
+                assert (ROOT / script).is_file()
+            case ["pip-compile", *_]:
+                assert command[-1] == "pyproject.toml"
+            case [tool, *_]:
+                assert {"lint-imports": "import-linter"}.get(tool, tool) in installed
+
+
+def test_files_and_packages_that_are_named_are_there_and_every_package_has_its_row():
+    assert [name for name in NAMED if name != "fr.toml" and not list(ROOT.glob(name))] == []
+    rows = set(re.findall(r"^\| [^|]+ \| `src/assaymark/(\w+)", GUIDE, re.M))
+    packages = {path.parent.name for path in (ROOT / "src" / "assaymark").glob("*/__init__.py")}
+    assert packages - rows == {"prompting"}  # what prompts and replies are made of, for those who ask
+
+
+def test_recipes_run_and_what_they_name_is_where_they_say():
+    for session in re.findall(r"^```python\n(.*?)^```$", GUIDE, re.M | re.S):
+        exec(compile(session, "<CONTRIBUTING.md>", "exec"), {})
+    named = {
+        "engine/providers/base.py": "class SdkModel", "engine/providers/registry.py": "GoogleModel",
+        "importers/formats.py": "IMPORTERS", "report/measurements.py": "_TITLES",
+        "report/study/pages.py": "def each_page", "claims/levels.py": "def candidate_claims",
+    }  # fmt: skip
+    source = ROOT / "src" / "assaymark"
+    assert [name for name, word in named.items() if word not in (source / name).read_text(encoding="utf-8")] == []
+    assert all(f"`src/assaymark/{name}`" in GUIDE for name in named)

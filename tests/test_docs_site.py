@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import importlib
-import importlib.util
 import inspect
 import io
 import os
@@ -13,11 +12,11 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -44,15 +43,10 @@ _FENCE = re.compile(
 class Step:
     """A fence of a how-to: a file to write, commands or Python to run, or what they print."""
 
-    kind: str
-    text: str
-    title: str
     note: str
-
-
-def steps(path: Path) -> Iterator[Step]:
-    for found in _FENCE.finditer(path.read_text(encoding="utf-8")):
-        yield Step(found["kind"], found["text"], found["title"] or "", found["note"] or "")
+    kind: str
+    title: str
+    text: str
 
 
 def follow(path: Path, folder: Path, people: Callable[[], None] | None = None) -> None:
@@ -62,7 +56,7 @@ def follow(path: Path, folder: Path, people: Callable[[], None] | None = None) -
     """
     printed = ""
     with chdir(folder):
-        for step in steps(path):
+        for step in (Step(*found.groups(default="")) for found in _FENCE.finditer(read(path))):
             if step.title:
                 Path(step.title).parent.mkdir(parents=True, exist_ok=True)
                 Path(step.title).write_text(step.text)
@@ -75,7 +69,7 @@ def follow(path: Path, folder: Path, people: Callable[[], None] | None = None) -
 
 
 def ran(step: Step) -> str:
-    """What the commands or the Python of a step print."""
+    """What the commands or the Python of a step print; names of files are filled in as a shell would."""
     out = io.StringIO()
     with redirect_stdout(out), redirect_stderr(out):
         if step.kind == "python":
@@ -83,16 +77,11 @@ def ran(step: Step) -> str:
         else:
             assert step.kind == "sh"
             for line in step.text.replace("\\\n", " ").splitlines():
-                wanted = 1 if step.note == "exit 1" else 0
-                assert main(arguments(line)) == wanted, f"{line}\n{out.getvalue()}"
+                program, *rest = shlex.split(line, comments=True)
+                assert program == "assaymark"
+                words = [name for one in rest for name in (sorted(map(str, Path().glob(one))) if "*" in one else [one])]
+                assert main(words) == (step.note == "exit 1"), f"{line}\n{out.getvalue()}"
     return out.getvalue()
-
-
-def arguments(line: str) -> list[str]:
-    """The arguments of a command of ours, with names of files filled in as a shell would."""
-    program, *rest = shlex.split(line, comments=True)
-    assert program == "assaymark"
-    return [name for one in rest for name in (sorted(map(str, Path().glob(one))) if "*" in one else [one])]
 
 
 @pytest.mark.parametrize("path", HOW_TO, ids=[path.stem for path in HOW_TO])
@@ -123,9 +112,9 @@ def test_two_people_grade_and_the_verdict_says_so(browser: Any, tmp_path: Path) 
 # --- every statistic ------------------------------------------------------------------------------------------------
 
 
-def test_every_promised_function_says_what_it_returns_or_shows_it() -> None:
+def test_every_promised_function_says_what_it_returns_or_shows_it(docs_script) -> None:
     """The pages of the reference are made from these docstrings."""
-    names = module("names").promised()
+    names = docs_script("names").promised()
     found = [getattr(importlib.import_module(place), name) for place, kept in names.items() for name in kept]
     said = {one.__name__: inspect.getdoc(one) or "" for one in found if isinstance(one, FunctionType)}
     assert len(said) > 40
@@ -147,25 +136,10 @@ def test_every_measurement_of_a_season_and_of_a_benchmark_has_a_full_row(page: s
 # --- what is generated ------------------------------------------------------------------------------------------------
 
 
-def module(name: str) -> ModuleType:
-    """A module of ``docs/``, which is no part of the package."""
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    sys.modules[name] = made
-    spec.loader.exec_module(made)
-    return made
-
-
-def test_the_page_of_printed_figures_is_as_generated() -> None:
-    found = module("seeds_table")
-    assert found.PAGE.read_text(encoding="utf-8") == found.page()
-
-
-def test_the_page_on_installing_keeps_its_limits_and_has_every_extra() -> None:
-    found = module("install")
-    text = found.PAGE.read_text(encoding="utf-8")
+def test_the_pages_of_printed_figures_and_on_installing_are_as_generated_with_limits_and_extras(docs_script) -> None:
+    figures, found = docs_script("seeds_table"), docs_script("install")
+    assert read(figures.PAGE) == figures.page()
+    text = read(found.PAGE)
     assert text.startswith(found.HEAD)
     rows = re.findall(r"^\| [^|]+ \| ([\d,]+) (MB|s) \| (\d+) \2 \|$", text, re.M)
     assert [unit for _, unit, _ in rows] == ["MB", "s"]
@@ -194,20 +168,15 @@ def test_the_site_builds_without_a_warning_and_asks_no_other_host_for_anything(t
     quiet = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     made = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True)
     assert made.returncode == 0, made.stdout + made.stderr
-    check_requests(tmp_path)
-    for page, package in REFERENCE.items():
-        text = (tmp_path / "reference" / f"{page}.html").read_text(encoding="utf-8")
-        names = importlib.import_module(package).__all__
-        assert [name for name in names if not re.search(rf'id="{package}(\.\w+)?\.{name}"', text)] == []
-
-
-def check_requests(site: Path) -> None:
-    """Links may lead elsewhere; nothing that a browser fetches by itself does."""
-    pages = sorted(site.rglob("*.html"))
+    # Links may lead elsewhere; nothing that a browser fetches by itself does.
+    pages = {path: read(path) for path in tmp_path.rglob("*.html")}
     assert len(pages) > 40
-    assert [page.name for page in pages if FETCHED.search(page.read_text(encoding="utf-8"))] == []
-    styles = [path.read_text(encoding="utf-8") for path in site.rglob("*.css")]
+    assert [path.name for path, text in pages.items() if FETCHED.search(text)] == []
+    styles = map(read, tmp_path.rglob("*.css"))
     assert [text[:80] for text in styles if re.search(r"url\([\"']?(?:https?:)?//", text)] == []
+    for page, package in REFERENCE.items():
+        text, names = pages[tmp_path / "reference" / f"{page}.html"], importlib.import_module(package).__all__
+        assert [name for name in names if not re.search(rf'id="{package}(\.\w+)?\.{name}"', text)] == []
 
 
 def test_every_package_with_public_names_has_a_page_of_the_reference() -> None:

@@ -83,29 +83,37 @@ PROMISED = {
         stress_gate(drawdowns, tolerance)
     """,
 }
-PROMISES = [(place, line.strip()) for place, text in PROMISED.items() for line in text.strip().splitlines()]
 CONSTANTS = {"assaymark.benchmark": ("CONSERVATIVE", "BALANCED", "AGGRESSIVE")}
+PROMISES = [(place, line.strip()) for place, text in PROMISED.items() for line in text.strip().splitlines()]
+
+
+def test_what_is_promised_is_kept():
+    for place, promise in PROMISES:
+        name, _, _ = promise.partition("(")
+        module = importlib.import_module(place)
+        assert name in module.__all__
+        value, scope = getattr(module, name), {}
+        exec(f"def {promise}: ...", scope)
+        found, promised = inspect.signature(value).parameters, inspect.signature(scope[name]).parameters
+        assert [one for one in found if one in promised] == list(promised), promise
+        for parameter in promised.values():
+            one = found[parameter.name]
+            assert (one.kind, one.default) == (parameter.kind, parameter.default), promise
+        further = [parameter for one, parameter in found.items() if one not in promised]
+        assert isinstance(value, type) or all(one.default is not inspect.Parameter.empty for one in further), promise
+    for place, names in CONSTANTS.items():
+        assert set(names) <= set(importlib.import_module(place).__all__)
 
 
 @pytest.fixture(scope="module")
-def listed() -> ModuleType:
-    """``docs/names.py``, which is no part of the package."""
-    spec = importlib.util.spec_from_file_location("names", ROOT / "docs" / "names.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["names"] = module
-    spec.loader.exec_module(module)
-    return module
+def listed(docs_script) -> ModuleType:
+    return docs_script("names")
 
 
 def test_the_public_names_are_those_of_the_page(listed):
     kept, now = listed.PAGE.read_text(encoding="utf-8"), listed.page()
-    changed = [
-        line
-        for line in difflib.unified_diff(kept.splitlines(), now.splitlines(), lineterm="", n=0)
-        if line.startswith(("+", "-")) and not line.startswith(("+++", "---"))
-    ]
+    lines = difflib.unified_diff(kept.splitlines(), now.splitlines(), lineterm="", n=0)
+    changed = [line for line in lines if line.startswith(("+", "-")) and not line.startswith(("+++", "---"))]
     how = "what others can import has changed; if that is meant, run `python docs/names.py` and say it in CHANGELOG.md"
     assert not changed, f"{how}:\n" + "\n".join(changed)
 
@@ -117,33 +125,6 @@ def test_what_is_public_is_there_once_and_is_said_what_it_is(listed):
         problems += [f"{place}.{name} is listed twice" for name in sorted(set(names)) if names.count(name) > 1]
         problems += [f"{place}.{one.name} has no docstring" for one in listed.public(place) if not one.first]
     assert problems == []
-
-
-@pytest.mark.parametrize(("place", "promise"), PROMISES, ids=[promise.partition("(")[0] for _, promise in PROMISES])
-def test_what_is_promised_is_kept(place, promise):
-    name, _, _ = promise.partition("(")
-    module = importlib.import_module(place)
-    assert name in module.__all__
-    value = getattr(module, name)
-    found = inspect.signature(value).parameters
-    promised = signature(promise).parameters
-    assert [one for one in found if one in promised] == list(promised)
-    for parameter in promised.values():
-        assert (found[parameter.name].kind, found[parameter.name].default) == (parameter.kind, parameter.default)
-    further = [parameter for one, parameter in found.items() if one not in promised]
-    assert isinstance(value, type) or all(one.default is not inspect.Parameter.empty for one in further)
-
-
-def signature(promise: str) -> inspect.Signature:
-    """The signature that is written in a promise."""
-    scope: dict[str, object] = {}
-    exec(f"def {promise}: ...", scope)
-    return inspect.signature(scope[promise.partition("(")[0]])  # type: ignore[arg-type]
-
-
-def test_the_profiles_are_promised_too():
-    for place, names in CONSTANTS.items():
-        assert set(names) <= set(importlib.import_module(place).__all__)
 
 
 def test_the_package_alone_gives_its_version_and_takes_nothing_along():

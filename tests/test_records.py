@@ -1,3 +1,5 @@
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import json
@@ -10,30 +12,10 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError
 from assaymark.records import (
-    Action,
-    Agent,
-    CallFacts,
-    Claim,
-    Constraint,
-    Context,
-    Decision,
-    Evidence,
-    Fact,
-    Instrument,
-    Judgment,
-    Measurement,
-    Outcome,
-    Portfolio,
-    Provenance,
-    Rationale,
-    Series,
-    Verdict,
-    canonical_json,
-    content_id,
-    parse,
-    sha256_text,
-    to_json,
-)
+    Action, Agent, CallFacts, Claim, Constraint, Context, Decision, Evidence, Fact, Instrument, Judgment,
+    Measurement, Outcome, Portfolio, Provenance, Rationale, Series, Verdict, canonical_json, content_id, parse,
+    sha256_text, to_json,
+)  # fmt: skip
 
 NOW = datetime(2026, 3, 2, 14, 30, tzinfo=UTC)
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -121,54 +103,32 @@ def test_every_problem_of_a_record_is_named_at_once():
         assert part in message
 
 
-@pytest.mark.parametrize("bad", ["", "{", "[1]", "NaN", '{"record_id": "\\ud800"}'])
-def test_what_is_no_record_is_refused(bad):
-    with pytest.raises(InputError, match="record"):
-        parse(Outcome, bad)
-
-
-def test_a_long_wrong_value_is_cut():
+def test_what_is_no_record_is_refused_and_a_long_wrong_value_is_cut():
+    for bad in ("", "{", "[1]", "NaN", '{"record_id": "\\ud800"}'):
+        with pytest.raises(InputError, match="record"):
+            parse(Outcome, bad)
     with pytest.raises(InputError, match=r"\.\.\.\)"):
         parse(Outcome, json.dumps({"record_id": [1] * 500}))
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_numbers_without_a_json_form_are_refused(value):
-    with pytest.raises(ValueError, match="no JSON form"):
-        canonical_json({"x": value})
-
-
-def test_a_time_without_zone_is_refused():
-    with pytest.raises(ValueError, match="no time zone"):
-        canonical_json({"at": datetime(2026, 1, 1)})
-
-
-def test_a_type_without_json_form_is_refused():
-    with pytest.raises(TypeError, match="set has no JSON form"):
-        canonical_json({"x": {1}})
-
-
-def test_times_are_written_in_utc():
+def test_what_has_no_json_form_is_refused_and_times_are_written_in_utc():
+    for value, error, told in (
+        (math.nan, ValueError, "no JSON form"), (math.inf, ValueError, "no JSON form"),
+        (-math.inf, ValueError, "no JSON form"), (datetime(2026, 1, 1), ValueError, "no time zone"),
+        ({1}, TypeError, "set has no JSON form"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=told):
+            canonical_json({"x": value})
     kathmandu = timezone(timedelta(hours=5, minutes=45))
     assert canonical_json(NOW.astimezone(kathmandu)) == '"2026-03-02T14:30:00Z"'
-
-
-def test_a_lone_surrogate_can_be_hashed():
     assert sha256_text("\ud800") != sha256_text("\ud801")
 
 
 def test_a_cycle_is_the_question_not_the_agent():
-    make = lambda agent: Decision(  # noqa: E731
-        record_id=agent,
-        episode_id="round-1",
-        step=2,
-        cluster="w1",
-        decided_at=NOW,
-        agent=Agent(id=agent, family="f"),
-        context_id="c",
-        actions=(),
-        rationales=(),
-        format="x",
-        provenance=Provenance(source="test"),
-    )
-    assert make("a").cycle == make("b").cycle == "round-1#2"
+    cycles = {
+        Decision(record_id=agent, episode_id="round-1", step=2, cluster="w1", decided_at=NOW, context_id="c",
+                 agent=Agent(id=agent, family="f"), actions=(), rationales=(), format="x",
+                 provenance=Provenance(source="test")).cycle
+        for agent in ("a", "b")
+    }  # fmt: skip
+    assert cycles == {"round-1#2"}

@@ -1,16 +1,11 @@
-"""Control texts and datasheets as limits of claims, control cells as claims of their own, and how often equals rank."""
+"""Control texts and datasheets as limits of claims, and control cells as claims of their own."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from analysis import LEVELS, STUDY, gate, halo, kappa, measured, panel, passed, rerun, terse, verdicts, without
-from certified import decision, judgment
-from repetitions import over_seeds
-from scipy import stats
 
 from assaymark.claims import certificates, decide_claims, index, kind_of, suppressed_phrase, verify
-from assaymark.metrology import analyse, score_table
 from assaymark.protocol import Cells, parse_study
 from assaymark.records import to_json
 
@@ -283,49 +278,3 @@ def test_a_certificate_holds_the_gates_and_a_changed_one_is_found():
     assert names == [f"datasheet.gate[judge={j}]" for j in ("fa", "fb", "fc")]
     stated["instruments"][1].update(value=0.0, failed=[])
     assert any("Every judge keeps the limits" in text for text in verify(stated).differences)
-
-
-# Equal agents: how often a study of them ends in an order that may be said (it has to stay within 5 %)
-
-AGENTS, JUDGES, DIMENSIONS = 4, 3, 6
-STUDIES = 120
-PLAN = parse_study(
-    'name = "null"\nseed = 1\n'
-    + "".join(f'[[judges]]\nname = "j{j}"\nmodel = "reference/auditor"\nfamily = "f{j}"\n' for j in range(JUDGES))
-)
-
-
-def orders(seed, *, clusters, cycles, leader=0.0):
-    """The order claims that one simulated study permits: four agents, the first ``leader`` points better.
-
-    Quality per trajectory and dimension is seen by all judges. Agents react differently to regimes (a cluster effect),
-    so decisions of one cluster are not independent.
-    """
-    rng, decisions, judgments = np.random.default_rng([77, seed]), [], []
-    for cluster in range(clusters):
-        liking = rng.normal(0, 0.25, (AGENTS, DIMENSIONS))
-        for cycle in range(cycles):
-            task = rng.normal(0, 0.3)
-            for agent in range(AGENTS):
-                decisions.append(decision(agent, cluster, cycle))
-                quality = 3.2 + task + leader * (agent == 0) + liking[agent] + rng.normal(0, 0.8, DIMENSIONS)
-                for judge in range(JUDGES):
-                    seen = np.clip(np.floor(quality + rng.normal(0, 0.5, DIMENSIONS) + 0.5), 1, 5)
-                    scores = {f"d{d}": float(seen[d]) for d in range(DIMENSIONS)}
-                    judgments.append(judgment(decisions[-1], judge, f"f{judge}", scores))
-    measurements = analyse(score_table(judgments, decisions), PLAN, rng=np.random.default_rng(seed))
-    every = decide_claims(measurements, PLAN, "hash", variants=False)
-    return [one.claim.id for one in every if one.claim.asserts_order and one.publication_level != "no-claim"]
-
-
-def test_equal_agents_rarely_give_an_order_that_may_be_said():
-    """At most 5 %: the count must not exceed the upper end of the central 99.9 % binomial band of that rate."""
-    found = sum(over_seeds(lambda seed: bool(orders(seed, clusters=5, cycles=6)), range(STUDIES)))
-    assert found <= stats.binom.ppf(0.9995, STUDIES, 0.05)
-
-
-def test_a_planted_leader_is_found():
-    """One agent a full point better on every dimension: its first place may be said in nearly every study."""
-    claims = over_seeds(lambda seed: orders(seed, clusters=8, cycles=6, leader=1.0), range(12))
-    assert sum("first[agent=agent-0,dimension=aggregate]" in found for found in claims) >= 11
-    assert not any(name.startswith(f"first[agent=agent-{a}") for found in claims for name in found for a in (1, 2, 3))

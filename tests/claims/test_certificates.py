@@ -66,7 +66,7 @@ def test_the_designs_hold_every_kind_of_claim_and_state():
     assert len(moved) > 50
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=12)
 @given(
     st.sampled_from(["conflicts", "any judges", "an agent that is often absent", "three dimensions of five agents"]),
     st.floats(1e-4, 0.49), st.floats(0.01, 1), st.sampled_from([None, "aggregate", "d0"]), st.integers(0, 5),
@@ -151,7 +151,7 @@ def test_kappa_follows_from_its_tables_and_the_verdict_from_kappa():
     assert "agreement: the certificate says publish, its tables give methodology" in cut_off.differences
 
 
-@pytest.mark.parametrize(("name", "claim"), CHOSEN)
+@pytest.mark.parametrize(("name", "claim"), [CHOSEN[k] for k in (0, 3, 4, 5, 9)])
 def test_any_other_status_is_found(name, claim):
     found = every(name)[claim]
     for field, values in {**STATUSES, **STATES}.items():
@@ -237,7 +237,7 @@ def test_any_other_number_is_found_or_taken_as_given(name, claim):
     assert [path for path, value in kinds.values() if not seen(found, path, moved(value))] == []
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=50)
 @given(st.sampled_from(CHOSEN), st.data())
 def test_a_number_moved_by_little_is_found_too(case, data):
     found = every(case[0])[case[1]]
@@ -455,7 +455,7 @@ def places(value, path=()):
         yield from places(part, (*path, key))
 
 
-@settings(deadline=None, max_examples=250)
+@settings(deadline=None, max_examples=80)
 @given(st.sampled_from(CHOSEN), st.data())
 def test_whatever_stands_anywhere_is_refused_or_compared(case, data):
     """Nothing but an `InputError` comes out of a file that anybody may have written."""

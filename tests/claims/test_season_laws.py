@@ -103,7 +103,7 @@ SCORES = {
     "Google Gemini 3.5 Flash": (68, 63, 73),
     "Google Gemini 3.1 Pro": (80, 63, 58),
 }
-"""Contestants by judges, as both tables of the page imply them (``tests/seeds/test_season_self_preference.py``)."""
+"""Contestants by judges, as both tables of the page imply them (``tests/seeds/test_season_scores.py``)."""
 
 
 def test_what_the_table_of_the_page_permits():

@@ -45,6 +45,16 @@ def kill_once(given: Arguments) -> bytes:
     return str(given["n"] ** 2).encode()
 
 
+def fail_once(given: Arguments) -> bytes:
+    """Kill its process at the first attempt at each victim, and hang at that of the others named."""
+    first = begin(given) == 1
+    if first and given["n"] in given["victims"]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if first and given["n"] in given["hung"]:
+        time.sleep(600)
+    return str(given["n"] ** 2).encode()
+
+
 def exit_always(given: Arguments) -> bytes:
     begin(given)
     if given["n"] in given["victims"]:
@@ -79,3 +89,18 @@ def stumble(given: Arguments) -> bytes:
 
 def a_number(given: Arguments) -> bytes:
     return 7  # type: ignore[return-value]
+
+
+def where() -> int:
+    return os.getpid()
+
+
+def fail() -> None:
+    raise ValueError("no such thing")
+
+
+def die() -> int:
+    """Kill the process it runs in, unless that is the test's own."""
+    if os.environ.get("ASSAYMARK_TEST_PARENT") != str(os.getpid()):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 7

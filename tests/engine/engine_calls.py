@@ -45,6 +45,36 @@ class Scripted:
         return Reply(text=answer, model="echo-1", fingerprint="fp")
 
 
+class JumpingLoop(asyncio.SelectorEventLoop):
+    """Its clock stands still while anybody is at work, and jumps over every wait: what happens when depends on nothing
+    but the waits. ``held`` says whether something outside of it is still to happen."""
+
+    def __init__(self, now: float = 0.0, held: Callable[[], bool] = lambda: False) -> None:
+        super().__init__()
+        self.now, self.working, self.held = now, 0, held
+        self._really, self._selector.select = self._selector.select, self._jump
+
+    def time(self) -> float:
+        return self.now
+
+    def run_in_executor(self, executor, func, *args):
+        def done(_future):
+            self.working -= 1
+
+        self.working += 1
+        future = super().run_in_executor(executor, func, *args)
+        future.add_done_callback(done)
+        return future
+
+    def _jump(self, timeout=None):
+        if timeout is None or (timeout > 0 and self.working):
+            return self._really(None)
+        found = self._really(0.005 if timeout > 0 and self.held() else 0)
+        if not found and not self.held():
+            self.now += max(0.0, timeout)
+        return found
+
+
 def echo() -> Scripted:
     """Repeats the last message."""
     return Scripted(lambda call: call.messages[-1].text)

@@ -27,11 +27,10 @@ from provider_cases import (
     RESPONSE,
     SAID,
     SCHEMA,
-    bench_of,
     completion,
     with_said,
 )
-from provider_server import answer, page, serving
+from provider_server import answer, serving
 from pydantic import BaseModel
 
 from assaymark.engine import CallSpec, Message, Text
@@ -48,17 +47,6 @@ GEMINI_TURN = {
     "systemInstruction": {"parts": [{"text": SYSTEM}], "role": "user"},
     "contents": [{"role": "user", "parts": [{"text": USER}]}],
 }
-
-
-@pytest.fixture(scope="module")
-def benches():
-    with bench_of(OPENAI) as a, bench_of(CHAT) as b, bench_of(CLAUDE) as c, bench_of(GEMINI) as d:
-        yield {bench.case: bench for bench in (a, b, c, d)}
-
-
-@pytest.fixture
-def bench(benches, case):
-    return benches[case]
 
 
 def response(*output: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -219,20 +207,14 @@ def test_the_canned_answers_are_some_for_the_sdk(kind, body):
     assert GenerateContentResponse.model_config["extra"] == "forbid"
 
 
-@pytest.mark.parametrize(
-    ("case", "model", "fingerprint"),
-    [
-        (OPENAI, "gpt-6.1-sol-2026-09-29", None), (CHAT, "gpt-6.1-sol-2026-09-29", "fp_44709d6fcb"),
-        (CLAUDE, "claude-opus-5-5", None), (GEMINI, "gemini-3.8-flash-001", None),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_a_reply_holds_what_was_said_counted_and_sent(bench, case, model, fingerprint):
+@EACH
+def test_a_reply_holds_what_was_said_counted_and_sent(bench, case):
     """Input counts what was read from and written to a cache, output the thoughts, which are paid for as output."""
+    model = {CLAUDE: "claude-opus-5-5", GEMINI: "gemini-3.8-flash-001"}.get(case, "gpt-6.1-sol-2026-09-29")
+    fingerprint = "fp_44709d6fcb" if case is CHAT else None
     reply = bench.reply()
     assert (reply.text, reply.finish, reply.model, reply.fingerprint) == (SAID, "stop", model, fingerprint)
-    assert (reply.input_tokens, reply.cached_tokens) == (420, 300)
-    assert (reply.output_tokens, reply.reasoning_tokens) == (57, 40)
+    assert (reply.input_tokens, reply.cached_tokens, reply.output_tokens, reply.reasoning_tokens) == (420, 300, 57, 40)
     assert json.loads(reply.raw) == case.canned
     assert reply.seconds > 0
 
@@ -261,13 +243,11 @@ GEMINI_ENDS = {
         (OPENAI, response(said("cut"), status="incomplete", incomplete_details=None), "length", "cut"),
         (OPENAI, response(said("I look.", phase="commentary"), said("4")), "stop", "4"),
         (OPENAI, response(said("only this", phase="commentary")), "stop", "only this"),
-        (OPENAI, response(said("a", "b")), "stop", "ab"),
-        (OPENAI, response(), "stop", ""),
+        (OPENAI, response(said("a", "b")), "stop", "ab"), (OPENAI, response(), "stop", ""),
         (OPENAI, response(status="failed", error={"code": "bio_policy", "message": "Blocked."}), "refusal", "Blocked."),
         (CHAT, completion('{"sc', "length"), "length", '{"sc'),
         (CHAT, completion(None, "stop", refusal="I cannot."), "refusal", "I cannot."),
-        (CHAT, completion(None, "content_filter"), "refusal", ""),
-        (CHAT, completion("4", None), "stop", "4"),
+        (CHAT, completion(None, "content_filter"), "refusal", ""), (CHAT, completion("4", None), "stop", "4"),
         (CHAT, completion("\ud800 lone"), "stop", "\ud800 lone"),
         *((CLAUDE, MESSAGE | {"stop_reason": why}, finish, SAID) for why, finish in CLAUDE_ENDS.items()),
         (CLAUDE, MESSAGE | {"stop_reason": "refusal", "content": [], "stop_details": REFUSED}, "refusal",
@@ -276,8 +256,7 @@ GEMINI_ENDS = {
         *((GEMINI, GENERATED | {"candidates": [CANDIDATE | {"finishReason": why}]}, finish, SAID)
           for why, finish in GEMINI_ENDS.items()),
         (GEMINI, GENERATED | {"candidates": [CUT]}, "length", SAID),  # and it is not continued behind our back
-        (GEMINI, GENERATED | {"candidates": [CANDIDATE, OTHER]}, "stop", SAID),
-        (GEMINI, BLOCKED, "refusal", ""),
+        (GEMINI, GENERATED | {"candidates": [CANDIDATE, OTHER]}, "stop", SAID), (GEMINI, BLOCKED, "refusal", ""),
         (GEMINI, {"usageMetadata": {"promptTokenCount": 420}}, "stop", ""),
     ],
 )  # fmt: skip
@@ -292,12 +271,11 @@ def test_how_an_answer_ends(bench, case, body, finish, text):
 @pytest.mark.parametrize(
     ("case", "odd"),
     [
-        (CHAT, {"usage": None, "model": 7, "system_fingerprint": ["x"]}),
+        (CHAT, {"usage": None, "model": 7, "system_fingerprint": ["x"]}), (CLAUDE, {"usage": None, "model": None}),
         (CHAT, {"usage": {"prompt_tokens": -1, "completion_tokens": True, "prompt_tokens_details": 3},
                 "model": "x" * 300, "system_fingerprint": ""}),
         (CHAT, {"usage": [], "model": "two\nlines", "system_fingerprint": ""}),
         (CLAUDE, {"usage": {"input_tokens": -5, "output_tokens": "57", "cache_read_input_tokens": True}, "model": 7}),
-        (CLAUDE, {"usage": None, "model": None}),
     ],
 )  # fmt: skip
 def test_what_a_server_gets_wrong_is_not_known(bench, case, odd):
@@ -330,97 +308,90 @@ def quota(quota_id: str) -> dict:
 RETRY_IN = detail("RetryInfo", retryDelay="34.5s")
 LEAKY = f"Incorrect API key provided: {CANARY}. Find it at https://platform.openai.com."
 NO_MONEY, WRONG = "no money or quota is left ", "was refused .40[01]. .*set the right key"
-USED_UP = "You have reached your specified API usage limits. You will regain access"
-TEMPERATURE = "temperature: Extra inputs are not permitted"
-SPENT = "enforced_spend_limit_reached"
+BAD, EXHAUSTED = "invalid_request_error", "RESOURCE_EXHAUSTED"
 PER_DAY, PER_MINUTE = quota("RequestsPerDayPerProjectPerModel"), quota("RequestsPerMinutePerProject")
-STATUS_200 = [
-    ({"status": "failed", "error": {"code": "server_error", "message": "Oops."}}, r"failed \(500\).*Oops", True),
-    ({"status": "failed", "error": {"code": "rate_limit_exceeded", "message": "Slow."}}, "too many", True),
-    ({"status": "failed", "error": {"code": "invalid_prompt", "message": "No."}}, "refused .400.*No", False),
-    ({"status": "queued"}, "the response is queued", True), ({"status": "failed"}, "the response is failed", True),
-    ({"output": None}, "none of the Responses API; .*openai-chat/NAME", False),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("case", "step", "match", "outcome"),
-    [
-        # no call can succeed
-        (OPENAI, answer(openai_error(LEAKY, "invalid_api_key"), 401), f"OPENAI_API_KEY {WRONG}", "quota"),
-        (OPENAI, answer(openai_error("You exceeded it.", "insufficient_quota"), 429), f"{NO_MONEY}.429", "quota"),
-        (OPENAI, answer(openai_error("Pay."), 402), f"{NO_MONEY}.402", "quota"),
-        (OPENAI, answer(openai_error("Insufficient balance"), 400), f"{NO_MONEY}.400", "quota"),
-        (OPENAI, answer(openai_error("Not here.", "unsupported_country_region_territory"), 403),
-         "not available to this", "quota"),
-        (CLAUDE, answer(claude_error("authentication_error", "invalid x-api-key"), 401), f"ANTHROPIC_API_KEY {WRONG}",
-         "quota"),
-        (CLAUDE, answer(claude_error("billing_error", "Your payment failed."), 402), f"{NO_MONEY}.402.", "quota"),
-        (CLAUDE, answer(claude_error("invalid_request_error", "Your credit balance is too low"), 400),
-         f"{NO_MONEY}.400.", "quota"),
-        (CLAUDE, answer(claude_error("invalid_request_error", USED_UP), 400), f"{NO_MONEY}.400.", "quota"),
-        (CLAUDE, answer(claude_error("rate_limit_error", "crossed its monthly threshold", SPENT), 429),
-         f"{NO_MONEY}.429.*crossed its monthly threshold", "quota"),
-        (GEMINI, answer(google_error(400, "INVALID_ARGUMENT", "API key not valid.",
-                                     detail("ErrorInfo", reason="API_KEY_INVALID")), 400),
-         f"GOOGLE_API_KEY {WRONG}", "quota"),
-        (GEMINI, answer(google_error(429, "RESOURCE_EXHAUSTED", "Quota exceeded.", PER_DAY, RETRY_IN), 429),
-         f"{NO_MONEY}.429.", "quota"),
-        (GEMINI, answer(google_error(403, "PERMISSION_DENIED", "Billing is off.",
-                                     detail("ErrorInfo", reason="BILLING_DISABLED")), 403),
-         f"{NO_MONEY}.403.", "quota"),
-        # this call cannot
-        (OPENAI, answer(openai_error("No access."), 403), "OPENAI_API_KEY may not use 'gpt-6.1-sol' .403", None),
-        (OPENAI, answer(openai_error("No such.", "model_not_found"), 404),
-         "unknown model 'gpt-6.1-sol' at http.*404", None),
-        (OPENAI, answer(openai_error("Invalid schema for response_format"), 400),
-         "the reply schema was refused .400", None),
-        (OPENAI, answer(openai_error("temperature is not supported"), 400), "refused .400.*temperature is not", None),
-        (OPENAI, answer(openai_error("Too long."), 413), "the prompt is too long", None),
-        (OPENAI, answer(openai_error("x" * 5000), 400), "x{200}", None),
-        *((CHAT, {"choices": one}, "is none of the Chat Completions API", None)
-          for one in (None, [], [7], [{"message": None}])),
-        (CLAUDE, answer(claude_error("invalid_request_error", TEMPERATURE), 400), "refused .400.*Extra in", None),
-        (CLAUDE, answer(claude_error("invalid_request_error", "output_config.format.schema: bad"), 400),
-         "the reply schema was refused", None),
-        (CLAUDE, answer(claude_error("permission_error", "no access"), 403),
-         "ANTHROPIC_API_KEY may not use 'claude-opus-5-5'", None),
-        (CLAUDE, answer(claude_error("not_found_error", "model: claude-opus-5-5"), 404),
-         "unknown model 'claude-opus-5-5'", None),
-        (CLAUDE, answer(claude_error("request_too_large", "too big"), 413), "the prompt is too long", None),
-        (GEMINI, answer(google_error(400, "INVALID_ARGUMENT", "Invalid value at response_json_schema"), 400),
-         "the reply schema was refused", None),
-        (GEMINI, answer(google_error(403, "PERMISSION_DENIED", "no"), 403),
-         "GOOGLE_API_KEY may not use 'gemini-3.8-flash'", None),
-        (GEMINI, answer(google_error(404, "NOT_FOUND", "models/gemini-3.8-flash is not found"), 404),
-         "unknown model 'gemini-3.8-flash'", None),
-        # another attempt can, after so many seconds
-        *((case, answer(openai_error("Slow down.", "rate_limit_exceeded"), 429, {"Retry-After": "7"}),
-           "too many requests .429. for 'gpt-6.1-sol': Slow down", 7.0) for case in (OPENAI, CHAT)),
-        (OPENAI, answer(openai_error("Oops."), 500), "the provider failed .500", "again"),
-        (OPENAI, answer("upstream connect error", 503, kind="text/plain"),
-         "failed .503.*upstream connect error", "again"),
-        (OPENAI, page(502), "the provider failed .502", "again"),
-        *((OPENAI, RESPONSE | more, match, "again" if again else None) for more, match, again in STATUS_200),
-        (CHAT, {"error": {"code": 429, "message": "upstream is busy"}}, "too many requests .429.*upstream is busy",
-         "again"),
-        *((CLAUDE, answer(claude_error(kind, "wait"), status, {"retry-after": "2.5"}), f"{status}.*wait", 2.5)
-          for status, kind in ((429, "rate_limit_error"), (500, "api_error"), (529, "overloaded_error"))),
-        (GEMINI, answer(google_error(429, "RESOURCE_EXHAUSTED", "slow", PER_MINUTE, RETRY_IN), 429), "429.*slow", 34.5),
-        (GEMINI, answer(google_error(429, "RESOURCE_EXHAUSTED", "slow", RETRY_IN), 429, {"Retry-After": "3"}),
-         "429.*slow", 3.0),
-        (GEMINI, answer([google_error(429, "RESOURCE_EXHAUSTED", "slow", RETRY_IN)], 429), "429.*slow", 34.5),
-        (GEMINI, answer(google_error(429, "RESOURCE_EXHAUSTED", "slow", detail("RetryInfo", retryDelay="soon")), 429),
-         "429.*slow", "again"),
-        (GEMINI, answer({"error": {"message": "slow", "details": "none"}}, 429), "429.*slow", "again"),
-        (GEMINI, answer(google_error(503, "UNAVAILABLE", "slow"), 503), "503.*slow", "again"),
+FAILURES = {
+    # no call can succeed
+    (OPENAI, "quota"): [
+        (401, openai_error(LEAKY, "invalid_api_key"), f"OPENAI_API_KEY {WRONG}"),
+        (429, openai_error("You exceeded it.", "insufficient_quota"), f"{NO_MONEY}.429"),
+        (402, openai_error("Pay."), f"{NO_MONEY}.402"), (400, openai_error("Insufficient balance"), f"{NO_MONEY}.400"),
+        (403, openai_error("Not here.", "unsupported_country_region_territory"), "not available to this"),
     ],
-)  # fmt: skip
-def test_what_a_failure_means(bench, case, step, match, outcome):
-    found = bench.failure(step, match=match)
+    (CLAUDE, "quota"): [
+        (401, claude_error("authentication_error", "invalid x-api-key"), f"ANTHROPIC_API_KEY {WRONG}"),
+        (402, claude_error("billing_error", "Your payment failed."), f"{NO_MONEY}.402."),
+        (400, claude_error(BAD, "Your credit balance is too low"), f"{NO_MONEY}.400."),
+        (400, claude_error(BAD, "You have reached your specified API usage limits. You will regain access"),
+         f"{NO_MONEY}.400."),
+        (429, claude_error("rate_limit_error", "crossed its monthly threshold", "enforced_spend_limit_reached"),
+         f"{NO_MONEY}.429.*crossed its monthly threshold"),
+    ],
+    (GEMINI, "quota"): [
+        (400, google_error(400, "INVALID_ARGUMENT", "Not valid.", detail("ErrorInfo", reason="API_KEY_INVALID")),
+         f"GOOGLE_API_KEY {WRONG}"),
+        (429, google_error(429, EXHAUSTED, "Quota exceeded.", PER_DAY, RETRY_IN), f"{NO_MONEY}.429."),
+        (403, google_error(403, "PERMISSION_DENIED", "Off.", detail("ErrorInfo", reason="BILLING_DISABLED")),
+         f"{NO_MONEY}.403."),
+    ],
+    # this call cannot
+    (OPENAI, None): [
+        (403, openai_error("No access."), "OPENAI_API_KEY may not use 'gpt-6.1-sol' .403"),
+        (404, openai_error("No such.", "model_not_found"), "unknown model 'gpt-6.1-sol' at http.*404"),
+        (400, openai_error("Invalid schema for response_format"), "the reply schema was refused .400"),
+        (400, openai_error("temperature is not supported"), "refused .400.*temperature is not"),
+        (413, openai_error("Too long."), "the prompt is too long"), (400, openai_error("x" * 5000), "x{200}"),
+        (200, RESPONSE | {"status": "failed", "error": {"code": "invalid_prompt", "message": "No."}}, "refused .400."),
+        (200, RESPONSE | {"output": None}, "none of the Responses API; .*openai-chat/NAME"),
+    ],
+    (CHAT, None): [(200, {"choices": one}, "is none of the Chat Completions API")
+                   for one in (None, [], [7], [{"message": None}])],
+    (CLAUDE, None): [
+        (400, claude_error(BAD, "temperature: Extra inputs are not permitted"), "refused .400.*Extra in"),
+        (400, claude_error(BAD, "output_config.format.schema: bad"), "the reply schema was refused"),
+        (403, claude_error("permission_error", "no access"), "ANTHROPIC_API_KEY may not use 'claude-opus-5-5'"),
+        (404, claude_error("not_found_error", "model: claude-opus-5-5"), "unknown model 'claude-opus-5-5'"),
+        (413, claude_error("request_too_large", "too big"), "the prompt is too long"),
+    ],
+    (GEMINI, None): [
+        (400, google_error(400, "INVALID_ARGUMENT", "Invalid value at response_json_schema"), "schema was refused"),
+        (403, google_error(403, "PERMISSION_DENIED", "no"), "GOOGLE_API_KEY may not use 'gemini-3.8-flash'"),
+        (404, google_error(404, "NOT_FOUND", "gemini-3.8-flash is not found"), "unknown model 'gemini-3.8-flash'"),
+    ],
+    # another attempt can, after so many seconds
+    **{(case, 7.0): [((429, {"Retry-After": "7"}), openai_error("Slow down.", "rate_limit_exceeded"),
+                      "too many requests .429. for 'gpt-6.1-sol': Slow down")] for case in (OPENAI, CHAT)},
+    (CLAUDE, 2.5): [((status, {"retry-after": "2.5"}), claude_error(kind, "wait"), f"{status}.*wait")
+                    for status, kind in ((429, "rate_limit_error"), (500, "api_error"), (529, "overloaded_error"))],
+    (GEMINI, 34.5): [(429, google_error(429, EXHAUSTED, "slow", PER_MINUTE, RETRY_IN), "429.*slow"),
+                     (429, [google_error(429, EXHAUSTED, "slow", RETRY_IN)], "429.*slow")],
+    (GEMINI, 3.0): [((429, {"Retry-After": "3"}), google_error(429, EXHAUSTED, "slow", RETRY_IN), "429.*slow")],
+    (OPENAI, "again"): [
+        (500, openai_error("Oops."), "the provider failed .500"), (503, "upstream", "failed .503.*upstream"),
+        (502, "<!DOCTYPE html><html>Welcome</html>", "the provider failed .502"),
+        *((200, RESPONSE | {"status": "failed", "error": {"code": code, "message": "Oops."}}, match)
+          for code, match in (("server_error", r"failed \(500\).*Oops"), ("rate_limit_exceeded", "too many"))),
+        *((200, RESPONSE | {"status": status}, f"the response is {status}") for status in ("queued", "failed")),
+    ],
+    (CHAT, "again"): [(200, {"error": {"code": 429, "message": "upstream is busy"}},
+                       "too many requests .429.*upstream is busy")],
+    (GEMINI, "again"): [
+        (429, google_error(429, EXHAUSTED, "slow", detail("RetryInfo", retryDelay="soon")), "429.*slow"),
+        (429, {"error": {"message": "slow", "details": "none"}}, "429.*slow"),
+        (503, google_error(503, "UNAVAILABLE", "slow"), "503.*slow"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "outcome"), FAILURES, ids=str)
+def test_what_a_failure_means(bench, case, outcome):
     wait = outcome if isinstance(outcome, float) else None
-    again = outcome == "again" or wait is not None
-    assert (found.quota, found.retryable, found.retry_after) == (outcome == "quota", again, wait)
+    for status, body, match in FAILURES[case, outcome]:
+        code, headers = status if isinstance(status, tuple) else (status, {})
+        kind = "application/json" if not isinstance(body, str) else "text/html" if "<" in body else "text/plain"
+        found = bench.failure(answer(body, code, headers, kind=kind), match=match)
+        told = (found.quota, found.retryable, found.retry_after)
+        assert told == (outcome == "quota", outcome == "again" or wait is not None, wait), match
 
 
 def scored(schema: dict[str, Any]) -> dict[str, Any]:
@@ -496,33 +467,23 @@ def test_a_wrong_argument_is_named(bench, case, args, problem):
     bench.refuses(f"{case.name}: ", args=args)
 
 
-@pytest.mark.parametrize(
-    ("model", "args", "names"),
-    [
+def test_arguments_are_checked_together_and_a_name_that_can_be_none_is_refused():
+    for model, args, names in (
         ("anthropic/claude-x", {"max_tokens": -1, "api_version": "2024-01-01"}, ["max_tokens", "api_version"]),
         ("google/gemini-x", {"max_tokens": 0, "thinking_budget": -2}, ["max_tokens", "thinking_budget"]),
         ("openai/gpt-5.6", {"top_p": 1}, []), ("anthropic/claude-x", {"thinking": "adaptive"}, []),
         ("reference/auditor", {"dark_current": 1}, []),  # arguments of others are not looked at
-    ],
-)  # fmt: skip
-def test_arguments_are_checked_together(model, args, names):
-    assert [problem.split()[0] for problem in provider_argument_problems(model, args)] == names
-
-
-@pytest.mark.parametrize(
-    ("case", "names", "form"),
-    [
-        (OPENAI, ["", " ", "two words", "-x", "x" * 201, "a?key=b"], "openai/NAME"),
-        (CHAT, ["", " ", "two words", "-x", "x" * 201, "a?key=b"], "openai-chat/NAME"),
+    ):  # fmt: skip
+        assert [problem.split()[0] for problem in provider_argument_problems(model, args)] == names
+    openai = ["", " ", "two words", "-x", "x" * 201, "a?key=b"]
+    for case, names, form in (
+        (OPENAI, openai, "openai/NAME"), (CHAT, openai, "openai-chat/NAME"),
         (CLAUDE, ["", " claude", "claude opus", "claude\n", "-x", "x" * 300], "anthropic/MODEL"),
         (GEMINI, ["", "../x", "a..b", "gemini?key=1", "a/b/c", "gemini flash", "x" * 300], "google/MODEL"),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_a_name_that_can_be_none_is_refused(case, names, form):
-    for name in names:
-        with pytest.raises(InputError, match=f"must be {form}"):
-            case.model(name)
+    ):  # fmt: skip
+        for name in names:
+            with pytest.raises(InputError, match=f"must be {form}"):
+                case.model(name)
 
 
 # The real APIs, where their keys are set: two replies of a few thousand tokens each, and two refusals

@@ -7,10 +7,18 @@ import sqlalchemy as sa
 from postgres_servers import schemas_of, system_programs, system_server
 
 # Collected here a second time, with the fixtures below in place of those that lead to the other server.
-from test_rate_limits import short, test_two_workers_together_stay_below_the_limit  # noqa: F401
-from test_shared_ledger import *  # noqa: F403
-
-from assaymark.engine import Ledger
+from test_rate_limits import test_two_workers_together_stay_below_the_limit  # noqa: F401
+from test_shared_ledger import (  # noqa: F401
+    leases,
+    test_a_call_has_one_holder_until_its_lease_ends,
+    test_a_late_reply_is_refused_and_on_record,
+    test_it_is_there_for_the_next_to_open_and_strangers_and_other_versions_are_refused,
+    test_large_objects_live_in_the_table_and_damage_is_never_silent,
+    test_many_at_once_never_hold_the_same_call,
+    test_two_workers_and_a_run_share_one_plan,
+    test_what_is_answered_is_never_claimed_again_and_what_was_given_up_only_by_who_comes_later,
+    test_workers_leave_a_batch_alone_and_its_results_are_kept,
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +37,6 @@ def database(system):
     """The URL of an empty schema there."""
     with schemas_of(system)() as url:
         yield url
-
-
-@pytest.fixture
-def either(database):
-    """A ledger there, where others take one in a file too."""
-    with Ledger.open(database) as ledger:
-        yield ledger
 
 
 def test_it_is_that_server(system):

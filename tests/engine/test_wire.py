@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import ssl
 import subprocess
 import sys
@@ -17,31 +18,9 @@ from hypothesis import strategies as st
 from assaymark.agents import reply_schema as agent_schema
 from assaymark.engine import CallSpec, Text
 from assaymark.engine.providers import base as wire
-from assaymark.engine.providers.base import (
-    Refused,
-    as_model_error,
-    attempt,
-    count_of,
-    read_object,
-    refusal,
-    retry_after_of,
-    strict_schema,
-    too_large,
-    word_of,
-    words_of,
-)
-from assaymark.engine.providers.transports import (
-    PerLoop,
-    Provider,
-    Secret,
-    Transport,
-    address_problem,
-    load_sdk,
-    printable,
-    refuse,
-    scrub,
-    transport,
-)
+from assaymark.engine.providers import transports
+from assaymark.engine.providers.base import Refused, as_model_error, read_object, retry_after_of, strict_schema
+from assaymark.engine.providers.transports import Provider, Secret, Transport, address_problem, printable, scrub
 from assaymark.errors import ModelError
 from assaymark.judging import load_rubric, pairs, rubric_names
 from assaymark.judging import reply_schema as judge_schema
@@ -55,26 +34,19 @@ def call(**args):
     return CallSpec(model="acme/m-1", messages=(), template="", args=args)
 
 
-def test_what_may_pass_is_asked_again_and_nothing_else():
+def test_what_may_pass_is_asked_again_and_nothing_else_after_so_long_a_wait():
     may_pass = {408, 409, 425, 429, 500, 502, 503, 504, 520, 529}
     for status in (*may_pass, 301, 400, 401, 402, 403, 404, 413, 422, 501, 505):
-        assert refusal(Refused(status, frozenset(), ""), AT).retryable == (status in may_pass), status
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({}, None), ({"retry-after": "7"}, 7.0), ({"Retry-After": " 0.5 "}, 0.5),
+        assert wire.refusal(Refused(status, frozenset(), ""), AT).retryable == (status in may_pass), status
+    at = "Sun, 06 Nov 1994 08:49:37 GMT"
+    for headers, seconds in (
+        ({}, None), ({"retry-after": "7"}, 7.0), ({"Retry-After": " 0.5 "}, 0.5), ({"retry-after": "a while"}, None),
         ({"retry-after-ms": "250", "retry-after": "9"}, 0.25), ({"retry-after": "-3"}, 0.0),
         ({"retry-after": "1e99"}, 86_400.0), ({"retry-after": "inf"}, None), ({"retry-after": "nan"}, None),
-        ({"retry-after": "a while"}, None),
-        ({"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT", "date": "Sun, 06 Nov 1994 08:49:07 GMT"}, 30.0),
-        ({"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT", "date": "Sun, 06 Nov 1994 09:00:00 GMT"}, 0.0),
-        ({"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT"}, 0.0),
-    ],
-)  # fmt: skip
-def test_how_long_a_provider_asks_to_wait(headers, seconds):
-    assert retry_after_of(headers) == seconds
+        ({"retry-after": at, "date": "Sun, 06 Nov 1994 08:49:07 GMT"}, 30.0), ({"retry-after": at}, 0.0),
+        ({"retry-after": at, "date": "Sun, 06 Nov 1994 09:00:00 GMT"}, 0.0),
+    ):  # fmt: skip
+        assert retry_after_of(headers) == seconds, headers
 
 
 @given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "date"]), st.text(max_size=30)))
@@ -97,74 +69,35 @@ def test_a_key_is_in_no_scrubbed_text(key, before, after):
     assert key not in f"{secret!r} {secret}"
 
 
-def test_what_looks_like_a_key_is_not_repeated_and_ordinary_words_are():
-    for said in (
-        f"Incorrect API key provided: {KEY}", "Incorrect API key provided: sk-proj-ab***************************wxyz.",
-        "key AIzaSyD-12345678901234567890 is not valid", "header was 'Authorization: Bearer abcdefgh'",
-        "xai-abcdefgh is wrong",
-    ):  # fmt: skip
-        found = printable(said, [Secret(KEY)])
-        assert "[key]" in found
-        assert not any(part in found for part in (KEY, "wxyz", "SyD", "abcdefgh"))
-    assert printable("the risk-adjusted\n task-force \x1b[2J", []) == "the risk-adjusted task-force [2J"
-    assert printable("x" * 1000, [], most=10) == "xxxxxxx..."
-    assert KEY not in repr(AT)
-    assert Secret(KEY) == Secret(KEY)
-    assert len({Secret(KEY), Secret(KEY)}) == 1
-
-
-def test_what_is_an_address_of_an_api_and_what_is_none():
-    for url in (
-        "https://api.openai.com/v1", "http://127.0.0.1:8000/v1", "http://[::1]:11434/v1",
-        "https://host/openai/deployments/x",
-    ):  # fmt: skip
-        assert address_problem(url) is None, url
-    for url in (
-        "", "host", "ftp://h/", "https://", "https://h?key=s3cret", "https://u:s3cret@h/", "https://h/#s3cret", 7,
-    ):  # fmt: skip
-        found = address_problem(url)
-        assert found.startswith("must be http://HOST:PORT/PATH"), url
-        assert "s3cret" not in found
-
-
-@pytest.mark.parametrize(
-    ("args", "environ", "address", "key_env"),
-    [
+def test_where_a_call_goes_and_with_which_key_and_what_is_missing_is_said_before_anything_is_sent():
+    near, here = {"ACME_BASE_URL": "http://127.0.0.1:1/v1"}, {"base_url": "http://h/v1"}
+    for args, environ, address, key_env in (
         ({}, {"ACME_KEY": KEY}, HOME.home, "ACME_KEY"), ({}, {"ACME_OLD_KEY": KEY}, HOME.home, "ACME_OLD_KEY"),
-        ({}, {"ACME_KEY": KEY, "ACME_BASE_URL": "http://127.0.0.1:1/v1"}, "http://127.0.0.1:1/v1", "ACME_KEY"),
-        ({}, {"ACME_BASE_URL": "http://127.0.0.1:1/v1"}, "http://127.0.0.1:1/v1", "no key"),
-        ({"base_url": "http://h/v1"}, {"ACME_KEY": KEY}, "http://h/v1", "no key"),
-        ({"base_url": "http://h/v1", "api_key_env": "MINE"}, {"MINE": KEY}, "http://h/v1", "MINE"),
+        ({}, {"ACME_KEY": KEY, **near}, near["ACME_BASE_URL"], "ACME_KEY"),
+        ({}, near, near["ACME_BASE_URL"], "no key"), (here, {"ACME_KEY": KEY}, "http://h/v1", "no key"),
+        (here | {"api_key_env": "MINE"}, {"MINE": KEY}, "http://h/v1", "MINE"),
         ({"api_key_env": "MINE"}, {"MINE": KEY, "ACME_KEY": "of-another"}, HOME.home, "MINE"),
-    ],
-)  # fmt: skip
-def test_where_a_call_goes_and_with_which_key(args, environ, address, key_env):
-    at = transport(HOME, call(**args), environ)
-    assert (at.address, at.key_env, at.model) == (address, key_env, "m-1")
-    assert at.key == (None if key_env == "no key" else Secret(KEY))
-
-
-@pytest.mark.parametrize(
-    ("args", "environ", "reason"),
-    [
+    ):  # fmt: skip
+        at = transports.transport(HOME, call(**args), environ)
+        assert (at.address, at.key_env, at.model) == (address, key_env, "m-1")
+        assert at.key == (None if key_env == "no key" else Secret(KEY))
+    for args, environ, reason in (
         ({}, {}, "acme/m-1 needs a key: set the environment variable ACME_KEY or ACME_OLD_KEY"),
-        ({"base_url": "http://h/v1", "api_key_env": "MINE"}, {"ACME_KEY": KEY}, "set the environment variable MINE"),
+        (here | {"api_key_env": "MINE"}, {"ACME_KEY": KEY}, "set the environment variable MINE"),
         ({}, {"ACME_KEY": KEY, "ACME_BASE_URL": "https://u:s3cret@h"}, "ACME_BASE_URL: must be http"),
         ({}, {"ACME_KEY": "naïve-key"}, "ACME_KEY holds no key"),
-    ],
-)
-def test_what_is_missing_is_said_before_anything_is_sent(args, environ, reason):
-    with pytest.raises(ModelError, match=reason) as caught:
-        transport(HOME, call(**args), environ)
-    assert not caught.value.retryable
-    assert "s3cret" not in str(caught.value)
+    ):
+        with pytest.raises(ModelError, match=reason) as caught:
+            transports.transport(HOME, call(**args), environ)
+        assert not caught.value.retryable
+        assert "s3cret" not in str(caught.value)
 
 
 def test_no_sdk_is_imported_with_the_package_and_one_that_is_missing_named():
     with pytest.raises(ModelError, match=r"pip install 'assaymark\[acme\]'") as caught:
-        load_sdk(replace(HOME, sdk="no_such_sdk_anywhere"))
+        transports.load_sdk(replace(HOME, sdk="no_such_sdk_anywhere"))
     assert caught.value.quota
-    assert load_sdk(HOME) is json
+    assert transports.load_sdk(HOME) is json
     script = (
         "import sys, assaymark.engine.providers.openai, assaymark.engine.prices\n"
         "print(sorted({'openai', 'anthropic', 'google.genai', 'httpx2', 'httpx'} & set(sys.modules)))"
@@ -190,7 +123,7 @@ def test_a_client_is_made_once_for_a_loop_and_closed_with_it_or_before():
         made.append(Client(at))
         return made[-1]
 
-    clients = PerLoop(make, lambda client: client.close())
+    clients = transports.PerLoop(make, lambda client: client.close())
 
     async def use(early):
         both = await asyncio.gather(clients.of(AT), clients.of(AT))
@@ -214,7 +147,7 @@ def failed(exc):
         raise exc
 
     with pytest.raises(ModelError) as caught:
-        asyncio.run(attempt(replace(AT, timeout_s=5.0), work()))
+        asyncio.run(wire.attempt(replace(AT, timeout_s=5.0), work()))
     return caught.value
 
 
@@ -238,63 +171,44 @@ def test_an_attempt_that_failed_keeps_nothing_of_the_request():
     assert "http://h/v1 wants a key (401); name its environment variable in args.api_key_env" in str(found)
 
 
-@pytest.mark.parametrize(
-    ("exc", "said", "retryable"),
-    [
+def test_every_failure_is_one_line_that_says_what_to_do():
+    page = StatusError(500, "<html><body>Oops", {"content-type": "text/html"})
+    for exc, said, retryable in (
         (TimeoutError(), "no reply from https://api.acme.test/v1 within 5 s", True),
         (ConnectionRefusedError(111, "Connection refused"), "no connection to .*see that the network is there", True),
         (ConnectionResetError(104, "reset"), "broke off its answer", True),
         (ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] self-signed"), "is not trusted", False),
-        (
-            TypeError(f"unexpected argument {KEY}"), r"the client failed with TypeError \(unexpected argument \[key\]",
-            False,
-        ),
+        (TypeError(f"unexpected argument {KEY}"), r"failed with TypeError \(unexpected argument \[key\]", False),
         (StatusError(401, {"error": "no"}), "ACME_KEY was refused .401. by https.*; set the right key: no", False),
         (StatusError(418, None), "the request was refused .418. for 'm-1'$", False),
-        (
-            StatusError(500, "<html><body>Oops", {"content-type": "text/html"}), "the provider failed .500. on 'm-1'$",
-            True,
-        ),
-    ],
-)  # fmt: skip
-def test_every_failure_is_one_line_that_says_what_to_do(exc, said, retryable):
-    found = failed(exc)
-    assert found.retryable == retryable
-    with pytest.raises(ModelError, match=said):
-        raise found
-    assert KEY not in str(found)
+        (page, "the provider failed .500. on 'm-1'$", True),
+    ):  # fmt: skip
+        found = failed(exc)
+        assert found.retryable == retryable
+        assert re.search(said, str(found)), found
+        assert KEY not in str(found)
 
 
-@pytest.mark.parametrize(
-    ("status", "said", "refused"),
-    [
-        (400, {"code": "content_filter", "message": "filtered"}, "content"),
+def test_what_a_provider_turns_away_for_good_is_told_from_what_is_wrong_with_all_calls():
+    for status, said, refused in (
+        (400, {"code": "content_filter", "message": "filtered"}, "content"), (404, {"message": "no such model"}, None),
         (400, {"type": "invalid_request_error", "message": "Content Exists Risk"}, "content"),
         (400, {"code": "invalid_prompt", "message": "flagged as potentially violating our usage policy"}, "content"),
         (403, {"message": "your input was flagged"}, "content"), (413, {"message": "too long"}, "call"),
-        (400, {"message": "temperature must be 1"}, "call"),
-        (400, {"message": "Invalid schema for response_format"}, None),
-        (400, {"code": "invalid_api_key", "message": "flagged"}, None), (403, {"message": "not allowed"}, None),
-        (404, {"message": "no such model"}, None), (429, {"message": "flagged"}, None),
+        (400, {"message": "temperature must be 1"}, "call"), (403, {"message": "not allowed"}, None),
+        (400, {"message": "Invalid schema for response_format"}, None), (429, {"message": "flagged"}, None),
+        (400, {"code": "invalid_api_key", "message": "flagged"}, None),
         (500, {"message": "content filter failed"}, None),
-    ],
-)  # fmt: skip
-def test_what_a_provider_turns_away_for_good_is_told_from_what_is_wrong_with_all_calls(status, said, refused):
-    assert as_model_error(StatusError(status, {"error": said}), AT).refused == refused
-
-
-@pytest.mark.parametrize(
-    ("body", "words", "message"),
-    [
-        (None, set(), ""), ("plain", set(), "plain"),
+    ):  # fmt: skip
+        assert as_model_error(StatusError(status, {"error": said}), AT).refused == refused, said
+    for body, words, message in (  # the words of an error are found in every form
+        (None, set(), ""), ("plain", set(), "plain"), ({"error": "said so"}, set(), "said so"),
         ([{"error": {"status": "INVALID_ARGUMENT", "message": "no"}}], {"INVALID_ARGUMENT"}, "no"),
         ({"type": "error", "error": {"type": "billing_error", "message": "pay"}}, {"billing_error"}, "pay"),
         ({"error": {"code": 400, "details": [{"reason": "API_KEY_INVALID"}, 7]}}, {"API_KEY_INVALID"}, ""),
-        ({"error": "said so"}, set(), "said so"), ({"message": "flat", "code": "x"}, {"x"}, "flat"),
-    ],
-)  # fmt: skip
-def test_the_words_of_an_error_are_found_in_every_form(body, words, message):
-    assert words_of(body) == (words, message)
+        ({"message": "flat", "code": "x"}, {"x"}, "flat"),
+    ):  # fmt: skip
+        assert wire.words_of(body) == (words, message)
 
 
 @given(st.binary(max_size=200))
@@ -311,22 +225,46 @@ def test_a_body_that_is_too_long_is_an_outcome_without_the_key(monkeypatch):
     monkeypatch.setattr(wire, "MOST_REPLY_BYTES", 1000)
     monkeypatch.setattr(wire, "MOST_KEPT_BYTES", 5000)
     key = KEY.encode()
-    assert too_large(key, call(), AT) is None
-    whole = too_large(b"<" + b"\xff" * 2000 + key + b">", call(), AT)
+    assert wire.too_large(key, call(), AT) is None
+    whole = wire.too_large(b"<" + b"\xff" * 2000 + key + b">", call(), AT)
     assert whole.raw == "<" + "\ufffd" * 2000 + "[key]>"
     for before in range(4900, 5000):
         body = b"x" * before + key + b"y" * 1000
-        cut = too_large(body, call(), AT)
+        cut = wire.too_large(body, call(), AT)
         assert set(cut.raw) <= set("x[key]"), before
         assert "more than 5,000 bytes" in cut.text
 
 
-def test_what_is_no_count_or_word_is_none_and_problems_refuse_a_call():
-    assert [count_of(value) for value in (None, True, -1, 1.5, "3", 10**13)] == [None] * 6
-    assert [word_of(value) for value in (None, "", 7, "two\nlines", "x" * 201)] == [None] * 5
-    refuse(call(), [])
+def test_keys_are_not_repeated_and_what_is_an_address_a_count_or_a_word_and_what_is_none():
+    for said in (
+        f"Incorrect API key provided: {KEY}", "Incorrect API key provided: sk-proj-ab***************************wxyz.",
+        "key AIzaSyD-12345678901234567890 is not valid", "header was 'Authorization: Bearer abcdefgh'",
+        "xai-abcdefgh is wrong",
+    ):  # fmt: skip
+        found = printable(said, [Secret(KEY)])
+        assert "[key]" in found
+        assert not any(part in found for part in (KEY, "wxyz", "SyD", "abcdefgh"))
+    assert printable("the risk-adjusted\n task-force \x1b[2J", []) == "the risk-adjusted task-force [2J"
+    assert printable("x" * 1000, [], most=10) == "xxxxxxx..."
+    assert KEY not in repr(AT)
+    assert Secret(KEY) == Secret(KEY)
+    assert len({Secret(KEY), Secret(KEY)}) == 1
+    for url in (
+        "https://api.openai.com/v1", "http://127.0.0.1:8000/v1", "http://[::1]:11434/v1",
+        "https://host/openai/deployments/x",
+    ):  # fmt: skip
+        assert address_problem(url) is None, url
+    for url in (
+        "", "host", "ftp://h/", "https://", "https://h?key=s3cret", "https://u:s3cret@h/", "https://h/#s3cret", 7,
+    ):  # fmt: skip
+        found = address_problem(url)
+        assert found.startswith("must be http://HOST:PORT/PATH"), url
+        assert "s3cret" not in found
+    assert [wire.count_of(value) for value in (None, True, -1, 1.5, "3", 10**13)] == [None] * 6
+    assert [wire.word_of(value) for value in (None, "", 7, "two\nlines", "x" * 201)] == [None] * 5
+    transports.refuse(call(), [])
     with pytest.raises(ModelError, match="acme/m-1: one; two"):
-        refuse(call(), ["one", "two"])
+        transports.refuse(call(), ["one", "two"])
 
 
 def closed(**properties):
@@ -334,37 +272,25 @@ def closed(**properties):
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        closed(),
-        closed(a={"type": ["string", "null"]}, b={"type": "array", "items": closed(c={"enum": [1, 2]})}),
+def test_a_strict_schema_is_sent_as_it_is_and_another_refused_with_its_problems():
+    for schema in (
+        closed(), closed(a={"type": ["string", "null"]}, b={"type": "array", "items": closed(c={"enum": [1, 2]})}),
         closed(a={"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}),
         {**closed(a={"$ref": "#/$defs/x"}), "$defs": {"x": {"type": "string"}}},
-        *(judge_schema(load_rubric(name)) for name in rubric_names()),
-        agent_schema(),
-        pairs.pair_schema(),  # and ours are
-    ],
-)
-def test_a_strict_schema_is_sent_as_it_is(schema):
-    assert strict_schema(Text.of(json.dumps(schema, indent=1))) == schema
-
-
-@pytest.mark.parametrize(
-    ("schema", "problem"),
-    [
+        *(judge_schema(load_rubric(name)) for name in rubric_names()), agent_schema(), pairs.pair_schema(),  # ours are
+    ):  # fmt: skip
+        assert strict_schema(Text.of(json.dumps(schema, indent=1))) == schema
+    for schema, problem in (
         ("{", "the schema is not JSON"), ("[]", "schema: must be an object"),
-        ('{"type": "string"}', "the outermost type must be 'object'"),
+        ('{"type": "string"}', "the outermost type must be 'object'"), ("[" * 100_000, "the schema is not JSON"),
         (closed(a={"type": "string", "minLength": 1}), "schema.a: 'minLength' is not known to strict output"),
         ({**closed(), "additionalProperties": True}, "schema: additionalProperties must be false"),
         ({**closed(a={}), "required": []}, "schema: every property must be required"),
         (closed(a={"type": "array", "items": {"type": "object"}}), "schema.a.items: additionalProperties"),
         (closed(a={"anyOf": [{"oneOf": []}]}), r"schema.a.anyOf\[0\]: 'oneOf' is not known"),
         (closed(a=7), "schema.a: must be an object"), ({**closed(), "properties": 7}, "properties must be an object"),
-        ({**closed(), "required": 7}, "required must be a list"), ("[" * 100_000, "the schema is not JSON"),
-    ],
-)  # fmt: skip
-def test_a_schema_that_is_not_strict_is_refused_with_its_problems(schema, problem):
-    with pytest.raises(ModelError, match=problem) as caught:
-        strict_schema(Text.of(schema if isinstance(schema, str) else json.dumps(schema)))
-    assert not caught.value.retryable
+        ({**closed(), "required": 7}, "required must be a list"),
+    ):  # fmt: skip
+        with pytest.raises(ModelError, match=problem) as caught:
+            strict_schema(Text.of(schema if isinstance(schema, str) else json.dumps(schema)))
+        assert not caught.value.retryable

@@ -26,37 +26,31 @@ from assaymark.workflow import OUTCOMES, RunFolder, Store, Table, tables, verify
 
 N, LARGE = 60, 2_500_000
 TABLES = {one.name: one for one in vars(tables).values() if isinstance(one, Table)}
-KINDS = {"run": "small run", "demo": "finished demo"}
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory) -> Path:
     """A run folder with calls, a table, and an object that has a file of its own."""
-    folder = tmp_path_factory.mktemp("sound")
-    rng = random.Random(1)
+    folder, rng = tmp_path_factory.mktemp("sound"), random.Random(1)
     with Ledger.open(folder / "ledger.db") as ledger:
         ledger.plan(calls(N))
         begun = ledger.commit([call.key for call in calls(N)])
         replies = [Reply(text=one.key * 20, model="m", raw=f'"{rng.randbytes(300).hex()}"') for one in begun]
         ledger.commit(ends=[End(one, "replied", reply=reply) for one, reply in zip(begun, replies, strict=True)])
         ledger.add_source("x", rng.randbytes(LARGE), "source")
-    now = datetime(2026, 3, 2, tzinfo=UTC)
-    outcomes = [
-        Outcome(record_id=f"r{n}", horizon="1W", value=rng.random(), benchmark=None, resolved_at=now, source="s")
-        for n in range(500)
-    ]
+    more = {"horizon": "1W", "benchmark": None, "resolved_at": datetime(2026, 3, 2, tzinfo=UTC), "source": "s"}
+    outcomes = [Outcome(record_id=f"r{n}", value=rng.random(), **more) for n in range(500)]
     Store(RunFolder(folder)).write(OUTCOMES, outcomes, {})
     return folder
 
 
 @pytest.fixture
-def sound(request, small, long, tmp_path) -> Path:
-    """A copy of a sound run folder: a small one, or with ``--long-faults`` that of a whole study."""
-    folder = Path(shutil.copytree(small, tmp_path / "run"))
+def sound(request, small, long, tmp_path) -> dict[str, Path]:
+    """A copy of a sound run folder by what it is: a small one, with ``--long-faults`` also that of a whole study."""
+    found = {"small run": Path(shutil.copytree(small, tmp_path / "run"))}
     if long:
-        demo = request.getfixturevalue("demo")
-        shutil.copytree(demo, tmp_path / "demo")
-    return folder
+        found["finished demo"] = Path(shutil.copytree(request.getfixturevalue("demo"), tmp_path / "demo"))
+    return found
 
 
 def everything_in(path: Path) -> list[object]:
@@ -75,13 +69,18 @@ def everything_in(path: Path) -> list[object]:
         return [keys, objects, replies, sorted(ledger.attempt_counts(keys).items()), ledger.sources()]
 
 
+def turn(data: bytes, at: int, rng: random.Random) -> bytes:
+    """The bytes with one bit of one of them turned."""
+    return data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]
+
+
 def harmed(path: Path, read: Callable[[], object], times: int, seed: int) -> tuple[int, int]:
     """Cut or turn a bit in a file again and again: how often the reader was told, and how often nothing was lost."""
     data, right, rng = path.read_bytes(), read(), random.Random(seed)
     told = harmless = 0
     for n in range(times):
         at = rng.randrange(len(data))
-        turned = data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]
+        turned = turn(data, at, rng)
         path.write_bytes(data[:at] if n % 2 else turned)
         try:
             assert read() == right, f"{path.name}: silently wrong after harm {n} at {at}"
@@ -102,30 +101,27 @@ def row(note, what: str, times: int, told: int, harmless: int) -> None:
     note(f"damage, {what}", made, f"{told} told, {harmless} without effect on what is read, 0 silently wrong")
 
 
-def test_a_damaged_ledger_is_never_silent(sound, long, note):
-    for name in ("run", "demo") if long else ("run",):
-        path = sound.parent / name / "ledger.db"
-        told, harmless = harmed(path, lambda path=path: everything_in(path), many(long), 1)
+def test_a_damaged_ledger_or_object_is_never_silent(sound, long, note):
+    for name, folder in sound.items():
+        path = folder / "ledger.db"
+        told, harmless = harmed(path, partial(everything_in, path), many(long), 1)
         assert told > harmless
-        row(note, f"ledger of a {KINDS[name]}", many(long), told, harmless)
-
-
-def test_a_damaged_object_is_never_silent(sound, long, note):
-    (path,) = (path for path in (sound / "objects").rglob("*") if path.is_file())
-    with Ledger.open(sound / "ledger.db", create=False) as ledger:
+        row(note, f"ledger of a {name}", many(long), told, harmless)
+    folder = sound["small run"]
+    (path,) = (path for path in (folder / "objects").rglob("*") if path.is_file())
+    with Ledger.open(folder / "ledger.db", create=False) as ledger:
         told, harmless = harmed(path, lambda: ledger.get_object(path.name), many(long), 2)
     assert (told, harmless) == (many(long), 0)
     row(note, "object file", many(long), told, harmless)
 
 
 def test_a_damaged_table_is_never_silent(sound, long, note):
-    for name in ("run", "demo") if long else ("run",):
-        folder = sound.parent / name
-        store = Store(RunFolder(folder))
-        for number, path in enumerate(sorted((folder / "tables").glob("*.parquet"))):
+    for name, folder in sound.items():
+        store, paths = Store(RunFolder(folder)), sorted((folder / "tables").glob("*.parquet"))
+        for number, path in enumerate(paths):
             told, harmless = harmed(path, partial(store.read, TABLES[path.stem]), many(long), number)
             assert (told, harmless) == (many(long), 0), path.name
-        row(note, f"Parquet tables of a {KINDS[name]}", many(long) * (number + 1), many(long) * (number + 1), 0)
+        row(note, f"Parquet tables of a {name}", many(long) * len(paths), many(long) * len(paths), 0)
 
 
 @pytest.fixture(scope="module")
@@ -161,8 +157,7 @@ def turned(paths: list[Path], rng: random.Random) -> Iterator[Path]:
     while True:
         path = rng.choice(paths)
         data = path.read_bytes()
-        at = rng.randrange(len(data))
-        path.write_bytes(data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :])
+        path.write_bytes(turn(data, rng.randrange(len(data)), rng))
         yield path
         path.write_bytes(data)
 

@@ -2,21 +2,107 @@
 
 from __future__ import annotations
 
+import os
 import random
+import secrets
+import signal
+import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
 
 import chunk_functions as functions
 import psutil
 import pytest
-from ray_nodes import Nodes, free_port
 
 from assaymark.engine import Chunk, Ledger, map_chunks
 from assaymark.errors import AssayError
+
+
+class Nodes:
+    """A head node and others. ``environment`` is what a process needs to be let in."""
+
+    def __init__(self, folder: Path, temp: Path, paths: list[Path]) -> None:
+        token = folder / "token"
+        token.write_text(secrets.token_hex(32))
+        self.environment = {
+            "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_USAGE_STATS_ENABLED": "0",
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        }  # fmt: skip
+        self._folder, self._temp = folder, temp
+        self._started: list[subprocess.Popen[bytes]] = []
+        self._port = free_port()
+        self.address = f"127.0.0.1:{self._port}"
+
+    def head(self) -> int:
+        """Start the head node and wait until it is there. Returns its process."""
+        return self._start("--head", f"--port={self._port}", f"--temp-dir={self._temp}", "--include-dashboard=false")
+
+    def node(self, **environment: str) -> int:
+        """Start another node and wait until it is there. Returns its process."""
+        return self._start(f"--address={self.address}", **environment)
+
+    def refused(self, **environment: str) -> str:
+        """Start another node that is not let in. Returns what it says."""
+        done = self._launch(f"--address={self.address}", **environment)
+        done.wait(120)
+        assert done.returncode != 0
+        return self._log(done).read_text()
+
+    def kill(self, pid: int) -> None:
+        """SIGKILL a node: all of its processes, as when its machine loses power."""
+        family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+        for one in family:
+            with suppress(psutil.NoSuchProcess):
+                os.kill(one.pid, signal.SIGKILL)
+        for started in self._started:
+            if started.pid == pid:
+                started.wait(60)
+        psutil.wait_procs(family, timeout=60)
+
+    def stop(self) -> None:
+        for started in reversed(self._started):
+            if started.poll() is None:
+                self.kill(started.pid)
+
+    def _start(self, *options: str, **environment: str) -> int:
+        started = self._launch(*options, **environment)
+        log = self._log(started)
+        until = time.monotonic() + 120
+        while "Ray runtime started" not in log.read_text():
+            assert started.poll() is None, log.read_text()
+            assert time.monotonic() < until, log.read_text()
+            time.sleep(0.1)
+        return started.pid
+
+    def _launch(self, *options: str, **environment: str) -> subprocess.Popen[bytes]:
+        ray = Path(sys.executable).with_name("ray")
+        log = self._folder / f"{len(self._started)}.log"
+        with log.open("wb") as file:
+            started = subprocess.Popen(
+                [str(ray), "start", *options, "--num-cpus=1", "--block"],
+                env={**os.environ, **self.environment, **environment}, stdout=file, stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )  # fmt: skip
+        self._started.append(started)
+        return started
+
+    def _log(self, started: subprocess.Popen[bytes]) -> Path:
+        return self._folder / f"{self._started.index(started)}.log"
+
+
+def free_port() -> int:
+    """A port that nobody listens at just now."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
 
 pytest.importorskip("ray", reason="no Ray: pip install 'assaymark[ray]'")
 
@@ -25,21 +111,15 @@ ENGINE = Path(functions.__file__).parent
 
 @pytest.fixture
 def nodes(tmp_path, monkeypatch):
+    """Nodes of which nothing is left behind."""
     temp = Path(tempfile.mkdtemp(prefix="ray-"))  # short: the names of its sockets have to fit
     made = Nodes(tmp_path, temp, [ENGINE])
     for name, value in made.environment.items():
         monkeypatch.setenv(name, value)
     yield made
     made.stop()
+    assert [one for one in psutil.Process().children(recursive=True) if "ray" in one.name()] == []
     rmtree(temp, ignore_errors=True)
-
-
-@pytest.fixture(autouse=True)
-def nothing_left_behind(nodes):
-    yield
-    nodes.stop()
-    left = [one for one in psutil.Process().children(recursive=True) if "ray" in one.name()]
-    assert left == []
 
 
 @pytest.fixture
@@ -131,7 +211,10 @@ def test_a_head_that_is_killed(nodes, folder, tmp_path, note):
 
 
 @pytest.mark.usefixtures("only_in_full")
-def test_who_has_no_token_is_not_let_in(nodes, folder, tmp_path, monkeypatch, note):
+def test_who_has_no_token_is_not_let_in_and_nobody_may_be_at_the_address(nodes, folder, tmp_path, monkeypatch, note):
+    where = f"127.0.0.1:{free_port()}"
+    with pytest.raises(AssayError, match=r"did not let us in|cannot be used|has ended"):
+        map_chunks(functions.square, made(folder, 1), version="1", how="ray", address=where, stall_s=8.0)
     nodes.head()
     other = tmp_path / "other"
     other.write_text("0" * 64)
@@ -140,12 +223,5 @@ def test_who_has_no_token_is_not_let_in(nodes, folder, tmp_path, monkeypatch, no
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(other))
     with pytest.raises(AssayError, match=r"Ray did not let us in within 8 s.*RAY_AUTH_TOKEN_PATH"):
         map_chunks(functions.square, made(folder, 1), version="1", how="ray", address=nodes.address, stall_s=8.0)
-    made_ = "2 nodes and 1 run, without the token of the head node or with another"
-    note("Ray without the token", made_, "none let in; each ends with an error that says so")
-
-
-@pytest.mark.usefixtures("only_in_full")
-def test_nobody_at_the_address(folder):
-    where = f"127.0.0.1:{free_port()}"
-    with pytest.raises(AssayError, match=r"did not let us in|cannot be used|has ended"):
-        map_chunks(functions.square, made(folder, 1), version="1", how="ray", address=where, stall_s=8.0)
+    who = "2 nodes and 1 run, without the token of the head node or with another"
+    note("Ray without the token", who, "none let in; each ends with an error that says so")

@@ -81,7 +81,7 @@ context = "seen"
 episode = "round"
 """
 
-
+HELD: Final = "The one that grew more is held, because growth tends to last for some weeks"
 TEXTS: Final = {
     "alpha": (
         "This will go up, and everybody who looks at it can see that it will go up from here.",
@@ -89,16 +89,21 @@ TEXTS: Final = {
         "Nothing speaks against it, nothing can go wrong with it, and whoever waits any longer will have missed it.",
     ),
     "beta": (
-        "The one that grew more is held, because growth tends to last for some weeks.",
+        f"{HELD}.",
         "Sixty percent of the book go into it and the rest stays in cash, so that a turn costs less than the whole.",
         "It would be sold when the other one grows faster for two weeks, which is looked at every Monday before noon.",
     ),
     "gamma": (
-        "The one that grew more is held, because growth tends to last for some weeks, but this is uncertain.",
+        f"{HELD}, but this is uncertain.",
         "Thirty percent of the book go into it, since volatility could rise; the rest stays in cash against a loss.",
         "If it falls below its level of a month ago, half of it is sold; if rates rise, all of it, for both may turn.",
     ),
 }
+
+
+def _growth(k: int) -> tuple[int, int]:
+    """What the two instruments of a round grew by, in percent."""
+    return (k * 7 + 3) % 11 + 1, (k * 5 + 2) % 9 + 1
 
 
 def _rounds(number: int) -> list[dict[str, str]]:
@@ -106,51 +111,32 @@ def _rounds(number: int) -> list[dict[str, str]]:
     rows = []
     for k in range(number):
         for place, (agent, maker) in enumerate(AGENTS.items()):
-            growth, other = (k * 7 + 3) % 11 + 1, (k * 5 + 2) % 9 + 1
-            wrong = (place == 0) * 3 + (place == 1 and k % 4 == 0)
-            why = " ".join(
-                (
-                    f"A grew {growth + wrong}.0 percent and B grew {other}.0 percent over the last month.",
-                    *TEXTS[agent],
-                )
-            )
-            rows.append(
-                {
-                    "round": f"r{k}", "at": f"2026-{1 + k // 4:02d}-{5 + 7 * (k % 4):02d}T15:0{place}:00Z",
-                    "agent": agent, "maker": maker, "seen": f"m{k}", "asked": "Pick one of A and B.",
-                    "sure": f"{0.95 - 0.15 * place:.2f}", "ticker": "AB"[(k + place) % 2], "order": "buy",
-                    "size": f"{0.9 - 0.3 * place:.1f}", "why": why,
-                    "risks": f"A may fall {place + 2} percent." if (k + place) % 4 else "",
-                }
-            )  # fmt: skip
+            (growth, other), wrong = _growth(k), (place == 0) * 3 + (place == 1 and k % 4 == 0)
+            said = f"A grew {growth + wrong}.0 percent and B grew {other}.0 percent over the last month."
+            rows.append({
+                "round": f"r{k}", "at": f"2026-{1 + k // 4:02d}-{5 + 7 * (k % 4):02d}T15:0{place}:00Z",
+                "agent": agent, "maker": maker, "seen": f"m{k}", "asked": "Pick one of A and B.",
+                "sure": f"{0.95 - 0.15 * place:.2f}", "ticker": "AB"[(k + place) % 2], "order": "buy",
+                "size": f"{0.9 - 0.3 * place:.1f}", "why": " ".join((said, *TEXTS[agent])),
+                "risks": f"A may fall {place + 2} percent." if (k + place) % 4 else "",
+            })  # fmt: skip
     return rows
-
-
-def _facts(number: int) -> str:
-    lines = ["seen,instrument,field,value,unit,available_at"]
-    for k in range(number):
-        at = f"2026-{1 + k // 4:02d}-{4 + 7 * (k % 4):02d}T20:00:00Z"
-        lines.append(f"m{k},A,growth,0.{(k * 7 + 3) % 11 + 1:02d},ratio,{at}")
-        lines.append(f"m{k},B,growth,0.{(k * 5 + 2) % 9 + 1:02d},ratio,{at}")
-    return "\n".join(lines) + "\n"
 
 
 def _records(form: str, number: int = 24) -> dict[str, str]:
     """A study in the generic format, with decisions in CSV or JSONL."""
-    rows = _rounds(number)
-    outcomes = ["agent,round,horizon,value"]
+    rows, outcomes = _rounds(number), ["agent,round,horizon,value"]
     outcomes += [f"{row['agent']},{row['round']},one week,{(k * 13 % 7 - 3) / 100}" for k, row in enumerate(rows)]
+    facts = ["seen,instrument,field,value,unit,available_at"]
+    for k in range(number):
+        at = f"2026-{1 + k // 4:02d}-{4 + 7 * (k % 4):02d}T20:00:00Z"
+        facts += [f"m{k},{name},growth,0.{grown:02d},ratio,{at}" for name, grown in zip("AB", _growth(k), strict=True)]
     if form == "csv":
-        head = ",".join(rows[0])
-        text = "\n".join([head, *(",".join(f'"{value}"' for value in row.values()) for row in rows)])
+        decisions = [",".join(rows[0]), *(",".join(f'"{value}"' for value in row.values()) for row in rows)]
     else:
-        text = "\n".join(json.dumps(row) for row in rows)
-    return {
-        "map.toml": MAP.format(form=form),
-        f"decisions.{form}": text + "\n",
-        "facts.csv": _facts(number),
-        "outcomes.csv": "\n".join(outcomes) + "\n",
-    }
+        decisions = [json.dumps(row) for row in rows]
+    files = {f"decisions.{form}": decisions, "facts.csv": facts, "outcomes.csv": outcomes}
+    return {"map.toml": MAP.format(form=form)} | {name: "\n".join(lines) + "\n" for name, lines in files.items()}
 
 
 def _grades(number: int = 24) -> str:
@@ -166,6 +152,11 @@ def _grades(number: int = 24) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _table(head: str, name: str, family: str, model: str, *more: str) -> str:
+    lines = (head, f'name = "{name}"', f'family = "{family}"', f'model = "{model}"', *more)
+    return "\n" + "\n".join(lines) + "\n"
+
+
 STUDY: Final = """
 version = "2"
 name = "golden"
@@ -175,47 +166,14 @@ seed = 2041
 [gates]
 publish = 0.25
 halt = 0.1
-
-[[judges]]
-name = "auditor"
-family = "acme"
-model = "reference/auditor"
-seed = 11
-
-[[judges]]
-name = "reader"
-family = "reader"
-model = "reference/reader"
-trials = 2
-seed = 12
-
-[[judges]]
-name = "allocator"
-family = "allocator"
-model = "reference/allocator"
-seed = 13
-
-[[judges]]
-name = "ann"
-family = "human"
-model = "human/table"
-
-[[judges]]
-name = "bob"
-family = "human"
-model = "human/table"
-
-[stability.probe]
-name = "outsider"
-family = "skeptic"
-model = "reference/skeptic"
-seed = 14
-
-[anchor_probe]
-judge = "auditor"
-rubric = "v1.1"
-sample = 12
-"""
+""" + "".join((
+    _table("[[judges]]", "auditor", "acme", "reference/auditor", "seed = 11"),
+    _table("[[judges]]", "reader", "reader", "reference/reader", "trials = 2", "seed = 12"),
+    _table("[[judges]]", "allocator", "allocator", "reference/allocator", "seed = 13"),
+    _table("[[judges]]", "ann", "human", "human/table"), _table("[[judges]]", "bob", "human", "human/table"),
+    _table("[stability.probe]", "outsider", "skeptic", "reference/skeptic", "seed = 14"),
+    '\n[anchor_probe]\njudge = "auditor"\nrubric = "v1.1"\nsample = 12\n',
+))  # fmt: skip
 
 
 def study() -> None:
@@ -282,7 +240,6 @@ def calls() -> None:
 
 
 def scores() -> None:
-    """A table of scores made elsewhere."""
     rng = np.random.default_rng(1)
     lines = ["trajectory,agent,cluster,cycle,judge,family,trial,length,clarity,risk"]
     for cycle in range(40):
@@ -354,38 +311,14 @@ source = "synthetic"
 [calendar]
 first = 2024-03-04
 last = 2024-03-15
-
-[[agents]]
-name = "trend"
-family = "north"
-model = "reference/momentum"
-
-[[agents]]
-name = "contra"
-family = "south"
-model = "reference/contrarian"
-
-[[agents]]
-name = "even"
-family = "even"
-model = "reference/equal-weight"
-
-[[panel]]
-name = "auditor"
-family = "east"
-model = "reference/season-auditor"
-trials = 2
-
-[[panel]]
-name = "reader"
-family = "west"
-model = "reference/season-reader"
-
-[[panel]]
-name = "allocator"
-family = "north"
-model = "reference/season-allocator"
-"""
+""" + "".join((
+    _table("[[agents]]", "trend", "north", "reference/momentum"),
+    _table("[[agents]]", "contra", "south", "reference/contrarian"),
+    _table("[[agents]]", "even", "even", "reference/equal-weight"),
+    _table("[[panel]]", "auditor", "east", "reference/season-auditor", "trials = 2"),
+    _table("[[panel]]", "reader", "west", "reference/season-reader"),
+    _table("[[panel]]", "allocator", "north", "reference/season-allocator"),
+))  # fmt: skip
 
 
 def season() -> None:
@@ -414,7 +347,6 @@ RUNS: Final[Mapping[str, Callable[[], None]]] = {
 
 
 def run(name: str, folder: Path) -> None:
-    """Do one of the runs in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with chdir(folder):
         RUNS[name]()

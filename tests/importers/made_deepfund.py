@@ -25,29 +25,21 @@ def decision(name: str, portfolio: str, **changed: Any) -> dict[str, Any]:
 
 def honest() -> dict[str, list[dict[str, Any]]]:
     """The rows of each table."""
-    date, written = "2025-04-14T00:00:00", "2025-04-15T05:26:01+00:00"
-    models = {"a": "grok-3-mini", "b": "accounts/x/models/glm-4"}
+    day, written = "2025-04-14T00:00:00", "2025-04-15T05:26:01+00:00"
+    models, at = {"a": "grok-3-mini", "b": "accounts/x/models/glm-4"}, {"updated_at": written}
+    signal = {**at, "ticker": "MSFT"}
     return {
-        "config": [
-            {"id": f"c{at}", "exp_name": f"exp-{at}", "updated_at": written, "tickers": '["MSFT"]', "has_planner": 0,
-             "llm_model": model, "llm_provider": "x"}
-            for at, model in models.items()
-        ],
-        "portfolio": [
-            {"id": f"p{at}", "config_id": f"c{at[0]}", "updated_at": written, "trading_date": date, "cashflow": 1.0,
-             "total_assets": 1.0, "positions": "{}"}
-            for at in ("a1", "a2", "b1", "b2")
-        ],
-        "decision": [
-            decision("d1", "pa1"),
-            decision("d2", "pa2", updated_at="2025-04-17 05:25:46", action="Hold", shares=0),
-            decision("d3", "pb1", justification=""),
-        ],
+        "config": [{"id": f"c{one}", "exp_name": f"exp-{one}", **at, "tickers": '["MSFT"]', "has_planner": 0,
+                    "llm_model": model, "llm_provider": "x"} for one, model in models.items()],
+        "portfolio": [{"id": f"p{one}", "config_id": f"c{one[0]}", **at, "trading_date": day, "cashflow": 1.0,
+                       "total_assets": 1.0, "positions": "{}"} for one in ("a1", "a2", "b1", "b2")],
+        "decision": [decision("d1", "pa1"), decision("d3", "pb1", justification=""),
+                     decision("d2", "pa2", updated_at="2025-04-17 05:25:46", action="Hold", shares=0)],
         "signal": [
-            {"id": "s1", "portfolio_id": "pa1", "updated_at": written, "ticker": "MSFT", "llm_prompt": "RSI is 71.2.",
-             "analyst": "technical", "signal": "Bearish", "justification": "An RSI of 71.2 is high."},
-            {"id": "s2", "portfolio_id": "pb2", "updated_at": written, "ticker": "MSFT", "llm_prompt": "News.",
-             "analyst": "news", "signal": "Neutral", "justification": "Nothing new."},
+            {"id": "s1", "portfolio_id": "pa1", **signal, "llm_prompt": "RSI is 71.2.", "analyst": "technical",
+             "signal": "Bearish", "justification": "An RSI of 71.2 is high."},
+            {"id": "s2", "portfolio_id": "pb2", **signal, "llm_prompt": "News.", "analyst": "news",
+             "signal": "Neutral", "justification": "Nothing new."},
         ],
     }  # fmt: skip
 
@@ -57,8 +49,7 @@ def files(rows: dict[str, list[dict[str, Any]]], tables: dict[str, str] = TABLES
         for name, columns in tables.items():
             base.execute(f"create table {name} ({columns})")
             for row in rows.get(name, []):
-                base.execute(
-                    f"insert into {name} ({', '.join(row)}) values ({', '.join('?' * len(row))})", [*row.values()]
-                )
+                places = ", ".join("?" * len(row))
+                base.execute(f"insert into {name} ({', '.join(row)}) values ({places})", [*row.values()])
         base.commit()
         return {"deepfund.db": base.serialize()}

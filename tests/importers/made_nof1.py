@@ -87,14 +87,12 @@ def honest() -> list[dict[str, Any]]:
     """gpt-5 opens BTC beside its ETH and is called again; grok-4 answers with something that is no JSON."""
     later = prompt("2025-10-28 07:05:10.000000", 3980.0)
     bought = order("BTC", "buy_to_enter", quantity=0.02, justification="BTC broke out at 114207.5.")
+    raw = {"failed_json_response_raw_text": "I hold everything."}
     return [
         conversation(llm_response={"ETH": order("ETH"), "BTC": bought}),
         conversation(after=110.0, user_prompt=later, cot_trace=None),
-        conversation(
-            "grok-4", llm_response={"failed_json_response_raw_text": "I hold everything."},
-            cot_trace={"failed_json_response_raw_text": "I hold everything."}, cot_trace_summary="",
-        ),
-    ]  # fmt: skip
+        conversation("grok-4", llm_response=raw, cot_trace=raw, cot_trace_summary=""),
+    ]
 
 
 def trade(after: float = 48.0, **changed: Any) -> dict[str, Any]:

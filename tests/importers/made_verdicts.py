@@ -36,15 +36,13 @@ def write_verdicts(path: Path, rows: int, *, seed: int = 7, questions: int = 100
     left, right = u[kind[pair]], v[kind[pair]]
     verdict = rng.choice(len(VERDICTS), size=code.size, p=[0.45, 0.40, 0.13, 0.02])
     names = [f"model-{k:02d}" for k in range(CONTENTS)]
-    table = pa.table(
-        {
-            "judge": _named(judge, JUDGES), "question_id": pa.array(question[pair]).cast(pa.string()),
-            "slot1_model": _named(np.where(swapped, right, left), names),
-            "slot2_model": _named(np.where(swapped, left, right), names), "verdict": _named(verdict, VERDICTS),
-            "rep": pa.array(trial[pair]),
-        }
-    )  # fmt: skip
-    pacsv.write_csv(table, path, pacsv.WriteOptions(quoting_style="none"))
+    columns = {
+        "judge": _named(judge, JUDGES), "question_id": pa.array(question[pair]).cast(pa.string()),
+        "slot1_model": _named(np.where(swapped, right, left), names),
+        "slot2_model": _named(np.where(swapped, left, right), names), "verdict": _named(verdict, VERDICTS),
+        "rep": pa.array(trial[pair]),
+    }  # fmt: skip
+    pacsv.write_csv(pa.table(columns), path, pacsv.WriteOptions(quoting_style="none"))
 
 
 def _named(codes: np.ndarray, names: tuple[str, ...] | list[str]) -> pa.Array:

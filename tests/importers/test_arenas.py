@@ -26,14 +26,21 @@ def nof1(conversations=None, trades=None, **options):
     return IMPORTERS["nof1"].read(files, **options)
 
 
-def test_a_conversation_is_one_decision_with_several_orders():
-    first = nof1().decisions[0]
-    assert [(one.instrument, one.kind, one.quantity) for one in first.actions] == [
-        ("ETH", "hold", 1.38), ("BTC", "buy", 0.02)
-    ]  # fmt: skip
+def told(call, *given) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        call(*given)
+    return [str(one) for one in caught.value.problems]
+
+
+def test_a_conversation_is_one_decision_with_several_orders_and_a_second_call_in_a_bar_another_question():
+    decisions = nof1().decisions
+    names = [one.record_id for one in decisions]
+    assert names == [f"2025-10-28T07:03Z/{one}" for one in ("0/gpt-5", "1/gpt-5", "0/grok-4")]
+    first, failed = decisions[0], decisions[2]
+    orders = [(a.instrument, a.kind, a.quantity, a.rationale) for a in first.actions]
+    assert orders == [("ETH", "hold", 1.38, None), ("BTC", "buy", 0.02, "BTC broke out at 114207.5.")]
     eth = first.actions[0]
-    assert (eth.leverage, eth.stop, eth.target, eth.confidence, eth.rationale) == (15, 3920, 4265, 0.65, None)
-    assert first.actions[1].rationale == "BTC broke out at 114207.5."
+    assert (eth.leverage, eth.stop, eth.target, eth.confidence) == (15, 3920, 4265, 0.65)
     assert [(one.kind, one.text) for one in first.rationales] == [
         ("summary", "I hold ETH."), ("candidate", "BTC: BTC broke out at 114207.5."),
         ("risk", "Invalidation conditions\nETH: 4-hour close below 3900\nBTC: 4-hour close below 3900"),
@@ -41,12 +48,8 @@ def test_a_conversation_is_one_decision_with_several_orders():
     ]  # fmt: skip
     assert first.stages["orders"][0] == {"instrument": "ETH", "risk_usd": 157.96}
     assert (first.agent.family, first.call.seconds, first.call.timing_source) == ("openai", 46.0, "derived")
-
-
-def test_rounds_are_bars_and_a_second_call_in_one_is_another_question():
-    assert [one.record_id for one in nof1().decisions] == [
-        "2025-10-28T07:03Z/0/gpt-5", "2025-10-28T07:03Z/1/gpt-5", "2025-10-28T07:03Z/0/grok-4",
-    ]  # fmt: skip
+    kinds = [one.kind for one in failed.rationales]  # of a reply that is no JSON
+    assert (failed.actions, failed.flags, kinds) == ((), ("invalid-reply",), ["stage"])
 
 
 def test_the_prompt_is_kept_and_its_fixed_lines_are_facts():
@@ -54,12 +57,13 @@ def test_the_prompt_is_kept_and_its_fixed_lines_are_facts():
     seen = result.contexts[result.decisions[0].context_id]
     assert seen.prompt == made_nof1.prompt()
     assert (seen.cutoff, seen.completeness) == (datetime(2025, 10, 28, 7, 3, 51, 230005, UTC), "partial")
+    wanted = {
+        ("ETH", "current_price"): (4116.25, "price"), ("BTC", "funding_rate"): (1.25e-05, "ratio"),
+        ("ETH", "ema 50 period 4h"): (4004.813, "price"), ("ETH", "stop_loss"): (3920.0, "price"),
+        ("", "total return"): (-61.16, "percent"),
+    }  # fmt: skip
     facts = {(fact.instrument, fact.field): (fact.value, fact.unit) for fact in seen.facts}
-    assert facts["ETH", "current_price"] == (4116.25, "price")
-    assert facts["BTC", "funding_rate"] == (1.25e-05, "ratio")
-    assert facts["ETH", "ema 50 period 4h"] == (4004.813, "price")
-    assert facts["ETH", "stop_loss"] == (3920.0, "price")
-    assert facts["", "total return"] == (-61.16, "percent")
+    assert {key: facts[key] for key in wanted} == wanted
     assert (seen.portfolio.cash, seen.portfolio.nav, seen.portfolio.positions) == (1791.5, 3884.12, {"ETH": 1.38})
     # the section of BTC does not say its interval in minutes: its mid prices stay text
     (bars,) = seen.series
@@ -77,68 +81,59 @@ def test_accounts_and_closed_trades_are_outcomes():
     assert "exit_liquidation of a trade" in result.report.no_place
 
 
-def test_a_reply_that_is_no_json_and_what_has_no_place_are_said(tmp_path, capsys):
-    for name, data in made_nof1.files(made_nof1.honest()).items():
-        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(data))
-    assert main(["import", "nof1", str(tmp_path), "--out", str(tmp_path / "run")]) == 0
-    said = capsys.readouterr().out
-    assert "flag invalid-reply: 1" in said
-    assert "no place for inserted_at, run_id, skill of a conversation: 3 (such as gpt-5_" in said
-    failed = nof1().decisions[2]
-    assert (failed.actions, failed.flags, [one.kind for one in failed.rationales]) == (
-        (), ("invalid-reply",), ["stage"],
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize("name", ["nof1", "deepfund"])
-def test_the_manual_says_how_each_is_imported(name, tmp_path, monkeypatch):
+def test_the_manual_says_how_each_is_imported(name, tmp_path, monkeypatch, capsys):
     """The command of the manual, on a small file in the real format, leads to records that a plan can be locked on."""
     monkeypatch.chdir(tmp_path)
     make = {"nof1": made_nof1, "deepfund": made_deepfund}[name]
-    made = make.files(make.honest())
-    for file, data in made.items():
-        (tmp_path / "FOLDER").mkdir(exist_ok=True)
-        (tmp_path / "FOLDER" / file).write_bytes(data)
+    Path("FOLDER").mkdir()
+    for file, data in make.files(make.honest()).items():
+        (Path("FOLDER") / file).write_bytes(gzip.compress(data) if name == "nof1" else data)
     manual = (Path(__file__).parents[2] / "docs/import.md").read_text(encoding="utf-8")
     (line,) = (one for one in manual.splitlines() if one.startswith(f"assaymark import {name} "))
     assert main(shlex.split(line)[1:]) == 0
     assert (tmp_path / "runs" / name / "tables/decisions.parquet").is_file()
+    said = capsys.readouterr().out
+    if name == "nof1":
+        assert "flag invalid-reply: 1" in said
+        assert "no place for inserted_at, run_id, skill of a conversation: 3 (such as gpt-5_" in said
 
 
 def test_every_problem_of_the_conversations_at_once():
+    call, order = made_nof1.conversation, made_nof1.order
     odd = [
-        made_nof1.conversation(llm_response={"ETH": made_nof1.order("BTC", confidence=2)}),
-        made_nof1.conversation(llm_response={"ETH": made_nof1.order("BTC")}),
-        made_nof1.conversation(llm_response={"ETH": made_nof1.order("ETH", "wait")}, after=1.0),
-        made_nof1.conversation(user_prompt="Buy?"), made_nof1.conversation(after=-9.0), {"id": "x"},
-        made_nof1.conversation("glm-4"), made_nof1.conversation("glm-4", id="again"),
+        call(llm_response={"ETH": order("BTC", confidence=2)}), call(llm_response={"ETH": order("BTC")}),
+        call(llm_response={"ETH": order("ETH", "wait")}, after=1.0), call(user_prompt="Buy?"), call(after=-9.0),
+        {"id": "x"}, call("glm-4"), call("glm-4", id="again"),
     ]  # fmt: skip
-    with pytest.raises(InputError) as caught:
-        nof1(odd)
-    told = [str(one) for one in caught.value.problems]
+    said = told(nof1, odd)
     place = "conversations.json conversation"
     signals = "must be 'buy_to_enter', 'sell_to_enter', 'hold' or 'close_position'"
     within = "is not within a day after the prompt's current time, 2025-10-28T07:03:51.230005+00:00"
-    assert told[:5] == [
+    assert said[:5] == [
         f"{place} 1, llm_response.ETH, confidence: must be at most 1 (got 2)",
         f"{place} 2, llm_response.ETH.coin: is another coin's order (got 'BTC')",
         f"{place} 3, llm_response.ETH, signal: {signals} (got 'wait')",
         f"{place} 4, user_prompt: does not begin with its minutes, its current time and its invocations",
         f"{place} 5, timestamp: {within} (got 2025-10-28T07:03:42.230005+00:00)",
     ]  # fmt: skip
-    assert f"{place} 6, model_id: is missing" in told
-    assert told[-1] == f"{place} 8, id: glm-4 is given twice (first at {place} 7)"
+    assert f"{place} 6, model_id: is missing" in said
+    assert said[-1] == f"{place} 8, id: glm-4 is given twice (first at {place} 7)"
     assert nof1(odd, keep_going=True).report.good == 1
+    for data, what in (
+        (b"{", "not JSON"), (b'{"trades": []}', "conversations must be a list (got NoneType; keys: trades)"),
+        (b'{"conversations": []}', "holds no conversation"),
+    ):  # fmt: skip
+        assert what in told(IMPORTERS["nof1"].read, {"conversations.json": data})[0]
 
 
 def test_what_cannot_be_read_of_a_prompt_stays_text():
-    odd = {
-        made_nof1.HELD: "{'symbol': 'ETH', 'quantity': 1e999}\n{'symbol': " + "[" * 500 + "}\n{'symbol'}",
-        "Mid prices: [": "Mid prices: [none, ", "Available Cash: 1791.5": "Available Cash: " + "9" * 400,
-        "current_ema20 = 3983.611": "current_ema20 = high",
-    }  # fmt: skip
     text = made_nof1.prompt()
-    for good, bad in odd.items():
+    for good, bad in (
+        (made_nof1.HELD, "{'symbol': 'ETH', 'quantity': 1e999}\n{'symbol': " + "[" * 500 + "}\n{'symbol'}"),
+        ("Mid prices: [", "Mid prices: [none, "), ("Available Cash: 1791.5", "Available Cash: " + "9" * 400),
+        ("current_ema20 = 3983.611", "current_ema20 = high"),
+    ):  # fmt: skip
         text = text.replace(good, bad)
     result = nof1([made_nof1.conversation(user_prompt=text)])
     (seen,) = result.contexts.values()
@@ -149,19 +144,6 @@ def test_what_cannot_be_read_of_a_prompt_stays_text():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        (b"{", "not JSON"), (b'{"trades": []}', "conversations must be a list (got NoneType; keys: trades)"),
-        (b'{"conversations": []}', "holds no conversation"),
-    ],
-)  # fmt: skip
-def test_a_damaged_conversations_file(data, said):
-    with pytest.raises(InputError, match="conversations") as caught:
-        IMPORTERS["nof1"].read({"conversations.json": data})
-    assert said in str(caught.value)
-
-
 def deepfund(rows=None, **options):
     return IMPORTERS["deepfund"].read(made_deepfund.files(rows or made_deepfund.honest()), **options)
 
@@ -169,63 +151,54 @@ def deepfund(rows=None, **options):
 def test_a_row_is_one_decision_with_all_its_prompts():
     result = deepfund()
     first, again, other = sorted(result.decisions, key=lambda one: one.provenance.path)
-    assert [one.record_id for one in (first, again, other)] == [
-        "2025-04-14/MSFT/grok-3-mini (exp-a)", "2025-04-14/MSFT/grok-3-mini (exp-a)/r2", "2025-04-14/MSFT/glm-4 (exp-b)"
-    ]  # fmt: skip
-    assert [one.agent.family for one in (first, other)] == ["xai", "zhipu"]
+    assert [(one.record_id, one.agent.family, one.flags) for one in (first, again, other)] == [
+        ("2025-04-14/MSFT/grok-3-mini (exp-a)", "xai", ()),
+        ("2025-04-14/MSFT/grok-3-mini (exp-a)/r2", "xai", ("replayed",)),
+        ("2025-04-14/MSFT/glm-4 (exp-b)", "zhipu", ()),
+    ]
     assert (again.replicate, again.actions[0].kind, again.decided_at.tzinfo) == (2, "hold", UTC)
-    assert [one.flags for one in (first, again, other)] == [(), ("replayed",), ()]
     assert other.missing == ("text",)
     assert (first.cluster, first.actions[0].quantity, first.actions[0].price) == ("2025-W16", 90, 387.81)
-    assert [one.text for one in first.rationales if one.kind == "stage"] == [
-        "technical analyst (Bearish): An RSI of 71.2 is high."
-    ]
+    stages = [one.text for one in first.rationales if one.kind == "stage"]
+    assert stages == ["technical analyst (Bearish): An RSI of 71.2 is high."]
     seen = result.contexts[first.context_id]
     assert seen.prompt.endswith("Decide.\n\n--- prompt of the technical analyst ---\nRSI is 71.2.")
-    assert [(one.field, one.value) for one in seen.facts] == [
-        ("current_price", 387.81), ("holding_shares", 0.0), ("remaining_shares", 90.0)
-    ]  # fmt: skip
+    facts = {one.field: one.value for one in seen.facts}
+    assert facts == {"current_price": 387.81, "holding_shares": 0.0, "remaining_shares": 90.0}
     assert seen.cutoff == datetime(2025, 4, 15, tzinfo=UTC)
     places = result.report.no_place
     assert places["signals of runs that decided nothing on their ticker"].examples == ("news MSFT",)
     assert places["cashflow, positions, total_assets, trading_date, updated_at of portfolio"].count == 4
 
 
-def test_every_problem_of_the_database_at_once():
-    rows = made_deepfund.honest()
+def test_every_problem_of_the_database_at_once_and_a_damaged_one_is_one_line():
+    rows, row = made_deepfund.honest(), made_deepfund.decision
     rows["decision"] += [
-        made_deepfund.decision("d4", "pa1", shares=-1, action="Wait"), made_deepfund.decision("d5", "pz"),
-        made_deepfund.decision("d6", "pa1", trading_date="yesterday"),
-        made_deepfund.decision("d8", "pa1", trading_date="9999-12-31T00:00:00"),
+        row("d4", "pa1", shares=-1, action="Wait"), row("d5", "pz"), row("d6", "pa1", trading_date="yesterday"),
+        row("d8", "pa1", trading_date="9999-12-31T00:00:00"), row("d7", "pb2"),
     ]  # fmt: skip
     rows["portfolio"][3]["config_id"] = "cz"
-    rows["decision"].append(made_deepfund.decision("d7", "pb2"))
-    with pytest.raises(InputError) as caught:
-        deepfund(rows)
-    assert [str(one) for one in caught.value.problems] == [
-        "deepfund.db decision row 4, action: must be 'Buy', 'Sell' or 'Hold' (got 'Wait')",
-        "deepfund.db decision row 4, shares: must be at least 0 (got -1)",
-        "deepfund.db decision row 6, trading_date: must be a time such as 2024-03-01T16:00:00Z (got 'yesterday')",
-        "deepfund.db decision row 7, trading_date: must be a time from 1970 to 2200 (got 9999-12-31T00:00:00)",
-        "deepfund.db decision row 5, portfolio_id: no such portfolio (got 'pz')",
-        "deepfund.db decision row 8, portfolio_id: its portfolio is of no config (got 'cz')",
-    ]
+    assert told(deepfund, rows) == [
+        f"deepfund.db decision row {one}"
+        for one in (
+            "4, action: must be 'Buy', 'Sell' or 'Hold' (got 'Wait')", "4, shares: must be at least 0 (got -1)",
+            "6, trading_date: must be a time such as 2024-03-01T16:00:00Z (got 'yesterday')",
+            "7, trading_date: must be a time from 1970 to 2200 (got 9999-12-31T00:00:00)",
+            "5, portfolio_id: no such portfolio (got 'pz')",
+            "8, portfolio_id: its portfolio is of no config (got 'cz')",
+        )
+    ]  # fmt: skip
     report = deepfund(rows, keep_going=True).report
     assert (report.good, report.bad) == (3, 5)
-
-
-def test_a_damaged_database_is_one_line():
     whole = made_deepfund.files(made_deepfund.honest())["deepfund.db"]
     for data in (b"SQLite format 3\x00" + b"\x01" * 400, whole[:5000]):
         with pytest.raises(InputError, match=r"deepfund\.db: no readable SQLite file"):
             IMPORTERS["deepfund"].read({"deepfund.db": data})
     tables = {name: text.replace("llm_prompt, action", "action") for name, text in made_deepfund.TABLES.items()}
     del tables["signal"]
-    with pytest.raises(InputError) as caught:
-        IMPORTERS["deepfund"].read(made_deepfund.files({}, tables))
-    assert [str(one).partition(" (got")[0] for one in caught.value.problems] == [
-        "deepfund.db: holds no table signal", "deepfund.db decision: no column llm_prompt"
-    ]  # fmt: skip
+    said = told(IMPORTERS["deepfund"].read, made_deepfund.files({}, tables))
+    wanted = ["deepfund.db: holds no table signal", "deepfund.db decision: no column llm_prompt"]
+    assert [one.partition(" (got")[0] for one in said] == wanted
 
 
 @pytest.mark.shared
@@ -237,14 +210,12 @@ def test_the_real_conversations(shared):
     of = {one.provenance.path.partition(" ")[0]: one for one in result.decisions}
     assert len(of) == 100
     kinds = {"hold": "hold", "buy_to_enter": "buy", "close_position": "close"}
+    fields = ("quantity", "leverage", "stop_loss", "profit_target", "confidence")
     for said in raw:
         made = of[said["id"]]
         orders = {name: one for name, one in said["llm_response"].items() if isinstance(one, dict)}
-        assert [(one.instrument, one.kind, one.quantity, one.leverage, one.stop, one.target, one.confidence)
-                for one in made.actions] == [
-            (name, kinds[one["signal"]], *(one[key] for key in (
-                "quantity", "leverage", "stop_loss", "profit_target", "confidence"))) for name, one in orders.items()
-        ]  # fmt: skip
+        found = [(a.instrument, a.kind, a.quantity, a.leverage, a.stop, a.target, a.confidence) for a in made.actions]
+        assert found == [(n, kinds[one["signal"]], *(one[key] for key in fields)) for n, one in orders.items()]
         risk = "\n".join(one.text for one in made.rationales if one.kind == "risk")
         assert all(one["invalidation_condition"] in risk for one in orders.values())
         seen = result.contexts[made.context_id]
@@ -257,9 +228,8 @@ def test_the_real_conversations(shared):
         assert all(facts[name, "current_price"] == float(price) for name, price in prices)
         assert all(facts[one["symbol"], "liquidation_price"] == one["liquidation_price"] for one in positions)
     assert sum(len(one.actions) for one in result.decisions) == 456
-    assert {one.agent.family for one in result.decisions} == {
-        "alibaba", "anthropic", "deepseek", "google", "openai", "xai"
-    }  # fmt: skip
+    families = {one.agent.family for one in result.decisions}
+    assert families == {"alibaba", "anthropic", "deepseek", "google", "openai", "xai"}
     assert result.report.flags == {"invalid-reply": 1}
     assert result.report.no_place["trades that no imported decision opened"].count == 253
 

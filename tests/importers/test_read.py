@@ -17,55 +17,34 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.importers import IMPORTERS, ImportReport, Missing, importer
-from assaymark.importers.read import (
-    NAME,
-    SHA256,
-    ShapeError,
-    as_shape,
-    csv_rows,
-    day,
-    json_object,
-    moment,
-    text_of,
-    unpack,
-    yaml_tree,
-)
+from assaymark.importers import IMPORTERS, ImportReport, Missing, importer, read
 
 
-@given(st.binary(max_size=200))
-def test_packing_is_undone_and_other_bytes_are_left_alone(data):
-    assert unpack("x", gzip.compress(data)) == data
+@given(st.binary(max_size=200), st.text(max_size=80))
+def test_packing_is_undone_and_any_bytes_and_any_text_are_read_or_refused(data, text):
+    assert read.unpack("x", gzip.compress(data)) == data
     if not data.startswith(b"\x1f\x8b"):
-        assert unpack("x", data) == data
-
-
-@given(st.binary(max_size=60))
-def test_any_line_is_an_object_or_refused(line):
+        assert read.unpack("x", data) == data
     with contextlib.suppress(ValueError):
-        assert isinstance(json_object(line), dict)
-
-
-@given(st.text(max_size=80))
-def test_any_text_is_a_plain_tree_or_refused(text):
+        assert isinstance(read.json_object(data), dict)
     with contextlib.suppress(ValueError):
-        assert json.loads(json.dumps(yaml_tree(text))) == yaml_tree(text)
+        assert json.loads(json.dumps(read.yaml_tree(text))) == read.yaml_tree(text)
 
 
 def test_days_moments_marks_and_bad_bytes():
-    assert yaml_tree("a: 2026-05-01\nb: [1, x]") == {"a": "2026-05-01", "b": [1, "x"]}  # yaml dates stay text
-    assert day("2026-05-01") == date(2026, 5, 1)
-    assert moment("2026-05-01T02:00:00+02:00") == datetime(2026, 5, 1, tzinfo=UTC)
+    assert read.yaml_tree("a: 2026-05-01\nb: [1, x]") == {"a": "2026-05-01", "b": [1, "x"]}  # yaml dates stay text
+    assert read.day("2026-05-01") == date(2026, 5, 1)
+    assert read.moment("2026-05-01T02:00:00+02:00") == datetime(2026, 5, 1, tzinfo=UTC)
     with pytest.raises(ValueError, match="is no time that UTC can name"):
-        moment("0001-01-01T00:00:00+14:00")
-    assert text_of("x", b"\xef\xbb\xbfa") == "a"
+        read.moment("0001-01-01T00:00:00+14:00")
+    assert read.text_of("x", b"\xef\xbb\xbfa") == "a"
     with pytest.raises(InputError, match=r"x: line 2: not UTF-8 \(byte 0xff\)"):
-        text_of("x", b"a\n\xff")
+        read.text_of("x", b"a\n\xff")
     with pytest.raises(InputError, match="unfolds to more than 1000 bytes"):
-        unpack("bomb.gz", gzip.compress(b"0" * 10_000), largest=1000)
-    for read in (lambda text: json_object(text.encode()), yaml_tree):
+        read.unpack("bomb.gz", gzip.compress(b"0" * 10_000), largest=1000)
+    for reader in (lambda text: read.json_object(text.encode()), read.yaml_tree):
         with pytest.raises(ValueError, match=r"a number of (more than 400|5000) digits") as caught:
-            read('{"a": ' + "1" * 5000 + "}")
+            reader('{"a": ' + "1" * 5000 + "}")
         assert "sys." not in str(caught.value)
 
 
@@ -85,7 +64,7 @@ def test_a_report_says_the_most_important_first():
 def rows(text: str) -> tuple[list[tuple[int, dict[str, str]]], list[tuple[int, str]]]:
     """The rows of a CSV text, and the lines that are none."""
     wrong: list[tuple[int, str]] = []
-    return list(csv_rows(text, lambda number, what: wrong.append((number, what)))), wrong
+    return list(read.csv_rows(text, lambda number, what: wrong.append((number, what)))), wrong
 
 
 def test_every_bad_csv_row_is_named_and_the_next_one_read():
@@ -97,66 +76,53 @@ def test_every_bad_csv_row_is_named_and_the_next_one_read():
         (6, "has 1 cells (the header has 2)"),
     ]  # fmt: skip
     good, wrong = rows('a,b\n1,2\n"3,4\n5,6\n')
-    assert len(good) == 1
-    assert wrong == [(3, "not CSV: a quote is opened here and never closed; lines 3 to 4 are lost")]
+    lost = [(3, "not CSV: a quote is opened here and never closed; lines 3 to 4 are lost")]
+    assert (len(good), wrong) == (1, lost)
+    with pytest.raises(ValueError, match="stands twice in the header"):
+        rows("a,a\n1,2\n")
 
 
-def test_long_cells_are_read_and_the_modules_limit_is_put_back(monkeypatch):
+def test_long_cells_are_read_and_the_modules_limit_is_put_back_whatever_the_thread(monkeypatch):
     before = csv.field_size_limit()
-    first, second = csv_rows(f"a\n{'x' * 200_000}\n", print), csv_rows(f"a\n{'y' * 200_000}\n", print)
+    first, second = (read.csv_rows(f"a\n{letter * 200_000}\n", print) for letter in "xy")
     assert [next(first)[0], next(second)[0]] == [2, 2]
     assert list(first) == []
     assert csv.field_size_limit() > before, "another reader is still at work"
     second.close()
     assert csv.field_size_limit() == before
-    monkeypatch.setattr("assaymark.rows.LONGEST_CELL", before)
-    assert rows(f"a\n{'x' * 200_000}\nshort\n") == (
-        [(3, {"a": "short"})], [(2, f"not CSV: a cell of more than {before} characters")],
-    )  # fmt: skip
-    with pytest.raises(ValueError, match="stands twice in the header"):
-        rows("a,a\n1,2\n")
-    assert csv.field_size_limit() == before
-
-
-def test_readers_in_many_threads_leave_the_limit_as_it_was():
-    before = csv.field_size_limit()
-    text = "a\n" + f"{'x' * 150_000}\n" * 5
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(rows, [text] * 40))
+        found = list(pool.map(rows, ["a\n" + f"{'x' * 150_000}\n" * 5] * 40))
     assert all(len(good) == 5 and not wrong for good, wrong in found)
+    assert csv.field_size_limit() == before
+    monkeypatch.setattr("assaymark.rows.LONGEST_CELL", before)
+    wrong = [(2, f"not CSV: a cell of more than {before} characters")]
+    assert rows(f"a\n{'x' * 200_000}\nshort\n") == ([(3, {"a": "short"})], wrong)
     assert csv.field_size_limit() == before
 
 
 class Leaf(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-    name: Annotated[str, Field(pattern=NAME)] = "x"
+    name: Annotated[str, Field(pattern=read.NAME)] = "x"
     share: Annotated[float, Field(ge=0, le=1)] = 0.5
     many: Annotated[list[int], Field(min_length=1, max_length=2)] = [1]
-    hash: Annotated[str, Field(pattern=SHA256)] | None = None
+    hash: Annotated[str, Field(pattern=read.SHA256)] | None = None
 
 
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        (b'{"nme": 1}', "nme: unknown key (allowed: name, share, many, hash)"),
-        (b'{"share": 1.4}', "share: must be at most 1 (got 1.4)"),
-        (b'{"share": NaN}', "share: must be a finite number (got nan)"),
-        (b'{"name": "a|b"}', "name: cannot be a name: 1 to 120 characters, "),
-        (b'{"name": null}', "name: must be text (got None)"), (b'{"many": []}', "many: needs at least 1 (got 0)"),
-        (b'{"hash": "12"}', "hash: must be a sha256: 64 digits of 0-9 and a-f (got '12')"), (b"{", "is not JSON: "),
-        (3, "must be a table of keys (got 3)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("value", "said"), [
+    (b'{"nme": 1}', "nme: unknown key (allowed: name, share, many, hash)"),
+    (b'{"share": 1.4}', "share: must be at most 1 (got 1.4)"),
+    (b'{"share": NaN}', "share: must be a finite number (got nan)"),
+    (b'{"name": "a|b"}', "name: cannot be a name: 1 to 120 characters, "),
+    (b'{"name": null}', "name: must be text (got None)"), (b'{"many": []}', "many: needs at least 1 (got 0)"),
+    (b'{"hash": "12"}', "hash: must be a sha256: 64 digits of 0-9 and a-f (got '12')"), (b"{", "is not JSON: "),
+    (3, "must be a table of keys (got 3)"),
+])  # fmt: skip
 def test_problems_of_shapes_are_in_our_words(value, said):
-    with pytest.raises(ShapeError, match=re.escape(said)) as caught:
-        as_shape(Leaf, value)
+    with pytest.raises(read.ShapeError, match=re.escape(said)) as caught:
+        read.as_shape(Leaf, value)
     assert len(str(caught.value)) < 200
-
-
-def test_a_shape_is_made():
-    assert as_shape(Leaf, {"many": [1]}).many == [1]
-    assert as_shape(Leaf, b'{"share": 0.25}').share == 0.25
+    assert read.as_shape(Leaf, {"many": [1]}) == read.as_shape(Leaf, b'{"share": 0.5}') == Leaf()
 
 
 def test_a_format_by_its_name_and_the_files_of_a_folder(tmp_path):
@@ -166,18 +132,17 @@ def test_a_format_by_its_name_and_the_files_of_a_folder(tmp_path):
     assert capitalbench.provenance.licence == "CC BY 4.0"
     with pytest.raises(UnknownNameError, match=r"unknown format 'capitalbank'\. Did you mean 'capitalbench'"):
         importer("capitalbank")
+    (tmp_path / "file").touch()
+    for folder in ("empty", "x.csv"):
+        (tmp_path / folder).mkdir()
     for folder, said in (
         ("nowhere", r"nowhere: does not exist; give the folder that holds contexts\.jsonl"),
         ("file", "is not a folder"), ("empty", "holds no file for capitalbench"),
     ):  # fmt: skip
-        (tmp_path / "file").touch()
-        (tmp_path / "empty").mkdir(exist_ok=True)
         with pytest.raises(InputError, match=said):
             capitalbench.files(tmp_path / folder)
-    for name in ("decisions.jsonl.gz", "contexts.jsonl", "daily_prices.csv.gz", "map.toml", "notes.txt"):
+    names = ("contexts.jsonl", "daily_prices.csv.gz", "decisions.jsonl.gz", "map.toml")
+    for name in (*names, "notes.txt"):
         (tmp_path / name).touch()
-    (tmp_path / "x.csv").mkdir()
     assert capitalbench.files(tmp_path) == ("contexts.jsonl", "decisions.jsonl.gz")
-    assert importer("generic").files(tmp_path) == (
-        "contexts.jsonl", "daily_prices.csv.gz", "decisions.jsonl.gz", "map.toml",
-    )  # fmt: skip
+    assert importer("generic").files(tmp_path) == names

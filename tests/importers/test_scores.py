@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import io
-import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,14 +32,6 @@ LONG = "x" * 200_000
 SCALE = ("--scale", "1..5")
 
 
-def archive(*names: str) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as held:
-        for name in names:
-            held.writestr(name, "<x/>")
-    return out.getvalue()
-
-
 def refused(content: bytes | str, options: Sequence[str], folder: Path, capsys, name: str = "scores.csv") -> list[str]:
     """The lines of the message with which a file is refused, which leaves nothing behind."""
     path = folder / name
@@ -61,178 +50,93 @@ def with_column(name: str, value: Callable[[int], Any], rows: Sequence[tuple[Any
 OF_TWO = [(f"q{q}", agent, j, 1 + q % 5, (7 * q) % 101) for q in range(30) for agent in "ab" for j in ("x", "y")]
 
 WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
-    "two columns for one role, twice": (
-        text([(*row, "x", 2) for row in GOOD], f"{HEAD},model,rating"), (),
-        ["assaymark: scores.csv: 2 problems",
-         "  header: agent, model could each be the agent; say which with --map agent=agent",
-         "  header: score, rating could each be the score; say which with --map score=score"],
-    ),
-    "roles that are lacking": (
-        "topic,criterion\n1,2\n", (),
-        ["no column is the agent (agent, model, system,", "no column is the item", "no column is the judge",
-         "overall_score, ... are known; the table has 'topic', 'criterion'); say which with --map score=COLUMN"],
-    ),
-    "numbers that nobody named": (
-        text([(*row, 3) for row in GOOD], "item,agent,judge,clarity,retries"), (),
-        ["are scores? clarity in column 4, retries in column 5; name them, as in --dimensions clarity,retries"],
-    ),
-    "numbers beside judges": (
-        text([(f"q{q}", agent, 3, 4, 7) for q in range(5) for agent in "ab"], "item,agent,gpt-4o,claude-3,retries"), (),
-        ["retries in column 5; name the judges, as in --judges claude-3,gpt-4o"],
-    ),
-    "a judge on another scale": (
-        text(scores(lambda q, _, j: 1 + q % 5 if j == "gpt-4o" else 1 + q % 10, items=30)), (),
-        ["score: two scales in one table: gpt-4o uses 1..5, while the whole runs from 1 to 10; bring them to one, or",
-         "declare that it is one with --scale 1..10"],
-    ),
-    "a criterion on another scale": (
-        text(OF_TWO, "item,agent,judge,d0,d1"), ("--dimensions", "d0,d1"),
-        ["two scales in one table: d0 uses 1..5, while the whole runs from 0 to 98"],
-    ),
-    "a criterion that is passed or failed": (
-        text([(*row[:3], row[3], int(row[3] > 2)) for row in OF_TWO], "item,agent,judge,d0,d1"),
-        ("--dimensions", "d0,d1"),
-        ["two scales in one table: d0 uses 1..5, d1 uses 0..1, while the whole runs from 0 to 5"],
-    ),
-    "a judge of two families": (
-        with_column("family", lambda k: "openai" if k % 3 else "meta"), SCALE,
-        ["  line 4, family: gpt-4o has 'openai' here and 'meta' in line 2; each has one (--family gpt-4o=MAKER",
-         "  line 5, family: claude-3 has 'meta' here and 'openai' in line 3; each has one (--family claude-3=MAKER"],
-    ),
-    "one result twice": (
-        with_column("trial", lambda _: 7, [*GOOD, ("q0", "ash", "gpt-4o", 1)]), SCALE,
-        ["line 26, score: a second score for q0, ash, gpt-4o, trial 7: 1, and 4 in line 2; keep one, or number"],
-    ),
-    "a trial that is none": (
-        with_column("trial", lambda k: "one" if k == 2 else 1), SCALE,
-        ["line 4, trial: a trial is a whole number, as in 1, 2, 3 (got 'one')"],
-    ),
-    "several things at once, in the order of lines": (
-        text([*GOOD, ("q1", "birch", "gpt-4o", "good grief"), ("q2", "", "gpt-4o", 4), ("q3", "ash", "", 4),
-              ("q7", "ash", "gpt-4o", 9)]), SCALE,
-        ["assaymark: scores.csv: 4 problems",
-         "  line 26, score: text where scores belong (got 'good grief'); correct it, or leave the cell empty",
-         "  line 27, agent: is empty; each row needs its agent",
-         "  line 28, judge: is empty; each row needs its judge",
-         "  line 29, score: 9 lies outside 1..5; scores run from 3 to 9 (correct it, or declare another scale)"],
-    ),
-    "families, trials, words and scale at once": (
-        text([(*row, "openai" if k % 3 else "meta", 1)
-              for k, row in enumerate([("q9", "ash", "gpt-4o", 9), ("q8", "ash", "gpt-4o", "great"), *GOOD,
-                                       (*GOOD[0][:3], 5)])],
-             f"{HEAD},family,trial"), SCALE,
-        ["9 lies outside 1..5", "(got 'great')", "' here and '", "a second score for"],
-    ),
-    "scores that tell no scale": (
-        text(GOOD), (),
-        ["score: scores run from 3 to 5, which fits no known scale; declare it, as in --scale 1..5"],
-    ),
-    "labels of more than two kinds": (
-        text(scores(lambda q, *_: ["great", "poor", "so-so"][q % 3])), (),
-        ["score: holds the labels great, poor, so-so; write them as numbers, or two of them as pass and fail"],
-    ),
+    "two columns for one role, twice": (text([(*row, "x", 2) for row in GOOD], f"{HEAD},model,rating"), (),
+     ["assaymark: scores.csv: 2 problems",
+     "  header: agent, model could each be the agent; say which with --map agent=agent",
+     "  header: score, rating could each be the score; say which with --map score=score"]),
+    "roles that are lacking": ("topic,criterion\n1,2\n", (), ["no column is the agent (agent, model, system,",
+     "no column is the item", "no column is the judge",
+     "overall_score, ... are known; the table has 'topic', 'criterion'); say which with --map score=COLUMN"]),
+    "numbers that nobody named": (text([(*row, 3) for row in GOOD], "item,agent,judge,clarity,retries"), (),
+     ["are scores? clarity in column 4, retries in column 5; name them, as in --dimensions clarity,retries"]),
+    "numbers beside judges": (text([(f"q{q}", agent, 3, 4, 7) for q in range(5) for agent in "ab"],
+     "item,agent,gpt-4o,claude-3,retries"), (),
+     ["retries in column 5; name the judges, as in --judges claude-3,gpt-4o"]),
+    "a judge on another scale": (text(scores(lambda q, _, j: 1 + q % 5 if j == "gpt-4o" else 1 + q % 10, items=30)), (),
+     ["score: two scales in one table: gpt-4o uses 1..5, while the whole runs from 1 to 10; bring them to one, or",
+     "declare that it is one with --scale 1..10"]),
+    "a criterion on another scale": (text(OF_TWO, "item,agent,judge,d0,d1"), ("--dimensions", "d0,d1"),
+     ["two scales in one table: d0 uses 1..5, while the whole runs from 0 to 98"]),
+    "a criterion that is passed or failed": (text([(*row[:3], row[3], int(row[3] > 2)) for row in OF_TWO],
+     "item,agent,judge,d0,d1"), ("--dimensions", "d0,d1"),
+     ["two scales in one table: d0 uses 1..5, d1 uses 0..1, while the whole runs from 0 to 5"]),
+    "a judge of two families": (with_column("family", lambda k: "openai" if k % 3 else "meta"), SCALE,
+     ["  line 4, family: gpt-4o has 'openai' here and 'meta' in line 2; each has one (--family gpt-4o=MAKER",
+     "  line 5, family: claude-3 has 'meta' here and 'openai' in line 3; each has one (--family claude-3=MAKER"]),
+    "one result twice": (with_column("trial", lambda _: 7, [*GOOD, ("q0", "ash", "gpt-4o", 1)]), SCALE,
+     ["line 26, score: a second score for q0, ash, gpt-4o, trial 7: 1, and 4 in line 2; keep one, or number"]),
+    "a trial that is none": (with_column("trial", lambda k: "one" if k == 2 else 1), SCALE,
+     ["line 4, trial: a trial is a whole number, as in 1, 2, 3 (got 'one')"]),
+    "several things at once, in the order of lines": (text([*GOOD, ("q1", "birch", "gpt-4o", "good grief"), ("q2", "",
+     "gpt-4o", 4), ("q3", "ash", "", 4), ("q7", "ash", "gpt-4o", 9)]), SCALE, ["assaymark: scores.csv: 4 problems",
+     "  line 26, score: text where scores belong (got 'good grief'); correct it, or leave the cell empty",
+     "  line 27, agent: is empty; each row needs its agent", "  line 28, judge: is empty; each row needs its judge",
+     "  line 29, score: 9 lies outside 1..5; scores run from 3 to 9 (correct it, or declare another scale)"]),
+    "families, trials, words and scale at once": (text([(*row, "openai" if k % 3 else "meta", 1) for k,
+     row in enumerate([("q9", "ash", "gpt-4o", 9), ("q8", "ash", "gpt-4o", "great"), *GOOD, (*GOOD[0][:3], 5)])],
+     f"{HEAD},family,trial"), SCALE, ["9 lies outside 1..5", "(got 'great')", "' here and '", "a second score for"]),
+    "scores that tell no scale": (text(GOOD), (),
+     ["score: scores run from 3 to 5, which fits no known scale; declare it, as in --scale 1..5"]),
+    "labels of more than two kinds": (text(scores(lambda q, *_: ["great", "poor", "so-so"][q % 3])), (),
+     ["score: holds the labels great, poor, so-so; write them as numbers, or two of them as pass and fail"]),
     "decimal commas, in lines as an editor counts them": (
-        b"\xef\xbb\xbfitem;agent;judge;score;text\r\n" + b"q1;ash;gpt-4o;3;\"two\r\nlines\"\r\nq2;ash;gpt-4o;3,5;c\r\n",
-        (),
-        ["assaymark: scores.csv: line 4, score: text where scores belong (got '3,5'); write it with a decimal point"],
-    ),
-    "no score at all": (
-        text(scores(lambda *_: "")), (), ["no row of 24 has a score; --map score=COLUMN names another"]
-    ),
-    "a number that is none": (
-        text(scores(lambda q, *_: ["inf", "1e999", 3][q % 3], items=3)), SCALE,
-        ["line 2, score: text where scores belong (got 'inf')", "line 6, score: text where scores", "'1e999'"],
-    ),
-    "an item in two clusters": (
-        with_column("topic", lambda k: f"t{k // 3}"), (*SCALE, "--cluster", "topic"),
-        ["line 5, topic: item q0 lies in several clusters (t0, t1); name items by both, as in --map item=item+topic"],
-    ),
-    "a cluster that is not said": (
-        with_column("topic", lambda k: "" if k == 4 else "t"), (*SCALE, "--cluster", "topic"),
-        ["line 6, topic: is empty; each row needs its cluster"],
-    ),
-    "a column that is not there": (
-        text(GOOD), ("--map", "agent=agnet", "--cluster", "topic"),
-        ["--map agent=agnet: no column 'agnet' (the file has item, agent, judge, score); is it 'agent'?",
-         "--map cluster=topic: no column 'topic'"],
-    ),
+     b"\xef\xbb\xbfitem;agent;judge;score;text\r\nq1;ash;gpt-4o;3;\"two\r\nlines\"\r\nq2;ash;gpt-4o;3,5;c\r\n", (),
+     ["assaymark: scores.csv: line 4, score: text where scores belong (got '3,5'); write it with a decimal point"]),
+    "no score at all": (text(scores(lambda *_: "")), (),
+     ["no row of 24 has a score; --map score=COLUMN names another"]),
+    "a number that is none": (text(scores(lambda q, *_: ["inf", "1e999", 3][q % 3], items=3)), SCALE,
+     ["line 2, score: text where scores belong (got 'inf')", "line 6, score: text where scores", "'1e999'"]),
+    "an item in two clusters": (with_column("topic", lambda k: f"t{k // 3}"), (*SCALE, "--cluster", "topic"),
+     ["line 5, topic: item q0 lies in several clusters (t0, t1); name items by both, as in --map item=item+topic"]),
+    "a cluster that is not said": (with_column("topic", lambda k: "" if k == 4 else "t"), (*SCALE, "--cluster",
+     "topic"), ["line 6, topic: is empty; each row needs its cluster"]),
+    "a column that is not there": (text(GOOD), ("--map", "agent=agnet", "--cluster", "topic"),
+     ["--map agent=agnet: no column 'agnet' (the file has item, agent, judge, score); is it 'agent'?",
+     "--map cluster=topic: no column 'topic'"]),
     "a role that is none": (text(GOOD), ("--map", "agnet=agent"), ["unknown role 'agnet'. Did you mean 'agent'?"]),
     "a map that is none": (text(GOOD), ("--map", "agent"), ["--map: must be written NAME=VALUE (got 'agent')"]),
-    "a scale that is none": (
-        text(GOOD), ("--scale", "5..1"), ["--scale: two numbers, the lower one first, as in 1..5 (got '5..1')"]
-    ),
-    "an order that is none": (
-        text(GOOD), (*SCALE, "--cluster-order", "sideways"),
-        ["--cluster-order: must be exchangeable or consecutive (got 'sideways')"],
-    ),
-    "names that are none": (
-        text(GOOD), (*SCALE, "--without", "gtp-4o", "--judges", "gpt-4o,claude", "--family", "gpt=openai"),
-        ["--without: unknown judge 'gtp-4o'. Did you mean 'gpt-4o'?",
-         "--judges: unknown judge 'claude'. Did you mean 'claude-3'?",
-         "--family: unknown judge or agent 'gpt'."],
-    ),
-    "a criterion that is none": (
-        text(GOOD), ("--dimensions", "scroe"),
-        ["--dimensions scroe: the table has no such column; did you mean 'score'?"],
-    ),
-    "no judge left": (
-        text(GOOD), (*SCALE, "--without", "gpt-4o", "--without", "claude-3"),
-        ["--without: no judge is left of claude-3, gpt-4o; one has to stay"],
-    ),
-    "no agent, one judge": (
-        "item,score\nq1,2\n", ("--judges", "gpt-4o"), ["no column is the agent"],
-    ),
-    "a name of 200,000 characters": (
-        text([*GOOD, ("q0", LONG, "gpt-4o", 3)]), SCALE,
-        ["line 26, agent: a name has 1 to 120 printable characters (200,000 in 'xxxxxx"],
-    ),
-    "a name with a control character": (
-        text([*GOOD, ("q0", "a\x1b[31mb", "gpt-4o", 3)]), SCALE, ["line 26, agent: a name has 1 to 120 printable"]
-    ),
-    "a score of 200,000 characters": (
-        text([*GOOD, ("q9", "ash", "gpt-4o", LONG)]), SCALE, ["line 26, score: text where scores belong (got 'xxxxx"]
-    ),
-    "a trial of 200,000 characters": (
-        with_column("trial", lambda _: LONG, GOOD[:4]), SCALE, ["line 2, trial: a trial is a whole number"]
-    ),
-    "an agent against itself": (
-        "item,agent_a,agent_b,judge,winner\nq,a,a,j,a\n", (),
-        ["line 2, agent_b: an agent is compared with itself"],
-    ),
-    "an order that is no order": (
-        "item,agent_a,agent_b,judge,winner,order\nq,a,b,j,a,sideways\n", (),
-        ["line 2, order: must be ab or ba (got 'sideways')"],
-    ),
-    "no verdict that can be read": (
-        "item,agent_a,agent_b,judge,winner\nq,a,b,j,zebra\n", (), ["winner: no verdict of 1 can be read (zebra 1)"]
-    ),
-    "rows of other lengths": (
-        f"{text(GOOD)}q9,ash\nq9,ash,gpt-4o,3,4\n", SCALE,
-        ["line 26: has 2 cells (the header has 4; it begins 'q9'); add what is missing",
-         "line 27: has 5 cells (the header has 4; it begins 'q9'); quote a cell that holds ','"],
-    ),
-    "a quote that is never closed": (f'{text(GOOD)}"q9,ash,gpt-4o,3\n', SCALE, ["line 26: not CSV: a quote is opened"]),
-    "one name for two columns": (
-        with_column("score", lambda k: k), (), ["line 1: column 'score' stands twice in the header (columns 4 and 5)"]
-    ),
+    "a scale that is none": (text(GOOD), ("--scale", "5..1"),
+     ["--scale: two numbers, the lower one first, as in 1..5 (got '5..1')"]),
+    "an order that is none": (text(GOOD), (*SCALE, "--cluster-order", "sideways"),
+     ["--cluster-order: must be exchangeable or consecutive (got 'sideways')"]),
+    "names that are none": (text(GOOD), (*SCALE, "--without", "gtp-4o", "--judges", "gpt-4o,claude", "--family",
+     "gpt=openai"), ["--without: unknown judge 'gtp-4o'. Did you mean 'gpt-4o'?",
+     "--judges: unknown judge 'claude'. Did you mean 'claude-3'?", "--family: unknown judge or agent 'gpt'."]),
+    "a criterion that is none": (text(GOOD), ("--dimensions", "scroe"),
+     ["--dimensions scroe: the table has no such column; did you mean 'score'?"]),
+    "no judge left": (text(GOOD), (*SCALE, "--without", "gpt-4o", "--without", "claude-3"),
+     ["--without: no judge is left of claude-3, gpt-4o; one has to stay"]),
+    "no agent, one judge": ("item,score\nq1,2\n", ("--judges", "gpt-4o"), ["no column is the agent"]),
+    "a name of 200,000 characters": (text([*GOOD, ("q0", LONG, "gpt-4o", 3)]), SCALE,
+     ["line 26, agent: a name has 1 to 120 printable characters (200,000 in 'xxxxxx"]),
+    "a name with a control character": (text([*GOOD, ("q0", "a\x1b[31mb", "gpt-4o", 3)]), SCALE,
+     ["line 26, agent: a name has 1 to 120 printable"]),
+    "a score of 200,000 characters": (text([*GOOD, ("q9", "ash", "gpt-4o", LONG)]), SCALE,
+     ["line 26, score: text where scores belong (got 'xxxxx"]),
+    "a trial of 200,000 characters": (with_column("trial", lambda _: LONG, GOOD[:4]), SCALE,
+     ["line 2, trial: a trial is a whole number"]),
+    "an agent against itself": ("item,agent_a,agent_b,judge,winner\nq,a,a,j,a\n", (),
+     ["line 2, agent_b: an agent is compared with itself"]),
+    "an order that is no order": ("item,agent_a,agent_b,judge,winner,order\nq,a,b,j,a,sideways\n", (),
+     ["line 2, order: must be ab or ba (got 'sideways')"]),
+    "no verdict that can be read": ("item,agent_a,agent_b,judge,winner\nq,a,b,j,zebra\n", (),
+     ["winner: no verdict of 1 can be read (zebra 1)"]),
+    "rows of other lengths": (f"{text(GOOD)}q9,ash\nq9,ash,gpt-4o,3,4\n", SCALE,
+     ["line 26: has 2 cells (the header has 4; it begins 'q9'); add what is missing",
+     "line 27: has 5 cells (the header has 4; it begins 'q9'); quote a cell that holds ','"]),
+    "one name for two columns": (with_column("score", lambda k: k), (),
+     ["line 1: column 'score' stands twice in the header (columns 4 and 5)"]),
     "nothing": (b"", (), ["is empty; a header row or JSON is needed"]),
-    "white space": (b" \n\n", (), ["is empty; a header row or JSON is needed"]),
-    "a header": (f"{HEAD}\n", (), ["has a header and no rows"]),
-    "a spreadsheet": (archive("xl/workbook.xml"), (), ["is a spreadsheet: save the sheet as CSV"]),
-    "an old spreadsheet": (
-        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(100), (), ["is a spreadsheet of an old kind: save the sheet as CSV"]
-    ),
-    "another spreadsheet": (archive("mimetype", "content.xml"), (), ["is a spreadsheet: save the sheet as CSV"]),
-    "a cut archive": (gzip.compress(text(GOOD).encode())[:60], (), ["damaged gzip (it ends in the middle); fetch"]),
-    "a cut last line": (text(GOOD)[:-8], (), ["line 25: has 3 cells (the header has 4; it begins 'q5')"]),
-    "cut JSON": ('[{"item":1,"agent":"a","judge":"j","score":3},{"item":', (), ["not JSON", "ends in the middle"]),
-    "cut Parquet": (b"PAR1" + bytes(30), (), ["is no Parquet file, or it is damaged: its end is missing; fetch"]),
-    "bytes": (bytes(range(256)), (), ["line 1: holds the byte 0x00: is binary and no table; export it as CSV"]),
-    "Latin-1": (
-        text([("q0", "Zoé", "gpt-4o", 3)]).encode("latin-1"), (),
-        ["line 2, column agent: not UTF-8 (byte 0xe9, as Latin-1 'Zoé,gp'); save the file as UTF-8"],
-    ),
-    "UTF-16": (text(GOOD).encode("utf-16"), (), ["is text in UTF-16: save it as UTF-8"]),
 }  # fmt: skip
 
 

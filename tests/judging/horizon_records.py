@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from assaymark.judging import Horizon, ScoringPlan, StepRecord, horizon_of, load_scoring
+from assaymark import records
+from assaymark.judging import StepRecord, horizon_of, load_scoring
 from assaymark.prompting import signature
-from assaymark.records import (
-    Action,
-    Agent,
-    Constraint,
-    Context,
-    Decision,
-    Fact,
-    Instrument,
-    Portfolio,
-    Provenance,
-    Rationale,
-    Series,
-    content_id,
-)
 
 PLAN = load_scoring("v0.4")
 START = datetime(2026, 1, 5, 14, 30, tzinfo=UTC)
 AGENTS = (
-    Agent(id="anthropic-claude-opus-4-8", family="anthropic", model="anthropic/claude-opus-4-8"),
-    Agent(id="google-gemini-3-1-pro", family="google", model="gemini-3.1-pro-preview"),
-    Agent(id="desk-zephyr", family="zephyr-labs", model="zephyr-labs/zephyr-9b"),
+    records.Agent(id="anthropic-claude-opus-4-8", family="anthropic", model="anthropic/claude-opus-4-8"),
+    records.Agent(id="google-gemini-3-1-pro", family="google", model="gemini-3.1-pro-preview"),
+    records.Agent(id="desk-zephyr", family="zephyr-labs", model="zephyr-labs/zephyr-9b"),
 )
 FIELDS = {"pe": ("ratio", 21.5), "margin": ("ratio", 0.25), "return_5d": ("ratio", 0.031)}
+MANDATE = "Trade the list, long only."
 
 
 @dataclass(frozen=True)
@@ -55,77 +42,69 @@ class Rejection:
     reason: str
 
 
-def symbols(n: int) -> list[str]:
-    return ["GOOGL", *(f"S{at:03d}" for at in range(1, n))]
+def instruments(n=4):
+    named = records.Instrument(id="GOOGL", symbol="GOOGL", name="Alphabet Inc", aliases=("Google",))
+    others = [f"S{at:03d}" for at in range(1, n)]
+    return (named, *(records.Instrument(id=name, symbol=name, name=f"Company {name}") for name in others))
 
 
-def instruments(n: int = 4) -> tuple[Instrument, ...]:
-    named = Instrument(id="GOOGL", symbol="GOOGL", name="Alphabet Inc", aliases=("Google",))
-    return (named, *(Instrument(id=name, symbol=name, name=f"Company {name}") for name in symbols(n)[1:]))
-
-
-def context(day: int = 0, n: int = 4, **changes: Any) -> Context:
+def context(day=0, n=4, **changes):
     now = START + timedelta(days=day)
     facts = tuple(
-        Fact(
-            id=f"{symbol}.{name}.{day}",
-            instrument=symbol,
-            field=name,
-            value=round(value * (1 + at / 10 + day / 100), 4),
-            unit=unit,
-            available_at=now,
-            as_of=now - timedelta(hours=20),
+        records.Fact(
+            id=f"{one.id}.{name}.{day}", instrument=one.id, field=name, unit=unit, available_at=now,
+            value=round(value * (1 + at / 10 + day / 100), 4), as_of=now - timedelta(hours=20),
         )
-        for at, symbol in enumerate(symbols(n))
+        for at, one in enumerate(instruments(n))
         for name, (unit, value) in FIELDS.items()
-    )
-    given: dict[str, Any] = {
-        "completeness": "complete", "cutoff": now, "cutoff_source": "clock", "prompt": "Trade the list, long only.",
-        "facts": facts, "instruments": instruments(n),
-        "portfolio": Portfolio(currency="USD", cash=100_000.0, nav=100_000.0),
-        "constraints": (Constraint(kind="max_weight", limit=0.4, unit="nav", scope="holding"),),
-        "series": (Series(instrument="S001", interval_s=86_400, times=(now - timedelta(days=1),), close=(12.5,)),),
+    )  # fmt: skip
+    bars = records.Series(instrument="S001", interval_s=86_400, times=(now - timedelta(days=1),), close=(12.5,))
+    given = {
+        "completeness": "complete", "cutoff": now, "cutoff_source": "clock", "prompt": MANDATE, "facts": facts,
+        "instruments": instruments(n), "series": (bars,),
+        "portfolio": records.Portfolio(currency="USD", cash=100_000.0, nav=100_000.0),
+        "constraints": (records.Constraint(kind="max_weight", limit=0.4, unit="nav", scope="holding"),),
     }  # fmt: skip
-    return Context(**{**given, **changes})
+    return records.Context(**given | changes)
 
 
-def text_of(day: int) -> str:
+def text_of(day):
     pe = round(21.5 * (1 + day / 100), 4)
     return f"GOOGL has a pe of {pe} and may still be cheap; risk is the earnings report. I keep S001 as ballast."
 
 
-def step(
-    day: int, of: Context, *, agent: Agent = AGENTS[0], text: str | None = None, style: str = "", **changes: Any
-) -> StepRecord:
-    said = text_of(day) if text is None else text
-    given: dict[str, Any] = {
+def step(day, of, *, agent=AGENTS[0], text=None, style="", **changes):
+    said = f"{signature(style)} {text_of(day) if text is None else text}".strip()
+    buy = records.Action(instrument="GOOGL", kind="buy", quantity=1.0)
+    shown = {
+        "fills": (Fill("GOOGL", 1.0, 100.0, 0.1),), "rejections": (),
+        "book": Book(100_000.0 - 100.0 * (day + 1), {"GOOGL": day + 1.0, "S001": 3.0}),
+    }  # fmt: skip
+    shown = {name: changes.pop(name, value) for name, value in shown.items()}
+    given = {
         "record_id": f"season-1/run7/{day:04d}", "episode_id": "season-1-run-7", "step": day,
         "cluster": f"2026-W{day // 5:02d}", "decided_at": START + timedelta(days=day, minutes=5), "agent": agent,
-        "context_id": content_id(of),
-        "actions": (Action(instrument="GOOGL", kind="buy", quantity=1.0), Action(instrument="S001", kind="hold")),
-        "rationales": (Rationale(text=f"{signature(style)} {said}".strip(), kind="summary"),), "format": "season",
-        "provenance": Provenance(source="made-up"), "stages": {"run": "season-1/run7", "conviction": 0.7},
+        "context_id": records.content_id(of), "actions": (buy, records.Action(instrument="S001", kind="hold")),
+        "rationales": (records.Rationale(text=said, kind="summary"),), "format": "season",
+        "provenance": records.Provenance(source="made-up"), "stages": {"run": "season-1/run7", "conviction": 0.7},
     }  # fmt: skip
-    book = Book(100_000.0 - 100.0 * (day + 1), {"GOOGL": day + 1.0, "S001": 3.0})
-    decision = Decision(**{**given, **{k: v for k, v in changes.items() if k not in ("fills", "rejections", "book")}})
-    return StepRecord(
-        day=f"{decision.decided_at:%Y-%m-%d}", decision=decision,
-        fills=changes.get("fills", (Fill("GOOGL", 1.0, 100.0, 0.1),)), rejections=changes.get("rejections", ()),
-        book=changes.get("book", book),
-    )  # fmt: skip
+    decision = records.Decision(**given | changes)
+    return StepRecord(day=f"{decision.decided_at:%Y-%m-%d}", decision=decision, **shown)
 
 
-def season(days: int = 3, n: int = 4, **changes: Any) -> tuple[list[StepRecord], dict[str, Context]]:
+def season(days=3, n=4, **changes):
+    """So many steps, and their contexts by id."""
     contexts = [context(day, n) for day in range(days)]
-    return [step(day, of, **changes) for day, of in enumerate(contexts)], {content_id(of): of for of in contexts}
+    steps = [step(day, of, **changes) for day, of in enumerate(contexts)]
+    return steps, {records.content_id(of): of for of in contexts}
 
 
-def horizon(days: int = 3, n: int = 4, *, agents: Sequence[Agent] = AGENTS, **changes: Any) -> Horizon:
-    records, contexts = season(days, n, **changes)
-    return horizon_of(records, contexts, agents=agents, mandate="Trade the list, long only.")
+def horizon(days=3, n=4, *, agents=AGENTS, **changes):
+    steps, contexts = season(days, n, **changes)
+    return horizon_of(steps, contexts, agents=agents, mandate=MANDATE)
 
 
-def answer(plan: ScoringPlan = PLAN, *, points: int = 60, **changes: Any) -> dict[str, Any]:
+def answer(plan=PLAN, *, points=60, **changes):
     """A reply as it was asked for."""
     return {
         "reasoning": {part.name: points for part in plan.reasoning},
@@ -136,5 +115,5 @@ def answer(plan: ScoringPlan = PLAN, *, points: int = 60, **changes: Any) -> dic
     }  # fmt: skip
 
 
-def answer_text(**changes: Any) -> str:
+def answer_text(**changes):
     return json.dumps(answer(**changes))

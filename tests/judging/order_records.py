@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from assaymark import records
-from assaymark.portfolio import Settlement, fee_of, settle
+from assaymark.portfolio import fee_of, settle
 
 CUTOFF = datetime(2000, 1, 3, 12, tzinfo=UTC)
 PRICES = {"Asset A": 100.25, "Asset B": 98.5, "Asset C": 103.75, "Asset D": 99.125}
@@ -21,77 +20,58 @@ CONSTRAINTS = (
     records.Constraint(kind="allow_short", limit=0.0, unit="count"),
     records.Constraint(kind="fee", limit=10.0, unit="bps", scope="order"),
 )
-BOOK = records.Portfolio(
-    currency="USD", cash=42_000.0, nav=round(42_000.0 + sum(HELD[name] * PRICES[name] for name in HELD), 2),
-    positions=HELD,
-)  # fmt: skip
+NAV = round(42_000.0 + sum(HELD[name] * PRICES[name] for name in HELD), 2)
+BOOK = records.Portfolio(currency="USD", cash=42_000.0, nav=NAV, positions=HELD)
 BUY_B = (records.Action(instrument="Asset B", kind="buy", quantity=120.0),)
 
 
-def fact(instrument: str, field: str, value: float, unit: str) -> records.Fact:
-    return records.Fact(
-        id=f"{instrument}.{field}", instrument=instrument, field=field, value=value, unit=unit,
-        available_at=CUTOFF, as_of=CUTOFF, source="bars",
-    )  # fmt: skip
+def fact(instrument, field, value, unit):
+    times = {"available_at": CUTOFF, "as_of": CUTOFF, "source": "bars"}
+    return records.Fact(id=f"{instrument}.{field}", instrument=instrument, field=field, value=value, unit=unit, **times)
 
 
-def bars(instrument: str, last: float) -> records.Series:
+def bars(instrument, last):
     times = tuple(CUTOFF - timedelta(minutes=minutes) for minutes in (2, 1, 0))
     return records.Series(instrument=instrument, interval_s=60, times=times, close=(100.0, 100.5, last))
 
 
-def context(**changes: Any) -> records.Context:
-    given: dict[str, Any] = {
-        "completeness": "complete",
-        "cutoff": CUTOFF,
-        "cutoff_source": "neutral clock",
-        "prompt": "Decide on orders and say why.",
-        "facts": tuple(
-            one
-            for name in PRICES
-            for one in (
-                fact(name, "price", PRICES[name], "price"),
-                fact(name, "volatility_60m", VOLATILITY[name], "ratio"),
-            )
-        ),
+def context(**changes):
+    columns = (("price", PRICES, "price"), ("volatility_60m", VOLATILITY, "ratio"))
+    given = {
+        "completeness": "complete", "cutoff": CUTOFF, "cutoff_source": "neutral clock",
+        "prompt": "Decide on orders and say why.", "portfolio": BOOK, "constraints": CONSTRAINTS,
+        "facts": tuple(fact(name, field, values[name], unit) for name in PRICES for field, values, unit in columns),
         "series": tuple(bars(name, price) for name, price in PRICES.items()),
         "instruments": tuple(
             records.Instrument(id=name, name=name, asset_class="equity", group=name) for name in PRICES
         ),
-        "portfolio": BOOK,
-        "constraints": CONSTRAINTS,
-    }
-    return records.Context(**{**given, **changes})
+    }  # fmt: skip
+    return records.Context(**given | changes)
 
 
-def decision(
-    text: str = "We buy Asset B.",
-    actions: tuple[records.Action, ...] = BUY_B,
-    of: records.Context | None = None,
-    **changes: Any,
-) -> records.Decision:
-    given: dict[str, Any] = {
+def decision(text="We buy Asset B.", actions=BUY_B, of=None, **changes):
+    given = {
         "record_id": "calm-0007-ash", "episode_id": "calm-0007", "step": 1, "cluster": "calm",
         "decided_at": CUTOFF + timedelta(seconds=30), "agent": records.Agent(id="ash", family="ash"),
-        "context_id": records.content_id(of or context()), "actions": actions,
-        "rationales": (records.Rationale(text=text, kind="summary"),), "format": "orders-v1",
+        "context_id": records.content_id(of or context()), "actions": actions, "format": "orders-v1",
+        "rationales": (records.Rationale(text=text, kind="summary"),),
         "provenance": records.Provenance(source="made-up"), "confidence": 0.6,
     }  # fmt: skip
-    return records.Decision(**{**given, **changes})
+    return records.Decision(**given | changes)
 
 
-def with_book(cash: float = BOOK.cash, **positions: float) -> records.Context:
+def with_book(cash=BOOK.cash, **positions):
     """The context with another book of assets, named by their letters."""
     units = {f"Asset {letter}": held for letter, held in positions.items()}
     nav = round(cash + sum(held * PRICES[name] for name, held in units.items()), 2)
     return context(portfolio=replace(BOOK, cash=cash, nav=nav, positions=units))
 
 
-def settled(actions: tuple[records.Action, ...] = BUY_B, book: records.Portfolio = BOOK) -> Settlement:
+def settled(actions=BUY_B, book=BOOK):
     return settle(book, PRICES, actions, fee_bps=fee_of(CONSTRAINTS))
 
 
-def reconciled(after: Settlement) -> str:
+def reconciled(after):
     """Everything about a book in the wording of the reference agents."""
     top = max(after.weights, key=lambda name: abs(after.weights[name]))
     return (

@@ -29,57 +29,43 @@ names = st.lists(st.sampled_from(listed), max_size=5)
 kept = st.lists(st.sampled_from(["Google", "GOOGL", "Gold", "Claude Gold", "GPT up", "Gemini", "S&P 500"]), max_size=3)
 
 
-def words_of(text: str) -> str:
-    """The text without tokens, each replaced by something that joins nothing."""
-    return TOKEN.sub(" | ", text)
-
-
-@given(texts, names, kept)
-@example("gpt5claude GPT claude gpt", ["GPT", "Claude"], [])
-@example("Google Gemini", ["Google Gemini"], ["Google"])
-def test_blinding_twice_is_blinding_once(text, hidden, keep):
-    once = anonymise(text, hidden, keep=keep)
-    assert str(anonymise(str(once), hidden, keep=keep)) == str(once)
-
-
-@given(texts, names)
-@example("CLAUDE\u200bA", ["Claude"])
-@example("Cl\u200baude", ["Claude"])
-def test_no_name_survives_as_a_word(text, hidden):
-    left = words_of(str(anonymise(text, hidden)))
+@given(texts, names, kept, st.randoms(use_true_random=False))
+@example("gpt5claude GPT claude gpt", ["GPT", "Claude"], [], random.Random(1))
+@example("Google Gemini", ["Google Gemini"], ["Google"], random.Random(1))
+@example("CLAUDE\u200bA", ["Claude"], [], random.Random(1))
+@example("Cl\u200baude", ["Claude"], [], random.Random(1))
+def test_laws_of_blinding(text, hidden, keep, order):
+    """Twice is once, no name survives as a word, kept strings survive byte for byte, and no order of lists matters."""
+    found = anonymise(text, hidden, keep=keep)
+    once = str(found)
+    assert str(anonymise(once, hidden, keep=keep)) == once
+    assert anonymise(text, order.sample(hidden, len(hidden)), keep=order.sample(keep, len(keep))) == found
+    assert anonymise(text, set(hidden), keep=frozenset(keep)) == found
+    left = TOKEN.sub(" | ", str(anonymise(text, hidden)))  # tokens replaced by something that joins nothing
     for name in hidden:
         if name.isascii():
             assert not re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", left, re.IGNORECASE)
-
-
-@given(texts, names, kept)
-def test_kept_strings_survive_byte_for_byte(text, hidden, keep):
-    after = str(anonymise(text, hidden, keep=keep))
     for name in keep:
         stands = re.compile(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])")
-        assert len(stands.findall(after)) >= len(stands.findall(TOKEN.sub("|", text)))
-
-
-@given(st.text(max_size=60))
-def test_without_names_nothing_changes(text):
+        assert len(stands.findall(once)) >= len(stands.findall(TOKEN.sub("|", text)))
     assert str(anonymise(text, [])) == text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_names_in_the_ways_people_write_them():
+    for text in (
         "GPT-5.5", "gpt5", "GPT 5.5", "gpt_5.5", "GPT‑5.5", "ＧＰＴ-5.5", "G\u200bPT-5.5", "gpt-4o", "GPT-5.5-preview",
         "Claude Opus 4.8", "claude-opus-4-8", "CLAUDE", "Cláude", "Claude 4.8", "Anthropic",
-        "anthropic/claude-opus-4-8",
-        "Gemini 3.1 Pro", "gemini-3.1-pro-preview", "Grok 4.6", "通义千问", "zephyr-9b", "desk-zephyr", "Open AI",
-    ],
-)  # fmt: skip
-def test_names_in_the_ways_people_write_them(text):
-    after = str(anonymise(f"As {text}, I buy gold.", NAMES))
-    assert re.fullmatch(r"As [^a-z0-9]*(\[agent [A-Z]+\][/ ]?)+[^a-z0-9]*, I buy gold\.", after), after
+        "anthropic/claude-opus-4-8", "Gemini 3.1 Pro", "gemini-3.1-pro-preview", "Grok 4.6", "通义千问", "zephyr-9b",
+        "desk-zephyr", "Open AI",
+    ):  # fmt: skip
+        after = str(anonymise(f"As {text}, I buy gold.", NAMES))
+        assert re.fullmatch(r"As [^a-z0-9]*(\[agent [A-Z]+\][/ ]?)+[^a-z0-9]*, I buy gold\.", after), after
 
 
-def test_what_is_no_name_stays_and_keep_wins_and_the_audit_says_so():
+A, B = "[agent A]", "[agent B]"
+
+
+def test_what_is_replaced_and_what_stays_and_the_audit_says_so():
     for text in (
         "Claudette buys a geminiviral grokking stock", "Meta, Amazon and Microsoft report on July 29",
         "momentum and equal-weight value", "The S&P 500 rose 5.5% in 4.8 days", "q3 and o 1 and 13",
@@ -89,14 +75,7 @@ def test_what_is_no_name_stays_and_keep_wins_and_the_audit_says_so():
     assert str(after) == "Google (GOOGL) by [agent A]; google again"
     assert (after.replaced, after.kept) == ({"Gemini": 1}, {"Google": 2})
     assert anonymise("Claude Opus", ["Claude", "Claude Opus"]).replaced == {"Claude Opus": 1}
-
-
-A, B = "[agent A]", "[agent B]"
-
-
-@pytest.mark.parametrize(
-    ("names", "keep", "text", "after"),
-    [
+    for hidden, keep, text, after in (
         # a version goes with its name, an amount stays
         (["Claude"], [], "Claude 4.8 says Claude 4.8% is much", f"{A} says {A} 4.8% is much"),
         (NAMES, [], "我是Claude模型，不是文心一言。", f"我是{A}模型，不是{B}。"),
@@ -105,28 +84,21 @@ A, B = "[agent A]", "[agent B]"
         (["Gemini"], ["Gemini Trust"], "Gemini Trust, not Gemini", f"Gemini Trust, not {A}"),
         # tokens are lettered by first appearance, and one that is in the text already is not given again
         (["Claude", "GPT-5"], [], "GPT 5 and CLAUDE, gpt5", f"{A} and {B}, {A}"),
-        (["Claude", "GPT-5"], [], "claude", A),
-        (["alder"], [], f"{A} is not alder", f"{A} is not {B}"),
+        (["Claude", "GPT-5"], [], "claude", A), (["alder"], [], f"{A} is not alder", f"{A} is not {B}"),
         # other names change nothing, and names without letters are taken literally
-        (["aaron", "alder", "zoe"], [], "I am alder", f"I am {A}"),
+        (["aaron", "alder", "zoe"], [], "I am alder", f"I am {A}"), (["¨"], [], "a ¨ b", "a ¨ b"),
         (["***", "  "], [], "call me *** or ** then", f"call me {A} or ** then"),
-        (["😀 alder"], [], "As 😀alder or alder", f"As {A} or {A}"),
-        (["@alder"], [], "me@alder, alder", f"me{A}, {A}"),
-        (["Yahoo!"], [], "yahoo! Yahoo yahoos", f"{A} {A} yahoos"),
-        (["a 😀"], [], "a 😀 is a name", f"{A} is a name"),
-        (["❤️ x9"], [], "❤x9 ❤️ x9", f"{A} {A}"),
-        (["😀😀"], [], "😀 😀😀", f"😀 {A}"),
-        (["¨"], [], "a ¨ b", "a ¨ b"),
-    ],
-)
-def test_what_is_replaced_and_what_stays(names, keep, text, after):
-    assert str(anonymise(text, names, keep=keep)) == after
-
-
-@given(texts, names, kept, st.randoms(use_true_random=False))
-def test_the_order_of_names_and_kept_strings_changes_nothing(text, hidden, keep, order):
-    mixed = order.sample(hidden, len(hidden)), order.sample(keep, len(keep))
-    assert anonymise(text, mixed[0], keep=mixed[1]) == anonymise(text, set(hidden), keep=frozenset(keep))
+        (["😀 alder"], [], "As 😀alder or alder", f"As {A} or {A}"), (["😀😀"], [], "😀 😀😀", f"😀 {A}"),
+        (["@alder"], [], "me@alder, alder", f"me{A}, {A}"), (["a 😀"], [], "a 😀 is a name", f"{A} is a name"),
+        (["Yahoo!"], [], "yahoo! Yahoo yahoos", f"{A} {A} yahoos"), (["❤️ x9"], [], "❤x9 ❤️ x9", f"{A} {A}"),
+    ):  # fmt: skip
+        assert str(anonymise(text, hidden, keep=keep)) == after
+    found = compiled(["alder", "birch"], []).apply_all(["birch", "alder and birch", A])  # texts share their tokens
+    assert [str(one) for one in found] == [B, f"[agent C] and {B}", A]
+    symbols = ["bot 😀", "bot 🚀", "BOT"]  # tell names apart
+    for hidden in (symbols, symbols[::-1], symbols[:2], set(symbols)):
+        after = anonymise("I am bot 😀 and not bot 🚀, nor bot; bot😀!", hidden)
+        assert str(after) == f"I am {A} and not {B}, nor [agent C]; {A}!"
 
 
 @given(st.lists(st.sampled_from([*"0123"]), max_size=8), st.permutations(["alder", "birch", "cedar wood", "zelkova"]))
@@ -136,20 +108,6 @@ def test_what_names_are_called_changes_nothing(said, called):
     assert first == second
 
 
-def test_texts_that_belong_together_share_their_tokens():
-    found = compiled(["alder", "birch"], []).apply_all(["birch", "alder and birch", "[agent A]"])
-    assert [str(one) for one in found] == ["[agent B]", "[agent C] and [agent B]", "[agent A]"]
-
-
-SYMBOLS = ["bot 😀", "bot 🚀", "BOT"]
-
-
-@pytest.mark.parametrize("names", [SYMBOLS, SYMBOLS[::-1], SYMBOLS[:2], set(SYMBOLS)])
-def test_symbols_tell_names_apart(names):
-    after = anonymise("I am bot 😀 and not bot 🚀, nor bot; bot😀!", names)
-    assert str(after) == "I am [agent A] and not [agent B], nor [agent C]; [agent A]!"
-
-
 @given(st.lists(st.sampled_from(["bot 😀", "bot 🚀", "BOT", "😀 bot", "bot++", "bot+", "🚀"]), min_size=1, unique=True))
 def test_different_names_have_different_tokens(said):
     after = str(anonymise(" / ".join(said), said))
@@ -157,17 +115,14 @@ def test_different_names_have_different_tokens(said):
     assert after.replace("[agent", "").count("bot") == 0
 
 
-@pytest.mark.parametrize(("given_names", "keep", "says"), [
-    ("ab", [], r"anonymise: names: must be a list of strings \(got one string, 'ab'\)"),
-    (["a"], "Google", r"anonymise: keep: must be a list of strings \(got one string, 'Google'\)"),
-    (["a", 3], [], r"anonymise: names: must hold strings only \(got 3\)"),
-])  # fmt: skip
-def test_one_string_is_no_list_of_strings(given_names, keep, says):
-    with pytest.raises(InputError, match=says):
-        anonymise("a cab at Google", given_names, keep=keep)
-
-
-def test_there_are_tokens_for_many_names():
+def test_one_string_is_no_list_of_strings_and_there_are_tokens_for_many_names():
+    for hidden, keep, says in (
+        ("ab", [], r"anonymise: names: must be a list of strings \(got one string, 'ab'\)"),
+        (["a"], "Google", r"anonymise: keep: must be a list of strings \(got one string, 'Google'\)"),
+        (["a", 3], [], r"anonymise: names: must hold strings only \(got 3\)"),
+    ):
+        with pytest.raises(InputError, match=says):
+            anonymise("a cab at Google", hidden, keep=keep)
     many = [f"name{'abcdefghij'[n // 100]}{'abcdefghij'[n // 10 % 10]}{'abcdefghij'[n % 10]}" for n in range(800)]
     found = TOKEN.findall(str(anonymise(" ".join(many), many)))
     assert len(found) == 800

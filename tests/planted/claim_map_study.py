@@ -67,13 +67,9 @@ AGENTS: Final = ("claude", "gemini", "gpt", "qwen3")
 REGIMES: Final = ("r1", "r2", "r3", "r4", "r5-post-cutoff")
 JUDGES: Final = (("claude-judge", "anthropic", 3), ("gpt-judge", "openai", 1), ("gemini-judge", "google", 1))
 DIMENSIONS: Final = (
-    "action_coherence",
-    "constraint_awareness",
-    "information_use",
-    "position_sizing",
-    "risk_alignment",
+    "action_coherence", "constraint_awareness", "information_use", "position_sizing", "risk_alignment",
     "uncertainty_handling",
-)
+)  # fmt: skip
 A, R, CYCLES, J, D = 4, 5, 50, 3, 6
 """Agents, regimes, cycles in each regime, judges, dimensions."""
 
@@ -84,26 +80,18 @@ PLAN: Final = """
 version = "2"
 name = "valueblindbench"
 seed = 42
-[stability.probe]
-name = "deepseek"
-model = "deepseek/v4-pro"
-family = "deepseek"
-[contamination]
-post_cutoff = ["r5-post-cutoff"]
-[anchor_probe]
-judge = "gpt-judge"
-rubric = "v1.1"
-sample = 120
+stability = {probe = {name = "deepseek", model = "deepseek/v4-pro", family = "deepseek"}}
+contamination = {post_cutoff = ["r5-post-cutoff"]}
+anchor_probe = {judge = "gpt-judge", rubric = "v1.1", sample = 120}
 """
 
 
 def study_of() -> Study:
     """The plan: the defaults, with the source's outside judge, late regime and anchor probe."""
-    judges = "".join(
+    return parse_study(PLAN + "".join(
         f'[[judges]]\nname = "{name}"\nmodel = "made/{name}"\nfamily = "{family}"\ntrials = {trials}\n'
         for name, family, trials in JUDGES
-    )
-    return parse_study(PLAN + judges)
+    ))  # fmt: skip
 
 
 # --- what is planted ------------------------------------------------------------------------------------------------
@@ -115,45 +103,27 @@ MEANS: Final = np.array([4.50, 4.10, 4.42, 4.33, 4.48, 4.27])
 """Of the dimensions. Their mean is the published 4.35 of honest records."""
 
 SHARES: Final = (  # of the scores 1 to 5 on each dimension before sums are made exact
-    (0.064, 0.064, 0.024, 0.008, 0.84),
-    (0.001, 0.009, 0.08, 0.74, 0.17),
-    (0.003, 0.006, 0.021, 0.53, 0.44),
-    (0.003, 0.006, 0.021, 0.52, 0.45),
-    (0.064, 0.064, 0.024, 0.008, 0.84),
-    (0.003, 0.006, 0.021, 0.57, 0.40),
-)
+    (0.064, 0.064, 0.024, 0.008, 0.84), (0.001, 0.009, 0.08, 0.74, 0.17), (0.003, 0.006, 0.021, 0.53, 0.44),
+    (0.003, 0.006, 0.021, 0.52, 0.45), (0.064, 0.064, 0.024, 0.008, 0.84), (0.003, 0.006, 0.021, 0.57, 0.40),
+)  # fmt: skip
 COMMON: Final = (0.96, 0.2, 0.2, 0.2, 0.96, 0.2)
 """Correlation of each dimension's quality with what all dimensions have in common."""
 
-TOTALS: Final = np.array(
-    [  # points over 1,500 scores of the agents (rows) by the judges; 4,500 make a panel mean
-        [6850, 6835, 6835],  # claude 4.560
-        [6425, 6380, 6441],  # gemini 4.277, .009 above gpt
-        [6340, 6440, 6426],  # gpt 4.268
-        [6582, 6350, 6396],  # qwen3 4.295, .018 above gemini
-    ]
-)
-"""Without the claude judge the order of the last three turns round; without either other one it stays."""
+TOTALS: Final = np.array([[6850, 6835, 6835], [6425, 6380, 6441], [6340, 6440, 6426], [6582, 6350, 6396]])
+"""Points over 1,500 scores of the agents by the judges; 4,500 make a panel mean: 4.560, 4.277, 4.268, 4.295.
 
-ON_DIMENSION: Final = np.array(
-    [  # of an agent beyond its level on the aggregate; rows sum to zero
-        [0.0, 0.06, 0.0, 0.0, -0.03, -0.03],
-        [0.05, 0.03, -0.26, 0.06, 0.06, 0.06],
-        [0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
-        [0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
-    ]
-)
+Without the claude judge the order of the last three turns round; without either other one it stays.
+"""
+
+ON_DIMENSION: Final = np.array([[0.0, 0.06, 0.0, 0.0, -0.03, -0.03], [0.05, 0.03, -0.26, 0.06, 0.06, 0.06],
+                                [0.0] * 6, [0.0] * 6])  # fmt: skip
+"""Of an agent beyond its level on the aggregate; rows sum to zero."""
 REGIME: Final = np.array([-0.052, 0.028, 0.048, -0.024, 0.0]) + np.array([0.0018] * 4 + [-0.0072])
 """The last lies .009 below the others, which differ among themselves by more."""
 
-IN_REGIME: Final = np.array(
-    [  # agents by regimes; rows and columns sum to zero
-        [0.02, -0.03, 0.01, -0.01, 0.01],
-        [0.05, -0.04, -0.05, 0.03, 0.01],
-        [-0.04, 0.05, 0.00, -0.05, 0.04],
-        [-0.03, 0.02, 0.04, 0.03, -0.06],
-    ]
-)
+IN_REGIME: Final = np.array([[0.02, -0.03, 0.01, -0.01, 0.01], [0.05, -0.04, -0.05, 0.03, 0.01],
+                             [-0.04, 0.05, 0.00, -0.05, 0.04], [-0.03, 0.02, 0.04, 0.03, -0.06]])  # fmt: skip
+"""Agents by regimes; rows and columns sum to zero."""
 UNSTEADY: Final = 0.05
 """Standard deviation of what an agent gains on one dimension in one regime."""
 
@@ -252,13 +222,9 @@ def honest_name(agent: str, regime: str, cycle: int) -> str:
     return f"{agent}/{regime}/{cycle:02d}"
 
 
-def rows_of(
-    names: Sequence[str], columns: Mapping[str, Sequence[object]], judges: Sequence[Ints]
-) -> dict[str, list[object]]:
+def rows_of(names: Sequence[str], columns: Mapping[str, Sequence[object]], judges: Sequence[Ints]):
     """One row a call: ``judges`` hold the calls [T, n, D] of each judge on the named records."""
-    rows: dict[str, list[object]] = {
-        key: [] for key in ("trajectory", *columns, "judge", "family", "trial", *DIMENSIONS)
-    }
+    rows: dict[str, list[object]] = {k: [] for k in ("trajectory", *columns, "judge", "family", "trial", *DIMENSIONS)}
     for (judge, family, _), calls in zip(JUDGES, judges, strict=True):
         for trial, call in enumerate(calls, start=1):
             rows["trajectory"] += names

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,12 @@ from assaymark.metrology import (
     ScoreTable,
     Spread,
     Truth,
-    analyse,
+    analyse_orders,
     bootstrap_kappa,
     bootstrap_tests,
     categories_of,
     cluster_t,
+    gated,
     jackknife_kappa,
     joined,
     mean_pairwise_kappa,
@@ -160,16 +162,14 @@ def expected_kappa(truth: Truth, *, clusters: int = 3000, seed: int = 99) -> flo
 
 def kappa_coverage(truth: Truth, studies: int, *, seed: int) -> tuple[int, int]:
     """In how many studies the jackknife and the bootstrap interval of kappa contain the expected kappa."""
-    expected = expected_kappa(truth)
-    jackknife = bootstrap = 0
+    expected, found = expected_kappa(truth), np.zeros(2, dtype=int)
     for number in range(studies):
         table = simulate_scores(truth, generator(seed, number))
         ratings, rng = ratings_of(table), generator(seed, number, 1)
-        one = jackknife_kappa(ratings, table.cluster)
-        two = bootstrap_kappa(ratings, table.cluster, resamples=2000, rng=rng)
-        jackknife += one.low <= expected <= one.high
-        bootstrap += two.low <= expected <= two.high
-    return jackknife, bootstrap
+        both = (jackknife_kappa(ratings, table.cluster),
+                bootstrap_kappa(ratings, table.cluster, resamples=2000, rng=rng))  # fmt: skip
+        found += [one.low <= expected <= one.high for one in both]
+    return int(found[0]), int(found[1])
 
 
 # --- tables with what `simulate_scores` does not plant ----------------------------------------------------------------
@@ -220,26 +220,32 @@ def refusing(table: ScoreTable, judge: int, rows: NDArray[np.bool_]) -> ScoreTab
 Change = Callable[[ScoreTable], ScoreTable]
 
 
-@dataclass(frozen=True, slots=True)
-class Orders:
-    """In how many of ``studies`` some order could be claimed.
-
-    ``claimed`` under the plan's rules, ``bootstrap`` under the source's (Holm on its percentile bootstrap),
-    ``headline`` as a headline under the plan's rules, had the panel passed its control cells.
-    """
-
-    studies: int
-    claimed: int
-    bootstrap: int
-    headline: int
+def simulated(truth: Truth, *seed: int, change: Change = lambda table: table) -> ScoreTable:
+    """One study, with the makers of its agents, after a ``change``."""
+    return change(of_families(simulate_scores(truth, generator(*seed)), truth))
 
 
-def verdicts_of(
-    truth: Truth, plan: Study, *, seed: int, number: int, change: Change = lambda table: table, variants: bool = False
-) -> tuple[Verdict, ...]:
-    """The verdicts of one simulated study, after a ``change`` of its table; with ``variants`` by other rules, too."""
-    table = change(of_families(simulate_scores(truth, generator(seed, number)), truth))
-    return decide_claims(analyse(table, plan, rng=generator(seed, number, 1)), plan, "hash", variants=variants)
+def unmeasured(table: ScoreTable) -> ScoreTable:
+    """Without lengths, which make no difference to whether an order may be claimed at all."""
+    return replace(table, lengths=None)
+
+
+def verdicts_on(table: ScoreTable, plan: Study) -> tuple[Verdict, ...]:
+    """What a plan says of orders in a study, from what they rest on alone."""
+    return decide_claims(analyse_orders(table, plan, generator(1)), plan, "hash", variants=False)
+
+
+def asserted(verdicts: Iterable[Verdict], dimension: str | None = None) -> list[Verdict]:
+    """The orders that may be claimed (on one scale)."""
+    return [one for one in verdicts if one.claim.asserts_order and one.publication_level != "no-claim"
+            and dimension in (None, one.claim.dimension)]  # fmt: skip
+
+
+def claimed(table: ScoreTable, plan: Study) -> list[Verdict]:
+    """The orders that may be claimed of a study: none unless the tests of the whole panel alone resolve one."""
+    found = Comparisons.of_table(gated(table, plan), plan)
+    tests = OrderTests(found.aggregate if plan.claims.dimensions else found, OrderPlan.of(plan))
+    return asserted(verdicts_on(table, plan)) if tests.resolved.any() else []
 
 
 def headline_if_passed(verdict: Verdict) -> bool:
@@ -248,63 +254,27 @@ def headline_if_passed(verdict: Verdict) -> bool:
     return verdict.publication_level != "no-claim" and not others
 
 
-def asserted(verdicts: Sequence[Verdict], dimension: str | None = None) -> list[Verdict]:
-    """The orders that may be claimed (on one scale)."""
-    return [
-        one
-        for one in verdicts
-        if one.claim.asserts_order and one.publication_level != "no-claim" and dimension in (None, one.claim.dimension)
-    ]
-
-
-def orders(
-    truth: Truth, plan: Study, studies: int, *, seed: int, change: Change = lambda table: table, variants: bool = False
-) -> Orders:
-    """How often an order is claimed; with ``variants`` also by the percentile bootstrap."""
-    claimed = bootstrap = headline = 0
-    for number in range(studies):
-        found = verdicts_of(truth, plan, seed=seed, number=number, change=change, variants=variants)
-        of_orders = [verdict for verdict in found if verdict.claim.asserts_order]
-        levels = [verdict.fragility.get("source: percentile bootstrap", "no-claim") for verdict in of_orders]
-        claimed += bool(asserted(found))
-        bootstrap += any(level != "no-claim" for level in levels)
-        headline += any(headline_if_passed(verdict) for verdict in of_orders)
-    return Orders(studies, claimed, bootstrap, headline)
-
-
 # --- planning ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+def calibration(
+    plan: Study, *, spread: float, pilots: int, studies: int, budget: int, seed: int
+) -> tuple[float, float]:
     """Mean predicted and mean real share of extended studies that reach the next level, over pilot studies.
 
-    ``scatter`` is the root mean square of their difference in single pilots.
+    A pilot has three agents whose levels have the standard deviation ``spread``, and a leader that cannot be claimed
+    yet. It is planned by `plan_calls_report` and then extended ``studies`` times from its truth, under the recommended
+    one of the options that add cycles.
     """
-
-    predicted: float
-    reached: float
-    scatter: float
-    pilots: int
-
-
-def calibration(plan: Study, *, spread: float, pilots: int, studies: int, budget: int, seed: int) -> Calibration:
-    """Pilot studies of three agents with random levels, whose leader cannot be claimed yet, extended by new cycles.
-
-    ``spread`` is the standard deviation of the levels. Each pilot is planned by `plan_calls_report` and then extended
-    ``studies`` times from its truth, under the recommended one of the options that add cycles.
-    """
-    pairs = []
-    number = 0
-    while len(pairs) < pilots:
-        number += 1
+    pairs: list[tuple[float, float]] = []
+    for number in count(1):
         truth = _random_levels(spread, seed, number)
-        table = of_families(simulate_scores(truth, generator(seed, number)), truth)
-        found = analyse(table, plan, rng=generator(seed, number, 1))
-        first = [v for v in decide_claims(found, plan, "hash", variants=False) if _is_leader(found, v.claim)]
-        if first[0].publication_level != "no-claim":
+        table = simulated(truth, seed, number)
+        found = analyse_orders(table, plan, generator(seed, number, 1))
+        (first,) = (v for v in decide_claims(found, plan, "hash", variants=False) if _is_leader(found, v.claim))
+        if first.publication_level != "no-claim":
             continue
-        result = plan_calls_report(table, plan, first, found, budget_calls=budget, seed=number, studies=studies)
+        result = plan_calls_report(table, plan, [first], found, budget_calls=budget, seed=number, studies=studies)
         chosen = result.recommended()
         if result.focus is None or chosen is None or "cycles" not in chosen.name:
             continue
@@ -314,13 +284,12 @@ def calibration(plan: Study, *, spread: float, pilots: int, studies: int, budget
         for repeat in range(studies):
             rng = generator(seed, number, 2, repeat)
             both = joined(table, simulate_scores(later, rng), rng)
-            found = decide_claims(analyse(both, plan, rng=rng), plan, "hash", variants=False)
-            levels = {v.claim.id: v.publication_level for v in found}
-            reached += levels[result.focus.claim.id] != "no-claim"
-        predicted = result.prospects[result.focus.claim.id, chosen.name].probability
-        pairs.append((predicted, reached / studies))
+            reached += result.focus.claim.id in {v.claim.id for v in claimed(both, plan)}
+        pairs.append((result.prospects[result.focus.claim.id, chosen.name].probability, reached / studies))
+        if len(pairs) == pilots:
+            break
     one, two = np.array(pairs).T
-    return Calibration(float(one.mean()), float(two.mean()), float(np.sqrt(np.square(one - two).mean())), pilots)
+    return float(one.mean()), float(two.mean())
 
 
 def _random_levels(spread: float, seed: int, number: int) -> Truth:

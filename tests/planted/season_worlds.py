@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season
 from assaymark.judging import DecisionTime, JudgeScore, ScoringPlan, band, load_scoring
-from assaymark.metrology import Labels
+from assaymark.metrology import Labels, OrderPlan, OrderTests
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement
 from assaymark.workflow import tracks
@@ -154,6 +154,16 @@ def measured(season: Played, people: Labels | None = None) -> list[Measurement]:
 
 def decided(season: Played) -> SeasonVerdicts:
     return decide_season(measured(season), SeasonGates(on_failure="qualified"), "plan")
+
+
+def ordered(season: Played) -> set[tuple[str, ...]]:
+    """First ranks and pairs that are claimed: none unless the tests of all judges alone resolve one."""
+    found = tracks.season_comparisons(season.totals(), season.families, {}, "consecutive")
+    tests = OrderTests(found, OrderPlan(OrderRules(), span=100.0, dimensions=False))
+    # What length explains is a condition of a claim, and costs none.
+    verdicts = decided(replace(season, tokens={})).verdicts if tests.resolved.any() else ()
+    return {one.verdict.claim.subjects for one in verdicts
+            if one.kind in ("first", "above") and one.verdict.publication_level != "no-claim"}  # fmt: skip
 
 
 def panel_median(season: Played, agent: str) -> float:

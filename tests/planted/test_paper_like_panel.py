@@ -82,26 +82,29 @@ class Panel:
         study, honest = self.study(), self.honest(rng)
         cells = [self.cell("cell_a", WRONG, rng), self.cell("cell_b", self.terse, rng)]
         found = [*analyse(honest, study, rng=rng), *cell_measurements(honest, cells, study)]
-        verdicts = decide_claims(found, study, "0" * 64, variants=False)
-        return {one.claim.subjects[0]: one for one in verdicts if one.claim.id.startswith("cell[")}, {
-            one.id: one for one in found
-        }
+        cells = [
+            one for one in decide_claims(found, study, "0" * 64, variants=False) if one.claim.id.startswith("cell[")
+        ]
+        return {one.claim.subjects[0]: one for one in cells}, {one.id: one for one in found}
+
+
+KAPPA = "kappa.mean_pairwise[dimension=aggregate]"
+
+
+def states(one: Verdict) -> tuple[str, ...]:
+    return one.agreement_status, one.stability_status, one.adversarial_status, one.publication_level
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_both_findings_about_the_cells_are_published(seed):
     verdicts, found = Panel().judged(seed)
-    assert found["kappa.mean_pairwise[dimension=aggregate]"].value == pytest.approx(0.7, abs=0.1)
+    assert found[KAPPA].value == pytest.approx(0.7, abs=0.1)
     # Whatever the judges do, there is nothing to agree about within a cell.
     assert abs(found["cell.kappa[cell=cell_b,dimension=aggregate]"].value) < 0.25
     assert found["cell.gate[cell=cell_b]"].value == pytest.approx(TERSE - HONEST, abs=0.2)
     for cell, words in (("cell_a", "below the bottom quartile"), ("cell_b", "more than 0.5 points below honest ones")):
-        verdict = verdicts[cell]
-        assert (verdict.agreement_status, verdict.stability_status, verdict.adversarial_status) == (
-            "publish", "stable", "passed",
-        )  # fmt: skip
-        assert verdict.publication_level == "headline"
-        assert words in verdict.claim.statement
+        assert states(verdicts[cell]) == ("publish", "stable", "passed", "headline")
+        assert words in verdicts[cell].claim.statement
         assert found[f"cell.agreement[cell={cell}]"].detail["unanimous"]
 
 
@@ -115,7 +118,7 @@ def test_that_brevity_costs_nothing_is_published_where_every_judge_shows_it(seed
     assert found["cell.gate[cell=cell_b]"].detail["outcome"] == "substance"
     agreement = found["cell.agreement[cell=cell_b]"]
     assert agreement.detail["unanimous"]
-    assert 0.2 < agreement.value < found["kappa.mean_pairwise[dimension=aggregate]"].value
+    assert 0.2 < agreement.value < found[KAPPA].value
     assert verdicts["cell_b"].stability_status == "stable"
     assert verdicts["cell_b"].publication_level != "no-claim"
     assert "within 0.3 points" in verdicts["cell_b"].claim.statement
@@ -123,48 +126,36 @@ def test_that_brevity_costs_nothing_is_published_where_every_judge_shows_it(seed
 
 def test_that_brevity_costs_nothing_is_no_claim_where_judges_disagree_and_cancel():
     """One judge marks terse texts down by .8, one up: the panel's mean is that of honest records."""
-    panel = Panel(terse=HONEST - 0.3, extra={"cell_b": {"anthropic": -0.5, "openai": 0.7}})
-    verdicts, found = panel.judged(1)
+    verdicts, found = Panel(terse=HONEST - 0.3, extra={"cell_b": {"anthropic": -0.5, "openai": 0.7}}).judged(1)
     assert found["cell.gate[cell=cell_b]"].detail["outcome"] == "substance"
-    assert (verdicts["cell_b"].agreement_status, verdicts["cell_b"].publication_level) == ("halt", "no-claim")
+    assert states(verdicts["cell_b"])[::3] == ("halt", "no-claim")
 
 
-@pytest.mark.parametrize("kind", ["cell_a", "cell_b"])
-def test_a_family_that_alone_does_not_see_a_cell_leaves_it_qualified(kind):
+@pytest.mark.parametrize(("kind", "other"), [("cell_a", "cell_b"), ("cell_b", "cell_a")])
+def test_a_family_that_alone_does_not_see_a_cell_leaves_it_qualified_and_one_that_alone_sees_it_nothing(kind, other):
     """Unanimity is broken, but the others show it without any one family."""
     verdicts, found = Panel(extra={kind: {"google": 2.7}}).judged(2)
     assert found[f"cell.agreement[cell={kind}]"].detail["each"]["google"] > -0.5
-    assert (verdicts[kind].agreement_status, verdicts[kind].stability_status) == ("methodology", "stable")
-    assert verdicts[kind].publication_level == "qualified"
-    other = {"cell_a": "cell_b", "cell_b": "cell_a"}[kind]
-    assert verdicts[other].agreement_status == "publish"
-
-
-@pytest.mark.parametrize("kind", ["cell_a", "cell_b"])
-def test_what_one_family_alone_sees_is_no_claim(kind):
+    assert states(verdicts[kind])[::3] == ("methodology", "qualified")
+    assert (verdicts[kind].stability_status, verdicts[other].agreement_status) == ("stable", "publish")
     verdicts, found = Panel(extra={kind: {"google": 2.8, "openai": 2.8}}).judged(3)
     assert not found[f"cell.agreement[cell={kind}]"].detail["leave_one_out"]
-    assert (verdicts[kind].agreement_status, verdicts[kind].stability_status) == ("halt", "judge-dependent")
-    assert verdicts[kind].publication_level == "no-claim"
+    assert states(verdicts[kind])[::3] == ("halt", "no-claim")
+    assert verdicts[kind].stability_status == "judge-dependent"
 
 
 def test_judges_of_the_cells_own_maker_who_favour_it_are_left_out_and_named():
     """A halo of 1.5 points: the family still sees the difference, and the number is without it."""
     verdicts, found = Panel(extra={"cell_b": {"anthropic": 1.5}}).judged(4)
     assert found["cell.halo[cell=cell_b]"].value == pytest.approx(0.5, abs=0.1)
-    verdict = verdicts["cell_b"]
-    assert (verdict.agreement_status, verdict.stability_status) == ("publish", "stable")
-    assert (verdict.adversarial_status, verdict.publication_level) == ("construct-sensitive", "qualified")
-    assert "family anthropic" in verdict.condition
+    assert states(verdicts["cell_b"]) == ("publish", "stable", "construct-sensitive", "qualified")
+    assert "family anthropic" in verdicts["cell_b"].condition
 
 
 def test_judges_without_a_common_view_of_honest_records_still_agree_on_a_large_difference():
     """Kappa of honest records is near 0 and halts every order; over cell and honest records it is that of the cell."""
     verdicts, found = Panel(noise=1.2).judged(5)
-    assert found["kappa.mean_pairwise[dimension=aggregate]"].value < 0.3
-    assert {verdicts[kind].publication_level for kind in ("cell_a", "cell_b")} == {"headline"}
-
-
-def test_one_judge_family_can_publish_nothing():
-    verdicts, _ = Panel(families=("anthropic",) * 3).judged(0)
-    assert {one.publication_level for one in verdicts.values()} == {"no-claim"}
+    assert found[KAPPA].value < 0.3
+    assert {one.publication_level for one in verdicts.values()} == {"headline"}
+    alone, _ = Panel(families=("anthropic",) * 3).judged(0)
+    assert {one.publication_level for one in alone.values()} == {"no-claim"}, "one judge family can publish nothing"

@@ -27,6 +27,7 @@ STUDY = Path(__file__).resolve().parents[2] / "studies" / "valueblind.toml"
 VERBOSITY = 0.1
 HALO = 0.5
 BRIEF = 0.8
+PANEL = ("auditor", "reader", "allocator")
 
 
 class Run:
@@ -43,9 +44,13 @@ class Run:
     def above(self, high: str, low: str, dimension: str = AGGREGATE):
         return self.verdicts[f"above[dimension={dimension},high={high},low={low}]"]
 
-    def levels(self, kind: str) -> dict[str, str]:
-        """The levels of all claims of a kind, by their id."""
-        return {key: one.publication_level for key, one in self.verdicts.items() if kind_of(one.claim) == kind}
+    def of_kind(self, kind: str) -> list:
+        """The verdicts on all claims of a kind."""
+        return [one for one in self.verdicts.values() if kind_of(one.claim) == kind]
+
+    def over_agents(self, name: str) -> list[float]:
+        """A measurement of each agent."""
+        return [self.measured[f"{name}[agent={agent}]"].value for agent in ("alder", "birch", "cedar", "dogwood")]
 
     def sheet(self, judge: str) -> dict:
         raw = json.loads((self.folder / "datasheets" / f"{judge}.json").read_text())
@@ -90,27 +95,37 @@ def either(request, run) -> Run:
     return run if request.param == "valueblind" else Run(request.getfixturevalue("demo"))
 
 
-def test_the_study_has_the_size_of_the_source(run):
+def levels(verdicts) -> set[str]:
+    return {one.publication_level for one in verdicts}
+
+
+def states(one) -> tuple[str, ...]:
+    return one.publication_level, one.agreement_status, one.stability_status, one.adversarial_status
+
+
+def test_the_study_has_the_size_of_the_source_and_every_agent_is_as_planted(run):
     """ValueBlindBench section 4: 1,000 honest cycles, two cells of 50, five calls a trajectory."""
-    kinds = Counter(one.derivation.kind for one in run.decisions)
-    assert kinds == {"honest": 1000, "cell_a": 50, "cell_b": 50}
-    assert len(run.judgments) == 5500
-    assert {one.status for one in run.judgments} == {"ok"}
+    assert Counter(one.derivation.kind for one in run.decisions) == {"honest": 1000, "cell_a": 50, "cell_b": 50}
+    assert Counter(one.status for one in run.judgments) == {"ok": 5500}
+    assert run.over_agents("agent.answered") == run.over_agents("agent.limits_kept") == [1, 1, 1, 1]
+    assert run.over_agents("terse.share")[:3] == [0, 0, 0]
+    share = run.measured["terse.share[agent=dogwood]"]
+    assert share.low <= BRIEF <= share.high
 
 
 # --- what may be said -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("low", ["alder", "birch"])
-def test_the_planted_best_is_ahead_of_those_who_write_as_much(either, low):
-    verdict = either.above("cedar", low)
-    assert (verdict.publication_level, verdict.agreement_status, verdict.stability_status) == (
-        "headline",
-        "publish",
-        "stable",
-    )
-    assert (verdict.adversarial_status, verdict.own_family, verdict.length) == ("passed", "clear", "clear")
-    assert verdict.caps == ()
+def test_the_planted_best_is_ahead_of_those_who_write_as_much(either):
+    for low in ("alder", "birch"):
+        verdict = either.above("cedar", low)
+        assert states(verdict) == ("headline", "publish", "stable", "passed")
+        assert (verdict.own_family, verdict.length, verdict.caps) == ("clear", "clear", ())
+    first = either.verdicts["first[agent=cedar,dimension=aggregate]"]
+    assert (first.publication_level, first.stability_status) == ("qualified", "stable")
+    assert "dogwood" in first.condition, "with the condition of its comparison with the terse agent"
+    others = [f"first[agent={name},dimension=aggregate]" for name in ("alder", "birch", "dogwood")]
+    assert levels(either.verdicts[name] for name in others) == {"no-claim"}
 
 
 def test_every_headline_is_true_by_construction(either):
@@ -118,7 +133,7 @@ def test_every_headline_is_true_by_construction(either):
     headlines = [one.claim for one in either.verdicts.values() if one.publication_level == "headline"]
     assert {kind_of(one) for one in headlines} == {"pair", "within"}
     for claim in headlines:
-        gaps = [either.truth(name, *claim.subjects, claim.dimension) for name in ("reader", "auditor", "allocator")]
+        gaps = [either.truth(name, *claim.subjects, claim.dimension) for name in PANEL]
         if kind_of(claim) == "pair":
             assert min(gaps) > 0.1, claim.id
         else:
@@ -126,16 +141,12 @@ def test_every_headline_is_true_by_construction(either):
 
 
 def test_the_planted_tie_is_a_close_race_and_no_order_in_it_may_be_said(either):
-    orders = [one for one in either.verdicts.values() if set(one.claim.subjects) == {"alder", "birch"}]
-    assert {one.publication_level for one in orders if one.claim.asserts_order} == {"no-claim"}
-    (close,) = (one for one in orders if not one.claim.asserts_order)
-    assert (close.publication_level, close.stability_status) == ("headline", "stable")
-
-
-def test_an_order_that_rests_on_the_judge_of_its_winners_maker_is_not_said(either):
     """Alder above birch: one judge of three sees it, and it is the one that likes alder's style."""
+    both = [one for one in either.verdicts.values() if set(one.claim.subjects) == {"alder", "birch"}]
+    assert levels(one for one in both if one.claim.asserts_order) == {"no-claim"}
+    (close,) = (one for one in both if not one.claim.asserts_order)
+    assert (close.publication_level, close.stability_status) == ("headline", "stable")
     verdict = either.above("alder", "birch")
-    assert verdict.publication_level == "no-claim"
     assert verdict.own_family in ("rests-on-own-family", "turns-without-own-family")
     assert verdict.p < 0.001
     assert verdict.stability.families == ("alder",)
@@ -150,56 +161,40 @@ def test_what_is_said_about_the_terse_agent_comes_with_a_condition(either, high)
     assert (verdict.publication_level, verdict.adversarial_status) == ("qualified", "construct-sensitive")
     assert "rationales of dogwood have fewer than 60 words" in verdict.condition
     assert (verdict.length == "clear") == (high == "cedar"), "cedar is better at equal length, too"
-    if high != "cedar":
-        assert "It may be length" in verdict.condition
-
-
-def test_first_place_is_said_with_the_condition_of_its_comparison_with_the_terse_agent(either):
-    first = either.verdicts["first[agent=cedar,dimension=aggregate]"]
-    assert (first.publication_level, first.stability_status) == ("qualified", "stable")
-    assert "dogwood" in first.condition
-    others = [f"first[agent={name},dimension=aggregate]" for name in ("alder", "birch", "dogwood")]
-    assert {either.verdicts[name].publication_level for name in others} == {"no-claim"}
+    assert ("It may be length" in verdict.condition) or high == "cedar"
 
 
 def test_what_judges_do_not_tell_apart_or_hardly_agree_on_is_no_headline(either):
     """They look at one dimension alike and apart from the rest: at how doubt is handled."""
-    told_apart = {
-        name
-        for name in reference.VIEWS["reference/reader"]
-        if either.measured[f"dimension.distinct[dimension={name}]"].detail["p_holm"] <= 0.05
-    }
+    told_apart = {name for name in reference.VIEWS["reference/reader"]
+                  if either.measured[f"dimension.distinct[dimension={name}]"].detail["p_holm"] <= 0.05}  # fmt: skip
     assert told_apart == {"uncertainty_handling"}
     weak = {one.claim.dimension for one in either.verdicts.values() if one.agreement_status == "methodology"}
     assert weak == {"constraint_awareness", "position_sizing", AGGREGATE}, "cells are about the aggregate"
-    on_dimensions = [one for one in either.verdicts.values() if one.claim.dimension != AGGREGATE]
-    assert {one.claim.dimension for one in on_dimensions if one.publication_level == "headline"} == told_apart
-    assert {one.claim.id for one in on_dimensions if one.publication_level == "headline"} == {
+    assert {one.claim.id for one in either.verdicts.values()
+            if one.claim.dimension != AGGREGATE and one.publication_level == "headline"} == {
         f"above[dimension=uncertainty_handling,high=cedar,low={low}]" for low in ("alder", "birch")
-    }
+    }  # fmt: skip
 
 
 # --- what is found in the judges --------------------------------------------------------------------------------------
 
 
 def test_the_planted_verbosity_is_found_in_the_auditor_and_keeps_its_limit(either):
-    found = either.sheet("auditor")["point.verbosity"]
-    assert 0 < found["low"] <= VERBOSITY <= found["high"]
-    for name in ("reader", "auditor", "allocator"):
-        assert either.measured[f"datasheet.gate[judge={name}]"].value == 0
-        assert either.sheet(name)["point.verbosity"]["value"] <= 0.15
-    plain = either.sheet("allocator")["point.verbosity"]
-    assert plain["low"] <= 0 <= plain["high"]
+    found = {name: either.sheet(name)["point.verbosity"] for name in PANEL}
+    assert 0 < found["auditor"]["low"] <= VERBOSITY <= found["auditor"]["high"]
+    assert found["allocator"]["low"] <= 0 <= found["allocator"]["high"]
+    assert max(one["value"] for one in found.values()) <= 0.15
+    assert {either.measured[f"datasheet.gate[judge={name}]"].value for name in PANEL} == {0}
 
 
 def test_the_planted_halo_is_what_the_reader_gives_alder_more_than_its_twin(either):
     honest = {one.record_id: one for one in either.decisions if one.derivation.kind == "honest"}
-    given = {}
+    given, gaps = {}, defaultdict(list)
     for one in either.judgments:
         if one.judge == "reader" and one.trajectory in honest:
             shown = honest[one.trajectory]
             given[shown.agent.id, shown.cluster, shown.cycle] = np.mean(list(one.scores.values()))
-    gaps = defaultdict(list)
     for (agent, cluster, cycle), score in given.items():
         if agent == "alder":
             gaps[cluster].append(score - given["birch", cluster, cycle])
@@ -213,47 +208,33 @@ def test_the_planted_halo_is_what_the_reader_gives_alder_more_than_its_twin(eith
 
 
 def test_the_reader_moves_the_cell_that_was_written_in_the_style_it_likes(either):
-    """Composed in alder's name: the cell is scored without the judge who favours it, and its verdict says so."""
-    halo, gate = (either.measured[f"cell.{name}[cell=cell_a]"] for name in ("halo", "gate"))
+    """Composed in alder's name: the cell is scored without the judge who favours it, and its verdict says so. It lies
+    below the honest bottom quartile; nothing changes after the cutoff of an invented market."""
+    halo, gate, drop, agreement = (
+        either.measured[f"cell.{name}]"]
+        for name in ("halo[cell=cell_a", "gate[cell=cell_a", "drop[cell=cell_a,dropped=alder", "agreement[cell=cell_a")
+    )
     assert halo.value >= 0.3
     assert halo.low > 0
-    assert gate.value == pytest.approx(either.measured["cell.drop[cell=cell_a,dropped=alder]"].value)
-    verdict = either.verdicts["cell[cell=cell_a]"]
-    assert (verdict.publication_level, verdict.agreement_status) == ("qualified", "methodology")
-    assert (verdict.stability_status, verdict.adversarial_status) == ("stable", "construct-sensitive")
-    agreement = either.measured["cell.agreement[cell=cell_a]"]
+    assert gate.value == pytest.approx(drop.value)
+    assert states(either.verdicts["cell[cell=cell_a]"]) == ("qualified", "methodology", "stable", "construct-sensitive")
     assert agreement.detail["leave_one_out"]
     assert agreement.detail["p"]["alder"] > 0.01, "the reader alone does not see it"
-    assert "without the judges of family alder" in " ".join(either.above("cedar", "alder").reasons)
-
-
-def test_brevity_alone_costs_nothing_with_this_panel(run):
-    """Terse but right texts score like honest ones; the allocator marks them down a little more than the margin."""
-    verdict = run.verdicts["cell[cell=cell_b]"]
-    assert (verdict.publication_level, verdict.agreement_status) == ("qualified", "methodology")
-    assert "within 0.3 points" in verdict.claim.statement
-    assert run.measured["cell.agreement[cell=cell_b]"].detail["each"]["rowan"] < -0.3
-
-
-def test_the_panel_does_not_simply_reward_verbosity_and_the_market_cannot_be_known(either):
-    """Cell A lies below the honest bottom quartile; nothing changes after the cutoff of an invented market."""
-    assert "Confident but wrong rationales score below" in " ".join(either.above("cedar", "alder").reasons)
+    reasons = " ".join(either.above("cedar", "alder").reasons)
+    assert "without the judges of family alder" in reasons
+    assert "Confident but wrong rationales score below" in reasons
     gap = either.measured["contamination.gap[dimension=aggregate,split=all]"]
     assert gap.low < 0 < gap.high
 
 
-def test_every_agent_answered_kept_its_limits_and_is_as_terse_as_planted(run):
-    for agent in ("alder", "birch", "cedar", "dogwood"):
-        assert run.measured[f"agent.answered[agent={agent}]"].value == 1
-        assert run.measured[f"agent.limits_kept[agent={agent}]"].value == 1
-    share = run.measured["terse.share[agent=dogwood]"]
-    assert share.low <= BRIEF <= share.high
-    assert {run.measured[f"terse.share[agent={agent}]"].value for agent in ("alder", "birch", "cedar")} == {0}
-
-
-def test_the_oracle_finds_the_judge_who_reads_the_arithmetic(run):
-    """The auditor holds numbers against the material; the allocator looks at the spread of the book."""
-    kappa = {judge: run.measured[f"oracle.kappa[judge={judge}]"] for judge in ("auditor", "reader", "allocator")}
+def test_brevity_alone_costs_nothing_with_this_panel_and_the_oracle_finds_who_reads_the_arithmetic(run):
+    """Terse but right texts score like honest ones; the allocator marks them down a little more than the margin. The
+    auditor holds numbers against the material; the allocator looks at the spread of the book."""
+    verdict = run.verdicts["cell[cell=cell_b]"]
+    assert (verdict.publication_level, verdict.agreement_status) == ("qualified", "methodology")
+    assert "within 0.3 points" in verdict.claim.statement
+    assert run.measured["cell.agreement[cell=cell_b]"].detail["each"]["rowan"] < -0.3
+    kappa = {judge: run.measured[f"oracle.kappa[judge={judge}]"] for judge in PANEL}
     assert kappa["auditor"].low > max(kappa["reader"].high, kappa["allocator"].high)
 
 
@@ -264,26 +245,22 @@ def test_nothing_is_found_where_nothing_is_planted(tmp_path):
     """The same study, smaller: four agents of one rule, judges without halo and without a liking of length."""
     text = STUDY.read_text(encoding="utf-8")
     for old, new in (
-        (', kin = "alder", halo = 0.5', ""),
-        ("slope = 0.1", "slope = 0.0"),
-        (", brief = 0.8", ""),
+        (', kin = "alder", halo = 0.5', ""), ("slope = 0.1", "slope = 0.0"), (", brief = 0.8", ""),
         ('model = "reference/inverse-volatility"', 'model = "reference/mixed"\nseed = 4'),
-        ("cycles = 50", "cycles = 8"),
-        ("cell_a = 50", "cell_a = 20"),
-        ("cell_b = 50", "cell_b = 20"),
+        ("cycles = 50", "cycles = 8"), ("cell_a = 50", "cell_a = 20"), ("cell_b = 50", "cell_b = 20"),
         ("sample = 120", "sample = 30"),
-    ):
+    ):  # fmt: skip
         assert text.count(old) == 1
         text = text.replace(old, new)
     (tmp_path / "study.toml").write_text(text, encoding="utf-8")
     assert main(["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]) == 0
     plain = Run(tmp_path / "run")
-    assert set(plain.levels("pair").values()) == {"no-claim"}
-    assert set(plain.levels("first").values()) == {"no-claim"}
-    assert {one.own_family for one in plain.verdicts.values() if kind_of(one.claim) == "pair"} == {"clear"}
+    assert levels(plain.of_kind("pair")) == levels(plain.of_kind("first")) == {"no-claim"}
+    assert {one.own_family for one in plain.of_kind("pair")} == {"clear"}
     liking = plain.measured["judge.own_family[dimension=aggregate,judge=reader]"]
     assert liking.low <= 0 <= liking.high
     assert abs(plain.measured["cell.halo[cell=cell_b]"].value) < 0.3
-    assert {plain.measured[f"datasheet.gate[judge={name}]"].value for name in ("auditor", "reader", "allocator")} == {0}
-    assert plain.sheet("auditor")["point.verbosity"]["low"] <= 0 <= plain.sheet("auditor")["point.verbosity"]["high"]
-    assert {plain.measured[f"terse.share[agent={name}]"].value for name in ("alder", "dogwood")} == {0}
+    assert {plain.measured[f"datasheet.gate[judge={name}]"].value for name in PANEL} == {0}
+    verbosity = plain.sheet("auditor")["point.verbosity"]
+    assert verbosity["low"] <= 0 <= verbosity["high"]
+    assert set(plain.over_agents("terse.share")) == {0}

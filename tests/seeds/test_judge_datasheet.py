@@ -88,89 +88,68 @@ def sheets() -> dict[str, dict[str, Measurement]]:
 
 
 SAME = "condition=same_subset,"
-# Judge, arm, quantity, estimate, interval, n: the 27 rows of Table 6 whose method is Wilson's, in its order.
-WILSON_ROWS = [
-    ("Llama8B", BASE, "dark_current[", 0.6667, 0.5783, 0.7447, 120),
-    ("Llama8B", BASE, f"delta0.raw[{SAME}", 1.0000, 0.9690, 1.0000, 120),
-    ("Llama8B", BASE, f"delta0.tie_rate[{SAME}", 0.0000, 0.0000, 0.0310, 120),
-    ("Llama8B", BASE, "sensitivity[delta=1,", 0.6100, 0.5120, 0.6998, 100),
-    ("Llama8B", BASE, "tie_rate[delta=1,", 0.0000, 0.0000, 0.0370, 100),
-    ("Llama8B", BASE, "sensitivity[delta=5,", 1.0000, 0.8389, 1.0000, 20),
-    ("Llama8B", BASE, "tie_rate[delta=5,", 0.0000, 0.0000, 0.1611, 20),
-    ("Qwen14B", BASE, "dark_current[", 0.0000, 0.0000, 0.0310, 120),
-    ("Qwen14B", BASE, f"delta0.raw[{SAME}", 0.9917, 0.9543, 0.9985, 120),
-    ("Qwen14B", BASE, f"delta0.tie_rate[{SAME}", 0.0083, 0.0015, 0.0457, 120),
-    ("Qwen14B", BASE, "sensitivity[delta=1,", 1.0000, 0.9630, 1.0000, 100),
-    ("Qwen14B", BASE, "tie_rate[delta=1,", 0.0000, 0.0000, 0.0370, 100),
-    ("Qwen14B", BASE, "sensitivity[delta=5,", 1.0000, 0.8389, 1.0000, 20),
-    ("Qwen14B", BASE, "tie_rate[delta=5,", 0.0000, 0.0000, 0.1611, 20),
-    ("Qwen32B", BASE, "dark_current[", 0.0000, 0.0000, 0.0310, 120),
-    ("Qwen32B", BASE, f"delta0.raw[{SAME}", 0.2583, 0.1884, 0.3433, 120),
-    ("Qwen32B", BASE, f"delta0.tie_rate[{SAME}", 0.7417, 0.6567, 0.8116, 120),
-    ("Qwen32B", BASE, "sensitivity[delta=1,", 0.9400, 0.8752, 0.9722, 100),
-    ("Qwen32B", BASE, "tie_rate[delta=1,", 0.0600, 0.0278, 0.1248, 100),
-    ("Qwen32B", BASE, "sensitivity[delta=5,", 1.0000, 0.8389, 1.0000, 20),
-    ("Qwen32B", BASE, "tie_rate[delta=5,", 0.0000, 0.0000, 0.1611, 20),
-    ("Qwen32B", STRICT, f"delta0.raw[{SAME}", 0.0000, 0.0000, 0.0310, 120),
-    ("Qwen32B", STRICT, f"delta0.tie_rate[{SAME}", 1.0000, 0.9690, 1.0000, 120),
-    ("Qwen32B", STRICT, "sensitivity[delta=1,", 0.5000, 0.4038, 0.5962, 100),
-    ("Qwen32B", STRICT, "tie_rate[delta=1,", 0.5000, 0.4038, 0.5962, 100),
-    ("Qwen32B", STRICT, "sensitivity[delta=5,", 1.0000, 0.8389, 1.0000, 20),
-    ("Qwen32B", STRICT, "tie_rate[delta=5,", 0.0000, 0.0000, 0.1611, 20),
-]  # fmt: skip
+ROWS = """
+    Llama8B tie-allowed dark_current[ 0.6667 0.5783 0.7447 120
+    Llama8B tie-allowed delta0.raw[same 1.0000 0.9690 1.0000 120
+    Llama8B tie-allowed delta0.tie_rate[same 0.0000 0.0000 0.0310 120
+    Llama8B tie-allowed sensitivity[delta=1, 0.6100 0.5120 0.6998 100
+    Llama8B tie-allowed tie_rate[delta=1, 0.0000 0.0000 0.0370 100
+    Llama8B tie-allowed sensitivity[delta=5, 1.0000 0.8389 1.0000 20
+    Llama8B tie-allowed tie_rate[delta=5, 0.0000 0.0000 0.1611 20
+    Qwen14B tie-allowed dark_current[ 0.0000 0.0000 0.0310 120
+    Qwen14B tie-allowed delta0.raw[same 0.9917 0.9543 0.9985 120
+    Qwen14B tie-allowed delta0.tie_rate[same 0.0083 0.0015 0.0457 120
+    Qwen14B tie-allowed sensitivity[delta=1, 1.0000 0.9630 1.0000 100
+    Qwen14B tie-allowed tie_rate[delta=1, 0.0000 0.0000 0.0370 100
+    Qwen14B tie-allowed sensitivity[delta=5, 1.0000 0.8389 1.0000 20
+    Qwen14B tie-allowed tie_rate[delta=5, 0.0000 0.0000 0.1611 20
+    Qwen32B tie-allowed dark_current[ 0.0000 0.0000 0.0310 120
+    Qwen32B tie-allowed delta0.raw[same 0.2583 0.1884 0.3433 120
+    Qwen32B tie-allowed delta0.tie_rate[same 0.7417 0.6567 0.8116 120
+    Qwen32B tie-allowed sensitivity[delta=1, 0.9400 0.8752 0.9722 100
+    Qwen32B tie-allowed tie_rate[delta=1, 0.0600 0.0278 0.1248 100
+    Qwen32B tie-allowed sensitivity[delta=5, 1.0000 0.8389 1.0000 20
+    Qwen32B tie-allowed tie_rate[delta=5, 0.0000 0.0000 0.1611 20
+    Qwen32B strict delta0.raw[same 0.0000 0.0000 0.0310 120
+    Qwen32B strict delta0.tie_rate[same 1.0000 0.9690 1.0000 120
+    Qwen32B strict sensitivity[delta=1, 0.5000 0.4038 0.5962 100
+    Qwen32B strict tie_rate[delta=1, 0.5000 0.4038 0.5962 100
+    Qwen32B strict sensitivity[delta=5, 1.0000 0.8389 1.0000 20
+    Qwen32B strict tie_rate[delta=5, 0.0000 0.0000 0.1611 20
+""".strip().splitlines()
+"""Judge, arm, quantity, estimate, interval, n: the 27 rows of Table 6 whose method is Wilson's, in its order."""
 
 
-def row_name(row: tuple) -> str:
-    return f"{row[0]}-{row[1]}-{row[2].rstrip('[,')}"
-
-
-@pytest.mark.parametrize("row", WILSON_ROWS, ids=row_name)
-def test_table_6_wilson_row(row, sheets):
-    judge, prompt, name, estimate, low, high, n = row
-    found = sheets[judge][f"{name}prompt={prompt}]"]
+@pytest.mark.parametrize("row", ROWS, ids=str.strip)
+def test_table_6_wilson_row_and_its_interval_from_the_printed_estimate(row, sheets):
+    judge, prompt, name, *numbers = row.split()
+    estimate, low, high, n = map(float, numbers)
+    found = sheets[judge][f"{name.replace('same', SAME)}prompt={prompt}]"]
     assert found.value == pytest.approx(estimate, abs=DIGIT)
-    wilson = found.detail["wilson"]
-    assert (wilson["low"], wilson["high"]) == pytest.approx((low, high), abs=DIGIT)
+    assert (found.detail["wilson"]["low"], found.detail["wilson"]["high"]) == pytest.approx((low, high), abs=DIGIT)
     assert (found.n, found.n_of) == (n, "calls")
+    assert wilson(round(estimate * n), int(n)) == pytest.approx((low, high), abs=DIGIT)
 
 
-def test_table_6_has_27_wilson_rows():
-    assert len(set(map(row_name, WILSON_ROWS))) == 27
+ARMS = [("Llama8B", BASE, 0.0333, 0.9667), ("Qwen14B", BASE, 0.4500, 0.5333), ("Qwen32B", BASE, 0.0000, 0.0833),
+        ("Qwen32B", STRICT, 0.0000, 0.0000)]  # fmt: skip
 
 
-@pytest.mark.parametrize("row", WILSON_ROWS, ids=row_name)
-def test_wilson_intervals_follow_from_the_printed_estimates(row):
-    *_, estimate, low, high, n = row
-    assert wilson(round(estimate * n), n) == pytest.approx((low, high), abs=DIGIT)
-
-
-@pytest.mark.parametrize(
-    ("judge", "prompt", "part", "printed"),
-    [
-        ("Llama8B", BASE, "stable", 0.0333), ("Llama8B", BASE, "positional", 0.9667),
-        ("Qwen14B", BASE, "stable", 0.4500), ("Qwen14B", BASE, "positional", 0.5333),
-        ("Qwen32B", BASE, "stable", 0.0000), ("Qwen32B", BASE, "positional", 0.0833),
-        ("Qwen32B", STRICT, "stable", 0.0000), ("Qwen32B", STRICT, "positional", 0.0000),
-    ],
-)  # fmt: skip
-def test_table_6_decomposition_row(judge, prompt, part, printed, sheets):
-    """The source gives these rows no interval; ours has one, which is no printed figure."""
-    found = sheets[judge][f"delta0.{part}[{SAME}prompt={prompt}]"]
-    assert found.value == pytest.approx(printed, abs=DIGIT)
-    assert (found.n, found.n_of) == (60, "pairs")
-    assert found.low is not None
-    assert found.low <= found.value <= found.high
-    assert found.high > found.low
-
-
-@pytest.mark.parametrize(
-    ("judge", "prompt"), [("Llama8B", BASE), ("Qwen14B", BASE), ("Qwen32B", BASE), ("Qwen32B", STRICT)]
-)
-def test_table_6_d_prime_row(judge, prompt, sheets):
-    """3.3812 follows from 10 + 10 calls, split by the slot of the better text; 20 calls in one cell give 3.9615."""
+@pytest.mark.parametrize(("judge", "prompt", "stable", "positional"), ARMS)
+def test_table_6_decomposition_and_d_prime_rows_and_equation_7(judge, prompt, stable, positional, sheets):
+    """The source gives parts no interval; ours has one, which is no printed figure. A d' of 3.3812 follows from
+    10 + 10 calls, split by the slot of the better text; 20 calls in one cell give 3.9615."""
+    parts = {name: sheets[judge][f"delta0.{name}[{SAME}prompt={prompt}]"]
+             for name in ("raw", "stable", "positional", "one_sided", "other")}  # fmt: skip
+    for name, printed in (("stable", stable), ("positional", positional)):
+        assert (parts[name].value, parts[name].n) == (pytest.approx(printed, abs=DIGIT), 60)
+        assert parts[name].n_of == "pairs"
+        assert parts[name].low <= parts[name].value <= parts[name].high != parts[name].low
+    value = {name: part.value for name, part in parts.items()}
+    assert value["raw"] == pytest.approx(value["stable"] + value["positional"] + value["one_sided"] / 2)
+    assert value["other"] == 0
     found = sheets[judge][f"d_prime[delta=5,prompt={prompt}]"]
-    assert found.value == pytest.approx(3.3812, abs=DIGIT)
-    assert found.n == 20
+    assert (found.value, found.n) == (pytest.approx(3.3812, abs=DIGIT), 20)
     assert (found.low, found.high, found.level) == (None, None, None)
     assert "ceiling" in found.method
     assert d_prime(20, 20, 0, 20) == pytest.approx(3.9615, abs=DIGIT)
@@ -178,13 +157,10 @@ def test_table_6_d_prime_row(judge, prompt, sheets):
 
 @pytest.mark.parametrize("judge", ["Qwen14B", "Qwen32B"])
 def test_table_6_left_censored_threshold(judge, sheets):
+    """Every resample is censored too: no interval rather than one of no width."""
     found = sheets[judge][f"threshold[prompt={BASE}]"]
-    assert found.value == 1.0
-    assert found.n == 300
-    assert found.detail["censored"] == "left"
-    assert found.detail["text"] == "<= 1"
-    # Every resample is censored too: no interval rather than one of no width.
-    assert (found.low, found.high) == (None, None)
+    assert (found.value, found.n, found.low, found.high) == (1.0, 300, None, None)
+    assert (found.detail["censored"], found.detail["text"]) == ("left", "<= 1")
 
 
 def test_table_6_threshold_of_llama(sheets):
@@ -194,65 +170,39 @@ def test_table_6_threshold_of_llama(sheets):
     to reach 75 % exactly there, as 30 of 40 do. That the upper end is no larger than the estimate is not what a
     bootstrap of such counts gives; it agrees with a threshold read off the grid, and the source does not say.
     """
-    assert pytest.approx(2.7143, abs=DIGIT) == 19 / 7
     found = sheets["Llama8B"][f"threshold[prompt={BASE}]"]
-    assert found.value == pytest.approx(4.0, abs=DIGIT)
-    assert found.detail["censored"] is None
-    assert found.n == 300
+    assert (found.value, found.detail["censored"], found.n) == (pytest.approx(4.0, abs=DIGIT), None, 300)
     assert found.low < 4.0
     # Where the curve passes 75 % five sevenths of the way from step 2 to step 3, the threshold is the printed bound.
     bound = detection_threshold([1, 2, 3, 4, 5], [0.61, 0.70, 0.77, 0.77, 1.0], [100, 80, 60, 40, 20])
-    assert bound.value == pytest.approx(2.7143, abs=DIGIT)
+    assert (bound.value, 19 / 7) == pytest.approx((2.7143, 2.7143), abs=DIGIT)
 
 
 def test_table_6_strict_arm_rows_without_a_number(sheets):
-    dark = sheets["Qwen32B"][f"dark_current[prompt={STRICT}]"]
-    assert dark.value is None
-    assert dark.state == "not measured: vacuum was not run under strict"
-    threshold = sheets["Qwen32B"][f"threshold[prompt={STRICT}]"]
-    assert threshold.value is None
-    assert threshold.state == "not measured: the ladder under strict has the steps 1, 5 only, needs 3"
+    states = {name: sheets["Qwen32B"][f"{name}[prompt={STRICT}]"] for name in ("dark_current", "threshold")}
+    assert {name: (one.value, one.state) for name, one in states.items()} == {
+        "dark_current": (None, "not measured: vacuum was not run under strict"),
+        "threshold": (None, "not measured: the ladder under strict has the steps 1, 5 only, needs 3"),
+    }
 
 
-def test_section_4_no_preference_of_qwen32(sheets):
-    """Section 4: 0.5667; the one-sided share, which the text leaves out, is then 21 of 60."""
-    assert sheets["Qwen32B"][f"delta0.no_preference[{SAME}prompt={BASE}]"].value == pytest.approx(0.5667, abs=DIGIT)
-    assert sheets["Qwen32B"][f"delta0.one_sided[{SAME}prompt={BASE}]"].value == pytest.approx(0.35)
-
-
-def test_section_5_tie_rate_is_no_preference_and_half_the_one_sided(sheets):
-    """0.7417 = 0.5667 + 0.35 / 2."""
+def test_sections_4_and_5_no_preference_of_qwen32_and_its_criterion_under_the_strict_prompt(sheets):
+    """0.5667; the one-sided share, which the text leaves out, is then 21 of 60, and 0.7417 = 0.5667 + 0.35 / 2. The
+    lost sensitivity is ties: no wrong choices, decided calls all right, step 5 untouched."""
     found = sheets["Qwen32B"]
     tie, none, half = (
         found[f"delta0.{name}[{SAME}prompt={BASE}]"].value for name in ("tie_rate", "no_preference", "one_sided")
     )
-    assert tie == pytest.approx(none + half / 2)
-    assert tie == pytest.approx(0.7417, abs=DIGIT)
-
-
-@pytest.mark.parametrize(
-    ("judge", "prompt"), [("Llama8B", BASE), ("Qwen14B", BASE), ("Qwen32B", BASE), ("Qwen32B", STRICT)]
-)
-def test_section_3_equation_7(judge, prompt, sheets):
-    raw, stable, positional, one_sided, other = (
-        sheets[judge][f"delta0.{name}[{SAME}prompt={prompt}]"].value
-        for name in ("raw", "stable", "positional", "one_sided", "other")
-    )
-    assert raw == pytest.approx(stable + positional + one_sided / 2 + other)
-    assert other == 0
-
-
-def test_section_5_the_strict_prompt_moves_the_criterion(sheets):
-    """The lost sensitivity is ties: no wrong choices, decided calls all right, step 5 untouched."""
-    found = sheets["Qwen32B"]
-    assert found[f"delta0.no_preference[{SAME}prompt={STRICT}]"].value == 1.0
-    assert found[f"wrong_rate[delta=1,prompt={STRICT}]"].value == 0.0
-    assert found[f"conditional_accuracy[delta=1,prompt={STRICT}]"].value == 1.0
-    assert found[f"miss_by_tie[delta=1,prompt={STRICT}]"].value == 0.5
+    assert (none, half) == pytest.approx((0.5667, 0.35), abs=DIGIT)
+    assert (none + half / 2, 0.7417) == pytest.approx((tie, tie), abs=DIGIT)
+    strict = {name: found[f"{name}[delta=1,prompt={STRICT}]"].value
+              for name in ("wrong_rate", "conditional_accuracy", "miss_by_tie")}  # fmt: skip
+    assert strict == {"wrong_rate": 0.0, "conditional_accuracy": 1.0, "miss_by_tie": 0.5}
     assert found[f"miss_by_tie[delta=1,prompt={STRICT}]"].detail["of_misses"] == 1.0
-    assert found["criterion.shift[condition=same_subset]"].value == pytest.approx(1 - 0.7417, abs=DIGIT)
-    assert found["criterion.shift[condition=ladder,delta=1]"].value == pytest.approx(0.50 - 0.06)
-    assert found["criterion.shift[condition=ladder,delta=5]"].value == 0.0
+    assert found[f"delta0.no_preference[{SAME}prompt={STRICT}]"].value == 1.0
+    kinds = ("same_subset", "ladder,delta=1", "ladder,delta=5")
+    shifts = [found[f"criterion.shift[condition={kind}]"].value for kind in kinds]
+    assert shifts == pytest.approx([1 - 0.7417, 0.50 - 0.06, 0.0], abs=DIGIT)
 
 
 def test_section_4_the_three_profiles(sheets):
@@ -272,5 +222,4 @@ def test_section_3_design_counts():
     """120 vacuum calls, 60 same-subset pairs and 50/40/30/20/10 ladder pairs in both orders, 10 tasks."""
     calls = list(calls_of(LLAMA, "x"))
     assert len(calls) == 120 + 2 * 60 + 2 * (50 + 40 + 30 + 20 + 10)
-    assert sum(call.order == "uv" for call in calls) == len(calls) / 2
-    assert len({call.task for call in calls}) == TASKS
+    assert (sum(call.order == "uv" for call in calls), len({call.task for call in calls})) == (len(calls) / 2, TASKS)

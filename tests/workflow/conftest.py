@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import slow_command
 from datasheet_runs import two_tasks
 from imported_records import store_imported
 from made_records import OWN, STUDY
@@ -54,6 +55,12 @@ def tasks(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("tasks") / "mine.toml"
     path.write_text(two_tasks(), encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def few_questions(monkeypatch):
+    """A benchmark draws its questions from twenty of each kind."""
+    slow_command.few_questions(monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import subprocess
+from contextlib import closing
 
 import pytest
 from made_records import OWN
@@ -25,39 +26,25 @@ VARIABLE = "BAD_INPUT_KEY"
 STUDY = """
 name = "bad"
 seed = 1
-[substrate]
-regimes = ["liquidity"]
-cycles = 2
-[engine]
-backoff_s = 0.001
-[inference]
-allow_hopeless = true
-[[agents]]
-name = "rule"
-family = "rules"
-model = "{agent}"
-[[agents]]
-name = "two"
-family = "rules"
-model = "reference/steward"
-args = {{ style = "birch" }}
-[[judges]]
-name = "north"
-family = "north"
-model = "{judge}"
-args = {{ base_url = "{url}", api_key_env = "{variable}" }}
-[[judges]]
-name = "south"
-family = "south"
-model = "reference/auditor"
+substrate = {{ regimes = ["liquidity"], cycles = 2 }}
+engine = {{ backoff_s = 0.001 }}
+inference = {{ allow_hopeless = true }}
+agents = [
+  {{ name = "rule", family = "rules", model = "reference/momentum" }},
+  {{ name = "two", family = "rules", model = "reference/steward", args = {{ style = "birch" }} }},
+]
+judges = [
+  {{ name = "n", family = "north", model = "{judge}", args = {{ base_url = "{url}", api_key_env = "{variable}" }} }},
+  {{ name = "south", family = "south", model = "reference/auditor" }},
+]
 """
 NOTHING = "nothing is locked, and nothing was sent but one call a model"
 
 
-def run_at(tmp_path, step, *, judge="openai-chat/m", root="/v1", again=None):
+def run_at(tmp_path, step, *, judge="openai-chat/m", root="/v1", url=None, again=None):
     """The status of a run whose judge is at a server that answers so; with ``again``, of the same command then."""
     with serving(step) as server:
-        text = STUDY.format(judge=judge, agent="reference/momentum", url=f"{server.url}{root}", variable=VARIABLE)
+        text = STUDY.format(judge=judge, url=url or f"{server.url}{root}", variable=VARIABLE)
         (tmp_path / "study.toml").write_text(text)
         command = ["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]
         status = main(command)
@@ -85,77 +72,60 @@ def openai_error(status, code, message):
     return answer({"error": {"message": message, "type": "invalid_request_error", "code": code, "param": None}}, status)
 
 
-@pytest.mark.parametrize(
-    ("step", "said"),
-    [
-        (
-            openai_error(401, "invalid_api_key", f"Incorrect API key provided: {CANARY}"),
-            (f"{VARIABLE} was refused (401)", "set the right key"),
-        ),
-        (
-            openai_error(429, "insufficient_quota", "You exceeded your current quota"),
-            ("no money or quota is left (429)", "pay, or wait until it is renewed"),
-        ),
-        (
-            openai_error(404, "model_not_found", "The model `m` does not exist"),
-            ("unknown model 'm' at http://127.0.0.1:", "check the name and base_url"),
-        ),
-        (page(200), ("answers with a page and is no API (200)", "base_url must be the root of an API")),
-        (page(404), ("answers with a page and is no API (404)", "base_url must be the root of an API")),
-        (
-            openai_error(400, "invalid_json_schema", "Invalid schema for response_format 'reply'"),
-            ("the reply schema was refused (400) for 'm'", 'use args.structured = "json_object"'),
-        ),
-    ],
-    ids=["wrong key", "no quota", "unknown model", "no API", "no API, 404", "schema"],
-)
-def test_a_provider_that_refuses_is_one_line_with_what_to_do(tmp_path, capsys, step, said):
-    assert run_at(tmp_path, step) == 1
+GERMAN, CHINESE = "Ich gebe der Entscheidung vier von fünf Punkten.", "我给这个决定打四分。"
+REFUSALS = [
+    (openai_error(401, "invalid_api_key", f"Incorrect API key provided: {CANARY}"),
+     (f"{VARIABLE} was refused (401)", "set the right key")),
+    (openai_error(429, "insufficient_quota", "You exceeded your current quota"),
+     ("no money or quota is left (429)", "pay, or wait until it is renewed")),
+    (openai_error(404, "model_not_found", "The model `m` does not exist"),
+     ("unknown model 'm' at http://127.0.0.1:", "check the name and base_url")),
+    (page(200), ("answers with a page and is no API (200)", "base_url must be the root of an API")),
+    (page(404), ("answers with a page and is no API (404)", "base_url must be the root of an API")),
+    (openai_error(400, "invalid_json_schema", "Invalid schema for response_format 'reply'"),
+     ("the reply schema was refused (400) for 'm'", 'use args.structured = "json_object"')),
+    *((answer(completion(text)), (f"wrote no JSON object where one is asked for; its reply begins {text!r}; ",))
+      for text in (GERMAN, CHINESE)),
+]  # fmt: skip
+
+
+def test_a_provider_that_refuses_is_one_line_with_what_to_do(tmp_path, capsys):
+    for step, said in REFUSALS:
+        assert run_at(tmp_path, step) == 1
+        err = one_line(capsys)
+        assert all(words in err for words in (*said, NOTHING)), err
+        assert not (tmp_path / "run").exists()
+
+
+def test_a_wrong_key_reads_the_same_at_every_provider(tmp_path, capsys):
+    for judge, root, error in (
+        ("openai/m", "/v1", {"message": "no", "code": "invalid_api_key", "type": "invalid_request_error"}),
+        ("anthropic/m", "", {"type": "authentication_error", "message": "no"}),
+        ("google/m", "", {"code": 401, "message": "no", "status": "UNAUTHENTICATED"}),
+    ):
+        assert run_at(tmp_path, answer({"type": "error", "error": error}, 401), judge=judge, root=root) == 1
+        said = f"assaymark: {judge}: {VARIABLE} was refused (401) by http://127.0.0.1:"
+        assert one_line(capsys).startswith(said)
+
+
+def test_a_key_that_is_missing_and_an_address_that_is_none_are_named_before_anything_is_sent(
+    tmp_path, capsys, monkeypatch
+):
+    assert run_at(tmp_path, answer({}), url="localhost:8000") == 1
     err = one_line(capsys)
-    assert all(words in err for words in (*said, NOTHING)), err
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(("judge", "root", "body"), [
-    ("openai/m", "/v1", {"error": {"message": "no", "code": "invalid_api_key", "type": "invalid_request_error"}}),
-    ("anthropic/m", "", {"type": "error", "error": {"type": "authentication_error", "message": "no"}}),
-    ("google/m", "", {"error": {"code": 401, "message": "no", "status": "UNAUTHENTICATED"}}),
-])  # fmt: skip
-def test_a_wrong_key_reads_the_same_at_every_provider(tmp_path, capsys, judge, root, body):
-    assert run_at(tmp_path, answer(body, 401), judge=judge, root=root) == 1
-    err = one_line(capsys)
-    assert err.startswith(f"assaymark: {judge}: {VARIABLE} was refused (401) by http://127.0.0.1:")
-
-
-def test_a_key_that_is_missing_is_named_before_anything_is_sent(tmp_path, capsys, monkeypatch):
+    assert "base_url must be http://HOST:PORT/PATH or https://HOST/PATH" in err
+    assert "(got 'localhost:8000')" in err
     monkeypatch.delenv(VARIABLE)
     assert run_at(tmp_path, answer({})) == 1
     assert f"needs a key: set the environment variable {VARIABLE}" in one_line(capsys)
 
 
-def test_an_address_that_is_none_is_refused_with_the_study(tmp_path, capsys):
-    text = STUDY.format(judge="openai-chat/m", agent="reference/momentum", url="localhost:8000", variable=VARIABLE)
-    (tmp_path / "study.toml").write_text(text)
-    assert main(["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]) == 1
-    err = one_line(capsys)
-    assert "base_url must be http://HOST:PORT/PATH or https://HOST/PATH" in err
-    assert "(got 'localhost:8000')" in err
-
-
-@pytest.mark.parametrize("text", ["Ich gebe der Entscheidung vier von fünf Punkten.", "我给这个决定打四分。"])
-def test_a_judge_that_writes_no_json_is_found_before_the_lock(tmp_path, capsys, text):
-    assert run_at(tmp_path, answer(completion(text))) == 1
-    err = one_line(capsys)
-    assert f"wrote no JSON object where one is asked for; its reply begins {text!r}; {NOTHING}" in err
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_judge_that_writes_json_of_another_form_gives_no_score_and_is_said_to(tmp_path, capsys):
     good = answer(completion("{}"))
     assert run_at(tmp_path, answer(completion('{"Bewertung": {"Handlung": 4}}')), again=good) == 0
-    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("north: ")]
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("n: ")]
     assert lines == [lines[0]]  # said once: the second command asks nothing again
-    assert lines[0].startswith("north: 4 of 4 replies have no scores: 4 not in the required form (first: ")
+    assert lines[0].startswith("n: 4 of 4 replies have no scores: 4 not in the required form (first: ")
     assert "stored verbatim and not retried" in lines[0]
     assert "name another one: assaymark amend" in lines[0]
 
@@ -171,24 +141,21 @@ def commands(folder):
     return (["run", str(OWN), "--out", str(folder)], ["judge", str(folder)], ["worker", str(folder)])
 
 
-def test_a_ledger_of_a_newer_version(begun, capsys):
-    with sqlite3.connect(begun / "ledger.db") as connection:
+def test_a_ledger_of_a_newer_version_or_copied_in_part(begun, capsys):
+    whole = (begun / "ledger.db").read_bytes()
+    for share in (0.0005, 0.3, 0.5, 0.9):
+        (begun / "ledger.db").write_bytes(whole[: int(len(whole) * share)])
+        for command in commands(begun):
+            assert main(command) == 1
+            assert "restore it from a copy" in one_line(capsys)
+    (begun / "ledger.db").write_bytes(whole)
+    with closing(sqlite3.connect(begun / "ledger.db")) as connection, connection:
         connection.execute("update meta set value = '2' where name = 'schema'")
-    connection.close()
     for command in commands(begun):
         assert main(command) == 1
         err = one_line(capsys)
         assert "is a ledger of schema '2' where this version reads '1'" in err
         assert "use the version of assaymark that wrote it, or start a new run folder" in err
-
-
-@pytest.mark.parametrize("share", [0.0005, 0.3, 0.5, 0.9])
-def test_a_ledger_that_was_copied_in_part(begun, capsys, share):
-    whole = (begun / "ledger.db").read_bytes()
-    (begun / "ledger.db").write_bytes(whole[: int(len(whole) * share)])
-    for command in commands(begun):
-        assert main(command) == 1
-        assert "restore it from a copy" in one_line(capsys)
 
 
 @pytest.fixture

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
-from imported_records import store_imported
-from made_records import OWN
+from made_records import OWN, STUDY
 from rich.console import Console
 
 from assaymark import cli, workflow
 from assaymark.cli import main
 from assaymark.engine import CallSpec, Ledger, Message, Reply, Text, load_prices
 from assaymark.engine.providers.registry import Models
-from assaymark.errors import InputError, ModelError, PlanError
+from assaymark.errors import InputError, ModelError
 from assaymark.protocol import EngineChoice, JudgeSpec, Study
 
 PRICES = """
@@ -29,10 +29,8 @@ source = "a test"
 
 
 def asked(n, model="paid/one"):
-    def shown(i):
-        return (Message("user", (Text.of(f"question {i}"),)),)
-
-    return [CallSpec(model=model, messages=shown(i), template="", args={"max_tokens": 100}) for i in range(n)]
+    return [CallSpec(model=model, messages=(Message("user", (Text.of(f"question {i}"),)),), template="",
+                     args={"max_tokens": 100}) for i in range(n)]  # fmt: skip
 
 
 class Paid:
@@ -61,8 +59,7 @@ def folder(tmp_path):
 
 
 def put(folder, calls, models, progress=workflow.silent):
-    engine = EngineChoice(concurrency=2)
-    return workflow.ask_judge(folder, calls, models, "one", "asking", progress, engine)
+    return workflow.ask_judge(folder, calls, models, "one", "asking", progress, EngineChoice(concurrency=2))
 
 
 def test_a_budget_ends_the_asking_and_a_higher_one_goes_on(folder, prices):
@@ -74,20 +71,20 @@ def test_a_budget_ends_the_asking_and_a_higher_one_goes_on(folder, prices):
     assert model.asked * 0.011 <= 0.4
     assert len(put(folder, asked(60), workflow.paid_models({"paid/one": model}, 1.0, prices))) == 60
     assert model.asked == 60
-    assert workflow.paid_lines(workflow.paid_views(folder, load_prices(prices))) == [
-        "paid for paid/one: 0.66 USD for 60 replies"
-    ]
-    unknown = "paid for paid/one: not known, because there is no price of its 60 replies"
-    assert workflow.paid_lines(workflow.paid_views(folder, load_prices())) == [unknown]
+    lines = [workflow.paid_lines(workflow.paid_views(folder, load_prices(*at))) for at in ((prices,), ())]
+    assert lines == [["paid for paid/one: 0.66 USD for 60 replies"],
+                     ["paid for paid/one: not known, because there is no price of its 60 replies"]]  # fmt: skip
 
 
 def test_what_was_paid_is_shown_at_the_prices_that_it_was_asked_at(folder, prices):
+    assert workflow.paid_views(folder) == ()
+    put(folder, asked(2, "reference/free"), {"reference/free": Paid()})
+    assert workflow.paid_views(folder) == (), "nothing is shown of models that cost nothing"
     put(folder, asked(20), workflow.paid_models({"paid/one": Paid()}, None, prices))
     prices.unlink()  # the report is made without the file
     (one,) = workflow.paid_views(folder)
-    assert (one.model, one.calls, one.input_tokens, one.cached_tokens, one.output_tokens) == (
-        "paid/one", 20, 200, None, 200,
-    )  # fmt: skip
+    read = (one.model, one.calls, one.input_tokens, one.cached_tokens, one.output_tokens)
+    assert read == ("paid/one", 20, 200, None, 200)
     assert one.usd == pytest.approx(0.22)
     assert (one.unpriced, one.untold, one.in_batches, one.price_of) == (0, 0, 0, "2026-01-01")
     (other,) = workflow.paid_views(folder, load_prices())
@@ -103,12 +100,6 @@ def test_the_bound_after_a_kill_counts_each_address_of_a_model():
     assert workflow.in_flight_bound(study) == 10
 
 
-def test_nothing_is_shown_of_models_that_cost_nothing(folder):
-    assert workflow.paid_views(folder) == ()
-    put(folder, asked(2, "reference/free"), {"reference/free": Paid()})
-    assert workflow.paid_views(folder) == ()
-
-
 def test_one_budget_is_for_all_judges_of_a_folder(folder, prices):
     models = workflow.paid_models({"paid/one": Paid()}, 0.4, prices)
     with workflow.bars(Console(file=io.StringIO())) as shown:
@@ -118,20 +109,13 @@ def test_one_budget_is_for_all_judges_of_a_folder(folder, prices):
         put(folder, asked(60), models)
 
 
-def test_a_model_without_a_price_is_not_asked_within_a_budget(folder, prices):
-    model = Paid()
-    with pytest.raises(PlanError, match="no price is known for paid/other"):
-        put(folder, asked(2, "paid/other"), workflow.paid_models({"paid/other": model}, 1.0, prices))
-    assert not model.asked
-    with workflow.bars(Console(file=io.StringIO())) as shown:
-        assert put(folder, asked(2, "paid/other"), workflow.paid_models({"paid/other": model}, None, prices), shown)
-    assert shown.usd == 0
-
-
-@pytest.mark.parametrize("budget", [-1.0, float("nan")])
-def test_a_budget_is_an_amount(budget):
-    with pytest.raises(InputError, match="--budget: a budget must be a number"):
-        workflow.paid_models({}, budget, None)
+def test_a_budget_is_an_amount_and_the_models_keep_their_providers_with_it():
+    for budget in (-1.0, float("nan")):
+        with pytest.raises(InputError, match="--budget: a budget must be a number"):
+            workflow.paid_models({}, budget, None)
+    models = workflow.paid_models(cli.models(), 1.0, None)
+    assert all(name in models for name in ("openai/gpt-4o", "reference/auditor"))
+    assert models.purse.limit_usd == 1.0
 
 
 def test_a_forecast_counts_each_call_once_and_estimates_the_rest(folder, prices):
@@ -149,6 +133,7 @@ def test_a_forecast_assumes_one_length_of_reply_for_every_provider_and_adds_no_u
     judges = ["openai/gpt-4o", "anthropic/claude-sonnet-4-5", "google/gemini-2.5-flash", "openai-chat/mine"]
     wanted = [word for name in judges for word in ("--judge", name)]
     assert main(["datasheet", *wanted, "--dry-run", "--out", str(tmp_path / "out")]) == 0
+    assert not (tmp_path / "out").exists()
     lines = {line.partition(":")[0]: line for line in capsys.readouterr().out.splitlines()}
     outputs = {lines[name].partition("input and ")[2].partition(" output")[0] for name in judges}
     assert len(outputs) == 1
@@ -172,71 +157,29 @@ def test_a_missing_key_is_told_before_anything_is_sent(folder):
 
 
 def test_a_dry_run_of_a_study_counts_what_the_run_then_asks(own, tmp_path, capsys, monkeypatch):
-    def nobody(self, *_args, **_kwargs):
-        raise AssertionError("something was asked")
-
-    new = tmp_path / "new"
-    with monkeypatch.context() as patch:
-        patch.setattr("assaymark.workflow.ask.run_calls", nobody)
-        assert main(["run", str(OWN), "--out", str(new), "--dry-run"]) == 0
-        fresh = capsys.readouterr().out
-        assert not new.exists()
-        assert main(["run", str(OWN), "--out", str(own), "--dry-run"]) == 0
-        done = capsys.readouterr().out
+    monkeypatch.setattr("assaymark.workflow.ask.run_calls", lambda *_, **__: pytest.fail("something was asked"))
+    assert main(["run", str(OWN), "--out", str(tmp_path / "new"), "--dry-run"]) == 0
+    fresh = capsys.readouterr().out
+    assert not (tmp_path / "new").exists()
+    assert main(["run", str(OWN), "--out", str(own), "--dry-run"]) == 0
+    done = capsys.readouterr().out
     assert "dry run: nothing was sent" in fresh
-    assert "stand in" in fresh
-    assert "stand in" not in done
+    assert ("stand in" in fresh, "stand in" in done) == (True, False)
     # Of the finished run everything is answered, and the stand-ins of the fresh one counted the same judge calls.
-    (total,) = [line for line in done.splitlines() if line.startswith("in all")]
-    planned, answered = total.split(" calls, ")[0].removeprefix("in all "), total.split(" calls, ")[1].split()[0]
-    assert planned == answered
-    assert _judging(fresh) == _judging(done)
+    assert len(set(re.search(r"^in all ([\d,]+) calls, ([\d,]+)", done, re.M).groups())) == 1
+    judging = [re.findall(r"\(.*?judges ([^,)]+)", text) for text in (fresh, done)]
+    assert judging[0] == judging[1] != []
 
 
-def _judging(text):
-    """Each model's calls as a judge."""
-    return [line.split("judges ")[1].split(",")[0].split(")")[0] for line in text.splitlines() if "(judges " in line]
-
-
-def test_a_dry_run_of_datasheets_and_of_judging(imported, tmp_path, capsys):
-    out = tmp_path / "sheets"
-    assert main(["datasheet", "--judge", "openai/gpt-4o", "--dry-run", "--out", str(out)]) == 0
-    shown = capsys.readouterr().out
-    assert "openai/gpt-4o: " in shown
-    assert " USD" in shown
-    assert not out.exists()
-    from made_records import STUDY
-
+def test_a_dry_run_of_judging_and_of_imported_records_adds_nothing(imported, tmp_path, capsys):
+    assert main(["datasheet", "--from", str(tmp_path / "log.csv"), "--budget", "5"]) == 2
+    assert "are for judges that are asked" in capsys.readouterr().err
+    before = sorted(path.name for path in imported.iterdir())
+    assert main(["run", str(STUDY), "--out", str(imported), "--dry-run"]) == 0
+    assert sorted(path.name for path in imported.iterdir()) == before
+    assert "answered already" in capsys.readouterr().out
     assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
     assert main(["judge", str(imported), "--dry-run"]) == 0
     assert "dry run: nothing was sent" in capsys.readouterr().out
-    assert not workflow.RunFolder(imported).has_ledger or _unasked(imported)
-
-
-def _unasked(path):
-    with Ledger.open(workflow.RunFolder(path).ledger) as ledger:
-        return not ledger.begun()
-
-
-def test_a_log_costs_nothing(tmp_path, capsys):
-    log = tmp_path / "log.csv"
-    assert main(["datasheet", "--from", str(log), "--budget", "5"]) == 2
-    assert "are for judges that are asked" in capsys.readouterr().err
-
-
-def test_the_models_of_the_command_line_keep_their_providers():
-    models = workflow.paid_models(cli.models(), 1.0, None)
-    assert "openai/gpt-4o" in models
-    assert "reference/auditor" in models
-    assert models.purse is not None
-    assert models.purse.limit_usd == 1.0
-
-
-def test_imported_records_need_no_second_folder(tmp_path, capsys):
-    from made_records import STUDY
-
-    folder = store_imported(tmp_path / "run")
-    before = sorted(path.name for path in folder.path.iterdir())
-    assert main(["run", str(STUDY), "--out", str(folder.path), "--dry-run"]) == 0
-    assert sorted(path.name for path in folder.path.iterdir()) == before
-    assert "answered already" in capsys.readouterr().out
+    with Ledger.open(workflow.RunFolder(imported).ledger) as ledger:
+        assert not ledger.begun()

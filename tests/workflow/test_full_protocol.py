@@ -20,9 +20,8 @@ def full(own_copy) -> workflow.Store:
     """A finished run of the whole protocol, people among the judges. Not to be changed."""
 
     def build(folder: Path) -> None:
-        run = make(folder / "run")
-        assert main(["import", "human", str(grades(folder / "grades.csv")), "--out", str(run.path)]) == 0
-        assert main(["run", str(study(folder / "s.toml", people=True)), "--out", str(run.path)]) == 0
+        run, _, plan = with_people(folder)
+        assert main(["run", str(plan), "--out", str(run.path)]) == 0
 
     return workflow.Store(workflow.RunFolder(own_copy("full-protocol", build) / "run"))
 
@@ -66,8 +65,8 @@ def test_the_anchor_probe_is_one_judge_on_its_own_sample(full):
     assert {(one.judge, one.rubric) for one in again} == {("auditor", "v1.1")}
     assert len({one.trajectory for one in again}) == 24
     shifts = {item.labels["dimension"]: item for item in measured(full, "anchor.shift")}
-    assert shifts["constraint_awareness"].detail["changed"] is True
-    assert shifts["position_sizing"].detail["changed"] is False
+    changed = {name: shifts[name].detail["changed"] for name in ("constraint_awareness", "position_sizing")}
+    assert changed == {"constraint_awareness": True, "position_sizing": False}
     assert shifts["constraint_awareness"].n == 24
 
 
@@ -83,149 +82,127 @@ def test_the_outside_judge_was_asked_about_contested_pairs_only(full):
     assert not any("no outside judge was asked" in reason for one in verdicts for reason in one.reasons)
 
 
+def with_people(folder: Path) -> tuple[workflow.RunFolder, Path, Path]:
+    """Records with the grades of people imported, their table and their study."""
+    run, table = make(folder / "run"), grades(folder / "grades.csv")
+    assert main(["import", "human", str(table), "--out", str(run.path)]) == 0
+    return run, table, study(folder / "s.toml", people=True)
+
+
 def test_one_verb_after_the_other_ends_in_the_same_bytes(full, tmp_path):
-    run = make(tmp_path / "run")
-    assert main(["import", "human", str(grades(tmp_path / "grades.csv")), "--out", str(run.path)]) == 0
-    assert main(["lock", str(study(tmp_path / "s.toml", people=True)), "--out", str(run.path)]) == 0
+    run, _, plan = with_people(tmp_path)
+    assert main(["lock", str(plan), "--out", str(run.path)]) == 0
     for verb in ("judge", "measure", "judge", "measure", "claim", "report"):
         assert untraced(lambda verb=verb: main([verb, str(run.path)])) == 0
     assert run.verdicts.read_bytes() == full.folder.verdicts.read_bytes()
 
 
-def test_a_plan_that_names_what_is_not_there(imported, tmp_path, capsys):
+def test_a_plan_that_names_what_is_not_there_or_contradicts_itself(imported, tmp_path, capsys):
     path = study(tmp_path / "s.toml", people=True, extra='\n[contamination]\npost_cutoff = ["never"]\n')
-    path.write_text(
-        path.read_text()
-        .replace('rubric = "v1.1"', 'rubric = "v9"')
-        .replace('model = "reference/skeptic"', 'model = "reference/cynic"')
-    )
+    text = path.read_text()
+    path.write_text(text.replace('"v1.1"', '"v9"').replace('"reference/skeptic"', '"reference/cynic"'))
     message = refused(["run", path, "--out", imported], capsys)
-    for part in (
-        "stability.probe.model",
-        "anchor_probe.rubric",
-        "no record of the control cell cell_a was imported",
-        "assaymark import human",
-        "contamination.post_cutoff",
-        "'never'",
-    ):
+    missing = "no record of the control cell cell_a was imported"
+    for part in ("stability.probe.model", "anchor_probe.rubric", missing, "assaymark import human",
+                 "contamination.post_cutoff", "'never'"):  # fmt: skip
         assert part in message
-
-
-@pytest.mark.parametrize(("old", "new", "says"), [
-    ('family = "skeptic"', 'family = "reader"', "outside the panel's families (got reader)"),
-    ('name = "outsider"', 'name = "reader"', "a name of its own (got reader"),
-    ('judge = "auditor"', 'judge = "nobody"', "must be a judge of the panel that is a model (got nobody)"),
-    ('model = "human/table"', 'model = "reference/reader"', "a human grader has model 'human/table'"),
-    ('"honest", "cell_a"', '"cell_a"', "must name honest"),
-])  # fmt: skip
-def test_a_plan_that_contradicts_itself(imported, tmp_path, capsys, old, new, says):
-    path = study(tmp_path / "s.toml", people=True)
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new, 1))
-    assert says in refused(["run", path, "--out", imported], capsys)
+    text = study(path, people=True).read_text()
+    for old, new, says in (
+        ('family = "skeptic"', 'family = "reader"', "outside the panel's families (got reader)"),
+        ('name = "outsider"', 'name = "reader"', "a name of its own (got reader"),
+        ('judge = "auditor"', 'judge = "nobody"', "must be a judge of the panel that is a model (got nobody)"),
+        ('model = "human/table"', 'model = "reference/reader"', "a human grader has model 'human/table'"),
+        ('"honest", "cell_a"', '"cell_a"', "must name honest"),
+    ):
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+        assert says in refused(["run", path, "--out", imported], capsys)
 
 
 HEAD = ",".join(("trajectory", "judge", *DIMENSIONS))
+WRONG = [
+    (["nobody,ann,3,3,3,3,3,3"], "line 2, trajectory: no such record among those that there are (got 'nobody')"),
+    (["{id},ann,3,3,3,3,3,9"], "line 2, uncertainty_handling: must be a finite number from 1 to 5 (got '9')"),
+    (["{id},ann,3,3,3,3,3,3", "{id},ann,4,3,3,3,3,3"], "'ann' graded '{id}' twice in trial 1"),
+    (["{id},,3,3,3,3,3,3"], "line 2, judge: is empty"),
+    (["{id},ann,,,,,,"], "holds no grade"),
+    (["{id},ann,3,3,3,3,3,3"], "column 'style' is no dimension"),
+]
 
 
-@pytest.mark.parametrize(("lines", "says"), [
-    ([HEAD, "nobody,ann,3,3,3,3,3,3"], "line 2, trajectory: no such record among those that there are (got 'nobody')"),
-    ([HEAD, "{id},ann,3,3,3,3,3,9"], "line 2, uncertainty_handling: must be a finite number from 1 to 5 (got '9')"),
-    ([HEAD, "{id},ann,3,3,3,3,3,3", "{id},ann,4,3,3,3,3,3"], "'ann' graded '{id}' twice in trial 1"),
-    ([HEAD, "{id},,3,3,3,3,3,3"], "line 2, judge: is empty"),
-    ([HEAD.replace("risk_alignment", "style"), "{id},ann,3,3,3,3,3,3"], "column 'style' is no dimension"),
-    ([HEAD, "{id},ann,,,,,,"], "holds no grade"),
-])  # fmt: skip
-def test_a_wrong_table_of_grades(imported, tmp_path, capsys, lines, says):
-    record = workflow.Store(workflow.RunFolder(imported)).columns(workflow.DECISIONS, "record_id")[0]["record_id"]
-    path = tmp_path / "grades.csv"
-    path.write_text("\n".join(lines).replace("{id}", record) + "\n")
-    assert says.replace("{id}", record) in refused(["import", "human", path, "--out", imported], capsys)
-    assert not (imported / "tables" / "human.parquet").exists()
-
-
-def test_half_a_grade_is_recorded_and_used_by_nobody(imported, tmp_path):
-    record = workflow.Store(workflow.RunFolder(imported)).columns(workflow.DECISIONS, "record_id")[0]["record_id"]
-    path = tmp_path / "grades.csv"
+def test_a_wrong_table_of_grades_is_refused_and_half_a_grade_is_recorded_and_used_by_nobody(imported, tmp_path, capsys):
+    store, path = workflow.Store(workflow.RunFolder(imported)), tmp_path / "grades.csv"
+    record = store.columns(workflow.DECISIONS, "record_id")[0]["record_id"]
+    command = ["import", "human", path, "--out", imported]
+    for lines, says in WRONG:
+        head = HEAD.replace("risk_alignment", "style") if "style" in says else HEAD
+        path.write_text("\n".join([head, *lines]).replace("{id}", record) + "\n")
+        assert says.replace("{id}", record) in refused(command, capsys)
+        assert not (imported / "tables" / "human.parquet").exists()
     path.write_text(f"{HEAD}\n{record},ann,3,,3,3,3,3\n")
-    assert main(["import", "human", str(path), "--out", str(imported)]) == 0
-    (one,) = workflow.Store(workflow.RunFolder(imported)).read(workflow.HUMAN)
+    assert main([*map(str, command)]) == 0
+    (one,) = store.read(workflow.HUMAN)
     assert (one.status, one.scores, one.reason) == ("invalid", {}, "graded 5 of 6 dimensions")
 
 
-def test_other_grades_after_the_lock_are_refused(tmp_path, capsys):
-    run = make(tmp_path / "run")
-    assert main(["import", "human", str(grades(tmp_path / "a.csv")), "--out", str(run.path)]) == 0
-    assert main(["lock", str(study(tmp_path / "s.toml", people=True)), "--out", str(run.path)]) == 0
+def test_other_grades_after_the_lock_and_graders_who_are_not_in_the_plan_are_refused(tmp_path, run, capsys):
+    mine, table, plan = with_people(tmp_path / "mine")
+    assert main(["lock", str(plan), "--out", str(mine.path)]) == 0
     other = grades(tmp_path / "b.csv", seed=2)
-    assert "locked on other grades" in refused(["import", "human", other, "--out", run.path], capsys)
-    assert main(["import", "human", str(tmp_path / "a.csv"), "--out", str(run.path)]) == 0
-
-
-def test_grades_of_a_grader_who_is_not_in_the_plan_are_refused(tmp_path, imported, capsys):
-    run = make(tmp_path / "run")
-    table = grades(tmp_path / "a.csv")
-    assert main(["import", "human", str(table), "--out", str(run.path)]) == 0
-    assert main(["lock", str(study(tmp_path / "s.toml", people=True)), "--out", str(run.path)]) == 0
+    assert "locked on other grades" in refused(["import", "human", other, "--out", mine.path], capsys)
+    assert main(["import", "human", str(table), "--out", str(mine.path)]) == 0
     table.write_text(table.read_text() + table.read_text().splitlines()[1].replace(",committee-1,", ",zoe,") + "\n")
     says = "judge: unknown human grader of the plan 'zoe'"
-    assert says in refused(["import", "human", table, "--out", run.path], capsys)
-    # and where the grades came first, the plan is refused that would drop them
+    assert says in refused(["import", "human", table, "--out", mine.path], capsys)
+    # Where the grades came first, the plan is refused that would drop them.
     fresh = make(tmp_path / "fresh")
     assert main(["import", "human", str(table), "--out", str(fresh.path)]) == 0
-    err = refused(["lock", tmp_path / "s.toml", "--out", fresh.path], capsys)
+    err = refused(["lock", plan, "--out", fresh.path], capsys)
     assert "grades of 'zoe' were imported, and no judge of the plan is that person" in err
     assert not fresh.lock.exists()
-
-
-def test_a_plan_without_people_takes_no_grades(run, tmp_path, capsys):
+    # A plan without people takes no grades.
     record = workflow.Store(workflow.RunFolder(run)).columns(workflow.DECISIONS, "record_id")[0]["record_id"]
-    path = tmp_path / "grades.csv"
-    path.write_text(f"{HEAD}\n{record},ann,3,3,3,3,3,3\n")
+    table.write_text(f"{HEAD}\n{record},ann,3,3,3,3,3,3\n")
     says = "unknown human grader of the plan 'ann'. Known: none"
-    assert says in refused(["import", "human", path, "--out", run], capsys)
+    assert says in refused(["import", "human", table, "--out", run], capsys)
 
 
-def amended(tmp_path, *changes: tuple[str, str]):
-    text = STUDY.read_text()
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new, 1)
+def amended(tmp_path, old="publish = 0.4 ", new="publish = 0.35 "):
     path = tmp_path / "amended.toml"
-    path.write_text(text)
+    assert old in STUDY.read_text()
+    path.write_text(STUDY.read_text().replace(old, new, 1))
     return path
 
 
-def test_an_amendment_before_the_judging_is_dated_hashed_and_said_with_every_verdict(imported, tmp_path, capsys):
+@pytest.fixture
+def locked(imported):
     assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
-    first = json.loads((imported / "study.lock").read_text())["plan_hash"]
-    path = amended(tmp_path, ("publish = 0.4 ", "publish = 0.35 "))
-    arguments = ["amend", str(path), "--out", str(imported), "--reason", "the pilot showed coarse anchors"]
-    assert main(arguments) == 0
-    said = capsys.readouterr().out
-    assert "gates.publish: 0.4 -> 0.35" in said
-    made = json.loads((imported / "amendments" / "0001.json").read_text())
-    assert made["reason"] == "the pilot showed coarse anchors"
-    assert made["plan_before"]["hash"] == first
-    assert made["plan_after"]["hash"] == json.loads((imported / "study.lock").read_text())["plan_hash"] != first
-    assert main(["run", str(path), "--out", str(imported)]) == 0
-    file = json.loads((imported / "verdicts.json").read_text())
+    return imported
+
+
+def test_an_amendment_before_the_judging_is_dated_hashed_and_said_with_every_verdict(locked, tmp_path, capsys):
+    first, path = json.loads((locked / "study.lock").read_text())["plan_hash"], amended(tmp_path)
+    reason = "the pilot showed coarse anchors"
+    assert main(["amend", str(path), "--out", str(locked), "--reason", reason]) == 0
+    assert "gates.publish: 0.4 -> 0.35" in capsys.readouterr().out
+    made = json.loads((locked / "amendments" / "0001.json").read_text())
+    assert (made["reason"], made["plan_before"]["hash"]) == (reason, first)
+    assert made["plan_after"]["hash"] == json.loads((locked / "study.lock").read_text())["plan_hash"] != first
+    assert main(["run", str(path), "--out", str(locked)]) == 0
+    file = json.loads((locked / "verdicts.json").read_text())
     assert file["amendments"][0]["fields"] == {"gates.publish": {"from": 0.4, "to": 0.35}}
     assert all(verdict["amended"] == ["gates.publish"] for verdict in file["verdicts"])
     assert all(any("gates.publish" in reason for reason in verdict["reasons"]) for verdict in file["verdicts"])
 
 
-def test_a_threshold_is_not_changed_once_a_judge_was_asked(run, tmp_path, capsys):
+def test_once_a_judge_was_asked_only_what_no_verdict_rests_on_may_change(run, tmp_path, capsys):
     before = {path: path.read_bytes() for path in (run / "plan.toml", run / "study.lock", run / "verdicts.json")}
-    path = amended(tmp_path, ("publish = 0.4 ", "publish = 0.21 "))
+    path = amended(tmp_path, new="publish = 0.21 ")
     message = refused(["amend", path, "--out", run, "--reason", "looks better"], capsys)
     assert "the judging has begun, and gates.publish would be chosen with the result in sight" in message
     assert {path: path.read_bytes() for path in before} == before
     assert not (run / "amendments").exists()
-
-
-def test_what_no_verdict_rests_on_may_still_change(run, tmp_path):
-    path = amended(tmp_path, ('title = "Three rule-based agents', 'title = "Three simple agents'))
+    path = amended(tmp_path, 'title = "Three rule-based agents', 'title = "Three simple agents')
     assert main(["amend", str(path), "--out", str(run), "--reason", "clearer"]) == 0
     assert untraced(lambda: main(["run", str(path), "--out", str(run)])) == 0
     file = json.loads((run / "verdicts.json").read_text())
@@ -233,27 +210,24 @@ def test_what_no_verdict_rests_on_may_still_change(run, tmp_path):
     assert all(verdict["amended"] == [] for verdict in file["verdicts"])
 
 
-def test_an_amendment_needs_a_reason_and_a_change_and_is_not_edited(imported, tmp_path, capsys):
-    assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
-    assert "needs a reason" in refused(["amend", STUDY, "--out", imported, "--reason", "  "], capsys)
-    assert "nothing to amend" in refused(["amend", STUDY, "--out", imported, "--reason", "x"], capsys)
-    path = amended(tmp_path, ("publish = 0.4 ", "publish = 0.35 "))
-    assert main(["amend", str(path), "--out", str(imported), "--reason", "true reason"]) == 0
-    made = imported / "amendments" / "0001.json"
+def test_an_amendment_needs_a_reason_and_a_change_and_is_not_edited(locked, tmp_path, capsys):
+    assert "needs a reason" in refused(["amend", STUDY, "--out", locked, "--reason", "  "], capsys)
+    assert "nothing to amend" in refused(["amend", STUDY, "--out", locked, "--reason", "x"], capsys)
+    path = amended(tmp_path)
+    assert main(["amend", str(path), "--out", str(locked), "--reason", "true reason"]) == 0
+    made = locked / "amendments" / "0001.json"
     made.write_text(made.read_text().replace("true reason", "other reason"))
-    assert "0001.json was edited" in refused(["run", path, "--out", imported], capsys)
+    assert "0001.json was edited" in refused(["run", path, "--out", locked], capsys)
 
 
-@pytest.mark.parametrize("killed_after", ["file", "plan"])
-def test_an_amendment_that_was_killed_half_way_can_be_made_again(imported, tmp_path, killed_after):
-    assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
-    lock, plan = (imported / "study.lock").read_bytes(), (imported / "plan.toml").read_bytes()
-    path = amended(tmp_path, ("publish = 0.4 ", "publish = 0.35 "))
-    again = ["amend", str(path), "--out", str(imported), "--reason", "coarse anchors"]
+def test_an_amendment_that_was_killed_half_way_can_be_made_again(locked, tmp_path):
+    lock, plan = (locked / "study.lock").read_bytes(), (locked / "plan.toml").read_bytes()
+    again = ["amend", str(amended(tmp_path)), "--out", str(locked), "--reason", "coarse anchors"]
     assert main(again) == 0
-    (imported / "study.lock").write_bytes(lock)
-    if killed_after == "file":
-        (imported / "plan.toml").write_bytes(plan)
-    assert main(again) == 0
-    assert [one.name for one in (imported / "amendments").iterdir()] == ["0001.json"]
-    assert untraced(lambda: main(["run", str(path), "--out", str(imported)])) == 0
+    for killed_after in ("plan", "file"):
+        (locked / "study.lock").write_bytes(lock)
+        if killed_after == "file":
+            (locked / "plan.toml").write_bytes(plan)
+        assert main(again) == 0
+        assert [one.name for one in (locked / "amendments").iterdir()] == ["0001.json"]
+    assert main(["lock", str(tmp_path / "amended.toml"), "--out", str(locked)]) == 0  # the same plan

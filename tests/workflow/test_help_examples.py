@@ -27,7 +27,7 @@ from made_records import OWN, STUDY, generic_records
 from season_runs import market, season_text, stored
 from small_benchmarks import small_plan
 from test_bare_tables import make_rows
-from test_command_help import COMMANDS_IN_FULL
+from test_cli import COMMANDS_IN_FULL
 from version_1_runs import STUDY_1, back_to_1
 
 from assaymark.benchmark import questions
@@ -78,14 +78,6 @@ def typed(line, scratch, capsys):
 
 
 @pytest.fixture
-def scratch(tmp_path, monkeypatch):
-    """An empty folder in which commands are typed."""
-    (tmp_path / "runs").mkdir()
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
 def provider():
     """A server that answers in the format it is asked in: a verdict for a pair, and for anything else a short text."""
 
@@ -97,18 +89,25 @@ def provider():
 
 
 @pytest.fixture
-def at(scratch, request, monkeypatch, capsys):
-    """What the places of the examples are filled with."""
-    return SimpleNamespace(scratch=scratch, patch=monkeypatch, capsys=capsys, get=request.getfixturevalue)
+def at(tmp_path, request, monkeypatch, capsys):
+    """An empty folder in which commands are typed, and what the places of the examples are filled with."""
+    (tmp_path / "runs").mkdir()
+    monkeypatch.chdir(tmp_path)
 
+    def written(name, *lines):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
 
-def copied(at, _lines, fixture, *names):
-    for name in names:
-        shutil.copytree(at.get(fixture), at.scratch / name)
+    def copied(fixture, *names):
+        for name in names:
+            shutil.copytree(request.getfixturevalue(fixture), tmp_path / name)
+
+    return SimpleNamespace(scratch=tmp_path, patch=monkeypatch, capsys=capsys, get=request.getfixturevalue,
+                           written=written, copied=copied)  # fmt: skip
 
 
 def of_demo(at, _lines):
-    copied(at, _lines, "demo", "assaymark-demo", "first")
+    at.copied("demo", "assaymark-demo", "first")
     at.patch.setattr(verbs, "report", partial(verbs.report, calls="none"))
     real = at.get("real")  # which this very command has made
     shown = open_checked(RunFolder(real)), real / "report/index.html"
@@ -116,22 +115,21 @@ def of_demo(at, _lines):
 
 
 def of_finished(at, _lines, fixture="finished", text=STUDY):
-    copied(at, _lines, fixture, "runs/mine")
-    (at.scratch / "study.toml").write_text(text.read_text(), encoding="utf-8")
+    at.copied(fixture, "runs/mine")
+    at.written("study.toml", text.read_text())
     at.patch.setattr(ThreadingHTTPServer, "serve_forever", Mock(side_effect=KeyboardInterrupt))
     at.patch.setattr("webbrowser.open", lambda _url: True)
 
 
 def of_import(at, _lines):
-    scratch = at.scratch
-    generic_records(scratch / "records")
-    (scratch / "records/map.toml").unlink()
-    (scratch / "deepfund.db").write_bytes(made_deepfund.files(made_deepfund.honest())["deepfund.db"])
-    files = {f"snapshot/{name}": raw for name, raw in made_nof1.files(made_nof1.honest()).items()}
+    generic_records(at.scratch / "records")
+    (at.scratch / "records/map.toml").unlink()
+    files = made_deepfund.files(made_deepfund.honest())
+    files |= {f"snapshot/{name}": raw for name, raw in made_nof1.files(made_nof1.honest()).items()}
     files |= {f"artifacts/{name}": raw for name, raw in packed([context()], [record()]).items()}
     for name, raw in files.items():
-        (scratch / name).parent.mkdir(parents=True, exist_ok=True)
-        (scratch / name).write_bytes(raw)
+        (at.scratch / name).parent.mkdir(parents=True, exist_ok=True)
+        (at.scratch / name).write_bytes(raw)
 
 
 def of_amend(at, _lines):
@@ -139,13 +137,13 @@ def of_amend(at, _lines):
         store_imported(at.scratch / "runs" / name)
         assert main(["lock", str(STUDY), "--out", f"runs/{name}"]) == 0
     back_to_1(at.scratch / "runs/old", "study", STUDY_1)
-    third = '\n[[judges]]\nname = "third"\nfamily = "third"\nmodel = "reference/skeptic"\n'
-    (at.scratch / "study.toml").write_text(STUDY.read_text() + third, encoding="utf-8")
+    third = '[[judges]]\nname = "third"\nfamily = "third"\nmodel = "reference/skeptic"\n'
+    at.written("study.toml", STUDY.read_text(), third)
 
 
 def of_measure(at, _lines):
-    (at.scratch / "scores").mkdir()
     rows = make_rows(cycles=4)
+    (at.scratch / "scores").mkdir()
     pq.write_table(pa.Table.from_pylist(rows), at.scratch / "scores/part.parquet")
     with (at.scratch / "scores.csv").open("w", encoding="utf-8") as file:
         writer = csv.DictWriter(file, rows[0])
@@ -156,16 +154,13 @@ def of_measure(at, _lines):
 def of_check(at, _lines):
     cases = itertools.product(range(30), enumerate(("elm", "fir")), enumerate(("gpt-4o", "claude")))
     rows = [(f"q{k}", name, judge, 1 + (3 * k + a + j) % 10) for k, (a, name), (j, judge) in cases]
-    files = {
-        "scores.csv": ["item,agent,judge,score", *(f"{i},{a},{j},{1 + s // 2 % 5}" for i, a, j, s in rows)],
-        "results.jsonl": [json.dumps({"item": i, "made_by": a, "judge": j, "score": s}) for i, a, j, s in rows],
-        "orders.csv": ["item,agent_a,agent_b,judge,winner_ab,winner_ba",
-                       *(f"q{k},elm,fir,{judge},A,B" for k in range(30) for judge in ("gpt-4o", "claude"))],
-        "wide.csv": ["item,agent,gpt-4o,claude",
-                     *(f"{i},{a},{1 + s % 5},{1 + s // 2 % 5}" for i, a, _, s in rows[::2])],
-    }  # fmt: skip
-    for name, lines in files.items():
-        (at.scratch / name).write_text("\n".join(lines), encoding="utf-8")
+    at.written("scores.csv", "item,agent,judge,score", *(f"{i},{a},{j},{1 + s // 2 % 5}" for i, a, j, s in rows))
+    results = [{"item": i, "made_by": a, "judge": j, "score": s} for i, a, j, s in rows]
+    at.written("results.jsonl", *map(json.dumps, results))
+    orders = [f"q{k},elm,fir,{judge},A,B" for k in range(30) for judge in ("gpt-4o", "claude")]
+    at.written("orders.csv", "item,agent_a,agent_b,judge,winner_ab,winner_ba", *orders)
+    wide = [f"{i},{a},{1 + s % 5},{1 + s // 2 % 5}" for i, a, _, s in rows[::2]]
+    at.written("wide.csv", "item,agent,gpt-4o,claude", *wide)
 
 
 def of_controls(at, _lines):
@@ -174,13 +169,13 @@ def of_controls(at, _lines):
 
 
 def of_text(at, _lines):
-    copied(at, _lines, "demo", "assaymark-demo")
-    (at.scratch / "README.md").write_text("Cedar beats Alder.")
+    at.copied("demo", "assaymark-demo")
+    at.written("README.md", "Cedar beats Alder.")
 
 
 def of_data(at, lines):
     """A market of its own for the commands that look at one, prices in a file, and a service that knows SPY."""
-    (at.scratch / "prices.csv").write_text("date,AA,BB\n2024-03-01,10.0,7.0\n2024-03-04,10.5,7.1\n")
+    at.written("prices.csv", "date,AA,BB", "2024-03-01,10.0,7.0", "2024-03-04,10.5,7.1", "")
     small = snapshot_of(market(), "SPY", Origin(source="tests", retrieved_at=datetime(2024, 6, 1, tzinfo=UTC)))
     at.patch.setattr("assaymark.market.sources.pull", lambda *_args, **_more: small)
     at.patch.setattr("assaymark.market.synthetic_snapshot", lambda _seed: small)
@@ -192,31 +187,26 @@ def of_data(at, lines):
 
 def of_judges(at, _lines):
     """Providers that answer here, in place of the real ones, and so few tasks that this takes no time."""
-    server = at.get("provider")
-    for name, path in (("OPENAI", "/v1"), ("GOOGLE_GEMINI", "")):
-        at.patch.setenv(f"{name}_BASE_URL", server.url + path)
-    for name in ("OPENAI_API_KEY", "GOOGLE_API_KEY"):
-        at.patch.setenv(name, "canary-key-90210")
+    url = at.get("provider").url
+    for name, value in (("OPENAI_BASE_URL", f"{url}/v1"), ("GOOGLE_GEMINI_BASE_URL", url),
+                        ("OPENAI_API_KEY", "canary-key-90210"), ("GOOGLE_API_KEY", "canary-key-90210")):  # fmt: skip
+        at.patch.setenv(name, value)
     at.patch.setattr("assaymark.workflow.tracks.datasheet.finance_tasks", lambda: pairs.finance_tasks()[:2])
-    at.patch.setitem(BASE, "http://gpu-1/v1", f"{server.url}/v1")
-    rows = [f"q{n},north,{pair},1\n" for n in range(6) for pair in (f"a{n},b{n}", f"b{n},a{n}")]
-    (at.scratch / "verdicts.csv").write_text("question,judge,left,slot_2,verdict\n" + "".join(rows))
+    at.patch.setitem(BASE, "http://gpu-1/v1", f"{url}/v1")
+    rows = [f"q{n},north,{pair},1" for n in range(6) for pair in (f"a{n},b{n}", f"b{n},a{n}")]
+    at.written("verdicts.csv", "question,judge,left,slot_2,verdict", *rows, "")
 
 
 def of_bench(at, _lines):
-    counts = {"T2": 4, "T4": 4, "T6": 4}
-    questions.write_questions(
-        at.scratch / "q.jsonl", questions.generate_questions(synthetic_history(0), counts=counts).questions
-    )
-    fewer = partial(questions.generate_questions, counts=dict.fromkeys(questions.TEMPLATES, 4))
-    for place in ("benchmark.questions.published", "workflow.tracks.benchmark_plan"):
-        at.patch.setattr(f"assaymark.{place}.generate_questions", fewer)
-    (at.scratch / "bench.toml").write_text(small_plan(at.scratch / "q.jsonl", 2, "literal", "stubborn"))
+    made = questions.generate_questions(synthetic_history(0), counts={"T2": 4, "T4": 4, "T6": 4})
+    questions.write_questions(at.scratch / "q.jsonl", made.questions)
+    at.get("few_questions")
+    at.written("bench.toml", small_plan(at.scratch / "q.jsonl", 2, "literal", "stubborn"))
 
 
-def of_report(at, lines):
+def of_report(at, _lines):
     """A study, datasheets and a season for one site."""
-    copied(at, lines, "finished", "runs/study")
+    at.copied("own_run", "runs/study")
     shutil.copytree(at.get("played") / "seasons/spring", at.scratch / "runs/season")
     judges = ["--judge", "reference/slot-biased", "--tasks", str(at.get("tasks"))]
     assert main(["datasheet", *judges, "--out", "runs/judges"]) == 0
@@ -243,7 +233,7 @@ def of_season(at, lines):
         shutil.rmtree(at.scratch / "seasons")
     if any("season step" in line for line in lines):
         live = f"universe = 4\nmarket = {{source = '{stored(at.scratch / 'market', market())}', live = true}}"
-        (at.scratch / "live.toml").write_text(season_text(head=live, first="2024-03-14", last="2024-03-15"))
+        at.written("live.toml", season_text(head=live, first="2024-03-14", last="2024-03-15"))
         assert main(["season", "init", "live.toml", "--out", "seasons/live"]) == 0
 
 
@@ -262,13 +252,13 @@ def played(own_copy, capsys):
     return own_copy("season-of-the-help", build)
 
 
+of_own = partial(of_finished, fixture="own_run", text=OWN)
 FILLED = {
-    "demo": [of_demo], "run": [partial(of_finished, fixture="own_run", text=OWN)], "import": [of_import],
-    "lock": [partial(of_finished, fixture="records")], "amend": [of_amend], "data": [of_data], "check": [of_check],
-    "draw": [of_check, of_finished], "controls": [of_controls], "gate": [of_text], "proofread": [of_text],
-    "datasheet": [of_judges], "measure": [of_measure, of_finished], "report": [of_report, of_finished],
-    "plan-calls": [of_plan_calls, of_finished], "export": [of_export, of_finished], "season": [of_season],
-    "worker": [of_worker, of_finished], "bench": [of_judges, of_bench],
+    "demo": [of_demo], "run": [of_own], "import": [of_import], "lock": [partial(of_finished, fixture="records")],
+    "amend": [of_amend], "data": [of_data], "check": [of_check], "draw": [of_check, of_finished], "gate": [of_text],
+    "controls": [of_controls], "proofread": [of_text], "datasheet": [of_judges], "measure": [of_measure, of_finished],
+    "report": [of_report, of_own], "plan-calls": [of_plan_calls, of_finished], "export": [of_export, of_finished],
+    "season": [of_season], "worker": [of_worker, of_finished], "bench": [of_judges, of_bench],
     **{name: [of_finished] for name in ("judge", "claim", "serve", "verify", "label")},
 }  # fmt: skip
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections import Counter
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +16,8 @@ import pytest
 from assaymark import workflow
 from assaymark.cli import main
 from assaymark.engine import Ledger, Message, Text
-from assaymark.errors import AssayError, InputError, PlanError
+from assaymark.errors import AssayError, InputError, PlanError, UnknownNameError
+from assaymark.judging import load_rubric, pairs
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +38,8 @@ def test_each_judge_and_each_kind_of_asking_has_a_log_with_the_scores_and_counts
     panel = {f"panel-{name}.eval" for name in ("auditor", "reader", "allocator")}
     assert set(logs) == {*panel, "outside-outsider.eval", "anchor-auditor.eval"}
     store = workflow.Store(workflow.RunFolder(finished))
-    for name, table in (
-        ("panel-reader", workflow.JUDGMENTS),
-        ("outside-outsider", workflow.PROBE),
-        ("anchor-auditor", workflow.ANCHOR),
-    ):
+    for name, table in (("panel-reader", workflow.JUDGMENTS), ("outside-outsider", workflow.PROBE),
+                        ("anchor-auditor", workflow.ANCHOR)):  # fmt: skip
         made, log = logs[f"{name}.eval"]
         wanted = {(one.call_key, one.trial): one for one in store.read(table) if one.judge == made["judge"]}
         found = {(one.metadata["call_key"], one.epoch): one for one in log.samples}
@@ -105,29 +105,25 @@ def test_an_item_has_one_name_in_all_logs(logs):
     assert by_text == {other[name].text: item for name, item in workflow.item_names(other).items()}
 
 
-def test_an_answer_without_scores_is_unscored_with_its_reason(inspect_log, run, tmp_path):
-    store = workflow.Store(workflow.RunFolder(run))
+def test_an_answer_without_scores_is_unscored_with_its_reason_and_those_of_another_plan_are_refused(
+    inspect_log, run, tmp_path
+):
+    folder = workflow.RunFolder(run)
+    store = workflow.Store(folder)
     judgments = store.read(workflow.JUDGMENTS)
     first = next(one for one in judgments if one.judge == "auditor")
     lost = replace(first, status="invalid", scores={}, evidence=(), lookahead_check=None, reason="not JSON")
-    basis = {"plan": workflow.open_locked(workflow.RunFolder(run)).plan_hash}
+    basis = {"plan": workflow.open_locked(folder).plan_hash}
     store.write(workflow.JUDGMENTS, [lost if one is first else one for one in judgments], basis)
-    made = workflow.export_inspect(workflow.RunFolder(run), tmp_path / "logs")[0]
-    log = inspect_log.read_eval_log(made["path"])
+    log = inspect_log.read_eval_log(workflow.export_inspect(folder, tmp_path / "logs")[0]["path"])
     (sample,) = (one for one in log.samples if one.metadata["call_key"] == first.call_key)
     assert all(math.isnan(score.value) for score in sample.scores.values())
-    assert {(score.reason, score.explanation) for score in sample.scores.values()} == {
-        ("invalid_response_format", "not JSON")
-    }
+    why = {(score.reason, score.explanation) for score in sample.scores.values()}
+    assert why == {("invalid_response_format", "not JSON")}
     assert (log.results.scores[0].scored_samples, log.results.scores[0].unscored_samples) == (71, 1)
-
-
-def test_judgments_of_another_plan_are_refused(inspect_log, run, tmp_path):
-    store = workflow.Store(workflow.RunFolder(run))
-    changed = [replace(one, call_key="0" * 64) for one in store.read(workflow.JUDGMENTS)]
-    store.write(workflow.JUDGMENTS, changed, {"plan": "other"})
+    store.write(workflow.JUDGMENTS, [replace(one, call_key="0" * 64) for one in judgments], {"plan": "other"})
     with pytest.raises(PlanError, match="the judgments of auditor were not made under this plan"):
-        workflow.export_inspect(workflow.RunFolder(run), tmp_path / "logs")
+        workflow.export_inspect(folder, tmp_path / "others")
 
 
 def test_without_inspect_one_line_says_what_to_install(finished, tmp_path, monkeypatch):
@@ -148,14 +144,111 @@ def test_arrow_copies_hold_what_the_tables_hold(finished, tmp_path):
         workflow.export_arrow(workflow.RunFolder(tmp_path / "none"), tmp_path)
 
 
-def test_the_command_says_what_it_wrote(inspect_log, finished, tmp_path, capsys):
+def test_the_command_says_what_it_wrote_and_is_told_what_to_write_and_where(inspect_log, finished, tmp_path, capsys):
     logs, arrow = tmp_path / "logs", tmp_path / "arrow"
     assert main(["export", str(finished), "--inspect", "--out", str(logs), "--arrow", str(arrow)]) == 0
     said = capsys.readouterr().out
     assert f"{logs}/panel-reader.eval: 144 answers of reader, 144 with scores" in said
     assert f"{arrow}/judgments.arrow" in said
+    for options in ([], ["--inspect"], ["--out", "x"]):
+        assert main(["export", str(finished), *options]) == 2
 
 
-@pytest.mark.parametrize("options", [[], ["--inspect"], ["--out", "x"]])
-def test_the_command_is_told_what_to_write_and_where(finished, options):
-    assert main(["export", str(finished), *options]) == 2
+# --- the tasks that Inspect finds -------------------------------------------------------------------------------------
+
+
+NAMES = load_rubric("v1.0").names
+GOOD = json.dumps({"scores": dict.fromkeys(NAMES, 4), "evidence": [], "lookahead_check": "pass", "comment": None})
+LED = f"Here it is: {GOOD}"
+
+
+@pytest.fixture(scope="module")
+def ai():
+    return pytest.importorskip("inspect_ai", reason="inspect-ai is not installed (the extra [inspect])")
+
+
+def test_a_reply_of_the_right_form_has_its_scores_and_any_other_has_none_and_says_why():
+    assert workflow.graded_value(GOOD, "stop", "v1.0") == ({"usable": 1.0, **dict.fromkeys(NAMES, 4.0)}, None)
+    for text, stop, why in (
+        (LED, "stop", "not one JSON object"), (GOOD, "max_tokens", "cut off at the length limit"),
+        (GOOD, "model_length", "cut off at the length limit"), (GOOD, "content_filter", "the model refused to answer"),
+        ("", "unknown", "not one JSON object"),
+    ):  # fmt: skip
+        value, reason = workflow.graded_value(text, stop, "v1.0")
+        assert value["usable"] == 0.0
+        assert all(math.isnan(value[name]) for name in NAMES)
+        assert why in reason
+
+
+def test_what_a_verdict_on_a_pair_is_worth():
+    for verdict, better, first, right in (
+        ("1", "1", 1.0, 1.0), ("2", "1", 0.0, 0.0), ("tie", "1", math.nan, 0.0), ("1", "", 1.0, math.nan),
+        ("abstain", "", math.nan, math.nan),
+    ):  # fmt: skip
+        text = json.dumps({"verdict": verdict, "reason": "It names a stop."})
+        value, reason = workflow.preferred_value(text, "stop", better)
+        assert value == pytest.approx({"usable": 1.0, "first": first, "right": right}, nan_ok=True)
+        assert reason is None
+    value, reason = workflow.preferred_value('{"verdict": "1", "reason": "x"}', "max_tokens", "1")
+    assert (value["usable"], reason) == (0.0, "the reply ended by length")
+
+
+def test_the_entry_point_registers_both_tasks_under_our_name(ai):
+    registry = pytest.importorskip("inspect_ai._util.registry")
+    loaded = EntryPoint(name="assaymark", value="assaymark.workflow.inspect_tasks", group="inspect_ai").load()
+    assert loaded is workflow.inspect_tasks
+    for name in ("judge", "pairs"):
+        assert registry.registry_lookup("task", f"assaymark/{name}") is not None
+
+
+def test_the_task_shows_what_the_study_shows_and_not_who_decided(ai, finished):
+    folder = workflow.RunFolder(finished)
+    desk = workflow.JudgingSession(folder, workflow.open_locked(folder), {}, workflow.silent)
+    wanted = {item: desk.shown[name].text for name, item in workflow.item_names(desk.shown).items()}
+    task = workflow.inspect_tasks.judge(str(finished))
+    assert [(one.id, one.input[1].text) for one in task.dataset] == sorted(wanted.items())
+    assert {tuple(one.metadata) for one in task.dataset} == {("cluster",)}
+    assert set(task.config.response_schema.json_schema.properties["scores"].properties) == set(NAMES)
+    assert task.metadata["plan_hash"] == desk.locked.plan_hash
+
+
+def test_another_rubric_can_be_named_and_a_wrong_one_and_a_folder_that_is_no_run_are_refused(ai, finished, tmp_path):
+    task = workflow.inspect_tasks.judge(str(finished), rubric="v1.1", trials=2)
+    assert (task.metadata["rubric"], task.epochs) == ("v1.1", 2)
+    assert load_rubric("v1.1").text in task.dataset[0].input[0].text
+    with pytest.raises(UnknownNameError, match="unknown rubric 'v9'"):
+        workflow.inspect_tasks.judge(str(finished), rubric="v9")
+    with pytest.raises(InputError, match="no such run folder"):
+        workflow.inspect_tasks.judge(str(tmp_path / "none"))
+
+
+def test_pairs_come_in_both_orders_with_what_is_known_of_them(ai):
+    task = workflow.inspect_tasks.pairs(seed=3)
+    names = [one.id for one in task.dataset]
+    assert len(set(names)) == len(names)
+    swapped = {one.id: one.metadata["better"] for one in task.dataset if one.metadata["condition"] == "ladder"}
+    assert swapped
+    for name, slot in swapped.items():
+        other = f"{name[:-2]}{'vu' if name.endswith('uv') else 'uv'}"
+        assert {slot, swapped[other]} == {"1", "2"}
+    assert task.config.response_schema.json_schema.model_dump(exclude_none=True) == pairs.pair_schema()
+
+
+@pytest.mark.filterwarnings("ignore")  # of Inspect's own event streams, closed by the garbage collector
+def test_an_eval_counts_usable_replies_and_averages_nothing_else(ai, finished, tmp_path):
+    model = pytest.importorskip("inspect_ai.model")
+
+    def said(text):
+        made = model.ModelOutput.from_content("mock-1", text)
+        made.usage = model.ModelUsage(input_tokens=1, output_tokens=1)
+        return made
+
+    asked = model.get_model("mockllm/model", custom_outputs=[said(GOOD), said(LED), said(GOOD)])
+    task, manner = workflow.inspect_tasks.judge(str(finished)), {"limit": 3, "max_samples": 1, "display": "none"}
+    (log,) = ai.eval(task, model=asked, log_dir=str(tmp_path), log_realtime=False, **manner)
+    assert log.status == "success"
+    ((name, metrics),) = ((one.name, one.metrics) for one in log.results.scores)
+    assert (name, metrics["mean"].value) == ("usable", pytest.approx(2 / 3))
+    values = [one.scores["graded"].value for one in log.samples]
+    assert [value["usable"] for value in values] == [1.0, 0.0, 1.0]
+    assert [value[NAMES[0]] for value in values if value["usable"]] == [4.0, 4.0]

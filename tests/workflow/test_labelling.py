@@ -29,45 +29,48 @@ def run(own_copy) -> workflow.RunFolder:
     return workflow.RunFolder(own_copy("labelled-run", lambda folder: checked(folder)) / "run")
 
 
-def label(run: workflow.RunFolder, *words: str | Path, status: int = 0, capsys: pytest.CaptureFixture[str]) -> str:
-    """What the command says."""
-    assert main(["label", str(run.path), *map(str, words)]) == status
-    out, err = capsys.readouterr()
-    return err if status else out
+@pytest.fixture
+def label(run, capsys):
+    """``label(*words)``: what the command says of the run, or of another."""
+
+    def said(*words: str | Path, of: workflow.RunFolder = run, status: int = 0) -> str:
+        assert main(["label", str(of.path), *map(str, words)]) == status
+        out, err = capsys.readouterr()
+        return err if status else out
+
+    return said
 
 
 @pytest.fixture
-def files(run: workflow.RunFolder, capsys) -> tuple[Path, Path]:
+def files(run: workflow.RunFolder, label) -> tuple[Path, Path]:
     """The pages of two graders, beside their run folder."""
     folder = run.path.parent
-    label(run, "--sample", "10", "--graders", "ab,cd", "--file", folder / "label.html", capsys=capsys)
+    label("--sample", "10", "--graders", "ab,cd", "--file", folder / "label.html")
     return folder / "label-ab.html", folder / "label-cd.html"
 
 
-def test_pages_are_blind_and_load_nothing(files):
+def bytes_of(run: workflow.RunFolder) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+
+
+def test_pages_are_blind_and_load_nothing(files, tmp_path, label):
     for path in files:
         page = path.read_text(encoding="utf-8")
         assert [name for name in NAMES if re.search(rf"\b{name}\b", page, re.IGNORECASE)] == []
         said = json.dumps(data_of(page))
         assert "[agent A]" in said
         assert re.findall(r"q\d\d", said) == []  # nor ids of records
-        policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
-        assert "default-src 'none'" in html.unescape(policy[1])
-        assert "connect-src" not in policy[1]
+        policy = html.unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1])
+        assert ("default-src 'none'" in policy, "connect-src" in policy) == (True, False)
         assert re.findall(r'(?:src|href)="?(?!["#])', page.partition("<script")[0]) == []
-
-
-def test_no_score_of_a_judge_is_in_a_page(tmp_path, capsys):
-    run = checked(tmp_path, items=3, scale=(11, 97))
-    label(run, "--file", tmp_path / "label.html", capsys=capsys)
+    label("--file", tmp_path / "label.html", of=checked(tmp_path, items=3, scale=(11, 97)))
     page = (tmp_path / "label-1.html").read_text()
     assert ",54," in (tmp_path / "scores.csv").read_text()  # the middle, which nothing but a score can be
     assert re.search(r"\b54(\.0)?\b", page.partition("</style>")[2]) is None
 
 
-def test_a_name_that_blinding_leaves_in_texts_is_said(tmp_path, capsys):
-    run = checked(tmp_path, items=2, agents=("4.5", "zorblax"))
-    said = label(run, "--file", tmp_path / "label.html", capsys=capsys)
+def test_a_name_that_blinding_leaves_in_texts_is_said(tmp_path, label):
+    said = label("--file", tmp_path / "x.html", of=checked(tmp_path, items=2, agents=("4.5", "zorblax")))
     assert "texts may show these names, because they are ordinary words or numbers: 4.5\n" in said
     assert "zorblax" not in said
 
@@ -87,24 +90,21 @@ def test_each_cycle_is_one_run_of_texts_in_an_order_of_its_own(run, files):
     assert len({tuple(ids) for ids in (*first, *second) if frozenset(ids) in both}) > len(both)
 
 
-def test_what_comes_back_is_stored_once_with_time_and_duration(run, files, tmp_path, capsys):
+def test_what_comes_back_is_stored_once_with_time_and_duration(run, files, tmp_path, label):
     names = [graded(path.read_text(), tmp_path / f"{path.stem}.csv") for path in files]
-    said = label(run, "--read", *names, capsys=capsys)
+    said = label("--read", *names)
     assert "60 new grades are stored" in said
     assert "ab: 32 of 32 texts graded, complete" in said or "cd: 32 of 32 texts graded, complete" in said
     stored = workflow.stored_grades(run)
-    assert len(stored) == 60
     one = stored[0]
     assert (one.score, one.seconds, one.at, one.comment) == (4.0, 7.5, "2100-01-02T03:04:05Z", 'well, "so"')
     assert one.trajectory.startswith(one.cycle)
     assert {grade.grader for grade in stored} == {"ab", "cd"}
-    doubled = Counter(grade.trajectory for grade in stored)
-    assert Counter(doubled.values()) == {1: 20, 2: 20}
-    before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
-    found = json.loads(label(run, "--read", *names, names[0], "--json", capsys=capsys))
-    assert found["new"] == 0
-    assert found["graders"]["ab"]["missing"] == 0
-    assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
+    assert Counter(Counter(grade.trajectory for grade in stored).values()) == {1: 20, 2: 20}
+    before = bytes_of(run)
+    found = json.loads(label("--read", *names, names[0], "--json"))
+    assert (found["new"], found["graders"]["ab"]["missing"]) == (0, 0)
+    assert bytes_of(run) == before
 
 
 OTHER = "a text of the other grader"
@@ -139,59 +139,51 @@ def test_a_wrong_cell_is_said_and_nothing_taken(run, files, tmp_path):
     assert not list(run.labels.glob("*.jsonl"))
 
 
-def test_all_problems_of_all_files_are_said_at_once(run, files, tmp_path, capsys):
+def test_all_problems_of_all_files_are_said_at_once(files, tmp_path, label):
     good = graded(files[0].read_text(), tmp_path / "good.csv")
     two = graded(files[0].read_text(), tmp_path / "two.csv", grade="2")
-    edited = tmp_path / "edited.csv"
+    edited, broken = tmp_path / "edited.csv", tmp_path / "broken.csv"
     edited.write_text(good.read_text().replace("seconds", "time", 1))
-    broken = tmp_path / "broken.csv"
     broken.write_text("a,b\n1\n")
-    said = label(run, "--read", good, two, edited, broken, tmp_path / "none.csv", status=1, capsys=capsys)
+    said = label("--read", good, two, edited, broken, tmp_path / "none.csv", status=1)
     assert said.startswith("assaymark: labels: 4 problems")
     assert re.search(r"two.csv line 2, grade: ab grades \w{12} on aggregate 2, and 4 .*good.csv line 2; keep one", said)
     assert "edited.csv, header: must be run,id,grader,dimension,grade,at,seconds,comment (got " in said
     assert "broken.csv" in said
     assert "none.csv" in said
-    label(run, "--read", good, capsys=capsys)
-    assert "and 4 before; keep one" in label(run, "--read", two, status=1, capsys=capsys)
+    label("--read", good)
+    assert "and 4 before; keep one" in label("--read", two, status=1)
 
 
-def test_the_sample_and_the_graders_are_fixed_once_people_work(run, files, tmp_path, capsys):
-    said = label(run, "--graders", "ab,ef", status=1, capsys=capsys)
+def test_the_sample_and_the_graders_are_fixed_once_people_work(files, tmp_path, label):
+    said = label("--graders", "ab,ef", status=1)
     assert "graders (ab, cd) and known answers are fixed, because files were written" in said
-    label(run, "--read", graded(files[0].read_text(), tmp_path / "ab.csv"), capsys=capsys)
-    assert "files of the stored draw were written" in label(
-        run, "--sample", "5", "--file", "x.html", status=1, capsys=capsys
-    )
-    assert "leave out --sample and --seed" in label(run, "--seed", "9", "--file", "x.html", status=1, capsys=capsys)
+    label("--read", graded(files[0].read_text(), tmp_path / "ab.csv"))
+    assert "files of the stored draw were written" in label("--sample", "5", "--file", "x.html", status=1)
+    assert "leave out --sample and --seed" in label("--seed", "9", "--file", "x.html", status=1)
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["--sample", "11"], "--sample: must be 1 to 10"), (["--graders", "ab,A B,AB"], "--graders: 2 problems"),
+def test_what_cannot_be_is_said(label):
+    for words, told in (
+        (["--file", "x.html", "--sample", "11"], "--sample: must be 1 to 10"),
+        (["--file", "x.html", "--graders", "ab,A B,AB"], "--graders: 2 problems"),
         (["--file", "label.txt"], "the name of a page ends in .html"),
-        (["--gold", "nothing.csv"], "no such table of known answers"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_is_said(run, capsys, words, told):
-    if "--file" not in words:
-        words = [*words, "--file", "x.html"]
-    assert told in label(run, *words, status=1, capsys=capsys)
+        (["--file", "x.html", "--gold", "nothing.csv"], "no such table of known answers"),
+    ):
+        assert told in label(*words, status=1)
+    assert "is read only with --read" in label("x.csv", status=2)
+    assert "names no file" in label("--read", status=2)
 
 
-def test_files_without_the_option_are_misuse(run, capsys):
-    assert "is read only with --read" in label(run, "x.csv", status=2, capsys=capsys)
-    assert "names no file" in label(run, "--read", status=2, capsys=capsys)
-
-
-def test_a_table_without_texts_names_the_way_without_them(tmp_path, capsys):
-    run = checked(tmp_path)
-    path = tmp_path / "scores.csv"
+def test_a_table_that_changed_or_has_no_texts_is_refused(tmp_path, label, capsys):
+    run, path = checked(tmp_path), tmp_path / "scores.csv"
+    with path.open("a") as handle:
+        handle.write("\n")
+    assert "changed since; run: assaymark check" in label(of=run, status=1)
     path.write_text("\n".join(line.rpartition(",")[0] for line in path.read_text().splitlines()))
     main(["check", str(path), "--out", str(run.path), "--scale", "1..5", "--quiet"])
     capsys.readouterr()
-    said = label(run, status=1, capsys=capsys)
+    said = label(of=run, status=1)
     assert "no column holds the texts of single answers" in said
     assert f"assaymark draw {path} --out {run.path}" in said
 
@@ -200,52 +192,42 @@ def test_a_bare_table_is_checked_first(run, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["label", str(run.path.parent / "scores.csv"), "--graders", "1", "--file", "label.html", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["cycles"], found["of"], found["without_second"]) == (10, 10, 5)
+    assert (found["cycles"], found["of"], found["without_second"], found["written"]) == (10, 10, 5, ["label-1.html"])
     assert [one["assumed"] for one in found["needed"]] == [True, True]
     assert (tmp_path / "assaymark-check" / "draw.json").is_file()
-    assert found["written"] == ["label-1.html"]
 
 
-def test_another_table_takes_no_folder_in_which_people_grade(tmp_path, capsys):
+def test_another_table_takes_no_folder_in_which_people_grade(tmp_path, label):
     run = checked(tmp_path, items=3)
     assert main(["draw", str(run.path), "--sample", "3"]) == 0
     checked(tmp_path, items=4)  # nobody was given a text yet
-    assert "4 of 4 cycles" in label(run, "--file", tmp_path / "b.html", capsys=capsys)
-    before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+    assert "4 of 4 cycles" in label("--file", tmp_path / "b.html", of=run)
+    before = bytes_of(run)
     with pytest.raises(PlanError, match=r"people grade 4 of 4 other cycles here.* a folder of its own"):
         checked(tmp_path, items=5)
-    assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
+    assert bytes_of(run) == before
     checked(tmp_path, items=4)
-    label(run, "--read", graded((tmp_path / "b-1.html").read_text(), tmp_path / "b.csv"), capsys=capsys)
+    label("--read", graded((tmp_path / "b-1.html").read_text(), tmp_path / "b.csv"), of=run)
     assert len(workflow.stored_grades(run)) == 16
 
 
-def test_a_second_draw_loses_no_file_that_was_handed_out(tmp_path, capsys):
+def test_a_second_draw_loses_no_file_that_was_handed_out(tmp_path, label, capsys):
     run = checked(tmp_path, items=4)
     assert main(["draw", str(run.path), "--sample", "3"]) == main(["draw", str(run.path), "--sample", "2"]) == 0
-    label(run, "--file", tmp_path / "a.html", capsys=capsys)
+    label("--file", tmp_path / "a.html", of=run)
     assert main(["draw", str(run.path), "--sample", "3"]) == 1
-    assert "2 cycles were drawn" in (said := capsys.readouterr().err)
-    assert "dealt out to graders" in said
+    assert re.search("2 cycles were drawn.*dealt out to graders", capsys.readouterr().err, re.S)
 
 
-def test_a_changed_table_is_refused(tmp_path, capsys):
-    run = checked(tmp_path)
-    with (tmp_path / "scores.csv").open("a") as handle:
-        handle.write("\n")
-    assert "changed since; run: assaymark check" in label(run, status=1, capsys=capsys)
-
-
-def test_long_material_is_split_into_files_of_less_than_two_megabytes(tmp_path, capsys):
+def test_long_material_is_split_into_files_of_less_than_two_megabytes(tmp_path, label):
     run = checked(tmp_path, items=3, text="{agent} {item}. " + "gold " * 40_000)
-    label(run, "--file", tmp_path / "label.html", capsys=capsys)
+    label("--file", tmp_path / "label.html", of=run)
     parts = sorted(tmp_path.glob("label-1-*.html"))
-    assert len(parts) == 2
-    assert all(path.stat().st_size <= 2_000_000 for path in parts)
+    assert [path.stat().st_size <= 2_000_000 for path in parts] == [True, True]
     every = [name for path in parts for ids in ids_of(path.read_text()) for name in ids]
     assert len(every) == len(set(every)) == 12
     for path in parts:
-        label(run, "--read", graded(path.read_text(), path.with_suffix(".csv")), capsys=capsys)
+        label("--read", graded(path.read_text(), path.with_suffix(".csv")), of=run)
     assert len(workflow.stored_grades(run)) == 12
 
 
@@ -257,11 +239,9 @@ def test_a_text_that_no_file_holds_is_said(run):
     assert len(label_files(sheet, "x", limit=whole)) == 2  # its margin is for names and numbers of parts
 
 
-def test_hostile_texts_stay_text(tmp_path, capsys):
-    run = checked(
-        tmp_path, items=2, text="{agent} {item} </script><script>alert(1)</script><!-- \u202egold\u2028 &amp;"
-    )
-    label(run, "--file", tmp_path / "x.html", capsys=capsys)
+def test_hostile_texts_stay_text(tmp_path, label):
+    text = "{agent} {item} </script><script>alert(1)</script><!-- \u202egold\u2028 &amp;"
+    label("--file", tmp_path / "x.html", of=checked(tmp_path, items=2, text=text))
     page = (tmp_path / "x-1.html").read_text()
     assert page.count("</script>") == 2
     assert "\u202e" not in page
@@ -269,30 +249,28 @@ def test_hostile_texts_stay_text(tmp_path, capsys):
     assert shown == "<!-- [U+202E]gold\u2028 &amp;"
 
 
-def test_known_answers_are_hashed_and_counted_for_each_grader(run, tmp_path, capsys):
+def test_known_answers_are_hashed_and_counted_for_each_grader(run, tmp_path, label):
     gold = tmp_path / "gold.csv"
     gold.write_text("text,material,score\nPlainly bad by zorblax.,Any.,1\nPlainly good.,,4\n")
-    label(run, "--graders", "ab,cd", "--gold", gold, "--file", tmp_path / "l.html", capsys=capsys)
+    label("--graders", "ab,cd", "--gold", gold, "--file", tmp_path / "l.html")
     page = (tmp_path / "l-ab.html").read_text()
     assert "zorblax" not in page
     assert len(re.findall(r'"check":\{"aggregate":"[0-9a-f]{64}"\}', page)) == 2
-    said = label(run, "--read", graded(page, tmp_path / "ab.csv"), capsys=capsys)
-    assert "1 of 2 known answers right" in said
+    assert "1 of 2 known answers right" in label("--read", graded(page, tmp_path / "ab.csv"))
     assert all(one.trajectory.startswith("q") for one in workflow.stored_grades(run))  # the known texts are no records
     gold.write_text("text,scroe,score\nBad.,1,9\n,,\n")
-    fresh = checked(tmp_path, items=2)
-    said = label(fresh, "--gold", gold, "--file", tmp_path / "l.html", status=1, capsys=capsys)
+    said = label("--gold", gold, "--file", tmp_path / "l.html", of=checked(tmp_path, items=2), status=1)
     assert "3 problems" in said
     assert "line 2, score: must be a whole number from 1 to 5" in said
 
 
-def test_a_run_of_records_is_graded_as_its_judges_saw_it(own_copy, demo, tmp_path, capsys):
+def test_a_run_of_records_is_graded_as_its_judges_saw_it(own_copy, demo, tmp_path, label):
     run = workflow.RunFolder(own_copy("labelled-demo", lambda folder: shutil.copytree(demo, folder / "run")) / "run")
     plan = (run.path / "study.lock").read_bytes()
-    label(run, "--sample", "6", "--file", tmp_path / "l.html", capsys=capsys)
+    label("--sample", "6", "--file", tmp_path / "l.html", of=run)
     page = (tmp_path / "l-1.html").read_text()
-    names = "alder birch cedar dogwood maple rowan reader auditor allocator outsider"
-    assert re.findall(rf"\b({names.replace(' ', '|')})\b", page, re.IGNORECASE) == []
+    names = "alder|birch|cedar|dogwood|maple|rowan|reader|auditor|allocator|outsider"
+    assert re.findall(rf"\b({names})\b", page, re.IGNORECASE) == []
     data = data_of(page)
     assert [one["name"] for one in data["questions"]][:2] == ["action_coherence", "risk_alignment"]
     assert all(len(one["anchors"]) == 5 for one in data["questions"])
@@ -300,7 +278,7 @@ def test_a_run_of_records_is_graded_as_its_judges_saw_it(own_copy, demo, tmp_pat
     rows = {name: content for name, content in data["cycles"][0]["material"] if not isinstance(content, str)}
     assert rows["Constraints"][0] == ["kind", "limit", "unit", "scope"]
     assert len(rows["Series: Asset A, 60"]) > 50  # the bars that judges saw, below their head
-    label(run, "--read", graded(page, tmp_path / "1.csv"), capsys=capsys)
+    label("--read", graded(page, tmp_path / "1.csv"), of=run)
     assert len(workflow.stored_grades(run)) == 6 * 4 * 6
     assert (run.path / "study.lock").read_bytes() == plan
 
@@ -319,14 +297,25 @@ def desk(run: workflow.RunFolder) -> Iterator[tuple[workflow.LabelDesk, int]]:
         thread.join()
 
 
-def asked(port: int, method: str, path: str, body: str | None = None, **headers: str) -> tuple[int, str]:
+def asked(port: int, method: str, path: str, body: str | None = None, **headers: str | None) -> tuple[int, str]:
+    """Status and text of an answer; a header that is None is left out, and the Host is ours unless it is given."""
     connection = http.client.HTTPConnection(workflow.HOST, port, timeout=10)
+    connection.putrequest(method, path, skip_host=True)
     named = {"Host": f"{workflow.HOST}:{port}"} | {name.replace("_", "-"): value for name, value in headers.items()}
-    connection.request(method, path, None if body is None else body.encode(), named)
+    if body is not None:
+        named = {"Content-Length": str(len(body.encode()))} | named
+    for name, value in named.items():
+        if value is not None:
+            connection.putheader(name, value)
+    connection.endheaders(None if body is None else body.encode())
     found = connection.getresponse()
     text = found.read().decode()
     connection.close()
     return found.status, text
+
+
+def sent(port: int) -> dict[str, str | None]:
+    return {"Origin": f"http://{workflow.HOST}:{port}", "Content_Type": "application/json"}
 
 
 def test_a_label_is_on_disk_when_it_is_confirmed(run, desk):
@@ -336,32 +325,29 @@ def test_a_label_is_on_disk_when_it_is_confirmed(run, desk):
     assert status == 200
     assert "connect-src 'self'" in html.unescape(page)
     name = ids_of(page)[0][0]
-    own = {"Origin": f"http://{workflow.HOST}:{port}", "Content_Type": "application/json"}
-    label = {
-        "id": name, "scores": {"aggregate": 3}, "seconds": 2.5, "comment": "\ud800 so", "at": "1990-01-01T00:00:00Z",
-    }  # fmt: skip
-    assert asked(port, "POST", f"{address}save", json.dumps(label), **own) == (204, "")
+    label = {"id": name, "scores": {"aggregate": 3}, "seconds": 2.5, "comment": "\ud800 so",
+             "at": "1990-01-01T00:00:00Z"}  # fmt: skip
+    assert asked(port, "POST", f"{address}save", json.dumps(label), **sent(port)) == (204, "")
     [line] = (run.labels / "ab.jsonl").read_text().split("\n")[1:-1]
     assert json.loads(line)["scores"] == {"aggregate": 3}
     assert json.loads(line)["at"] > "2026-03-01"  # the clock of this machine, not the page's
     with (run.labels / "ab.jsonl").open("a") as handle:  # a kill in the middle of the next
         handle.write('{"id": "')
     label["scores"] = {"aggregate": None}
-    assert asked(port, "POST", f"{address}save", json.dumps(label), **own)[0] == 204
+    assert asked(port, "POST", f"{address}save", json.dumps(label), **sent(port))[0] == 204
     assert data_of(asked(port, "GET", address)[1])["labels"][name]["scores"] == {"aggregate": None}
     assert workflow.take_over(run) == 1
     [grade] = workflow.stored_grades(run)
     assert (grade.grader, grade.score, grade.seconds) == ("ab", None, 2.5)
 
 
-def test_an_undone_grade_is_taken_back_and_a_check_leaves_none_out(run, desk, capsys):
+def test_an_undone_grade_is_taken_back_and_a_check_leaves_none_out(run, desk):
     found, port = desk
-    sent = {"Origin": f"http://{workflow.HOST}:{port}", "Content_Type": "application/json"}
     one, other = found.labelling.ids_of("ab")[:2]
 
     def give(name: str, **scores: int) -> None:
         body = json.dumps({"id": name, "scores": scores})
-        assert asked(port, "POST", f"{found.path('ab')}save", body, **sent)[0] == 204
+        assert asked(port, "POST", f"{found.path('ab')}save", body, **sent(port))[0] == 204
 
     give(one, aggregate=3)
     checked(run.path.parent)  # takes over what the page has, as a killed server left it
@@ -375,37 +361,23 @@ def test_an_undone_grade_is_taken_back_and_a_check_leaves_none_out(run, desk, ca
 
 TAKEN_FROM_ELSEWHERE = [
     ({"Origin": "http://127.0.0.1:1"}, 403), ({"Origin": "null"}, 403), ({"Origin": None}, 403),
-    ({"Host": "evil.example:1", "Origin": "http://evil.example:1"}, 403), ({"Content-Type": "text/plain"}, 404),
+    ({"Host": "evil.example:1", "Origin": "http://evil.example:1"}, 403), ({"Content_Type": "text/plain"}, 404),
     ({"path": "/guessed/ab/save"}, 404), ({"path": "/{token}/zz/save"}, 404), ({"body": "[]"}, 400),
     ({"body": "no json"}, 400), ({"score": 9}, 400), ({"score": True}, 400), ({"score": 3.5}, 400),
     ({"dimension": "other"}, 400), ({"id": "deadbeef0000"}, 400), ({"id": []}, 400), ({"comment": "x" * 5000}, 400),
-    ({"seconds": -1}, 400), ({"length": "-1"}, 413), ({"length": "9999999"}, 413),
+    ({"seconds": -1}, 400), ({"Content_Length": "-1"}, 413), ({"Content_Length": "9999999"}, 413),
 ]  # fmt: skip
 
 
 def test_nothing_is_taken_from_elsewhere(run, desk):
     found, port = desk
-    name = found.labelling.ids_of("ab")[0]
     for change, status in TAKEN_FROM_ELSEWHERE:
-        label = {"id": change.get("id", name), "scores": {change.get("dimension", "aggregate"): change.get("score", 3)}}
+        label = {"id": change.get("id", found.labelling.ids_of("ab")[0])}
+        label |= {"scores": {change.get("dimension", "aggregate"): change.get("score", 3)}}
         label |= {key: change[key] for key in ("comment", "seconds") if key in change}
         path = change.get("path", "/{token}/ab/save").format(token=found.token)
-        headers = {
-            "Origin": f"http://{workflow.HOST}:{port}",
-            "Content-Type": "application/json",
-            "Host": f"{workflow.HOST}:{port}",
-        }
-        headers |= {key: value for key, value in change.items() if key in headers}
-        body = change.get("body", json.dumps(label)).encode()
-        connection = http.client.HTTPConnection(workflow.HOST, port, timeout=10)
-        connection.putrequest("POST", path, skip_host=True)
-        for key, value in headers.items():
-            if value is not None:
-                connection.putheader(key, value)
-        connection.putheader("Content-Length", change.get("length", str(len(body))))
-        connection.endheaders(body)
-        assert connection.getresponse().status == status, change
-        connection.close()
+        headers = sent(port) | {key: value for key, value in change.items() if key[0].isupper()}
+        assert asked(port, "POST", path, change.get("body", json.dumps(label)), **headers)[0] == status, change
     assert not list(run.labels.glob("*.jsonl"))
 
 

@@ -8,26 +8,20 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from slow_command import few_questions
 
 from assaymark.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 OF_STUDIES = [f"{name}.html" for name in ("index", "agents", "agreement", "stability", "claims", "plan")]
 MADE = {
-    "study": (
-        ["demo"],
-        [*OF_STUDIES, *(f"{name}.html" for name in ("controls", "fact-check", "claim-map", "claims-002"))],
-    ),
+    "study": (["demo"], [*OF_STUDIES, "controls.html", "fact-check.html", "claim-map.html", "claims-002.html"]),
     "table": (["check", str(ROOT / "examples" / "scores.csv")], [*OF_STUDIES, "sentences.html"]),
-    "judges": (
-        ["datasheet", "--judge", "reference/checklist", "--judge", "reference/slot-biased"],
-        ["datasheets.html", "datasheet/checklist.html", "datasheet/slot-biased.html"],
-    ),
-    "benchmark": (
-        ["bench", "qa", "--per-template", "2"],
-        [f"{name}.html" for name in ("index", "scores", "data", "claims")],
-    ),
-}
+    "judges": (["datasheet", "--judge", "reference/checklist", "--judge", "reference/slot-biased"],
+               ["datasheets.html", "datasheet/checklist.html", "datasheet/slot-biased.html"]),
+    "benchmark": (["bench", "qa", "--per-template", "2"], ["index.html", "scores.html", "data.html", "claims.html"]),
+}  # fmt: skip
+SCHEME = re.compile("[a-z]+:")
 SHOWN = re.compile(r">([^<>]+)<")
 ENGLISH = re.compile(
     r"\b(the|of|is|are|with|by|yes|and|or|that|which|calls|judges|points|scores|dashed|from|for|without|this|to|than)\b"
@@ -41,8 +35,11 @@ def report(request, tmp_path_factory) -> tuple[Path, list[str]]:
     if command == ["demo"]:
         shutil.copytree(request.getfixturevalue("demo"), run)
     else:
-        assert main([*command, "--out", str(run), "--quiet"]) == 0
-    assert main(["report", str(run), "--language", "de", "--quiet"]) == 0
+        with pytest.MonkeyPatch.context() as patch:
+            few_questions(patch)
+            assert main([*command, "--out", str(run), "--quiet"]) == 0
+    fewer = ["--calls", "none"] if command == ["demo"] else []  # those of datasheets are made in the same way
+    assert main(["report", str(run), "--language", "de", "--quiet", *fewer]) == 0
     return run / "report", pages
 
 
@@ -60,17 +57,12 @@ def test_the_main_pages_are_german_throughout(report):
         assert [text for text in shown - named if ENGLISH.search(text)] == []
 
 
-def test_every_link_of_a_german_page_leads_to_a_file(report):
-    folder, _ = report
+def test_links_of_a_german_page_lead_to_files_and_each_page_to_itself_in_the_other_language(report):
+    folder, pages = report
     for page in (folder / "de").rglob("*.html"):
-        html = page.read_text(encoding="utf-8")
-        links = [link for link in re.findall(r'(?:href|src)="([^"#]+)', html) if not re.match("[a-z]+:", link)]
+        links = [link for link in re.findall(r'(?:href|src)="([^"#]+)', page.read_text()) if not SCHEME.match(link)]
         assert links
         assert [link for link in links if not (page.parent / link).exists()] == [], page
-
-
-def test_each_page_leads_to_itself_in_the_other_language(report):
-    folder, pages = report
     for page in pages:
         up = "../" * page.count("/")
         assert f'<a href="{up}de/{page}">Deutsch</a>' in (folder / page).read_text(encoding="utf-8")
@@ -79,7 +71,7 @@ def test_each_page_leads_to_itself_in_the_other_language(report):
 
 def test_a_language_that_is_not_there_is_refused_before_a_page_is_written(tmp_path, capsys):
     run = tmp_path / "run"
-    assert main(["check", str(ROOT / "examples" / "scores.csv"), "--out", str(run), "--quiet"]) == 0
+    assert main([*MADE["table"][0], "--out", str(run), "--quiet"]) == 0
     before = sorted((run / "report").rglob("*"))
     assert main(["report", str(run), "--language", "xx"]) == 1
     assert "xx" in capsys.readouterr().err

@@ -35,47 +35,19 @@ anchors = { 0 = "It is ignored.", 100 = "All that matters is used." }
 STUDY = """
 name = "small"
 seed = 5
-
-[rubric]
-file = "house.toml"
-
-[[agents]]
-name = "one"
-family = "alder"
-model = "reference/steward"
-args = { style = "alder" }
-
-[[agents]]
-name = "two"
-family = "dogwood"
-model = "reference/equal-weight"
-
-[substrate]
-seed = 3
-regimes = ["liquidity", "expansion", "recent"]
-cycles = 4
-
-[controls]
-cell_a = 3
-cell_b = 3
-family = "alder"
-style = "alder"
-
-[records]
-derivations = ["honest", "cell_a", "cell_b"]
-
-[inference]
-allow_hopeless = true
-
-[[judges]]
-name = "auditor"
-family = "alder"
-model = "reference/auditor"
-
-[[judges]]
-name = "reader"
-family = "birch"
-model = "reference/reader"
+rubric.file = "house.toml"
+substrate = { seed = 3, regimes = ["liquidity", "expansion", "recent"], cycles = 4 }
+controls = { cell_a = 3, cell_b = 3, family = "alder", style = "alder" }
+records = { derivations = ["honest", "cell_a", "cell_b"] }
+inference = { allow_hopeless = true }
+agents = [
+  { name = "one", family = "alder", model = "reference/steward", args = { style = "alder" } },
+  { name = "two", family = "dogwood", model = "reference/equal-weight" },
+]
+judges = [
+  { name = "auditor", family = "alder", model = "reference/auditor" },
+  { name = "reader", family = "birch", model = "reference/reader" },
+]
 """
 
 
@@ -92,54 +64,43 @@ def run(tmp_path_factory):
     return RunFolder(folder / "run")
 
 
-def test_the_plan_of_a_run_holds_the_rubric(run):
+def test_the_plan_of_a_run_holds_the_rubric_and_judges_grade_on_its_scale(run):
     plan = parse_study(run.plan.read_text(encoding="utf-8"))
-    assert plan.rubric.text == RUBRIC.lstrip("\n") or plan.rubric.text == RUBRIC
-    assert (plan.rubric.name, plan.scale) == ("house-2", (0, 100))
+    assert plan.rubric.text.strip() == RUBRIC.strip()
+    assert (plan.rubric.name, plan.scale, plan.cells.substance) == ("house-2", (0, 100), 7.5)
     assert plan.rubric.weights == {"risk_alignment": 3, "information_use": 1}
-    assert plan.cells.substance == 7.5
-
-
-def test_judges_grade_on_its_scale(run):
-    given = [value for one in Store(run).read(JUDGMENTS) for value in one.scores.values()]
-    assert {one.rubric for one in Store(run).read(JUDGMENTS)} == {"house-2"}
+    judgments = Store(run).read(JUDGMENTS)
+    given = [value for one in judgments for value in one.scores.values()]
+    assert {one.rubric for one in judgments} == {"house-2"}
     assert max(given) > 30
     assert len(set(given)) > 11
     found = {item.id: item for item in Store(run).read(MEASUREMENTS)}
     assert "intraclass" in found["kappa.mean_pairwise[dimension=aggregate]"].method
 
 
-def test_pages_and_certificates_speak_of_it(run, capsys):
-    pages = {path.name: path.read_text(encoding="utf-8") for path in (run.path / "report").glob("*.html")}
-    whole = " ".join(pages.values())
+def test_pages_and_certificates_speak_of_it(run):
+    whole = " ".join(path.read_text(encoding="utf-8") for path in (run.path / "report").glob("*.html"))
     for said in ("All are named with their size.", "It’s the argument", "Risks named", "0 to 100", "ICC"):
         assert said in whole or said.replace("’", "&#39;") in whole, said
-    assert ", 1 to 5" not in whole
-    assert "from 1 to 5" not in whole
-    assert "pairwise κ" not in whole
+    assert [said for said in (", 1 to 5", "from 1 to 5", "pairwise κ") if said in whole] == []
     certificates = map(str, sorted((run.path / "certificates").iterdir()))
     assert main(["claim", "--verify", *certificates]) == 0
 
 
-def test_another_rubric_is_another_plan(run, tmp_path, capsys):
+def test_another_rubric_is_another_plan_and_one_that_does_not_fit_is_refused(run, tmp_path, capsys):
     changed = written(tmp_path, rubric=RUBRIC.replace("None is named.", "Not one is named."))
     assert main(["lock", changed, "--out", str(run.path)]) == 1
     assert "differs from the plan locked" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("study", "rubric", "said"),
-    [
+    file = 'rubric.file = "house.toml"'
+    for study, rubric, said in (
         (STUDY, RUBRIC.replace("information_use", "charm"), "has a view of the shipped dimensions alone"),
         (STUDY.replace("house.toml", "elsewhere.toml"), RUBRIC, "elsewhere.toml"),
-        (STUDY.replace("house.toml", "house.toml\"\nscale = [1, 5]\nname = \"house-2"), RUBRIC, "is graded on 0..100"),
-        (STUDY, RUBRIC.replace("100 = \"All that", "99 = \"All that"), "both ends of the scale, 0 and 100"),
-    ],
-)  # fmt: skip
-def test_a_rubric_that_does_not_fit_is_refused(study, rubric, said, tmp_path, capsys):
-    assert main(["lock", written(tmp_path, study, rubric), "--out", str(tmp_path / "run")]) == 1
-    assert said in capsys.readouterr().err
-    assert not (tmp_path / "run").exists()
+        (STUDY.replace(file, f'{file}\nrubric.scale = [1, 5]\nrubric.name = "house-2"'), RUBRIC, "is graded on 0..100"),
+        (STUDY, RUBRIC.replace('100 = "All that', '99 = "All that'), "both ends of the scale, 0 and 100"),
+    ):
+        assert main(["lock", written(tmp_path, study, rubric), "--out", str(tmp_path / "run")]) == 1
+        assert said in capsys.readouterr().err
+        assert not (tmp_path / "run").exists()
 
 
 def test_people_grade_on_its_scale_and_datasheets_too(run, tmp_path, capsys):

@@ -25,24 +25,23 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory) -> Path:
-    """The run folder of a table of four models. Not to be changed."""
+def runs(demo, tmp_path_factory):
+    """What was decided of the demo, and of a table of four models."""
     folder = tmp_path_factory.mktemp("models")
     validation_sentences.table_of_models(folder / "scores.csv")
     words = ["check", str(folder / "scores.csv"), *validation_sentences.OPTIONS]
     assert main([*words, "--out", str(folder / "run")]) == 0
-    return folder / "run"
-
-
-@pytest.fixture(scope="module")
-def runs(demo, models):
-    return {"demo": read_decided(demo), "models": read_decided(models)}
+    return {"demo": read_decided(demo), "models": read_decided(folder / "run")}
 
 
 def read(text, run, form="markdown"):
     """What is found in a text, and what it looks like when it is fixed."""
     found = proofread(Path("text.md"), run, Document(text, form, lambda code: code in run.names.agents))
     return found.found, found.fixed()
+
+
+def marks(text, run):
+    return "".join(one.finding.mark for one in read(text, run)[0])
 
 
 # --- sentences --------------------------------------------------------------------------------------------------------
@@ -59,19 +58,14 @@ def test_labelled_sentences_are_read_as_the_page_says(runs):
     assert total["marks"] / total["sentences"] >= 0.95
 
 
-@pytest.mark.parametrize("name", ["demo", "models"])
-def test_what_a_run_supports_passes_in_its_own_words(runs, name):
-    for verdict in runs[name].verdicts:
-        (alone, *_), fixed = read(verdict.claim.statement, runs[name])
-        wanted = {"headline": "x", "qualified": "/", "no-claim": "-!"}[verdict.publication_level]
-        assert alone.finding.mark in wanted, verdict.claim.statement
-        if alone.finding.mark != "-" or alone.finding.write:
-            assert {one.finding.mark for one in read(fixed, runs[name])[0]} == {"x"}, fixed
-
-
-def test_an_unsupported_order_is_never_told_by_a_finding(runs):
+def test_what_a_run_supports_passes_in_its_own_words_and_an_unsupported_order_is_never_told(runs):
     for run in runs.values():
         for verdict in run.verdicts:
+            (alone, *_), fixed = read(verdict.claim.statement, run)
+            wanted = {"headline": "x", "qualified": "/", "no-claim": "-!"}[verdict.publication_level]
+            assert alone.finding.mark in wanted, verdict.claim.statement
+            if alone.finding.mark != "-" or alone.finding.write:
+                assert {*marks(fixed, run)} == {"x"}, fixed
             if verdict.claim.id.startswith("above[") and verdict.publication_level == "no-claim":
                 high, low = verdict.claim.subjects
                 where = verdict.claim.dimension.replace("_", " ").replace("aggregate", "the overall score")
@@ -80,30 +74,28 @@ def test_an_unsupported_order_is_never_told_by_a_finding(runs):
                 assert one.finding == other.finding
 
 
-@pytest.mark.parametrize(
-    ("text", "marks"),
-    [
-        ("Alder is our new agent. It beats Cedar.", "!"), ("**Cedar** [beats](https://a.b/alder) `alder`.", "x"),
-        ("`cedar > alder` and\n\n    cedar beats alder\n\n```\ncedar beats alder\n```\n<!-- cedar beats alder -->", ""),
-        ("| agent | what |\n|---|---|\n| x | Cedar beats Alder. |", "x"), ("> Cedar beats\n> Alder.", "x"),
-        ("1. Cedar beats Alder\n2. Alder beats Cedar\n", "x!"), ("The kappa of people and judges is 0.31.", ""),
-        ("Cedar leads on SWE-bench. Cedar beats Alder on MMLU.", "??"),
-        ("160 decisions of four agents, and four judges.", "!"),
-        ("On 709 decisions of ten models the judges agree weakly (kappa 0.15; 0.20 needed).", ""),
-        ("Is kappa at least 0.40? The cut-off of kappa is at least 0.40.", ""),
-        ("Cedar beats Alder (p < .05), see docs/alder.md.", "x"),
-        ("| agent | score |\n|---|---|\n| Alder | 3.97 |\n| Cedar | 4.43 |\n", "?"), ("", ""),
-    ],
-)  # fmt: skip
-def test_documents_are_read_in_their_form(runs, text, marks):
-    assert "".join(one.finding.mark for one in read(text, runs["demo"])[0]) == marks
+DOCUMENTS = [
+    ("Alder is our new agent. It beats Cedar.", "!"),
+    ("**Cedar** [beats](https://a.b/alder) `alder`.", "x"),
+    ("`cedar > alder` and\n\n    cedar beats alder\n\n```\ncedar beats alder\n```\n<!-- cedar beats alder -->", ""),
+    ("| agent | what |\n|---|---|\n| x | Cedar beats Alder. |", "x"),
+    ("> Cedar beats\n> Alder.", "x"),
+    ("1. Cedar beats Alder\n2. Alder beats Cedar\n", "x!"),
+    ("The kappa of people and judges is 0.31.", ""),
+    ("Cedar leads on SWE-bench. Cedar beats Alder on MMLU.", "??"),
+    ("160 decisions of four agents, and four judges.", "!"),
+    ("On 709 decisions of ten models the judges agree weakly (kappa 0.15; 0.20 needed).", ""),
+    ("Is kappa at least 0.40? The cut-off of kappa is at least 0.40.", ""),
+    ("Cedar beats Alder (p < .05), see docs/alder.md.", "x"),
+    ("| agent | score |\n|---|---|\n| Alder | 3.97 |\n| Cedar | 4.43 |\n", "?"),
+    ("", ""),
+]
 
 
-def test_html_and_latex_are_read_without_their_markup(runs):
-    page = (
-        "<p>Cedar <b>beats</b> Alder &amp; Birch.<br>Alder&#39;s ahead of Cedar<script>cedar beats dogwood</script></p>"
-    )
-    found, fixed = read(page, runs["demo"], "html")
+def test_documents_are_read_in_their_form(runs):
+    assert [marks(text, runs["demo"]) for text, _ in DOCUMENTS] == [wanted for _, wanted in DOCUMENTS]
+    page = "<p>Cedar <b>beats</b> Alder &amp; Birch.<br>Alder&#39;s ahead of Cedar"
+    found, fixed = read(f"{page}<script>cedar beats dogwood</script></p>", runs["demo"], "html")
     assert [(one.finding.mark, one.line, one.column) for one in found] == [("x", 1, 4), ("!", 1, 45)]
     assert "<b>beats</b>" in fixed
     paper = "\\section{Cedar}\nCedar \\textbf{beats} Alder~\\cite{birch}. % cedar beats dogwood\n\nDogwood is last."
@@ -117,8 +109,7 @@ def test_a_condition_counts_in_its_sentence_or_behind_it(runs):
     said = "These scores were analysed after they were seen. No control texts were graded, so nothing shows that the "
     said += "panel rewards substance over style. Families of agents are not given."
     claim = "GPT-5.5 scores above Qwen3 32B on clarity."
-    assert [one.finding.mark for one in read(f"{claim} {said}", runs["models"])[0]] == ["x"]
-    assert [one.finding.mark for one in read(f"{claim}\n\n{said}", runs["models"])[0]] == ["/"]
+    assert [marks(f"{claim}{gap}{said}", runs["models"]) for gap in (" ", "\n\n")] == ["x", "/"]
     opposite = said.replace("No control", "Control").replace("nothing shows", "it shows")
     assert read(f"{claim} {opposite}", runs["models"])[0][0].finding.add[0].startswith("No control texts")
 
@@ -126,7 +117,7 @@ def test_a_condition_counts_in_its_sentence_or_behind_it(runs):
 # --- commands ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("claim", "level", "status", "said"), [
+GATED = [
     ("cedar > alder", "headline", 0, "[x] headline: cedar scores above alder"),
     ("alder < cedar", "headline", 0, "[x] headline: cedar scores above alder"),
     ("cedar first", "qualified", 0, "[/] qualified: cedar ranks first"),
@@ -138,77 +129,70 @@ def test_a_condition_counts_in_its_sentence_or_behind_it(runs):
     ("alder > cedar", "qualified", 1, "[!] no-claim; qualified needed: Any ranking of alder and cedar"),
     ("aldr > birch", "qualified", 2, "Did you mean 'alder'?"),
     ("alder > birch on risk", "qualified", 2, "unknown score 'risk'"),
-    (
-        "alder is nice", "qualified", 2,
-        "A > B, A < B, A ~ B or A first, with “on SCORE” if it is not the overall score",
-    ),
+    ("alder is nice", "qualified", 2, "A > B, A < B, A ~ B or A first, with “on SCORE” if it is not the overall score"),
     ("cell[cell=cell_a]", "qualified", 0, "[/] qualified: The panel scores confident but wrong rationales"),
     ("cell[cell=cell_b]", "qualified", 1, "[-] no-claim; qualified needed: The claim cell[cell=cell_b]."),
     ("alder > alder", "qualified", 2, "names one agent twice"),
-])  # fmt: skip
-def test_a_gate_passes_what_a_run_supports(demo, capsys, claim, level, status, said):
-    assert main(["gate", str(demo), "--claim", claim, "--at-least", level]) == status
-    shown = capsys.readouterr()
-    assert said in (shown.err if status == 2 else shown.out)
-    assert len((shown.err + shown.out).strip().splitlines()) == 1
-    if status < 2:
-        assert main(["gate", str(demo / "verdicts.json"), "--claim", claim, "--at-least", level, "--json"]) == status
-        found = json.loads(capsys.readouterr().out)
-        assert (found["passed"], found["claim"]) == (status == 0, claim)
+]
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (None, "no verdicts.json"), (b"{", "verdicts.json"), (b'{"format": "x"}', "missing"), (b"\xff\xfe", "UTF-8"),
-    ],
-)  # fmt: skip
-def test_a_run_that_cannot_be_read_is_an_error(tmp_path, capsys, content, said):
-    if content is not None:
-        (tmp_path / "verdicts.json").write_bytes(content)
-    assert main(["gate", str(tmp_path), "--claim", "a > b"]) == 2
-    assert said in capsys.readouterr().err
+def test_a_gate_passes_what_a_run_supports(demo, tmp_path, capsys):
+    for claim, level, status, said in GATED:
+        assert main(["gate", str(demo), "--claim", claim, "--at-least", level]) == status
+        shown = capsys.readouterr()
+        assert said in (shown.err if status == 2 else shown.out)
+        assert len((shown.err + shown.out).strip().splitlines()) == 1
+        if status < 2:
+            words = ["gate", str(demo / "verdicts.json"), "--claim", claim, "--at-least", level, "--json"]
+            assert main(words) == status
+            found = json.loads(capsys.readouterr().out)
+            assert (found["passed"], found["claim"]) == (status == 0, claim)
+    for content, said in ((None, "no verdicts.json"), (b"{", "verdicts.json"), (b'{"format": "x"}', "missing"),
+                          (b"\xff\xfe", "UTF-8")):  # fmt: skip
+        if content is not None:
+            (tmp_path / "verdicts.json").write_bytes(content)
+        assert main(["gate", str(tmp_path), "--claim", "a > b"]) == 2
+        assert said in capsys.readouterr().err
 
 
 TEXT = "Alder is the best trading agent.\r\nCedar beats Alder. Dogwood comes last.\r\nCedar beats the S&P 500.\r\n"
 
 
-def test_the_terminal_shows_marks_what_to_write_and_counts(demo, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    Path("a,b.md").write_bytes(TEXT.encode())
-    assert main(["proofread", "a,b.md", "--run", str(demo)]) == 1
-    lines = capsys.readouterr().out.splitlines()
+@pytest.fixture
+def said_of(demo, tmp_path, monkeypatch, capsys):
+    """``said_of(name, *options)``: what the command says of a file with that text."""
+
+    def said(name, *options):
+        monkeypatch.chdir(tmp_path)
+        Path(name).write_bytes(TEXT.encode())
+        assert main(["proofread", name, "--run", str(demo), *options]) == 1
+        return capsys.readouterr().out
+
+    return said
+
+
+def test_the_terminal_shows_marks_what_to_write_and_counts(said_of):
+    lines = said_of("a,b.md").splitlines()
     assert lines[0] == "a,b.md: 4 sentences compare agents or quote a number of this run"
     assert max(map(len, lines)) <= 80
     assert [line[5:8] for line in lines if re.match(r" {5}\[", line)] == ["[-]", "[/]", "[?]"]
     assert "  line 2   Cedar beats Alder." in "\n".join(lines)
     assert lines[-2] == "2 to change, 1 not decided, 1 matches.   Exit status 1"
-
-    assert main(["proofread", "a,b.md", "--run", str(demo), "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert [(one["mark"], one["line"], one["column"]) for one in found["findings"]] == [
-        ("-", 1, 1), ("x", 2, 1), ("/", 2, 20), ("?", 3, 1),
-    ]  # fmt: skip
-
-    assert main(["proofread", "a,b.md", "--run", str(demo), "--format", "github"]) == 1
-    first, second, third = capsys.readouterr().out.splitlines()
-    assert first.startswith(
-        "::error file=a%2Cb.md,line=1,endLine=1,col=1,endColumn=33,title=assaymark%3A Not supported::"
-    )
+    found = json.loads(said_of("a,b.md", "--json"))["findings"]
+    places = [(one["mark"], one["line"], one["column"]) for one in found]
+    assert places == [("-", 1, 1), ("x", 2, 1), ("/", 2, 20), ("?", 3, 1)]
+    first, second, third = said_of("a,b.md", "--format", "github").splitlines()
+    assert first.startswith("::error file=a%2Cb.md,line=1,endLine=1,col=1,endColumn=33,title=assaymark%3A Not supporte")
     assert "82.5 %25 of the rationales" in second
     assert third.startswith("::notice ")
 
 
-def test_sarif_has_what_the_standard_requires(demo, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    Path("a b.md").write_bytes(TEXT.encode())
-    assert main(["proofread", "a b.md", "--run", str(demo), "--format", "sarif"]) == 1
-    log = json.loads(capsys.readouterr().out)
+def test_sarif_has_what_the_standard_requires(said_of):
+    log = json.loads(said_of("a b.md", "--format", "sarif"))
     assert (log["version"], log["$schema"].endswith("sarif-2.1.0.json")) == ("2.1.0", True)
     (run,) = log["runs"]
     rules = {one["id"] for one in run["tool"]["driver"]["rules"]}
-    assert run["tool"]["driver"]["name"] == "assaymark"
-    assert run["columnKind"] == "unicodeCodePoints"
+    assert (run["tool"]["driver"]["name"], run["columnKind"]) == ("assaymark", "unicodeCodePoints")
     assert [one["level"] for one in run["results"]] == ["error", "warning", "note"]
     for one in run["results"]:
         assert one["ruleId"] in rules
@@ -252,25 +236,16 @@ def test_aliases_name_agents_and_common_words_are_not_looked_for(demo, tmp_path,
     assert "common words: random" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"\x89PNG\r\n\x1a\n", ""), (b"a\x00b", "zero bytes"), (b"\xff\xfeA\x00", ""), (None, "no such file"),
-        ("", "is no file"),
-    ],
-)  # fmt: skip
-def test_what_is_no_text_is_an_error(demo, tmp_path, capsys, content, said):
+def test_what_is_no_text_is_an_error_and_control_characters_never_reach_the_terminal(demo, tmp_path, capsys):
     path = tmp_path / "text.md"
-    if content == "":
-        path.mkdir()
-    elif content is not None:
-        path.write_bytes(content)
-    assert main(["proofread", str(path), "--run", str(demo)]) == 2
-    assert said in capsys.readouterr().err
-
-
-def test_control_characters_of_a_text_never_reach_the_terminal(demo, tmp_path, capsys):
-    path = tmp_path / "text.md"
+    for content, said in ((None, "no such file"), (b"\x89PNG\r\n\x1a\n", ""), (b"a\x00b", "zero bytes"),
+                          (b"\xff\xfeA\x00", "")):  # fmt: skip
+        if content is not None:
+            path.write_bytes(content)
+        assert main(["proofread", str(path), "--run", str(demo)]) == 2
+        assert said in capsys.readouterr().err
+    assert main(["proofread", str(tmp_path), "--run", str(demo)]) == 2
+    assert "is no file" in capsys.readouterr().err
     path.write_text("Alder \x1b[31mbeats\x1b[0m Cedar\u202e.\x07 Dogwood \x9bis last.")
     for more in ([], ["--json"], ["--format", "github"], ["--format", "sarif"], ["--fix"]):
         assert main(["proofread", str(path), "--run", str(demo), *more]) in (0, 1)
@@ -296,15 +271,12 @@ def test_long_and_deep_texts_are_read_in_linear_time(runs, form):
 # --- for other tools --------------------------------------------------------------------------------------------------
 
 
-def test_the_hook_is_a_command_of_ours():
+def test_the_hook_and_the_skill_are_commands_of_ours_that_run(tmp_path, monkeypatch, capsys):
+    known = {name for places in COMMANDS.values() for name in places}
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
-    assert hook["id"] == "assaymark-proofread"
-    assert hook["entry"].split()[0] == "assaymark"
-    assert hook["entry"].split()[1] in {name for places in COMMANDS.values() for name in places}
+    program, command = hook["entry"].split()[:2]
+    assert (hook["id"], program, command in known) == ("assaymark-proofread", "assaymark", True)
     assert re.search(hook["files"], "docs/page.md")
-
-
-def test_the_commands_of_the_skill_run(tmp_path, monkeypatch, capsys):
     assert main(["skill"]) == 0
     text = capsys.readouterr().out
     monkeypatch.chdir(tmp_path)
@@ -313,7 +285,6 @@ def test_the_commands_of_the_skill_run(tmp_path, monkeypatch, capsys):
     exec(compile(made[1], "<page>", "exec"), {})
     lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.S) for line in block.splitlines()]
     assert {line.split()[1] for line in lines} == {"check", "gate", "proofread"}
-    known = {name for places in COMMANDS.values() for name in places}
     for line in lines:
         assert main(shlex.split(line)[1:]) == 0, line
     assert set(re.findall(r"assaymark ([a-z]+)", text)) <= known | {"reads"}

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from outline import read
 
+from assaymark.cli import main
 from assaymark.engine import CallSpec, End, Ledger, Message, Reply, Text
-from assaymark.errors import InputError
-from assaymark.workflow import Served, open_server
+from assaymark.errors import AssayError, InputError
+from assaymark.workflow import RunFolder, Served, join_runs, open_server
 
 HOSTILE = "<script>document.title='got in'</script>"
 
@@ -109,49 +111,34 @@ def test_a_call_is_shown_as_text(run: Path) -> None:
     assert Served(run).answer(f"/calls/{'0' * 64}", "localhost").status == 404
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
+def test_nothing_else_is_handed_out(run: Path) -> None:
+    (run / "report" / "link.html").symlink_to(run / "plan.toml")
+    for target in (
         "/plan.toml", "/ledger.db", "/report/../plan.toml", "/report/%2e%2e/plan.toml", "/report/..%2fledger.db",
         "//etc/passwd", "/report/", "/report/index.html%00", "/tables/decisions.parquet", "/report/link.html",
         "http://[",
-    ],
-)  # fmt: skip
-def test_nothing_else_is_handed_out(run: Path, target: str) -> None:
-    (run / "report" / "link.html").symlink_to(run / "plan.toml")
-    found = Served(run).answer(target, "localhost")
-    assert found.status in (404, 500)
-    assert b"secret" not in found.body
+    ):  # fmt: skip
+        found = Served(run).answer(target, "localhost")
+        assert found.status in (404, 500), target
+        assert b"secret" not in found.body, target
 
 
-@pytest.mark.parametrize("host", [None, "", "attacker.example", "attacker.example:8400", "localhost.attacker.example"])
-def test_other_names_for_this_server_are_refused(run: Path, host: str | None) -> None:
-    assert Served(run).answer("/report/index.html", host).status == 421
-
-
-@pytest.mark.parametrize(
-    "called", ["Lab.Example.org", "lab.example.org:8400", "10.0.0.7:8400", "[fe80::1]:8400", "localhost"]
-)
-def test_the_names_that_are_allowed_are_answered(run: Path, called: str) -> None:
-    allowed = frozenset({"lab.example.org", "10.0.0.7", "FE80::1"})
-    assert Served(run, allowed).answer("/report/index.html", called).status == 200
-    assert Served(run, allowed).answer("/report/index.html", "example.org").status == 421
-
-
-def test_a_server_for_all_addresses_answers_under_the_names_it_is_given(run: Path) -> None:
+def test_other_names_for_this_server_are_refused_unless_they_are_allowed(run: Path) -> None:
+    page, served = "/report/index.html", Served(run, frozenset({"lab.example.org", "10.0.0.7", "FE80::1"}))
+    for host in (None, "", "attacker.example", "attacker.example:8400", "localhost.attacker.example"):
+        assert Served(run).answer(page, host).status == 421
+    for host in ("Lab.Example.org", "lab.example.org:8400", "10.0.0.7:8400", "[fe80::1]:8400", "localhost"):
+        assert served.answer(page, host).status == 200
+    assert served.answer(page, "example.org").status == 421
     with over_loopback(run, host="0.0.0.0", allowed=["lab.example.org"]) as connection:
-        assert got(connection, "/report/index.html", Host="lab.example.org")[0] == 200
-        assert got(connection, "/report/index.html", Host="0.0.0.0")[0] == 421
-        assert got(connection, "/report/index.html", Host="attacker.example")[0] == 421
-
-
-def test_over_the_network_too(run: Path) -> None:
+        named = {
+            host: got(connection, page, Host=host)[0] for host in ("lab.example.org", "0.0.0.0", "attacker.example")
+        }
+        assert [*named.values()] == [200, 421, 421]
     with over_loopback(run) as connection:
-        assert got(connection, "/report/index.html", Host="attacker.example")[0] == 421
+        assert got(connection, page, Host="attacker.example")[0] == 421
         connection.request("POST", "/live")
-        reply = connection.getresponse()
-        reply.read()
-        assert reply.status == 501
+        assert connection.getresponse().status == 501
 
 
 def test_a_site_is_shown_from_its_folder(tmp_path: Path) -> None:
@@ -171,3 +158,95 @@ def test_what_cannot_be_served_is_said(run: Path, tmp_path: Path) -> None:
         Served(empty)
     with open_server(run, port=0) as server, pytest.raises(InputError, match="choose another with --port"):
         open_server(run, port=int(server.server_address[1]))
+
+
+# --- several runs as one site -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sheets(own_copy, tasks) -> Path:
+    """The datasheets of two judges. Not to be changed."""
+    judges = ("--judge", "reference/slot-biased", "--judge", "reference/checklist", "--tasks", str(tasks))
+
+    def build(folder: Path) -> None:
+        assert main(["datasheet", *judges, "--out", str(folder / "Our judges")]) == 0
+
+    return own_copy("two-datasheets", build) / "Our judges"
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def joined(own_run, sheets, own_copy) -> Path:
+    """Both as one site. Not to be changed."""
+
+    def build(folder: Path) -> None:
+        site, before = folder / "site", files(own_run / "report")
+        runs, _ = join_runs([RunFolder(sheets), RunFolder(own_run)], site, title="Two runs", calls="none")
+        assert (site / "index.html").is_file()
+        assert [run.kind for run in runs] == ["study", "judges"]
+        assert files(own_run / "report") == before
+
+    return own_copy("joined", build) / "site"
+
+
+def test_every_run_has_its_pages_below_its_name_with_the_menu_of_all(joined, sheets):
+    first = read((joined / "index.html").read_text(encoding="utf-8"))
+    assert {"run/index.html", "our-judges/datasheets.html"} <= set(first.links)
+    for path in joined.rglob("*.html"):
+        links = set(read(path.read_text(encoding="utf-8")).links)
+        up = "../" * (len(path.relative_to(joined).parts) - 1)
+        assert f"{up}run/index.html" in links or path.parent.name == "run", path
+        assert f"{up}index.html" in links or path == joined / "index.html", path
+    own = read((sheets / "report" / "datasheets.html").read_text(encoding="utf-8"))
+    there = read((joined / "our-judges" / "datasheets.html").read_text(encoding="utf-8"))
+    assert "kappa" in own.ids  # the agreement of judges
+    assert there.ids == own.ids
+
+
+def test_one_command_makes_the_same_bytes_again_and_with_fewer_runs_the_others_go(
+    joined, own_run, sheets, tmp_path, capsys
+):
+    words = ["report", str(own_run), str(sheets), "--title", "Two runs", "--calls", "none", "--json"]
+    site = tmp_path / "site"
+    assert main([*words, "--out", str(site)]) == 0
+    assert '"kind":"judges"' in capsys.readouterr().out
+    assert files(site) == files(joined)
+    join_runs([RunFolder(sheets)], site)
+    assert not (site / "run").exists()
+    assert (site / "our-judges" / "datasheets.html").is_file()
+
+
+def test_all_that_is_no_run_is_said_at_once_and_nothing_is_written(own_run, sheets, tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    site, locked = tmp_path / "site", tmp_path / "locked"
+    with pytest.raises(InputError) as caught:
+        join_runs([RunFolder(path) for path in (own_run, own_run, tmp_path / "empty", tmp_path / "gone")], site)
+    for what in ("is named twice", "is no run folder", "does not exist"):
+        assert what in str(caught.value)
+    locked.mkdir()
+    for name in ("plan.toml", "study.lock"):
+        (locked / name).write_bytes((own_run / name).read_bytes())
+    with pytest.raises(AssayError, match="no records here"):
+        join_runs([RunFolder(locked)], site)
+    assert not site.exists()
+    site.mkdir()
+    (site / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match="new or an empty folder"):
+        join_runs([RunFolder(own_run)], site)
+    assert files(site) == {"notes.txt": b"mine"}
+    assert main(["report", str(own_run), str(sheets)]) == 2
+    assert "--out SITE" in capsys.readouterr().err
+
+
+def test_a_folder_of_datasheets_is_reported_anew_and_a_site_without_calls_has_none(sheets, own_run, tmp_path, capsys):
+    before = files(sheets / "report")
+    (sheets / "report" / "datasheets.html").unlink()
+    assert main(["report", str(sheets)]) == 0
+    assert files(sheets / "report") == before
+    assert "datasheets.html" in capsys.readouterr().out
+    assert main(["report", str(own_run), "--out", str(tmp_path / "site"), "--calls", "none"]) == 0
+    assert (tmp_path / "site" / "run" / "judgments" / "index.html").is_file()
+    assert not (tmp_path / "site" / "run" / "calls").exists()

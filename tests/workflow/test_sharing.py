@@ -15,6 +15,7 @@ from assaymark.errors import LedgerError
 from assaymark.workflow import RunFolder, name_ledger, verify_run, work, work_lines
 
 STUDY = "x.toml"
+NOWHERE = "postgresql+psycopg://me@127.0.0.1:1/x"
 ENGINE = """
 [engine]
 concurrency = 3
@@ -40,55 +41,46 @@ def refused(capsys, *arguments) -> str:
     return capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("url", "message"), [
-    ("postgresql+psycopg://me:canary-77@127.0.0.1:1/x", "must not hold a password"),
-    ("postgresql+psycopg://me@127.0.0.1:1/x?password=canary-77", "must not hold a password"),
-    ("canary-77 no url", "is no URL of a database"),
-    ("mysql://me@127.0.0.1:1/x", "a ledger is a file or a database postgresql"),
-])  # fmt: skip
-def test_a_url_that_cannot_be_kept_is_refused_without_being_shown(tmp_path, capsys, url, message):
-    err = refused(capsys, "run", STUDY, "--out", tmp_path / "run", "--ledger", url)
-    assert message in err
-    assert "canary-77" not in err
-    assert not (tmp_path / "run").exists()
+def test_a_url_that_cannot_be_kept_is_refused_without_being_shown(tmp_path, capsys):
+    for url, message in (
+        ("postgresql+psycopg://me:canary-77@127.0.0.1:1/x", "must not hold a password"),
+        ("postgresql+psycopg://me@127.0.0.1:1/x?password=canary-77", "must not hold a password"),
+        ("canary-77 no url", "is no URL of a database"),
+        ("mysql://me@127.0.0.1:1/x", "a ledger is a file or a database postgresql"),
+    ):
+        err = refused(capsys, "run", STUDY, "--out", tmp_path / "run", "--ledger", url)
+        assert message in err
+        assert "canary-77" not in err
+        assert not (tmp_path / "run").exists()
 
 
 def test_a_database_that_does_not_answer_is_one_line_and_leaves_no_folder(tmp_path, capsys):
     pytest.importorskip("psycopg", reason="needs psycopg (extra: test)")
-    err = refused(capsys, "run", STUDY, "--out", tmp_path / "run", "--ledger", "postgresql+psycopg://me@127.0.0.1:1/x")
+    err = refused(capsys, "run", STUDY, "--out", tmp_path / "run", "--ledger", NOWHERE)
     assert err.count("\n") == 1
     assert not (tmp_path / "run" / "ledger.url").exists()
 
 
-def test_a_folder_with_a_ledger_keeps_it(own_run, capsys):
-    err = refused(capsys, "run", STUDY, "--out", own_run, "--ledger", "postgresql+psycopg://me@127.0.0.1:1/x")
+def test_a_folder_with_a_ledger_keeps_it_and_a_named_database_is_where_it_is(own_run, tmp_path, capsys):
+    err = refused(capsys, "run", STUDY, "--out", own_run, "--ledger", NOWHERE)
     assert "has its ledger elsewhere already" in err
     assert RunFolder(own_run).ledger == own_run / "ledger.db"
-
-
-def test_a_named_database_is_where_the_ledger_is(tmp_path):
-    (tmp_path / "ledger.url").write_text("postgresql+psycopg://me@127.0.0.1:1/x\n")
+    (tmp_path / "ledger.url").write_text(f"{NOWHERE}\n")
     folder = RunFolder(tmp_path)
-    assert folder.ledger == "postgresql+psycopg://me@127.0.0.1:1/x"
-    assert folder.has_ledger
-    name_ledger(folder, "postgresql+psycopg://me@127.0.0.1:1/x")
-
-
-def test_a_worker_without_a_ledger_says_so(tmp_path, capsys):
+    assert (folder.ledger, folder.has_ledger) == (NOWHERE, True)
+    name_ledger(folder, NOWHERE)
     assert "no such run folder" in refused(capsys, "worker", tmp_path / "none")
 
 
 def test_what_a_worker_prints():
-    failure = Failure("k" * 64, "openai/m", 4, "busy (503)")
     summary = RunSummary(
-        planned=9, already=0, made=4, failed=(failure,), retried=3, interrupted=False, in_flight_bound=8, orphaned=0,
-        stopped=("openai: stopped asking it",), elsewhere=2,
+        planned=9, already=0, made=4, failed=(Failure("k" * 64, "openai/m", 4, "busy (503)"),), retried=3,
+        interrupted=False, in_flight_bound=8, orphaned=0, stopped=("openai: stopped asking it",), elsewhere=2,
     )  # fmt: skip
     assert work_lines(summary) == [
-        "4 calls answered here, 2 by others, 1 failed, 2 left",
-        "first failure: kkkkkkkkkkkk..., busy (503)",
+        "4 calls answered here, 2 by others, 1 failed, 2 left", "first failure: kkkkkkkkkkkk..., busy (503)",
         "openai: stopped asking it",
-    ]
+    ]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -45,20 +45,13 @@ def decision(agent: str, seen: records.Context, units: float = 1.0, **more) -> r
 
 
 def study(**more) -> Study:
-    agents = (
-        AgentSpec(name="birch", family="birch", model="openai/one"),
-        AgentSpec(name="alder", family="alder", model="reference/steward"),
-    )
-    judge = JudgeSpec(name="j", model="reference/reader", family="f")
+    places = (("birch", "openai/one"), ("alder", "reference/steward"))
+    windows = dict.fromkeys(("storm", "calm"), ("2016-01-01",) * 2)
     base = {
-        "agents": agents,
-        "substrate": Substrate(
-            source="/somewhere/minutes.csv",
-            regimes=("storm", "calm"),
-            windows=dict.fromkeys(("storm", "calm"), ("2016-01-01",) * 2),
-        ),
+        "agents": tuple(AgentSpec(name=name, family=name, model=model) for name, model in places),
+        "substrate": Substrate(source="/somewhere/minutes.csv", regimes=tuple(windows), windows=windows),
     }
-    return Study(name="s", seed=1, judges=(judge,), **{**base, **more})
+    return Study(name="s", seed=1, judges=(JudgeSpec(name="j", model="reference/reader", family="f"),), **base | more)
 
 
 def locked(plan: Study, *probes) -> workflow.Locked:
@@ -106,25 +99,21 @@ def test_imported_records_have_no_view_and_no_conduct(store):
     plan = locked(study(agents=(), substrate=None))
     assert workflow.substrate_view(plan, store) is None
     assert workflow.measured_conduct(store, plan) == []
-
-
-@pytest.mark.parametrize("probe", [{"probe": "mechanical"}, {**PROBE, "hits": "many"}])
-def test_a_probe_that_cannot_be_read_is_a_damaged_lock(store, probe):
-    with pytest.raises(LedgerError, match="date probe that cannot be read"):
-        workflow.substrate_view(locked(study(), probe), store)
-
-
-def test_only_reference_agents_have_something_planted():
     assert [one.name for one in workflow.planted_agents(study())] == ["alder"]
+
+
+def test_a_probe_that_cannot_be_read_is_a_damaged_lock(store):
+    for probe in ({"probe": "mechanical"}, {**PROBE, "hits": "many"}):
+        with pytest.raises(LedgerError, match="date probe that cannot be read"):
+            workflow.substrate_view(locked(study(), probe), store)
 
 
 def test_conduct_is_measured_over_honest_decisions_of_every_agent(store):
     found = {item.id: item for item in workflow.measured_conduct(store, locked(study()))}
     assert {item.labels["agent"] for item in found.values()} == {"alder", "birch"}
-    assert found["agent.limits_kept[agent=alder]"].n == 3
-    assert found["agent.limits_kept[agent=alder]"].value == 1.0
-    assert found["agent.seconds[agent=birch]"].value == 1.5
-    assert found["agent.text_tokens[agent=birch]"].value == 3.0
+    kept = found["agent.limits_kept[agent=alder]"]
+    seconds, tokens = found["agent.seconds[agent=birch]"], found["agent.text_tokens[agent=birch]"]
+    assert (kept.n, kept.value, seconds.value, tokens.value) == (3, 1.0, 1.5, 3.0)
 
 
 def test_what_a_decision_shows_of_its_agent():

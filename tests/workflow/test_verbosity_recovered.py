@@ -59,14 +59,11 @@ def expected(score, noise, low=1, high=5):
 @cache
 def opinions():
     """Length and view of each text, by dimension, before anything is planted."""
-    return {
-        item.trajectory: (
-            seen["tokens"],
-            [reference.opinion(reference.VIEWS["reference/auditor"][name], seen) for name in RUBRIC.names],
-        )
-        for item in calls({})
-        if (seen := reference.notice([part.text for part in item.call.messages[1].parts]))
-    }
+    views, found = reference.VIEWS["reference/auditor"], {}
+    for item in calls({}):
+        if seen := reference.notice([part.text for part in item.call.messages[1].parts]):
+            found[item.trajectory] = seen["tokens"], [reference.opinion(views[name], seen) for name in RUBRIC.names]
+    return found
 
 
 def exact(slope, noise, offset, pivot):
@@ -84,16 +81,12 @@ def exact(slope, noise, offset, pivot):
     return float(np.mean([100 * gained[task] / spent[task] for task in gained]))
 
 
-@pytest.mark.parametrize(
-    ("slope", "noise", "where", "read"),
-    [
+def test_what_rounding_and_clipping_leave_of_a_plant():
+    for slope, noise, where, read in (  # blind, a quarter, a half, the same where scores scatter, and on the floor
         (0.0, 0.2, MIDDLE, 0.0), (0.25, 0.2, MIDDLE, 0.30), (0.5, 0.2, MIDDLE, 0.57), (0.25, 0.5, MIDDLE, 0.25),
         (0.5, 0.5, MIDDLE, 0.50), (0.25, 0.2, {"offset": -0.2, "pivot": 300.0}, 0.03),
-    ],
-    ids=["blind", "a quarter", "a half", "scattered quarter", "scattered half", "on the floor"],
-)  # fmt: skip
-def test_what_rounding_and_clipping_leave_of_a_plant(slope, noise, where, read):
-    assert exact(slope, noise, **where) == pytest.approx(read, abs=0.006)
+    ):  # fmt: skip
+        assert exact(slope, noise, **where) == pytest.approx(read, abs=0.006)
 
 
 @pytest.mark.parametrize(("slope", "noise"), [(0.0, 0.2), (0.25, 0.2), (0.5, 0.2), (0.25, 0.5)])
@@ -127,8 +120,7 @@ def test_a_judge_that_counts_words_per_length_sees_filler_dilute_them():
     (graded,) = grades({"slope": 0.0, "noise": 0.0, "offset": 0.5}, model="reference/reader")
     diluted = verbosity(graded, "position_sizing", RUBRIC.names)
     assert (diluted.state, diluted.n) == ("ok", 10)
-    assert diluted.value < 0
-    assert verbosity(graded).value < 0
+    assert max(diluted.value, verbosity(graded).value) < 0
 
 
 def test_replies_that_cannot_be_used_leave_their_pairs_out():

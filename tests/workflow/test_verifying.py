@@ -19,19 +19,17 @@ from version_1_runs import unanchored
 from assaymark.cli import main
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError
-from assaymark.workflow import RunFolder, VerifiedRun, open_locked, verify_run
-
-
-def verified(folder: Path) -> VerifiedRun:
-    return verify_run(RunFolder(folder))
+from assaymark.workflow import RunFolder, open_locked, verify_run
 
 
 def differing(folder: Path) -> list[str]:
-    return [str(one) for one in verified(folder).differences]
+    return [str(one) for one in verify_run(RunFolder(folder)).differences]
 
 
-def edit(path: Path, **changes: object) -> None:
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+def verify(folder: Path, capsys, status: int = 0) -> str:
+    capsys.readouterr()
+    assert main(["verify", str(folder)]) == status
+    return " ".join("".join(capsys.readouterr()).split())
 
 
 def killed(run: Path) -> None:
@@ -46,13 +44,14 @@ def killed(run: Path) -> None:
     assert (run / "ledger.db-wal").stat().st_size > 0
 
 
-def test_a_run_that_is_as_it_was_written(finished, capsys):
-    assert main(["verify", str(finished)]) == 0
-    out = capsys.readouterr().out
+def test_a_run_that_is_as_it_was_written(finished, tmp_path, capsys):
+    out = verify(finished, capsys)
     for what in ("study.lock: every field", "plan.toml: every byte", "ledger.db: ", "tables: 9, ", "SHA256SUMS: "):
-        assert f"same     {what}" in out
+        assert f"same {what}" in out
     assert "DIFFERS" not in out
     assert "note" not in out
+    assert "holds no run" in verify(tmp_path, capsys, 1)
+    assert "no such run folder" in verify(tmp_path / "none", capsys, 1)
 
 
 def test_every_difference_is_named_at_once(run, capsys):
@@ -76,24 +75,23 @@ def test_every_difference_is_named_at_once(run, capsys):
 
 
 def test_no_field_of_a_lock_can_be_edited_after_the_first_call(run):
-    lock = (run / "study.lock").read_bytes()
+    path = run / "study.lock"
+    lock = path.read_bytes()
     for field in (
         "software", "plan_hash", "locked_at", "tables", "preflight", "date_probes", "amendments", "preregistered",
         "plan_sha256", "format", "new",
     ):  # fmt: skip
-        edit(run / "study.lock", **{field: "other"})
+        path.write_text(json.dumps(json.loads(lock) | {field: "other"}))
         assert any(f"its {field} was edited" in one and '"other"' in one for one in differing(run))
         with pytest.raises(AssayError, match=rf"was edited after the first call under it \({field}\)|damaged"):
             open_locked(RunFolder(run))
-        (run / "study.lock").write_bytes(lock)
 
 
 def test_a_lock_that_was_taken_away_is_missed_and_comes_back_as_it_was(run, tmp_path, capsys):
-    lock = run / "study.lock"
+    lock, other = run / "study.lock", tmp_path / "other.toml"
     before = lock.read_bytes()
     lock.unlink()
     assert any(one.startswith("study.lock: is gone") for one in differing(run))
-    other = tmp_path / "other.toml"
     other.write_text(STUDY.read_text().replace("seed = ", "seed = 1", 1))
     assert main(["lock", str(other), "--out", str(run)]) == 1
     assert "calls were made under the lock of another plan" in capsys.readouterr().err
@@ -117,51 +115,33 @@ def test_an_amended_lock_is_the_one_that_the_ledger_knows(run, tmp_path):
     assert any("its amendments was edited" in one for one in differing(run))
 
 
-def test_a_locked_study_that_nobody_was_asked_for_says_so(imported, capsys):
-    assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
-    capsys.readouterr()
-    assert main(["verify", str(imported)]) == 0
-    assert "study.lock: the ledger does not have it: no call was made under it yet" in capsys.readouterr().out
-
-
-def test_a_run_made_before_anything_was_anchored_says_so(run, capsys):
+def test_a_run_made_before_anything_was_anchored_or_anybody_asked_says_so(run, imported, capsys):
     unanchored(run)
     lock = json.loads((run / "study.lock").read_text())
     del lock["plan_sha256"]
     (run / "study.lock").write_text(json.dumps(lock))
-    assert main(["verify", str(run)]) == 0
-    out = " ".join(capsys.readouterr().out.split())
+    out = verify(run, capsys)
     for name in ("study.lock", "plan.toml", "ledger.db", "SHA256SUMS"):
         assert f"note {name}: " in out
     assert "DIFFERS" not in out
     # the tables of its manifest are held against it all the same
     (run / "tables" / "evidence.parquet").write_bytes(b"")
-    assert main(["verify", str(run)]) == 1
+    verify(run, capsys, 1)
+    assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
+    assert "study.lock: the ledger does not have it: no call was made under it yet" in verify(imported, capsys)
 
 
-def test_rows_of_a_run_that_was_killed_are_named_and_no_difference(run, capsys):
+def test_of_a_ledger_new_rows_of_a_killed_run_are_no_difference_and_a_ledger_that_is_gone_is(run, capsys):
     killed(run)
-    assert main(["verify", str(run)]) == 0
-    out = " ".join(capsys.readouterr().out.split())
+    out = verify(run, capsys)
     assert "written after its last clean close, and so not sealed yet: objects, rows " in out
     with Ledger.open(run / "ledger.db") as ledger:
         ledger.plan([call(3)])
-    assert verified(run).notes == ()
-
-
-def test_a_ledger_that_is_gone_or_no_ledger_is_a_difference(run, capsys):
+    assert verify_run(RunFolder(run)).notes == ()
     (run / "ledger.db").write_bytes(b"something else")
-    assert main(["verify", str(run)]) == 1
-    assert "DIFFERS  ledger.db: is no ledger" in capsys.readouterr().out
+    assert "DIFFERS ledger.db: is no ledger" in verify(run, capsys, 1)
     (run / "ledger.db").unlink()
     assert "ledger.db: is gone; the replies behind judgments are in it" in differing(run)
-
-
-def test_where_there_is_no_run_it_says_so(tmp_path, capsys):
-    assert main(["verify", str(tmp_path)]) == 1
-    assert "holds no run" in capsys.readouterr().err
-    assert main(["verify", str(tmp_path / "none")]) == 1
-    assert "no such run folder" in capsys.readouterr().err
 
 
 READ = """

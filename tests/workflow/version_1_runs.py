@@ -30,20 +30,15 @@ def version_1(text: str) -> str:
 
 STUDY_1 = version_1(STUDY.read_text())
 
-SEASON = (
-    season_text(head="universe = 6", last="2024-03-06")
-    + """
-[[panel]]
-name = "auditor"
-family = "east"
-model = "reference/season-auditor"
 
-[[panel]]
-name = "reader"
-family = "west"
-model = "reference/season-reader"
-"""
-)
+def _judge(kind: str, name: str, family: str, model: str) -> str:
+    return f'[[{kind}]]\nname = "{name}"\nfamily = "{family}"\nmodel = "reference/{model}"\n'
+
+
+SEASON = "\n".join((
+    season_text(head="universe = 6", last="2024-03-06"), _judge("panel", "auditor", "east", "season-auditor"),
+    _judge("panel", "reader", "west", "season-reader"),
+))  # fmt: skip
 SEASON_1 = version_1(SEASON)
 
 BENCHMARK = """# a small one
@@ -53,27 +48,14 @@ instruments = 12
 profiles = ["balanced"]
 windows = ["covid-2020"]
 frequency = "quarterly"
-[[models]]
-name = "literal"
-family = "literal"
-model = "reference/portbench-literal"
-[[models]]
-name = "stubborn"
-family = "stubborn"
-model = "reference/portbench-stubborn"
-[[judges]]
-name = "auditor"
-family = "auditor"
-model = "reference/auditor"
-[[judges]]
-name = "reader"
-family = "reader"
-model = "reference/reader"
-"""
+""" + "".join((
+    *(_judge("models", name, name, f"portbench-{name}") for name in ("literal", "stubborn")),
+    *(_judge("judges", name, name, name) for name in ("auditor", "reader")),
+))  # fmt: skip
 """Of either version: it does not say."""
 
 
-PANEL_1 = """version = "1"
+PANEL_1 = f"""version = "1"
 name = "portbench-rationales"
 title = "Rationales of portbench"
 seed = 0
@@ -81,16 +63,8 @@ seed = 0
 [rubric]
 name = "v1.0"
 
-[[judges]]
-name = "auditor"
-model = "reference/auditor"
-family = "auditor"
-
-[[judges]]
-name = "reader"
-model = "reference/reader"
-family = "reader"
-"""
+{_judge("judges", "auditor", "auditor", "auditor")}
+{_judge("judges", "reader", "reader", "reader")}"""
 """The study of its judges."""
 
 

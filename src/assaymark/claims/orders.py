@@ -147,13 +147,15 @@ def orders_of(known: Index, rules: Rules) -> Orders:
     close = holm(np.array([row.within(rules.margin) for row in rows[AGGREGATE]])) if rows.get(AGGREGATE) else np.ones(0)
     # Where no judge is asked nothing can be left out.
     untouched = StabilityFinding(state="not-measurable" if rules.judged else "stable")
+    told = {which: {scale: (run[0][scale].tolist(), run[1][scale].tolist()) for scale in rows}
+            for which, run in runs.items()}  # fmt: skip
     pairs = {
         (scale, frozenset((row.high, row.low))): Standing(
             row,
-            float(runs["plain"][0][scale][k]),
-            float(runs["gated"][0][scale][k]),
-            float(runs["headline"][0][scale][k]),
-            frozenset(which for which, (_, published, *_) in runs.items() if published[scale][k]),
+            told["plain"][scale][0][k],
+            told["gated"][scale][0][k],
+            told["headline"][scale][0][k],
+            frozenset([which for which, run in told.items() if run[scale][1][k]]),
             untouched,
             scale == AGGREGATE and bool(close[k] <= rules.alpha + LEVEL_SLACK),
             float(close[k]) if scale == AGGREGATE else 1.0,

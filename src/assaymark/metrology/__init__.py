@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
-    from assaymark.metrology.analysis import analyse, analyse_sums
+    from assaymark.metrology.analysis import analyse, analyse_orders, analyse_sums
     from assaymark.metrology.bootstrap import (
         Interval,
         all_resamples,
@@ -218,7 +218,8 @@ __all__ = [
     "OrderPlan", "OrderTests", "OwnFamily", "PairTest", "PanelScores", "Panelist", "Preflight", "ProbePlan",
     "PublishedOrders", "RandomJudges", "Reach", "RecusalContrast", "RecusalTest", "ScaleInfo", "ScoreSums",
     "ScoreTable", "ScoredItems", "SelfPreference", "SerialContrast", "Spread", "Threshold", "Truth", "agent_effects",
-    "all_resamples", "alpha_report", "analyse", "analyse_sums", "anchor_contrast", "anchor_measurements",
+    "all_resamples", "alpha_report", "analyse", "analyse_orders", "analyse_sums", "anchor_contrast",
+    "anchor_measurements",
     "anchor_needed", "anchor_response", "anchor_status", "attainable_equalities", "autocorrelations", "average_ranks",
     "averaging", "block_length", "board_measurements", "bootstrap_contrast", "bootstrap_kappa", "bootstrap_tests",
     "categories_of", "cell_agreement", "cell_b_outcome", "cell_equivalent", "cell_measurements", "cluster_differences",

@@ -15,6 +15,7 @@ from assaymark.metrology.bootstrap import KappaSums
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.columns import MISSING_SCORE
 from assaymark.metrology.comparisons import Comparisons
+from assaymark.metrology.estimates import number
 from assaymark.metrology.kappa import averaging, drops_of, gated, judge_pairs
 from assaymark.metrology.measure_orders import order_measurements
 from assaymark.metrology.measure_people import Labels, people_measurements
@@ -33,7 +34,7 @@ from assaymark.metrology.panel import (
 from assaymark.metrology.scores import Calls, ScoreTable
 from assaymark.metrology.sums import ScoreSums
 from assaymark.protocol import Study
-from assaymark.records import Measurement
+from assaymark.records import AGGREGATE, Measurement
 
 Progress = Callable[[str], None] | None
 """Told the name of each part before it starts."""
@@ -94,6 +95,34 @@ def analyse(
             OrderPlan.of(study).unit, power=rules.mde_power,
         )  # fmt: skip
     return tuple(found)
+
+
+def analyse_orders(table: ScoreTable, study: Study, rng: np.random.Generator) -> tuple[Measurement, ...]:
+    """What verdicts on orders read of `analyse` under the plan's own rules, for many simulated studies.
+
+    Left out is what other rules, control cells and pages read. Where the plan claims nothing on dimensions, they have
+    no contrasts.
+    """
+    panel = panel_of(gated(table, study), study)
+    (levels,) = panel.design.levels(np.ones((1, panel.design.clusters)))
+    found = Comparisons.of_table(panel.table, study)
+    found = found.aggregate if study.claims.dimensions == (AGGREGATE,) else found
+    effects = [
+        number(panel.measure, "score.effect", {"dimension": name, "agent": agent}, levels[a, s], (1, "level"), "")
+        for s, name in enumerate(panel.names)
+        for a, agent in enumerate(table.agents)
+    ]
+    dropped = [
+        number(panel.measure, "lofo.rho", {"dimension": AGGREGATE, "dropped": family}, None, (1, "family"), "")
+        for family in dict.fromkeys(table.families)
+    ]
+    agreed = (
+        measure_panel.alpha_agreement(found, study.rubric, panel.level, panel.measure)
+        if study.rubric.coefficient == "alpha"
+        else measure_panel.agreement_measurements(panel, rng)
+    )
+    judges = measure_panel.judge_measurements(panel)
+    return (*agreed, *judges, *effects, *dropped, *order_measurements(found, OrderPlan.of(study), panel.measure))
 
 
 def _comparisons(panel: Panel, found: Comparisons, levels: Levels, rng: np.random.Generator) -> Iterator[Measurement]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Final
@@ -16,7 +15,7 @@ from rich.text import Text
 from assaymark.errors import UnknownNameError
 from assaymark.market.history import AsOf, History
 from assaymark.market.instruments import CLASS_NAMES, GAP_LIMIT
-from assaymark.market.open import Quote, class_overviews, gaps_of, quotes
+from assaymark.market.open import class_overviews, gaps_of, quotes
 from assaymark.market.snapshot import Manifest
 from assaymark.report.text import counted
 from assaymark.text import MINUS, clean, count
@@ -85,14 +84,34 @@ def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
         Text(f"As of {view.t.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC, knowing nothing later", style="bold")
     ]
     found = [quote for quote in quotes(view) if instrument in (None, quote.listing.id)]
-    parts += [Text(), _quotes(found, whole=instrument is not None)] if found else [Text("No close was known.")]
+    # Last closes, a few of each class. A text from a source is printed as it is: square brackets in it are no markup.
+    closes = Table(box=None, pad_edge=False)
+    closes.add_column("Last closes", overflow="fold")
+    for title in ("close", "of day", "1 day", "20 days", "60 days"):
+        closes.add_column(title, justify="right")
+    closes.add_column("60 days")
+    for name, group in groupby(found, key=lambda one: one.listing.asset_class):
+        members = list(group)
+        for member in members if instrument is not None else members[:_A_CLASS]:
+            changes = [
+                Text("none", style="dim") if value is None else
+                Text(f"{MINUS if value < 0 else '+'}{100 * abs(value):.1f} %", style="red" if value < 0 else "green")
+                for value in member.changes
+            ]  # fmt: skip
+            close = f"{member.close:,.2f}" if abs(member.close) >= 1 else f"{member.close:.4g}"
+            closes.add_row(Text(clean(member.listing.id, 24)), close, str(member.day), *changes,
+                           sparkline(member.path))  # fmt: skip
+        if instrument is None and len(members) > _A_CLASS:
+            more = f"  and {len(members) - _A_CLASS} more of {CLASS_NAMES[name].replace('_', ' ')}"
+            closes.add_row(Text(more, style="dim"), *[""] * 6)
+    parts += [Text(), closes] if found else [Text("No close was known.")]
     if instrument is not None:
         filed, filings = view.fundamentals(instrument), Table(box=None, pad_edge=False)  # the newest filed values
         for title in ("Filed", "for", "value", "unit", "known since"):
             filings.add_column(title, justify="right" if title == "value" else "left")
         for one in filed[-8:]:
-            filings.add_row(_plain(one.field, 40), _plain(one.period, 20), f"{one.value:,.4g}", _plain(one.unit, 20),
-                            _when(one.filed_at))  # fmt: skip
+            filings.add_row(Text(clean(one.field, 40)), Text(clean(one.period, 20)), f"{one.value:,.4g}",
+                            Text(clean(one.unit, 20)), _when(one.filed_at))  # fmt: skip
         parts += [Text(), filings if filed else Text("Nothing had been filed.")]
     elif readings := view.all_macro():
         # Macro series with what they read, or why they read nothing.
@@ -106,7 +125,7 @@ def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
             out = "" if read.released is None else _when(datetime.fromtimestamp(read.released, UTC))
             state = Text(read.state, style="" if read.state == "ok" else "yellow")
             period = "" if read.period is None else str(read.period)
-            table.add_row(_plain(read.id, 30), value, _plain(read.unit, 20), period, out, state)
+            table.add_row(Text(clean(read.id, 30)), value, Text(clean(read.unit, 20)), period, out, state)
         parts += [Text(), table]
     news = view.news(30, instrument)
     if news:
@@ -130,34 +149,6 @@ def sparkline(values: np.ndarray, width: int = _WIDTH) -> str:
         return " " * chosen.size
     low, spread = known.min(), float(np.ptp(known)) or 1.0
     return "".join(_BARS[int((one - low) / spread * 7)] if np.isfinite(one) else " " for one in chosen)
-
-
-def _quotes(found: Sequence[Quote], *, whole: bool) -> Table:
-    """Last closes, a few of each class."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("Last closes", overflow="fold")
-    for title in ("close", "of day", "1 day", "20 days", "60 days"):
-        table.add_column(title, justify="right")
-    table.add_column("60 days")
-    for name, group in groupby(found, key=lambda one: one.listing.asset_class):
-        members = list(group)
-        for member in members if whole else members[:_A_CLASS]:
-            changes = [
-                Text("none", style="dim") if value is None else
-                Text(f"{MINUS if value < 0 else '+'}{100 * abs(value):.1f} %", style="red" if value < 0 else "green")
-                for value in member.changes
-            ]  # fmt: skip
-            close = f"{member.close:,.2f}" if abs(member.close) >= 1 else f"{member.close:.4g}"
-            table.add_row(_plain(member.listing.id, 24), close, str(member.day), *changes, sparkline(member.path))
-        if not whole and len(members) > _A_CLASS:
-            more = f"  and {len(members) - _A_CLASS} more of {CLASS_NAMES[name].replace('_', ' ')}"
-            table.add_row(Text(more, style="dim"), *[""] * 6)
-    return table
-
-
-def _plain(text: str, limit: int) -> Text:
-    """A text from a source as it is: square brackets in it are no markup."""
-    return Text(clean(text, limit))
 
 
 def _when(moment: datetime) -> str:

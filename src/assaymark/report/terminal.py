@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -13,13 +13,13 @@ from rich.text import Text
 from assaymark.claims import kind_of
 from assaymark.metrology.datasheet import BASE, Datasheet
 from assaymark.records import AGGREGATE, Level, Measurement, measurement_id
-from assaymark.report.inputs import AssayRun, RunIndex, TableView
-from assaymark.report.levels import LEVELS, TALLY, ordered_verdicts
+from assaymark.report.inputs import AssayRun, RunIndex
+from assaymark.report.levels import ordered_verdicts
 from assaymark.report.study import overview, scores
 from assaymark.report.study.bench import names_allowed
 from assaymark.report.study.checks import limits_of
 from assaymark.report.study.controls import people_words
-from assaymark.report.text import counted, ends_of, short_hash
+from assaymark.report.text import LEVELS, TALLY, counted, ends_of, short_hash
 from assaymark.text import clean, count, number, prose
 
 # Shapes carry the level where colour is missing: filled, half, open.
@@ -29,78 +29,63 @@ _LIMITS, _SAID, _TURNED, _SPAN = 4, 4, 2, 24
 
 
 def terminal_summary(run: AssayRun) -> RenderableType:
-    """The first page for `rich.console.Console.print`: the same sentences in the same order. Texts from records are
+    """The first page for `rich.console.Console.print`: the same sentences in the same order; of a table how it was
+    read, the tiers, each sentence that may be made with its condition, and why others may not. Texts from records are
     printed as they are: markup in them has no effect and control characters are replaced."""
-    book = RunIndex.of(run)
+    book, table = RunIndex.of(run), run.table
     found, levels = overview.finding(book), [verdict.publication_level for verdict in run.verdicts]
     top: Level = "no-claim" if found.verdict is None else found.verdict.publication_level
-    said = found.said if found.verdict is None else f"“{found.said}”"
-    parts: list[RenderableType] = [Text(f"{' '.join(found.notice)}\n", style="italic")] if found.notice[0] else []
-    if run.table is not None:
-        return Group(*_of_table(book, run.table))
-    if not book.preregistered:
-        parts.append(Text("Not preregistered. The scores had been seen when the plan was locked.\n", style="bold"))
-    parts += [
-        _indented(_signed(top, said)),
-        *_lines(found.also and ("" if found.verdict is None else "Say also: ") + found.also),
-    ]
-    parts += [*_lines(found.second), Text(), _tally(levels), Text(f"    {overview.counted_words(book)}", style="dim")]
-    for title, answer, rows in (
-        ("Who is ahead, and can it be said?", overview.tiers_words(book), _tiers(book)),
-        ("Do planted texts fool the judges?", overview.planted_words(book), ()),
-        ("How good are the judges?", overview.judges_words(book), ()),
-    ):
-        parts += [Text(), Text(title, style="bold"), Text(answer), *rows]
-    if worst := limits_of(book)[:_LIMITS]:
-        parts += [Text(), Text("What limits the result?", style="bold")]
+    parts, worst = list[RenderableType](), limits_of(book)[:_LIMITS]
+    if table is None:
+        said = found.said if found.verdict is None else f"“{found.said}”"
+        parts += [Text(f"{' '.join(found.notice)}\n", style="italic")] if found.notice[0] else []
+        if not book.preregistered:
+            parts.append(Text("Not preregistered. The scores had been seen when the plan was locked.\n", style="bold"))
+        also = found.also and ("" if found.verdict is None else "Say also: ") + found.also
+        parts += [_indented(_signed(top, said)), *_lines(also), *_lines(found.second), Text(), _tally(levels),
+                  Text(f"    {overview.counted_words(book)}", style="dim")]  # fmt: skip
+        for title, answer, rows in (
+            ("Who is ahead, and can it be said?", overview.tiers_words(book), _tiers(book)),
+            ("Do planted texts fool the judges?", overview.planted_words(book), ()),
+            ("How good are the judges?", overview.judges_words(book), ()),
+        ):
+            parts += [Text(), Text(title, style="bold"), Text(answer), *rows]
+        parts += [Text(), Text("What limits the result?", style="bold")] if worst else []
         for at, (title, measured, effect, fix) in enumerate(worst, 1):
             parts += [Text(f"{at}  {title}. {effect}."), _indented(Text(f"{measured}\n{fix}", style="dim"))]
-    return Group(*parts, Text(), Text(f"Plan {short_hash(clean(run.plan_hash))}", style="dim"))
-
-
-def _of_table(book: RunIndex, table: TableView) -> Iterator[RenderableType]:
-    """How a table was read, the tiers, each sentence that may be made with its condition, and why others may not."""
-    levels = [verdict.publication_level for verdict in book.run.verdicts]
-    yield from (Text(f"{prose(one, 600)}\n", style="italic") for one in (table.about,) if one)
-    yield Text(
-        f"Read {clean(table.source, 60)}: {scores.size_words(table)}, scale {table.scale[0]:g} to {table.scale[1]:g}"
-    )
-    for line in (table.read, *table.left, *table.filled):
-        yield _indented(Text(prose(line, 400), style="dim"), 2)
-    for line in table.choices:
-        yield _indented(Text(f"Chosen after the scores were seen: {prose(line, 400)}", style="bold"), 2)
-    yield from (Text(), Text(overview.tiers_words(book), style="bold"), *_tiers(book), Text(), _tally(levels))
-    found = overview.finding(book)
-    if found.verdict is None:
-        yield from (Text(), _signed("no-claim", found.said), *_lines(found.also))
+        return Group(*parts, Text(), Text(f"Plan {short_hash(clean(run.plan_hash))}", style="dim"))
+    parts += [Text(f"{prose(table.about, 600)}\n", style="italic")] if table.about else []
+    scale = f"scale {table.scale[0]:g} to {table.scale[1]:g}"
+    parts.append(Text(f"Read {clean(table.source, 60)}: {scores.size_words(table)}, {scale}"))
+    parts += [_indented(Text(prose(line, 400), style="dim"), 2) for line in (table.read, *table.left, *table.filled)]
+    parts += [_indented(Text(f"Chosen after the scores were seen: {prose(line, 400)}", style="bold"), 2)
+              for line in table.choices]  # fmt: skip
+    parts += [Text(), Text(overview.tiers_words(book), style="bold"), *_tiers(book), Text(), _tally(levels)]
+    parts += [Text(), _signed(top, found.said), *_lines(found.also)] if found.verdict is None else []
     # The sentences that say the most: the cuts between tiers, then who ranks first on each criterion.
     first = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim" and kind_of(v.claim) == "first"
              and v.claim.dimension != AGGREGATE and names_allowed(book)]  # fmt: skip
     leads = [(prose(v.claim.statement, 400), v.publication_level, tuple(prose(c.text, 400) for c in v.conditions))
              for v in first]  # fmt: skip
     told = (overview.tier_sentences(book) + leads)[:_SAID]
-    turned = overview.turned_sentences(book)[:_TURNED]
-    for group, above in ((told, ()), (turned, told)):
+    for group, above in ((told, ()), (overview.turned_sentences(book)[:_TURNED], told)):
         own, shared = overview.conditions_of(group, above)
         for (text, level, _), mine in zip(group, own, strict=True):
-            yield from (_signed(level, f"“{text}”"), *_lines(f"Say also: {mine}" if mine else ""))
-        yield from _lines(shared)
-    yield from _lines(overview.top_words(book))
-    if found.second:
-        yield _signed("no-claim", found.second)
-    yield from (Text(), Text(f"Do the judges agree? {scores.agree_words(book)}"))
-    yield from _lines(people_words(book))
+            parts += [_signed(level, f"“{text}”"), *_lines(f"Say also: {mine}" if mine else "")]
+        parts += _lines(shared)
+    parts += _lines(overview.top_words(book))
+    parts += [_signed("no-claim", found.second)] if found.second else []
+    parts += [Text(), Text(f"Do the judges agree? {scores.agree_words(book)}"), *_lines(people_words(book))]
     for judge, one in sorted(table.orders.items()):  # what became of pairs that it saw in both orders
         alike = f"of {counted(one['both'], 'pair')} seen in both orders the same text won"
         same = f"{one['same_text'] / one['both']:.1%}, the same position {one['same_place'] / one['both']:.1%}"
-        yield Text(f"  {clean(judge, 60)}: {alike} {same}")
-    yield from _lines(scores.pairs_words(book))
-    if worst := limits_of(book)[:_LIMITS]:
-        yield from (Text(), Text("What limits the result", style="bold"))
-        yield from (_indented(Text(f"{title}: {measured} {effect}.")) for title, measured, effect, _ in worst)
-    if steps := scores.next_steps(book):
-        yield from (Text(), Text("Next", style="bold"))
-        yield from (_indented(Text(f"{words}  {command}")) for words, command in steps)
+        parts.append(Text(f"  {clean(judge, 60)}: {alike} {same}"))
+    parts += _lines(scores.pairs_words(book))
+    parts += [Text(), Text("What limits the result", style="bold")] if worst else []
+    parts += [_indented(Text(f"{title}: {measured} {effect}.")) for title, measured, effect, _ in worst]
+    steps = scores.next_steps(book)
+    parts += [Text(), Text("Next", style="bold")] if steps else []
+    return Group(*parts, *(_indented(Text(f"{words}  {command}")) for words, command in steps))
 
 
 def _signed(level: Level, text: str) -> Text:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from seen import AT, COMPLETE, INSTRUMENTS, PARTIAL, audit, context, material, only, states
+from seen import COMPLETE, FACTS, PARTIAL, audit, built, fact, free, material, only, states
 
-from assaymark.judging import evidence
-from assaymark.records import Fact, Instrument
+from assaymark.records import Instrument
 
 ACCUSED = [
     "GOLD return over 5d was 4.9%", "IAU: 5d return +9.12%", "GOLD 5d return -3.12%",
@@ -25,22 +24,18 @@ def test_a_clear_misstatement_of_one_cell_is_contradicted_and_a_partial_context_
 
 
 NOT_ACCUSED = {
-    "no subject": "5d return was 4.9%", "two subjects": "GOLD and SMH 5d return 4.9%",
-    "another owner": "GOLD: SMH 5d return 4.9%", "no field": "GOLD 4.9% over 5d", "no horizon": "GOLD return 4.9%",
+    "no subject": "5d return was 4.9%", "two subjects": "GOLD and SMH 5d return 4.9%", "no field": "GOLD 4.9% over 5d",
+    "another owner": "GOLD: SMH 5d return 4.9%", "no horizon": "GOLD return 4.9%",
+    "another unit": "GOLD 5d return $4.90",
     "horizon without a cell": "GOLD return over 63d 4.9%", "a hedge": "GOLD 5d return of roughly 4.9%",
     "a forecast": "GOLD 5d return could be 4.9%", "a threshold": "GOLD 5d return above 4.9%",
     "a comparison": "GOLD 5d return beat by 4.9%", "two numbers in the clause": "GOLD 5d return 4.9% 5.9%",
-    "another unit": "GOLD 5d return $4.90", "a list of subjects": "GOLD, SMH 5d return 4.9%",
-    "a benchmark the field does not name": "GOLD 5d return with SPY 4.9%",
-    "another noun": "GOLD 5d return dispersion 4.9%", "another measure": "GOLD 5d return rank 4.9%",
-    "a bare integer": "GOLD 5d return 5", "one last digit off, rounding": "GOLD 5d return 3.2%",
+    "a list of subjects": "GOLD, SMH 5d return 4.9%", "another noun": "GOLD 5d return dispersion 4.9%",
+    "a benchmark the field does not name": "GOLD 5d return with SPY 4.9%", "a bare integer": "GOLD 5d return 5",
+    "another measure": "GOLD 5d return rank 4.9%", "one last digit off, rounding": "GOLD 5d return 3.2%",
     "truncation": "GOLD 21d return 8.1%", "rounding a rounded display": "EWY 5d return 12.8%",
+    "a word of movement": "GOLD 5d return fell 3.12%", "derivable": "EWY 5d return outperformed SPY by 11.48%",
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("text", NOT_ACCUSED.values(), ids=NOT_ACCUSED.keys())
-def test_any_doubt_acquits(text):
-    assert "contradicted" not in states(text)
 
 
 # --- a stored display value, and everything that is not simply another value for it ----------------------------------
@@ -53,17 +48,11 @@ FUNDS = (
 
 def shown(unit, prompt=""):
     """Values as a page displays them, in a complete context."""
-    stored = (
-        ("BRIAR", "return_21d", 3.1, unit),
-        ("BRIAR", "volatility_21d", 12.4, unit),
-        ("GOLD", "return_21d", 1.2, unit),
-        ("GOLD", "price", 2345.5, "usd"),
-    )
     facts = [
-        Fact(id=f"{name}.{field}", instrument=name, field=field, value=value, unit=of, available_at=AT)
-        for name, field, value, of in stored
-    ]
-    return evidence.Material.build(facts=facts, instruments=FUNDS, completeness="complete", rules=(prompt,))
+        fact("b1", "BRIAR", "return_21d", 3.1, unit), fact("b2", "BRIAR", "volatility_21d", 12.4, unit),
+        fact("g1", "GOLD", "return_21d", 1.2, unit), fact("g2", "GOLD", "price", 2345.5, "usd"),
+    ]  # fmt: skip
+    return built(*facts, instruments=FUNDS, completeness="complete", rules=(prompt,))
 
 
 PLAIN = [
@@ -74,12 +63,6 @@ PLAIN = [
     "Briar's 21-day return is 17.4%, Gold's price $2,345.50", "**Briar** 21d return: **17.4%**",
     "Briar's 21-day return is 0.174", "Gold's price is 2,100.5",
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize("unit", ["pct", "percent"])
-@pytest.mark.parametrize("text", PLAIN)
-def test_a_plain_misstatement_of_a_displayed_value_is_accused(text, unit):
-    assert states(text, shown(unit))[0] == "contradicted"
 
 
 OTHERWISE = [
@@ -110,48 +93,46 @@ OTHERWISE = [
 
 
 @pytest.mark.parametrize("unit", ["pct", "percent"])
-@pytest.mark.parametrize("text", OTHERWISE)
-def test_a_statement_about_anything_else_accuses_nobody(text, unit):
-    assert "contradicted" not in states(text, shown(unit))
+def test_a_plain_misstatement_of_a_displayed_value_is_accused_and_a_statement_about_anything_else_is_not(unit):
+    seen = shown(unit)
+    assert [text for text in PLAIN if states(text, seen)[0] != "contradicted"] == []
+    assert [text for text in OTHERWISE if "contradicted" in states(text, seen)] == []
 
 
-@pytest.mark.parametrize("prompt", ["the index made 17.4%", "a factor of 0.174", "一年回报17.4％", "17.38 points"])
-def test_nobody_is_accused_of_quoting_the_prompt(prompt):
+def test_nobody_is_accused_of_quoting_the_prompt_or_the_briefing():
     text = "Briar's 21-day return is 17.4%"
-    verbatim = prompt in ("the index made 17.4%", "一年回报17.4％")
-    assert states(text, shown("pct", prompt)) == ["in_context" if verbatim else "not_found"]
-    assert states(text, shown("pct", "nothing of the sort, 17.2")) == ["contradicted"]
-
-
-def test_nobody_is_accused_of_quoting_the_briefing():
-    note = "The sector index made 17.4% in spring."
-    facts = (Fact(id="b1", instrument="", field="made", value=17.4, unit="percent", available_at=AT, note=note),)
-    text = "GOLD 5d return 17.4%"
-    assert states(text, COMPLETE) == ["contradicted"]
-    assert states(text, material(facts=(*context().facts, *facts))) == ["in_context"]
+    for prompt, state in (
+        ("the index made 17.4%", "in_context"), ("一年回报17.4％", "in_context"), ("a factor of 0.174", "not_found"),
+        ("17.38 points", "not_found"), ("nothing of the sort, 17.2", "contradicted"),
+    ):  # fmt: skip
+        assert states(text, shown("pct", prompt)) == [state], prompt
+    note = free("b1", "made", 17.4, "percent", "The sector index made 17.4% in spring.")
+    assert states("GOLD 5d return 17.4%") == ["contradicted"]
+    assert states("GOLD 5d return 17.4%", material(facts=(*FACTS, note))) == ["in_context"]
+    text = "GOLD 5d return 9.99%, SMH 21d return 11.11%"
+    assert states(text, COMPLETE) == ["contradicted", "contradicted"]
+    assert states(text, PARTIAL) == ["not_found", "not_found"]
 
 
 def gold(*values, unit="ratio"):
     """A complete context in which gold has these fields and values."""
-    facts = [
-        Fact(id=f"{field}.{at}", instrument="GOLD", field=field, value=value, unit=unit, available_at=AT)
-        for at, (field, value) in enumerate(values)
-    ]
-    return evidence.Material.build(facts=facts, instruments=INSTRUMENTS, completeness="complete")
+    facts = (fact(f"{field}.{at}", "GOLD", field, value, unit) for at, (field, value) in enumerate(values))
+    return built(*facts, completeness="complete")
 
 
-@pytest.mark.parametrize(("seen", "text", "state"), [
-    # a value without decimals can be misstated too
-    (gold(("return_21d", 2.0), unit="pct"), "GOLD 21d return 17.4%", "contradicted"),
-    (gold(("return_21d", 2.0), unit="pct"), "GOLD 21d return 2.4%", "not_found"),
-    # not under a synonym that may be measured otherwise
-    (gold(("momentum_21d", 0.5), unit="index"), "GOLD 21d return 17.4", "not_found"),
-    (gold(("momentum_21d", 0.5), unit="index"), "GOLD 21d momentum 17.4", "contradicted"),
-    # two values of one field accuse nobody
-    (gold(("return_5d", 0.03), ("return_5d", 0.05)), "GOLD 5d return 9.99%", "not_found"),
-])  # fmt: skip
-def test_which_cell_is_accused(seen, text, state):
-    assert states(text, seen) == [state]
+def test_any_doubt_acquits_and_which_cell_is_accused():
+    assert {why for why, text in NOT_ACCUSED.items() if "contradicted" in states(text)} == set()
+    for seen, text, state in (
+        # a value without decimals can be misstated too
+        (gold(("return_21d", 2.0), unit="pct"), "GOLD 21d return 17.4%", "contradicted"),
+        (gold(("return_21d", 2.0), unit="pct"), "GOLD 21d return 2.4%", "not_found"),
+        # not under a synonym that may be measured otherwise
+        (gold(("momentum_21d", 0.5), unit="index"), "GOLD 21d return 17.4", "not_found"),
+        (gold(("momentum_21d", 0.5), unit="index"), "GOLD 21d momentum 17.4", "contradicted"),
+        # two values of one field accuse nobody
+        (gold(("return_5d", 0.03), ("return_5d", 0.05)), "GOLD 5d return 9.99%", "not_found"),
+    ):
+        assert states(text, seen) == [state], text
     specific = gold(("return_5d", 0.031), ("active_return_5d", 0.012))
     assert only("GOLD active return 5d 8.88%", specific).facts == ("active_return_5d.1",)
 
@@ -181,11 +162,3 @@ def test_anything_well_beyond_the_last_digit_does(value, decimals, steps, up):
     another_scale = any(0.8 < abs(printed) * factor / abs(value * 100 or 1e-9) < 1.2 for factor in (100, 0.01))
     if abs(abs(printed) - abs(value * 100)) > 1.01 * max(10**-decimals, min(stored, 1.0)) and not another_scale:
         assert found.state == "contradicted"
-
-
-def test_words_of_movement_and_what_is_derivable_convict_nobody_and_completeness_is_all_that_matters():
-    assert "contradicted" not in states("GOLD 5d return fell 3.12%")
-    assert "contradicted" not in states("EWY 5d return outperformed SPY by 11.48%", COMPLETE)
-    text = "GOLD 5d return 9.99%, SMH 21d return 11.11%"
-    assert states(text) == ["contradicted", "contradicted"]
-    assert states(text, material(completeness="partial")) == ["not_found", "not_found"]

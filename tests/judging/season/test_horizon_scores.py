@@ -22,8 +22,6 @@ from assaymark.protocol import JudgeSpec
 from assaymark.records import Outcome, canonical_json, parse
 
 JUDGE = JudgeSpec(name="auditor", model="reference/season-auditor", family="ledger")
-
-
 LONG = "word " * 1500
 
 
@@ -37,44 +35,35 @@ def graded(found, *texts, budget=120_000, plan=PLAN, finish="stop"):
     return judging.horizon_grades(task, asked)
 
 
-def test_grades_of_one_part_are_the_judge_s():
+def test_grades_of_parts_are_averaged_by_their_steps():
     found = graded(horizon(3), answer_text(points=61))
     assert (found.state, len(found.parts), found.agent, found.judge) == ("ok", 1, "desk", "auditor")
     assert set(found.reasoning.values()) == {61.0}
     assert (found.data_reliability, found.lookahead_check, found.verdict) == (90.0, "pass", "Mixed, but steady")
-    assert found.grader == judging_season.grader_version(PLAN)
-    assert len(found.parts[0].call_key) == 64
-
-
-def test_grades_of_parts_are_averaged_by_their_steps():
+    assert (found.grader, len(found.parts[0].call_key)) == (judging_season.grader_version(PLAN), 64)
     texts = [
         answer_text(points=80, notes="n", claims=[], lookahead_check="fail", lookahead_reason="sees March"),
-        answer_text(points=40, notes="n", claims=[]),
-        answer_text(points=20, claims=[], verdict="Weak"),
-    ]
+        answer_text(points=40, notes="n", claims=[]), answer_text(points=20, claims=[], verdict="Weak"),
+    ]  # fmt: skip
     found = graded(horizon(6, text=LONG), *texts, budget=5000)
     assert [one.size for one in found.parts] == [3, 2, 1]
     assert found.reasoning["thesis_quality"] == pytest.approx((80 * 3 + 40 * 2 + 20) / 6)
     assert (found.lookahead_check, found.lookahead_reason, found.verdict) == ("fail", "sees March", "Weak")
 
 
-@pytest.mark.parametrize(
-    ("finish", "text", "state"),
-    [("stop", "I would rather not.", "invalid"), ("refusal", "", "refused"), ("length", answer_text(), "truncated")],
-)
-def test_a_reply_that_is_no_answer_leaves_a_state_and_no_score(finish, text, state):
-    found = graded(horizon(2), text, finish=finish)
-    assert (found.state, found.reasoning, found.data_reliability) == (state, {}, None)
-    assert found.reason
-    score = judging.horizon_score(found, PLAN)
-    assert (score.score, score.capped) == (None, ())
-
-
-def test_the_part_that_failed_is_named_and_half_a_task_makes_no_grades():
-    found = graded(horizon(6, text=LONG), answer_text(notes="n", claims=[]), "no", budget=5000)
+def test_a_reply_that_is_no_answer_leaves_a_state_and_no_score_and_half_a_task_no_grades():
+    for finish, text, state in (
+        ("stop", "I would rather not.", "invalid"), ("refusal", "", "refused"), ("length", answer_text(), "truncated"),
+    ):  # fmt: skip
+        found = graded(horizon(2), text, finish=finish)
+        assert (found.state, found.reasoning, found.data_reliability, bool(found.reason)) == (state, {}, None, True)
+        score = judging.horizon_score(found, PLAN)
+        assert (score.score, score.capped) == (None, ())
+    long = horizon(6, text=LONG)
+    found = graded(long, answer_text(notes="n", claims=[]), "no", budget=5000)
     assert found.state == "invalid"
     assert found.reason.startswith("part 2 of 3: not one JSON object")
-    (task,) = judging.horizon_tasks({"desk": horizon(6, text=LONG)}, [JUDGE], PLAN, budget=5000)
+    (task,) = judging.horizon_tasks({"desk": long}, [JUDGE], PLAN, budget=5000)
     call = judging.next_call(task)
     read = judging_season.read_horizon_reply(Reply(text=answer_text(notes="n", claims=[]), model="m"), call.asked)
     for many, what in ((1, r"has 3 parts to answer \(got 1\)"), (2, "call 2 is not that for part 2")):
@@ -83,8 +72,6 @@ def test_the_part_that_failed_is_named_and_half_a_task_makes_no_grades():
 
 
 TRUE = "GOOGL trades at a pe of 21.5 now."
-
-
 FALSE = "GOOGL has a margin of 12.3% and a return_5d of 9.87%."
 
 
@@ -112,128 +99,100 @@ def test_no_judge_can_score_a_contradicted_claim_as_supported():
     assert free.evidence - score.score.evidence == pytest.approx((90 - 100 / 3) * 0.35)
     assert (score.disagreement.overruled, score.disagreement.table) == (1, {"supported": {"contradicted": 1}})
     # what is recorded before the outcome call, and after it, comes back from disk as it was
-    whole = judging.horizon_score(
-        grades, PLAN, horizon=found, ledger=ledger, outcome=judging.OutcomeGrade(state="ok", outcome=55.0)
-    )
+    grade = judging.OutcomeGrade(state="ok", outcome=55.0)
+    whole = judging.horizon_score(grades, PLAN, horizon=found, ledger=ledger, outcome=grade)
     assert parse(judging.HorizonGrades, canonical_json(grades)) == grades
     assert parse(judging.HorizonScore, canonical_json(whole)) == whole
     assert parse(judging.HorizonGrades, canonical_json(graded(found, "no"))).state == "invalid"
+    # without a number that can be decided nothing is capped
+    _, ledger = ledgered("I like it.", "So do I, at 17.77 somewhere.")
+    free = judging_season.capped({"claim_support": 88.0, "no_contradiction": 7.0}, ledger)
+    assert (ledger.cap, [one.counted for one in free]) == (None, [88.0, 7.0])
 
 
 def test_the_disagreement_of_the_ledgers_is_counted():
     found, ledger = ledgered(TRUE, FALSE)
     claims = [
-        judging_season.HorizonClaim(quote=TRUE, step=1, state="supported"),
-        judging_season.HorizonClaim(quote="pe  of\n21.5", step=1, state="contradicted"),
-        judging_season.HorizonClaim(quote="trades at", step=1, state="not_verifiable"),
-        judging_season.HorizonClaim(quote="a margin of 12.3%", step=2, state="contradicted"),
-        judging_season.HorizonClaim(quote="never said", step=2, state="supported"),
-        judging_season.HorizonClaim(quote="", step=2, state="supported"),
-    ]
+        judging_season.HorizonClaim(quote=quote, step=step, state=state)
+        for quote, step, state in (
+            (TRUE, 1, "supported"), ("pe  of\n21.5", 1, "contradicted"), ("trades at", 1, "not_verifiable"),
+            ("a margin of 12.3%", 2, "contradicted"), ("never said", 2, "supported"), ("", 2, "supported"),
+        )
+    ]  # fmt: skip
     said = judging_season.ledger_disagreement(claims, found, ledger)
     assert said.table == {
-        "supported": {"supported": 1},
-        "contradicted": {"supported": 1, "contradicted": 1},
+        "supported": {"supported": 1}, "contradicted": {"supported": 1, "contradicted": 1},
         "not_verifiable": {"no number": 1},
-    }
-    assert (said.strict, said.overruled) == (1, 0)
-    assert (said.misquoted, said.unnoticed, said.claims) == (2, 1, 6)
-
-
-def test_without_a_number_that_can_be_decided_nothing_is_capped():
-    _, ledger = ledgered("I like it.", "So do I, at 17.77 somewhere.")
-    assert ledger.cap is None
-    assert [one.counted for one in judging_season.capped({"claim_support": 88.0, "no_contradiction": 7.0}, ledger)] == [
-        88.0,
-        7.0,
-    ]
+    }  # fmt: skip
+    assert (said.strict, said.overruled, said.misquoted, said.unnoticed, said.claims) == (1, 0, 2, 1, 6)
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50), st.floats(0, 100))
-def test_a_cap_never_raises_a_grade(supported, contradicted, silent, given_):
+def test_a_cap_never_raises_a_grade(supported, contradicted, silent, grade):
     def found(contradicted):
         counts = {"supported": supported, "contradicted": contradicted, "not_verifiable": silent}
-        numbers = [SimpleNamespace(state=state) for state, count in counts.items() for _ in range(count)]
-        return judging_season.capped(
-            {"claim_support": given_, "no_contradiction": given_}, judging.HorizonLedger({1: tuple(numbers)})
-        )
+        numbers = tuple(SimpleNamespace(state=state) for state, count in counts.items() for _ in range(count))
+        ledger = judging.HorizonLedger({1: numbers})
+        return judging_season.capped({"claim_support": grade, "no_contradiction": grade}, ledger)
 
     for one, more in zip(found(contradicted), found(contradicted + 1), strict=True):
         assert one.counted <= one.given
-        assert one.counted == one.given or one.counted == one.cap
+        assert one.counted in (one.given, one.cap)
         assert more.counted <= one.counted
 
 
 def outcomes(found, *values, resolved=True):
+    at = START + timedelta(days=30) if resolved else None
     return [
-        Outcome(
-            record_id=one.record_id, horizon="5d", value=value, benchmark=0.01, source="close",
-            resolved_at=START + timedelta(days=30) if resolved else None,
-        )
+        Outcome(record_id=one.record_id, horizon="5d", value=value, benchmark=0.01, source="close", resolved_at=at)
         for one, value in zip(found.steps, values, strict=False)
-    ]  # fmt: skip
+    ]
 
 
-def test_outcomes_are_shown_in_a_call_of_their_own_and_nowhere_else():
+def test_outcomes_are_shown_in_a_call_of_their_own_after_the_grades_and_nowhere_else():
     found = horizon(3)
     grades = graded(found, answer_text())
     (planned,) = judging.outcome_calls(grades, found, outcomes(found, 0.0271828, -0.0314159), JUDGE, PLAN)
     shown = planned.call.messages[1].text
-    labels = [one.label for one in sections(shown)]
-    assert labels == ["book", "step", "outcomes", "step", "outcomes", "step"]
+    assert [one.label for one in sections(shown)] == ["book", "step", "outcomes", "step", "outcomes", "step"]
     assert "5d\t0.0271828\t0.01\t2026-02-04T14:30:00Z" in shown
-    assert "pe of 21.5" not in shown  # no reasons
-    assert "market" not in shown
+    assert not any(word in shown for word in ("pe of 21.5", "market", "Decision"))  # no reasons
     assert (planned.agent, planned.judge.name, planned.call.trial) == ("desk", "auditor", 1)
-    assert "Decision" not in shown
     assert sorted(judging_season.outcome_texts()) == ["outcome-v1.txt", "schema outcome"]
     first = judging.next_call(judging.horizon_tasks({"desk": found}, [JUDGE], PLAN)[0]).call
     assert first.template != planned.call.template
     assert "outcome" not in {one.label for one in sections(first.messages[1].text)}
-
-
-def test_the_outcome_call_comes_after_the_grades():
-    found = horizon(2)
-    refused = graded(found, "no")
+    # without a resolved outcome there is no call
+    for none in (outcomes(found, 0.1, resolved=False), outcomes(horizon(1, record_id="another"), 0.1)):
+        assert judging.outcome_calls(grades, found, none, JUDGE, PLAN) == []
     with pytest.raises(InputError, match=r"has no grades to complete \(state invalid"):
-        judging.outcome_calls(refused, found, outcomes(found, 0.1), JUDGE, PLAN)
+        judging.outcome_calls(graded(found, "no"), found, outcomes(found, 0.1), JUDGE, PLAN)
     other = JUDGE.model_copy(update={"name": "reader"})
     with pytest.raises(InputError) as caught:
-        judging.outcome_calls(graded(found, answer_text()), horizon(3), [], other, PLAN)
+        judging.outcome_calls(grades, horizon(2), [], other, PLAN)
     assert len(caught.value.problems) == 2
-    grades = graded(found, answer_text())  # without a resolved outcome there is no call
-    assert judging.outcome_calls(grades, found, outcomes(found, 0.1, resolved=False), JUDGE, PLAN) == []
-    assert judging.outcome_calls(grades, found, outcomes(horizon(1, record_id="another"), 0.1), JUDGE, PLAN) == []
 
 
 def test_an_outcome_enters_the_composite_and_a_missing_one_goes_to_the_others():
     found = horizon(2)
     grades = graded(found, answer_text(points=50))
     (planned,) = judging.outcome_calls(grades, found, outcomes(found, 0.1), JUDGE, PLAN)
-    read = judging_season.read_outcome_reply(Reply(text='{"outcome": 90, "reason": "paid"}', model="m"))
-    grade = judging.outcome_grade([planned.part], [read])
-    assert grade == judging.OutcomeGrade(state="ok", outcome=90.0, reason="paid")
-    assert judging.horizon_score(grades, PLAN, outcome=grade).score.composite == pytest.approx(54.0)
-    bad = judging.outcome_grade([planned.part], [judging_season.read_outcome_reply(Reply(text="90", model="m"))])
-    assert (bad.state, bad.outcome) == ("invalid", None)
-    without = judging.horizon_score(grades, PLAN, outcome=bad)
-    assert without.score.composite == pytest.approx(50.0)
-    assert without.outcome.state == "invalid"
+    for text, grade, composite in (
+        ('{"outcome": 90, "reason": "paid"}', judging.OutcomeGrade(state="ok", outcome=90.0, reason="paid"), 54.0),
+        ("90", None, 50.0),
+    ):
+        made = judging.outcome_grade([planned.part], [judging_season.read_outcome_reply(Reply(text=text, model="m"))])
+        assert made == grade if grade else (made.state, made.outcome) == ("invalid", None)
+        score = judging.horizon_score(grades, PLAN, outcome=made)
+        assert (score.score.composite, score.outcome.state) == (pytest.approx(composite), made.state)
     with pytest.raises(InputError, match="one for each of 1 parts"):
         judging.outcome_grade([planned.part], [])
-
-
-def test_scores_are_of_the_plan_they_were_graded_with():
-    grades = graded(horizon(1), answer_text())
+    # scores are of the plan they were graded with
     with pytest.raises(InputError, match="use the plan it was graded with"):
         judging.horizon_score(grades, judging.load_scoring("v0.3"))
     score = judging.horizon_score(grades, PLAN)
-    assert (score.grader, score.score.grader, score.score.plan) == (
-        judging_season.grader_version(PLAN),
-        PLAN.grader,
-        PLAN.digest,
-    )
-    assert answer()["data_reliability"] == score.grades.data_reliability
+    assert (score.grader, score.score.grader) == (judging_season.grader_version(PLAN), PLAN.grader)
+    assert (score.score.plan, score.grades.data_reliability) == (PLAN.digest, answer()["data_reliability"])
 
 
 def test_ledgers_are_cut_as_their_horizons_are_and_several_are_those_of_each():
@@ -243,23 +202,15 @@ def test_ledgers_are_cut_as_their_horizons_are_and_several_are_those_of_each():
         for at, one in enumerate(season(5, text="GOOGL has a pe of 99.9 and a margin of 25%.")[0])
     ]
     whole, other = (judging.horizon_of(steps, contexts, agents=AGENTS) for steps in (records, others))
-    decisions = [one.decision for one in (*records, *others)]
-    cuts = [whole, other, *(whole.between(*ends) for ends in ((1, 5), (2, 4), (5, 5)))]
+    decisions, ends = [one.decision for one in (*records, *others)], ((1, 5), (2, 4), (5, 5))
+    cuts = [whole, other, *(whole.between(*some) for some in ends)]
     ledger, *rest = found = judging_season.horizon_ledgers(cuts, decisions, contexts)
     assert found == [judging_season.horizon_ledgers([one], decisions, contexts)[0] for one in cuts]
     assert sum(map(len, ledger.steps.values())) == 5
-    assert rest[1:] == [ledger.between(*ends) for ends in ((1, 5), (2, 4), (5, 5))]
+    assert rest[1:] == [ledger.between(*some) for some in ends]
     with pytest.raises(InputError) as caught:  # every decision and context is needed
         judging_season.horizon_ledgers([horizon(1)], [], {})
     assert len(caught.value.problems) == 2
-
-
-def slowly(quote, step):
-    """The same by a regular expression."""
-    words = quote.split()
-    pattern = re.compile(r"\s+".join(map(re.escape, words)))
-    found = [(at, *match.span()) for at, text in enumerate(step.texts) for match in pattern.finditer(text.text)]
-    return found if words else []
 
 
 TEXTS = st.text(st.sampled_from("ab \n\t\x1f\u2003."), max_size=30)
@@ -267,26 +218,22 @@ TEXTS = st.text(st.sampled_from("ab \n\t\x1f\u2003."), max_size=30)
 
 @given(st.lists(TEXTS, max_size=3), TEXTS)
 def test_quotations_are_found_however_they_are_spaced(texts, quote):
+    """The same by a regular expression."""
     step = SimpleNamespace(texts=[SimpleNamespace(text=text) for text in texts])
-    assert judging_season.quoted_spans(quote, step) == slowly(quote, step)
+    pattern = re.compile(r"\s+".join(map(re.escape, quote.split())))
+    slowly = [(at, *match.span()) for at, text in enumerate(texts) for match in pattern.finditer(text)]
+    assert judging_season.quoted_spans(quote, step) == (slowly if quote.split() else [])
     step = horizon(1).steps[0]
     ((part, start, end),) = judging_season.quoted_spans("and   may still\nbe", step)
     assert step.texts[part].text[start:end] == "and may still be"
 
 
 JUDGES = judging.reference_season_judges()
+PANEL = [JudgeSpec(name=name.rpartition("-")[2], model=name, family="reference") for name in sorted(JUDGES)]
 
 
-def panel(trials=1):
-    return [
-        JudgeSpec(name=name.rpartition("-")[2], model=name, family="reference", trials=trials)
-        for name in sorted(JUDGES)
-    ]
-
-
-def tasks(trials=1):
-    horizons = {"long": horizon(6, text=LONG), "short": horizon(2)}
-    return judging.horizon_tasks(horizons, panel(trials), PLAN, budget=5000)
+def tasks():
+    return judging.horizon_tasks({"long": horizon(6, text=LONG), "short": horizon(2)}, PANEL, PLAN, budget=5000)
 
 
 def ask(planned):
@@ -294,17 +241,14 @@ def ask(planned):
 
 
 def test_a_season_is_judged_in_as_many_rounds_as_it_has_parts():
-    replies = {}
-    due = []
-    for _ in range(9):
+    replies, due = {}, []
+    while not due or due[-1]:
         asked, found = judging.horizon_round(tasks(), replies.get)
         due.append(len(asked))
-        if not asked:
-            break
         replies |= {planned.call.key: ask(planned) for planned in asked}
     assert due == [6, 3, 3, 0]
     assert [(one.agent, one.judge, len(one.parts), one.state) for one in found] == [
-        (agent, judge.name, parts, "ok") for agent, parts in (("long", 3), ("short", 1)) for judge in panel()
+        (agent, judge.name, parts, "ok") for agent, parts in (("long", 3), ("short", 1)) for judge in PANEL
     ]
     assert judging.horizon_round(tasks(), replies.get) == ([], found)
     assert judging.horizon_round([], {}.get) == ([], [])
@@ -312,8 +256,7 @@ def test_a_season_is_judged_in_as_many_rounds_as_it_has_parts():
 
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_a_refusal_ends_its_task_and_no_other(at):
-    replies = {}
-    refused = Reply(text="", model="m", finish="refusal")
+    replies, refused = {}, Reply(text="", model="m", finish="refusal")
     for number in range(3):
         for planned in judging.horizon_round(tasks(), replies.get)[0]:
             bad = number == at and planned.task.judge.name == "reader" and planned.task.agent == "long"

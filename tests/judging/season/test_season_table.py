@@ -31,30 +31,6 @@ JUDGES = ("auditor", "reader", "skeptic")
 UNKNOWN = noise_floor([])
 
 
-points = st.floats(0, 100)
-
-
-floors = st.just(UNKNOWN) | st.builds(
-    lambda value, freedom: NoiseFloor(value, freedom, freedom + 1, 1, "ok"),
-    st.sampled_from([0.0, 0.5, 2.0, 10.0]),
-    st.integers(1, 20),
-)
-
-
-@st.composite
-def seasons(draw):
-    names = draw(st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=6))
-    return [
-        Contestant(
-            name,
-            draw(st.dictionaries(st.sampled_from(JUDGES), points, max_size=3)),
-            draw(st.none() | st.floats(0, 100)),
-            draw(floors),
-        )
-        for name in names
-    ]
-
-
 def known(value, freedom=30):
     return NoiseFloor(value, freedom, freedom + 1, 1, "ok")
 
@@ -64,8 +40,17 @@ def graded(*totals, floor=UNKNOWN):
     return [Contestant(f"c{k}", dict.fromkeys(JUDGES, total), None, floor) for k, total in enumerate(totals)]
 
 
-@given(seasons(), floors)
-def test_a_row_is_made_of_the_scores(contestants, judges):
+points = st.floats(0, 100)
+floors = st.just(UNKNOWN) | st.builds(known, st.sampled_from([0.0, 0.5, 2.0, 10.0]), st.integers(1, 20))
+composites = st.dictionaries(st.sampled_from(JUDGES), points, max_size=3)
+contestant = st.tuples(composites, st.none() | points, floors)
+seasons = st.dictionaries(st.sampled_from("abcdefgh"), contestant, max_size=6).map(
+    lambda found: [Contestant(name, *one) for name, one in found.items()]
+)
+
+
+@given(seasons, floors, st.randoms(use_true_random=False))
+def test_a_row_is_made_of_the_scores_and_neither_order_nor_names_change_anything(contestants, judges, random):
     table = season_table(contestants, judges=judges)
     by_name = {row.contestant: row for row in table.rows}
     assert set(by_name) == {one.name for one in contestants}
@@ -73,39 +58,32 @@ def test_a_row_is_made_of_the_scores(contestants, judges):
     quick = efficiency([agreement_row(one.name, one.composites).median for one in some], [one.seconds for one in some])
     for one, share in zip(some, quick, strict=True):
         row, scores = by_name[one.name], list(one.composites.values())
-        assert row.total == total_score(scores, share)
-        assert row.efficiency == share
+        assert (row.total, row.efficiency) == (total_score(scores, share), share)
         assert row.agreement.standing == contested_band(scores)
         assert (row.agreement.low, row.agreement.high) == (min(scores), max(scores))
         assert row.standing.band == band(row.total)
         assert row.standing.contested == (len({band(total_score([score], share)) for score in scores}) > 1)
         assert (row.state == "graded") == (not row.absent)
-
-
-@given(seasons(), floors, st.randoms(use_true_random=False))
-def test_order_of_contestants_and_judges_changes_nothing(contestants, judges, random):
     other = [
         Contestant(one.name, dict(sorted(one.composites.items(), reverse=True)), one.seconds, one.floor)
         for one in contestants
     ]
     random.shuffle(other)
-    assert season_table(other, judges=judges) == season_table(contestants, judges=judges)
-
-
-@given(seasons(), floors)
-def test_names_change_nothing(contestants, judges):
-    renamed = [
-        Contestant("z" + one.name, {"z" + j: c for j, c in one.composites.items()}, one.seconds, one.floor)
-        for one in contestants
-    ]
-    one, other = season_table(contestants, judges=judges), season_table(renamed, judges=judges)
-    assert one.gaps == other.gaps
-    for a, b in zip(one.rows, other.rows, strict=True):
+    assert season_table(other, judges=judges) == table
+    renamed = season_table(
+        [
+            Contestant("z" + one.name, {"z" + j: c for j, c in one.composites.items()}, one.seconds, one.floor)
+            for one in contestants
+        ],
+        judges=judges,
+    )
+    assert renamed.gaps == table.gaps
+    for a, b in zip(table.rows, renamed.rows, strict=True):
         assert "z" + a.contestant == b.contestant
         assert (a.total, a.first, a.last, a.standing, a.state) == (b.total, b.first, b.last, b.standing, b.state)
 
 
-@given(seasons(), floors)
+@given(seasons, floors)
 def test_places_are_those_that_hold_against_every_pair(contestants, judges):
     table = season_table(contestants, judges=judges)
     ranked = [row for row in table.rows if row.total is not None]
@@ -146,25 +124,24 @@ def test_places_and_gaps(contestants, judges, places, gaps):
     assert [gap.state for gap in table.gaps] == gaps
 
 
-def test_what_always_comes_out_alike_gives_no_floor():
+def test_a_floor_is_what_was_planted_and_what_always_comes_out_alike_gives_none():
     same = noise_floor([[60, 60], [51, 51, 51]])
     assert (same.value, same.freedom, same.replicates, same.state) == (None, 3, 5, "identical repetitions")
     assert gap_floor(same, same, same) is None
     assert gap_floor(same, same, known(2.0)) == gap_floor(known(0.0), known(0.0), known(2.0))
     assert gap_floor(same, UNKNOWN, known(2.0)) is None
     assert [gap.state for gap in season_table(graded(90, 10, floor=same), judges=same).gaps] == ["floor unknown"]
-    assert noise_floor([]) == noise_floor([[60], [70]]) == UNKNOWN
+    assert noise_floor([[60], [70]]) == UNKNOWN
     assert gap_floor(UNKNOWN, known(1.0), known(1.0)) is None
     assert gap_floor(known(0.0), known(0.0), known(0.0)) == 0.0
-
-
-def test_a_floor_is_what_was_planted():
     rng = np.random.default_rng(1)
     groups = 60 + rng.normal(0, 5, (400, 1)) + rng.normal(0, 3, (400, 4))
     found = noise_floor(groups.tolist())
     assert found.value == pytest.approx(3.0, abs=0.1)
     assert (found.freedom, found.replicates, found.groups) == (1200, 1600, 400)
     assert found.value == pytest.approx(math.sqrt(groups.var(axis=1, ddof=1).mean()))
+    floor = noise_floor(np.random.default_rng(8).normal(60, 1, (20, 3)).tolist())
+    assert tie_classes([70, 64, 63.5], [floor] * 3, floor)[0] == [(1, 1), (2, 3), (2, 3)]
 
 
 @pytest.mark.parametrize("replicates", [2, 3, 10])
@@ -178,20 +155,10 @@ def test_equal_contestants_are_ranked_apart_no_more_often_than_the_level_says(re
     assert wrong < 70
 
 
-def test_a_real_difference_is_found_when_the_noise_is_known():
-    rng = np.random.default_rng(8)
-    floor = noise_floor(rng.normal(60, 1, (20, 3)).tolist())
-    assert tie_classes([70, 64, 63.5], [floor] * 3, floor)[0] == [(1, 1), (2, 3), (2, 3)]
-
-
 def test_rows_that_lack_something_say_so():
+    calm, none = known(0.1), Contestant("none", {})
     table = season_table(
-        [
-            Contestant("half", {"auditor": 70.0, "reader": 60.0}, 3.0, known(0.1)),
-            Contestant("none", {}),
-            Contestant("full", dict.fromkeys(JUDGES, 50.0), None, known(0.1)),
-        ],
-        judges=known(0.1),
+        [Contestant("half", {"auditor": 70.0, "reader": 60.0}, 3.0, calm), none, *graded(50, floor=calm)], judges=calm
     )
     half, full, none = table.rows
     assert (half.state, half.absent, half.agreement.median) == ("graded by part of the panel", ("skeptic",), 65.0)
@@ -199,24 +166,20 @@ def test_rows_that_lack_something_say_so():
     assert (full.state, full.absent, full.efficiency, full.total) == ("graded", (), None, 50.0)
     assert (none.state, none.absent, none.total, none.first, none.standing) == ("not graded", JUDGES, None, None, None)
     assert len(table.gaps) == 1
-
-
-def test_an_agent_that_never_gave_a_usable_answer_has_neither_efficiency_nor_a_total():
-    silent = Contestant("silent", dict.fromkeys(JUDGES, 25.0), 0.01, known(0.1), answered=False)
-    table = season_table([silent, *graded(50, floor=known(0.1))], judges=known(0.1))
+    # an agent that never gave a usable answer has neither efficiency nor a total
+    silent = Contestant("silent", dict.fromkeys(JUDGES, 25.0), 0.01, calm, answered=False)
+    table = season_table([silent, *graded(50, floor=calm)], judges=calm)
     other, row = table.rows
-    assert (row.contestant, row.state, row.total, row.efficiency, row.agreement, row.first) == (
-        "silent", "no usable answer", None, None, None, None,
-    )  # fmt: skip
+    assert (row.contestant, row.state) == ("silent", "no usable answer")
+    assert (row.total, row.efficiency, row.agreement, row.first) == (None, None, None, None)
     assert (other.total, other.absent, len(table.gaps)) == (50.0, (), 0)
 
 
 def test_the_band_of_a_total_can_be_another_than_the_medians_and_a_plan_without_efficiency_shows_none():
     quick, slow = season_table([Contestant(name, {"auditor": 70.0}, s) for name, s in (("a", 600.0), ("b", 1.0))]).rows
     assert (quick.total, slow.total) == (70.0, pytest.approx(63.7))
-    assert (slow.agreement.standing.band, slow.standing.band, slow.standing.state) == (
-        "strong", "mixed", "single judge",
-    )  # fmt: skip
+    standing = slow.standing
+    assert (slow.agreement.standing.band, standing.band, standing.state) == ("strong", "mixed", "single judge")
     plan = load_scoring("v0.3")
     table = season_table([Contestant("a", {"auditor": 70.0}, 2.0)], plan=plan)
     assert (table.rows[0].efficiency, table.rows[0].total) == (None, 70.0)
@@ -226,40 +189,34 @@ def test_the_band_of_a_total_can_be_another_than_the_medians_and_a_plan_without_
     assert season_table([]).rows == ()
 
 
+def refused(call):
+    """Where the problems are."""
+    with pytest.raises(InputError) as caught:
+        call()
+    return [problem.where for problem in caught.value.problems]
+
+
 def test_bad_input_is_told_at_once():
     bad = [Contestant("a", {"auditor": 101.0}), Contestant("a", {}), Contestant("b", {"reader": math.nan})]
-    with pytest.raises(InputError) as caught:
-        season_table(bad)
-    assert [problem.where for problem in caught.value.problems] == ["a", "a, auditor", "b, reader"]
-    with pytest.raises(InputError, match="at least one judge"):
-        agreement_row("a", {})
-    with pytest.raises(InputError, match=r"floors: one for each of 2 \(got 1\)"):
-        tie_classes([2, 1], [UNKNOWN], UNKNOWN)
-    with pytest.raises(InputError, match="falling order"):
-        tie_classes([1, 2], [UNKNOWN] * 2, UNKNOWN)
-    with pytest.raises(InputError) as caught:
-        noise_floor([[1, math.inf], [math.nan]])
-    assert [problem.where for problem in caught.value.problems] == ["groups[0][1]", "groups[1][0]"]
-    for value, freedom in ((1.0, 0), (-1.0, 3), (100.1, 3), (math.nan, 3)):
-        with pytest.raises(InputError, match="needs a value in"):
-            NoiseFloor(value, freedom, 2, 1, "ok")
+    assert refused(lambda: season_table(bad)) == ["a", "a, auditor", "b, reader"]
+    assert refused(lambda: noise_floor([[1, math.inf], [math.nan]])) == ["groups[0][1]", "groups[1][0]"]
+    fills = [[("A", 0)], [("B", math.nan), ("C", 1), ("D", math.inf)]]
+    assert refused(lambda: thrashing(fills, within=-1)) == ["day 0, A", "day 1, B", "day 1, D", "within"]
+    for what, call in (
+        ("at least one judge", lambda: agreement_row("a", {})),
+        (r"floors: one for each of 2 \(got 1\)", lambda: tie_classes([2, 1], [UNKNOWN], UNKNOWN)),
+        ("falling order", lambda: tie_classes([1, 2], [UNKNOWN] * 2, UNKNOWN)),
+        *(("needs a value in", lambda some=some: NoiseFloor(*some, 2, 1, "ok"))
+          for some in ((1.0, 0), (-1.0, 3), (100.1, 3), (math.nan, 3))),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=what):
+            call()
 
 
-def days(*quantities, symbol="A"):
-    """Each day's trades of one name: a number, several, or 0 for none."""
-    return [[(symbol, q) for q in (day if isinstance(day, tuple) else (day,)) if q] for day in quantities]
-
-
-def trips(found):
-    return [(trip.first, trip.opened, trip.closed, trip.quantity) for trip in found]
-
+# Round trips
 
 units = st.integers(-4, 4).filter(bool)
-
-
 thrash_seasons = st.lists(st.lists(st.tuples(st.sampled_from("AB"), units), max_size=3), max_size=8)
-
-
 windows = st.integers(0, 4)
 
 
@@ -288,64 +245,33 @@ def by_definition(season, within):
 
 
 @given(thrash_seasons, windows)
-def test_trips_are_those_of_single_units(season, within):
-    found, trades = thrashing(season, within=within)
+def test_trips_are_those_of_single_units_whatever_the_side_the_pieces_and_the_names(season, within):
+    found, trades = whole = thrashing(season, within=within)
     assert sorted((t.symbol, t.opened, t.closed, t.quantity) for t in found) == by_definition(season, within)
     assert all(0 <= trip.closed - trip.opened <= within for trip in found)
     assert len(found) <= trades
-
-
-@pytest.mark.parametrize(("season", "within", "expected"), [
-    (days(10, -10), 5, [("buy", 0, 1, 10)]),
-    (days(10, 0, -10), 1, []),
-    (days(10, 0, -10), 2, [("buy", 0, 2, 10)]),
-    (days(-10, 10), 5, [("sell", 0, 1, 10)]),
-    (days((10, -4)), 0, [("buy", 0, 0, 4)]),
-    (days(10, -10, 10, -10), 5, [("buy", 0, 1, 10), ("buy", 2, 3, 10)]),
-    (days(10, -4, -6), 5, [("buy", 0, 1, 4), ("buy", 0, 2, 6)]),
-    (days(10, 5, -12), 5, [("buy", 0, 2, 12)]),
-    (days(10, 0, 0, 0, -10, 10), 3, [("sell", 4, 5, 10)]),
-    (days(5, -8, 3), 5, [("buy", 0, 1, 5), ("sell", 1, 2, 3)]),
-    (days(10, 5, 5), 5, []),
-    ([], 5, []),
-    (days(0.1, 0.2, -0.3, 0.3, -0.3), 5, [("buy", 0, 2, 0.3), ("buy", 3, 4, 0.3)]),
-])  # fmt: skip
-def test_by_hand(season, within, expected):
-    found, _ = thrashing(season, within=within)
-    assert trips(found) == [(*trip[:3], pytest.approx(trip[3])) for trip in expected]
-
-
-@given(thrash_seasons, windows)
-def test_a_longer_window_misses_nothing(season, within):
-    one, other = (sum(t.quantity for t in thrashing(season, w)[0]) for w in (within, 10))
-    assert one <= other
-
-
-@given(thrash_seasons, windows)
-def test_the_other_way_round_has_the_same_trips(season, within):
-    turned = [[(symbol, -quantity) for symbol, quantity in day] for day in season]
-    one, other = thrashing(season, within=within), thrashing(turned, within=within)
+    assert sum(t.quantity for t in found) <= sum(t.quantity for t in thrashing(season, 10)[0])  # a longer window
+    turned = thrashing([[(symbol, -quantity) for symbol, quantity in day] for day in season], within=within)
     swap = {"buy": "sell", "sell": "buy"}
-    assert [(t.symbol, swap[t.first], t.opened, t.closed, t.quantity) for t in one[0]] == [
-        (t.symbol, t.first, t.opened, t.closed, t.quantity) for t in other[0]
+    assert [(t.symbol, swap[t.first], t.opened, t.closed, t.quantity) for t in found] == [
+        (t.symbol, t.first, t.opened, t.closed, t.quantity) for t in turned[0]
     ]
-
-
-@given(thrash_seasons, windows)
-def test_an_order_in_pieces_is_one_trade(season, within):
     pieces = [[piece for symbol, quantity in day for piece in ((symbol, quantity / 2),) * 2] for day in season]
-    assert thrashing(pieces, within=within) == thrashing(season, within=within)
-
-
-@given(thrash_seasons, windows)
-def test_names_do_not_meet(season, within):
-    both = thrashing(season, within=within)
+    assert thrashing(pieces, within=within) == whole  # an order in pieces is one trade
     for symbol in "AB":
         alone = thrashing([[fill for fill in day if fill[0] == symbol] for day in season], within=within)
-        assert alone[0] == tuple(trip for trip in both[0] if trip.symbol == symbol)
+        assert alone[0] == tuple(trip for trip in found if trip.symbol == symbol)
 
 
-def test_bad_fills_are_told_at_once():
-    with pytest.raises(InputError) as caught:
-        thrashing([[("A", 0)], [("B", math.nan), ("C", 1), ("D", math.inf)]], within=-1)
-    assert [problem.where for problem in caught.value.problems] == ["day 0, A", "day 1, B", "day 1, D", "within"]
+def test_trips_by_hand():
+    for season, within, expected in (
+        ((10, -10), 5, [("buy", 0, 1, 10)]), ((10, 0, -10), 1, []), ((10, 0, -10), 2, [("buy", 0, 2, 10)]),
+        ((-10, 10), 5, [("sell", 0, 1, 10)]), (((10, -4),), 0, [("buy", 0, 0, 4)]), ((10, 5, 5), 5, []), ((), 5, []),
+        ((10, -10, 10, -10), 5, [("buy", 0, 1, 10), ("buy", 2, 3, 10)]), ((10, 5, -12), 5, [("buy", 0, 2, 12)]),
+        ((10, -4, -6), 5, [("buy", 0, 1, 4), ("buy", 0, 2, 6)]), ((10, 0, 0, 0, -10, 10), 3, [("sell", 4, 5, 10)]),
+        ((5, -8, 3), 5, [("buy", 0, 1, 5), ("sell", 1, 2, 3)]),
+        ((0.1, 0.2, -0.3, 0.3, -0.3), 5, [("buy", 0, 2, 0.3), ("buy", 3, 4, 0.3)]),
+    ):  # fmt: skip
+        days = [[("A", q) for q in (day if isinstance(day, tuple) else (day,)) if q] for day in season]
+        found = [(trip.first, trip.opened, trip.closed, trip.quantity) for trip in thrashing(days, within=within)[0]]
+        assert found == [(*trip[:3], pytest.approx(trip[3])) for trip in expected], season

@@ -87,7 +87,7 @@ def planted_with(planted: Mapping[str, P], model: str, args: Mapping[str, Any], 
     if problems:
         raise ModelError("; ".join(problems), retryable=False)
     given: dict[str, Any] = {key: value if isinstance(value, str) else float(value) for key, value in args.items()}
-    return replace(planted[model], **given)
+    return replace(planted[model], **given) if given else planted[model]
 
 
 def is_number(value: object, low: float, high: float) -> bool:

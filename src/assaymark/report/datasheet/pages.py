@@ -5,7 +5,7 @@ The page of a judge, its summary as one picture, and the page of several judges,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from typing import Final
@@ -23,7 +23,7 @@ from assaymark.report.datasheet import reading as r
 from assaymark.report.datasheet import sections as sec
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, asset
 from assaymark.report.records.calls import Rests
-from assaymark.report.text import counted, fit, listing, short_hash, shortened, text_width
+from assaymark.report.text import bounds_of, counted, fit, listing, short_hash, shortened, sizes, text_width
 from assaymark.text import clean, count, number, percent, prose
 
 COMPARISON: Final = "datasheets.html"
@@ -79,7 +79,7 @@ def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
     # How often it names the better text, where a log says which that is.
     calls, pairs = r.known(sheet.base_one("truth.accuracy")), r.known(sheet.base_one("truth.both"))
     if calls is not None:
-        ends = r.bounds(calls)
+        ends = bounds_of(calls)
         between = f" ({percent(ends[0])} to {percent(ends[1])}, clustered by question)" if ends else ""
         both: b.Inline = "" if pairs is None else (", and in both orders of ", counts(pairs), " pairs")
         said.append(("It named the better text in ", counts(calls), f" calls{between}", both, "."))
@@ -328,7 +328,6 @@ def seeing_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> 
 
 
 DRAWN: Final = 12
-Cell = Callable[[r.DatasheetIndex, int, float], list[svg.Element] | None]
 _CELL: Final = (150.0, 28.0)  # height of a small multiple, and of its head
 _BASES: Final = {"between.kappa_content": "the text, orders averaged", "between.kappa": "the slot, call by call"}
 _PAIRS: Final = ("raw", "stable", "positional", "one_sided", "other_pairs", "flip_rate")
@@ -375,9 +374,9 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
         b.Section("maps", question, lead, (r.plot_blocks(maps),)),
     ]
     if whole:
-        grids = (_curves(drawn), _segments(drawn))
         lead = "One small picture a judge, by name, all on the same axes."
-        sections.append(b.Section("grids", "Which differences do they notice?", lead, (r.plot_blocks(grids),)))
+        grids = r.plot_blocks(_multiples(drawn))
+        sections.append(b.Section("grids", "Which differences do they notice?", lead, (grids,)))
     lead = (
         "Estimate and interval under the instruction that allows ties. The page of each judge has all, with n and "
         "method."
@@ -410,7 +409,7 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
     bases = list(_BASES)
     agreed = tuple(
         (f"{r.shown_name(m.labels.get('a', ''))} and {r.shown_name(m.labels.get('b', ''))}", _BASES[m.name],
-         r.value_words(m), r.interval_words(m) if m.value is not None else "none", r.n_words(m), clean(m.method, 160))
+         r.value_words(m), r.interval_words(m) if m.value is not None else "none", sizes(m), clean(m.method, 160))
         for m in sorted(
             kappas.values(), key=lambda m: (m.labels.get("a", ""), m.labels.get("b", ""), bases.index(m.name))
         )
@@ -444,63 +443,53 @@ def judge_line(sheet: r.DatasheetIndex) -> b.Inline:
 # --- small multiples ------------------------------------------------------------------------------------------------
 
 
-def _curves(sheets: Sequence[r.DatasheetIndex]) -> r.Plot | r.Missing:
-    title = "How big a difference does each notice?"
+def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, r.Plot | r.Missing]:
+    """The curve of every judge along the ladder, and what being strict changes; each a cell, two in a line."""
     steps = sorted({delta for s in sheets for delta in s.steps("sensitivity", s.base)})
-    if not steps:
-        return r.Missing(title, "The quality ladder was not run for any of these judges.")
+    curves = [sec.curve_of(sheet, at) for at, sheet in enumerate(sheets)]
+    both = [(sec.operating(s, s.base), sec.operating(s, STRICT)) for s in sheets]
 
-    def one(sheet: r.DatasheetIndex, at: int, width: float) -> list[svg.Element] | None:
-        curve = sec.curve_of(sheet, at)
-        return small_curve(curve, width, _CELL[0]) if curve.points else None
+    def grid(name: str, width: float) -> Panel:
+        gap, parts = 16.0, list[svg.Element]()
+        size, height = (width - gap) / 2, _CELL[0] + _CELL[1] + 14
+        for at, title in enumerate(shortened([s.name for s in sheets], size - 4, 13)):
+            x, y, (base, strict), inner = (at % 2) * (size + gap), (at // 2) * height, both[at], list[svg.Element]()
+            if name.startswith("curves") and curves[at].points:
+                inner = small_curve(curves[at], size, _CELL[0])
+            elif not name.startswith("curves") and base and strict:
+                inner = small_segment(base, strict, at, size, _CELL[0])
+            drawn: list[svg.Element] = [label(x, y + 14, title, "tb")]
+            if inner:
+                drawn.append(svg.G(transform=[svg.Translate(num(x), num(y + _CELL[1]))], elements=inner))
+            else:
+                drawn += [rect(x + 1, y + 26, size - 2, 60, "void"), label(x + 10, y + 60, "not measured", "tk")]
+            parts += judge_marks(at, drawn)
+        return Panel(width, height * ((len(sheets) + 1) // 2), tuple(parts))
 
-    rows = []
-    for sheet in sheets:
-        run = sheet.steps("sensitivity", sheet.base)
-        threshold = sheet.to(sheet.base_one("threshold"), sec.threshold_line(sheet))
-        rows.append((sheet.name, *(_cell(sheet, run.get(delta)) for delta in steps), threshold))
-    heads = ("Judge", *(f"{r.step_words(delta)} apart" for delta in steps), "75 % threshold")
-    caption = "Percent of calls that pick the better text, by requirements ahead. Bars: intervals; dashes: 75 %."
-    table, judges = b.Table(heads, tuple(rows)), sec.curve_words(sheets)
-    return r.Plot("curves", title, caption, lambda _, width: _grid(sheets, width, one), table, judges=judges)
-
-
-def _segments(sheets: Sequence[r.DatasheetIndex]) -> r.Plot | r.Missing:
+    title, rows = "How big a difference does each notice?", list[tuple[str, ...]]()
+    found: list[r.Plot | r.Missing] = [r.Missing(title, "The quality ladder was not run for any of these judges.")]
+    if steps:
+        for sheet in sheets:
+            run = sheet.steps("sensitivity", sheet.base)
+            threshold = sheet.to(sheet.base_one("threshold"), sec.threshold_line(sheet))
+            rows.append((sheet.name, *(_cell(sheet, run.get(delta)) for delta in steps), threshold))
+        heads = ("Judge", *(f"{r.step_words(delta)} apart" for delta in steps), "75 % threshold")
+        caption = "Percent of calls that pick the better text, by requirements ahead. Bars: intervals; dashes: 75 %."
+        table = b.Table(heads, tuple(rows))
+        found = [r.Plot("curves", title, caption, grid, table, judges=sec.curve_words(sheets))]
     title = "What does being strict about ties give and take?"
-    both = {s.name: (sec.operating(s, s.base), sec.operating(s, STRICT)) for s in sheets}
-    if not any(base and strict for base, strict in both.values()):
-        return r.Missing(title, "The strict instruction was not run for any of these judges.")
-
-    def one(sheet: r.DatasheetIndex, at: int, width: float) -> list[svg.Element] | None:
-        base, strict = both[sheet.name]
-        return small_segment(base, strict, at, width, _CELL[0]) if base and strict else None
-
-    rows = []
-    for name, points in both.items():
-        rows.append((name, *(f"{percent(p.x)} and {percent(p.y)}" if p else "not measured" for p in points)))
-    judges = tuple(JudgeWords(at, name, f"from {old} to {new}") for at, (name, old, new) in enumerate(rows))
+    if not any(base and strict for base, strict in both):
+        return found[0], r.Missing(title, "The strict instruction was not run for any of these judges.")
+    said = [[f"{percent(p.x)} and {percent(p.y)}" if p else "not measured" for p in points] for points in both]
+    judges = tuple(JudgeWords(at, sheet.name, f"from {old} to {new}")
+                   for at, (sheet, (old, new)) in enumerate(zip(sheets, said, strict=True)))  # fmt: skip
     caption = (
         "Across: percent false preference. Up: percent that pick the better text, one requirement apart. "
         "Filled: ties allowed. Empty: strict."
     )
-    table = b.Table(("Judge", "Ties allowed: false preference, picks the better", "Strict"), tuple(rows))
-    return r.Plot("segments", title, caption, lambda _, width: _grid(sheets, width, one), table, judges=judges)
-
-
-def _grid(sheets: Sequence[r.DatasheetIndex], width: float, one: Cell) -> Panel:
-    """One cell a judge, two in a line, so that they are still readable."""
-    gap, parts = 16.0, list[svg.Element]()
-    size, height = (width - gap) / 2, _CELL[0] + _CELL[1] + 14
-    names = shortened([s.name for s in sheets], size - 4, 13)
-    for at, (sheet, name) in enumerate(zip(sheets, names, strict=True)):
-        x, y, inner = (at % 2) * (size + gap), (at // 2) * height, one(sheet, at, size)
-        drawn: list[svg.Element] = [label(x, y + 14, name, "tb")]
-        if inner is None:
-            drawn += [rect(x + 1, y + 26, size - 2, 60, "void"), label(x + 10, y + 60, "not measured", "tk")]
-        else:
-            drawn.append(svg.G(transform=[svg.Translate(num(x), num(y + _CELL[1]))], elements=inner))
-        parts += judge_marks(at, drawn)
-    return Panel(width, height * ((len(sheets) + 1) // 2), tuple(parts))
+    heads = ("Judge", "Ties allowed: false preference, picks the better", "Strict")
+    table = b.Table(heads, tuple((judge.name, *one) for judge, one in zip(judges, said, strict=True)))
+    return found[0], r.Plot("segments", title, caption, grid, table, judges=judges)
 
 
 def _cell(sheet: r.DatasheetIndex, measurement: Measurement | None) -> str:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement, measurement_id, sha256_text
-from assaymark.report.blocks import Beside, Figure, Group, Linked, Table, Text
+from assaymark.report.blocks import Beside, Figure, Group, Index, Linked, Table, Text, by_name
 from assaymark.report.charts.canvas import HALF, NARROW
 from assaymark.report.charts.datasheet import Panel
 from assaymark.report.charts.intervals import JudgeWords, told
-from assaymark.report.text import signed, state_words, words
-from assaymark.text import NBSP, clean, count, count_of, number, percent, prose, span
+from assaymark.report.text import bounds_of, signed, sizes, state_words, words
+from assaymark.text import NBSP, clean, count, number, percent, prose, span
 
 SAME: Final = "same_subset"
 MORE: Final = "-measurements"
@@ -70,9 +70,8 @@ def group_of(name: str) -> str:
     return _TITLES.get(name, ("more", ""))[0]
 
 
-def rank_of(name: str) -> int:
-    """The place of a measurement's name in the table of all; unknown names are last."""
-    return list(_TITLES).index(name) if name in _TITLES else len(_TITLES)
+RANKS: Final[Mapping[str, int]] = {name: at for at, name in enumerate(_TITLES)}
+"""The place of a measurement's name in the table of all; unknown names are last."""
 
 
 def title_of(name: str, log: bool = False) -> str:
@@ -82,15 +81,14 @@ def title_of(name: str, log: bool = False) -> str:
     return _TITLES.get(name, ("", clean(name, 60)))[1]
 
 
-@dataclass(frozen=True, slots=True)
-class DatasheetIndex:
-    """A `Datasheet` with its look-ups. Build one with `DatasheetIndex.of`."""
+@dataclass(frozen=True, slots=True, eq=False)
+class DatasheetIndex(Index):
+    """A `Datasheet` with its look-ups, by labels beside the judge. Build one with `DatasheetIndex.of`."""
 
     sheet: Datasheet
     name: str
     base: str
     condition: str
-    found: Mapping[str, Measurement]
     rows: tuple[Measurement, ...]
 
     @classmethod
@@ -106,8 +104,8 @@ class DatasheetIndex:
             built = group_of(m.name) in ("vacuum", "ladder", "strict") or m.name == "filler.preference"
             if sheet.source != "log" or m.value is not None or not (built or m.labels.get("condition") == SAME):
                 found.append(m)
-        by_key = {_key(m): m for m in sheet.measurements}
-        return cls(sheet, shown_name(sheet.judge), base, condition, by_key, tuple(found))
+        by_key, named = {_key(m): m for m in sheet.measurements}, by_name(sheet.measurements)
+        return cls(by_key, named, sheet, shown_name(sheet.judge), base, condition, tuple(found))
 
     @property
     def is_log(self) -> bool:
@@ -130,29 +128,17 @@ class DatasheetIndex:
             return text
         return Linked(text, f"{self.rows_page}#{row_anchor(measurement)}")
 
-    def one(self, name: str, **labels: str) -> Measurement | None:
-        """The measurement with exactly these labels beside the judge."""
-        return self.found.get(measurement_id(name, labels))
-
     def base_one(self, name: str, **labels: str) -> Measurement | None:
-        """The same under the base arm."""
+        """The measurement with exactly these labels under the base arm."""
         return self.one(name, prompt=self.base, **labels)
 
     def part(self, name: str, prompt: str | None = None) -> Measurement | None:
         """A part of the decomposition on the pairs that the figures show."""
         return self.one(f"delta0.{name}", prompt=prompt or self.base, condition=self.condition)
 
-    def every(self, name: str) -> Iterator[Measurement]:
-        """All measurements of a name, in the order of the datasheet."""
-        return (m for m in self.sheet.measurements if m.name == name)
-
     def steps(self, name: str, prompt: str) -> dict[float, Measurement]:
         """What was measured along the ladder of an arm, by step, in ascending order."""
-        found = {
-            float(m.labels["delta"]): m
-            for m in self.every(name)
-            if m.labels.get("prompt") == prompt and m.value is not None and "delta" in m.labels
-        }
+        found = {float(m.labels["delta"]): m for m in self.known(name, prompt=prompt) if "delta" in m.labels}
         return dict(sorted(found.items()))
 
 
@@ -204,13 +190,6 @@ def of_n(measurement: Measurement, *, none: str = "none") -> str:
     """A share as its counts."""
     found = hits(measurement)
     return f"{count(found) if found else none} of {count(measurement.n)}"
-
-
-def bounds(measurement: Measurement | None) -> tuple[float, float] | None:
-    """The interval of a measurement, where it has one."""
-    if measurement is None or measurement.low is None or measurement.high is None:
-        return None
-    return measurement.low, measurement.high
 
 
 def known(measurement: Measurement | None) -> Measurement | None:
@@ -348,11 +327,6 @@ def step_words(delta: str | float) -> str:
     return f"{size:g} requirements"
 
 
-def bound_words(text: str) -> str:
-    """A bound as it is set."""
-    return text.replace("<= ", f"≤{NBSP}").replace("> ", f">{NBSP}").replace(NBSP, " ")
-
-
 def value_words(measurement: Measurement) -> str:
     """The value in its form, or in words why there is none."""
     name, value = measurement.name, measurement.value
@@ -384,18 +358,16 @@ def threshold_words(measurement: Measurement) -> str:
 
 def interval_words(measurement: Measurement) -> str:
     """The interval in its form; the ends of a threshold say where they are only bounds."""
-    ends = bounds(measurement)
+    ends = bounds_of(measurement)
     if ends is None:
         return "no interval"
     if measurement.name == "threshold":
         low, high = (measurement.detail.get(key) for key in ("low_text", "high_text"))
         if low is not None and high is not None:
-            return f"{_end(str(low), ends[0])} to {_end(str(high), ends[1])}"
+            said = (str(text).replace("<=", "≤") if str(text)[:1] in "<>" else number(end)
+                    for text, end in zip((low, high), ends, strict=True))  # fmt: skip
+            return " to ".join(said)
     return span(*ends, 2 if measurement.name in _TWO else 3)
-
-
-def _end(text: str, value: float) -> str:
-    return bound_words(text) if text[:1] in "<>" else number(value)
 
 
 def share_words(measurement: Measurement) -> str:
@@ -407,7 +379,7 @@ def share_words(measurement: Measurement) -> str:
     """
     if measurement.value is None:
         return state_words(measurement)
-    ends = bounds(measurement)
+    ends = bounds_of(measurement)
     if ends is None:
         return percent(measurement.value)
     low, high = (percent(end) for end in ends)
@@ -417,17 +389,12 @@ def share_words(measurement: Measurement) -> str:
 def measured_cells(sheet: DatasheetIndex, measurement: Measurement) -> tuple[str, str, str]:
     """A measurement as cells of a table: its value, which leads to its row, its interval, and what it rests on."""
     value = sheet.to(measurement, value_words(measurement))
-    return value, interval_words(measurement), n_words(measurement)
+    return value, interval_words(measurement), sizes(measurement)
 
 
 def capital(text: str) -> str:
     """A text with a capital."""
     return text[:1].upper() + text[1:]
-
-
-def n_words(measurement: Measurement) -> str:
-    """How many of what a value rests on."""
-    return count_of(measurement.n, measurement.n_of)
 
 
 def missing_words(measurement: Measurement | None, what: str) -> str:

@@ -15,7 +15,7 @@ from assaymark.report.charts import datasheet as charts
 from assaymark.report.charts.intervals import JudgeWords
 from assaymark.report.datasheet import reading as r
 from assaymark.report.records.calls import Rests
-from assaymark.report.text import counted, interval, listing, p_value, real, sentence, state_words
+from assaymark.report.text import bounds_of, counted, interval, listing, p_value, real, sentence, sizes, state_words
 from assaymark.text import clean, count, number, percent, span
 
 _FORMULA = "False preference = stable + positional + one-sided / 2 + other, in shares of pairs."
@@ -75,7 +75,7 @@ def _map(
         if x is not None and y is not None:
             own = "this judge" if focus and not at and len(pairs) > 1 else ""
             points.append(
-                charts.MapPoint(sheet.name, x.value or 0.0, y.value or 0.0, r.bounds(x), r.bounds(y), at, own)
+                charts.MapPoint(sheet.name, x.value or 0.0, y.value or 0.0, bounds_of(x), bounds_of(y), at, own)
             )
             shown = zip(names, (x, y), strict=False)
             said = (f"{what} {interval(m.value or 0.0, m.low, m.high, 3)}" for what, m in shown)
@@ -131,7 +131,7 @@ def near_plot(sheet: r.DatasheetIndex) -> r.Plot | r.Missing:
         )
     rows = [
         charts.DotRow(
-            words, m.value, r.bounds(m), state_words(m) if m.value is None else f"{r.of_n(m)}, {r.share_words(m)}"
+            words, m.value, bounds_of(m), state_words(m) if m.value is None else f"{r.of_n(m)}, {r.share_words(m)}"
         )
         for words, m in found
     ]
@@ -254,11 +254,11 @@ def curve_words(sheets: Sequence[r.DatasheetIndex]) -> tuple[JudgeWords, ...]:
 def curve_of(sheet: r.DatasheetIndex, at: int, *, foot: bool = False) -> charts.Curve:
     """A judge's curve, with its threshold at the foot; empty where the ladder was not run."""
     steps = sheet.steps("sensitivity", sheet.base)
-    points = tuple((delta, m.value or 0.0, r.bounds(m)) for delta, m in steps.items())
+    points = tuple((delta, m.value or 0.0, bounds_of(m)) for delta, m in steps.items())
     threshold = r.known(sheet.base_one("threshold"))
     if not foot or threshold is None:
         return charts.Curve(sheet.name, points, at)
-    censored, ends = cast(Literal["left", "right"] | None, threshold.detail.get("censored")), r.bounds(threshold)
+    censored, ends = cast(Literal["left", "right"] | None, threshold.detail.get("censored")), bounds_of(threshold)
     text = f"detects {r.threshold_words(threshold)}"
     text += f" ({r.interval_words(threshold)})" if ends and not censored else ""
     censored = censored if censored in ("left", "right") else None
@@ -283,7 +283,7 @@ def ladder_table(sheet: r.DatasheetIndex) -> Table | None:
             for name, _ in _RATES:
                 m = by_name[name].get(delta)
                 text = "not measured" if m is None else r.value_words(m)
-                if m is not None and m.value is not None and r.bounds(m) is not None:
+                if m is not None and m.value is not None and bounds_of(m) is not None:
                     text = f"{text} ({r.interval_words(m)})"
                 cells.append(sheet.to(m, text))
             calls = count(by_name["sensitivity"][delta].n)
@@ -354,7 +354,7 @@ def operating(sheet: r.DatasheetIndex, prompt: str) -> charts.MapPoint | None:
     raw, seen = r.known(sheet.part("raw", prompt)), sheet.steps("sensitivity", prompt).get(ONE)
     if raw is None or seen is None:
         return None
-    return charts.MapPoint(r.arm_words(prompt), raw.value or 0.0, seen.value or 0.0, r.bounds(raw), r.bounds(seen))
+    return charts.MapPoint(r.arm_words(prompt), raw.value or 0.0, seen.value or 0.0, bounds_of(raw), bounds_of(seen))
 
 
 # Every measurement as a row, with what was planted where the judge is a built-in one.
@@ -370,7 +370,7 @@ def every_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
     for m in sorted(sheet.rows, key=_row_order):
         state, _, why = state_words(m).partition(": ") if m.value is None else ("", "", "")
         value, found, method = planted.get(m.id), rests(m), clean(m.method, 220)
-        outside = " (outside)" if value is not None and r.bounds(m) and not _inside(m, value) else ""
+        outside = " (outside)" if value is not None and bounds_of(m) and not _inside(m, value) else ""
         leads = leads or bool(found)
         if sheet.is_log:  # nothing about a log's texts is known but that some are one text
             method = method.replace("false preference", "preference")
@@ -384,7 +384,7 @@ def every_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
             Styled(state, "un") if state else r.value_words(m),
             *(("" if value is None else f"{number(value, 3)}{outside}",) if planted else ()),
             Styled(why or "no reason given", "un") if state else r.interval_words(m),
-            r.n_words(m), (f"{method} ", spaced(found)) if found else method,
+            sizes(m), (f"{method} ", spaced(found)) if found else method,
         )  # fmt: skip
         rows.append(Row(cells, r.row_anchor(m), r.group_of(m.name)))
     words = {**r.GROUPS, **({"equal": "Pairs", "vacuum": "Null pairs"} if sheet.is_log else {})}
@@ -408,7 +408,7 @@ def planted_section(sheet: r.DatasheetIndex) -> Section | None:
     pairs = [(m, planted[m.id]) for m in sheet.sheet.measurements if m.id in planted]
     rows: list[tuple[Inline, ...]] = []
     for m, value in sorted(pairs, key=lambda pair: _row_order(pair[0])):
-        labels, ends = m.labels, r.bounds(m)
+        labels, ends = m.labels, bounds_of(m)
         main = (
             m.name in _MAIN and "variant" not in labels and labels.get("delta", "1") in ("0.5", "1", "5")
             and labels.get("condition", sheet.condition) in (sheet.condition, "ladder")
@@ -436,7 +436,7 @@ def planted_section(sheet: r.DatasheetIndex) -> Section | None:
 def planted_answer(sheet: r.DatasheetIndex) -> str:
     """How many planted values are inside the intervals; empty where nothing was planted."""
     planted = sheet.sheet.planted or {}
-    read = [(m, planted[m.id]) for m in sheet.sheet.measurements if m.id in planted and r.bounds(m) is not None]
+    read = [(m, planted[m.id]) for m in sheet.sheet.measurements if m.id in planted and bounds_of(m) is not None]
     if not read:
         return "No planted value has a measured interval." if planted else ""
     inside = sum(_inside(m, value) for m, value in read)
@@ -452,12 +452,13 @@ def _row_order(measurement: Measurement) -> tuple[object, ...]:
     step = float(delta) if delta.replace(".", "", 1).isdigit() else 0.0
     other = labels.get("condition", "") != r.SAME
     return (
-        labels.get("prompt") == STRICT, r.rank_of(measurement.name), other, "variant" in labels, step, measurement.id,
+        labels.get("prompt") == STRICT, r.RANKS.get(measurement.name, len(r.RANKS)), other, "variant" in labels, step,
+        measurement.id,
     )  # fmt: skip
 
 
 def _inside(measurement: Measurement, value: float) -> bool:
-    ends = r.bounds(measurement)
+    ends = bounds_of(measurement)
     return ends is not None and ends[0] - 1e-9 <= value <= ends[1] + 1e-9
 
 
@@ -509,7 +510,7 @@ def asked_sections(sheet: r.DatasheetIndex) -> list[Section]:
             said = interval(kappa, *((low, high) if low is not None and high is not None else (None, None)))
             beyond = f"Beyond chance, unweighted κ between trials is {said}. A judge that always ties is stable, too."
         answer = f"Two trials of one question gave the same outcome in {r.share_words(again)} of cases."
-        over = f"Over {r.n_words(again)}: {clean(again.method, 200)}."
+        over = f"Over {sizes(again)}: {clean(again.method, 200)}."
         found.append(_section("repeat", title, answer, said=(over, beyond)))
     return [section for section in (*found, _drift(sheet)) if section is not None]
 
@@ -551,8 +552,8 @@ def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
             continue
         rows = []
         for m in found:
-            ends = f" ({span(*both)})" if m.value is not None and (both := r.bounds(m)) else ""
-            rows.append(charts.DotRow(_dimension(m), m.value, r.bounds(m), f"{r.value_words(m)}{ends}"))
+            ends = f" ({span(*both)})" if m.value is not None and (both := bounds_of(m)) else ""
+            rows.append(charts.DotRow(_dimension(m), m.value, bounds_of(m), f"{r.value_words(m)}{ends}"))
         key, line = ("floor", None) if name == "vacuum_score" else (name, 0.0)
         cells = tuple((_dimension(m), *r.measured_cells(sheet, m)) for m in found)
         table = Table(("Dimension", "Estimate", "Interval", "n"), cells, frozenset({1, 2, 3}))
@@ -597,14 +598,14 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
     # The figure has room for what shifted, then for the base arm on texts that differ in wording only.
     chosen, drawn, cells = sorted(shifts, key=rank)[:_ROWS], list[charts.DotRow](), list[tuple[str, ...]]()
     for m in shifts:
-        of, ends, p = m.labels.get("of", ""), r.bounds(m), real(m.detail.get("p_holm"))
+        of, ends, p = m.labels.get("of", ""), bounds_of(m), real(m.detail.get("p_holm"))
         parts = (real(m.detail.get(key)) for key in ("old", "new"))
         old, new = ("not given" if part is None else number(part, 3) for part in parts)
         if m in chosen:
             change = r.value_words(m) + (f" ({span(*ends, 3)})" if ends else "")
             drawn.append(charts.DotRow(of_words(of), m.value, ends, f"{old} to {new}, {change}", of not in moved))
         holm = "not given" if p is None else p_value(p).removeprefix("p ").removeprefix("= ")
-        cells.append((of_words(of), old, new, *r.measured_cells(sheet, m)[:2], holm, r.n_words(m)))
+        cells.append((of_words(of), old, new, *r.measured_cells(sheet, m)[:2], holm, sizes(m)))
     # What the verdict on these differences is.
     detail: Mapping[str, Any] = {} if verdict is None else verdict.detail
     word = "" if verdict is None else str(detail.get("verdict", "")) or clean(verdict.state, 120)

@@ -32,7 +32,7 @@ DATA_STYLES = ("portbench-tables.css", "portbench-data.css")
 def data_page(book: BenchmarkIndex, market: MarketView) -> tuple[Page, tuple[tuple[str, str], ...]]:
     """Figures 9 to 16 of PortBench: the market of the run and its questions, and files of numbers as path and text."""
     classes, days, pairs = market.classes, market.days, market.correlation
-    names, right = [_word(one.name) for one in classes], frozenset({1, 2, 3, 4})
+    names, right = [clean(one.name, 24).replace("_", " ") for one in classes], frozenset({1, 2, 3, 4})
     # How many instruments each class has.
     counts = [(name, (one.instruments, one.listed)) for name, one in zip(names, classes, strict=True)]
     totals = sum(held for _, (held, _) in counts), sum(listed for _, (_, listed) in counts)
@@ -101,10 +101,6 @@ def data_page(book: BenchmarkIndex, market: MarketView) -> tuple[Page, tuple[tup
         (_CORRELATIONS, csv_text(("instrument", *tickers), lines)),
         (_CLASSES, paths_text("day", days, [(one.name, one.index) for one in classes])),
     )
-
-
-def _word(name: str) -> str:
-    return clean(name, 24).replace("_", " ")
 
 
 def _year(day: str) -> float:
@@ -211,7 +207,8 @@ def snapshots_page(book: BenchmarkIndex, snapshots: Sequence[SnapshotView]) -> P
             table = Table(named, cells, right, summary="", style="layer")
             tables.append((name, f"{_TITLES.get(name, name)} ({count(len(rows))})", table))
         macro = tuple((Group(title, (table,)),) for name, title, table in tables if name == "macro")
-        chart = _between(f"s{number_of}", [_word(name) for name in one.classes], one.between)
+        names = [clean(name, 24).replace("_", " ") for name in one.classes]
+        chart = _between(f"s{number_of}", names, one.between)
         others = (
             Group(title, (table,), folded="closed") for name, title, table in tables if name != "macro" and table.rows
         )

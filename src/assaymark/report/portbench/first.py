@@ -15,11 +15,9 @@ from assaymark.records import Measurement
 from assaymark.report import blocks as b
 from assaymark.report.charts import models as charts
 from assaymark.report.charts.canvas import HALF, NARROW
-from assaymark.report.inputs import weakest
-from assaymark.report.levels import LEVELS, TAGS, TALLY, copied
 from assaymark.report.portbench import levels
-from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, ends_of, kind_of, pipeline_boards
-from assaymark.report.text import counted, listing, plural, shown
+from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, kind_of, pipeline_boards
+from assaymark.report.text import LEVELS, TAGS, TALLY, bounds_of, copied, counted, listing, plural, shown, weakest
 from assaymark.text import NBSP, clean, count, number, percent, span
 
 CONVENTIONS: Final[Mapping[str, str]] = {"paper": "PortBench paper", "reference": "PortBench published code"}
@@ -50,7 +48,34 @@ def first_page(book: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> 
     )  # fmt: skip
     duo = (b.Beside((columns[::2], columns[1::2])),) if len(columns) > 1 else columns
     deep = b.Items(tuple((b.Linked(words, path), b.small(what)) for words, path, what in deeper), "deep")
-    halves = [one for one in (_conventions(book), _questions(book), _limits(book)) if one is not None]
+    halves = [one for one in (_conventions(book), _questions(book)) if one is not None]
+    # Who keeps the drawdown limit of the strictest profile.
+    profile, heading = book.strictest, "Who keeps the drawdown limit?"
+    if profile is not None and book.stress and book.has_pipeline:
+        limit, rows, lines = profile.drawdown_tolerance, list[charts.Fall](), list[tuple[str, ...]]()
+        for name in book.names:
+            falls = [one for one in book.every("bench.drawdown", model=name, profile=profile.name)
+                     if one.detail.get("stress") and one.value is not None]  # fmt: skip
+            deepest, kept = max(falls, key=lambda item: item.value or 0.0, default=None), book.gate(name, profile.name)
+            if deepest is not None and kept is not None:
+                rows.append((clean(name, 60), deepest.value or 0.0, kept))
+                lines.append((clean(name, 60), book.to(deepest, percent(deepest.value or 0.0, 1)),
+                              book.window(deepest.labels["window"]), "within" if kept else "beyond"))  # fmt: skip
+        who = clean(profile.name, 40)
+        half = _half("limits", heading, f"Not decided under the {who} profile.")
+        if rows:
+            title = f"Largest drawdown under stress, {who} profile"
+            desc = "; ".join(f"{name}: {fall}, {kept} the limit" for name, fall, _, kept in lines)
+            drawn = charts.limit_chart("limit", rows, limit, title, desc)
+            inside = [name for name, _, kept in rows if kept]
+            named = listing(inside) if len(inside) <= 5 else f"{count(len(inside))} of {plural(len(rows), 'model')}"
+            answer = f"{named or 'None of them'}. Each window happened once, so there is no interval."
+            heads = ("Model", "Largest drawdown", "Window", f"Limit {100 * limit:g}{NBSP}%")
+            table = b.Table(heads, tuple(lines), frozenset({1}))
+            more = b.Linked("Value and drawdown in every window", "histories.html") if book.has_histories else ""
+            figure = b.Figure(title, "Crossed: beyond the limit.", *drawn, table)
+            half = _half("limits", heading, answer, figure, *b.notes((more,)))
+        halves.append(half)
     halves.append(b.Group("Go deeper", (deep,), "more", style="sec", level=2))
     pairs = (b.Beside(tuple((half,) for half in halves[at : at + 2])) for at in range(0, len(halves), 2))
     return b.Page(
@@ -111,7 +136,7 @@ def _stages(book: BenchmarkIndex) -> b.Group:
         best[stage], bars = None if most is None else most.value, []
         for name in book.names:
             item = book.one("bench.stage", model=name, profile=profile, stage=stage, windows="all")
-            bar = None if item is None or item.value is None else charts.Bar(ends_of(item), number(item.value))
+            bar = None if item is None or item.value is None else charts.Bar(bounds_of(item), number(item.value))
             bars.append(bar)
             rows.append("no score" if bar is None else book.to(item, shown(item)))
         columns.append(charts.Column(stage, words, tuple(bars), best[stage]))
@@ -154,7 +179,7 @@ def _conventions(book: BenchmarkIndex) -> b.Group | None:
     rows, lines = list[charts.Twice](), list[tuple[str, ...]]()
 
     def bar(item: Measurement) -> charts.Bar:
-        ends = ends_of(item)
+        ends = bounds_of(item)
         return charts.Bar(ends, span(*ends) if ends else shown(item))
 
     for head in levels.group_heads(book, board):
@@ -197,7 +222,7 @@ def _questions(book: BenchmarkIndex) -> b.Group:
         return _half("questions", heading, b.Linked("The scores of every template", "scores.html#questions"))
     for head in levels.group_heads(book, board):
         items = [board.levels[name] for name in head.members]
-        known = [ends for ends in map(ends_of, items) if ends is not None]
+        known = [ends for ends in map(bounds_of, items) if ends is not None]
         ends = (min(low for low, _ in known), max(high for _, high in known)) if known else None
         point, written = items[0].value if head.licensed else None, "no interval" if ends is None else span(*ends)
         names = tuple(clean(name, 60) for name in head.members)
@@ -218,41 +243,10 @@ def _questions(book: BenchmarkIndex) -> b.Group:
         said = (
             "No model is shown to know more than another." if len(top) > 1 else f"{clean(top[0], 60)} alone was asked."
         )
-    item = next(book.every("bench.dissociation"), None)
+    item = next(iter(book.every("bench.dissociation")), None)
     open_ = any(one.publication_level == "no-claim" for one in book.of_kind("dissociation"))
     if item is not None and item.value is not None and open_:
         between = "" if item.low is None or item.high is None else f", {span(item.low, item.high)}"
         said += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{between})."
     figure = b.Figure(title, "Hatched: a tier from end to end.", wide, narrow, table)
     return _half("questions", heading, said, figure, b.Text(tuple(note)))
-
-
-def _limits(book: BenchmarkIndex) -> b.Group | None:
-    """Who keeps the drawdown limit."""
-    profile, heading = book.strictest, "Who keeps the drawdown limit?"
-    if profile is None or not book.stress or not book.has_pipeline:
-        return None
-    limit, rows, lines = profile.drawdown_tolerance, list[charts.Fall](), list[tuple[str, ...]]()
-    for name in book.names:
-        falls = [one for one in book.every("bench.drawdown", model=name, profile=profile.name)
-                 if one.detail.get("stress") and one.value is not None]  # fmt: skip
-        deepest, kept = max(falls, key=lambda item: item.value or 0.0, default=None), book.gate(name, profile.name)
-        if deepest is not None and kept is not None:
-            rows.append((clean(name, 60), deepest.value or 0.0, kept))
-            lines.append((clean(name, 60), book.to(deepest, percent(deepest.value or 0.0, 1)),
-                          book.window(deepest.labels["window"]), "within" if kept else "beyond"))  # fmt: skip
-    who = clean(profile.name, 40)
-    if not rows:
-        return _half("limits", heading, f"Not decided under the {who} profile.")
-    title = f"Largest drawdown under stress, {who} profile"
-    desc = "; ".join(f"{name}: {fall}, {kept} the limit" for name, fall, _, kept in lines)
-    wide, narrow = charts.limit_chart("limit", rows, limit, title, desc)
-    inside = [name for name, _, kept in rows if kept]
-    named = listing(inside) if len(inside) <= 5 else f"{count(len(inside))} of {plural(len(rows), 'model')}"
-    said = f"{named or 'None of them'}. Each window happened once, so there is no interval."
-    heads = ("Model", "Largest drawdown", "Window", f"Limit {100 * limit:g}{NBSP}%")
-    figure = b.Figure(
-        title, "Crossed: beyond the limit.", wide, narrow, table=b.Table(heads, tuple(lines), frozenset({1}))
-    )
-    more = b.Linked("Value and drawdown in every window", "histories.html") if book.has_histories else ""
-    return _half("limits", heading, said, figure, *b.notes((more,)))

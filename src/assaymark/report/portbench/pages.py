@@ -9,7 +9,6 @@ from typing import Final
 from assaymark.benchmark.reference import words_of
 from assaymark.report import blocks as b
 from assaymark.report import page as p
-from assaymark.report.levels import TAGS
 from assaymark.report.measurements import measured_links, measurement_pages
 from assaymark.report.portbench import levels
 from assaymark.report.portbench import records as r
@@ -18,7 +17,7 @@ from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, DateTrace,
 from assaymark.report.portbench.data import data_page, snapshots_page
 from assaymark.report.portbench.first import first_page
 from assaymark.report.records.calls import ReadCalls, call_pages
-from assaymark.report.text import counted, moment, short_hash
+from assaymark.report.text import TAGS, counted, moment, short_hash
 from assaymark.text import clean, count
 
 _HISTORIES, _EPISODES, _QUESTIONS, _SCORES = "histories.html", "episodes.html", "questions.html", "scores.html"
@@ -93,7 +92,19 @@ def each_benchmark_page(
         uses = trail.uses()
         yield from call_pages(read(list(uses)), uses, frame, calls)
     yield from trail.answer_pages(frame, calls)
-    yield "index.html", frame.page(first_page(book, list(_deeper(book, profiles=bool(further)))))
+    decisions, answered = sum(len(one.dates) for one in run.episodes), sum(map(len, run.answers.values()))
+    deeper: tuple[tuple[object, str, str, str], ...] = (  # the other pages: whether there, words, path, what is there
+        (True, "Scores", _SCORES, "stages, stress, alignment, performance, questions by template"),
+        (further, "Profiles", _PROFILES, ", ".join(clean(profile.name, 24) for profile in run.profiles)),
+        (book.has_histories, "Histories", _HISTORIES, "value and drawdown, every window"),
+        (run.episodes, "Decisions", _EPISODES, f"{count(decisions)}, prompt and reply beside the truth"),
+        (answered, "Questions", _QUESTIONS, f"{counted(answered, 'answer')}, the reply beside the truth"),
+        (run.panel, "Rationales", run.panel or "", "scored by the judges, a study of its own"),
+        (True, "Sentences", "claims.html", f"{count(len(run.verdicts))}, with reasons"),
+        (True, "Measurements", "measurements.html", f"{count(len(run.measurements))}, with n and method"),
+        (run.data is not None, "Data", "data.html", "the market and the questions of this run"),
+    )
+    yield "index.html", frame.page(first_page(book, [one[1:] for one in deeper if one[0]]))
     # All that the first page leaves out of the first board.
     history = s.chosen_history(book)
     brushed = history is not None and history[1].brush is not None
@@ -113,7 +124,6 @@ def each_benchmark_page(
     if further:
         lead = "The figures of the first page for each of the other profiles."
         yield _PROFILES, frame.page(b.Page(_PROFILES, "Profiles", lead, further, here="profiles", styles=_TABLES))
-    yield from _histories(book, frame)
     yield from _record_pages(book, frame, trail, calls, stems, [*zip(run.episodes, names, cut, strict=True)])
     if run.data is not None:
         page, files = data_page(book, run.data)
@@ -132,8 +142,27 @@ def _record_pages(
     book: BenchmarkIndex, frame: p.Frame, trail: r.BenchTrail, calls: Mapping[str, str], stems: Sequence[str],
     episodes: Dated,
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
-    """The pages of episodes, and of some questions as they were answered."""
-    run = book.run
+    """The pages of histories, of episodes, and of some questions as they were answered."""
+    # Windows one after the other, on as many pages as they need, and the files of their values.
+    run, views = book.run, s.history_views(book)
+    by_window = [(mine, s.performance_views(book, [window])) for window, mine in views if any(one for _, one in views)]
+    cut = p.paged_by(
+        by_window, lambda one: sum(s.history_bytes(panels) for _, panels, _ in one[0]) + b.weight(one[1]),
+        _PAGE_OF_HISTORIES,
+    )  # fmt: skip
+    lead = (
+        "Net asset value and drawdown in every window and profile. One history per model: a single observation, no "
+        "band."
+    )
+    for path, windows, parts in p.beside(p.in_parts("histories", cut).items()) if by_window else ():
+        shown = [section for mine, _ in windows for section, _, _ in mine]
+        tables = tuple(table for _, tables in windows for table in tables)
+        shown.append(b.Section("performance", "Performance", s.performance_answer(book), tables))
+        yield path, frame.page(b.Page(
+            path, "Histories", lead, tuple(shown), contents=tuple((one.id, str(one.heading)) for one in shown),
+            parts=parts, here="histories", styles=(*_TABLES, "brush.css"), scripts=("page.js", "brush.js"),
+        ))  # fmt: skip
+    yield from ((panels.data, values) for _, mine in views for _, panels, values in mine if values)
     if run.episodes:
         lead = (
             "One model under one profile through one window, with prompt, reply, truth and arithmetic of every date. "
@@ -153,9 +182,9 @@ def _record_pages(
     links = b.spaced([b.Linked(clean(model, 60), own[0][0]) for model, own in trail.pages.items()], ", ")
     asked = ("Some questions with prompt, reply, truth and score. ", *(("All answers: ", links) if links else ()))
     questions = p.paged_by(r.question_cards(book, calls), b.weight, p.PAGE_BYTES)
-    for path, shown, parts in p.beside(p.in_parts("questions", questions).items()):
-        if shown:
-            listing = b.Listing(shown, b.row_filters(sorted(row.key for row in shown)), "questions", "question-rows")
+    for path, cards, parts in p.beside(p.in_parts("questions", questions).items()):
+        if cards:
+            listing = b.Listing(cards, b.row_filters(sorted(row.key for row in cards)), "questions", "question-rows")
             page = b.Page(path, "Questions", asked, blocks=(listing,), parts=parts, here="questions", styles=_ASKED)
             yield path, frame.page(page)
 
@@ -164,27 +193,6 @@ def _section(id: str, heading: str, lead: b.Inline, *blocks: b.Block | None) -> 
     """A section where there is something in it."""
     if kept := tuple(block for block in blocks if block is not None):
         yield b.Section(id, heading, lead, kept)
-
-
-def _deeper(book: BenchmarkIndex, *, profiles: bool) -> Iterator[tuple[str, str, str]]:
-    """The other pages as (words, path, what is there)."""
-    run = book.run
-    yield "Scores", _SCORES, "stages, stress, alignment, performance, questions by template"
-    if profiles:
-        yield "Profiles", _PROFILES, ", ".join(clean(profile.name, 24) for profile in run.profiles)
-    if book.has_histories:
-        yield "Histories", _HISTORIES, "value and drawdown, every window"
-    if run.episodes:
-        decisions = sum(len(episode.dates) for episode in run.episodes)
-        yield "Decisions", _EPISODES, f"{count(decisions)}, prompt and reply beside the truth"
-    if answers := sum(map(len, run.answers.values())):
-        yield "Questions", _QUESTIONS, f"{counted(answers, 'answer')}, the reply beside the truth"
-    if run.panel:
-        yield "Rationales", run.panel, "scored by the judges, a study of its own"
-    yield "Sentences", "claims.html", f"{count(len(run.verdicts))}, with reasons"
-    yield "Measurements", "measurements.html", f"{count(len(run.measurements))}, with n and method"
-    if run.data is not None:
-        yield "Data", "data.html", "the market and the questions of this run"
 
 
 Views = tuple[tuple[b.Group, ...], tuple[b.Figure, ...], tuple[b.Group, ...], tuple[b.Group, ...]]
@@ -257,28 +265,3 @@ def _sections(book: BenchmarkIndex, views: Views, history: s.History | None) -> 
     ]
     built_in = (b.Group("Built-in models", (b.Items(tuple(known)),)),) if known else ()
     yield b.Section("models", "What was run", blocks=(b.Facts(tuple(facts)), *built_in))
-
-
-def _histories(book: BenchmarkIndex, frame: p.Frame) -> Iterator[tuple[str, str]]:
-    """Windows one after the other, on as many pages as they need, and the files of their values."""
-    views = s.history_views(book)
-    if not any(mine for _, mine in views):
-        return
-    by_window = [(mine, s.performance_views(book, [window])) for window, mine in views]
-    pages = p.paged_by(
-        by_window, lambda one: sum(s.history_bytes(panels) for _, panels, _ in one[0]) + b.weight(one[1]),
-        _PAGE_OF_HISTORIES,
-    )  # fmt: skip
-    lead = (
-        "Net asset value and drawdown in every window and profile. One history per model: a single observation, no "
-        "band."
-    )
-    for path, part, parts in p.beside(p.in_parts("histories", pages).items()):
-        sections = [section for mine, _ in part for section, _, _ in mine]
-        tables = tuple(table for _, tables in part for table in tables)
-        sections.append(b.Section("performance", "Performance", s.performance_answer(book), tables))
-        yield path, frame.page(b.Page(
-            path, "Histories", lead, tuple(sections), contents=tuple((one.id, str(one.heading)) for one in sections),
-            parts=parts, here="histories", styles=(*_TABLES, "brush.css"), scripts=("page.js", "brush.js"),
-        ))  # fmt: skip
-    yield from ((panels.data, values) for _, mine in views for _, panels, values in mine if values)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import product
 from operator import itemgetter
 from typing import Final
@@ -22,10 +21,10 @@ from assaymark.report.charts.models import StressPoint, stress_scatter
 from assaymark.report.charts.paths import brush_of, history_panels
 from assaymark.report.measurements import MeasuredRow, rows_of
 from assaymark.report.portbench import book as bench
-from assaymark.report.portbench.book import BenchmarkIndex, ends_of, profile_word
+from assaymark.report.portbench.book import BenchmarkIndex, profile_word
 from assaymark.report.portbench.levels import pass_mark
 from assaymark.report.records.calls import Rests
-from assaymark.report.text import counted, interval, listing, moment, plural, signed
+from assaymark.report.text import EQUAL_WEIGHT, bounds_of, counted, interval, listing, moment, plural, signed
 from assaymark.text import clean, number, percent, span
 
 _BRUSHED, _FIRST_PAGE = 14_000, 3_000
@@ -51,25 +50,13 @@ History = tuple[b.Section, b.Panels, str]
 
 def history_views(book: BenchmarkIndex) -> list[tuple[Window, list[History]]]:
     """Every window and profile with a history: stress windows first; only the first have brushes, which are long."""
-    found, used = [], 0
+    found, room = list[tuple[Window, list[History]]](), _BRUSHED
     for window in (*book.stress, *(window for window in book.run.windows if window.kind == "normal")):
-        mine: list[History] = []
-        for made in (one for profile in book.run.profiles if (one := _view(book, window, profile)) is not None):
-            used += _points(made)
-            mine.append(made if used <= _BRUSHED else _unbrushed(made))
-        found.append((window, mine))
+        found.append((window, []))
+        for profile in book.run.profiles:
+            made, room = _view(book, window, profile, room)
+            found[-1][1].extend([] if made is None else [made])
     return found
-
-
-def _points(made: History) -> int:
-    brush = made[1].brush
-    return 0 if brush is None else len(brush.days) * len(brush.lines)
-
-
-def _unbrushed(made: History) -> History:
-    section, panels, values = made
-    plain = replace(panels, brush=None)
-    return replace(section, blocks=(*section.blocks[:1], plain)), plain, values
 
 
 def chosen_history(book: BenchmarkIndex) -> History | None:
@@ -80,16 +67,17 @@ def chosen_history(book: BenchmarkIndex) -> History | None:
     falls = [m for m in book.every("bench.drawdown", profile=profile.name) if m.detail.get("stress")]
     deepest = max((m for m in falls if m.value is not None), key=lambda m: m.value or 0.0, default=None)
     windows = [w for w in (*book.stress, *book.run.windows) if deepest is None or w.name == deepest.labels["window"]]
-    made = next((view for window in windows if (view := _view(book, window, profile)) is not None), None)
-    return made if made is None or _points(made) <= _FIRST_PAGE else _unbrushed(made)
+    views = (_view(book, window, profile, _FIRST_PAGE)[0] for window in windows)
+    return next((view for view in views if view is not None), None)
 
 
-def _view(book: BenchmarkIndex, window: Window, profile: Profile) -> History | None:
+def _view(book: BenchmarkIndex, window: Window, profile: Profile, room: int) -> tuple[History | None, int]:
+    """A window and profile, and how many values are left for brushes; without a brush where there is no room for it."""
     mine = (one for one in book.run.results if (one.window, one.profile) == (window.name, profile.name))
     by_model = {one.model: one for one in mine if len(one.nav)}
     if not by_model:
-        return None
-    equal = (p for p in book.run.baselines if p.window == window.name and p.name in bench.EQUAL_WEIGHT and len(p.nav))
+        return None, room
+    equal = (p for p in book.run.baselines if p.window == window.name and p.name in EQUAL_WEIGHT and len(p.nav))
     baseline, limit = next(equal, None), profile.drawdown_tolerance
     at = f"{list(book.run.windows).index(window) + 1}-{list(book.run.profiles).index(profile) + 1}"
     drawn = [name for name in book.names if name in by_model]
@@ -115,9 +103,10 @@ def _view(book: BenchmarkIndex, window: Window, profile: Profile) -> History | N
         f"in percent, with the maximum drawdown. Dashed: the {percent(limit)} that this profile tolerates."
     )
     brush, data = brush_of([moment(day) for day in days], lines), f"data/nav-{at}.csv" if values else ""
-    shown = b.Panels(tuple(panels), brush=brush, data=data, shared=shared)
+    room -= 0 if brush is None else len(days) * len(lines)
+    shown = b.Panels(tuple(panels), brush=brush if room >= 0 else None, data=data, shared=shared)
     title = f"{book.window(window.name)}, {clean(profile.name, 40)} profile"
-    return b.Section(f"nav-{at}", title, blocks=(b.Text(text, "cap"), shown)), shown, values
+    return (b.Section(f"nav-{at}", title, blocks=(b.Text(text, "cap"), shown)), shown, values), room
 
 
 def history_bytes(panels: b.Panels) -> int:
@@ -141,7 +130,7 @@ def performance_views(book: BenchmarkIndex, windows: Sequence[Window]) -> tuple[
             if item is None or item.value is None:
                 texts.append(bench.why_none(item))
                 continue
-            value, ends = item.value, ends_of(item)
+            value, ends = item.value, bounds_of(item)
             texts.append(book.to(item, {
                 "signed": signed(100 * value, 1), "percent": number(100 * value, 1),
                 "fall": number(-100 * abs(value), 1), "count": number(value, 1),
@@ -226,7 +215,7 @@ def signals_figure(book: BenchmarkIndex) -> b.Figure | None:
             absent.append(clean(name, 40))
             continue
         (_, x), (_, y) = values
-        one, two = (ends and (max(ends[0], 0.0), min(ends[1], 1.0)) for ends in (ends_of(item) for item, _ in values))
+        one, two = (ends and (max(ends[0], 0.0), min(ends[1], 1.0)) for ends in (bounds_of(item) for item, _ in values))
         points.append(MapPoint(clean(name, 40), x, y, one, two, len(points)))
         said = (book.to(item, interval(value, item.low, item.high)) for item, value in values)
         rows.append((clean(name, 40), *said))
@@ -378,7 +367,7 @@ def _bar_cell(book: BenchmarkIndex, item: Measurement | None, digits: int = 2) -
     """A number in [0, 1] with its interval."""
     if item is None or item.value is None:
         return b.Share(None, bench.why_none(item), style="bar")
-    ends = ends_of(item)
+    ends = bounds_of(item)
     return b.Share(item.value, book.to(item, number(item.value, digits)), span(*ends, digits) if ends else "", "bar")
 
 
@@ -426,7 +415,7 @@ def every_measurement(book: BenchmarkIndex, rests: Rests = lambda _: ()) -> tupl
             board = bench.QUESTIONS
         if item.value is None or not book.shares_tier(board, labels.get("model", "")):
             return ""
-        ends = ends_of(item)
+        ends = bounds_of(item)
         return f"{f'{span(*ends)}, its interval' if ends else 'not shown'}; the model shares its tier"
 
     return rows_of(book.run.measurements, _TITLES, rests=rests, hidden=hidden)

@@ -300,7 +300,24 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -
     """One call, and about how many bytes it takes."""
     call, reply = one.call, one.reply
     asked = [(message.role, [texts[part.sha256] for part in message.parts]) for message in call.messages]
-    known = [(name, clean(value, _ARGS)) for name, value in _facts(one)]
+    # What is known about it beside its texts.
+    named = [("Model", call.model), ("Trial", call.trial), ("Seed", call.seed), ("Temperature", call.temperature),
+             ("Effort", call.effort)]  # fmt: skip
+    if call.args:
+        named.append(("Arguments", json.dumps(dict(call.args), ensure_ascii=False, sort_keys=True)))
+    if reply is not None:
+        who = [name for name in (reply.model, reply.fingerprint) if name and name != call.model]
+        tokens = ((reply.input_tokens, "in"), (reply.cached_tokens, "of them cached"), (reply.output_tokens, "out"),
+                  (reply.reasoning_tokens, "of them reasoning"))  # fmt: skip
+        used = [f"{count(value)} {words}" for value, words in tokens if value is not None]
+        batch = ", in a batch" if one.in_batch else ""
+        named += [
+            ("Answered by", ", ".join(who) or None), ("Finished with", reply.finish),
+            ("Tokens", ", ".join(used) or None),
+            ("Seconds", None if reply.seconds is None else f"{reply.seconds:.3f}"), ("Attempts", count(one.attempts)),
+            ("Price", f"{money(one.usd)} USD{batch}" if one.usd else None),
+        ]  # fmt: skip
+    known = [(name, clean(str(value), _ARGS)) for name, value in named if value is not None]
     ways: list[Inline] = [Linked(clean(use, 160), use.href) for use in uses]
     up = [_UP, b.spaced(ways, ", ")] if uses and uses[0].href.startswith("judgments/") else ways
     blocks: list[Block] = [Text(("Up: ", b.spaced(up, " / ")), "up")] if uses else []
@@ -329,27 +346,3 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -
     size = b.row_bytes(_FACTS + 40 * len(texts_of), texts_of) + sum(text.size for text in shown) + excerpts
     title = clean(uses[0] if uses else call.model, 160)
     return Group(title, tuple(blocks), f"c{one.key[:16]}", key=clean(call.model, 80), style="call", level=2), size
-
-
-def _facts(one: AskedCall) -> Iterator[tuple[str, str]]:
-    """What is known about a call beside its texts."""
-    call, reply = one.call, one.reply
-    asked = (("Model", call.model), ("Trial", call.trial), ("Seed", call.seed), ("Temperature", call.temperature),
-             ("Effort", call.effort))  # fmt: skip
-    yield from ((name, str(value)) for name, value in asked if value is not None)
-    if call.args:
-        yield "Arguments", json.dumps(dict(call.args), ensure_ascii=False, sort_keys=True)
-    if reply is None:
-        return
-    if who := [name for name in (reply.model, reply.fingerprint) if name and name != call.model]:
-        yield "Answered by", ", ".join(who)
-    yield "Finished with", reply.finish
-    tokens = ((reply.input_tokens, "in"), (reply.cached_tokens, "of them cached"), (reply.output_tokens, "out"),
-              (reply.reasoning_tokens, "of them reasoning"))  # fmt: skip
-    if known := [f"{count(value)} {words}" for value, words in tokens if value is not None]:
-        yield "Tokens", ", ".join(known)
-    if reply.seconds is not None:
-        yield "Seconds", f"{reply.seconds:.3f}"
-    yield "Attempts", count(one.attempts)
-    if one.usd:
-        yield "Price", f"{money(one.usd)} USD{', in a batch' if one.in_batch else ''}"

@@ -8,14 +8,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple
 
 from markupsafe import Markup
 
 from assaymark.records import Decision, Evidence, Judgment, Measurement, content_id
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, Inline
-from assaymark.report.page import PAGE_BYTES, Frame, beside, file_stems, paged_by
+from assaymark.report.page import PAGE_BYTES, Frame, beside, file_stems, in_parts, paged_by
 from assaymark.report.records.calls import (
     BELOW,
     OVERVIEW,
@@ -33,7 +33,9 @@ from assaymark.text import clean, count
 FOLDER: Final = "judgments"
 LEDGER: Final = "ledger/page-001.html"
 
-T = TypeVar("T")
+TILDE: Final = "~{}"
+"""What follows the name of a judge on its further pages: no name has a tilde there, see `file_stems`."""
+
 Part = Literal["panel", "anchors", "outside", "grades"]
 PARTS: Final[Mapping[Part, str]] = {
     "panel": "", "anchors": "under another rubric wording", "outside": "as the held-out judge",
@@ -123,11 +125,6 @@ def anchor(one: Judgment | Decision) -> str:
     return f"j{content_id([one.judge, one.rubric, one.trajectory, one.trial])[:12]}"
 
 
-def page_paths(stem: str, pages: Sequence[tuple[T, ...]]) -> tuple[tuple[str, tuple[T, ...]], ...]:
-    """Pages of one judge with the paths where they lie. No name of a judge has a tilde there: see `file_stems`."""
-    return tuple((f"{stem}.html" if at == 1 else f"{stem}~{at}.html", rows) for at, rows in enumerate(pages, 1))
-
-
 def call_cell(key: str, calls: Mapping[str, str]) -> Inline:
     """The first characters of a call's key, leading to the call where it has a place."""
     if not key:
@@ -183,7 +180,7 @@ class Trail:
         first: dict[tuple[Part, str, Subject], str] = {}
         for key, named in zip(keys, stems, strict=True):
             rows, stem = sorted(by_judge[key], key=place), f"{named}~1" if named.lower() == f"{FOLDER}/index" else named
-            pages = page_paths(stem, paged_by(rows, size, PAGE))
+            pages = tuple(in_parts(stem, paged_by(rows, size, PAGE), TILDE).items())
             for path, page in pages:
                 for one in page:
                     first.setdefault((*key, subject_of(records.get(one.trajectory))), f"{path}#{anchor(one)}")
@@ -257,11 +254,11 @@ class Trail:
                         uses[decision.call.raw_object].append(b.Linked(said, self.decisions[decision.record_id]))
             shown = SameAnswers(same, self.dimensions, self.scale)
             yield from call_pages(read(list(uses)), uses, frame, self.calls, answers=shown)
-        decided, judged = self._decision_pages(), self._judgment_pages()
-        for page in chain(decided, (_overview(self),), judged, (_search(self),)):
+        for page in chain(self._decision_pages(), self._judgment_pages()):
             yield page.path, frame.page(page)
 
     def _decision_pages(self) -> Iterator[b.Page]:
+        """The pages of decisions, and how many judgments each judge gave on each agent, with those without a score."""
         links: defaultdict[str, list[b.Linked]] = defaultdict(list)
         for group, judgment, place in self.places():
             if judgment.trial == 1:
@@ -280,9 +277,55 @@ class Trail:
             table = b.Table(heads, tuple(shown), summary="", stacked=True, id="decision-rows", filters=filters,
                           what="decisions")  # fmt: skip
             yield b.Page(path, "Decisions", said, (), (table,), parts, **BELOW)
+        total = sum(len(group.judgments) for group in self.groups)
+        if not total:
+            lead = (_RECORD, _FIRST, ". ", "No judgment is kept with these pages.")
+            yield b.Page(OVERVIEW, "Judgments", lead, **BELOW)
+            return
+        judges: list[tuple[Inline, ...]] = []
+        for group in self.groups:
+            ok = sum(one.status == "ok" for one in group.judgments)
+            n, trials = len(group.judgments), len({one.trial for one in group.judgments})
+            numbers = map(count, (n, ok, n - ok, trials))
+            judges.append((b.Linked(group.title, group.pages[0][0]), clean(group.family, 80), *numbers))
+        tallies = [Counter(map(self.subject, group.judgments)) for group in self.groups]
+        made, subjects = self.decisions_by(), list[b.Row]()
+        for whom in self.subjects():
+            both = zip(self.groups, tallies, strict=True)
+            counts = [b.Linked(count(n) if (n := seen[whom]) else "none", self.exactly(one, whom))
+                      for one, seen in both]  # fmt: skip
+            subjects.append(b.Row((whom.words, made.get(whom, "0"), *counts), whom.anchor))
+        bad = [(group, one, place) for group, one, place in self.places() if one.status != "ok"]
+        named = tuple(
+            (group.title, self.subject(one).words, b.Linked(clean(one.trajectory, 60), place), _also(one))
+            for group, one, place in bad[:NOT_OK]
+        )
+        without: list[Block] = [b.Table(("Judge", "Agent", "Decision", "Reason"), named, summary="", stacked=True)]
+        if len(bad) > NOT_OK:
+            without.append(b.Text(f"{len(bad) - NOT_OK} more are on the pages of the judges."))
+        of_agents = ("Agent", "Decisions", *(group.title for group in self.groups))
+        of_judges = ("Judge", "Family", "Judgments", "With scores", "Without", "Trials")
+        said = f". {counted(total, 'judgment')} of {counted(len(self.records), 'decision')}; each links to its call. "
+        none = f"{counted(len(bad), 'judgment')} gave none and count in no number." if bad else "None: all have scores."
+        by_agent = (
+            "Judgments by judge and agent, agents by name. A number links to exactly these judgments where they fit on "
+            "one page, else to the first."
+        )
+        tables = (
+            b.Table(of_judges, tuple(judges), frozenset(range(2, 6)), "", stacked=True),
+            b.Table(of_agents, tuple(subjects), frozenset(range(1, len(of_agents))), "", label="Judgments by agent"),
+        )
+        yield b.Page(
+            OVERVIEW, "Judgments", (_RECORD, _FIRST, said, b.Linked("Search all parts", SEARCH)),
+            (b.Section("judges", "Which judges?", blocks=tables[:1]),
+             b.Section("agents", "Which agents did they judge?", by_agent, tables[1:]),
+             b.Section("without", "Which gave no score?", none, tuple(without) if bad else ())),
+            **BELOW,
+        )  # fmt: skip
 
     def _judgment_pages(self) -> Iterator[b.Page]:
-        """The pages of each judge; rows are sorted by agent and date."""
+        """The pages of each judge, rows sorted by agent and date; and a search over every judgment with its call: an
+        index of who judged what, in the page itself."""
         titles = tuple(title for _, title in self.dimensions)
         heads = ("Agent", "Decision", "Trial", *titles, "Notes", "Call")
         for group, (path, rows, parts) in ((one, part) for one in self.groups for part in beside(one.pages)):
@@ -309,6 +352,34 @@ class Trail:
             lead = (_RECORD, _FIRST, rubric, b.Linked("All judges", OVERVIEW), ", ",
                     b.Linked("search all parts", SEARCH))  # fmt: skip
             yield b.Page(path, f"Judgments of {group.title}", lead, (), (table,), parts, **BELOW)
+        judges = {group.title: at for at, group in enumerate(self.groups)}
+        places, answers, kept, size, total = dict[str, int](), dict[str, int](), [], 0, 0
+        for group, one, place in self.places():
+            total += 1
+            about = f"{one.trajectory[:120]} ({self.subject(one).words})"
+            found = (place.partition("#"), self.calls.get(one.call_key, "").partition("#"))
+            where = [part for path, _, name in found for part in (places.setdefault(path, len(places)), name)]
+            state, new = "" if one.status == "ok" else f", {one.status}", len(answers)
+            index = [judges[group.title], answers.setdefault(clean(about, 200), new), one.trial, *where, state]
+            size += len(json.dumps(index)) + (len(about) if index[1] == len(answers) - 1 else 0)
+            if size < PAGE_BYTES:
+                kept.append(index)
+        data = {"judges": list(judges), "answers": list(answers), "pages": list(places), "rows": kept}
+        less = (
+            f" The index holds the first {count(len(kept))}; all are on the pages below." if len(kept) < total else ""
+        )
+        box = Markup(
+            '<p class="tools" data-js hidden><input type="search" id="s-box" aria-label="{0}" placeholder="{0}"> '
+            '<output aria-live="polite"></output></p><ul class="list" id="s-list"></ul>'
+            '<script type="application/json" id="s-data">{1}</script>'
+        ).format("Judge, answer, agent, trial or key", Markup(json.dumps(data).replace("<", "\\u003c")))
+        listed = [(group.title, path, at) for group in self.groups for at, (path, _) in enumerate(group.pages, 1)]
+        called = sorted({place.partition("#")[0] for place in self.calls.values()})
+        listed += [("Calls", path, at) for at, path in enumerate(called, 1)]
+        pages = b.Items(tuple(b.Linked(f"{words}, part {at}", path) for words, path, at in listed))
+        said = f"{counted(total, 'judgment')}, each with its call, over all parts.{less}"
+        sections = (b.Section("parts", "Which pages hold them?", "", (pages,)),)
+        yield b.Page(SEARCH, "Search records", said, sections, (box,), scripts=("page.js+search.js",), **BELOW)
 
 
 def _orders(one: Decision) -> str:
@@ -329,83 +400,6 @@ def _also(one: Judgment) -> str:
         more = f" and {len(one.evidence) - _QUOTES} more" if len(one.evidence) > _QUOTES else ""
         said.append(f"quotes {', '.join(clean(quote, 40) for quote in one.evidence[:_QUOTES])}{more}")
     return "; ".join(said)
-
-
-def _overview(trail: Trail) -> b.Page:
-    """How many judgments each judge gave on each agent, and those that have no score."""
-    total = sum(len(group.judgments) for group in trail.groups)
-    if not total:
-        lead = (_RECORD, _FIRST, ". ", "No judgment is kept with these pages.")
-        return b.Page(OVERVIEW, "Judgments", lead, **BELOW)
-    judges: list[tuple[Inline, ...]] = []
-    for group in trail.groups:
-        rows = group.judgments
-        ok = sum(row.status == "ok" for row in rows)
-        numbers = (len(rows), ok, len(rows) - ok, len({row.trial for row in rows}))
-        judges.append((b.Linked(group.title, group.pages[0][0]), clean(group.family, 80), *map(count, numbers)))
-    tallies = [Counter(map(trail.subject, group.judgments)) for group in trail.groups]
-    made, subjects = trail.decisions_by(), list[b.Row]()
-    for about in trail.subjects():
-        both = zip(trail.groups, tallies, strict=True)
-        cells = [b.Linked(count(n) if (n := seen[about]) else "none", trail.exactly(one, about)) for one, seen in both]
-        subjects.append(b.Row((about.words, made.get(about, "0"), *cells), about.anchor))
-    bad = [(group, one, place) for group, one, place in trail.places() if one.status != "ok"]
-    named = tuple(
-        (group.title, trail.subject(one).words, b.Linked(clean(one.trajectory, 60), place), _also(one))
-        for group, one, place in bad[:NOT_OK]
-    )
-    without: list[Block] = [b.Table(("Judge", "Agent", "Decision", "Reason"), named, summary="", stacked=True)]
-    if len(bad) > NOT_OK:
-        without.append(b.Text(f"{len(bad) - NOT_OK} more are on the pages of the judges."))
-    heads = ("Agent", "Decisions", *(group.title for group in trail.groups))
-    of_judges = ("Judge", "Family", "Judgments", "With scores", "Without", "Trials")
-    said = f". {counted(total, 'judgment')} of {counted(len(trail.records), 'decision')}; each links to its call. "
-    none = f"{counted(len(bad), 'judgment')} gave none and count in no number." if bad else "None: all have scores."
-    by_agent = (
-        "Judgments by judge and agent, agents by name. A number links to exactly these judgments where they fit on one "
-        "page, else to the first."
-    )
-    tables = (
-        b.Table(of_judges, tuple(judges), frozenset(range(2, 6)), "", stacked=True),
-        b.Table(heads, tuple(subjects), frozenset(range(1, len(heads))), "", label="Judgments by agent"),
-    )
-    return b.Page(
-        OVERVIEW, "Judgments", (_RECORD, _FIRST, said, b.Linked("Search all parts", SEARCH)),
-        (b.Section("judges", "Which judges?", blocks=tables[:1]),
-         b.Section("agents", "Which agents did they judge?", by_agent, tables[1:]),
-         b.Section("without", "Which gave no score?", none, tuple(without) if bad else ())),
-        **BELOW,
-    )  # fmt: skip
-
-
-def _search(trail: Trail) -> b.Page:
-    """Every judgment with its call in one search: an index of who judged what, in the page itself."""
-    judges = {group.title: at for at, group in enumerate(trail.groups)}
-    places, answers, rows, size, total = dict[str, int](), dict[str, int](), [], 0, 0
-    for group, one, place in trail.places():
-        total += 1
-        about = f"{one.trajectory[:120]} ({trail.subject(one).words})"
-        found = (place.partition("#"), trail.calls.get(one.call_key, "").partition("#"))
-        at = [part for path, _, name in found for part in (places.setdefault(path, len(places)), name)]
-        state, known = "" if one.status == "ok" else f", {one.status}", len(answers)
-        row = [judges[group.title], answers.setdefault(clean(about, 200), known), one.trial, *at, state]
-        size += len(json.dumps(row)) + (len(about) if row[1] == len(answers) - 1 else 0)
-        if size < PAGE_BYTES:
-            rows.append(row)
-    data = {"judges": list(judges), "answers": list(answers), "pages": list(places), "rows": rows}
-    less = f" The index holds the first {count(len(rows))}; all are on the pages below." if len(rows) < total else ""
-    box = Markup(
-        '<p class="tools" data-js hidden><input type="search" id="s-box" aria-label="{0}" placeholder="{0}"> '
-        '<output aria-live="polite"></output></p><ul class="list" id="s-list"></ul>'
-        '<script type="application/json" id="s-data">{1}</script>'
-    ).format("Judge, answer, agent, trial or key", Markup(json.dumps(data).replace("<", "\\u003c")))
-    parts = [(group.title, path, at) for group in trail.groups for at, (path, _) in enumerate(group.pages, 1)]
-    called = sorted({place.partition("#")[0] for place in trail.calls.values()})
-    parts += [("Calls", path, at) for at, path in enumerate(called, 1)]
-    pages = b.Items(tuple(b.Linked(f"{words}, part {at}", path) for words, path, at in parts))
-    lead = f"{counted(total, 'judgment')}, each with its call, over all parts.{less}"
-    sections = (b.Section("parts", "Which pages hold them?", "", (pages,)),)
-    return b.Page(SEARCH, "Search records", lead, sections, (box,), scripts=("page.js+search.js",), **BELOW)
 
 
 _NUMBERS: Final = ("evidence.share", "evidence.chance_corrected")

@@ -13,11 +13,11 @@ from assaymark.judging.season.scoring import band
 from assaymark.report import blocks as b
 from assaymark.report.charts.intervals import JudgeWords
 from assaymark.report.page import beside
-from assaymark.report.portbench.book import EQUAL_WEIGHT
 from assaymark.report.season import decisions as d
 from assaymark.report.season.index import AgentIndex, SeasonGradeView, SeasonIndex
 from assaymark.report.season.leaderboard import PartRow, part_figure
 from assaymark.report.season.levels import agent_levels, level_blocks
+from assaymark.report.text import EQUAL_WEIGHT
 from assaymark.text import clean
 
 _ROOM, _WHY, _SYMBOLS, _HELD, _WRONG = 2_000, 400, 5, 12, 3
@@ -55,7 +55,13 @@ def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[b.Page | tuple[str
                 elif kind == "ledger":
                     made = d.ledger_table(book, some, places, "claim-lines")
                 else:
-                    made = d.mismatch_table(book, some, places)
+                    lost = tuple(
+                        (b.Linked(words.amount(step.number), places[step.number]), clean(step.day, 24),
+                         b.written(d.mismatch_words(words, text)))
+                        for step, text in some
+                    )  # fmt: skip
+                    heads = tuple(book.say(f"reliability.{name}") for name in ("day", "date", "text"))
+                    made = b.Table(heads, lost, summary="", stacked=True)
                 yield b.Page(path, title, lead, blocks=(*head, made), up=back, parts=links,
                              styles=("season-agent.css",))  # fmt: skip
 
@@ -72,7 +78,7 @@ def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.
         ranks = book.say("head.places", first=place.first, last=place.last, of=of)
         if place.first == place.last:
             ranks = book.say("head.place", place=place.first, of=of)
-    rank = b.level_words(place.level, words(f"level.{place.level}.tag")), " ", ranks
+    rank = b.Mark(place.level, words(f"level.{place.level}.tag")), " ", ranks
     why = clean(words.text(place.why), 300)
     head: list[b.Block] = [b.Text((*rank, f": {why}" if why else "", ". ", *_scored(book, place)), "cap stand")]
     head.append(level_blocks(agent_levels(book)))
@@ -99,7 +105,13 @@ def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.
         shown.append(b.Text((when, f": {cash} {held[1]}; {most}: {held[2]}")))
     if latest := steps[: -LAST_CARDS - 1 : -1]:
         heads = tuple(words.say(f"decisions.head.{name}") for name in ("day", "trades", "cost", "reason", "source"))
-        lines = tuple(d.decision_row(book, step, places[step.number]) for step in latest)
+        lines = tuple(
+            (words.day(step.day), d.trades_words(words, step),
+             words.amount(sum(fill.cost for fill in step.fills if fill.kind == "order"), 2),
+             d.reason_words(words, step),
+             d.source(book, step) or b.Linked(words.say("decisions.whole"), places[step.number]))
+            for step in latest
+        )  # fmt: skip
         first, *_ = d.parts_of(book.path, "decisions", steps)
         whole = b.Text(b.Linked(words.say("decisions.all", n=len(steps)), first))
         shown += [b.Table(heads, lines, frozenset((2,)), "", stacked=True, style="latest"), whole]
@@ -200,32 +212,28 @@ def _checked(book: AgentIndex, places: Mapping[int, str]) -> b.Section:
         if failed:
             answer = book.say("reliability.answer", **numbers, n=item.n, failed=failed)
     reliable = (note(item, answer), *some, listed, judged)
-    rows: tuple[tuple[str, b.Inline], ...] = (
-        (book.say("lookahead.title"), b.spaced(_lookahead(book, usable), " ")),
-        (book.say("reliability.title"), b.spaced(filter(None, reliable), " ")),
-        (book.say("thrash.title"), _thrash(book, usable)),
-    )
-    fine = not wrong and all(one.lookahead in (None, "pass") for one in usable)
-    blocks.append(b.Group(book.say("checks.section"), (b.Facts(rows),), "checks", "closed" if fine else ""))
-    return b.Section("ledger", book.say("ledger.section"), d.ledger_answer(book), tuple(blocks))
-
-
-def _lookahead(book: AgentIndex, usable: Sequence[SeasonGradeView]) -> Iterator[b.Inline]:
-    """What was known of the future, and what each judge says of it, where one saw some."""
-    words, looked = book.words, [one for one in usable if one.lookahead is not None]
+    # What was known of the future, and what each judge says of it, where one saw some.
+    looked = [one for one in usable if one.lookahead is not None]
     failed = sum(one.lookahead != "pass" for one in looked)
-    rule = book.say("lookahead.elsewhere" if book.run.source else "lookahead.rule")
+    seen: list[b.Inline] = [book.say("lookahead.elsewhere" if book.run.source else "lookahead.rule")]
     if not looked:
-        yield f"{rule} {book.say('lookahead.nobody')}"
-        return
-    key = "lookahead.found" if failed else "lookahead.clear"
-    text = f"{rule} {book.say(key, failed=failed, n=len(looked), count=words.few(len(looked)))}"
-    yield book.lookup.note(book.one("season.lookahead"), text)
+        seen = [f"{seen[0]} {book.say('lookahead.nobody')}"]
+    else:
+        key = "lookahead.found" if failed else "lookahead.clear"
+        text = f"{seen[0]} {book.say(key, failed=failed, n=len(looked), count=words.few(len(looked)))}"
+        seen = [note(book.one("season.lookahead"), text)]
     for one in looked if failed else ():
         mark = b.Mark("supported" if one.lookahead == "pass" else "contradicted")
         why, word = clean(one.lookahead_reason, _WHY), words.word("lookahead_word", one.lookahead or "")
         said_why = b.written(f" {words.quoted(why)}") if why else ""
-        yield mark, b.bold(clean(one.judge, 60)), f": {word}", said_why, "."
+        seen.append((mark, b.bold(clean(one.judge, 60)), f": {word}", said_why, "."))
+    rows: tuple[tuple[str, b.Inline], ...] = (
+        (book.say("lookahead.title"), b.spaced(seen, " ")),
+        (book.say("reliability.title"), b.spaced(filter(None, reliable), " ")),
+        (book.say("thrash.title"), _thrash(book, usable)),
+    )
+    blocks.append(b.Group(book.say("checks.section"), (b.Facts(rows),), "checks", "" if wrong or failed else "closed"))
+    return b.Section("ledger", book.say("ledger.section"), d.ledger_answer(book), tuple(blocks))
 
 
 def _thrash(book: AgentIndex, usable: Sequence[SeasonGradeView]) -> b.Inline:
@@ -258,15 +266,28 @@ _VERDICT, _SUMMARY = 400, 1_600
 def _graded(book: AgentIndex) -> b.Section:
     """Both axes part by part; folded below the same as a table, points by judge, and what the judges wrote."""
     words, usable, plan = book.words, [grade for grade in book.grades if grade.state == "ok"], book.run.scoring
-    blocks, below = list[b.Block](), list[b.Block]()
+    blocks, below, none = list[b.Block](), list[b.Block](), book.say("graded.not_graded")
     answer = book.say("graded.single" if usable else "graded.none")
     if len(usable) > 1:
         answer = book.say("graded.answer", count=words.few(len(usable)))
+    places = {one.judge: book.lookup.record("grades", one.judge, book.agent.name) for one in book.grades}
     if usable:
-        blocks.append(b.Beside(tuple((_parts_figure(book, axis, usable),) for axis in _AXES)))
+        # Points of every judge, with what a judge gave in brackets where the fact check lowered it.
+        heads = (book.say("graded.part"), book.say("graded.weight"), *(clean(one.judge, 40) for one in usable))
+        drawn, lines = list[tuple[b.Figure]](), list[tuple[b.Inline, ...]]()
+        for axis in _AXES:
+            parts = [
+                (words.part(part), words.number(part.weight, 0 if part.weight == round(part.weight) else 1),
+                 *(b.Linked(_given(book, one, axis, part.name), places[one.judge]) for one in usable))
+                for part in getattr(plan, axis)
+            ]  # fmt: skip
+            table = b.Table(heads, tuple(parts), frozenset(range(1, len(heads))), "")
+            drawn.append((_parts_figure(book, axis, usable, table),))
+            lines += parts
+        blocks.append(b.Beside(tuple(drawn)))
         if left := [words.part(part) for part in plan.not_applicable]:
             below.append(b.Text(book.say("graded.not_applicable", parts=words.catalogue.names(left))))
-        below.append(_parts_table(book, usable, _AXES))
+        below.append(b.Table(heads, tuple(lines), frozenset(range(1, len(heads))), ""))
         # A sentence for each part that the fact check lowered.
         lowered = tuple(
             book.say("graded.capped", part=words.part(part), judge=clean(one.judge, 60),
@@ -275,22 +296,37 @@ def _graded(book: AgentIndex) -> b.Section:
         )  # fmt: skip
         if lowered:
             below += [b.Text(book.say("graded.ring")), b.Group(book.say("graded.capped_head"), (b.Items(lowered),))]
-        below.append(b.Group(book.say("graded.axes"), (_axes_table(book),)))
-    if book.grades:
-        texts: list[tuple[str, b.Inline]] = []
-        for one in book.grades:
-            why = words.word("reply", one.state) + (f" ({clean(one.reason, 300)})" if one.reason else "")
-            verdict, summary = clean(one.verdict, _VERDICT), clean(one.summary, _SUMMARY)
-            quoted = [b.bold(words.quoted(verdict))] if verdict else []
-            quoted += [b.written(words.quoted(summary))] if summary else []
-            missing = b.written(book.say("graded.missing", why=why))
-            texts.append((clean(one.judge, 60), b.spaced(quoted, " ") if one.state == "ok" else missing))
+    # A row for each judge: its composite, the axes and the outcome; and what it wrote.
+    texts, rows = list[tuple[str, b.Inline]](), list[tuple[b.Inline, ...]]()
+    shown = book.lookup.shown(book.agent.name) or sum(one.composite is not None for one in book.grades) > 1
+    for one in book.grades:
+        judge, state = clean(one.judge, 60), words.word("reply", one.state)
+        if one.state != "ok":
+            why = state + (f" ({clean(one.reason, 300)})" if one.reason else "")
+            texts.append((judge, b.written(book.say("graded.missing", why=why))))
+            rows.append((judge, *([state] * 5)))
+            continue
+        verdict, summary = clean(one.verdict, _VERDICT), clean(one.summary, _SUMMARY)
+        quoted = [b.bold(words.quoted(verdict))] if verdict else []
+        quoted += [b.written(words.quoted(summary))] if summary else []
+        texts.append((judge, b.spaced(quoted, " ")))
+        values = (one.composite, *map(one.axes.get, ("reasoning", "evidence", "process")), one.outcome)
+        cells = [none if value is None else words.number(value, 1) for value in values]
+        cells[-1] = words.term("state", one.outcome_state) if one.outcome is None else cells[-1]
+        first, *others = [b.Linked(cell, places[one.judge]) for cell in cells]
+        # Of a single judge the composite is the total.
+        rows.append((judge, first if shown else b.Styled(words("frame.withheld"), "gap"), *others))
+    if usable:
+        names = ("judge", "composite", "reasoning", "evidence", "process", "outcome")
+        titles = tuple(words.say(f"graded.head.{name}") for name in names)
+        below.append(b.Group(book.say("graded.axes"), (b.Table(titles, tuple(rows), frozenset(range(1, 6)), ""),)))
+    if texts:
         below.append(b.Group(book.say("graded.words"), (b.Facts(tuple(texts)),)))
         blocks.append(b.Group(book.say("graded.table"), tuple(below), folded="closed"))
     return b.Section("graded", book.say("graded.section"), answer, tuple(blocks))
 
 
-def _parts_figure(book: AgentIndex, axis: str, usable: Sequence[SeasonGradeView]) -> b.Figure:
+def _parts_figure(book: AgentIndex, axis: str, usable: Sequence[SeasonGradeView], table: b.Table) -> b.Figure:
     words, plan = book.words, book.run.scoring
     parts: Sequence[SubComponent] = getattr(plan, axis)
     rows, contested, judges = list[PartRow](), 0, list[JudgeWords]()
@@ -298,7 +334,8 @@ def _parts_figure(book: AgentIndex, axis: str, usable: Sequence[SeasonGradeView]
         graded = [(one, getattr(one, axis)[part.name]) for one in usable if part.name in getattr(one, axis)]
         lowered = [(one.capped[part.name], points) for one, points in graded if part.name in one.capped]
         judged = [(points, book.lookup.judge_place(one.judge)) for one, points in graded]
-        rows.append((words.part(part), _weight(book, part), judged, lowered))
+        weight = words.number(part.weight, 0 if part.weight == round(part.weight) else 1)
+        rows.append((words.part(part), weight, judged, lowered))
         contested += len({band(points, plan=plan) for points, _ in judged}) > 1
     weak, mixed, strong = (words.term("claim.band", name) for name in ("weak", "mixed", "strong"))
     title = words.say(f"graded.title.{axis}", count=words.few(len(rows)))
@@ -308,27 +345,7 @@ def _parts_figure(book: AgentIndex, axis: str, usable: Sequence[SeasonGradeView]
         given = ", ".join(f"{words.part(part)} {_given(book, one, axis, part.name)}" for part in parts)
         if (at := book.lookup.judge_place(one.judge)) is not None:
             judges.append(JudgeWords(at, clean(one.judge, 60), given))
-    return b.Figure(title, "", wide, narrow, None, _parts_table(book, usable, (axis,)), tuple(judges))
-
-
-def _parts_table(book: AgentIndex, usable: Sequence[SeasonGradeView], axes: Sequence[str]) -> b.Table:
-    """Points of every judge, with what a judge gave in brackets where the fact check lowered it."""
-    rows: tuple[tuple[b.Inline, ...], ...] = tuple(
-        (book.words.part(part), _weight(book, part),
-         *(_to_grade(book, one.judge, _given(book, one, axis, part.name)) for one in usable))
-        for axis in axes for part in getattr(book.run.scoring, axis)
-    )  # fmt: skip
-    heads = (book.say("graded.part"), book.say("graded.weight"), *(clean(g.judge, 40) for g in usable))
-    return b.Table(heads, rows, frozenset(range(1, len(heads))), "")
-
-
-def _to_grade(book: AgentIndex, judge: str, text: str) -> str:
-    """A text that leads to what a judge gave this agent, where records lie beside the pages."""
-    return b.Linked(text, book.lookup.record("grades", judge, book.agent.name))
-
-
-def _weight(book: AgentIndex, part: SubComponent) -> str:
-    return book.words.number(part.weight, 0 if part.weight == round(part.weight) else 1)
+    return b.Figure(title, "", wide, narrow, None, table, tuple(judges))
 
 
 def _given(book: AgentIndex, one: SeasonGradeView, axis: str, part: str) -> str:
@@ -337,22 +354,3 @@ def _given(book: AgentIndex, one: SeasonGradeView, axis: str, part: str) -> str:
         return book.say("graded.not_graded")
     given = f" ({book.say('graded.given', points=words.number(one.capped[part], 0))})" if part in one.capped else ""
     return f"{words.number(points, 0)}{given}"
-
-
-def _axes_table(book: AgentIndex) -> b.Table:
-    """A row for each judge: its composite, the axes and the outcome."""
-    words, rows, none = book.words, list[tuple[b.Inline, ...]](), book.say("graded.not_graded")
-    shown = book.lookup.shown(book.agent.name) or sum(grade.composite is not None for grade in book.grades) > 1
-    for one in book.grades:
-        if one.state != "ok":
-            rows.append((clean(one.judge, 60), *([words.word("reply", one.state)] * 5)))
-            continue
-        values = (one.composite, *map(one.axes.get, ("reasoning", "evidence", "process")), one.outcome)
-        cells = [none if value is None else words.number(value, 1) for value in values]
-        if one.outcome is None:
-            cells[-1] = words.term("state", one.outcome_state)
-        linked = [_to_grade(book, one.judge, cell) for cell in cells]
-        composite = linked[0] if shown else b.Styled(words("frame.withheld"), "gap")  # of a single judge the total
-        rows.append((clean(one.judge, 60), composite, *linked[1:]))
-    names = ("judge", "composite", "reasoning", "evidence", "process", "outcome")
-    return b.Table(tuple(words.say(f"graded.head.{name}") for name in names), tuple(rows), frozenset(range(1, 6)), "")

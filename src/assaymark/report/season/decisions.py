@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -13,12 +13,10 @@ from assaymark.agents.llm import NOT_USABLE, REJECTED
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import paths_text
 from assaymark.report.charts.paths import Floats, NavLine, Role, brush_of, falls, nav_figure
-from assaymark.report.evidence import STATES
 from assaymark.report.page import in_parts, paged_by
-from assaymark.report.portbench.book import EQUAL_WEIGHT
 from assaymark.report.season.index import AgentIndex, SeasonClaimLine, SeasonIndex, SeasonPath, SeasonStep, Words
 from assaymark.report.season.leaderboard import baseline_name
-from assaymark.report.text import excerpt
+from assaymark.report.text import EQUAL_WEIGHT, STATES, excerpt
 from assaymark.text import clean
 
 T = TypeVar("T")
@@ -100,14 +98,7 @@ def decisions_answer(book: AgentIndex) -> str:
 # --- one decision -----------------------------------------------------------------------------------------------------
 
 
-def decision_row(book: AgentIndex, step: SeasonStep, place: str) -> tuple[b.Inline, ...]:
-    """A decision in a line: its day, trades, their cost, the beginning of its reasons, and all of it."""
-    words, cost = book.words, sum(fill.cost for fill in step.fills if fill.kind == "order")
-    whole = _source(book, step) or b.Linked(words.say("decisions.whole"), place)
-    return words.day(step.day), trades_words(words, step), words.amount(cost, 2), reason_words(words, step), whole
-
-
-def _source(book: AgentIndex, step: SeasonStep) -> str:
+def source(book: AgentIndex, step: SeasonStep) -> str:
     """The link to the prompt and the reply of a decision; empty where records do not lie beside the pages."""
     place = book.lookup.record("decisions", book.agent.name, step.record_id)
     return b.Linked(book.say("decisions.source"), place) if place else ""
@@ -147,7 +138,7 @@ def decision_group(book: AgentIndex, step: SeasonStep) -> b.Group:
     below: list[b.Inline] = [] if step.nav is None else [words.say("decisions.nav", nav=words.amount(step.nav))]
     timed = words.say("decisions.untimed")
     below.append(timed if step.seconds is None else words.say("decisions.seconds", seconds=step.seconds))
-    below += [source] if (source := _source(book, step)) else []
+    below += [link] if (link := source(book, step)) else []
     # Orders, fills, what was rejected with the reason that the agent was shown, flags, and mismatches.
     orders = [b.written(clean(order, _ORDER)) for order in step.orders[:_ORDERS] if order != _NO_ORDER[1]]
     more = len(step.orders) - _ORDERS
@@ -158,10 +149,24 @@ def decision_group(book: AgentIndex, step: SeasonStep) -> b.Group:
             shown = f"{words.say('decisions.shown')} {words.quoted(clean(refusal.text, _REASON))}"
             said = *said, " ", b.small(shown)
         refused.append(said)
+    fills: list[b.Inline] = []
+    for fill in step.fills:
+        bought, symbol = fill.quantity > 0, clean(fill.symbol, 40)
+        kind = {"dividend": "dividend", "split": "split" if bought else "reverse_split"}.get(
+            fill.kind, "paid_out" if fill.kind != "order" else "bought" if bought else "sold"
+        )
+        told = words.say(f"decisions.{kind}", units=units(words, abs(fill.quantity)), symbol=symbol,
+                         cash=words.amount(-fill.cost, 2))  # fmt: skip
+        if kind not in ("dividend", "split", "reverse_split"):
+            cost = f", {words.say('decisions.cost', cost=words.amount(fill.cost, 2))}" if fill.cost else ""
+            told += f", {words.say('decisions.no_price')}" if fill.price is None else (
+                f" {words.say('decisions.at', price=words.amount(fill.price, 2))}{cost}"
+            )  # fmt: skip
+        fills.append(told)
     kinds: dict[str, Sequence[b.Inline]] = {
         "orders" if order_count(step) else "no_orders":
             [*orders, *([words.say("decisions.more", n=more)] if more > 0 else [])],
-        "fills": [_fill(words, fill) for fill in step.fills], "refused": refused,
+        "fills": fills, "refused": refused,
         "flags": [words.word("flag", flag) for flag in step.flags],
         "mismatches": [mismatch_words(words, text) for text in step.mismatches],
     }  # fmt: skip
@@ -190,20 +195,6 @@ def decision_group(book: AgentIndex, step: SeasonStep) -> b.Group:
     return b.Group(heading, blocks, f"d{step.number}", key=first, also=" ".join(others), style="dec", level=2)
 
 
-def _fill(words: Words, one: Any) -> str:
-    values = {"units": units(words, abs(one.quantity)), "symbol": clean(one.symbol, 40)}
-    if one.kind == "dividend":
-        return words.say("decisions.dividend", symbol=values["symbol"], cash=words.amount(-one.cost, 2))
-    if one.kind == "split":
-        return words.say(f"decisions.{'split' if one.quantity > 0 else 'reverse_split'}", **values)
-    side = "paid_out" if one.kind != "order" else "bought" if one.quantity > 0 else "sold"
-    said = words.say(f"decisions.{side}", **values)
-    if one.price is None:
-        return f"{said}, {words.say('decisions.no_price')}"
-    cost = f", {words.say('decisions.cost', cost=words.amount(one.cost, 2))}" if one.cost else ""
-    return f"{said} {words.say('decisions.at', price=words.amount(one.price, 2))}{cost}"
-
-
 def units(words: Words, quantity: float) -> str:
     """Units with as many decimals as they have, six digits at most where there are decimals.
 
@@ -229,18 +220,6 @@ _MOVE: Final = re.compile(
     r"(?P<earlier>[-\d]+), (?:explained by no action|not explained by (?P<actions>.+))"
 )
 """As `assaymark.workflow.tracks.season_books.unexplained` writes it."""
-
-
-def mismatch_table(book: AgentIndex, found: Iterable[tuple[SeasonStep, str]], places: Mapping[int, str]) -> b.Table:
-    """Statements that do not follow from the others, each with the day and the link to its decision."""
-    words = book.words
-    rows = tuple(
-        (b.Linked(words.amount(step.number), places[step.number]), clean(step.day, 24),
-         b.written(mismatch_words(words, text)))
-        for step, text in found
-    )  # fmt: skip
-    heads = tuple(book.say(f"reliability.{name}") for name in ("day", "date", "text"))
-    return b.Table(heads, rows, summary="", stacked=True)
 
 
 def mismatch_words(words: Words, text: str) -> str:

@@ -18,13 +18,12 @@ from assaymark.encoding import content_id
 from assaymark.records import Level
 from assaymark.report.blocks import Inline, Linked, Page, Table, notes
 from assaymark.report.charts.canvas import Scale, csv_text, label, line, num, rect
-from assaymark.report.levels import LEVELS
 from assaymark.report.page import Site
 from assaymark.report.season.decisions import order_count, trades_words
 from assaymark.report.season.index import SeasonIndex
 from assaymark.report.season.leaderboard import judged_points
 from assaymark.report.season.levels import reasons_of, said_claim, said_levels, tally, withheld_text
-from assaymark.report.text import short_hash, text_width
+from assaymark.report.text import LEVELS, short_hash, text_width
 from assaymark.text import clean
 
 RSS: Final = "feed.xml"
@@ -62,9 +61,8 @@ def handed_on(book: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tup
                 condition = f" {words('frame.say_also')} {shown['condition']}" if shown["condition"] else ""
                 changed.append(clean(f"{words.quoted(str(shown['sentence']))}{condition}", 900))
         changes.append((one, before, changed))
-    yield from _feeds(book, folder, changes)
+    yield from _files(book, folder, changes)
     yield VERDICTS, json.dumps(now, indent=1) + "\n"
-    yield from _tables(book)
     if run.next_decision:  # the decisions that are still to come, as one event that repeats on weekdays
         until = f"{run.plan.calendar.last}{run.next_decision[10:]}"
         made, first, last = (
@@ -120,8 +118,11 @@ def verdicts_of(book: SeasonIndex) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _tables(book: SeasonIndex) -> Iterator[tuple[str, str]]:
-    """The standings, and every decision, as CSV."""
+def _files(
+    book: SeasonIndex, folder: str, changes: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None, list[str]]]
+) -> Iterator[tuple[str, str]]:
+    """The standings and every decision as CSV, and the last days and every change of the verdicts, newest first, as
+    RSS and as JSON."""
     rows: list[tuple[str | float, ...]] = []
     for name, agent in book.agents.items():
         place, row = book.run.decided.place(name), book.rows.get(name)
@@ -149,12 +150,6 @@ def _tables(book: SeasonIndex) -> Iterator[tuple[str, str]]:
     ]  # fmt: skip
     heads = "day agent decision value cash orders order_texts fills rejected cost flags does_not_reconcile reason"
     yield DECISIONS, csv_text(heads.split(), rows)
-
-
-def _feeds(
-    book: SeasonIndex, folder: str, changes: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None, list[str]]]
-) -> Iterator[tuple[str, str]]:
-    """The last days and every change of the verdicts, newest first, as RSS and as JSON."""
     run, words, days, entries = book.run, book.words, dict[str, list[str]](), list[tuple[str, ...]]()
     for one, before, changed in changes:
         if before is None or changed:
@@ -171,7 +166,7 @@ def _feeds(
         entries.append((day, "decisions", f"day/{day}", title, "\n".join(days[day]), "index.html#now"))
     entries.sort(key=lambda entry: entry[:2], reverse=True)
     # The addresses of pages where that of the site is known; else none.
-    top, urn, rows, items = f"{run.url.rstrip('/')}/{folder}", f"urn:assaymark:{run.plan_hash}", list[str](), []
+    top, urn, lines, items = f"{run.url.rstrip('/')}/{folder}", f"urn:assaymark:{run.plan_hash}", list[str](), []
     hour = run.decided_at[10:] if len(run.decided_at) > 10 else "T00:00:00+00:00"
     for day, tag, key, title, text, href in entries:
         try:
@@ -179,7 +174,7 @@ def _feeds(
         except ValueError:  # a day that is no date counts as the epoch
             at = datetime.fromtimestamp(0, UTC)
         link = f"<link>{escape(top + href)}</link>" if run.url else ""
-        rows.append(
+        lines.append(
             f"<item><title>{escape(title)}</title>{link}<description>{escape(text)}</description>"
             f'<category>{tag}</category><guid isPermaLink="false">{escape(f"{urn}:{key}")}</guid>'
             f"<pubDate>{format_datetime(at)}</pubDate></item>\n"
@@ -194,7 +189,7 @@ def _feeds(
         (
             '<?xml version="1.0" encoding="UTF-8"?>\n<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel>'
             f"<title>{escape(title)}</title><link>{escape(top if run.url else urn)}</link>"
-            f"<description>{escape(about)}</description><language>{language}</language>{own}\n{''.join(rows)}"
+            f"<description>{escape(about)}</description><language>{language}</language>{own}\n{''.join(lines)}"
             "</channel></rss>\n"
         ),
     )
@@ -243,36 +238,31 @@ def share_card(book: SeasonIndex) -> str:
     foot = words("card.foot", days=words("index.days", n=run.days, count=words.amount(run.days)),
                  judges=words("panel.count", n=judges, few=words.few(judges)), plan=short_hash(clean(run.plan_hash)),
                  day=words.day(run.last))  # fmt: skip
-    parts += [*_tiers(book), *_text([foot], 17, 596, "s")]
+    # Agents tier by tier and by name, each with a line from its lowest to its highest judge.
+    tiers = [sorted(tier) for tier in run.decided.tiers]
+    agents = [(name, at) for at, tier in enumerate(tiers) for name in tier if judged_points(book, name)]
+    agents = agents if len(agents) <= _MOST else []
+    scale, bands, step = Scale(0, 100, 272, _RIGHT), run.scoring.bands, (_BOTTOM - 22 - _TOP) / max(len(agents), 1)
+    for mark in (0, bands.mixed, bands.strong, 100) if agents else ():
+        parts.append(line(scale(mark), _TOP, scale(mark), _BOTTOM - 22, "grid"))
+        parts += _text([str(mark)], 16, _BOTTOM, "s am", scale(mark))
+    for at, (name, tier) in enumerate(agents):
+        y, level = _TOP + step * (at + 0.5), run.decided.place(name).level
+        parts += _text([clean(name, 18)], min(22.0, 0.7 * step), y + 7, "b")
+        if at and tier != agents[at - 1][1]:
+            parts.append(line(_LEFT, y - step / 2, _RIGHT, y - step / 2, "cut"))
+        points, colour = [value for value, _ in judged_points(book, name)], _COLOURS[level]
+        parts.append(svg.Line(x1=num(scale(min(points))), y1=num(y), x2=num(scale(max(points))), y2=num(y),
+                              stroke=colour, stroke_width=3))  # fmt: skip
+        for value in points:
+            fill = colour if level == LEVELS[0] else "#fff"
+            parts.append(svg.Circle(cx=num(scale(value)), cy=num(y), r=7, stroke=colour, stroke_width=2.5, fill=fill))
+    parts += _text([foot], 17, 596, "s")
     named = escape_html(title if claim is None else f"{title}: {claim.sentence}")
     return svg.SVG(
         viewBox=svg.ViewBoxSpec(0, 0, _WIDTH, _HEIGHT), width=_WIDTH, height=_HEIGHT,
         elements=[svg.Title(text=named), svg.Style(text=_STYLE), *parts], extra={"role": "img"},
     ).as_str()  # fmt: skip
-
-
-def _tiers(book: SeasonIndex) -> Iterator[svg.Element]:
-    """Agents tier by tier and by name, each with a line from its lowest to its highest judge."""
-    tiers = [sorted(tier) for tier in book.run.decided.tiers]
-    agents = [(name, at) for at, tier in enumerate(tiers) for name in tier if judged_points(book, name)]
-    if not agents or len(agents) > _MOST:
-        return
-    scale, bands = Scale(0, 100, 272, _RIGHT), book.run.scoring.bands
-    for mark in (0, bands.mixed, bands.strong, 100):
-        yield line(scale(mark), _TOP, scale(mark), _BOTTOM - 22, "grid")
-        yield from _text([str(mark)], 16, _BOTTOM, "s am", scale(mark))
-    step = (_BOTTOM - 22 - _TOP) / len(agents)
-    for at, (name, tier) in enumerate(agents):
-        y, level = _TOP + step * (at + 0.5), book.run.decided.place(name).level
-        yield from _text([clean(name, 18)], min(22.0, 0.7 * step), y + 7, "b")
-        if at and tier != agents[at - 1][1]:
-            yield line(_LEFT, y - step / 2, _RIGHT, y - step / 2, "cut")
-        points, colour = [value for value, _ in judged_points(book, name)], _COLOURS[level]
-        yield svg.Line(x1=num(scale(min(points))), y1=num(y), x2=num(scale(max(points))), y2=num(y),
-                       stroke=colour, stroke_width=3)  # fmt: skip
-        for value in points:
-            yield svg.Circle(cx=num(scale(value)), cy=num(y), r=7, stroke=colour, stroke_width=2.5,
-                             fill=colour if level == LEVELS[0] else "#fff")  # fmt: skip
 
 
 def _text(lines: list[str], size: float, y: float, kind: str, x: float = _LEFT) -> Iterator[svg.Element]:

@@ -20,9 +20,8 @@ from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import HALF, NARROW, Scale, frame, hatch, label, line, num, rect, row_mark
 from assaymark.report.charts.intervals import judge_class
 from assaymark.report.charts.paths import falls
-from assaymark.report.portbench.book import EQUAL_WEIGHT
 from assaymark.report.season.index import SeasonIndex, Words, whole
-from assaymark.report.text import fit, text_width
+from assaymark.report.text import EQUAL_WEIGHT, fit, text_width
 from assaymark.text import clean
 
 WIDTH: Final = 192
@@ -159,7 +158,7 @@ def board_section(book: SeasonIndex) -> b.Section:
             (total if note else b.strong_link(total), b.small("; ".join(filter(None, (band, tier))))),
             drawn(book, place.level, points, said),
             *account_facts(book, place.agent),
-            (b.level_words(place.level, words(f"level.{place.level}.tag")), b.small(why)),
+            (b.Mark(place.level, words(f"level.{place.level}.tag")), b.small(why)),
         )))  # fmt: skip
         axes.append((name, *(cell for _, cell in judged_cells(book, place))))
     for path in book.run.paths:
@@ -284,7 +283,7 @@ def judged_cells(book: SeasonIndex, place: Place) -> list[tuple[str, str]]:
     """The judged columns of an agent as (head, value), or in words why there is none."""
     words, agent, row = book.words, place.agent, book.rows.get(place.agent)
     silent = row is not None and row.state == SILENT
-    none = b.Styled(_no_total(row, words), "un")
+    none = b.Styled(words("board.silent" if silent else "board.ungraded"), "un")
 
     def gave(name: str, axis: str = "") -> str:
         """What the judges gave, from lowest to highest; an empty record has nothing that was graded."""
@@ -310,7 +309,7 @@ def judged_cells(book: SeasonIndex, place: Place) -> list[tuple[str, str]]:
 def band_words(row: SeasonRow | None, words: Words, shown: bool = False) -> str:
     """The band that the judges give: agreed, contested between two, or that of one judge."""
     if row is None or row.agreement is None or row.standing is None:
-        return _no_total(row, words)
+        return words("board.silent" if row is not None and row.state == SILENT else "board.ungraded")
     judged = row.agreement.standing
     name = words.term("claim.band", judged.band)
     if judged.contested:
@@ -319,11 +318,6 @@ def band_words(row: SeasonRow | None, words: Words, shown: bool = False) -> str:
     if shown and row.standing.band != judged.band:
         return words("board.band.moved", total=words.term("claim.band", row.standing.band), judged=name)
     return words("board.band.single" if judged.state == "single judge" else "board.band.agreed", band=name)
-
-
-def _no_total(row: SeasonRow | None, words: Words) -> str:
-    """Why an agent has no total: nobody graded it, or there was nothing to grade."""
-    return words("board.silent" if row is not None and row.state == SILENT else "board.ungraded")
 
 
 def lowest_to_highest(values: Iterable[float]) -> str:

@@ -12,10 +12,10 @@ from assaymark.claims.messages import Said, said, stand_ins
 from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report import blocks as b
-from assaymark.report.blocks import Block, Inline, Linked, Quote, Styled, Text
-from assaymark.report.levels import LEVELS, SaidLevel, WithheldGroup
+from assaymark.report.blocks import Block, Inline, Linked, Quote, SaidLevel, Styled, Text, WithheldGroup
 from assaymark.report.measurements import MeasuredRow
 from assaymark.report.season.index import AgentIndex, SeasonIndex, Words
+from assaymark.report.text import LEVELS
 from assaymark.text import clean
 
 _FRONT: Final = ("first", "beats", "band")
@@ -34,17 +34,31 @@ def tally(book: SeasonIndex) -> list[tuple[Level, str, str]]:
 
 def said_levels(book: SeasonIndex) -> tuple[SaidLevel, ...]:
     """The three levels in order: claims about single agents; pairs are on the page of all claims."""
-    verdicts, found = book.run.decided.verdicts, []
+    verdicts, words, found = book.run.decided.verdicts, book.words, []
     front = sorted(
         (verdict for verdict in verdicts if verdict.kind in _FRONT), key=lambda verdict: _FRONT.index(verdict.kind)
     )
     for level in LEVELS:
-        mine = [one for one in front if one.verdict.publication_level == level]
+        mine, about = [one for one in front if one.verdict.publication_level == level], Counter[tuple[str, str]]()
         quotes = [said_claim(book, one) for one in mine[:_SHOWN]] if level != "no-claim" else []
+        # Unsupported claims by what they are about, with the first of their reasons; equal ones are one line.
+        hidden = mine if level == "no-claim" else []
+        # With how many agents each that is to rank first cannot be compared, for want of common periods.
+        apart = [
+            sum(len(some) for why in one.reasons
+                if why.key == _UNTESTED and isinstance(some := why.values["agents"], tuple))
+            for one in hidden if one.kind == "first"
+        ]  # fmt: skip
+        alone = len(apart) > 1 and all(n == len(apart) - 1 for n in apart)
+        for one in hidden:
+            key = withheld_text(one, words), words.texts(reasons_of(book, one)[:1])
+            if alone and one.kind == "first":
+                key = words.text(said("claim.withheld.any_first")), words.text(said("claim.reason.untested_any"))
+            about[key] += 1
         groups = tuple(
             WithheldGroup(text, ((f"{why} ", False),) if why else (), n)
-            for (text, why), n in list(_withheld(book, mine).items())[:_SHOWN] if level == "no-claim"
-        )  # fmt: skip
+            for (text, why), n in list(about.items())[:_SHOWN]
+        )
         # As many as fit above the fold, from about how tall each is; one always does.
         heights = accumulate(
             21 + 27 * (1 + len(quote.sentence) // 52) + 21 * (len(quote.condition) // 66 + 1) * bool(quote.condition)
@@ -53,7 +67,7 @@ def said_levels(book: SeasonIndex) -> tuple[SaidLevel, ...]:
         first = max(sum(height <= _ROOM for height in heights), 1)
         rest = sum(one.verdict.publication_level == level for one in verdicts)
         rest -= sum(group.covers for group in groups) or len(quotes)
-        title = book.words(f"level.{level}.title")
+        title = words(f"level.{level}.title")
         found.append(SaidLevel(level, title, tuple(quotes[:first]), tuple(quotes[first:]), groups, rest))
     return tuple(found)
 
@@ -100,26 +114,6 @@ def level_blocks(parts: Sequence[b.Said]) -> Block:
     held = [part for part in parts if part.claims]
     sides = tuple(tuple(one for one in held if (one.level == "no-claim") == hidden) for hidden in (False, True))
     return b.Beside(sides, "trio") if all(sides) else b.Group("", tuple(held))
-
-
-def _withheld(book: SeasonIndex, verdicts: Sequence[SeasonVerdict]) -> Counter[tuple[str, str]]:
-    """Unsupported claims by what they are about, with the first of their reasons; equal ones are one line."""
-    words, found = book.words, Counter[tuple[str, str]]()
-    # With how many agents each that is to rank first cannot be compared, for want of common periods.
-    apart = [
-        sum(
-            len(some) for why in one.reasons if why.key == _UNTESTED and isinstance(some := why.values["agents"], tuple)
-        )
-        for one in verdicts
-        if _unsupported_first(one)
-    ]  # fmt: skip
-    alone = len(apart) > 1 and all(n == len(apart) - 1 for n in apart)
-    for one in verdicts:
-        key = withheld_text(one, words), words.texts(reasons_of(book, one)[:1])
-        if alone and one.kind == "first":
-            key = words.text(said("claim.withheld.any_first")), words.text(said("claim.reason.untested_any"))
-        found[key] += 1
-    return found
 
 
 def reasons_of(book: SeasonIndex, one: SeasonVerdict) -> tuple[Said, ...]:

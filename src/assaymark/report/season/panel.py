@@ -14,6 +14,7 @@ from assaymark.report.season.index import SeasonIndex, whole
 from assaymark.report.season.leaderboard import band_words, drawn, drawn_head, judged_points
 from assaymark.report.season.levels import measured, state_words
 from assaymark.report.season.records import OVERVIEW
+from assaymark.report.text import real
 from assaymark.text import clean
 
 LARGE: Final = 10.0
@@ -37,7 +38,7 @@ def panel_page(book: SeasonIndex) -> b.Page:
         families=words("panel.families", n=len(families), few=words.few(len(families))),
     )  # fmt: skip
     conflict = words("panel.conflict", families=words.names(shared), n=len(shared)) if shared else words("panel.apart")
-    preference, changes, floors = preference_table(book), tuple(_changes(book)), list[tuple[b.Inline, ...]]()
+    preference, changes, floors = preference_table(book), list[tuple[b.Inline, ...]](), list[tuple[b.Inline, ...]]()
     # How far the judges agree on bands, over records of single periods.
     item, ends = book.one("season.kappa"), ""
     measured_at = book.link(item)
@@ -48,27 +49,40 @@ def panel_page(book: SeasonIndex) -> b.Page:
             level = words.percent(item.level or 0.95, 0)
             ends = words("kappa.ends", ends=words.span(item.low, item.high, 2), level=level)
         kappa = words("kappa.said", kappa=words.number(item.value, 2), ends=ends, n=words.amount(item.n))
-    heads = (words("board.agent"), *(words("without.head", judge=clean(one.name, 60)) for one in book.run.plan.panel))
-    without = b.Table(heads, changes, frozenset(range(1, len(heads))), "", style="narrowed") if changes else None
+    # By how much each agent's total changes without each judge; of agents that share a tier the most of any.
+    most, undefined = dict[str, float](), words("state.not defined")
+    for agent in book.agents if len(judges) > 1 else ():
+        moved = {judge.name: _without(book, agent, judge.name) for judge in judges}
+        if not book.shown(agent):
+            known = [(name, abs(one)) for name, one in moved.items() if one is not None]
+            most |= {name: max(size, most.get(name, 0.0)) for name, size in known}
+        elif any(one is not None for one in moved.values()):
+            changes.append((clean(agent, 60), *(
+                b.Linked(undefined if one is None else words.number(one, 1, sign=True),
+                         book.link(book.one("season.without", agent=agent, judge=name)))
+                for name, one in moved.items()
+            )))  # fmt: skip
+    if most:
+        sizes = (most.get(one.name) for one in judges)
+        said = (undefined if size is None else words("without.most", change=size) for size in sizes)
+        changes.append((words("without.tiers"), *said))
+    heads = (words("board.agent"), *(words("without.head", judge=clean(one.name, 60)) for one in judges))
+    without = b.Table(heads, tuple(changes), frozenset(range(1, len(heads))), "", style="narrowed") if changes else None
     # The floors: of the panel on one record, of each judge, and of each agent on identical input.
     names = [("noise", "of", "panel"), *(("judge_noise", "judge", one.name) for one in judges)]
     for kind, label, name in (*names, *(("noise", "of", name) for name in book.agents)):
         if (floor := book.one(f"season.{kind}", **{label: name})) is None:
             continue
         value = words.term("state", floor.state) if floor.value is None else words("noise.points", value=floor.value)
-        freedom, of = detail_number(floor, "freedom"), words.of(floor.n, floor.n_of)
+        freedom, of = real(floor.detail.get("freedom")), words.of(floor.n, floor.n_of)
         rests = words("noise.rests", n=words.amount(floor.n), of=of)
         rests = rests if freedom is None else words("noise.free", rests=rests, n=int(freedom))
         who = words("noise.panel") if (kind, name) == ("noise", "panel") and not floors else clean(name, 60)
         floors.append((who, b.Linked(value, book.link(floor)), rests))
     of_floors = (words("noise.of"), words("noise.floor"), words("noise.from"))
     noise = b.Table(of_floors, tuple(floors), summary="", style="narrowed") if floors else None
-    points = []
-    for at, judge in enumerate(book.run.plan.panel):
-        given = [(agent, value) for agent in book.agents for value, who in judged_points(book, agent) if who == at]
-        said = ", ".join(f"{clean(agent, 60)} {words.number(value)}" for agent, value in given)
-        points += [JudgeWords(at, clean(judge.name, 60), said)] if said else []
     records = b.Linked(words("panel.records"), f"{book.up}{OVERVIEW}") if book.run.records else ""
+    jury, *agreed = _tables(book)
     tables = (
         b.Section(id, words(f"{name}.title"), words(f"{name}.lede" if table else f"{name}.{missing}"),
                 (table,) if table else ())
@@ -76,12 +90,11 @@ def panel_page(book: SeasonIndex) -> b.Page:
                                          ("without", "without", without, "none"), ("noise", "noise", noise, "none"))
     )  # fmt: skip
     open_: b.Inline = (kappa, *((" ", b.Linked(words("measured.open"), measured_at)) if measured_at else ()))
-    agreed = (_agreements(book), b.Keys(tuple(points)), b.Text(words("agreement.note")))
     return b.Page(
         "panel.html", words("panel.title"), f"{panel[:1].upper()}{panel[1:]} {conflict}",
         (
-            b.Section("judges", words("panel.judges"), words("panel.alone_lede"), (_judges(book),)),
-            b.Section("agreement", words("agreement.title"), open_, agreed),
+            b.Section("judges", words("panel.judges"), words("panel.alone_lede"), (jury,)),
+            b.Section("agreement", words("agreement.title"), open_, (*agreed, b.Text(words("agreement.note")))),
             *people_sections(book), *tables,
             b.Section("blinding", words("blinding.title"), "", (*blinding_blocks(book), *b.notes((records,)))),
         ),
@@ -89,7 +102,8 @@ def panel_page(book: SeasonIndex) -> b.Page:
     )  # fmt: skip
 
 
-def _judges(book: SeasonIndex) -> b.Table:
+def _tables(book: SeasonIndex) -> Iterator[b.Table | b.Keys]:
+    """Who judged; how far apart the judges are on each agent, in composites; and the judges whose marks that holds."""
     words, rows = book.words, list[tuple[b.Inline, ...]]()
     verbose = any(book.one("season.verbosity", judge=judge.name) for judge in book.run.plan.panel)
 
@@ -117,15 +131,8 @@ def _judges(book: SeasonIndex) -> b.Table:
         rows.append((*cells, *([value(verbosity, "")] if verbose else [])))
     names = ["preference.judge", "panel.model", "panel.trials", "panel.datasheet", "panel.replies", "panel.alone"]
     heads = tuple(map(words, [*names, *(["panel.verbosity"] if verbose else [])]))
-    return b.Table(heads, tuple(rows), frozenset((2,)), "", stacked=True, style="jury", wide=True)
-
-
-# --- how far they agree -----------------------------------------------------------------------------------------------
-
-
-def _agreements(book: SeasonIndex) -> b.Table:
-    """How far apart the judges are on each agent; the points are composites."""
-    words, rows = book.words, list[tuple[b.Inline, ...]]()
+    yield b.Table(heads, tuple(rows), frozenset((2,)), "", stacked=True, style="jury", wide=True)
+    rows = []
     for agent in book.agents:
         row, ends = book.rows.get(agent), book.judged(agent, "season.composite")
         numbers: list[b.Inline] = [b.Styled(words("board.ungraded"), "un"), "", ""]
@@ -136,10 +143,16 @@ def _agreements(book: SeasonIndex) -> b.Table:
         strip = drawn(book, book.run.decided.place(agent).level, judged_points(book, agent))
         name = b.Linked(clean(agent, 60), book.pages[agent])
         rows.append((name, *numbers, strip, (band_words(row, words), b.small(absent) if absent else "")))
-    heads = (*map(words, ("board.agent", "agreement.low", "agreement.high", "agreement.spread")), drawn_head(book),
-             words("agreement.band"))  # fmt: skip
-    return b.Table(heads, tuple(rows), summary="", stacked=True, style="board season agr", wide=True,
-                 columns=("", "r", "r", "r", "b", ""))  # fmt: skip
+    of_agents = (*map(words, ("board.agent", "agreement.low", "agreement.high", "agreement.spread")), drawn_head(book),
+                 words("agreement.band"))  # fmt: skip
+    yield b.Table(of_agents, tuple(rows), summary="", stacked=True, style="board season agr", wide=True,
+                  columns=("", "r", "r", "r", "b", ""))  # fmt: skip
+    points = []
+    for at, judge in enumerate(book.run.plan.panel):
+        given = [(agent, value) for agent in book.agents for value, who in judged_points(book, agent) if who == at]
+        said = ", ".join(f"{clean(agent, 60)} {words.number(value)}" for agent, value in given)
+        points += [JudgeWords(at, clean(judge.name, 60), said)] if said else []
+    yield b.Keys(tuple(points))
 
 
 def people_sections(book: SeasonIndex) -> Iterator[b.Section]:
@@ -170,18 +183,12 @@ def people_sections(book: SeasonIndex) -> Iterator[b.Section]:
         if (item := book.one("human.judge", dimension=AGGREGATE, judge=judge.name)) is not None:
             points = stated(item.detail["icc"]), stated(item.detail["bias"], 1, sign=True)
             rows.append((clean(judge.name, 60), reached(item), *points, words.amount(item.n)))
-    icc = detail_number(two, "icc")
+    icc = real(two.detail.get("icc"))
     reach = "" if icc is None else words.number(icc, 2)
     rows.append((words("people.two"), reached(two), reach, "", words.amount(two.n)))
     heads = (words("preference.judge"), *(words(f"people.{name}") for name in ("kappa", "icc", "bias", "records")))
     table = b.Table(heads, tuple(rows), frozenset((2, 3, 4)), "", stacked=True, style="narrowed")
     yield b.Section("people", words("people.title"), " ".join(said), (table, b.Text(words("people.note"))))
-
-
-def detail_number(item: Measurement, key: str) -> float | None:
-    """A number of a measurement's detail, None where it is not there."""
-    value = item.detail.get(key)
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 # --- do judges favour their own family? -------------------------------------------------------------------------------
@@ -196,7 +203,7 @@ def preference_table(book: SeasonIndex) -> b.Table | None:
     rows = list[tuple[b.Inline, ...]]()
     for judge, item in ((judge, item) for judge, item in items if item is not None):
         gap, over = item.value, item.n_of == "periods"
-        n = item.n if over else int(detail_number(item, "n_own") or 0)
+        n = item.n if over else int(real(item.detail.get("n_own")) or 0)
         rests = words("noise.rests", n=words.amount(n), of=words.of(n, item.n_of)) if over else f"n = {n}"
         large, state = gap is not None and abs(gap) >= LARGE, str(item.detail.get("state", item.state))
         interval: str = b.bold(words.term("state", state if state != "ok" else "no interval"))
@@ -222,11 +229,11 @@ def preference_table(book: SeasonIndex) -> b.Table | None:
             key = "preference.unshown_periods" if over else "preference.unshown"
             reading = words(key, n=n, reach=whole(max(-item.low, item.high)))
         # An interval over periods is about the agents that there are.
-        if gap is not None and None not in (item.low, item.high) and over and detail_number(item, "agents") == 1:
+        if gap is not None and None not in (item.low, item.high) and over and item.detail.get("agents") == 1:
             reading += f" {words('preference.alone')}"
         points = [
             words("state.not defined") if value is None else words.number(value, 1, sign=True)
-            for value in (detail_number(item, "own"), detail_number(item, "others"), gap)
+            for value in (real(item.detail.get("own")), real(item.detail.get("others")), gap)
         ]
         link = book.link(item)
         shown = b.Linked(points[2], link) if link or not large else b.bold(points[2])
@@ -243,26 +250,6 @@ def _without(book: SeasonIndex, agent: str, judge: str) -> float | None:
     """By how much an agent's total changes if one judge is left out; None where either is not there."""
     without, row = book.value("season.without", agent=agent, judge=judge), book.rows.get(agent)
     return None if without is None or row is None or row.total is None else without - row.total
-
-
-def _changes(book: SeasonIndex) -> Iterator[tuple[b.Inline, ...]]:
-    """By how much each agent's total changes without each judge."""
-    words, most = book.words, dict[str, float]()
-    none, judges = words("state.not defined"), book.run.plan.panel if len(book.run.plan.panel) > 1 else ()
-    for agent in book.agents:
-        changes = {judge.name: _without(book, agent, judge.name) for judge in judges}
-        if not book.shown(agent):
-            known = [(name, abs(one)) for name, one in changes.items() if one is not None]
-            most |= {name: max(size, most.get(name, 0.0)) for name, size in known}
-        elif any(change is not None for change in changes.values()):
-            yield clean(agent, 60), *(
-                b.Linked(none if change is None else words.number(change, 1, sign=True),
-                       book.link(book.one("season.without", agent=agent, judge=name)))
-                for name, change in changes.items()
-            )  # fmt: skip
-    if most:
-        sizes = [words("without.most", change=most[one.name]) if one.name in most else none for one in judges]
-        yield words("without.tiers"), *sizes
 
 
 # --- could they know whose record they read? --------------------------------------------------------------------------
@@ -285,8 +272,8 @@ def blinding_blocks(book: SeasonIndex) -> tuple[b.Block, ...]:
             asked.append(words("probe.state", judge=judge, state=words.term("state", item.state)))
         if item is None or item.value is None:
             continue
-        chance = detail_number(item, "chance") or 1 / max(len(book.agents), 1)
-        hits, ends = int(detail_number(item, "hits") or round(item.value * item.n)), words("state.no interval")
+        chance = real(item.detail.get("chance")) or 1 / max(len(book.agents), 1)
+        hits, ends = int(real(item.detail.get("hits")) or round(item.value * item.n)), words("state.no interval")
         if item.low is not None and item.high is not None:
             ends = words("places.range", first=f"{100 * item.low:.0f}", last=words.percent(item.high, 0))
         said = words("probe.said", judge=judge, hits=words.amount(hits), n=item.n, share=words.percent(item.value, 0),

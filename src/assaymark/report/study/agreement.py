@@ -285,9 +285,47 @@ def agreement_section(book: RunIndex) -> b.Section:
         if (m := book.one("dimension.mtmm", dimension=d)) is not None and m.value is not None
     ]
     kinds = ("Dimension", "other judge, same dimension", "other judge, other dimension", "same judge, other dimension")
+    # What else is known of the panel's agreement.
+    said = []
+    fleiss, overlap, alone, general, worth = (
+        book.one(name, dimension=AGGREGATE)
+        for name in ("kappa.fleiss", "redundancy", "panel.alpha", "panel.generalizability", "panel.effective_judges")
+    )
+    liking = book.one("panel.variance", dimension=AGGREGATE, part="judge x agent")
+    if fleiss is not None and book.study.rubric.coefficient == "kappa":
+        said.append(f"Unweighted Fleiss κ on the overall score is {t.shown(fleiss)}. It is reported and gates nothing.")
+    if overlap is not None:
+        much = "How many independent judges the panel is worth needs texts of known quality and was not measured"
+        much += "." if worth is None else f": {t.state_words(worth)}."
+        if worth is not None and worth.value is not None:
+            much = f"On {count(worth.n)} texts of known quality the panel is worth {number(worth.value, 1)} "
+            much += "independent judges."
+        said.append(f"Redundancy, the mean correlation between two judges’ scores, is {t.shown(overlap)}. {much}")
+    if alone is not None and alone.value is not None:
+        # Which judges pull the panel's alpha down: those without whom it is higher beyond chance.
+        without = alone.detail.get("without", {})
+        pulls = [f"{clean(judge, 60)} ({number(rest['alpha'])} without it)"
+                 for judge, rest in without.items() if rest["pulls_down"]]  # fmt: skip
+        down = "No judge pulls it down beyond chance." if without else "It takes three judges to leave one out."
+        if pulls:
+            down = f"{t.listing(pulls)} {'pull' if len(pulls) > 1 else 'pulls'} it down."
+        said.append(f"Krippendorff’s α on the overall score is {t.estimate(alone)}. {down}")
+    if general is not None and general.value is not None and liking is not None and liking.value is not None:
+        said.append(
+            f"The generalizability coefficient of the agents’ means on the overall score is {number(general.value)}: 1 "
+            "where agents differ and their means have no error, 0 where they do not differ. The judge × agent "
+            f"component is {number(liking.value, 3)} squared points: judges differ in how much they like an agent by a "
+            f"standard deviation of {number(liking.value**0.5)} points."
+        )
+    clusters = [m.detail["clusters"] for _, m in ordered if isinstance(m.detail.get("clusters"), int)]
+    if clusters and min(clusters) < 20:
+        said.append(
+            f"With {t.plural(min(clusters), 'cluster')} a percentile bootstrap is narrower than its level says; the "
+            "thick bar is the one to trust. The gate itself compares the point estimate with the cut-offs."
+        )
     return b.section(
         "agreement", "Do the judges agree?", agreement_words(book),
-        _forest(book, ordered) if ordered else None, b.notes(_notes(book, ordered)), agreement_table(book),
+        kappa_figure(book), b.notes(said), agreement_table(book),
         b.table_of(heads, pairs if names else (), len(names), f"{book.sign} of each pair of judges"),
         b.table_of(kinds, traits, 3, "Correlations by judge and dimension (multitrait-multimethod)"),
         formats if by_format else None, _scale(book, ordered),
@@ -393,11 +431,14 @@ def bootstrap_of(item: Measurement) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
 
 
-def _forest(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> b.Figure:
-    rows, said = [], []
+def kappa_figure(book: RunIndex) -> b.Figure | None:
+    """The kappa of every score with its intervals against the gates; None where none was measured."""
+    rows, said, found = [], [], _measured(book)
+    if not found:
+        return None
     for dimension, item in found:
         gating, by, status = book.gating(dimension), book.gating_note(dimension), book.status(dimension)
-        ends = None if item.low is None or item.high is None else (item.low, item.high)
+        ends = t.bounds_of(item)
         within = tuple(
             m.value for m in book.known(KAPPA, dimension=dimension)
             if m.value is not None and "format" in m.labels and not m.state.startswith("too few")
@@ -426,46 +467,3 @@ def _forest(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> b.Figur
         caption += f" Upright stroke: the lowest {book.sign} within a format that has a gate of its own; it decides."
     values = b.Table(("Score", book.sign), tuple(said))
     return b.Figure("How far is each score from a gate?", caption, wide, narrow, None, values)
-
-
-def _notes(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> list[str]:
-    said = []
-    fleiss, overlap, alone, general, worth = (
-        book.one(name, dimension=AGGREGATE)
-        for name in ("kappa.fleiss", "redundancy", "panel.alpha", "panel.generalizability", "panel.effective_judges")
-    )
-    liking = book.one("panel.variance", dimension=AGGREGATE, part="judge x agent")
-    if fleiss is not None and book.study.rubric.coefficient == "kappa":
-        said.append(f"Unweighted Fleiss κ on the overall score is {t.shown(fleiss)}. It is reported and gates nothing.")
-    if overlap is not None:
-        much = "How many independent judges the panel is worth needs texts of known quality and was not measured"
-        much += "." if worth is None else f": {t.state_words(worth)}."
-        if worth is not None and worth.value is not None:
-            much = (
-                f"On {count(worth.n)} texts of known quality the panel is worth {number(worth.value, 1)} independent "
-                "judges."
-            )
-        said.append(f"Redundancy, the mean correlation between two judges’ scores, is {t.shown(overlap)}. {much}")
-    if alone is not None and alone.value is not None:
-        # Which judges pull the panel's alpha down: those without whom it is higher beyond chance.
-        without = alone.detail.get("without", {})
-        pulls = [f"{clean(judge, 60)} ({number(rest['alpha'])} without it)"
-                 for judge, rest in without.items() if rest["pulls_down"]]  # fmt: skip
-        down = "No judge pulls it down beyond chance." if without else "It takes three judges to leave one out."
-        if pulls:
-            down = f"{t.listing(pulls)} {'pull' if len(pulls) > 1 else 'pulls'} it down."
-        said.append(f"Krippendorff’s α on the overall score is {t.estimate(alone)}. {down}")
-    if general is not None and general.value is not None and liking is not None and liking.value is not None:
-        said.append(
-            f"The generalizability coefficient of the agents’ means on the overall score is {number(general.value)}: 1 "
-            "where agents differ and their means have no error, 0 where they do not differ. The judge × agent "
-            f"component is {number(liking.value, 3)} squared points: judges differ in how much they like an agent by a "
-            f"standard deviation of {number(liking.value**0.5)} points."
-        )
-    clusters = [m.detail["clusters"] for _, m in found if isinstance(m.detail.get("clusters"), int)]
-    if clusters and min(clusters) < 20:
-        said.append(
-            f"With {t.plural(min(clusters), 'cluster')} a percentile bootstrap is narrower than its level says; the "
-            "thick bar is the one to trust. The gate itself compares the point estimate with the cut-offs."
-        )
-    return said

@@ -19,24 +19,17 @@ from assaymark.records import AGGREGATE, AnchorState, Measurement, Verdict
 from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.inputs import RunIndex, score_words
-from assaymark.report.study.controls import GOOD, against, controls, favour_words, gate_words, mostly_terse
+from assaymark.report.study.controls import AGAINST, GOOD, controls, favour_words, gate_words, mostly_terse
 from assaymark.text import clean, count, money, number
 
 ONE_FAMILY: Final = "not measurable: one judge family"
 
 _CAPS: Final[Mapping[str, str]] = {
-    "agreement": "agreement of the judges",
-    "stability": "significance or stability",
-    "own_family": "judges of the agents’ own makers",
-    "length": "length",
-    "distinct": "validity of the dimension",
-    "clusters": "the clusters",
-    "adversarial": "the control texts",
-    "datasheets": "the judges’ own tests",
-    "human_anchor": "people’s grades",
-    "other_judges": "other judges",
-    "preregistration": "preregistration",
-}
+    "agreement": "agreement of the judges", "stability": "significance or stability",
+    "own_family": "judges of the agents’ own makers", "length": "length", "distinct": "validity of the dimension",
+    "clusters": "the clusters", "adversarial": "the control texts", "datasheets": "the judges’ own tests",
+    "human_anchor": "people’s grades", "other_judges": "other judges", "preregistration": "preregistration",
+}  # fmt: skip
 _ANCHORS: Final[Mapping[AnchorState, str]] = {
     "not-tested": "not graded by people",
     "confirms": "people’s grades confirm it",
@@ -49,6 +42,19 @@ _CONTROLS: Final[Mapping[str, str]] = {
     "contaminated": "failed: the scores reward length and confidence",
     "not tested": "not tested",
     "not judged": "not judged",
+}
+_LENGTHS: Final = {
+    "clear": "also at equal length", "may-be-length": "may be length", "length": "length explains it",
+    "not-tested": "not tested", "not-applicable": "not tested",
+}  # fmt: skip
+_DISTINCT: Final = {
+    "passed": "told apart from the overall impression", "not-told-apart": "not told apart from the overall impression",
+    "smaller": "told apart, but the difference is smaller than on the other dimensions",
+    "not-tested": "not tested", "not-applicable": "the only dimension",
+}  # fmt: skip
+_CELL_AGREED: Final = {
+    "publish": "every judge family sees the difference",
+    "methodology": "every panel without one family sees the difference, but not every family alone",
 }
 _LAGS: Final = 4
 
@@ -94,7 +100,25 @@ def checked(book: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[
 
     def made() -> tuple[tuple[Check, ...], tuple[str, ...]]:
         kind, caps = kind_of(verdict.claim), {c.field: c.level for c in reversed(verdict.caps) if not c.lifted}
-        rows, found = list(_cell(book, verdict) if kind == "cell" else _rows(book, verdict)), list[Check]()
+        rows, found = [] if kind == "cell" else [*_rows(book, verdict)], list[Check]()
+        if kind == "cell":  # a claim about control texts
+            cell = verdict.claim.subjects[0]
+            item = book.one("cell.agreement", cell=cell)
+            control = next((one for one in controls(book) if one.cell == cell), None)
+            low = f"not every panel without one judge family sees the difference, or {book.sign} is too low"
+            agreed = _CELL_AGREED.get(verdict.agreement_status, low)
+            if item is not None and item.value is not None:
+                agreed += f"; {book.sign} with the honest records {number(item.value)}"
+            stable = verdict.stability_status == "stable"
+            rows = [
+                ("Number of the rule", "", "not measured" if control is None else book.to(
+                    control.gate, f"{gate_words(control)} against {AGAINST.get(cell, '')}: {control.said}")),
+                ("Agreement", "agreement", book.to(item, agreed)),
+                ("Without any one judge family", "stability",
+                 "holds without any one judge family" if stable else "depends on one of them"),
+                ("Judges of the writer’s family", "adversarial", _CONTROLS[verdict.adversarial_status]),
+                *list(_further(book, verdict))[1:],
+            ]  # fmt: skip
         for name, field, text in rows:
             if found and found[-1].effect == "stops":
                 break
@@ -108,7 +132,7 @@ def checked(book: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[
 
 
 def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
-    """The checks of a claim about agents."""
+    """The checks of a claim about agents: agreement, the difference and what else could make it, then all others."""
     claim, kind, said = verdict.claim, kind_of(verdict.claim), verdict.publication_level != "no-claim"
     tested, needed = bool(book.every("contrast", dimension=claim.dimension)), t.alpha(book.needed(claim.dimension))
     item = book.pair("contrast", verdict) if tested and kind != "first" else None
@@ -152,41 +176,42 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
                 "not-applicable": "not tested",
             }[verdict.own_family]
         yield "Own family", "own_family", own
-        yield "Length", "length", _length(book, verdict)
-        if claim.dimension != AGGREGATE:
-            told, phi = book.one("dimension.distinct", dimension=claim.dimension), ""
-            if told is not None and told.value is not None:
-                below, tested_at = number(book.study.claims.distinct), t.p_of(told, "p_holm", ", adjusted ", "")
-                phi = book.to(
-                    told, f": correlation {number(told.value)}{t.ends_of(told)}; below {below} needed{tested_at}"
-                )
-            distinct = {
-                "passed": f"told apart from the overall impression{phi}",
-                "not-told-apart": f"not told apart from the overall impression{phi}",
-                "smaller": "told apart, but the difference is smaller than on the other dimensions",
-                "not-tested": "not tested",
-                "not-applicable": "the only dimension",
-            }
-            yield "Dimension", "distinct", distinct[verdict.distinct]
-        yield "Clusters", "clusters", _clusters(book, verdict)
-    yield from _further(book, verdict)
-    if claim.asserts_order and tested:
-        p = [one for m in _pairs_of(book, verdict, "judges.contrast") if (one := t.real(m.detail.get("p"))) is not None]
-        level = f": {t.p_value(max(p))}; {t.alpha(book.study.inference.alpha)} needed" if len(p) == 1 else ""
-        yield (
-            "Other judges",
-            "other_judges",
-            {
-                "yes": f"expected of other judges, too{level}",
-                "no": f"not shown for other judges{level}",
-                "not-tested": "not tested: three judge families are needed",
-                "not-applicable": "not tested",
-            }[verdict.other_judges],
-        )
+        # Whether length may explain it. How long each agent writes would turn the word into a direction.
+        length, items = _LENGTHS[verdict.length], _pairs_of(book, verdict, "length.contrast")
+        more, slope = (t.real(items[0].detail.get(key)) if len(items) == 1 else None for key in ("gap", "slope"))
+        if said and more is not None and slope is not None:
+            sides = ("high", "low") if more >= 0 else ("low", "high")
+            longer, other = (clean(items[0].labels[key], 60) for key in sides)
+            length += f": {longer} writes {number(2 ** abs(more), 1)} times as much as {other}, "
+            length += f"{t.signed(slope)} points a doubling"
+            if verdict.p_adjusted_headline is not None:
+                length += f"; at equal length adjusted {t.p_value(verdict.p_adjusted_headline)}, {needed} needed"
+            length = book.to(items[0], length)
+        yield "Length", "length", length
+    yield from _further(book, verdict, tested=tested)
 
 
-def _further(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
-    """The checks behind those of the scores: control texts, the judges' own tests, people, and the plan."""
+def _further(book: RunIndex, verdict: Verdict, *, tested: bool = False) -> Iterator[Row]:
+    """The checks behind those of the scores: the dimension, clusters, control texts, the judges' own tests, people,
+    the plan, and other judges."""
+    dimension = verdict.claim.dimension
+    if tested and dimension != AGGREGATE:
+        told, apart = book.one("dimension.distinct", dimension=dimension), _DISTINCT[verdict.distinct]
+        if told is not None and told.value is not None and verdict.distinct in ("passed", "not-told-apart"):
+            below, tested_at = number(book.study.claims.distinct), t.p_of(told, "p_holm", ", adjusted ", "")
+            apart += f": correlation {number(told.value)}{t.ends_of(told)}; below {below} needed{tested_at}"
+        yield "Dimension", "distinct", apart
+    if tested:
+        # How many clusters there are in the smallest of its contrasts, and what they are worth.
+        details = [m.detail for m in _pairs_of(book, verdict, "contrast") if isinstance(m.detail.get("clusters"), int)]
+        detail = min(details, key=lambda one: int(one["clusters"]), default={})
+        few, worth = count(detail["clusters"]) if detail else "not stated", t.real(detail.get("effective"))
+        item, time = book.one("order.autocorrelation", dimension=dimension), ", taken as independent"
+        if item is not None and item.detail.get("order") == "consecutive":
+            time = " that follow each other in time" + ("" if worth is None else f", worth about {number(worth, 0)}")
+        elif item is not None and item.detail.get("flagged"):
+            time += ", but they follow each other in time"
+        yield "Clusters", "clusters", book.to(item, few + time) if detail else few
     # What control texts say of a claim, with their numbers; not "passed" where one judge family makes it so.
     found = [control for control in controls(book) if control.gate is not None and control.gate.value is not None]
     turned = "; ".join(f"{control.name} {control.without}" for control in found if control.turned)
@@ -208,31 +233,13 @@ def _further(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
     for cap in verdict.caps:
         if cap.field not in _CAPS:
             yield cap_words(cap.field).capitalize(), cap.field, "limits this claim"
-
-
-def _cell(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
-    """The checks of a claim about control texts."""
-    cell = verdict.claim.subjects[0]
-    item, control = book.one("cell.agreement", cell=cell), next((c for c in controls(book) if c.cell == cell), None)
-    agreed = {
-        "publish": "every judge family sees the difference",
-        "methodology": "every panel without one family sees the difference, but not every family alone",
-    }.get(
-        verdict.agreement_status,
-        f"not every panel without one judge family sees the difference, or {book.sign} is too low",
-    )
-    if item is not None and item.value is not None:
-        agreed += f"; {book.sign} with the honest records {number(item.value)}"
-    result = "not measured" if control is None else book.to(
-        control.gate, f"{gate_words(control)} against {against(cell)}: {control.said}"
-    )  # fmt: skip
-    stable = verdict.stability_status == "stable"
-    without = "holds without any one judge family" if stable else "depends on one of them"
-    yield "Number of the rule", "", result
-    yield "Agreement", "agreement", book.to(item, agreed)
-    yield "Without any one judge family", "stability", without
-    yield "Judges of the writer’s family", "adversarial", _CONTROLS[verdict.adversarial_status]
-    yield from list(_further(book, verdict))[1:]
+    if tested and verdict.claim.asserts_order:
+        p = [one for m in _pairs_of(book, verdict, "judges.contrast") if (one := t.real(m.detail.get("p"))) is not None]
+        level = f": {t.p_value(max(p))}; {t.alpha(book.study.inference.alpha)} needed" if len(p) == 1 else ""
+        yield "Other judges", "other_judges", {
+            "yes": f"expected of other judges, too{level}", "no": f"not shown for other judges{level}",
+            "not-tested": "not tested: three judge families are needed", "not-applicable": "not tested",
+        }[verdict.other_judges]  # fmt: skip
 
 
 def agreement_words(book: RunIndex, verdict: Verdict) -> str:
@@ -269,42 +276,6 @@ def _pairs_of(book: RunIndex, verdict: Verdict, name: str) -> list[Measurement]:
     others = rest or [agent for agent in book.agents if agent != one]
     found = (book.contrast(verdict.claim.dimension, one, other, name) for other in others)
     return [item for item in found if item is not None]
-
-
-def _length(book: RunIndex, verdict: Verdict) -> str:
-    """Whether length may explain it. How long each agent writes would turn the word into a direction."""
-    said = {
-        "clear": "also at equal length",
-        "may-be-length": "may be length",
-        "length": "length explains it",
-        "not-tested": "not tested",
-        "not-applicable": "not tested",
-    }[verdict.length]
-    items = _pairs_of(book, verdict, "length.contrast")
-    gap, slope = (t.real(items[0].detail.get(key)) for key in ("gap", "slope")) if len(items) == 1 else (None, None)
-    if verdict.publication_level == "no-claim" or gap is None or slope is None:
-        return said
-    longer, other = (clean(items[0].labels[key], 60) for key in (("high", "low") if gap >= 0 else ("low", "high")))
-    text = f"{said}: {longer} writes {number(2 ** abs(gap), 1)} times as much as {other}, {t.signed(slope)} points a "
-    text += "doubling"
-    if verdict.p_adjusted_headline is not None:
-        needed = t.alpha(book.needed(verdict.claim.dimension))
-        text += f"; at equal length adjusted {t.p_value(verdict.p_adjusted_headline)}, {needed} needed"
-    return book.to(items[0], text)
-
-
-def _clusters(book: RunIndex, verdict: Verdict) -> str:
-    details = [m.detail for m in _pairs_of(book, verdict, "contrast") if isinstance(m.detail.get("clusters"), int)]
-    if not details:
-        return "not stated"
-    detail = min(details, key=lambda one: int(one["clusters"]))
-    few, worth = count(detail["clusters"]), t.real(detail.get("effective"))
-    item = book.one("order.autocorrelation", dimension=verdict.claim.dimension)
-    if item is not None and item.detail.get("order") == "consecutive":
-        effective = "" if worth is None else f", worth about {number(worth, 0)}"
-        return book.to(item, f"{few} that follow each other in time{effective}")
-    follow = ", but they follow each other in time" if item is not None and item.detail.get("flagged") else ""
-    return book.to(item, f"{few}, taken as independent{follow}")
 
 
 # --- what else could explain a difference: the own family, length, one overall impression, time -----------------------
@@ -443,23 +414,20 @@ def own_tests_words(book: RunIndex) -> str:
 
     if failing:
         split = [(judge, one.partition(" ")[0], one) for judge, named in failing.items() for one in named]
-        known = [beside_limit(judge, name, one) for judge, name, one in split if name in TESTS]
-        return "; ".join(known) or f"{t.listing([clean(judge, 60) for judge in failing])} over a limit of the plan"
+        said = [beside_limit(judge, name, one) for judge, name, one in split if name in TESTS]
+        return "; ".join(said) or f"{t.listing([clean(judge, 60) for judge in failing])} over a limit of the plan"
     if limits is None:
         return "no limit was set for the judges’ own tests"
     if not book.every("datasheet.gate"):
         return "the judges’ own tests were not run"
     which = next(iter(limits.set), "")
     measured, _, side = TESTS.get(which, ("", "", 1))
-
-    def value(judge: str) -> float:
-        item = own_test(book, measured, judge)
-        return -math.inf if item is None or item.value is None else side * item.value
-
-    most = max(book.study.judges, key=lambda one: value(one.name), default=None)
-    if most is None or which not in TESTS or own_test(book, measured, most.name) is None:
+    tested = {judge.name: own_test(book, measured, judge.name) for judge in book.study.judges}
+    known = {name: side * m.value for name, m in tested.items() if m is not None and m.value is not None}
+    most = max(tested, key=lambda name: known.get(name, -math.inf), default="")
+    if which not in TESTS or tested.get(most) is None:
         return "every judge is within the limits of the plan"
-    return beside_limit(most.name, which)
+    return beside_limit(most, which)
 
 
 # --- what limits the result, and what would help ----------------------------------------------------------------------
@@ -481,7 +449,7 @@ def fix_words(book: RunIndex, field: str, verdict: Verdict | None = None) -> str
     if run.table is not None and field in _OF_TABLES:
         return _OF_TABLES[field]
     if field == "stability" and (verdict is None or not is_significant(book, verdict)):
-        return f"{_smallest_words(book)} {_more_words(book)}".strip()
+        return " ".join(filter(None, _gap_words(book)))
     failing = [clean(judge, 60) for judge in failed_judges(book)]
     controlled = sum(c.score.n for c in controls(book) if c.score is not None) or 100
     another = ("Add a judge from a maker that built no agent: \0. No guarantee.", decided, 1)
@@ -514,30 +482,19 @@ def _calls(book: RunIndex, calls: float, judges: int) -> str:
     return f"{said}, about {money(sum(one.usd for one in paid) / priced * total)} USD" if priced else said
 
 
-def _smallest(book: RunIndex) -> float | None:
-    """The smallest difference of two agents that the design could detect; None where it is not known."""
+def _gap_words(book: RunIndex) -> tuple[str, str]:
+    """The smallest difference that the design could detect (empty: not known), and what a smaller one would take."""
     item = book.one("order.detectable", dimension=AGGREGATE)
     pair = None if item is None else t.real(item.detail.get("pair", item.value))
-    return pair if pair is not None and pair > 0 else None
-
-
-def _smallest_words(book: RunIndex) -> str:
-    """The smallest difference that the design could detect, in words; empty where it is not known."""
-    pair = _smallest(book)
-    if pair is not None and pair > book.study.points:
-        return "This study could not detect any gap on this scale: too few common clusters."
-    return "" if pair is None else f"The smallest gap this study could detect is {number(pair)} points."
-
-
-def _more_words(book: RunIndex) -> str:
-    """What detecting a smaller difference would take."""
-    pair = _smallest(book)
-    if pair is None or pair > book.study.points:
-        return "More decisions in more market regimes; this design does not tell how many."
+    if pair is None or not 0 < pair <= book.study.points:
+        none = "This study could not detect any gap on this scale: too few common clusters."
+        more = "More decisions in more market regimes; this design does not tell how many."
+        return none if pair is not None and pair > 0 else "", more
     target = next((one for k in (0.3, 0.1, 0.03) if (one := k * (book.study.points / 4)) < 0.9 * pair), pair / 2)
     factor = (pair / target) ** 2
     calls = _calls(book, factor * book.answers, len(book.study.judges))
-    return f"Detecting a gap of {target:g} takes about {number(factor, 1)} times the decisions: {calls}."
+    more = f"Detecting a gap of {target:g} takes about {number(factor, 1)} times the decisions: {calls}."
+    return f"The smallest gap this study could detect is {number(pair)} points.", more
 
 
 def binding(verdict: Verdict) -> tuple[str, ...]:
@@ -566,61 +523,39 @@ def limits_of(book: RunIndex) -> list[Limit]:
             stopped = "family" if is_significant(book, verdict) else "difference"
             stopped = "untested" if verdict.pair_state == "cannot-be-tested" else stopped
         stops[stopped] += 1
-    found, known = list[tuple[int, Limit]](), {
-        "lead": "Whatever helps the single orders.", "difference": _more_words(book),
-        "untested": "More decisions in more market regimes.", "family": fix_words(book, "own_family"),
-    }  # fmt: skip
-    for field in dict.fromkeys((*stops, *conditions)):
-        effects = [f"Stops {t.counted(stops[field], 'sentence')}"] if stops[field] else []
-        adds = f"{'adds' if effects else 'Adds'} a condition to {t.counted(conditions[field], 'sentence')}"
-        effects += [adds] if conditions[field] else []
-        title, measured = _named(book, field)
-        fix = known.get(field) or fix_words(book, field)
-        row = (title, t.sentence(measured), "; ".join(effects), fix)
-        found.append((stops[field] + conditions[field], row))
-    return [row for _, row in sorted(found, key=lambda one: (-one[0], one[1][0]))]
-
-
-def _named(book: RunIndex, field: str) -> tuple[str, str]:
-    """The title of a limit and its number beside the threshold."""
-    run, gates, table = book.run, book.study.gates, book.run.table
-    if field == "agreement":
-        weak = [d for d in book.dimensions if book.status(d) in ("halt", "methodology")]
-        many = f"{t.words(len(weak))} scores" if len(weak) > 1 else score_words(weak[0]) if weak else "some scores"
-        needed = f"{number(gates.halt)} needed, {number(gates.publish)} without a condition"
-        low = ", ".join(map(book.gating_words, weak))
-        return f"The judges agree too little on {many}", f"agreement {low}; {needed}"
-    if field == "family":
-        found = [v.stability for v in run.verdicts if v.stability and v.stability.state != "stable"]
-        families = sorted({clean(name, 60) for finding in found for name in finding.families})
-        without = f"not seen without {t.listing(families, last='or') or 'one of them'}"
-        return "Some orders rest on one judge family", without
-    if field == "own_family":
-        shared = sorted({clean(f, 60) for f in run.study.families} & {book.family(a) for a in book.agents})
-        if not shared and table is not None:
-            return "Makers are not known", "self-preference cannot be tested without the makers of judges and systems"
-        return "Judges share a maker with agents", f"{t.listing(shared) or 'families'} made agents and judges"
-    terse = t.listing(mostly_terse(book))
-    if field == "length":
-        item = book.one("score.length_correlation")
-        value = "how length moves scores could not be excluded" if item is None or item.value is None else (
-            f"length and score correlate at {number(item.value)}"
-        )  # fmt: skip
-        return "Score follows length", value + (f"; most texts of {terse} are very short" if terse else "")
-    if field == "adversarial":
-        bad = [c for c in controls(book) if c.outcome not in GOOD]
-        said = "; ".join(f"{c.name} {gate_words(c)}, {c.said}" for c in bad if c.gate is not None)
-        brief = f"most texts of {terse} have fewer than {run.study.cells.terse_tokens} words" if terse else ""
-        return "Style may explain scores", said or brief or "control texts were not graded"
-    if field == "datasheets":
-        failing = t.listing([clean(judge, 60) for judge in failed_judges(book)])
-        return f"{failing or 'A judge'} fails its own test", own_tests_words(book)
+    # The title of each limit and its number beside the threshold.
+    run, gates, table, cells = book.run, book.study.gates, book.run.table, book.study.cells
+    weak = [d for d in book.dimensions if book.status(d) in ("halt", "methodology")]
+    many = f"{t.words(len(weak))} scores" if len(weak) > 1 else score_words(weak[0]) if weak else "some scores"
+    needed = f"{number(gates.halt)} needed, {number(gates.publish)} without a condition"
+    unstable = [v.stability for v in run.verdicts if v.stability and v.stability.state != "stable"]
+    families = sorted({clean(name, 60) for finding in unstable for name in finding.families})
+    shared = sorted({clean(f, 60) for f in run.study.families} & {book.family(a) for a in book.agents})
+    makers = "Judges share a maker with agents", f"{t.listing(shared) or 'families'} made agents and judges"
+    if not shared and table is not None:
+        makers = "Makers are not known", "self-preference cannot be tested without the makers of judges and systems"
+    terse, item = t.listing(mostly_terse(book)), book.one("score.length_correlation")
+    value = "how length moves scores could not be excluded" if item is None or item.value is None else (
+        f"length and score correlate at {number(item.value)}"
+    )  # fmt: skip
+    bad = [c for c in controls(book) if c.outcome not in GOOD]
+    style = "; ".join(f"{c.name} {gate_words(c)}, {c.said}" for c in bad if c.gate is not None)
+    brief = f"most texts of {terse} have fewer than {cells.terse_tokens} words" if terse else ""
+    failing, (smallest, larger) = t.listing([clean(judge, 60) for judge in failed_judges(book)]), _gap_words(book)
     some = "" if table is None else f"{count(table.missing)} of {count(table.missing + table.scores)} "
     told = {
+        "agreement": (f"The judges agree too little on {many}",
+                      f"agreement {', '.join(map(book.gating_words, weak))}; {needed}"),
+        "family": ("Some orders rest on one judge family",
+                   f"not seen without {t.listing(families, last='or') or 'one of them'}"),
+        "own_family": makers,
+        "length": ("Score follows length", value + (f"; most texts of {terse} are very short" if terse else "")),
+        "adversarial": ("Style may explain scores", style or brief or "control texts were not graded"),
+        "datasheets": (f"{failing or 'A judge'} fails its own test", own_tests_words(book)),
         "lead": ("Only one agent can rank first", "a first rank needs a supported order over every other agent"),
         "untested": ("Pairs of agents cannot be tested",
                      f"too few common clusters; the study has {t.words(book.clusters)}"),
-        "difference": ("Some agents are too close", _smallest_words(book) or "their differences are not significant"),
+        "difference": ("Some agents are too close", smallest or "their differences are not significant"),
         "clusters": (f"Only {t.plural(book.clusters, 'market regime')}",
                      "neighbouring clusters may follow each other in time"),
         "other_judges": ("Not shown for other judges",
@@ -638,4 +573,15 @@ def _named(book: RunIndex, field: str) -> tuple[str, str]:
             "clusters": ("Neighbouring clusters resemble each other", "they may count for less than their number"),
             "preregistration": ("The scores came before a plan", "these scores were analysed after they were seen"),
         }
-    return told.get(field, (clean(field.replace("_", " "), 60).capitalize(), "a limit of the plan"))
+    fixes = {"lead": "Whatever helps the single orders.", "difference": larger,
+             "untested": "More decisions in more market regimes.", "family": fix_words(book, "own_family")}  # fmt: skip
+    found = list[tuple[int, Limit]]()
+    for field in dict.fromkeys((*stops, *conditions)):
+        effects = [f"Stops {t.counted(stops[field], 'sentence')}"] if stops[field] else []
+        adds = f"{'adds' if effects else 'Adds'} a condition to {t.counted(conditions[field], 'sentence')}"
+        effects += [adds] if conditions[field] else []
+        other = clean(field.replace("_", " "), 60).capitalize(), "a limit of the plan"
+        title, measured = told.get(field, other)
+        row = (title, t.sentence(measured), "; ".join(effects), fixes.get(field) or fix_words(book, field))
+        found.append((stops[field] + conditions[field], row))
+    return [row for _, row in sorted(found, key=lambda one: (-one[0], one[1][0]))]

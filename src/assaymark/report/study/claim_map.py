@@ -15,11 +15,10 @@ from assaymark.report import text as t
 from assaymark.report.blocks import Inline
 from assaymark.report.charts.grids import heat
 from assaymark.report.inputs import KAPPA, RunIndex, score_words, supported_orders
-from assaymark.report.levels import LEVELS, TAGS
 from assaymark.report.study import agreement, checks
 from assaymark.report.study import controls as held
 from assaymark.report.study.checks import significant
-from assaymark.report.text import words
+from assaymark.report.text import LEVELS, TAGS, words
 from assaymark.text import clean, count, number, percent, span
 
 NOT_RUN: Final = "not run"
@@ -276,7 +275,7 @@ def _celled(book: RunIndex) -> Iterator[Experiment]:
         if control.turned:
             whole = f"{said} " if control.said.startswith(control.outcome) else ""
             said = f"{whole}It depends on the judges: {control.said}."
-        if not control.supported:
+        if control.level == "no-claim":
             return f"{said} No claim about this cell is supported."
         return said if control.level is None else f"{said} Verdict: {TAGS[control.level].lower()}."
 
@@ -329,7 +328,7 @@ def _probed(book: RunIndex) -> Iterator[Experiment]:
     for item in measured:
         flips = item.detail.get("flips")
         turned = f", {t.plural(flips, 'pair')} of agents turned" if isinstance(flips, int) else ""
-        said.append(f"{book.title(item.labels['dimension'])} {held.shift_words(item)}{turned}; n = {count(item.n)}")
+        said.append(f"{book.title(item.labels['dimension'])} {t.estimate(item)} points{turned}; n = {count(item.n)}")
     if measured:
         tail = "Agreement under the other anchors was not measured by one judge."
         made = _outcome("; ".join(said), f"{held.anchor_answer(book)} {tail}", *measured)
@@ -377,7 +376,7 @@ def _tailed(book: RunIndex) -> Iterator[Experiment]:
     made = _absent("Agents may remember what happened in the earlier clusters.")
     for item in found:
         split = held.split_words(item)
-        value = t.state_words(item) if item.value is None else held.shift_words(item)
+        value = t.state_words(item) if item.value is None else f"{t.estimate(item)} points"
         said.append(f"{split[:1].upper()}{split[1:]} {value}{t.p_of(item, 'p', ', ', '')}; n = {count(item.n)}")
     if found:
         made = _outcome("; ".join(said), held.contamination_answer(book), *found)

@@ -3,7 +3,7 @@ the training cutoff, the held-out judge, and people."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,11 +19,13 @@ from assaymark.text import clean, count, number, percent, span
 
 GOOD: Final = frozenset({"passed", "substance", "invariant", "noticed"})
 _BAD: Final = frozenset({"failed", "verbosity-bias", "terse-favoured", "style-sensitive", "not noticed"})
-_AGAINST: Final[Mapping[str, str]] = {
+AGAINST: Final[Mapping[str, str]] = {
     **dict.fromkeys(("cell_a", "red_team"), "the honest lower quartile"),
     "cell_b": "the honest mean",
     **dict.fromkeys(("paraphrase", "fact_flip", "length_matched"), "the record it was made from"),
 }
+"""What the rule of a cell holds it against; nothing for a cell without a rule."""
+
 _MARKS: Final[Mapping[Level, Mark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
 _LISTED: Final = 10
 
@@ -46,11 +48,6 @@ class Control:
     def name(self) -> str:
         """Its title without what its texts are."""
         return self.title.partition(":")[0]
-
-    @property
-    def supported(self) -> bool:
-        """Whether what its rule found may be claimed."""
-        return self.level != "no-claim"
 
     @property
     def said(self) -> str:
@@ -91,7 +88,7 @@ def controls(book: RunIndex) -> tuple[Control, ...]:
 def controls_section(book: RunIndex) -> b.Section:
     """Control texts against their rules, where their scores lie, with each judge family left out, and who is brief."""
     found = [c for c in controls(book) if c.gate is not None or c.score is not None]
-    columns = tuple((one,) for one in (_gates(book, found), _spread(book, found)) if one is not None)
+    columns = tuple((one,) for one in _figures(book, found))
     separation, said = book.one("cell.separation", dimension=AGGREGATE), ""
     if separation is not None and sum(c.cell in ("cell_a", "cell_b") for c in found) == 2:
         gap = t.shown(separation) if separation.value is None else t.estimate(separation)
@@ -114,7 +111,7 @@ def controls_section(book: RunIndex) -> b.Section:
     answers += [f"{c.name} depends on the judges: {c.said}." for c in found if c.turned]
     if open_ := [c.name for c in found if c.gate is not None and not c.turned and c.outcome not in GOOD | _BAD]:
         answers.append(f"{t.listing(open_)} left it open.")
-    if kept := [c.name for c in found if not c.supported]:
+    if kept := [c.name for c in found if c.level == "no-claim"]:
         answers.append(f"No claim about {t.listing(kept, last='or')} is supported.")
 
     def where(item: Measurement | None) -> tuple[str, str]:
@@ -142,6 +139,23 @@ def controls_section(book: RunIndex) -> b.Section:
         "Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome",
         f"{book.sign} with honest records", "From its own family",
     )  # fmt: skip
+    # Who writes briefly.
+    brief = b.table_of(
+        ("Agent", "Share of terse rationales", "interval", "n"),
+        [(clean(agent, 80), book.to(item, percent(item.value or 0.0, 1)),
+          t.ends_of(item, lambda low, high: f"{percent(low, 1)} to {percent(high, 1)}")[2:-1] or "no interval",
+          t.counted(item.n, "record")) for agent, item in terse_agents(book)],
+        3, "Share of terse rationales by agent",
+    )  # fmt: skip
+    cells, named = book.study.cells, mostly_terse(book)
+    share, below = percent(cells.terse_share), f"rationales below {cells.terse_tokens} words"
+    note = f"No agent has more than {share} of its {below}, so no contrast is sensitive to style for that reason."
+    if named:
+        have, their, them = ("has", "its", "it") if len(named) == 1 else ("have", "their", "them")
+        note = (
+            f"{t.plural(len(named), 'agent').capitalize()}, {t.listing(named)}, {have} more than {share} of {their} "
+            f"{below}: every contrast with {them} is sensitive to style."
+        )
     return b.section(
         "controls", "Do the controls hold?",
         " ".join(answers) or "The control texts were graded; none of them has a rule of its own.",
@@ -149,7 +163,7 @@ def controls_section(book: RunIndex) -> b.Section:
         b.table_of(heads, rows, 1, f"The same as a table, with {book.sign} and what the writer’s own family adds"),
         b.table_of(("Control", "All judges", *(f"without judge family {clean(name, 60)}" for name in families)), drops,
                  summary="Number of the rule and outcome without each judge family"),
-        _terse_group(book),
+        b.Group("Who writes briefly?", (b.Text(note, "cap"), brief)) if brief else None,
     )  # fmt: skip
 
 
@@ -167,65 +181,56 @@ def tested_words(gate: Measurement | None) -> str:
     return t.p_of(gate, "p_holm", "adjusted ", t.p_of(gate, otherwise=""))
 
 
-def against(cell: str) -> str:
-    """What the rule of a cell holds it against; empty for a cell without a rule."""
-    return _AGAINST.get(cell, "")
-
-
-def _gates(book: RunIndex, found: Sequence[Control]) -> b.Figure | None:
+def _figures(book: RunIndex, found: Sequence[Control]) -> Iterator[b.Figure]:
+    """How far each control is from its rule, and where the scores of controls and of honest records lie."""
     rows, cells = [], book.study.cells
     for control in found:
         if (gate := control.gate) is None:
             continue
-        known, rule = gate.value is not None, against(control.cell)
+        known, rule = gate.value is not None, AGAINST.get(control.cell, "")
         said = ", ".join(filter(None, (control.said, tested_words(gate), rule and f"against {rule}")))
-        bounds = (gate.low, gate.high) if known and gate.low is not None and gate.high is not None else None
+        bounds = t.bounds_of(gate) if known else None
         banded = control.cell in ("cell_b", "paraphrase", "length_matched")
         rows.append(AxisRow(
             control.title, gate_words(control) if known else "no number", said if known else t.shown(gate), gate.value,
             bounds, _MARKS[control.level or "no-claim"], (-cells.substance, cells.substance) if banded else None,
             -cells.verbosity if control.cell == "cell_b" else None,
         ))  # fmt: skip
-    if not rows:
-        return None
-    desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
-    wide, narrow = axis_rows("gates", rows, "Control texts against what their rule holds them against", desc)
-    caption = (
-        "Panel score of the control texts minus what their rule holds them against, in rubric points, with "
-        f"{percent(book.study.inference.level)} intervals over clusters. "
-        f"Grey band: within {cells.substance:g} of it. Dashed line: {cells.verbosity:g} below the honest mean. "
-        "Filled mark: a claim about the cell is supported."
-    )
-    values = b.Table(
-        ("Control texts", "Difference", "Outcome"), tuple((row.title, row.shown, row.note) for row in rows)
-    )
-    return b.Figure("How far from the rule is each control?", caption, wide, narrow, None, values)
-
-
-def _spread(book: RunIndex, found: Sequence[Control]) -> b.Figure | None:
+    if rows:
+        desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
+        drawn = axis_rows("gates", rows, "Control texts against what their rule holds them against", desc)
+        caption = (
+            "Panel score of the control texts minus what their rule holds them against, in rubric points, with "
+            f"{percent(book.study.inference.level)} intervals over clusters. "
+            f"Grey band: within {cells.substance:g} of it. Dashed line: {cells.verbosity:g} below the honest mean. "
+            "Filled mark: a claim about the cell is supported."
+        )
+        of_rows = tuple((row.title, row.shown, row.note) for row in rows)
+        values = b.Table(("Control texts", "Difference", "Outcome"), of_rows)
+        yield b.Figure("How far from the rule is each control?", caption, *drawn, None, values)
     rows, honest = [], book.one("cell.honest", dimension=AGGREGATE)
     for title, item in (("Honest records", honest), *((c.title, c.score) for c in found)):
         if item is None:
             continue
-        box, values = _quartiles(item), tuple(float(v) for v in item.detail.get("values", ()))
-        if box is None and not values:
+        box, dots = _quartiles(item), tuple(float(v) for v in item.detail.get("values", ()))
+        if box is None and not dots:
             rows.append(AxisRow(title, "no number", t.state_words(item) if item.value is None else "no quartiles"))
             continue
         mean = "" if item.value is None else f"mean {number(item.value)}"
         half = "" if box is None else f"median {number(box[1])}, middle half {span(box[0], box[2])}; "
-        rows.append(AxisRow(title, mean, f"{half}n = {t.sizes(item)}", box=box, values=values))
-    if not any(c.score for c in found) or all(row.box is None and not row.values for row in rows):
-        return None
-    desc, title = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows), "Panel scores of honest records "
-    wide, narrow = axis_rows("spread", rows, f"{title}and control texts", desc, book.study.scale)
-    caption = (
-        f"Panel scores on the aggregate, {book.study.scale_text}. Box: the middle half of the honest records. "
-        f"Dots: control texts, at most {DOTS} a row. Upright line: the median."
-    )
-    drawn = tuple((row.title, row.shown, row.note, "; ".join(map(number, sorted(thinned(row.values)))) or "none")
-                  for row in rows)  # fmt: skip
-    table = b.Table(("Scores of", "Mean", "Where they lie", "Dots, from low to high"), drawn)
-    return b.Figure("Where do their scores lie?", caption, wide, narrow, table)
+        rows.append(AxisRow(title, mean, f"{half}n = {t.sizes(item)}", box=box, values=dots))
+    if any(c.score for c in found) and any(row.box is not None or row.values for row in rows):
+        desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
+        title = "Panel scores of honest records and control texts"
+        drawn = axis_rows("spread", rows, title, desc, book.study.scale)
+        caption = (
+            f"Panel scores on the aggregate, {book.study.scale_text}. Box: the middle half of the honest records. "
+            f"Dots: control texts, at most {DOTS} a row. Upright line: the median."
+        )
+        lies = tuple((row.title, row.shown, row.note, "; ".join(map(number, sorted(thinned(row.values)))) or "none")
+                     for row in rows)  # fmt: skip
+        table = b.Table(("Scores of", "Mean", "Where they lie", "Dots, from low to high"), lies)
+        yield b.Figure("Where do their scores lie?", caption, *drawn, table)
 
 
 def _quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
@@ -244,26 +249,6 @@ def mostly_terse(book: RunIndex) -> tuple[str, ...]:
     """Agents most of whose rationales are terse: a contrast with one of them is sensitive to style."""
     cut = book.study.cells.terse_share
     return tuple(clean(agent, 60) for agent, m in terse_agents(book) if m.value is not None and m.value > cut)
-
-
-def _terse_group(book: RunIndex) -> b.Group | None:
-    cells, named = book.study.cells, mostly_terse(book)
-    table = b.table_of(
-        ("Agent", "Share of terse rationales", "interval", "n"),
-        [(clean(agent, 80), book.to(item, percent(item.value or 0.0, 1)),
-          t.ends_of(item, lambda low, high: f"{percent(low, 1)} to {percent(high, 1)}")[2:-1] or "no interval",
-          t.counted(item.n, "record")) for agent, item in terse_agents(book)],
-        3, "Share of terse rationales by agent",
-    )  # fmt: skip
-    share, below = percent(cells.terse_share), f"rationales below {cells.terse_tokens} words"
-    note = f"No agent has more than {share} of its {below}, so no contrast is sensitive to style for that reason."
-    if named:
-        have, their, them = ("has", "its", "it") if len(named) == 1 else ("have", "their", "them")
-        note = (
-            f"{t.plural(len(named), 'agent').capitalize()}, {t.listing(named)}, {have} more than {share} of {their} "
-            f"{below}: every contrast with {them} is sensitive to style."
-        )
-    return b.Group("Who writes briefly?", (b.Text(note, "cap"), table)) if table else None
 
 
 # --- does length alone move the score? A straight line, and a scan for a break that a straight line would miss --------
@@ -345,7 +330,7 @@ def anchor_section(book: RunIndex) -> b.Section:
         of = f" of {count(pairs)}" if pairs else ""
         rows.append((
             book.title(dimension), "all" if whole else "changed" if detail.get("changed", True) else "same",
-            t.state_words(item) if item.value is None else book.to(item, shift_words(item)),
+            t.state_words(item) if item.value is None else book.to(item, f"{t.estimate(item)} points"),
             t.p_of(item), *("not measured" if one is None else number(one) for one in (before, after)),
             f"{count(flips)}{of}" if isinstance(flips, int) else "not measured", count(item.n),
         ))  # fmt: skip
@@ -354,9 +339,8 @@ def anchor_section(book: RunIndex) -> b.Section:
                 f"spread {number(before)} before, {number(after)} after; "
             )  # fmt: skip
             same = " (same anchors)" if not whole and detail.get("changed") is False else ""
-            bounds = None if item.low is None or item.high is None else (item.low, item.high)
             drawn.append(AxisRow(book.title(dimension) + same, _gap(item), f"{spread}n = {count(item.n)}", item.value,
-                                 bounds))  # fmt: skip
+                                 t.bounds_of(item)))  # fmt: skip
     desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in drawn)
     wide, narrow = axis_rows("anchors", drawn, "Shift of each score under the other anchors", desc)
     rubric, judge = (clean(str(measured[0].detail.get(key, "")), 60) for key in ("rubric", "judge"))
@@ -383,11 +367,6 @@ def anchor_answer(book: RunIndex) -> str:
     return f"{t.listing(moved)}: the score depends on how its anchors are written."
 
 
-def shift_words(item: Measurement) -> str:
-    """A shift or gap with its interval, in points."""
-    return f"{t.estimate(item)} points"
-
-
 # --- after the cutoff -------------------------------------------------------------------------------------------------
 
 
@@ -410,7 +389,7 @@ def contamination_section(book: RunIndex) -> b.Section:
             n, clusters = item.detail.get(f"n_{name}"), item.detail.get(f"clusters_{name}")
             within = f" in {t.counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
             sides.append(count(n) + within if isinstance(n, int) else "not stated")
-        gap = t.shown(item) if item.value is None else book.to(item, shift_words(item))
+        gap = t.shown(item) if item.value is None else book.to(item, f"{t.estimate(item)} points")
         rows.append((split_words(item), gap, t.p_of(item), *sides))
     absent = sorted({clean(str(name), 40) for m in found for name in m.detail.get("absent", ())})
     said = f"On one side only, and so not compared: {t.listing(absent)}." if absent else ""

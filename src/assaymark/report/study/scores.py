@@ -74,8 +74,7 @@ def size_words(table: TableView) -> str:
 def panel_section(book: RunIndex) -> b.Section:
     """How far the judges agree, each pair of them and without each, and one row for each."""
     panel = sorted(book.study.judges, key=lambda one: one.name)
-    pairs, what = kappa_pairs(book), book.sign
-    split = {judge.name: split_pairs(pairs, judge.name) for judge in panel}
+    (pairs, split), what = split_pairs(book), book.sign
     few = len(panel) <= _MATRIX
     if not few:  # so many are drawn as dots, those that agree least first
         panel.sort(key=lambda one: (split[one.name][0] is None, split[one.name][0] or 0.0, one.name))
@@ -229,18 +228,17 @@ def place_words(table: TableView) -> str:
     return f"The same position won both orders of {ends}; 0% if the texts alone decide."
 
 
-def kappa_pairs(book: RunIndex) -> dict[tuple[str, str], float]:
-    """The agreement of every two judges on the overall score."""
-    item = book.one(KAPPA, dimension=AGGREGATE)
-    found = {} if item is None else item.detail.get("pairs", {})
-    return {tuple(key.split("|", 1)): value for key, value in found.items() if value is not None}
-
-
-def split_pairs(pairs: Mapping[tuple[str, str], float], judge: str) -> tuple[float | None, float | None]:
-    """The mean agreement over the pairs with a judge, and over those without it."""
-    mine = [value for pair, value in pairs.items() if judge in pair]
-    others = [value for pair, value in pairs.items() if judge not in pair]
-    return tuple(sum(one) / len(one) if one else None for one in (mine, others))  # type: ignore[return-value]
+def split_pairs(book: RunIndex) -> tuple[dict[tuple[str, str], float], dict[str, tuple[float | None, float | None]]]:
+    """The agreement of every two judges on the overall score, and by judge the mean with it and without it."""
+    item, split = book.one(KAPPA, dimension=AGGREGATE), dict[str, tuple[float | None, float | None]]()
+    known = {} if item is None else item.detail.get("pairs", {})
+    pairs = {(one, other): value for key, value in known.items() if value is not None
+             for one, other in [key.split("|", 1)]}  # fmt: skip
+    for judge in book.study.judges:
+        mine = [value for pair, value in pairs.items() if judge.name in pair]
+        others = [value for pair, value in pairs.items() if judge.name not in pair]
+        split[judge.name] = (sum(mine) / len(mine) if mine else None, sum(others) / len(others) if others else None)
+    return pairs, split
 
 
 def lost(book: RunIndex, judge: str) -> bool:
@@ -262,9 +260,8 @@ def agree_words(book: RunIndex) -> str:
 
 def odd_judge(book: RunIndex, value: float) -> tuple[str, float] | None:
     """The judge without which the others agree better by at least a tenth, and how well."""
-    pairs = kappa_pairs(book)
-    without = {judge.name: split_pairs(pairs, judge.name)[1] for judge in book.study.judges}
-    known = {name: rest for name, rest in without.items() if rest is not None and rest >= value + 0.1}
+    without = split_pairs(book)[1].items()
+    known = {name: rest for name, (_, rest) in without if rest is not None and rest >= value + 0.1}
     return max(known.items(), key=lambda item: item[1]) if known else None
 
 
@@ -304,13 +301,6 @@ def next_steps(book: RunIndex) -> list[tuple[str, str]]:
         found.append((f"No human grades: have a sample graded. {gain}", drawn))
     found.append(("Check the sentences of a text, at no cost.", "assaymark proofread README.md --run RUN"))
     return found
-
-
-def next_section(book: RunIndex) -> b.Section:
-    """What to do next."""
-    steps = next_steps(book)
-    lines: tuple[Inline, ...] = tuple((words, Markup("<br><code>{}</code>").format(what)) for words, what in steps)
-    return b.Section("next", "What to do next?", "", (b.Items(lines),))
 
 
 def orders_section(table: TableView) -> b.Section:

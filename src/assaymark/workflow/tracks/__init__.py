@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.workflow.tracks.season_measures import (
         SeasonScores, SeasonTotals, judge_measurements, judge_noise, kappa_measurement, mean_composites,
-        probe_measurements, season_findings, season_orders, season_people, season_totals, table_measurements, written,
+        probe_measurements, season_comparisons, season_findings, season_orders, season_people, season_totals,
+        table_measurements, written,
     )  # fmt: skip
     from assaymark.claims.season_plan import Season, is_recorded, parse_season, period_of, read_recorded
     from assaymark.workflow.tracks.season_publish import (
