@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slow_orders import OWN, run
+from slow_orders import JUDGES, OWN, make_study, run
 
 from assaymark.metrology import ScoreTable
-from assaymark.protocol import Study, parse_study
+from assaymark.protocol import Study
 from assaymark.records import Agent, Decision, Judgment, Measurement, Provenance, Rationale
 
 DIMENSIONS = ("clarity", "evidence", "risk")
-JUDGES = {"auditor": "north", "reader": "south", "skeptic": "east"}
 Records = tuple[list[Decision], list[Judgment]]
 
 
@@ -68,14 +67,6 @@ def make_records(
     return decisions, judgments
 
 
-def make_study(extra: str = "", judges: dict[str, str] | None = None) -> Study:
-    listed = "".join(
-        f'[[judges]]\nname = "{name}"\nmodel = "reference/{name}"\nfamily = "{family}"\n'
-        for name, family in (judges or JUDGES).items()
-    )
-    return parse_study(f'name = "made up"\nseed = 1\n{extra}\n{listed}')
-
-
 @pytest.fixture(scope="session")
 def make() -> Callable[..., Records]:
     return make_records
@@ -84,6 +75,11 @@ def make() -> Callable[..., Records]:
 @pytest.fixture(scope="session")
 def study() -> Callable[..., Study]:
     return make_study
+
+
+@pytest.fixture(scope="session")
+def plan() -> Study:
+    return make_study()
 
 
 @pytest.fixture(scope="session")

@@ -8,12 +8,22 @@ from itertools import combinations
 import numpy as np
 
 from assaymark.metrology import analyse, cluster_differences, gated, moderated_contrasts, panel_scores, score_table
+from assaymark.protocol import parse_study
 
 AGENTS = ("ash", "birch", "cedar", "elm")
 NAMES = ("aggregate", "clarity", "evidence", "risk")
 PAIRS = list(combinations(range(4), 2))
+JUDGES = {"auditor": "north", "reader": "south", "skeptic": "east"}
 OWN = {"ash": "north", "cedar": "south"}
 """The makers of two agents, who also have a judge each."""
+
+
+def make_study(extra="", judges=None):
+    each = (judges or JUDGES).items()
+    listed = "".join(
+        f'[[judges]]\nname = "{name}"\nmodel = "reference/{name}"\nfamily = "{own}"\n' for name, own in each
+    )
+    return parse_study(f'name = "made up"\nseed = 1\n{extra}\n{listed}')
 
 
 def run(records, plan, lengths=None, seed=1):
@@ -37,6 +47,13 @@ def unusable(judgments, when=lambda _: True, status="invalid", **fields):
     return changed(judgments, when, lambda _: {}, status=status, **fields)
 
 
+def some(records, stays):
+    """The decisions of which this is true, and their judgments."""
+    decisions = [d for d in records[0] if stays(d)]
+    ids = {d.record_id for d in decisions}
+    return decisions, [j for j in records[1] if j.trajectory in ids]
+
+
 def named(found, name, **labels):
     return [m for m in found.values() if m.name == name and labels.items() <= m.labels.items()]
 
@@ -50,6 +67,17 @@ def pair_of(item):
     """The two agents of a measurement in the order of their names, and +1 where the first is the higher one."""
     one, other = (AGENTS.index(item.labels[side]) for side in ("high", "low"))
     return (one, other, 1) if one < other else (other, one, -1)
+
+
+def pairs_in(found, name, **labels):
+    """Each such measurement, with the place of its pair, the agents of the pair, and +1 or -1 as in `pair_of`."""
+    for m in named(found, name, **labels):
+        first, second, turn = pair_of(m)
+        yield m, PAIRS.index((first, second)), (first, second), turn
+
+
+def ends(m):
+    return m.value, m.low, m.high
 
 
 def values_of(table, column):

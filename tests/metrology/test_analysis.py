@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
+from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
-from slow_orders import AGENTS, NAMES, changed, get, unusable
+from slow_orders import AGENTS, NAMES, changed, get, some, unusable
 
-from assaymark.metrology import (
-    Comparisons,
-    OrderPlan,
-    OrderTests,
-    agent_effects,
-    analyse,
-    bootstrap_kappa,
-    categories_of,
-    fleiss_kappa,
-    gated,
-    jackknife_kappa,
-    repetition_stability,
-    round_half_up,
-    score_table,
-)
+from assaymark import metrology as mt
 from assaymark.records import Measurement, canonical_json, parse
 
 FAMILIES = ("north", "south", "east")
@@ -34,17 +21,16 @@ FAMILIES = ("north", "south", "east")
 
 def run(records, study, seed=1, **parts):
     decisions, judgments = records
-    table = score_table(judgments, decisions, **parts)
-    found = analyse(table, study, rng=np.random.default_rng(seed))
+    table = mt.score_table(judgments, decisions, **parts)
+    found = mt.analyse(table, study, rng=np.random.default_rng(seed))
     assert len({m.id for m in found}) == len(found)
     for m in found:
         assert (m.value is None) == (m.state != "ok"), m
         assert m.value is None or math.isfinite(m.value), m
         assert (m.low is None) == (m.high is None) == (m.level is None), m
         assert m.value is not None or m.low is None, m
-        assert m.inputs == table.digest
-        assert parse(Measurement, canonical_json(m)).id == m.id
-    return gated(table, study), {m.id: m for m in found}
+        assert (m.inputs, parse(Measurement, canonical_json(m)).id) == (table.digest, m.id)
+    return mt.gated(table, study), {m.id: m for m in found}
 
 
 @pytest.fixture(scope="module")
@@ -55,52 +41,22 @@ def plain(make, study):
     return records, table, found
 
 
-def test_every_promised_measurement_is_there(plain):
-    _, _, found = plain
-    counts = {}
-    for m in found.values():
-        counts[m.name] = counts.get(m.name, 0) + 1
+def test_every_promised_measurement_is_there(plain, make, study):
     d, a, f, j, pairs = 4, 4, 3, 3, 6
-    assert counts == {
+    assert Counter(m.name for m in plain[2].values()) == {
         "kappa.mean_pairwise": d * 3,  # pooled, and two formats
-        "kappa.fleiss": d,
-        "redundancy": d,
-        "panel.alpha": d,
-        "panel.variance": d * 6,
-        "panel.generalizability": d,
-        "score.effect": d * a,
-        "panel.families": 1,
-        "contrast": d * pairs,
-        "judges.contrast": d * pairs,
-        "lofo.rho": d * f,
-        "lofo.effect": d * f * a,
-        "lofo.contrast": d * f * pairs,
-        "dimension.distinct": d - 1,
-        "dimension.mtmm": d - 1,
-        "order.autocorrelation": d,
-        "order.detectable": 1,
-        "noise.repetition_stability": 2 * j,
-        "noise.agent_floor": a,
-        "judge.invalid_share": j,
-        "score.length_correlation": 1,
-        "single.level": d * j * a,
-        "single.rho": d * 3,
-        "single.discoveries": j,
-        "panel.discoveries": 1,
-        "rank.first": d * a,
-    }
-
-
-def test_what_a_study_with_interests_and_lengths_has_beside_that(make, study):
-    """A judge of the maker of one agent, and lengths: contrasts without interests and at equal length."""
+        "kappa.fleiss": d, "redundancy": d, "panel.alpha": d, "panel.variance": d * 6, "panel.generalizability": d,
+        "score.effect": d * a, "panel.families": 1, "contrast": d * pairs, "judges.contrast": d * pairs,
+        "lofo.rho": d * f, "lofo.effect": d * f * a, "lofo.contrast": d * f * pairs, "dimension.distinct": d - 1,
+        "dimension.mtmm": d - 1, "order.autocorrelation": d, "order.detectable": 1, "noise.repetition_stability": 2 * j,
+        "noise.agent_floor": a, "judge.invalid_share": j, "score.length_correlation": 1, "single.level": d * j * a,
+        "single.rho": d * 3, "single.discoveries": j, "panel.discoveries": 1, "rank.first": d * a,
+    }  # fmt: skip
+    # A judge of the maker of one agent, and lengths: contrasts without interests and at equal length.
     records = make(families={"ash": "north"})
     lengths = {d.record_id: 40 + 7 * (k % 13) for k, d in enumerate(records[0])}
     (_, bare), (_, found) = run(make(), study()), run(records, study(), lengths=lengths)
-    more = {}
-    for m in found.values():
-        if m.id not in bare:
-            more[m.name] = more.get(m.name, 0) + 1
-    assert more == {
+    assert Counter(m.name for m in found.values() if m.id not in bare) == {
         "recusal.contrast": 4 * 3,  # the three pairs of ash
         "length.contrast": 4 * 6,
         "judge.own_family": 4 * 2,  # of its judge, and the common one
@@ -109,25 +65,27 @@ def test_what_a_study_with_interests_and_lengths_has_beside_that(make, study):
     assert set(bare) < set(found)
 
 
+def kappas(ratings):
+    """Those of all pairs of judges, by another library."""
+    pairs = combinations(ratings.T, 2)
+    return [cohen_kappa_score(*pair, weights="quadratic", labels=[1, 2, 3, 4, 5]) for pair in pairs]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_kappa_and_its_parts(plain, name):
     _, table, found = plain
     m = get(found, "kappa.mean_pairwise", dimension=name)
-    ratings = np.clip(round_half_up(np.round(table.stacked[:, :, NAMES.index(name)], 9)), 1, 5).astype(int)
-    pairs = {
-        f"{table.judges[a]}|{table.judges[b]}": (ratings[:, a], ratings[:, b]) for a, b in combinations(range(3), 2)
-    }
-    oracle = {key: cohen_kappa_score(*both, weights="quadratic", labels=[1, 2, 3, 4, 5]) for key, both in pairs.items()}
-    assert m.detail["pairs"] == pytest.approx(oracle)
-    assert m.value == pytest.approx(np.mean(list(oracle.values())))
-    for key, (a, b) in pairs.items():
-        cells = np.zeros((5, 5), dtype=int)
-        np.add.at(cells, (a - 1, b - 1), 1)
-        assert m.detail["tables"][key] == cells.tolist()
-    interval, second = (make(ratings, table.cluster) for make in (jackknife_kappa, bootstrap_kappa))
-    assert (m.low, m.high) == (interval.low, interval.high)
+    ratings = np.clip(mt.round_half_up(np.round(table.stacked[:, :, NAMES.index(name)], 9)), 1, 5).astype(int)
+    pairs = list(combinations(range(3), 2))
+    assert list(m.detail["pairs"]) == [f"{table.judges[a]}|{table.judges[b]}" for a, b in pairs]
+    assert list(m.detail["pairs"].values()) == pytest.approx(kappas(ratings))
+    assert m.value == pytest.approx(np.mean(list(m.detail["pairs"].values())))
+    for (a, b), counted in zip(pairs, m.detail["tables"].values(), strict=True):
+        assert counted == mt.contingency(ratings[:, a], ratings[:, b]).tolist()
+    interval, second = (make(ratings, table.cluster) for make in (mt.jackknife_kappa, mt.bootstrap_kappa))
+    bootstrap = {"low": second.low, "high": second.high, "method": second.method}
+    assert (m.low, m.high, m.detail["bootstrap"]) == (interval.low, interval.high, bootstrap)
     assert m.method.endswith(f"; {interval.method}")
-    assert m.detail["bootstrap"] == {"low": second.low, "high": second.high, "method": second.method}
     assert (m.n, m.n_of, m.level, m.detail["clusters"]) == (200, "trajectories", 0.95, 5)
 
 
@@ -136,59 +94,50 @@ def test_the_other_rounding_rule_is_carried_along(make, study, plain):
     scores = np.round(table.stacked[:, :, 0], 9)
     assert (scores % 1 == 0.5).any()
     ratings = np.clip(np.rint(scores), 1, 5).astype(int)
-    oracle = [
-        cohen_kappa_score(ratings[:, a], ratings[:, b], weights="quadratic", labels=[1, 2, 3, 4, 5])
-        for a, b in combinations(range(3), 2)
-    ]
     m = get(found, "kappa.mean_pairwise", dimension="aggregate")
-    assert m.detail["half_even"] == pytest.approx(np.mean(oracle))
+    assert m.detail["half_even"] == pytest.approx(np.mean(kappas(ratings)))
     assert m.detail["half_even"] != m.value
     # Fleiss and redundancy.
     _, table, found = plain
     scores = table.stacked[:, :, 2]
-    assert get(found, "kappa.fleiss", dimension="evidence").value == fleiss_kappa(categories_of(scores))
-    redundancy = get(found, "redundancy", dimension="evidence").value
-    assert redundancy == pytest.approx(np.corrcoef(scores.T)[np.triu_indices(scores.shape[1], 1)].mean(), abs=1e-12)
+    assert get(found, "kappa.fleiss", dimension="evidence").value == mt.fleiss_kappa(mt.categories_of(scores))
+    correlation = np.corrcoef(scores.T)[np.triu_indices(scores.shape[1], 1)].mean()
+    assert get(found, "redundancy", dimension="evidence").value == pytest.approx(correlation, abs=1e-12)
     # Halves that floats miss are halves.
     missed = float(np.nextafter(2.5, 0))
-    assert round_half_up(missed) == 2
-    assert categories_of(np.array([missed, 2.4999, 5.7, 0.1])).tolist() == [3, 2, 5, 1]
+    assert mt.round_half_up(missed) == 2
+    assert mt.categories_of(np.array([missed, 2.4999, 5.7, 0.1])).tolist() == [3, 2, 5, 1]
     # Siblings do not count as agreement.
-    _, table, _ = plain
-    siblings = dataclasses.replace(table, families=("n", "s", "n"))
-    found = {m.id: m for m in analyse(siblings, study(), rng=np.random.default_rng(1))}
+    siblings = replace(table, families=("n", "s", "n"))
+    found = {m.id: m for m in mt.analyse(siblings, study(), rng=np.random.default_rng(1))}
     pairs = get(found, "kappa.mean_pairwise", dimension="aggregate").detail["pairs"]
     assert list(pairs) == ["auditor|reader", "reader|skeptic"]
 
 
 def test_levels_are_least_squares_with_jackknife_ends(plain):
     _, table, found = plain
-    panel = table.stacked.mean(axis=1)
     names = [table.agents[k] for k in table.agent]
-    effects = agent_effects(panel[:, 0], names, table.cycle)
-    for k, agent in enumerate(AGENTS):
+
+    def levels(column, judges=(0, 1, 2)):
+        return mt.agent_effects(table.stacked[:, list(judges), column].mean(axis=1), names, table.cycle).levels
+
+    for agent, level in zip(AGENTS, levels(0), strict=True):
         m = get(found, "score.effect", dimension="aggregate", agent=agent)
-        assert m.value == pytest.approx(effects.levels[k])
-        assert m.value == pytest.approx(m.detail["raw_mean"])
+        assert (m.value, m.detail["raw_mean"]) == pytest.approx((level, level))
         assert m.low < m.value < m.high
         assert (m.n, m.n_of, m.unit, m.detail["clusters"]) == (50, "decisions", "rubric points", 5)
     # Ranks without a family are those of the other judges.
     for j, family in enumerate(table.families):
-        rest = [k for k in range(3) if k != j]
-        names = [table.agents[k] for k in table.agent]
-        full = agent_effects(table.stacked[:, :, 3].mean(axis=1), names, table.cycle).levels
-        without = agent_effects(table.stacked[:, rest, 3].mean(axis=1), names, table.cycle).levels
+        without = levels(3, [k for k in range(3) if k != j])
         m = get(found, "lofo.rho", dimension="risk", dropped=family)
-        assert m.value == pytest.approx(stats.spearmanr(full, without).statistic)
+        assert m.value == pytest.approx(stats.spearmanr(levels(3), without).statistic)
         assert m.detail["order"] == [AGENTS[k] for k in np.argsort(-np.array(without), kind="stable")]
-        for k, agent in enumerate(AGENTS):
-            effect = get(found, "lofo.effect", dimension="risk", dropped=family, agent=agent)
-            assert effect.value == pytest.approx(without[k])
+        effects = [get(found, "lofo.effect", dimension="risk", dropped=family, agent=agent).value for agent in AGENTS]
+        assert effects == pytest.approx(without)
     # Repetition stability of both divisors.
     for ddof in (0, 1):
         m = get(found, "noise.repetition_stability", judge="auditor", ddof=str(ddof))
-        assert m.value == repetition_stability(table.trials["auditor"], ddof=ddof)
-        assert m.detail["gate"] == 0.9
+        assert (m.value, m.detail["gate"]) == (mt.repetition_stability(table.trials["auditor"], ddof=ddof), 0.9)
         assert m.detail["averaged"] is (m.value >= 0.9)
     single = get(found, "noise.repetition_stability", judge="reader", ddof="1")
     assert single.state == "undefined: one trial, needs two"
@@ -199,10 +148,10 @@ def test_formats_are_gated_apart_when_large_enough(make, study):
     _, found = run(records, study("gates = {format_min_records = 48, format_min_clusters = 6}"))
     m = get(found, "kappa.mean_pairwise", dimension="risk", format="v2")
     assert (m.n, m.detail["clusters"], m.state) == (48, 6, "ok")
-    table = score_table(records[1], records[0])
+    table = mt.score_table(records[1], records[0])
     rows = table.format == 1
-    ratings = categories_of(table.stacked[rows][:, :, 3])
-    interval = jackknife_kappa(ratings, table.cluster[rows])
+    ratings = mt.categories_of(table.stacked[rows][:, :, 3])
+    interval = mt.jackknife_kappa(ratings, table.cluster[rows])
     assert (m.low, m.high) == (interval.low, interval.high)
     _, found = run(records, study("gates = {format_min_records = 49}"))
     m = get(found, "kappa.mean_pairwise", dimension="risk", format="v2")
@@ -213,7 +162,7 @@ def test_formats_are_gated_apart_when_large_enough(make, study):
 
 def test_one_format_is_not_repeated(make, study):
     decisions, judgments = make()
-    same = [dataclasses.replace(d, format="v1") for d in decisions]
+    same = [replace(d, format="v1") for d in decisions]
     _, found = run((same, judgments), study())
     assert not [m for m in found.values() if "format" in m.labels]
     # One judge family measures no agreement but still scores.
@@ -225,7 +174,7 @@ def test_one_format_is_not_repeated(make, study):
     assert rho.state == "not measurable: one judge family, needs two"
     assert not [m for m in found.values() if m.name in ("lofo.effect", "lofo.contrast")]
     assert get(found, "score.effect", dimension="risk", agent="ash").value is not None
-    siblings = [dataclasses.replace(j, family="north") for j in judgments]
+    siblings = [replace(j, family="north") for j in judgments]
     _, found = run((decisions, siblings), study())
     assert get(found, "kappa.mean_pairwise", dimension="risk").state.startswith("not measurable")
     # Constant judges are a state and name the pair.
@@ -246,17 +195,21 @@ def test_one_format_is_not_repeated(make, study):
     assert contrast.state.startswith("cannot be tested (1 common cluster;")
 
 
+def graded(one_decision, one_judgment, agents, cluster, score):
+    """Nine cycles of some agents, and what two judges give each."""
+    decisions = [one_decision(agent, cycle, cluster(cycle)) for agent in agents for cycle in range(9)]
+    judgments = [one_judgment(d.record_id, judge, {"risk": score(int(d.episode_id[5:]), j)})
+                 for d in decisions for j, judge in enumerate(("auditor", "reader"))]  # fmt: skip
+    return decisions, judgments
+
+
 def test_too_few_kappas_give_no_interval_but_the_reason(one_decision, one_judgment, study, make):
-    decisions = [one_decision("ash", cycle, f"w{cycle // 4}") for cycle in range(8)]
-    judgments = [
-        one_judgment(d.record_id, judge, {"risk": 3.0 if k < 4 else 1.0 + (k + j) % 4})
-        for k, d in enumerate(decisions)
-        for j, judge in enumerate(("auditor", "reader"))
-    ]
-    _, found = run((decisions, judgments), study())
+    records = graded(
+        one_decision, one_judgment, ["ash"], lambda k: f"w{k // 5}", lambda k, j: 3.0 if k < 5 else 1.0 + (k + j) % 4
+    )
+    _, found = run(records, study())
     m = get(found, "kappa.mean_pairwise", dimension="risk")
-    assert m.value is not None
-    assert m.low is m.detail["bootstrap"]["low"] is None
+    assert (m.value is None, m.low, m.detail["bootstrap"]["low"]) == (False, None, None)
     assert "no interval: kappa is undefined without" in m.method
     assert m.detail["bootstrap"]["method"].startswith("no interval: cluster bootstrap, exact")
     # One agent has a level and nothing to compare.
@@ -267,11 +220,9 @@ def test_too_few_kappas_give_no_interval_but_the_reason(one_decision, one_judgme
 
 
 def test_pairs_that_never_meet_keep_their_place(make, study):
-    decisions, judgments = make(effects=(0.9, 0.1, 0.0, 0.0))
-    kept = [d for d in decisions if not (d.agent.id == "elm" and int(d.episode_id[5:]) % 2)]
-    kept = [d for d in kept if not (d.agent.id == "cedar" and int(d.episode_id[5:]) % 2 == 0)]
-    ids = {d.record_id for d in kept}
-    _, found = run((kept, [j for j in judgments if j.trajectory in ids]), study())
+    turn = {"cedar": 1, "elm": 0}
+    records = make(effects=(0.9, 0.1, 0.0, 0.0))
+    _, found = run(some(records, lambda d: turn.get(d.agent.id) in (None, int(d.episode_id[5:]) % 2)), study())
     m = get(found, "contrast", dimension="risk", high="cedar", low="elm")
     assert (m.value, m.n, m.detail["p"]) == (None, 0, 1.0)
     assert m.state == "cannot be tested (0 common clusters; 3 are needed, 5 or more to have a chance)"
@@ -285,7 +236,7 @@ def test_pairs_that_never_meet_keep_their_place(make, study):
 
 def test_an_agent_apart_is_named_disconnected_and_one_without_scores_undefined(make, study, one_decision):
     decisions, judgments = make()
-    moved = [dataclasses.replace(d, episode_id=f"own{d.episode_id}") if d.agent.id == "elm" else d for d in decisions]
+    moved = [replace(d, episode_id=f"own{d.episode_id}") if d.agent.id == "elm" else d for d in decisions]
     _, found = run(([*moved, one_decision("yew", 0, "week00")], judgments), study())
     m = get(found, "score.effect", dimension="risk", agent="elm")
     assert m.state.startswith("disconnected: shares no cycle with the main group")
@@ -293,27 +244,21 @@ def test_an_agent_apart_is_named_disconnected_and_one_without_scores_undefined(m
     assert get(found, "lofo.effect", dimension="risk", agent="elm", dropped="east").state == m.state
     assert get(found, "lofo.rho", dimension="risk", dropped="east").n == 3
     yew = get(found, "score.effect", dimension="risk", agent="yew")
-    assert (yew.state, yew.detail["raw_mean"]) == (
-        "undefined: no trajectory with a usable score from every judge", None,
-    )  # fmt: skip
-    never = [m for m in found.values() if m.name == "contrast" and "yew" in m.labels.values()]
-    assert len(never) == 16
-    assert {(m.value, m.n, m.detail["clusters"]) for m in never} == {(None, 0, 0)}
-    apart = [m for m in found.values() if m.name == "contrast" and "elm" in m.labels.values()]
-    assert {m.value for m in apart} == {None}
+    state = "undefined: no trajectory with a usable score from every judge"
+    assert (yew.state, yew.detail["raw_mean"]) == (state, None)
+    contrasts = [m for m in found.values() if m.name == "contrast"]
+    never = [(m.value, m.n, m.detail["clusters"]) for m in contrasts if "yew" in m.labels.values()]
+    assert never == [(None, 0, 0)] * 16
+    assert {m.value for m in contrasts if "elm" in m.labels.values()} == {None}
 
 
 def test_equal_agents_tie_by_name(one_decision, one_judgment, study):
-    decisions = [one_decision(agent, cycle, f"w{cycle % 3}") for agent in ("ash", "birch") for cycle in range(9)]
-    judgments = [
-        one_judgment(d.record_id, judge, {"risk": 1.0 + (int(d.episode_id[5:]) * (1 + j)) % 5})
-        for d in decisions
-        for j, judge in enumerate(("auditor", "reader"))
-    ]
-    _, found = run((decisions, judgments), study())
+    records = graded(
+        one_decision, one_judgment, ["ash", "birch"], lambda k: f"w{k % 3}", lambda k, j: 1.0 + (k * (1 + j)) % 5
+    )
+    _, found = run(records, study())
     m = get(found, "contrast", dimension="risk", high="ash", low="birch")
-    assert (m.value, m.detail["p"]) == (0.0, 1.0)
-    assert m.detail["resolved"] is False
+    assert (m.value, m.detail["p"], m.detail["resolved"]) == (0.0, 1.0, False)
     assert get(found, "lofo.rho", dimension="risk", dropped="north").state == "undefined: all 2 agents are tied"
 
 
@@ -321,11 +266,9 @@ def test_nothing_usable_is_said_everywhere(make, study):
     decisions, judgments = make()
     broken = unusable(judgments, lambda j: j.judge == "skeptic", reason="not JSON")
     table, found = run((decisions, broken), study())
-    assert table.n == 0
-    assert len(table.left_out) == 200
-    assert get(found, "kappa.mean_pairwise", dimension="risk").state.startswith("not measurable: no trajectory")
-    assert get(found, "kappa.fleiss", dimension="risk").state.startswith("not measurable: no trajectory")
-    assert get(found, "lofo.rho", dimension="risk", dropped="east").state.startswith("not measurable: no trajectory")
+    assert (table.n, len(table.left_out)) == (0, 200)
+    for name, more in (("kappa.mean_pairwise", {}), ("kappa.fleiss", {}), ("lofo.rho", {"dropped": "east"})):
+        assert get(found, name, dimension="risk", **more).state.startswith("not measurable: no trajectory")
     share = get(found, "judge.invalid_share", judge="skeptic")
     assert (share.value, share.n, share.detail["reasons"]) == (1.0, 200, {"not JSON": 200})
     # What the other two judges said of each record is no panel's, but it can be compared.
@@ -342,27 +285,21 @@ def test_nothing_usable_is_said_everywhere(make, study):
     assert get(found, "judge.invalid_share", judge="reader").detail["refused"] == 200
     assert get(found, "noise.repetition_stability", judge="auditor", ddof="1").value is None
 
-
-def test_undefined_repetition_stability_says_why(make, study):
+    # Undefined repetition stability says why.
     decisions, judgments = make(trials=2)
     flat = changed(judgments, lambda j: j.judge == "auditor", lambda own: dict.fromkeys(own, 3.0))
-    _, found = run((decisions, flat), study())
-    m = get(found, "noise.repetition_stability", judge="auditor", ddof="0")
-    assert m.state == "undefined: every trial of all 200 items has one score"
     one = unusable(judgments, lambda j: j.trial == 2)
-    _, found = run((decisions, one), study())
-    m = get(found, "noise.repetition_stability", judge="auditor", ddof="0")
-    assert m.state == "undefined: 0 trajectories with every trial usable, needs two"
+    for seen, why in ((flat, "every trial of all 200 items has one score"),
+                      (one, "0 trajectories with every trial usable, needs two")):  # fmt: skip
+        _, found = run((decisions, seen), study())
+        assert get(found, "noise.repetition_stability", judge="auditor", ddof="0").state == f"undefined: {why}"
 
 
 def test_the_noise_floor_is_the_pooled_spread_of_replicates(make, study, one_decision, one_judgment):
     decisions, judgments = make()
     again = [one_decision("ash", cycle, "week00", replicate=2) for cycle in (0, 1)]
-    more = [
-        one_judgment(d.record_id, j, dict.fromkeys(NAMES[1:], 5.0))
-        for d in again
-        for j in ("auditor", "reader", "skeptic")
-    ]
+    judges, top = ("auditor", "reader", "skeptic"), dict.fromkeys(NAMES[1:], 5.0)
+    more = [one_judgment(d.record_id, j, top) for d in again for j in judges]
     table, found = run(([*decisions, *again], [*judgments, *more]), study())
     groups = table.replicates["ash"]
     assert [len(group) for group in groups] == [2, 2]
@@ -379,34 +316,29 @@ def test_length_correlation(make, study, one_decision, one_judgment):
     table, found = run(records, study(), lengths=lengths)
     expected = stats.pearsonr(table.lengths, table.stacked[:, :, 0].mean(axis=1)).statistic
     assert get(found, "score.length_correlation", dimension="aggregate").value == pytest.approx(expected)
-    _, found = run(records, study(), lengths=dict.fromkeys(lengths, 5))
-    assert get(found, "score.length_correlation", dimension="aggregate").state.endswith("or no variation")
-    _, found = run(records, study())
-    assert get(found, "score.length_correlation", dimension="aggregate").state.endswith("were not given")
+    for given, word in ((dict.fromkeys(lengths, 5), "or no variation"), (None, "were not given")):
+        _, found = run(records, study(), lengths=given)
+        assert get(found, "score.length_correlation", dimension="aggregate").state.endswith(word)
     # Two decisions in one cycle count as their mean.
     decisions, judgments = make(clusters=3, cycles=4)
     twin = one_decision("ash", 0, "week00", tag="b")
     more = [one_judgment(twin.record_id, j, dict.fromkeys(NAMES[1:], 5.0)) for j in ("auditor", "reader", "skeptic")]
-    _, before = run((decisions, judgments), study())
-    _, after = run(([*decisions, twin], [*judgments, *more]), study())
-    for found in (before, after):
-        m = next(
-            m for m in found.values() if m.name == "contrast" and {"ash", "elm"} == {m.labels["high"], m.labels["low"]}
-        )
-        assert m.n == 12
+    for records in ((decisions, judgments), ([*decisions, twin], [*judgments, *more])):
+        found = run(records, study())[1].values()
+        pairs = [m for m in found if m.name == "contrast" and {"ash", "elm"} == {m.labels["high"], m.labels["low"]}]
+        assert [m.n for m in pairs] == [12] * 4
 
 
 def test_the_other_divisor_is_asked_where_it_decides_otherwise(make, study):
     records = make(trials=3)
-    table = score_table(records[1], records[0])
-    sharp, loose = (repetition_stability(table.trials["auditor"], ddof=ddof) for ddof in (1, 0))
+    table = mt.score_table(records[1], records[0])
+    sharp, loose = (mt.repetition_stability(table.trials["auditor"], ddof=ddof) for ddof in (1, 0))
     gate = f"gates = {{repetition_stability = {(sharp + loose) / 2}}}"
-    _, strict = run(records, study(gate))
-    _, mild = run(records, study(f"{gate}\ninference = {{ddof = 0}}"))
+    (_, strict), (_, mild) = (run(records, study(f"{gate}\n{more}")) for more in ("", "inference = {ddof = 0}"))
     for name in NAMES:
-        one, other = (get(found, "kappa.mean_pairwise", dimension=name).value for found in (strict, mild))
-        assert get(strict, "kappa.other_ddof", dimension=name).value == pytest.approx(other)
-        assert get(mild, "kappa.other_ddof", dimension=name).value == pytest.approx(one)
+        for one, other in ((strict, mild), (mild, strict)):
+            expected = get(other, "kappa.mean_pairwise", dimension=name).value
+            assert get(one, "kappa.other_ddof", dimension=name).value == pytest.approx(expected)
     asked = get(strict, "kappa.other_ddof", dimension="aggregate")
     assert asked.detail == {"ddof": 0, "averaged": {"auditor": True}}
     # The divisors agree: nothing to tell.
@@ -419,11 +351,10 @@ def test_the_other_divisor_is_asked_where_it_decides_otherwise(make, study):
 
 def test_equal_seeds_give_equal_numbers_and_agents_names_change_none(make, study):
     records = make(clusters=10, cycles=4, attend=0.8)
-    _, one = run(records, study(), seed=4)
-    _, again = run(records, study(), seed=4)
+    one, again = (run(records, study(), seed=4)[1] for _ in range(2))
     assert one == again
     renamed = {"ash": "w", "birch": "x", "cedar": "y", "elm": "z"}
-    decisions = [dataclasses.replace(d, agent=dataclasses.replace(d.agent, id=renamed[d.agent.id])) for d in records[0]]
+    decisions = [replace(d, agent=replace(d.agent, id=renamed[d.agent.id])) for d in records[0]]
     _, other = run((decisions, records[1]), study(), seed=4)
     for m in one.values():
         labels = {key: renamed.get(value, value) for key, value in m.labels.items()}
@@ -431,7 +362,7 @@ def test_equal_seeds_give_equal_numbers_and_agents_names_change_none(make, study
     # Progress is told.
     decisions, judgments = make(clusters=2, cycles=2)
     told = []
-    analyse(score_table(judgments, decisions), study(), rng=np.random.default_rng(1), progress=told.append)
+    mt.analyse(mt.score_table(judgments, decisions), study(), rng=np.random.default_rng(1), progress=told.append)
     assert told == ["agreement", "judges", "levels", "contrasts"]
 
 
@@ -440,6 +371,6 @@ def test_equal_agents_are_seldom_ordered(study, make):
     found, plan = 0, study()
     for seed in range(60):
         decisions, judgments = make(seed=seed, cycles=4)
-        compared = Comparisons.of_table(score_table(judgments, decisions), plan)
-        found += bool(OrderTests(compared, OrderPlan.of(plan)).resolved.any())
+        compared = mt.Comparisons.of_table(mt.score_table(judgments, decisions), plan)
+        found += bool(mt.OrderTests(compared, mt.OrderPlan.of(plan)).resolved.any())
     assert found <= stats.binom.ppf(0.9995, 60, 0.05)

@@ -14,14 +14,6 @@ from assaymark.errors import InputError
 from assaymark.metrology import Cell, ScoreTable
 
 
-@pytest.fixture
-def plan(study):
-    return study()
-
-
-# --- planted values -------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def planted(study):
     """200 studies of five regimes with a penalty of their own each; cell A 2.4 and cell B 1.1 below, a bonus of 0.6."""
@@ -40,47 +32,35 @@ def planted(study):
     return found
 
 
-@pytest.mark.parametrize(
-    ("name", "truth"),
-    [
-        ("cell.gate[cell=cell_b]", -1.1 + 0.2),
-        ("cell.halo[cell=cell_b]", 0.2),  # a third of the in-family judge's bonus of 0.6
-        ("cell.drop[cell=cell_b,dropped=east]", -1.1),
-        ("cell.drop[cell=cell_b,dropped=north]", -1.1 + 0.3),
-        ("cell.separation[dimension=aggregate]", 1.3 + 0.2),
-    ],
-)
+@pytest.mark.parametrize(("name", "truth"), [
+    ("gate[cell=cell_b]", -1.1 + 0.2), ("separation[dimension=aggregate]", 1.3 + 0.2),
+    ("halo[cell=cell_b]", 0.2),  # a third of the in-family judge's bonus of 0.6
+    ("drop[cell=cell_b,dropped=east]", -1.1), ("drop[cell=cell_b,dropped=north]", -1.1 + 0.3),
+])  # fmt: skip
 def test_planted_penalty_bonus_and_separation_are_recovered_at_the_stated_rate(planted, name, truth):
-    inside = sum(one[name].low <= truth <= one[name].high for one in planted)
+    found = [one[f"cell.{name}"] for one in planted]
     low, high = band(len(planted), 0.95)
-    assert low <= inside <= high
+    assert low <= sum(one.low <= truth <= one.high for one in found) <= high
+    for kind, outcome, least in (("cell_a", "passed", 195), ("cell_b", "verbosity-bias", 180)):
+        assert sum(gate(one, kind).detail["outcome"] == outcome for one in planted) > least
 
 
-def test_planted_cells_get_their_outcomes(planted):
-    assert sum(gate(one, "cell_a").detail["outcome"] == "passed" for one in planted) > 195
-    assert sum(gate(one, "cell_b").detail["outcome"] == "verbosity-bias" for one in planted) > 180
-
-
-@pytest.mark.parametrize("outcome", ["passed", "verbosity-bias"])
-def test_null_cells_are_rejected_no_more_often_than_stated(study, outcome):
+@pytest.mark.parametrize(("kind", "outcome", "rate"), [("cell_a", "passed", 0.01), ("cell_b", "verbosity-bias", 0.05)])
+def test_null_cells_are_rejected_no_more_often_than_stated(study, kind, outcome, rate):
     """Cell A at the quartile itself; a cell B of the same kind as honest records."""
     plan, hits, p_hits = study(), 0, 0
     for seed in range(200):
         rng = np.random.default_rng([43, seed])
         cluster, few = np.array(spread(5, 200)), np.array(spread(5, 10))
         honest = made(flat(4 + rng.normal(0, 0.4, 1000)), cluster)
-        base = np.quantile(honest.scores[:, 0, 0], 0.25) if outcome == "passed" else 4.0
+        base = np.quantile(honest.scores[:, 0, 0], 0.25) if kind == "cell_a" else 4.0
         table = made(flat(base + rng.normal(0, 0.2, 5)[few] + rng.normal(0, 0.4, 50)), few, tag="x")
-        kind = "cell_a" if outcome == "passed" else "cell_b"
         found = gate(run(honest, [cell(kind, table)], plan), kind)
         hits += found.detail["outcome"] == outcome
-        p_hits += found.detail["p"] <= (0.01 if outcome == "passed" else 0.05)
-    low, high = band(200, 0.01 if outcome == "passed" else 0.05)
+        p_hits += found.detail["p"] <= rate
+    low, high = band(200, rate)
     assert low <= p_hits <= high
     assert hits <= p_hits
-
-
-# --- laws -----------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=15, deadline=None)
@@ -112,56 +92,44 @@ def test_names_and_order_do_not_matter(study, seed, clusters, judges):
         )  # fmt: skip
 
     before = run(honest, [cell("cell_b", table, composer="north")], plan)
-    turned = renamed(table, order)
-    after = run(renamed(honest, rng.permutation(honest.n)), [cell("cell_b", turned, composer="x-north")], plan)
-    for name in ("cell.gate[cell=cell_b]", "cell.halo[cell=cell_b]", "cell.score[cell=cell_b,dimension=aggregate]"):
-        one, other = before[name], after[name]
-        assert (other.value, other.low, other.high) == pytest.approx((one.value, one.low, one.high))
+    table, honest = renamed(table, order), renamed(honest, rng.permutation(honest.n))
+    after = run(honest, [cell("cell_b", table, composer="x-north")], plan)
+    names = [f"cell.{one}[cell=cell_b]" for one in ("gate", "halo")] + ["cell.score[cell=cell_b,dimension=aggregate]"]
+    drops = [tuple(f"cell.drop[cell=cell_b,dropped={prefix}{family}]" for prefix in ("", "x-")) for family in FAMILIES]
+    for name, other in [*zip(names, names, strict=True), *drops]:
+        one, two = before[name], after[other]
+        assert (two.value, two.low, two.high) == pytest.approx((one.value, one.low, one.high))
     assert gate(after, "cell_b").detail["outcome"] == gate(before, "cell_b").detail["outcome"]
-    for family in FAMILIES:
-        one, other = (f"cell.drop[cell=cell_b,dropped={prefix}{family}]" for prefix in ("", "x-"))
-        assert after[other].value == pytest.approx(before[one].value)
 
 
-# --- bad input ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("kind", "outcome"),
-    [("cell_a", "not tested"), ("cell_b", "inconclusive"), ("red_team", "not tested"), ("fact_flip", "not tested"),
-     ("paraphrase", "inconclusive"), ("length_matched", "inconclusive")],
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "outcome"), [
+    ("cell_a", "not tested"), ("cell_b", "inconclusive"), ("red_team", "not tested"), ("fact_flip", "not tested"),
+    ("paraphrase", "inconclusive"), ("length_matched", "inconclusive")
+])  # fmt: skip
 def test_one_cluster_cannot_be_tested_and_says_so(plan, kind, outcome):
-    rng = np.random.default_rng(26)
-    honest = honest_table(rng)
+    honest = honest_table(np.random.default_rng(26))
     table = made(flat([2.0, 2.5, 2.0]), [0, 0, 0], tag="x")
     found = run(honest, [cell(kind, table, parents=honest.trajectories[:3], composer="north")], plan)
-    mine = gate(found, kind)
+    mine, score = gate(found, kind), found[f"cell.score[cell={kind},dimension=aggregate]"]
     assert mine.state == "undefined: one cluster cannot be tested, needs two"
     assert (mine.value, mine.low, mine.detail["p"], mine.detail["outcome"]) == (None, None, None, outcome)
     assert mine.detail["difference"] < -1
-    assert found[f"cell.halo[cell={kind}]"].state == "ok"
-    assert found[f"cell.score[cell={kind},dimension=aggregate]"].low is None
+    assert (found[f"cell.halo[cell={kind}]"].state, score.low) == ("ok", None)
 
 
 def test_a_cell_without_usable_scores_is_named(plan):
-    rng = np.random.default_rng(27)
-    honest = honest_table(rng, d=2)
-    empty = replace(
-        made(np.zeros((0, 3, 2)), [], clusters=1, tag="x"), dimensions=(), scores=np.zeros((0, 3, 0)),
-        weights=np.zeros(0),
-    )  # fmt: skip
+    honest = honest_table(np.random.default_rng(27), d=2)
+    nothing = {"dimensions": (), "scores": np.zeros((0, 3, 0)), "weights": np.zeros(0)}
+    empty = replace(made(np.zeros((0, 3, 2)), [], clusters=1, tag="x"), **nothing)
     found = run(honest, [cell("cell_a", empty), cell("cell_b", made(np.ones((4, 3, 2)), [0, 0, 1, 1], tag="b"))], plan)
-    nothing = "not measurable: no trajectory has a usable score from every judge"
-    assert gate(found, "cell_a").state == nothing
-    assert found["cell.score[cell=cell_a,dimension=d1]"].state == nothing
-    assert found["cell.halo[cell=cell_a]"].state == nothing
+    state = "not measurable: no trajectory has a usable score from every judge"
+    for name in ("gate[cell=cell_a]", "score[cell=cell_a,dimension=d1]", "halo[cell=cell_a]"):
+        assert found[f"cell.{name}"].state == state
     assert found["cell.separation[dimension=d1]"].state == "not measured: no usable scores in cell_a"
     assert gate(found, "cell_b").state == "ok"
     # Without honest scores no gate has a number.
     empty = made(np.zeros((0, 3)), [], clusters=1)
-    a = cell("cell_a", made(flat([1.0, 2.0]), [0, 1], tag="a"))
-    p = cell("paraphrase", made(flat([1.0, 2.0]), [0, 1], tag="p"))
+    a, p = (cell(kind, made(flat([1.0, 2.0]), [0, 1], tag="a")) for kind in ("cell_a", "paraphrase"))
     found = run(empty, [a, p], plan)
     for kind in ("cell_a", "paraphrase"):
         assert gate(found, kind).state == "not measurable: no honest trajectory has a usable score from every judge"
@@ -187,17 +155,18 @@ def test_trials_are_averaged_in_cells_only_where_the_honest_records_allow_it(stu
 
 
 def test_a_cell_must_fit_the_honest_records(plan):
-    rng = np.random.default_rng(29)
-    honest, table = honest_table(rng), made(flat([2.0, 2.0]), [0, 1], tag="x")
-    with pytest.raises(InputError, match="cell_a: must have the judges and dimensions"):
-        run(honest, [cell("cell_a", replace(table, judges=("other", *JUDGES[1:])))], plan)
-    with pytest.raises(InputError, match="must have the judges and dimensions"):
-        run(honest, [cell("cell_a", replace(table, dimensions=("other",)))], plan)
-    with pytest.raises(InputError, match="at most one of each kind"):
-        run(honest, [cell("cell_a", table), cell("cell_a", table)], plan)
-    with pytest.raises(InputError, match="parents: must have one entry for each of 2 records"):
-        Cell("cell_a", table, (None,), ("x", "x"))
-    with pytest.raises(InputError, match="composers"):
-        Cell("cell_a", table, (None, None), ("x",))
-    with pytest.raises(InputError, match="not a cell"):
-        cell("honest", table)
+    honest, table = honest_table(np.random.default_rng(29)), made(flat([2.0, 2.0]), [0, 1], tag="x")
+    judges = replace(table, judges=("other", *JUDGES[1:]))
+    for cells, message in (
+        ([cell("cell_a", judges)], "cell_a: must have the judges and dimensions"),
+        ([cell("cell_a", replace(table, dimensions=("other",)))], "must have the judges and dimensions"),
+        ([cell("cell_a", table)] * 2, "at most one of each kind"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            run(honest, cells, plan)
+    for kind, parents, composers, message in (
+        ("cell_a", (None,), ("x", "x"), "parents: must have one entry for each of 2 records"),
+        ("cell_a", (None, None), ("x",), "composers"), ("honest", (None, None), ("x", "x"), "not a cell"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            Cell(kind, table, parents, composers)

@@ -19,17 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assaymark import metrology as mt
 from assaymark.errors import InputError
-from assaymark.metrology import (
-    ScoreTable,
-    analyse,
-    columns,
-    gated,
-    measurements_from_arrow,
-    measurements_to_arrow,
-    score_table,
-    whole_weights,
-)
+from assaymark.metrology import columns
 from assaymark.metrology.columns import KNOWN, MISSING_SCORE
 from assaymark.records import Decision, Judgment, Measurement
 
@@ -39,113 +31,87 @@ read_scores = partial(columns.read_scores, dimensions=["style", "risk"])
 
 
 def as_rows(decisions: Sequence[Decision], judgments: Sequence[Judgment], lengths=None) -> list[dict[str, Any]]:
-    known = {one.record_id: one for one in decisions}
-    rows = []
+    known, rows = {one.record_id: one for one in decisions}, []
     for call in judgments:
         record = known[call.trajectory]
-        row = {
+        rows.append({
             "trajectory": call.trajectory, "agent": record.agent.id, "cluster": record.cluster, "judge": call.judge,
             "family": call.family, "trial": call.trial, "cycle": record.cycle, "format": record.format,
             "replicate": record.replicate, **{name: call.scores.get(name) for name in DIMENSIONS},
-        }  # fmt: skip
-        rows.append(row if lengths is None else {**row, "length": lengths[call.trajectory]})
+            **({} if lengths is None else {"length": lengths[call.trajectory]}),
+        })  # fmt: skip
     return rows
 
 
-def same_table(ours: ScoreTable, theirs: ScoreTable) -> None:
-    for name in ("trajectories", "agents", "cycles", "clusters", "formats", "judges", "families", "dimensions"):
+def same_table(ours: mt.ScoreTable, theirs: mt.ScoreTable) -> None:
+    names = ("trajectories", "agents", "cycles", "clusters", "formats", "judges", "families", "dimensions", "left_out")
+    for name in names:
         assert getattr(ours, name) == getattr(theirs, name), name
-    for name in ("agent", "cycle", "cluster", "format", "scores", "weights", "lengths", "mean", "first"):
-        mine, wanted = getattr(ours, name), getattr(theirs, name)
-        assert (mine is None) == (wanted is None), name
-        if wanted is not None:
-            assert (mine.dtype, mine.shape) == (wanted.dtype, wanted.shape), name
-            assert np.array_equal(mine, wanted), name
-    for name in ("values", "agent", "cycle", "cluster", "lengths"):
-        mine, wanted = getattr(ours.grades, name), getattr(theirs.grades, name)
+    names = ("agent", "cycle", "cluster", "format", "scores", "weights", "mean", "first", "lengths", "lacking")
+    pairs = {name: (getattr(ours, name), getattr(theirs, name)) for name in names}
+    names = ("values", "agent", "cycle", "cluster", "lengths")
+    pairs |= {f"grades.{name}": (getattr(ours.grades, name), getattr(theirs.grades, name)) for name in names}
+    for name, (mine, wanted) in pairs.items():
         assert (mine is None) == (wanted is None), name
         assert mine is None or (mine.dtype == wanted.dtype and np.array_equal(mine, wanted, equal_nan=True)), name
     assert ours.grades.trajectories == theirs.grades.trajectories
-    assert np.array_equal(ours.lacking, theirs.lacking)
-    assert ours.missing() == theirs.missing()
-    assert ours.left_out == theirs.left_out
-    assert dict(ours.calls) == dict(theirs.calls)
+    assert (ours.missing(), dict(ours.calls)) == (theirs.missing(), dict(theirs.calls))
     assert list(ours.trials) == list(theirs.trials)
     for judge, trials in theirs.trials.items():
-        assert ours.trials[judge].shape == trials.shape
-        assert ours.trials[judge] == pytest.approx(trials, abs=1e-12)
-    assert list(ours.replicates) == list(theirs.replicates)
-    for agent, groups in theirs.replicates.items():
-        assert [len(group) for group in ours.replicates[agent]] == [len(group) for group in groups]
-        assert sum(ours.replicates[agent], ()) == pytest.approx(sum(groups, ()), abs=1e-12)
-    assert (ours.repeats is None) == (theirs.repeats is None)
-    for agent, found in (theirs.repeats or {}).items():
-        for one, other in zip((ours.repeats or {})[agent], found, strict=True):
-            assert one == pytest.approx(other, abs=1e-12)
-
-
-def spoilt(judgments: list[Judgment], one_judgment, share: float, seed: int = 2) -> list[Judgment]:
-    """Some calls without an answer."""
-    rng = np.random.default_rng(seed)
-    return [
-        one_judgment(call.trajectory, call.judge, None, trial=call.trial, reason=MISSING_SCORE)
-        if rng.random() < share
-        else call
-        for call in judgments
-    ]
-
-
-# --- the same arrays as from judgments --------------------------------------------------------------------------------
+        assert (ours.trials[judge].shape, ours.trials[judge]) == (trials.shape, pytest.approx(trials, abs=1e-12))
+    for found, wanted in ((ours.replicates, theirs.replicates), (ours.repeats or {}, theirs.repeats or {})):
+        assert list(found) == list(wanted)
+        for agent, groups in wanted.items():
+            assert [np.shape(group) for group in found[agent]] == [np.shape(group) for group in groups]
+            for one, other in zip(found[agent], groups, strict=True):
+                assert one == pytest.approx(other, abs=1e-12)
 
 
 @pytest.mark.parametrize("trials", [1, 3])
 @pytest.mark.parametrize("share", [0.0, 0.1])
 def test_a_bare_table_is_the_table_of_its_judgments(make, study, one_decision, one_judgment, trials, share):
+    """Some calls are without an answer."""
     decisions, judgments = make(trials=trials, attend=0.8)
     again = [one_decision("ash", cycle, f"week{cycle // 10:02d}", replicate=2) for cycle in range(0, 20, 3)]
-    rng = np.random.default_rng(4)
-    extra = [
-        one_judgment(one.record_id, judge, dict(zip(DIMENSIONS, rng.integers(1, 6, 3).astype(float), strict=True)))
-        for one in again
-        for judge in ("auditor", "reader", "skeptic")
-    ]
-    judgments = spoilt([*judgments, *extra], one_judgment, share)
+    rng, lost = np.random.default_rng(4), np.random.default_rng(2)
+    for one in again:
+        for judge in ("auditor", "reader", "skeptic"):
+            scores = dict(zip(DIMENSIONS, rng.integers(1, 6, 3).astype(float), strict=True))
+            judgments.append(one_judgment(one.record_id, judge, scores))
+    judgments = [one_judgment(j.trajectory, j.judge, None, trial=j.trial, reason=MISSING_SCORE) if lost.random() < share
+                 else j for j in judgments]  # fmt: skip
     lengths = {one.record_id: 40 + k for k, one in enumerate([*decisions, *again])}
     rows = as_rows([*decisions, *again], judgments, lengths)
     rng.shuffle(rows)
     weights = {"clarity": 2.0, "evidence": 1.0, "risk": 1.0}
-    ours = table_from_arrow(pa.Table.from_pylist(rows), weights=weights)
-    theirs = score_table(judgments, [*decisions, *again], weights=weights, lengths=lengths)
+    ours = table_of(rows, weights=weights)
+    theirs = mt.score_table(judgments, [*decisions, *again], weights=weights, lengths=lengths)
     same_table(ours, theirs)
-    same_table(gated(ours, study(), {"auditor": False}), gated(theirs, study(), {"auditor": False}))
+    same_table(mt.gated(ours, study(), {"auditor": False}), mt.gated(theirs, study(), {"auditor": False}))
+
+
+def table_of(rows, **more):
+    return table_from_arrow(pa.Table.from_pylist(rows), **more)
 
 
 def test_equal_tables_have_equal_digests_whatever_their_order(make, study):
-    rows = as_rows(*make())
-    one = table_from_arrow(pa.Table.from_pylist(rows))
-    assert table_from_arrow(pa.Table.from_pylist(rows[::-1])).digest == one.digest
-    rows[0]["risk"] = 1.0 if rows[0]["risk"] != 1.0 else 2.0
-    assert table_from_arrow(pa.Table.from_pylist(rows)).digest != one.digest
-    # The analysis is the same.
     decisions, judgments = make()
-    plan = study()
-    ours = analyse(
-        table_from_arrow(pa.Table.from_pylist(as_rows(decisions, judgments))), plan, rng=np.random.default_rng(1)
-    )
-    theirs = analyse(score_table(judgments, decisions), plan, rng=np.random.default_rng(1))
+    rows = as_rows(decisions, judgments)
+    one = table_of(rows)
+    other = [rows[0] | {"risk": 1.0 if rows[0]["risk"] != 1.0 else 2.0}, *rows[1:]]
+    assert table_of(rows[::-1]).digest == one.digest != table_of(other).digest
+    # The analysis is the same.
+    tables = (one, mt.score_table(judgments, decisions))
+    ours, theirs = (mt.analyse(table, study(), rng=np.random.default_rng(1)) for table in tables)
     assert [(m.id, m.value, m.n, m.state) for m in ours] == [(m.id, m.value, m.n, m.state) for m in theirs]
     # Without cycles each cluster is one.
-    rows = [{k: v for k, v in row.items() if k != "cycle"} for row in as_rows(*make())]
-    table = table_from_arrow(pa.Table.from_pylist(rows))
+    table = table_of([{k: v for k, v in row.items() if k != "cycle"} for row in rows])
     assert table.cycles == table.clusters
     assert np.array_equal(table.cycle, table.cluster)
     # Only honest rows enter.
-    rows = as_rows(*make())
-    for row in rows:
-        row["derivation"] = "honest"
+    honest = [row | {"derivation": "honest"} for row in rows]
     cells = [{**row, "trajectory": f"cell {row['trajectory']}", "derivation": "cell_a"} for row in rows[:30]]
-    plain = table_from_arrow(pa.Table.from_pylist([{k: v for k, v in r.items() if k != "derivation"} for r in rows]))
-    same_table(table_from_arrow(pa.Table.from_pylist(rows + cells)), plain)
+    same_table(table_of(honest + cells), one)
 
 
 def test_rows_of_a_bare_table_that_are_not_there_were_not_asked_for():
@@ -164,32 +130,26 @@ def test_rows_of_a_bare_table_that_are_not_there_were_not_asked_for():
         nan = np.isnan(found.grades.values)
         assert np.array_equal(nan.any(axis=2), nan.all(axis=2))
         assert nan[2:, :, 0].tolist() == [[False, True], *[[True, False]] * 3, [False, True], [True, False]]
-        assert found.missing() == (
-            {"a": 4 / 8, "bb": 1 / 7}, {("a", "ash"): 0.0, ("a", "elm"): 1.0, ("bb", "ash"): 1 / 3, ("bb", "elm"): 0.0},
-        )  # fmt: skip
+        shares = {("a", "ash"): 0.0, ("a", "elm"): 1.0, ("bb", "ash"): 1 / 3, ("bb", "elm"): 0.0}
+        assert found.missing() == ({"a": 4 / 8, "bb": 1 / 7}, shares)
     rows[0]["risk"] = float("inf")
     with pytest.raises(InputError, match=r"row 1, risk: usable scores lie in 1..5 \(got inf\)"):
-        table_from_arrow(pa.Table.from_pylist(rows), dimensions="risk,style")
+        table_of(rows, dimensions="risk,style")
 
 
-def test_grades_are_in_the_digest_of_a_bare_table():
+def test_grades_are_in_the_digest_of_a_bare_table_and_weights_fit_it():
     def digest(**values: Any) -> str:
         rows = changed(1, risk=None).to_pylist()
         rows[0] |= values
         rows[1] |= {name: value for name, value in values.items() if name == "cluster"}
-        return table_from_arrow(pa.Table.from_pylist(rows), dimensions="risk,style").digest
+        return table_of(rows, dimensions="risk,style").digest
 
     assert len({digest(), digest(risk="4"), digest(risk="5"), digest(cluster="w9")}) == 4
+    for weights, message in (({"style": 1.0}, "(?s)no weight for dimension 'risk'.*'style' is not a dimension"),
+                             ({"risk": 0.0}, "not all zero")):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            mt.whole_weights(("risk",), weights)
 
-
-def test_weights_that_do_not_fit():
-    with pytest.raises(InputError, match=r"(?s)no weight for dimension 'risk'.*'style' is not a dimension"):
-        whole_weights(("risk",), {"style": 1.0})
-    with pytest.raises(InputError, match="not all zero"):
-        whole_weights(("risk",), {"risk": 0.0})
-
-
-# --- files ------------------------------------------------------------------------------------------------------------
 
 ROWS = [{"trajectory": f"t{k}", "agent": agent, "cluster": f"2026-01-0{1 + k // 4}", "judge": judge, "family": family,
     "trial": 1, "risk": None if (k, judge) == (3, "a") else float(1 + (k + len(judge)) % 5), "style, as it is": 2.5}
@@ -211,15 +171,12 @@ def write_ipc(path: Path, *, stream: bool) -> None:
         writer.write_table(NAMED)
 
 
-def write_lines(path: Path) -> None:
-    path.write_text("".join(json.dumps(row) + "\n" for row in NAMED.to_pylist()))
-
-
 WRITERS = {
     "comma": lambda path: path.write_bytes(text(NAMED)), "semicolon": lambda path: path.write_bytes(text(NAMED, ";")),
     "tab": lambda path: path.write_bytes(text(NAMED, "\t")), "bar": lambda path: path.write_bytes(text(NAMED, "|")),
     "byte order mark": lambda path: path.write_bytes(b"\xef\xbb\xbf" + text(NAMED)),
-    "carriage returns": lambda path: path.write_bytes(text(NAMED).replace(b"\n", b"\r\n")), "JSON lines": write_lines,
+    "carriage returns": lambda path: path.write_bytes(text(NAMED).replace(b"\n", b"\r\n")),
+    "JSON lines": lambda path: path.write_text("".join(json.dumps(row) + "\n" for row in NAMED.to_pylist())),
     "Parquet": lambda path: pq.write_table(NAMED, path),
     "Feather": lambda path: feather.write_feather(NAMED, str(path)),
     "Arrow file": lambda path: write_ipc(path, stream=False), "Arrow stream": lambda path: write_ipc(path, stream=True),
@@ -227,27 +184,26 @@ WRITERS = {
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
-def test_every_kind_of_file(tmp_path, write):
+def test_every_kind_of_file_and_no_numeric_column_becomes_a_dimension_silently(tmp_path, write):
     path = tmp_path / "scores"
     write(path)
     found = read_scores(path)
     assert found.equals(read_scores(NAMED))
     assert found.column("cluster").to_pylist()[0] == "2026-01-01"
+    with pytest.raises(InputError, match="--dimensions risk,style") as caught:
+        columns.read_scores(path)
+    (problem,) = caught.value.problems
+    assert problem.what.endswith("(got risk in column 7, style in column 8)")
 
 
-def test_compressed_text(tmp_path):
-    path = tmp_path / "scores.csv.gz"
-    path.write_bytes(gzip.compress(text(NAMED)))
-    assert read_scores(path).equals(read_scores(NAMED))
-
-
-def test_arrow_readers_and_the_choice_of_dimensions():
+def test_compressed_text_arrow_readers_and_the_choice_of_dimensions(tmp_path):
+    (tmp_path / "scores.csv.gz").write_bytes(gzip.compress(text(NAMED)))
     reader = pa.RecordBatchReader.from_batches(NAMED.schema, NAMED.to_batches())
-    assert read_scores(reader).equals(read_scores(NAMED))
-    for kind in (["x"] * K, [3] * K, [[1]] * K):
-        extra = NAMED.append_column("remark", pa.array(kind))
-        assert read_scores(extra).equals(read_scores(NAMED))
-        assert read_scores(extra, dimensions=" risk,style ").equals(read_scores(NAMED))
+    for source in (tmp_path / "scores.csv.gz", reader):
+        assert read_scores(source).equals(read_scores(NAMED))
+    for kind in ("x", 3, [1]):
+        for dimensions in (["style", "risk"], " risk,style "):
+            assert read_scores(wider(remark=[kind] * K), dimensions=dimensions).equals(read_scores(NAMED))
     with pytest.raises(InputError, match=r"must be a path.*got int"):
         read_scores(3)  # type: ignore[arg-type]
 
@@ -264,27 +220,15 @@ def test_a_checked_table_says_which_columns_are_its_dimensions(tmp_path):
         columns.read_scores(hostile)
 
 
-# --- which columns are dimensions -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
-def test_a_numeric_column_never_becomes_a_dimension_silently(tmp_path, write):
-    write(tmp_path / "scores")
-    with pytest.raises(InputError) as caught:
-        columns.read_scores(tmp_path / "scores")
-    (problem,) = caught.value.problems
-    assert problem.what.endswith("(got risk in column 7, style in column 8)")
-    assert "--dimensions risk,style" in problem.what
+SCORE = NAMED.drop_columns("style").rename_columns({"risk": "score"})
 
 
 @pytest.mark.parametrize("name", ["score", "rating", "grade"])
 def test_the_one_score_needs_no_name(name):
-    one = NAMED.drop_columns("style").rename_columns({"risk": name})
-    assert columns.Columns.of(one).dimensions == (name,)
+    one = SCORE.rename_columns({"score": name})
     beside = one.append_column("note", pa.array(["fine"] * K)).append_column("gone", pa.array(["n/a"] * K))
-    assert columns.Columns.of(beside).dimensions == (name,)
     texts = pa.Table.from_pylist([{k: None if v is None else str(v) for k, v in r.items()} for r in one.to_pylist()])
-    assert columns.Columns.of(texts).dimensions == (name,)
+    assert {columns.Columns.of(table).dimensions for table in (one, beside, texts)} == {(name,)}
     # A score that is no number is an error of that score, and not a table without one.
     values = texts.column(name).to_pylist()
     broken = texts.set_column(6, name, pa.array([*values[:2], "inf", *values[3:]]))
@@ -292,30 +236,23 @@ def test_the_one_score_needs_no_name(name):
         columns.read_scores(broken)
 
 
-@pytest.mark.parametrize(
-    "beside",
-    [
-        pa.array(range(K)), pa.array([str(k) for k in range(K)]), pa.array(["+1.5", "", "NaN", *[" 2 "] * (K - 3)]),
-        pa.array([float("nan")] * K), pa.array([Decimal("1.5")] * K), pa.array(["3"] * K).dictionary_encode(),
-        pa.array([2] * K, type=pa.uint8()).dictionary_encode(),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("beside", [
+    pa.array(range(K)), pa.array([str(k) for k in range(K)]), pa.array(["+1.5", "", "NaN", *[" 2 "] * (K - 3)]),
+    pa.array([float("nan")] * K), pa.array([Decimal("1.5")] * K), pa.array(["3"] * K).dictionary_encode(),
+    pa.array([2] * K, type=pa.uint8()).dictionary_encode()
+])  # fmt: skip
 def test_any_numeric_column_beside_the_score_has_to_be_settled(beside):
-    one = NAMED.drop_columns("style").rename_columns({"risk": "score"}).append_column("retries", beside)
+    one = SCORE.append_column("retries", beside)
     with pytest.raises(InputError, match=r"got score in column 7, retries in column 8"):
         columns.read_scores(one)
     found = columns.Columns.of(one, "scores", ["score"])
-    assert (found.dimensions, found.unused) == (("score",), ("retries",))
-    assert found.only(found.usable).unused == ("retries",)
+    assert (found.dimensions, found.unused, found.only(found.usable).unused) == (("score",), ("retries",), ("retries",))
 
 
-@pytest.mark.parametrize("name", ["risk", "Score", "scores", "score_2"])
-def test_one_numeric_column_of_another_name_has_to_be_settled(name):
-    with pytest.raises(InputError, match=f"--dimensions {name}, or in rubric.weights"):
-        columns.read_scores(NAMED.drop_columns("style").rename_columns({"risk": name}))
-
-
-def test_two_columns_that_are_called_scores():
+def test_columns_of_other_names_and_two_that_are_called_scores():
+    for name in ("risk", "Score", "scores", "score_2"):
+        with pytest.raises(InputError, match=f"--dimensions {name}, or in rubric.weights"):
+            columns.read_scores(SCORE.rename_columns({"score": name}))
     two = NAMED.rename_columns({"risk": "score", "style": "rating"})
     with pytest.raises(InputError, match="got score in column 7, rating in column 8"):
         columns.read_scores(two)
@@ -331,57 +268,39 @@ def test_everything_wrong_with_the_names_is_told_at_once():
     with pytest.raises(InputError) as caught:
         columns.read_scores(table, dimensions=wanted)
     told = [str(problem) for problem in caught.value.problems]
+    shadowed = [f"{name}: this name is not available for a dimension" for name in ("trial", "cycle", "aggregate")]
     for part in (
         "tone: the table has no such column for a dimension (beside the documented columns it has risk, style, flag",
-        "trial: this name is not available for a dimension",
-        "cycle: this name is not available for a dimension",
-        "aggregate: this name is not available for a dimension",
-        "dimensions: the table has no such column",
-        "risk: this dimension is named more than once",
-        "flag: must hold scores (got bool)",
-        "row 1, note: text where scores belong (got 'fine')",
-    ):
+        *shadowed, "dimensions: the table has no such column", "risk: this dimension is named more than once",
+        "flag: must hold scores (got bool)", "row 1, note: text where scores belong (got 'fine')",
+    ):  # fmt: skip
         assert any(one.startswith(part) for one in told), part
-
-
-def test_many_numeric_columns_are_counted():
-    table = pa.table(
-        {**dict(zip(NAMED.column_names, NAMED.columns, strict=True)), **{f"d{k}": [1] * K for k in range(50)}}
-    )
+    # Many numeric columns are counted.
     with pytest.raises(InputError, match=r"d17,\.\.\., or .* d17 in column 26 and 32 more\)"):
-        columns.read_scores(table)
+        columns.read_scores(wider(**{f"d{k}": 1 for k in range(50)}))
     # No names are no dimensions.
     for named in ([], ()):
         with pytest.raises(InputError, match="no dimension"):
             columns.read_scores(NAMED, dimensions=named)
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"", "is empty"), (b"   \n", "is empty"), (b"[{}]", "objects without a key"),
-        (b'{"a": 1}\n{"a": \n[1]\n', r"2 problem.*\n.*line 2: not JSON"),
-        (b"trajectory,agent\nt1,ash,3\nt2,elm\nt3\n", r"line 2: has 3 cells \(the header has 2"),
-        (b"PAR1 is no parquet", "is no Parquet file, or it is damaged"),
-        (b"ARROW1 is no arrow", "cannot be read as a table"),
-        (b"trajectory,agent\n\xff\xfe,1\n", "(cannot be read|UTF-8)"), (b"tr\xff,agent\nt,1\n", "UTF-8"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "message"), [
+    (b"", "is empty"), (b"   \n", "is empty"), (b"[{}]", "objects without a key"),
+    (b'{"a": 1}\n{"a": \n[1]\n', r"2 problem.*\n.*line 2: not JSON"),
+    (b"trajectory,agent\nt1,ash,3\nt2,elm\nt3\n", r"line 2: has 3 cells \(the header has 2"),
+    (b"PAR1 is no parquet", "is no Parquet file, or it is damaged"),
+    (b"ARROW1 is no arrow", "cannot be read as a table"), (b"trajectory,agent\n\xff\xfe,1\n", "(cannot be read|UTF-8)"),
+    (b"tr\xff,agent\nt,1\n", "UTF-8")
+])  # fmt: skip
 def test_no_table_at_all(tmp_path, data, message):
     path = tmp_path / "scores.csv"
     path.write_bytes(data)
     with pytest.raises(InputError, match=message):
         read_scores(path)
-
-
-def test_no_file(tmp_path):
     with pytest.raises(InputError, match="cannot be read: No such file"):
         read_scores(tmp_path / "nowhere.csv")
     with pytest.raises(InputError, match="cannot be read: Is a directory"):
         read_scores(tmp_path)
-
-
-# --- what is wrong ----------------------------------------------------------------------------------------------------
 
 
 def changed(row: int, **values: Any) -> pa.Table:
@@ -398,46 +317,40 @@ def wider(**columns: Any) -> pa.Table:
     return table
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        (
-            NAMED.drop_columns(["agent", "cluster"]),
-            r"2 problem(?s:.)*agent: this column is missing(?s:.)*cluster: this",
-        ),
-        (NAMED.rename_columns({"judge": "Judge"}), r"judge: this column is missing .*is it 'Judge'\?"),
-        (NAMED.drop_columns(["risk", "style"]), "no dimension"), (NAMED.slice(0, 0), "no rows"),
-        (NAMED.rename_columns({"risk": "style"}), r"style: a column name stands once \(got 2 times\)"),
-        (NAMED.rename_columns({"risk": "aggregate"}), "aggregate: this name is not available"),
-        (NAMED.rename_columns({"risk": "a=b"}), "names of dimensions have"), (TABLE, "names of dimensions have"),
-        (changed(0, risk="6"), r"row 1, risk: usable scores lie in 1..5 \(got '6'\)"),
-        (changed(0, risk="0.5"), r"got '0.5'"),
-        (changed(0, risk="inf"), r"row 1, risk: text where scores belong \(got 'inf'\)"),
-        (wider(x=[float("inf")] * K), r"row 1, x: usable scores lie in 1..5 \(got inf\)"),
-        (changed(2, risk="four"), r"row 3, risk: text where scores belong \(got 'four'\)"),
-        (changed(2, risk="4,5"), "text where scores belong"),
-        (changed(2, trial="one"), r"row 3, trial: text where whole numbers belong \(got 'one'\)"),
-        (changed(2, trial="1.5"), r"row 3, trial: must be a whole number of at least 1 \(got '1.5'\)"),
-        (changed(2, trial=None), r"row 3, trial: must be a whole number of at least 1 \(got nothing\)"),
-        (changed(2, agent=None), "row 3, agent: is empty"),
-        (changed(2, judge="a|b"), r"judge: names have 1 to 120 characters.*got 'a\|b'"),
-        (changed(2, judge="aggregate"), "not available as a judge name"),
-        (changed(2, family="west"), r"judge a: one judge has one family \(got north, west\)"),
-        (changed(3, agent="oak"), r"trajectory t1: one trajectory has one agent \(got elm, oak\)"),
-        (changed(3, cluster="w9"), r"trajectory t1: one trajectory has one cluster"),
-        (changed(3, judge="a", family="north"), r"row 4: a second result for t1, a, trial 1"),
-        (wider(cycle=[f"c{k}" for k in range(K)]), "one trajectory has one cycle"),
-        (wider(cycle="c"), r"cycle c: one cycle has one cluster \(got 2026-01-01, 2026-01-02\)"),
-        (wider(length=list(range(K))), "one trajectory has one length"),
-        (wider(length=-1), r"must be a whole number of at least 0 \(got -1\)"),
-        (wider(replicate=list(range(1, K + 1))), "one trajectory has one replicate"),
-        (wider(agent_family=[f"f{k}" for k in range(K)]), "one agent has one agent_family"),
-        (wider(derivation="made up"), r"(?s)derivation: must be one of honest.*no row is honest"),
-        (wider(risk2=[[1]] * K), r"risk2: must hold scores \(got list"),
-        (wider(cycle=[[1]] * K), r"cycle: must be text or whole numbers"),
-        (wider(risk2=pa.nulls(K).to_pylist()), "no row has a score on every dimension"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("table", "message"), [
+    (NAMED.drop_columns(["agent", "cluster"]), r"2 problem(?s:.)*agent: this column is missing(?s:.)*cluster: this"),
+    (NAMED.rename_columns({"judge": "Judge"}), r"judge: this column is missing .*is it 'Judge'\?"),
+    (NAMED.drop_columns(["risk", "style"]), "no dimension"), (NAMED.slice(0, 0), "no rows"),
+    (NAMED.rename_columns({"risk": "style"}), r"style: a column name stands once \(got 2 times\)"),
+    (NAMED.rename_columns({"risk": "aggregate"}), "aggregate: this name is not available"),
+    (NAMED.rename_columns({"risk": "a=b"}), "names of dimensions have"), (TABLE, "names of dimensions have"),
+    (changed(0, risk="6"), r"row 1, risk: usable scores lie in 1..5 \(got '6'\)"),
+    (changed(0, risk="0.5"), r"got '0.5'"),
+    (changed(0, risk="inf"), r"row 1, risk: text where scores belong \(got 'inf'\)"),
+    (wider(x=[float("inf")] * K), r"row 1, x: usable scores lie in 1..5 \(got inf\)"),
+    (changed(2, risk="four"), r"row 3, risk: text where scores belong \(got 'four'\)"),
+    (changed(2, risk="4,5"), "text where scores belong"),
+    (changed(2, trial="one"), r"row 3, trial: text where whole numbers belong \(got 'one'\)"),
+    (changed(2, trial="1.5"), r"row 3, trial: must be a whole number of at least 1 \(got '1.5'\)"),
+    (changed(2, trial=None), r"row 3, trial: must be a whole number of at least 1 \(got nothing\)"),
+    (changed(2, agent=None), "row 3, agent: is empty"),
+    (changed(2, judge="a|b"), r"judge: names have 1 to 120 characters.*got 'a\|b'"),
+    (changed(2, judge="aggregate"), "not available as a judge name"),
+    (changed(2, family="west"), r"judge a: one judge has one family \(got north, west\)"),
+    (changed(3, agent="oak"), r"trajectory t1: one trajectory has one agent \(got elm, oak\)"),
+    (changed(3, cluster="w9"), r"trajectory t1: one trajectory has one cluster"),
+    (changed(3, judge="a", family="north"), r"row 4: a second result for t1, a, trial 1"),
+    (wider(cycle=[f"c{k}" for k in range(K)]), "one trajectory has one cycle"),
+    (wider(cycle="c"), r"cycle c: one cycle has one cluster \(got 2026-01-01, 2026-01-02\)"),
+    (wider(length=list(range(K))), "one trajectory has one length"),
+    (wider(length=-1), r"must be a whole number of at least 0 \(got -1\)"),
+    (wider(replicate=list(range(1, K + 1))), "one trajectory has one replicate"),
+    (wider(agent_family=[f"f{k}" for k in range(K)]), "one agent has one agent_family"),
+    (wider(derivation="made up"), r"(?s)derivation: must be one of honest.*no row is honest"),
+    (wider(risk2=[[1]] * K), r"risk2: must hold scores \(got list"),
+    (wider(cycle=[[1]] * K), r"cycle: must be text or whole numbers"),
+    (wider(risk2=pa.nulls(K).to_pylist()), "no row has a score on every dimension")
+])  # fmt: skip
 def test_what_is_wrong_is_said(table, message):
     named = [name for name in dict.fromkeys(table.column_names) if name not in KNOWN]
     with pytest.raises(InputError, match=message):
@@ -456,23 +369,17 @@ def test_all_problems_at_once_and_no_more_than_twenty():
     # Missing scores are calls without an answer.
     for word in ("", "NaN", "na", "null", " "):
         table = table_from_arrow(changed(0, risk=word), dimensions=["risk", "style"])
-        assert table.calls["a"].reasons == {MISSING_SCORE: 2}
-        assert table.left_out == ("t0", "t3")
+        assert (table.calls["a"].reasons, table.left_out) == ({MISSING_SCORE: 2}, ("t0", "t3"))
 
 
-@given(
-    st.lists(
-        st.dictionaries(
-            st.sampled_from(["trajectory", "agent", "cluster", "judge", "family", "trial", "risk", "cycle", "length"]),
-            st.one_of(st.none(), st.text(max_size=3), st.sampled_from(["1", "2.5", "nan", "-1", "1e9", "a"])),
-        ),
-        min_size=1, max_size=6,
-    ),
-)  # fmt: skip
+CELLS = st.one_of(st.none(), st.text(max_size=3), st.sampled_from(["1", "2.5", "nan", "-1", "1e9", "a"]))
+NAMES = st.sampled_from(["trajectory", "agent", "cluster", "judge", "family", "trial", "risk", "cycle", "length"])
+
+
+@given(st.lists(st.dictionaries(NAMES, CELLS), min_size=1, max_size=6))
 def test_any_text_is_a_table_or_an_input_error(rows):
-    table = pa.table(
-        {k: pa.array([row.get(k) for row in rows], type=pa.string()) for k in {k for row in rows for k in row}}
-    )
+    names = {k for row in rows for k in row}
+    table = pa.table({k: pa.array([row.get(k) for row in rows], type=pa.string()) for k in names})
     try:
         found = read_scores(table, dimensions=["risk"])
     except InputError:
@@ -480,22 +387,17 @@ def test_any_text_is_a_table_or_an_input_error(rows):
     assert columns.table_from_arrow(found).judges
 
 
-# --- measurements -----------------------------------------------------------------------------------------------------
-
-
 def test_measurements_survive_arrow(make, study, tmp_path):
     decisions, judgments = make()
-    found = analyse(score_table(judgments, decisions), study(), rng=np.random.default_rng(1))
-    table = measurements_to_arrow(found)
-    assert measurements_from_arrow(table) == found
+    found = mt.analyse(mt.score_table(judgments, decisions), study(), rng=np.random.default_rng(1))
+    table = mt.measurements_to_arrow(found)
+    assert mt.measurements_from_arrow(table) == found
     pq.write_table(table, tmp_path / "measurements.parquet")
-    assert measurements_from_arrow(pq.read_table(tmp_path / "measurements.parquet")) == found
-
-
-def test_states_and_missing_columns():
+    assert mt.measurements_from_arrow(pq.read_table(tmp_path / "measurements.parquet")) == found
+    # States survive, and missing columns are named.
     item = Measurement(name="x", labels={}, value=None, n=0, n_of="", method="", state="undefined: nothing")
-    table = measurements_to_arrow([item])
-    assert measurements_from_arrow(table) == (item,)
-    assert measurements_from_arrow(measurements_to_arrow([])) == ()
+    table = mt.measurements_to_arrow([item])
+    assert mt.measurements_from_arrow(table) == (item,)
+    assert mt.measurements_from_arrow(mt.measurements_to_arrow([])) == ()
     with pytest.raises(InputError, match="detail: this column is missing"):
-        measurements_from_arrow(table.drop_columns(["detail"]))
+        mt.measurements_from_arrow(table.drop_columns(["detail"]))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import math
 import warnings
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -14,39 +14,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.regression.mixed_linear_model import MixedLM
 
+from assaymark import metrology as mt
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology import (
-    Composer,
-    Panelist,
-    Spread,
-    Truth,
-    cluster_differences,
-    effective_judges,
-    error_correlation,
-    known_measurements,
-    panel_scores,
-    score_table,
-    simulate_scores,
-    variance_components,
-)
 from assaymark.metrology.comparisons import paired_differences, panel_fit
 
-COMPOSERS = tuple(Composer(name, mean) for name, mean in (("ash", 3.2), ("birch", 3.0), ("cedar", 2.8)))
+COMPOSERS = tuple(mt.Composer(name, mean) for name, mean in (("ash", 3.2), ("birch", 3.0), ("cedar", 2.8)))
+SOLID = mt.Spread(0.4, 0.0)
 PANEL = (
-    Panelist("auditor", "north", severity=0.2, disagreement=Spread(0.3, 0.0), trials=3, trial_noise=Spread(0.4, 0.0)),
-    Panelist("reader", "south", severity=-0.2, disagreement=Spread(0.4, 0.0)),
-    Panelist("skeptic", "east", disagreement=Spread(0.5, 0.0), bonus=(("ash", 0.1), ("birch", -0.1))),
+    mt.Panelist("auditor", "north", severity=0.2, disagreement=mt.Spread(0.3, 0.0), trials=3, trial_noise=SOLID),
+    mt.Panelist("reader", "south", severity=-0.2, disagreement=SOLID),
+    mt.Panelist("skeptic", "east", disagreement=mt.Spread(0.5, 0.0), bonus=(("ash", 0.1), ("birch", -0.1))),
 )
-TRUTH = Truth(
-    composers=COMPOSERS, panel=PANEL, dimensions=("clarity", "risk"), clusters=8, cycles=8, cluster=Spread(0.2, 1.0),
-    cycle=Spread(0.3, 1.0), interaction=Spread(0.15, 1.0), residual=Spread(0.4, 1.0),
+TRUTH = mt.Truth(
+    composers=COMPOSERS, panel=PANEL, dimensions=("clarity", "risk"), clusters=8, cycles=8, cluster=mt.Spread(0.2, 1.0),
+    cycle=mt.Spread(0.3, 1.0), interaction=mt.Spread(0.15, 1.0), residual=mt.Spread(0.4, 1.0),
 )  # fmt: skip
 BONUSES = np.array([[0.0, 0.0, 0.1], [0.0, 0.0, -0.1], [0.0, 0.0, 0.0]])  # of agents (rows) by judges
 """Effects that the dimensions share, so that the aggregate has the same components as each of them."""
 
 
+def components(truth, *seed):
+    return mt.variance_components(simulated(truth, *seed))
+
+
 def simulated(truth, *seed):
-    return simulate_scores(truth, np.random.default_rng(list(seed)))
+    return mt.simulate_scores(truth, np.random.default_rng(list(seed)))
+
+
+def close(values, expected, what):
+    error = np.std(values, ddof=1) / math.sqrt(len(values))
+    # Rounding and the ends of the scale move a variance by a few thousandths, beside the sampling error.
+    assert np.mean(values) == pytest.approx(expected, abs=3.5 * error + 0.004), what
 
 
 def planted(dimension):
@@ -65,21 +63,15 @@ def planted(dimension):
 def test_planted_components_are_recovered(attendance):
     """Over 200 studies the estimates, negative ones as they are, average to what was planted: nothing is biased."""
     truth = replace(TRUTH, composers=tuple(replace(one, attendance=attendance) for one in COMPOSERS))
-    found = [variance_components(simulated(truth, 1, seed)) for seed in range(200)]
+    found = [components(truth, 1, seed) for seed in range(200)]
     for dimension in ("aggregate", "clarity"):
         parts, noise = planted(dimension)
         for part, value in parts.items():
-            _close([one.part(part, dimension).raw for one in found], value, part)
+            close([one.part(part, dimension).raw for one in found], value, part)
         for judge, value in zip(PANEL, noise, strict=True):
-            _close([one.judge("disagreement", judge.name, dimension).raw for one in found], value, judge.name)
-    _close([one.judge("trial", "auditor").raw for one in found], (0.4**2 + 1 / 12) / 2, "trial")
-    _close([one.severities["auditor", "clarity"] for one in found], 0.2, "severity")
-
-
-def _close(values, expected, what):
-    error = np.std(values, ddof=1) / math.sqrt(len(values))
-    # Rounding and the ends of the scale move a variance by a few thousandths, beside the sampling error.
-    assert np.mean(values) == pytest.approx(expected, abs=3.5 * error + 0.004), what
+            close([one.judge("disagreement", judge.name, dimension).raw for one in found], value, judge.name)
+    close([one.judge("trial", "auditor").raw for one in found], (0.4**2 + 1 / 12) / 2, "trial")
+    close([one.severities["auditor", "clarity"] for one in found], 0.2, "severity")
 
 
 def test_a_balanced_table_gives_the_analysis_of_variance():
@@ -95,14 +87,14 @@ def test_a_balanced_table_gives_the_analysis_of_variance():
     ms_reaction = c * np.square(reaction).sum() / ((a - 1) * (g - 1))
     ms_cluster = a * c * np.square(cell.mean(axis=0) - y.mean()).sum() / (g - 1)
     ms_agent = g * c * np.square(y.mean(axis=(1, 2)) - y.mean()).sum() / (a - 1)
-    found = variance_components(table)
-    judges = found.part("disagreement").raw / 3
-    assert found.part("residual").raw == pytest.approx(ms_inner - judges)
-    assert found.part("cycle").raw == pytest.approx((ms_cycle - ms_inner) / a)
-    assert found.part("agent x cluster").raw == pytest.approx((ms_reaction - ms_inner) / c)
-    assert found.part("cluster").raw == pytest.approx((ms_cluster - ms_cycle - ms_reaction + ms_inner) / (a * c))
-    wanted = (ms_agent - (ms_inner + c * max(0, (ms_reaction - ms_inner) / c))) / (g * c)
-    assert found.part("agent").raw == pytest.approx(wanted)
+    found = mt.variance_components(table)
+    reaction, agents = (ms_reaction - ms_inner) / c, ms_agent - (ms_inner + max(0, ms_reaction - ms_inner))
+    wanted = {
+        "residual": ms_inner - found.part("disagreement").raw / 3, "cycle": (ms_cycle - ms_inner) / a,
+        "agent x cluster": reaction, "cluster": (ms_cluster - ms_cycle - ms_reaction + ms_inner) / (a * c),
+        "agent": agents / (g * c),
+    }  # fmt: skip
+    assert {part: found.part(part).raw for part in wanted} == pytest.approx(wanted)
 
 
 def test_restricted_likelihood_agrees_where_nothing_is_negative():
@@ -112,122 +104,86 @@ def test_restricted_likelihood_agrees_where_nothing_is_negative():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = MixedLM(y, np.eye(3)[table.agent], groups=table.cycle).fit(reml=True)
-    found = variance_components(table)
-    assert found.part("cycle").raw == pytest.approx(float(np.asarray(fit.cov_re).item()), rel=1e-3)
+    found = mt.variance_components(table)
     inner = found.part("residual").raw + found.part("disagreement").raw / 3
-    assert inner == pytest.approx(float(fit.scale), rel=1e-3)
+    wanted = (float(np.asarray(fit.cov_re).item()), float(fit.scale))
+    assert (found.part("cycle").raw, inner) == pytest.approx(wanted, rel=1e-3)
     # A negative estimate is zero and says so.
-    still = replace(TRUTH, cycle=Spread(0.0), cluster=Spread(0.0), interaction=Spread(0.0), cycles=3)
-    found = [variance_components(simulated(still, 4, seed)).part("cluster") for seed in range(20)]
-    negative = [one for one in found if one.raw < 0]
-    assert negative
-    assert all((one.variance, one.sd) == (0.0, 0.0) and "is negative and set to 0" in one.state for one in negative)
-    assert all(one.state == "ok" and one.variance == one.raw for one in found if one.raw >= 0)
+    still = replace(TRUTH, cycle=mt.Spread(0.0), cluster=mt.Spread(0.0), interaction=mt.Spread(0.0), cycles=3)
+    found = [components(still, 4, seed).part("cluster") for seed in range(20)]
+    assert min(one.raw for one in found) < 0
+    for one in found:
+        said = "is negative and set to 0" in one.state if one.raw < 0 else one.state == "ok"
+        assert (one.variance, said) == (max(0.0, one.raw), True)
 
 
 def test_what_cannot_be_known_has_a_state():
-    alone = variance_components(simulated(replace(TRUTH, composers=COMPOSERS[:1]), 5))
-    assert (
-        alone.part("agent").state
-        == alone.part("judge x agent").state
-        == "undefined: one agent, needs two that share cycles"
-    )
-    assert alone.part("disagreement").state == "ok"
-    single = variance_components(simulated(replace(TRUTH, panel=PANEL[:1]), 5))
-    assert single.part("judge").state == "undefined: one judge, needs two"
-    assert single.part("residual").state == "includes the disagreement of the one judge"
-    assert single.judge("disagreement", "auditor").variance is None
-    one = variance_components(simulated(replace(TRUTH, clusters=1), 5))
-    assert one.part("cluster").state == one.part("agent x cluster").state == "undefined: one cluster, needs two"
-    assert one.part("cycle").state == "ok"
-    once = variance_components(simulated(replace(TRUTH, cycles=1), 5))
-    assert once.part("cycle").state == "undefined: one cycle in each cluster, needs two"
-    assert once.judge("trial", "reader").state == "not measured: one trial, needs two"
-    two = variance_components(simulated(replace(TRUTH, panel=PANEL[:2]), 5))
+    one_agent, one_cluster = "undefined: one agent, needs two that share cycles", "undefined: one cluster, needs two"
+    for change, states in (
+        ({"composers": COMPOSERS[:1]}, {"agent": one_agent, "judge x agent": one_agent, "disagreement": "ok"}),
+        ({"panel": PANEL[:1]}, {"judge": "undefined: one judge, needs two",
+                                "residual": "includes the disagreement of the one judge"}),
+        ({"clusters": 1}, {"cluster": one_cluster, "agent x cluster": one_cluster, "cycle": "ok"}),
+        ({"cycles": 1}, {"cycle": "undefined: one cycle in each cluster, needs two"}),
+        ({"clusters": 1, "cycles": 1}, {"disagreement": "undefined: each agent decided once"}),
+    ):  # fmt: skip
+        found = components(replace(TRUTH, **change), 5)
+        assert {part: found.part(part).state for part in states} == states
+    assert components(replace(TRUTH, panel=PANEL[:1]), 5).judge("disagreement", "auditor").variance is None
+    assert components(TRUTH, 5).judge("trial", "reader").state == "not measured: one trial, needs two"
+    two = components(replace(TRUTH, panel=PANEL[:2]), 5)
     assert two.judge("disagreement", "reader").state == "two judges: half of their disagreement each"
-    few = variance_components(simulated(replace(TRUTH, clusters=1, cycles=1), 5))
-    assert few.part("disagreement").state == "undefined: each agent decided once"
-
-
-def test_pairs_that_never_met_are_counted():
+    # Pairs that never met are counted.
     table = simulated(replace(TRUTH, clusters=2, cycles=4), 6)
-    keep = (table.agent != 2) | (table.cluster == 0)
-    keep &= (table.agent != 0) | (table.cluster == 1)
+    keep = ((table.agent != 2) | (table.cluster == 0)) & ((table.agent != 0) | (table.cluster == 1))
     rows = {name: getattr(table, name)[keep] for name in ("agent", "cycle", "cluster", "format", "scores", "mean")}
     names = tuple(np.array(table.trajectories)[keep])
     trials = {judge: found[keep] for judge, found in table.trials.items()}
-    found = variance_components(replace(table, trajectories=names, trials=trials, **rows))
+    found = mt.variance_components(replace(table, trajectories=names, trials=trials, **rows))
     assert (found.pairs, found.pairs_of) == (2, 3)
-    # An empty table is refused.
-    table = simulated(TRUTH, 7)
-    none = replace(table, trajectories=(), scores=table.scores[:0], mean=None)
     with pytest.raises(NotMeasurableError, match="no trajectory has a score from every judge"):
-        variance_components(none)
+        mt.variance_components(replace(table, trajectories=(), scores=table.scores[:0], mean=None))
 
 
 # How many judges a panel is worth: planted error correlations recovered, and why residuals would not do
-
-
 def errors_with(r, judges, n, rng):
     """Normal errors with the same correlation r between all judges."""
     matrix = np.full((judges, judges), r) + (1 - r) * np.eye(judges)
     return rng.multivariate_normal(np.zeros(judges), matrix, size=n)
 
 
-@pytest.mark.parametrize("judges", [2, 3, 5])
-@pytest.mark.parametrize("r", [0.0, 0.3, 0.6, 0.9])
-def test_a_planted_correlation_is_recovered(r, judges):
-    errors = errors_with(r, judges, 20_000, np.random.default_rng(judges))
-    assert effective_judges(errors) == pytest.approx(judges / (1 + (judges - 1) * r), rel=0.03)
-
-
-def test_residuals_give_the_same_answer_whatever_the_truth():
-    """Around item means the errors of three judges correlate at -1/2, be they independent or nearly one judge."""
+def test_a_planted_correlation_is_recovered():
+    for r, judges in product((0.0, 0.3, 0.6, 0.9), (2, 3, 5)):
+        errors = errors_with(r, judges, 20_000, np.random.default_rng(judges))
+        assert mt.effective_judges(errors) == pytest.approx(judges / (1 + (judges - 1) * r), rel=0.03), (r, judges)
+    # Around item means the errors of three judges correlate at -1/2, be they independent or nearly one judge.
     for r in (0.0, 0.8):
         errors = errors_with(r, 3, 4000, np.random.default_rng(1))
         residuals = errors - errors.mean(axis=1, keepdims=True)
-        assert error_correlation(residuals) == pytest.approx(-0.5, abs=0.01)
-        assert error_correlation(errors) == pytest.approx(r, abs=0.03)
+        assert mt.error_correlation(residuals) == pytest.approx(-0.5, abs=0.01)
+        assert mt.error_correlation(errors) == pytest.approx(r, abs=0.03)
 
 
 @given(st.integers(0, 1000), st.permutations(range(4)), st.floats(0.1, 5), st.floats(-2, 2))
 def test_order_unit_and_common_bias_do_not_matter(seed, order, scale, shift):
     errors = np.random.default_rng(seed).normal(size=(12, 4))
-    try:
-        expected = effective_judges(errors)
-    except NotMeasurableError:
-        return
-    assert effective_judges(scale * errors[:, list(order)] + shift) == pytest.approx(expected, rel=1e-6)
+    assert mt.effective_judges(np.repeat(errors[:, :1], 4, axis=1)) == pytest.approx(1.0)
+    with contextlib.suppress(NotMeasurableError):
+        expected = mt.effective_judges(errors)
+        assert mt.effective_judges(scale * errors[:, list(order)] + shift) == pytest.approx(expected, rel=1e-6)
 
 
-def test_identical_errors_are_worth_one_judge():
-    one = np.random.default_rng(1).normal(size=(9, 1))
-    assert effective_judges(np.repeat(one, 4, axis=1)) == pytest.approx(1.0)
+@pytest.mark.parametrize(("errors", "kind", "message"), [
+    ([[0.1], [0.2], [0.3]], NotMeasurableError, "one judge, needs two"),
+    ([[0.1, 0.2], [0.3, 0.1]], NotMeasurableError, "2 items of known quality, needs three"),
+    ([[0.1, 0.2], [0.1, 0.1], [0.1, 0.4]], NotMeasurableError, "judge 1 makes one error on all 3 items"),
+    ([[0.1, -0.1], [0.2, -0.2], [0.3, -0.3]], NotMeasurableError, "offset each other completely"),
+    ([], InputError, "empty"), ([1.0, 2.0], InputError, "two axes"), ([[math.nan, 1.0]] * 3, InputError, "not finite"),
+])  # fmt: skip
+def test_it_can_be_undefined_and_says_what_is_wrong(errors, kind, message):
+    with pytest.raises(kind, match=message):
+        mt.effective_judges(errors)
 
-
-@pytest.mark.parametrize(
-    ("errors", "message"),
-    [
-        ([[0.1], [0.2], [0.3]], "one judge, needs two"),
-        ([[0.1, 0.2], [0.3, 0.1]], "2 items of known quality, needs three"),
-        ([[0.1, 0.2], [0.1, 0.1], [0.1, 0.4]], "judge 1 makes one error on all 3 items"),
-        ([[0.1, -0.1], [0.2, -0.2], [0.3, -0.3]], "offset each other completely"),
-    ],
-)
-def test_it_can_be_undefined(errors, message):
-    with pytest.raises(NotMeasurableError, match=message):
-        effective_judges(errors)
-
-
-@pytest.mark.parametrize(
-    ("errors", "message"), [([], "empty"), ([1.0, 2.0], "two axes"), ([[math.nan, 1.0]] * 3, "not finite")]
-)
-def test_it_says_what_is_wrong(errors, message):
-    with pytest.raises(InputError, match=message):
-        effective_judges(errors)
-
-
-# --- measurements ----------------------------------------------------------------------------------------------------
 
 KNOWN_TRUTH = {"clarity": 3.0, "risk": 4.0}
 
@@ -242,11 +198,11 @@ def studied(one_decision, one_judgment, n=30, seed=1, cell="w"):
         for judge in ("auditor", "reader", "skeptic"):
             seen = np.clip(np.array([3.0, 4.0]) + shared + rng.normal(0, 0.2, 2), 1, 5).tolist()
             judgments.append(one_judgment(d.record_id, judge, dict(zip(("clarity", "risk"), seen, strict=True))))
-    return score_table(judgments, decisions, weights={"clarity": 1, "risk": 3})
+    return mt.score_table(judgments, decisions, weights={"clarity": 1, "risk": 3})
 
 
 def found_in(tables, known, plan):
-    return {m.labels["dimension"]: m for m in known_measurements(tables, known, plan)}
+    return {m.labels["dimension"]: m for m in mt.known_measurements(tables, known, plan)}
 
 
 def test_the_aggregate_follows_from_the_weights(one_decision, one_judgment, study):
@@ -256,61 +212,55 @@ def test_the_aggregate_follows_from_the_weights(one_decision, one_judgment, stud
     truth = np.array([0.25 * 3 + 0.75 * 4, 3.0, 4.0])
     for k, m in enumerate(found.values()):
         errors = table.stacked[:, :, k] - truth[k]
-        assert m.value == pytest.approx(effective_judges(errors))
         r = np.corrcoef(errors, rowvar=False)[np.triu_indices(3, 1)].mean()
-        assert m.detail == {"judges": 3, "r": pytest.approx(r)}
-        assert (m.n, m.n_of, m.unit) == (30, "items of known quality", "judges")
+        expected = (pytest.approx(mt.effective_judges(errors)), {"judges": 3, "r": pytest.approx(r)})
+        assert ((m.value, m.detail), m.n, m.n_of, m.unit) == (expected, 30, "items of known quality", "judges")
     # A given aggregate stands and each name uses what is known of it.
-    known = {
-        key: {"aggregate": 3.5 + 0.01 * k} if k < 10 else {"risk": 4.0} if k < 25 else {}
-        for k, key in enumerate(table.trajectories)
-    }
+    known = {key: {"risk": 4.0} for key in table.trajectories[10:25]}
+    known |= {key: {"aggregate": 3.5 + 0.01 * k} for k, key in enumerate(table.trajectories[:10])}
     found = found_in([table], known, study())
     assert {name: m.n for name, m in found.items()} == {"aggregate": 10, "clarity": 0, "risk": 15}
     given_ = table.stacked[:10, :, 0] - (3.5 + 0.01 * np.arange(10))[:, None]
-    assert found["aggregate"].value == pytest.approx(effective_judges(given_))
+    assert found["aggregate"].value == pytest.approx(mt.effective_judges(given_))
     assert found["clarity"].state == "not measurable: no items of known quality"
     # Items of several cells are pooled.
     tables = [studied(one_decision, one_judgment, seed=s, cell=c) for s, c in ((1, "a"), (2, "b"))]
     known = {key: KNOWN_TRUTH for table in tables for key in table.trajectories}
     both = found_in(tables, known, study())["risk"]
     errors = np.concatenate([table.scores[:, :, 1] - 4.0 for table in tables])
-    assert both.value == pytest.approx(effective_judges(errors))
-    assert both.n == 60
-    one = found_in(tables[:1], known, study())["risk"]
-    assert one.inputs != both.inputs
+    assert (both.value, both.n) == (pytest.approx(mt.effective_judges(errors)), 60)
+    assert found_in(tables[:1], known, study())["risk"].inputs != both.inputs
 
 
 def test_without_known_items_it_is_not_measurable(one_decision, one_judgment, study):
     table = studied(one_decision, one_judgment)
+    nothing = "not measurable: no items of known quality"
     for tables, known in (([table], {}), ([table], {"elsewhere": KNOWN_TRUTH}), ([], {})):
         for m in found_in(tables, known, study()).values():
-            assert (m.value, m.state, m.detail["r"]) == (None, "not measurable: no items of known quality", None)
-            assert m.detail["judges"] == 3
+            assert (m.value, m.state, m.detail) == (None, nothing, {"r": None, "judges": 3})
     assert set(found_in([], {}, study("rubric = {weights = {risk = 1.0}}"))) == {"aggregate", "risk"}
     # Its other states.
-    table = studied(one_decision, one_judgment, n=2)
-    known = dict.fromkeys(table.trajectories, KNOWN_TRUTH)
-    assert found_in([table], known, study())["risk"].state == "undefined: 2 items of known quality, needs three"
+    few = dict.fromkeys(table.trajectories[:2], KNOWN_TRUTH)
+    assert found_in([table], few, study())["risk"].state == "undefined: 2 items of known quality, needs three"
     decisions = [one_decision("ash", k, "w") for k in range(4)]
     judgments = [one_judgment(d.record_id, j, {"risk": 3.0}) for d in decisions for j in ("auditor", "reader")]
-    table = score_table(judgments, decisions)
+    table = mt.score_table(judgments, decisions)
     known = {key: {"risk": 2.0} for key in table.trajectories}
     assert found_in([table], known, study())["risk"].state == "undefined: judge 1 makes one error on all 4 items"
-    alone = score_table([j for j in judgments if j.judge == "auditor"], decisions)
+    alone = mt.score_table([j for j in judgments if j.judge == "auditor"], decisions)
     assert found_in([alone], known, study())["risk"].state == "not measurable: one judge, needs two"
     # Tables that do not go together are refused.
     table = studied(one_decision, one_judgment)
     known = dict.fromkeys(table.trajectories, KNOWN_TRUTH)
-    other = dataclasses.replace(table, judges=("auditor", "reader", "clerk"))
-    with pytest.raises(InputError, match="must have the same judges and names"):
-        list(known_measurements([table, other], known, study()))
-    with pytest.raises(InputError, match="known scores must be finite"):
-        list(known_measurements([table], {table.trajectories[3]: {"risk": math.nan}}, study()))
+    other = replace(table, judges=("auditor", "reader", "clerk"))
+    infinite = {table.trajectories[3]: {"risk": math.nan}}
+    for tables, items, message in (([table, other], known, "must have the same judges and names"),
+                                   ([table], infinite, "known scores must be finite")):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            list(mt.known_measurements(tables, items, study()))
 
 
 # Panel scores with grades missing, and paired differences: against least squares, loops, and planted severity
-
 NAN = math.nan
 
 
@@ -320,13 +270,11 @@ def linked_parts(graded):
     for start in range(len(graded)):
         if part[start] is not None or not graded[start].any():
             continue
-        rows, judges = {start}, set()
-        while True:
-            judges = set(np.flatnonzero(graded[sorted(rows)].any(axis=0)).tolist())
-            more = set(np.flatnonzero(graded[:, sorted(judges)].any(axis=1)).tolist())
-            if more == rows:
-                break
+        rows, more = set(), {start}
+        while more != rows:
             rows = more
+            judges = graded[sorted(rows)].any(axis=0)
+            more = set(np.flatnonzero(graded[:, judges].any(axis=1)).tolist())
         for row in rows:
             part[row] = count
         count += 1
@@ -339,7 +287,7 @@ def test_scores_are_the_least_squares_fit_of_judges_and_records(seed, records, j
     grades = rng.integers(1, 6, (records, judges)).astype(float)
     grades[rng.random(grades.shape) < missing] = NAN
     graded = ~np.isnan(grades)
-    found, part = panel_scores(grades), linked_parts(graded)
+    found, part = mt.panel_scores(grades), linked_parts(graded)
     assert list(found.part) == part
     n, j = np.nonzero(graded)
     design = np.zeros((n.size + judges, records + judges))
@@ -355,15 +303,13 @@ def test_scores_are_the_least_squares_fit_of_judges_and_records(seed, records, j
 def test_a_severe_judge_who_misses_weak_texts_changes_nothing():
     truth = np.array([5.0, 4.0, 4.0, 3.0, 2.0, 1.0])
     grades = truth[:, None] + [0.0, 0.5, -1.1]
-    grades[3:, 2] = NAN
-    grades[0, 0] = NAN
-    scores = np.array(panel_scores(grades).scores)
+    grades[3:, 2] = grades[0, 0] = NAN
+    scores = np.array(mt.panel_scores(grades).scores)
     assert scores - scores[0] == pytest.approx(truth - truth[0])
     assert np.nanmean(grades, axis=1)[3] - np.nanmean(grades, axis=1)[0] != pytest.approx(-2.0, abs=0.3)
     # Records of parts are not linked.
-    found = panel_scores([[None, None, 3], [4, 5, None], [None, None, 1], [2, None, None], [None] * 3])
-    assert found.part == (0, 1, 0, 1, None)
-    assert found.scores == pytest.approx((3, 4.5, 1, 2.5, None))
+    found = mt.panel_scores([[None, None, 3], [4, 5, None], [None, None, 1], [2, None, None], [None] * 3])
+    assert (found.part, found.scores) == ((0, 1, 0, 1, None), pytest.approx((3, 4.5, 1, 2.5, None)))
     # Many clusters at once are each alone.
     rng = np.random.default_rng(1)
     grades = rng.integers(1, 6, (60, 4)).astype(float)
@@ -372,32 +318,26 @@ def test_a_severe_judge_who_misses_weak_texts_changes_nothing():
     codes[codes == 3] = 4  # a cluster without records
     scores, part = panel_fit(grades, codes, 7)
     for g in np.unique(codes):
-        alone = panel_scores(grades[codes == g])
+        alone = mt.panel_scores(grades[codes == g])
         assert scores[codes == g] == pytest.approx(np.array(alone.scores, dtype=float), nan_ok=True)
         links = [None if one < 0 else one for one in part[codes == g].tolist()]
         assert [links.index(one) for one in links] == [alone.part.index(one) for one in alone.part]
     # Nothing missing is the plain mean to the last bit.
     grades = np.random.default_rng(2).normal(3, 1, (9, 3))
-    assert panel_scores(grades).scores == tuple(grades.mean(axis=1).tolist())
-
-
-@pytest.mark.parametrize(
-    ("grades", "message"),
-    [([], "at least one element"), ([1.0], "2 axes"), ([[1.0, math.inf]], "finite"), ([["x"]], "numbers")],
-)
-def test_what_is_wrong_with_grades_is_said(grades, message):
-    with pytest.raises(InputError, match=message):
-        panel_scores(grades)
+    assert mt.panel_scores(grades).scores == tuple(grades.mean(axis=1).tolist())
+    for bad, message in (
+        ([], "at least one element"), ([1.0], "2 axes"), ([[1.0, math.inf]], "finite"), ([["x"]], "numbers")
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            mt.panel_scores(bad)
 
 
 @given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 30), st.booleans())
 def test_differences_are_means_over_common_cycles(seed, agents, records, parted):
     rng = np.random.default_rng(seed)
-    rows = [
-        (f"w{rng.integers(3)}", int(rng.integers(4)), int(rng.integers(agents)), float(rng.normal()),
-         *([int(rng.integers(2))] if parted else []))
-        for _ in range(records)
-    ]  # fmt: skip
+    parts = [[int(rng.integers(2))] if parted else [] for _ in range(records)]
+    rows = [(f"w{rng.integers(3)}", int(rng.integers(4)), int(rng.integers(agents)), float(rng.normal()), *part)
+            for part in parts]  # fmt: skip
     first = {}
     for cluster, cycle, agent, *rest in rows:
         first.setdefault((cluster, cycle, agent), rest)
@@ -409,12 +349,12 @@ def test_differences_are_means_over_common_cycles(seed, agents, records, parted)
             if agent == i and other is not None and one[1:] == other[1:]:
                 gaps.setdefault(cluster, []).append(one[0] - other[0])
         expected[i, j] = {cluster: pytest.approx(np.mean(values)) for cluster, values in gaps.items()}
-    assert cluster_differences(rows, agents) == expected
+    assert mt.cluster_differences(rows, agents) == expected
 
 
 def test_every_pair_is_there():
-    assert cluster_differences([], 3) == {(0, 1): {}, (0, 2): {}, (1, 2): {}}
-    assert cluster_differences([("w", 1, 0, 3.0)], 1) == {}
+    assert mt.cluster_differences([], 3) == {(0, 1): {}, (0, 2): {}, (1, 2): {}}
+    assert mt.cluster_differences([("w", 1, 0, 3.0)], 1) == {}
     # Parts may be left out.
     scores = np.array([[3.0, 2.0], [NAN, 1.0], [4.0, 2.0]])
     found = paired_differences(scores, None, np.array([1, 1, 1]), 2)
@@ -422,13 +362,10 @@ def test_every_pair_is_there():
     assert np.isnan(found[0]).all()
 
 
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        (("w", 1, 0), r"must be \(cluster"), (("w", 1, 2, 3.0), "agent in 0..1"), (("w", 1, "a", 3.0), "agent in 0..1"),
-        (("w", 1, 0, None), "finite score"), (("w", 1, 0, NAN), "finite score"), (("w", 1, 0, "high"), "finite score"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("record", "message"), [
+    (("w", 1, 0), r"must be \(cluster"), (("w", 1, 2, 3.0), "agent in 0..1"), (("w", 1, "a", 3.0), "agent in 0..1"),
+    (("w", 1, 0, None), "finite score"), (("w", 1, 0, NAN), "finite score"), (("w", 1, 0, "high"), "finite score")
+])  # fmt: skip
 def test_what_is_wrong_with_a_record_is_said(record, message):
     with pytest.raises(InputError, match=message):
-        cluster_differences([("w", 1, 0, 3.0), record], 2)
+        mt.cluster_differences([("w", 1, 0, 3.0), record], 2)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,40 +12,20 @@ from slow_orders import (
     AGENTS,
     NAMES,
     OWN,
-    PAIRS,
     by_cycle,
     cell_means,
+    changed,
     cluster_of,
+    ends,
     get,
     named,
-    pair_of,
+    pairs_in,
     run,
     slow_contrasts,
     values_of,
 )
 
-from assaymark.metrology import (
-    analyse,
-    autocorrelations,
-    cluster_t,
-    discriminant,
-    equivalence_p,
-    length_adjusted,
-    length_p,
-    length_rule,
-    minimum_detectable_gap,
-    order_analysis,
-    own_family,
-    random_judges,
-    recusal_p,
-    score_table,
-    shaffer,
-    shaffer_pooled,
-    sign_flip,
-    specific_contrast,
-)
-
-# --- the panel's contrasts --------------------------------------------------------------------------------------------
+from assaymark import metrology as mt
 
 
 @pytest.mark.parametrize("which", ["led", "biased"])
@@ -54,34 +34,26 @@ def test_contrasts_are_tested_over_clusters_that_count_once(which, request):
     for column, name in enumerate(NAMES):
         test, differences = slow_contrasts(table, column)
         own, _ = slow_contrasts(table, column, borrow=False)
-        for m in named(found, "contrast", dimension=name):
-            first, second, turn = pair_of(m)
-            k = PAIRS.index((first, second))
-            assert m.value >= 0
-            assert m.value == pytest.approx(turn * test.gap[k], abs=1e-12)
-            assert m.value == pytest.approx(turn * np.mean(list(differences[first, second].values())), abs=1e-9)
+        for m, k, pair, turn in pairs_in(found, "contrast", dimension=name):
+            detail, each = m.detail, list(differences[pair].values())
             half = stats.t.ppf(0.975, test.df[k]) * test.se[k]
-            assert (m.low, m.high) == pytest.approx((m.value - half, m.value + half))
-            detail = m.detail
-            for key, values in (("p", test.p), ("se", test.se), ("df", test.df), ("prior_df", test.prior_df)):
+            assert ends(m) == pytest.approx((m.value, m.value - half, m.value + half))
+            assert m.value >= 0
+            assert (m.value, m.value) == pytest.approx((turn * test.gap[k], turn * np.mean(each)), abs=1e-9)
+            for key, values in (("p", test.p), ("se", test.se), ("df", test.df), ("prior_df", test.prior_df),
+                                ("p_own_variance", own.p)):  # fmt: skip
                 assert detail[key] == pytest.approx(values[k], rel=1e-9), key
-            assert detail["p_own_variance"] == pytest.approx(own.p[k], rel=1e-9)
-            assert detail["mean_variance"] == pytest.approx(test.mean_variance)
-            assert detail["clusters"] == test.clusters[k] == len(differences[first, second])
-            assert detail["variance"] == pytest.approx(np.var(list(differences[first, second].values()), ddof=1))
+            variances = (float(test.mean_variance), np.var(each, ddof=1))
+            assert (detail["mean_variance"], detail["variance"]) == pytest.approx(variances)
+            assert detail["clusters"] == test.clusters[k] == len(each)
             assert m.method.startswith("mean over clusters of the paired difference within common cycles; moderated")
             assert f"t({test.df[k]:.1f}) over {test.clusters[k]} clusters" in m.method
             assert (m.n_of, m.unit, m.level) == ("common cycles", "rubric points", 0.95)
-
-
-def test_cluster_sums_give_the_contrast_again(biased):
-    table, found = biased
-    for m in named(found, "contrast"):
-        sums = m.detail["cluster_sums"]
-        assert sum(cycles for _, cycles in sums.values()) == m.n
-        assert np.mean([total / cycles for total, cycles in sums.values()]) == pytest.approx(m.value)
-        both = [set(table.cycle[table.agent == AGENTS.index(m.labels[side])]) for side in ("high", "low")]
-        assert m.n == len(both[0] & both[1])
+            # The sums of clusters give the contrast again.
+            sums = detail["cluster_sums"].values()
+            assert (sum(n for _, n in sums), np.mean([total / n for total, n in sums])) == (m.n, pytest.approx(m.value))
+            both = [set(table.cycle[table.agent == agent]) for agent in pair]
+            assert m.n == len(both[0] & both[1])
 
 
 @pytest.mark.parametrize("which", ["led", "biased"])
@@ -90,12 +62,11 @@ def test_the_sources_tests_weigh_clusters_by_their_records_and_stay_beside(which
     cluster = cluster_of(table)
     for column, name in enumerate(NAMES):
         scores = by_cycle(table, np.array(values_of(table, column).mean(axis=1)))
-        for m in named(found, "contrast", dimension=name):
-            first, second, _ = pair_of(m)
-            both = ~np.isnan(scores[:, first] - scores[:, second])
-            d, where = (scores[:, first] - scores[:, second])[both], cluster[both]
-            assert m.detail["p_cluster_t"] == pytest.approx(cluster_t(d, where).p, rel=1e-9)
-            assert m.detail["p_sign_flip"] == sign_flip(d, where).p
+        for m, _, (first, second), _ in pairs_in(found, "contrast", dimension=name):
+            d = scores[:, first] - scores[:, second]
+            d, where = d[~np.isnan(d)], cluster[~np.isnan(d)]
+            assert m.detail["p_cluster_t"] == pytest.approx(mt.cluster_t(d, where).p, rel=1e-9)
+            assert m.detail["p_sign_flip"] == mt.sign_flip(d, where).p
             assert 0 < m.detail["p_bootstrap"] <= 1
 
 
@@ -107,23 +78,20 @@ def test_the_bootstrap_draws_ten_thousand_times_whatever_the_number_of_contrasts
     assert min(m.detail["p_bootstrap"] for m in lead) == pytest.approx(2 / 10_001)
     # Own variance lends nothing.
     records = make(effects=(0.9, 0.1, 0.05, 0.0))
-    _, moderated = run(records, study())
-    _, alone = run(records, study('inference = {test = "own-variance"}'))
+    moderated, alone = (run(records, study(extra))[1] for extra in ("", 'inference = {test = "own-variance"}'))
     for m in named(alone, "contrast"):
-        other = moderated[m.id]
-        assert m.detail["p"] == m.detail["p_own_variance"] == other.detail["p_own_variance"]
+        assert m.detail["p"] == m.detail["p_own_variance"] == moderated[m.id].detail["p_own_variance"]
         assert (m.detail["prior_df"], m.detail["df"]) == (0.0, 4.0)
         assert "; cluster t, t(4.0) over 5 clusters" in m.method
     assert any(other.detail["prior_df"] > 1 for other in named(moderated, "contrast"))
 
 
-@pytest.mark.parametrize("clusters", [4, 19, 20, 21])
-def test_there_is_no_switch_between_few_and_many_clusters(make, study, clusters):
-    table, found = run(make(clusters=clusters, cycles=2, effects=(0.9, 0.0, 0.0, 0.0)), study())
-    test, _ = slow_contrasts(table, 0)
-    for m in named(found, "contrast", dimension="aggregate"):
-        first, second, _ = pair_of(m)
-        assert m.detail["p"] == pytest.approx(test.p[PAIRS.index((first, second))], rel=1e-9)
+def test_there_is_no_switch_between_few_and_many_clusters(make, study):
+    for clusters in (4, 19, 20, 21):
+        table, found = run(make(clusters=clusters, cycles=2, effects=(0.9, 0.0, 0.0, 0.0)), study())
+        test, _ = slow_contrasts(table, 0)
+        for m, k, _, _ in pairs_in(found, "contrast", dimension="aggregate"):
+            assert m.detail["p"] == pytest.approx(test.p[k], rel=1e-9)
 
 
 def test_equivalence_is_two_one_sided_tests_on_the_aggregate(led, make, study):
@@ -140,9 +108,8 @@ def test_equivalence_is_two_one_sided_tests_on_the_aggregate(led, make, study):
     # The margin is the plans.
     _, found = run(make(), study("inference = {margin = 0.05}"))
     for m in named(found, "contrast", dimension="aggregate"):
-        detail = m.detail
-        expected = equivalence_p(m.value, detail["se"], detail["df"], detail["clusters"], 0.2)
-        assert detail["p_equivalence"] == pytest.approx(expected)
+        se, df, clusters = (m.detail[key] for key in ("se", "df", "clusters"))
+        assert m.detail["p_equivalence"] == pytest.approx(mt.equivalence_p(m.value, se, df, clusters, 0.2))
 
 
 @pytest.mark.parametrize("which", ["led", "biased"])
@@ -150,7 +117,7 @@ def test_what_is_resolved_is_what_the_order_procedure_publishes(which, request):
     table, found = request.getfixturevalue(which)
     scales = {name: np.nanmean(cell_means(table, k), axis=1) for k, name in enumerate(NAMES)}
     differences = {name: slow_contrasts(table, k)[1] for k, name in enumerate(NAMES)}
-    expected = order_analysis(scales, differences=differences)
+    expected = mt.order_analysis(scales, differences=differences)
     orders = {"aggregate": expected.order, **expected.dimension_order}
     assert expected.order
     for m in named(found, "contrast"):
@@ -160,19 +127,15 @@ def test_what_is_resolved_is_what_the_order_procedure_publishes(which, request):
 
 def test_what_other_dimensions_show_stands_beside_a_dimension(biased):
     table, found = biased
-    for m in named(found, "contrast"):
+    for m, _, pair, turn in pairs_in(found, "contrast"):
         if m.labels["dimension"] == "aggregate":
             assert "p_specific" not in m.detail
             continue
-        first, second, turn = pair_of(m)
-        by_cluster = [slow_contrasts(table, k)[1][first, second] for k in (1, 2, 3)]
+        by_cluster = [slow_contrasts(table, k)[1][pair] for k in (1, 2, 3)]
         delta = turn * np.array([list(one.values()) for one in by_cluster]).T
-        expected = specific_contrast(delta, np.arange(len(delta)), NAMES.index(m.labels["dimension"]) - 1)
+        expected = mt.specific_contrast(delta, np.arange(len(delta)), NAMES.index(m.labels["dimension"]) - 1)
         assert m.detail["p_specific"] == pytest.approx(expected.p_up, abs=1e-12)
         assert m.detail["others"] == pytest.approx(m.value - expected.estimate)
-
-
-# --- drops ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("which", ["led", "biased"])
@@ -181,42 +144,32 @@ def test_drops_are_the_same_tests_without_the_family(which, request):
     for j, family in enumerate(table.families):
         rest = [k for k in range(3) if k != j]
         tests = [slow_contrasts(table, column, rest)[0] for column in range(4)]
-        pooled = shaffer_pooled({name: test.p for name, test in zip(NAMES[1:], tests[1:], strict=True)}, 4)
-        adjusted = {"aggregate": shaffer(tests[0].p, 4), **pooled}
-        items = named(found, "lofo.contrast", dropped=family)
-        assert len(items) == 24
-        for m in items:
-            first, second, turn = pair_of(m)
-            name, k = m.labels["dimension"], PAIRS.index((first, second))
+        pooled = mt.shaffer_pooled({name: test.p for name, test in zip(NAMES[1:], tests[1:], strict=True)}, 4)
+        adjusted = {"aggregate": mt.shaffer(tests[0].p, 4), **pooled}
+        assert len(named(found, "lofo.contrast", dropped=family)) == 24
+        for m, k, _, turn in pairs_in(found, "lofo.contrast", dropped=family):
+            name = m.labels["dimension"]
             test = tests[NAMES.index(name)]
             whole = get(found, "contrast", **{key: m.labels[key] for key in ("dimension", "high", "low")})
             assert m.value == pytest.approx(turn * test.gap[k], abs=1e-9)
-            assert m.detail["p"] == pytest.approx(test.p[k], rel=1e-9)
-            assert m.detail["p_adjusted"] == pytest.approx(adjusted[name][k], rel=1e-9)
-            assert m.detail["df"] == pytest.approx(test.df[k], rel=1e-9)
+            wanted = {"p": test.p[k], "p_adjusted": adjusted[name][k], "df": test.df[k]}
+            assert {key: m.detail[key] for key in wanted} == pytest.approx(wanted, rel=1e-9)
             assert (m.n, m.n_of) == (whole.detail["clusters"], "common clusters")
-            assert ("within" in m.detail) is (name == "aggregate")
-            if name == "aggregate":
-                assert m.detail["within"] is bool(abs(m.value) < 0.3)
+            assert m.detail.get("within") == (bool(abs(m.value) < 0.3) if name == "aggregate" else None)
 
 
 def test_judges_of_one_family_are_dropped_together(make, study):
     decisions, judgments = make()
-    siblings = [dataclasses.replace(j, family="south") if j.judge == "skeptic" else j for j in judgments]
+    siblings = changed(judgments, lambda j: j.judge == "skeptic", family="south")
     table, found = run((decisions, siblings), study(judges={"auditor": "north", "reader": "south", "skeptic": "south"}))
     assert {m.labels["dropped"] for m in named(found, "lofo.contrast")} == {"north", "south"}
     test, _ = slow_contrasts(table, 0, [0])
-    for m in named(found, "lofo.contrast", dropped="south", dimension="aggregate"):
-        first, second, turn = pair_of(m)
-        assert m.value == pytest.approx(turn * test.gap[PAIRS.index((first, second))], abs=1e-9)
+    for m, k, _, turn in pairs_in(found, "lofo.contrast", dropped="south", dimension="aggregate"):
+        assert m.value == pytest.approx(turn * test.gap[k], abs=1e-9)
     assert not named(found, "judges.contrast"), "two families are no sample of judges"
     # One family has no drops.
     _, found = run((decisions, [j for j in judgments if j.judge == "auditor"]), study())
-    assert not named(found, "lofo.contrast")
-    assert len(named(found, "contrast")) == 24
-
-
-# --- the design -------------------------------------------------------------------------------------------------------
+    assert (len(named(found, "lofo.contrast")), len(named(found, "contrast"))) == (0, 24)
 
 
 def test_the_smallest_gap_that_the_design_finds(led, make, study):
@@ -225,12 +178,11 @@ def test_the_smallest_gap_that_the_design_finds(led, make, study):
     (m,) = named(found, "order.detectable")
     se, df = np.median(test.se), np.median(test.df)
     assert m.detail["alpha_aggregate"] == pytest.approx(0.04)
-    assert m.detail["leader"] == m.value == pytest.approx(minimum_detectable_gap(se, df, 0.02))
-    assert m.detail["pair"] == pytest.approx(minimum_detectable_gap(se, df, 0.02 / 6))
+    assert m.detail["leader"] == m.value == pytest.approx(mt.minimum_detectable_gap(se, df, 0.02))
+    assert m.detail["pair"] == pytest.approx(mt.minimum_detectable_gap(se, df, 0.02 / 6))
     assert (m.n, m.n_of, m.unit, m.labels) == (6, "pairs", "rubric points", {"dimension": "aggregate"})
     # Alpha is not shared with dimensions that nobody claims.
-    records = make()
-    _, found = run(records, study('claims = {dimensions = ["aggregate"]}\ninference = {mde_power = 0.9}'))
+    _, found = run(make(), study('claims = {dimensions = ["aggregate"]}\ninference = {mde_power = 0.9}'))
     (m,) = named(found, "order.detectable")
     assert (m.detail["alpha_aggregate"], m.detail["power"]) == (0.05, 0.9)
 
@@ -239,100 +191,82 @@ def test_the_smallest_gap_that_the_design_finds(led, make, study):
 def test_how_far_clusters_resemble_those_before(which, request):
     table, found = request.getfixturevalue(which)
     for column, name in enumerate(NAMES):
-        lags, limit = autocorrelations(np.nanmean(cell_means(table, column), axis=1))
+        lags, limit = mt.autocorrelations(np.nanmean(cell_means(table, column), axis=1))
         m = get(found, "order.autocorrelation", dimension=name)
-        assert m.detail["lags"] == pytest.approx(lags)
-        assert m.value == pytest.approx(lags[0])
+        assert (m.detail["lags"], m.value) == (pytest.approx(lags), pytest.approx(lags[0]))
         assert (m.detail["flag"], m.detail["flagged"]) == (pytest.approx(limit), bool(lags[0] > limit))
         assert m.detail["order"] == "exchangeable"
 
 
 def test_one_agent_has_families_and_no_orders(make, study):
     _, found = run(make(agents=("ash",)), study())
-    assert {m.name for m in found.values()} & {
-        "contrast", "lofo.contrast", "judges.contrast", "order.detectable", "order.autocorrelation"
-    } == set()  # fmt: skip
-    assert found["panel.families[]"].value == 3.0
-    assert len(named(found, "dimension.distinct")) == 3
+    pairs = {"contrast", "lofo.contrast", "judges.contrast", "order.detectable", "order.autocorrelation"}
+    assert not {m.name for m in found.values()} & pairs
+    assert (found["panel.families[]"].value, len(named(found, "dimension.distinct"))) == (3.0, 3)
 
 
 # What may explain an order: own families, length, these judges and no others, one impression for all dimensions
-
 CONSECUTIVE = 'inference = {cluster_order = "consecutive"}'
 
 
-def test_families_are_said(led, biased):
-    _, found = led
-    m = found["panel.families[]"]
-    assert (m.value, m.n) == (3.0, 3)
-    assert m.detail["own"] == {"auditor": [], "reader": [], "skeptic": []}
+def own_of(table):
+    return np.array([[OWN.get(agent) == family for agent in AGENTS] for family in table.families])
+
+
+def test_judges_stand_aside_for_agents_of_their_own_family(led, biased):
+    m = led[1]["panel.families[]"]
+    assert (m.value, m.n, m.detail["own"]) == (3.0, 3, {"auditor": [], "reader": [], "skeptic": []})
     assert (m.detail["unknown"], m.detail["in_parts"], m.detail["missing"]) == ("", False, False)
-    _, found = biased
-    assert found["panel.families[]"].detail["own"] == {"auditor": ["ash"], "reader": ["cedar"], "skeptic": []}
-    assert not named(led[1], "recusal.contrast")
-    assert not named(led[1], "judge.own_family")
-
-
-def test_judges_stand_aside_for_agents_of_their_own_family(biased):
+    assert not named(led[1], "recusal.contrast") + named(led[1], "judge.own_family")
     table, found = biased
-    own = np.array([[OWN.get(agent) == family for agent in AGENTS] for family in table.families])
-    seen = 0
+    assert found["panel.families[]"].detail["own"] == {"auditor": ["ash"], "reader": ["cedar"], "skeptic": []}
     for column, name in enumerate(NAMES):
-        expected = recusal_p(cell_means(table, column), own)
-        for m in named(found, "recusal.contrast", dimension=name):
-            first, second, turn = pair_of(m)
-            one = expected[first, second]
-            assert m.value == pytest.approx(turn * one.difference, abs=1e-9)
+        expected = mt.recusal_p(cell_means(table, column), own_of(table))
+        items = list(pairs_in(found, "recusal.contrast", dimension=name))
+        # Birch and elm are nobody's.
+        assert {pair for _, _, pair, _ in items} == {(0, 1), (0, 2), (0, 3), (1, 2), (2, 3)}
+        for m, _, pair, turn in items:
+            one = expected[pair]
+            half, value = stats.t.ppf(0.975, one.df) * one.se, turn * one.difference
+            assert ends(m) == pytest.approx((value, value - half, value + half), abs=1e-9)
             assert (m.detail["p"], m.detail["se"]) == pytest.approx((one.p, one.se))
-            half = stats.t.ppf(0.975, one.df) * one.se
-            assert (m.low, m.high) == pytest.approx((m.value - half, m.value + half))
-            families = {OWN[agent] for agent in (AGENTS[first], AGENTS[second]) if agent in OWN}
-            assert m.detail["families"] == sorted(families)
-            assert m.detail["free"] == [
-                j for j, f in zip(table.judges, table.families, strict=True) if f not in families
-            ]
+            families = {OWN[AGENTS[agent]] for agent in pair if AGENTS[agent] in OWN}
+            free = [j for j, f in zip(table.judges, table.families, strict=True) if f not in families]
+            assert (m.detail["families"], m.detail["free"]) == (sorted(families), free)
             if column == 0:
-                p = equivalence_p(one.difference, one.se, one.df, one.clusters, 0.3)
+                p = mt.equivalence_p(one.difference, one.se, one.df, one.clusters, 0.3)
                 assert m.detail["p_equivalence"] == pytest.approx(p)
-            seen += 1
-    assert seen == 4 * 5, "birch and elm are nobody's"
-    assert all({"birch", "elm"} != set(m.labels.values()) for m in named(found, "recusal.contrast"))
 
 
 def test_nobody_without_an_interest_is_a_state(make, study, biased):
     decisions, judgments = make(agents=("ash", "cedar"), families=OWN)
-    two = [j for j in judgments if j.judge != "skeptic"]
-    _, found = run((decisions, two), study())
+    _, found = run((decisions, [j for j in judgments if j.judge != "skeptic"]), study())
     items = named(found, "recusal.contrast")
-    assert len(items) == 4
-    assert {(m.value, m.state, m.detail["p"], m.n) for m in items} == {
-        (None, "undefined: every judge shares its family with one of the two", 1.0, 0)
-    }
+    state = "undefined: every judge shares its family with one of the two"
+    assert [(*ends(m)[:1], m.state, m.detail["p"], m.n) for m in items] == [(None, state, 1.0, 0)] * 4
     assert all("p_equivalence" not in m.detail for m in items)
     (m,) = named(found, "judge.own_family", dimension="aggregate")
     assert m.labels["judge"] == "common", "two judges and two agents show a common value only"
     # Own family liking is measured for each judge.
     table, found = biased
-    own = np.array([[OWN.get(agent) == family for agent in AGENTS] for family in table.families])
     for column, name in enumerate(NAMES):
-        expected = own_family(cell_means(table, column), own)
+        expected = mt.own_family(cell_means(table, column), own_of(table))
         for judge, one, p in zip(("auditor", "reader"), expected.by_judge, expected.p_holm, strict=True):
             m = get(found, "judge.own_family", dimension=name, judge=judge)
-            assert (m.value, m.low, m.high) == pytest.approx((one.estimate, one.low, one.high))
+            assert ends(m) == pytest.approx((one.estimate, one.low, one.high))
             assert (m.detail["p"], m.detail["p_holm"]) == pytest.approx((one.p, p))
         common = get(found, "judge.own_family", dimension=name, judge="common")
-        assert common.value == pytest.approx(expected.common.estimate)
-        assert common.detail["p_holm"] is None
+        assert (common.value, common.detail["p_holm"]) == (pytest.approx(expected.common.estimate), None)
 
 
 def test_the_level_of_intervals_is_the_plans(make, study):
     records = make(families=OWN)
     lengths = {d.record_id: 30 + 7 * (k % 11) for k, d in enumerate(records[0])}
     wide, narrow = (run(records, study(f"inference = {{level = {level}}}"), lengths)[1] for level in (0.99, 0.8))
-    ends = [m for m in wide.values() if m.low is not None and m.name in (
-        "contrast", "recusal.contrast", "judges.contrast", "judge.own_family", "dimension.distinct")]  # fmt: skip
-    assert len({m.name for m in ends}) == 5
-    for m in ends:
+    names = {"contrast", "recusal.contrast", "judges.contrast", "judge.own_family", "dimension.distinct"}
+    with_ends = [m for m in wide.values() if m.low is not None and m.name in names]
+    assert {m.name for m in with_ends} == names
+    for m in with_ends:
         other = narrow[m.id]
         assert (m.level, other.level) == (0.99, 0.8)
         assert m.low < other.low < other.high < m.high
@@ -341,137 +275,119 @@ def test_the_level_of_intervals_is_the_plans(make, study):
             assert m.high - m.value == pytest.approx(half)
 
 
-def test_contrasts_at_equal_length(biased):
+def test_contrasts_at_equal_length(biased, make, study):
     table, found = biased
-    cluster, own = cluster_of(table), np.array([[OWN.get(a) == f for a in AGENTS] for f in table.families])
-    doublings = by_cycle(table, np.log2(table.lengths))
+    cluster, doublings = cluster_of(table), by_cycle(table, np.log2(table.lengths))
     for column, name in enumerate(NAMES):
         scores = by_cycle(table, values_of(table, column)).transpose(0, 2, 1)
-        gating = length_p(scores, doublings, cluster, own)
-        items = named(found, "length.contrast", dimension=name)
+        gating = mt.length_p(scores, doublings, cluster, own_of(table))
+        items = list(pairs_in(found, "length.contrast", dimension=name))
         assert len(items) == 6
-        for m in items:
-            first, second, turn = pair_of(m)
-            one = gating[first, second]
-            a, b = (first, second) if turn > 0 else (second, first)
-            panel = length_adjusted(scores.mean(axis=1), doublings, cluster, a, b)
+        for m, _, pair, turn in items:
+            one = gating[pair]
+            panel = mt.length_adjusted(scores.mean(axis=1), doublings, cluster, *pair[::turn])
             assert m.value == pytest.approx(turn * one.difference, abs=1e-9)
-            assert (m.detail["p"], m.detail["se"], m.detail["df"]) == pytest.approx((one.p, one.se, one.df))
-            assert m.detail["gap"] == pytest.approx(panel.gap[0])
-            assert m.detail["slope"] == pytest.approx(panel.slopes[0].estimate)
-            assert m.detail["slope_p"] == pytest.approx(panel.slopes[0].p)
-            assert m.detail["raw"] == pytest.approx(panel.raw.estimate)
-            assert m.detail["overlap"] == pytest.approx(panel.overlap)
+            wanted = {"p": one.p, "se": one.se, "df": one.df, "gap": panel.gap[0], "slope": panel.slopes[0].estimate,
+                      "slope_p": panel.slopes[0].p, "raw": panel.raw.estimate, "overlap": panel.overlap}  # fmt: skip
+            assert {key: m.detail[key] for key in wanted} == pytest.approx(wanted)
             up = one.p / 2 if m.value > 0 else 1 - one.p / 2
-            word = length_rule(panel.raw, {"estimate": m.value, "p_up": up}, panel.slopes[0], panel.gap[0])
+            word = mt.length_rule(panel.raw, {"estimate": m.value, "p_up": up}, panel.slopes[0], panel.gap[0])
             assert m.detail["word"] == word
             if column == 0:
-                p = equivalence_p(one.difference, one.se, one.df, one.clusters, 0.3)
+                p = mt.equivalence_p(one.difference, one.se, one.df, one.clusters, 0.3)
                 assert m.detail["p_equivalence"] == pytest.approx(p)
     assert {m.detail["gap"] > 0.9 for m in named(found, "length.contrast", high="ash")} == {True}
-
-
-@pytest.mark.parametrize("extra", ["", 'claims = {length = "off"}'])
-def test_without_lengths_or_where_nobody_asks_there_is_nothing_at_equal_length(make, study, extra):
+    # Without lengths or where nobody asks there is nothing at equal length.
     records = make()
-    lengths = {d.record_id: 50 for d in records[0]} if extra else None
-    _, found = run(records, study(extra), lengths)
-    assert not named(found, "length.contrast")
+    lengths = {d.record_id: 50 for d in records[0]}
+    for extra, given in (("", None), ('claims = {length = "off"}', lengths)):
+        assert not named(run(records, study(extra), given)[1], "length.contrast")
 
 
 def test_judges_as_a_sample(biased, make, study):
     table, found = biased
     for column, name in enumerate(NAMES):
         means = cell_means(table, column)
-        for m in named(found, "judges.contrast", dimension=name):
-            first, second, turn = pair_of(m)
-            expected = random_judges(turn * (means[:, :, first] - means[:, :, second]).T)
-            assert m.value == pytest.approx(expected.estimate)
-            assert (m.low, m.high) == pytest.approx((expected.low, expected.high))
-            assert (m.detail["p"], m.detail["df"], m.detail["se"]) == pytest.approx(
-                (expected.p, expected.df, expected.se)
-            )
+        items = list(pairs_in(found, "judges.contrast", dimension=name))
+        assert len(items) == 6
+        for m, _, (first, second), turn in items:
+            expected = mt.random_judges(turn * (means[:, :, first] - means[:, :, second]).T)
+            assert ends(m) == pytest.approx((expected.estimate, expected.low, expected.high))
+            found_ = (m.detail["p"], m.detail["df"], m.detail["se"])
+            assert found_ == pytest.approx((expected.p, expected.df, expected.se))
             assert (m.n, m.n_of, m.state) == (3, "judge families", "ok")
-        assert len(named(found, "judges.contrast", dimension=name)) == 6
     # Judges of one family count as one in the sample.
     decisions, judgments = make()
-    twins = [dataclasses.replace(j, judge="twin", call_key=f"{j.call_key}t") for j in judgments if j.judge == "reader"]
+    twins = [replace(j, judge="twin", call_key=f"{j.call_key}t") for j in judgments if j.judge == "reader"]
     plan = study(judges={"auditor": "north", "reader": "south", "skeptic": "east", "twin": "south"})
-    _, one = run((decisions, judgments), study())
-    _, both = run((decisions, [*judgments, *twins]), plan)
-    for m in named(both, "judges.contrast", dimension="risk"):
-        assert m.n == 3
-        other = next(o for o in named(one, "judges.contrast", dimension="risk") if pair_of(o)[:2] == pair_of(m)[:2])
-        assert abs(m.value) == pytest.approx(abs(other.value))
-        assert m.detail["p"] == pytest.approx(other.detail["p"])
+    one, both = (run(records, plan)[1] for records, plan in (
+        ((decisions, judgments), study()), ((decisions, [*judgments, *twins]), plan)))  # fmt: skip
+    others = {pair: m for m, _, pair, _ in pairs_in(one, "judges.contrast", dimension="risk")}
+    for m, _, pair, _ in pairs_in(both, "judges.contrast", dimension="risk"):
+        assert (m.n, abs(m.value)) == (3, pytest.approx(abs(others[pair].value)))
+        assert m.detail["p"] == pytest.approx(others[pair].detail["p"])
 
 
 def test_dimensions_that_judges_tell_apart(biased, make, study):
     table, found = biased
-    expected = discriminant(table.scores, table.cluster)
+    expected = mt.discriminant(table.scores, table.cluster)
     for name, one in zip(NAMES[1:], expected.dimensions, strict=True):
         m = get(found, "dimension.distinct", dimension=name)
-        assert (m.value, m.low, m.high) == pytest.approx((one.phi, one.low, one.high))
+        assert ends(m) == pytest.approx((one.phi, one.low, one.high))
         assert (m.detail["p"], m.detail["p_holm"]) == pytest.approx((one.p, one.p_holm))
         assert (m.n, m.n_of, m.detail["distinct"]) == (table.n, "records", 0.95)
     decisions, judgments = make()
-    copied = [dataclasses.replace(j, scores=dict.fromkeys(j.scores, j.scores["risk"])) for j in judgments]
+    copied = [replace(j, scores=dict.fromkeys(j.scores, j.scores["risk"])) for j in judgments]
     _, found = run((decisions, copied), study())
     for name in NAMES[1:]:
         m = get(found, "dimension.distinct", dimension=name)
-        assert m.value == pytest.approx(1.0)
-        assert m.detail["p_holm"] > 0.05
+        assert (m.value, m.detail["p_holm"] > 0.05) == (pytest.approx(1.0), True)
     _, found = run((decisions, judgments), study("claims = {distinct = 0.2}"))
     assert {m.detail["distinct"] for m in named(found, "dimension.distinct")} == {0.2}
     assert min(m.detail["p_holm"] for m in named(found, "dimension.distinct")) > 0.9
 
 
 def test_dimensions_of_which_nothing_can_be_said(make, study):
-    decisions, judgments = make(clusters=2)
-    _, found = run((decisions, judgments), study())
-    assert {m.state.partition(":")[0] for m in named(found, "dimension.distinct")} == {"not measurable"}
-    flat = [dataclasses.replace(j, scores={**j.scores, "risk": 3.0}) for j in make()[1]]
-    _, found = run((make()[0], flat), study())
-    m = get(found, "dimension.distinct", dimension="risk")
+    state = "not measurable: no record has a grade from every judge on every dimension"
+    decisions, judgments = make()
+    flat = changed(judgments, scores=lambda own: own | {"risk": 3.0})
+    one = changed(judgments, scores=lambda own: {"risk": own["risk"]})
+    parted = [j for j in judgments if (j.judge == "auditor") == (j.trajectory < "birch.0025")]
+    two, flat, one, parted = (named(run(records, study())[1], "dimension.distinct") for records in (
+        make(clusters=2), (decisions, flat), (decisions, one), (decisions, parted)))  # fmt: skip
+    assert {m.state.partition(":")[0] for m in two} == {"not measurable"}
+    (m,) = (m for m in flat if m.labels["dimension"] == "risk")
     assert (m.value, m.state, m.detail["p"]) == (None, "undefined: judges share nothing on it", 1.0)
-    one = [dataclasses.replace(j, scores={"risk": j.scores["risk"]}) for j in make()[1]]
-    assert not named(run((make()[0], one), study())[1], "dimension.distinct"), "one dimension has nothing beside it"
-    parted = [j for j in make()[1] if (j.judge == "auditor") == (j.trajectory < "birch.0025")]
-    _, found = run((make()[0], parted), study())
-    assert {m.state for m in named(found, "dimension.distinct")} == {
-        "not measurable: no record has a grade from every judge on every dimension"
-    }
+    assert one == [], "one dimension has nothing beside it"
+    assert {m.state for m in parted} == {state}
 
 
 def test_other_measurements_leave_out_blocks_of_neighbours(make, study):
     records = make(effects=(0.5, 0.1, 0.0, 0.0), clusters=14, cycles=3, families=OWN)
     lengths = {d.record_id: 40 + 13 * (k % 17) for k, d in enumerate(records[0])}
     table, found = run(records, study(CONSECUTIVE), lengths)
-    own = np.array([[OWN.get(a) == f for a in AGENTS] for f in table.families])
+    own = own_of(table)
     cluster, doublings = cluster_of(table), by_cycle(table, np.log2(table.lengths))
     for column, name in enumerate(NAMES):
         means, scores = cell_means(table, column), by_cycle(table, values_of(table, column)).transpose(0, 2, 1)
-        recused = recusal_p(means, own, consecutive=True)
-        serial = length_p(scores, doublings, cluster, own, consecutive=True)
-        for m in named(found, "recusal.contrast", dimension=name):
-            assert m.detail["p"] == pytest.approx(recused[pair_of(m)[:2]].p)
-        for m in named(found, "length.contrast", dimension=name):
-            assert m.detail["p"] == pytest.approx(serial[pair_of(m)[:2]].p)
-        for m in named(found, "judges.contrast", dimension=name):
-            first, second, _ = pair_of(m)
-            expected = random_judges((means[:, :, first] - means[:, :, second]).T, consecutive=True)
+        recused = mt.recusal_p(means, own, consecutive=True)
+        serial = mt.length_p(scores, doublings, cluster, own, consecutive=True)
+        for m, _, (first, second), _ in pairs_in(found, "judges.contrast", dimension=name):
+            expected = mt.random_judges((means[:, :, first] - means[:, :, second]).T, consecutive=True)
             assert m.detail["p"] == pytest.approx(expected.p)
-        expected = own_family(means, own, consecutive=True)
+        for kind, tests in (("recusal.contrast", recused), ("length.contrast", serial)):
+            for m, _, pair, _ in pairs_in(found, kind, dimension=name):
+                assert m.detail["p"] == pytest.approx(tests[pair].p)
+        expected = mt.own_family(means, own, consecutive=True)
         for judge, one in zip(("auditor", "reader"), expected.by_judge, strict=True):
             assert get(found, "judge.own_family", dimension=name, judge=judge).detail["p"] == pytest.approx(one.p)
         if column:
-            one = discriminant(table.scores, table.cluster, consecutive=True).dimensions[column - 1]
+            one = mt.discriminant(table.scores, table.cluster, consecutive=True).dimensions[column - 1]
             assert get(found, "dimension.distinct", dimension=name).detail["p"] == pytest.approx(one.p)
-            for m in named(found, "contrast", dimension=name):
-                first, second, turn = pair_of(m)
-                levels = np.stack([cell_means(table, k).mean(axis=1) for k in (1, 2, 3)], axis=1)
+            levels = np.stack([cell_means(table, k).mean(axis=1) for k in (1, 2, 3)], axis=1)
+            for m, _, (first, second), turn in pairs_in(found, "contrast", dimension=name):
                 delta = turn * (levels[:, :, first] - levels[:, :, second])
-                specific = specific_contrast(delta, np.arange(14), column - 1, consecutive=True)
+                specific = mt.specific_contrast(delta, np.arange(14), column - 1, consecutive=True)
                 assert m.detail["p_specific"] == pytest.approx(specific.p_up)
 
 
@@ -481,14 +397,13 @@ def test_other_names_turn_pairs_round_and_change_no_number(biased, make, study):
     decisions, judgments = make(effects=(0.5, 0.2, 0.1, 0.0), clusters=8, cycles=6, attend=0.9, families=OWN)
     rng = np.random.default_rng(5)
     lengths = {d.record_id: int(rng.integers(40, 400)) * (2 if d.agent.id == "ash" else 1) for d in decisions}
-    other = [dataclasses.replace(d, agent=dataclasses.replace(d.agent, id=renamed[d.agent.id])) for d in decisions]
-    table = score_table(judgments, other, lengths=lengths)
-    found = {m.id: m for m in analyse(table, study(), rng=np.random.default_rng(1))}
+    other = [replace(d, agent=replace(d.agent, id=renamed[d.agent.id])) for d in decisions]
+    table = mt.score_table(judgments, other, lengths=lengths)
+    found = {m.id: m for m in mt.analyse(table, study(), rng=np.random.default_rng(1))}
     for m in biased[1].values():
         if m.name.endswith("contrast"):
             same = get(found, m.name, **{key: renamed.get(value, value) for key, value in m.labels.items()})
-            assert (same.state, same.n) == (m.state, m.n)
-            assert (same.value, same.low, same.high) == pytest.approx((m.value, m.low, m.high), abs=1e-9)
+            assert (same.state, same.n, ends(same)) == (m.state, m.n, pytest.approx(ends(m), abs=1e-9))
             for key, value in m.detail.items():
                 if isinstance(value, float) and not math.isnan(value):
                     assert same.detail[key] == pytest.approx(value, abs=1e-9), (m.id, key)

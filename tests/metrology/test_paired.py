@@ -12,73 +12,48 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
+from assaymark import metrology as mt
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology import (
-    OrderPlan,
-    ScoredItems,
-    agent_effects,
-    attainable_equalities,
-    board_measurements,
-    holm,
-    level_measurements,
-    order_analysis,
-    publish_orders,
-    rank_agreement,
-    shaffer,
-    shaffer_pooled,
-)
 from assaymark.metrology.panel import Design
 from assaymark.plan import OrderRules
 
 
-def items(values, clusters=None, parts=None):
+def items(values, clusters=None, parts=None, models="abcdefgh"):
     values = np.asarray(values, dtype=float)
     m, n = values.shape
-    return ScoredItems(
-        tuple("abcdefgh"[:m]), values, tuple(clusters) if clusters is not None else tuple(map(str, range(n))),
-        tuple(parts) if parts is not None else ("p",) * n,
-    )  # fmt: skip
-
-
-def test_a_level_is_a_t_interval_of_the_mean_where_each_item_is_its_own_cluster():
-    rng = np.random.default_rng(1)
-    row = rng.normal(0.5, 0.1, 12)
-    (one,) = level_measurements("bench.level", items([row]), {"board": "all"}, level=0.9)
-    low, high = stats.t.interval(0.9, 11, loc=row.mean(), scale=stats.sem(row))
-    assert (one.value, one.low, one.high) == pytest.approx((row.mean(), low, high))
-    assert one.labels == {"model": "a", "board": "all"}
-    assert one.n == 12
-    assert one.level == 0.9
+    return mt.ScoredItems(tuple(models[:m]), values, tuple(clusters or map(str, range(n))), tuple(parts or "p" * n))
 
 
 def contrasts(boards, **more):
-    if isinstance(boards, ScoredItems):
-        boards = {"all": boards}
-    found = board_measurements(boards, OrderPlan(OrderRules(), span=1.0, unit="", cycle="item"), **more)
+    boards = {"all": boards} if isinstance(boards, mt.ScoredItems) else boards
+    found = mt.board_measurements(boards, mt.OrderPlan(OrderRules(), span=1.0, unit="", cycle="item"), **more)
     return [one for one in found if one.name == "contrast"]
 
 
-def test_a_difference_is_a_paired_t_test():
+def test_a_level_is_a_t_interval_of_the_mean_and_a_difference_a_paired_t_test():
+    row = np.random.default_rng(1).normal(0.5, 0.1, 12)
+    (one,) = mt.level_measurements("bench.level", items([row]), {"board": "all"}, level=0.9)
+    low, high = stats.t.interval(0.9, 11, loc=row.mean(), scale=stats.sem(row))
+    assert (one.value, one.low, one.high) == pytest.approx((row.mean(), low, high))
+    assert (one.labels, one.n, one.level) == ({"model": "a", "board": "all"}, 12, 0.9)
     rng = np.random.default_rng(2)
     shared = rng.normal(0, 1, 15)
     values = np.stack([shared + rng.normal(0, 0.1, 15), shared + 0.2 + rng.normal(0, 0.1, 15)])
     (one,) = contrasts(items(values))
     peer = stats.ttest_rel(values[1], values[0])
-    assert (one.labels["high"], one.labels["low"]) == ("b", "a")
-    assert one.detail["p"] == pytest.approx(peer.pvalue)
+    assert (one.labels["high"], one.labels["low"], one.detail["p"]) == ("b", "a", pytest.approx(peer.pvalue))
     assert (one.low, one.high) == pytest.approx(tuple(peer.confidence_interval(0.95)))
     # Two clusters cannot be tested.
     (one,) = contrasts(items([[0.1, 0.2], [0.8, 0.9]], clusters="xy"))
-    assert one.value is None
+    assert (one.value, one.detail["p"]) == (None, 1.0)
     assert one.state.startswith("cannot be tested (2 common clusters")
-    assert one.detail["p"] == 1.0
     # Every cluster counts once whatever its size.
     values = np.array([[0.1, 0.2, 0.3, 0.8, 0.5], [0.4, 0.5, 0.6, 0.8, 0.6]])
     (one,) = contrasts(items(values, clusters="xxxyz"))
-    assert one.value == pytest.approx((0.3 + 0.0 + 0.1) / 3)
-    assert (one.n, one.n_of, one.detail["clusters"]) == (5, "common items", 3)
-    levels = board_measurements({"all": items(values, clusters="xxxyz")}, OrderPlan(OrderRules(), span=1.0))
-    (first, *_) = [one for one in levels if one.name == "bench.level"]
+    assert (one.value, one.n, one.n_of) == (pytest.approx((0.3 + 0.0 + 0.1) / 3), 5, "common items")
+    assert one.detail["clusters"] == 3
+    levels = mt.board_measurements({"all": items(values, clusters="xxxyz")}, mt.OrderPlan(OrderRules(), span=1.0))
+    first = next(one for one in levels if one.name == "bench.level")
     assert (first.value, first.n) == (pytest.approx((0.2 + 0.8 + 0.5) / 3), 5)
     # The tests and adjusted p-values of `order_analysis` on the same tables.
     rng = np.random.default_rng(8)
@@ -86,17 +61,15 @@ def test_a_difference_is_a_paired_t_test():
     whole = items((parts["one"].values + parts["two"].values) / 2)
     found = contrasts({"all": whole, **parts})
     scales = {"aggregate": whole.values.T} | {name: part.values.T for name, part in parts.items()}
-    expected = order_analysis(scales, score_range=(0, 1))
+    expected = mt.order_analysis(scales, score_range=(0, 1))
     for one in found:
         scale = "aggregate" if one.labels["dimension"] == "all" else one.labels["dimension"]
         pair = tuple(sorted(map("abc".index, (one.labels["high"], one.labels["low"]))))
         assert one.detail["p"] == pytest.approx(expected.scales[scale][pair].p)
 
 
-@given(
-    arrays(float, (3, 8), elements=st.floats(0, 1, allow_subnormal=False)),
-    st.lists(st.sampled_from("xyz"), min_size=8, max_size=8),
-)
+@given(arrays(float, (3, 8), elements=st.floats(0, 1, allow_subnormal=False)),
+       st.lists(st.sampled_from("xyz"), min_size=8, max_size=8))  # fmt: skip
 def test_leaving_out_and_the_other_convention_are_in_the_direction_of_the_whole(values, parts):
     other = items(values[:, ::-1] * 0.5, parts=parts)
     for one in contrasts(items(values, parts=parts), others={"all": other}):
@@ -113,56 +86,41 @@ def test_leaving_out_and_the_other_convention_are_in_the_direction_of_the_whole(
 @given(st.permutations(range(4)))
 def test_the_order_of_the_models_changes_no_difference(order):
     values = np.random.default_rng(3).normal(0, 1, (4, 9))
-    names = tuple("abcd"[at] for at in order)
-    turned = ScoredItems(names, values[list(order)], tuple("aabbccdde"), tuple("xxxyyyzzz"))
-    plain = ScoredItems(tuple("abcd"), values, turned.clusters, turned.parts)
-    found = {one.id: one.value for one in contrasts(turned)}
-    assert found == {one.id: one.value for one in contrasts(plain)}
+    turned = items(values[list(order)], "aabbccdde", "xxxyyyzzz", models=["abcd"[at] for at in order])
+    plain = items(values, "aabbccdde", "xxxyyyzzz")
+    assert {one.id: one.value for one in contrasts(turned)} == {one.id: one.value for one in contrasts(plain)}
+    # Window 9 comes before window 10, as it does where numbers are padded with zeros.
+    rng = np.random.default_rng(5)
+    values = rng.normal(0.5, 0.1, (3, 14)) + 0.1 * np.sin(np.arange(14) / 2) * np.array([[1.0], [-1.0], [0.0]])
+    windows = [items(values, [name.format(k) for k in range(14)]) for name in ("window {}", "window {:02d}")]
+    one, other = ([one.detail["p"] for one in contrasts(each, order="consecutive")] for each in windows)
+    assert one == other
 
 
 def test_a_planted_rank_correlation_is_in_its_interval():
     """Models whose skill on questions and in the pipeline is known: the interval holds the correlation of skills."""
     hits = 0
+    skill = np.linspace(0.2, 0.8, 8)
     for seed in range(60):
         rng = np.random.default_rng([4, seed])
-        skill = np.linspace(0.2, 0.8, 8)
         pipeline = skill[rng.permutation(8)]
         truth = stats.spearmanr(skill, pipeline).statistic
-        one = items(skill[:, None] + rng.normal(0, 0.15, (8, 80)))
-        two = items(pipeline[:, None] + rng.normal(0, 0.15, (8, 80)))
-        found = rank_agreement("d", one, two, {}, rng=rng, level=0.95, resamples=400)
+        one, two = (items(each[:, None] + rng.normal(0, 0.15, (8, 80))) for each in (skill, pipeline))
+        found = mt.rank_agreement("d", one, two, {}, rng=rng, level=0.95, resamples=400)
         hits += found.low - 1e-9 <= truth <= found.high + 1e-9
     assert hits >= 51  # a true rate of .95 gives fewer once in ten thousand times
     # A rank correlation of ties is not defined.
     flat, other = items([[0.5, 0.5]] * 3), items([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
-    found = rank_agreement("d", flat, other, {}, rng=np.random.default_rng(1), level=0.95)
-    assert found.value is None
-    assert found.state.startswith("not defined")
-    # A rank correlation needs three models in both.
+    found = mt.rank_agreement("d", flat, other, {}, rng=np.random.default_rng(1), level=0.95)
+    assert (found.value, found.state.startswith("not defined")) == (None, True)
+    pair, rng = items([[1.0], [2.0]]), np.random.default_rng(1)
     with pytest.raises(InputError, match="three or more"):
-        rank_agreement("d", items([[1.0], [2.0]]), items([[1.0], [2.0]]), {}, rng=np.random.default_rng(1), level=0.95)
-    # Missing scores are refused.
+        mt.rank_agreement("d", pair, pair, {}, rng=rng, level=0.9)
     with pytest.raises(InputError, match="finite"):
-        level_measurements("bench.level", items([[0.1, np.nan]]), {}, level=0.95)
-
-
-def test_windows_that_follow_each_other_are_in_the_order_of_their_numbers():
-    """Window 9 comes before window 10, as it does where numbers are padded with zeros."""
-    rng = np.random.default_rng(5)
-    values = rng.normal(0.5, 0.1, (3, 14)) + 0.1 * np.sin(np.arange(14) / 2) * np.array([[1.0], [-1.0], [0.0]])
-
-    def contrasts(name):
-        names = tuple(name.format(k) for k in range(14))
-        items = ScoredItems(("a", "b", "c"), values, names, ("p",) * 14)
-        found = board_measurements({"all": items}, OrderPlan(OrderRules(), span=1.0), order="consecutive")
-        return [one.detail["p"] for one in found if one.name == "contrast"]
-
-    assert contrasts("window {}") == contrasts("window {:02d}")
+        mt.level_measurements("bench.level", items([[0.1, np.nan]]), {}, level=0.95)
 
 
 # Shaffer's step-down and the claim to be first: against brute force, Holm, and by simulation
-
-
 def p_values(agents):
     return st.lists(st.floats(0, 1), min_size=agents * (agents - 1) // 2, max_size=agents * (agents - 1) // 2)
 
@@ -179,15 +137,15 @@ def partitions(n, most=None):
             yield [size, *rest]
 
 
-@pytest.mark.parametrize("agents", range(1, 13))
-def test_equalities_are_those_of_groups_of_equals(agents):
-    every = {sum(math.comb(size, 2) for size in groups) for groups in partitions(agents)}
-    assert attainable_equalities(agents) == tuple(sorted(every))
+def test_equalities_are_those_of_groups_of_equals():
+    for agents in range(1, 13):
+        every = {sum(math.comb(size, 2) for size in groups) for groups in partitions(agents)}
+        assert mt.attainable_equalities(agents) == tuple(sorted(every))
 
 
 def step_down(p, agents, scales):
     """The pooled procedure as a loop: p of (scale, pair), one at a time."""
-    attainable, m = attainable_equalities(agents), math.comb(agents, 2)
+    attainable, m = mt.attainable_equalities(agents), math.comb(agents, 2)
     rejected, adjusted, highest = dict.fromkeys(scales, 0), {}, 0.0
     for key in sorted(p, key=lambda one: p[one]):
         factor = sum(max(c for c in attainable if c <= m - rejected[scale]) for scale in scales)
@@ -200,11 +158,11 @@ def step_down(p, agents, scales):
 @given(some_pairs)
 def test_shaffer_is_the_step_down_as_a_loop(case):
     agents, p = case
-    expected = step_down({("a", k): value for k, value in enumerate(p)}, agents, ["a"])
-    assert shaffer(p, agents) == pytest.approx([expected["a", k] for k in range(len(p))], abs=1e-12)
-    # Shaffer is never above holm and never below p.
-    adjusted = shaffer(p, agents)
-    assert (adjusted <= holm(p) + 1e-15).all()
+    expected, adjusted = step_down({("a", k): value for k, value in enumerate(p)}, agents, ["a"]), mt.shaffer(p, agents)
+    assert adjusted == pytest.approx([expected["a", k] for k in range(len(p))], abs=1e-12)
+    # One scale is pooled with none; Shaffer is never above Holm and never below p.
+    assert mt.shaffer_pooled({"a": p}, agents)["a"].tolist() == adjusted.tolist()
+    assert (adjusted <= mt.holm(p) + 1e-15).all()
     assert (adjusted >= np.array(p)).all()
     assert (np.diff(adjusted[np.argsort(p, kind="stable")]) >= 0).all()
 
@@ -214,36 +172,28 @@ def test_scales_are_pooled_as_a_loop_would(case):
     agents, rows = case
     p = {f"d{k}": row for k, row in enumerate(rows)}
     expected = step_down({(name, k): v for name, row in p.items() for k, v in enumerate(row)}, agents, [*p])
-    for name, adjusted in shaffer_pooled(p, agents).items():
+    for name, adjusted in mt.shaffer_pooled(p, agents).items():
         assert adjusted == pytest.approx([expected[name, k] for k in range(len(adjusted))], abs=1e-12)
 
 
-@given(some_pairs)
-def test_one_scale_is_pooled_with_none(case):
-    agents, p = case
-    assert shaffer_pooled({"a": p}, agents)["a"].tolist() == shaffer(p, agents).tolist()
-
-
 def test_the_factors_of_three_and_four_agents():
-    assert (shaffer([0.01] * 3, 3) * 100).round(9).tolist() == [3, 3, 3]
-    assert (shaffer([0.001, 0.01, 0.1], 3) / [0.001, 0.01, 0.1]).round(9).tolist() == [3, 1, 1]
-    small = np.array([1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1])
-    assert (shaffer(small, 4) / small).round(9).tolist() == [6, 3, 3, 3, 2, 1]
+    for agents, p, factors in ((3, [0.01] * 3, [3, 3, 3]), (3, [0.001, 0.01, 0.1], [3, 1, 1]),
+                               (4, [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1], [6, 3, 3, 3, 2, 1])):  # fmt: skip
+        assert (mt.shaffer(p, agents) / p).round(9).tolist() == factors
+    assert mt.shaffer_pooled({}, 3) == {}
 
 
 def decide(gap, p, agents, alpha):
     """(first, published, adjusted) of one study by the text of the rule."""
     pairs = list(combinations(range(agents), 2))
-    ahead = {x: [] for x in range(agents)}
-    for (i, j), g, one in zip(pairs, gap, p, strict=True):
-        for x, lead in ((i, g > 0), (j, g < 0)):
-            ahead[x].append(one if lead else math.inf)
+    ahead = {x: [one if (g > 0 if x == i else g < 0) else math.inf for (i, j), g, one in zip(pairs, gap, p, strict=True)
+                 if x in (i, j)] for x in range(agents)}  # fmt: skip
     kept = 0.5 if agents > 3 else 0.0
-    adjusted = np.minimum(1, shaffer(p, agents) / (1 - kept))
+    adjusted = np.minimum(1, mt.shaffer(p, agents) / (1 - kept))
     for x, worst in ahead.items():
         if kept and max(worst) <= kept * alpha:
             own = [x in pair for pair in pairs]
-            rest = iter(shaffer([one for one, mine in zip(p, own, strict=True) if not mine], agents - 1))
+            rest = iter(mt.shaffer([one for one, mine in zip(p, own, strict=True) if not mine], agents - 1))
             adjusted = np.array([max(worst) / kept if mine else next(rest) for mine in own])
     published = (adjusted <= alpha) & (np.array(gap) != 0)
     wins = [sum(said and (pair[int(g < 0)] == x) for pair, g, said in zip(pairs, gap, published, strict=True))
@@ -258,10 +208,10 @@ def test_orders_are_published_by_the_text_of_the_rule(seed, agents, strength):
     first, second = np.triu_indices(agents, 1)
     gap = levels[:, first] - levels[:, second] + rng.normal(0, 0.1, (3, first.size))
     p = np.exp(-np.abs(gap) * rng.uniform(0.5, 2))
-    found = publish_orders(gap, p, 0.05)
+    found = mt.publish_orders(gap, p, 0.05)
     for b in range(3):
         expected = decide(gap[b], p[b], agents, 0.05)
-        alone = publish_orders(gap[b], p[b], 0.05)
+        alone = mt.publish_orders(gap[b], p[b], 0.05)
         assert (int(found.first[b]), int(alone.first)) == (expected[0], expected[0])
         assert found.published[b].tolist() == alone.published.tolist() == expected[1].tolist()
         assert found.p_adjusted[b] == pytest.approx(expected[2], abs=1e-12)
@@ -269,19 +219,17 @@ def test_orders_are_published_by_the_text_of_the_rule(seed, agents, strength):
 
 
 def test_a_leader_is_found_where_no_step_down_would():
-    gap = [0.5, 0.4, 0.6, 0.1, 0.1, -0.1]
-    p = [0.025, 0.025, 0.025, 0.3, 0.5, 0.7]
-    found = publish_orders(gap, p, 0.05)
+    gap, p = [0.5, 0.4, 0.6, 0.1, 0.1, -0.1], [0.025, 0.025, 0.025, 0.3, 0.5, 0.7]
+    found = mt.publish_orders(gap, p, 0.05)
     assert (int(found.first), found.published.tolist()) == (0, [True] * 3 + [False] * 3)
     assert found.p_adjusted[:3].tolist() == [0.05] * 3
-    assert not publish_orders(gap, [0.02501, *p[1:]], 0.05).published.any()
+    assert not mt.publish_orders(gap, [0.02501, *p[1:]], 0.05).published.any()
     # An agent with a pair that cannot be tested is not first.
-    found = publish_orders([0.5, 0.4, math.nan, 0.1, 0.1, 0.1], [1e-9, 1e-9, 1.0, 0.9, 0.9, 0.9], 0.05)
-    assert int(found.first) == -1
-    assert found.published.tolist() == [True, True, False, False, False, False]
+    found = mt.publish_orders([0.5, 0.4, math.nan, 0.1, 0.1, 0.1], [1e-9, 1e-9, 1.0, 0.9, 0.9, 0.9], 0.05)
+    assert (int(found.first), found.published.tolist()) == (-1, [True, True, False, False, False, False])
     # A gap of nothing is no order whatever its p.
-    assert publish_orders([0.0], [0.001], 0.05).published.tolist() == [False]
-    assert int(publish_orders([], [], 0.05).first) == -1
+    assert mt.publish_orders([0.0], [0.001], 0.05).published.tolist() == [False]
+    assert int(mt.publish_orders([], [], 0.05).first) == -1
     # Wrong directions are errors too and stay rare.
     # All agents differ, by next to nothing: a published order is false if its direction is.
     rng = np.random.default_rng(2)
@@ -290,36 +238,30 @@ def test_a_leader_is_found_where_no_step_down_would():
     means = truth + rng.normal(0, 1, (20_000, 5))
     gap = means[:, first] - means[:, second]
     p = np.array([math.erfc(abs(z) / 2) for z in gap.ravel()]).reshape(gap.shape)
-    found = publish_orders(gap, p, 0.05)
+    found = mt.publish_orders(gap, p, 0.05)
     assert (found.published & (gap < 0)).any(axis=1).mean() <= 0.05
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: shaffer([0.1, 0.2], 3), "3 agents have 3 pairs"),
-        (lambda: shaffer([0.1, 0.2, 1.2], 3), r"0..1 \(first that does not: 1.2"),
-        (lambda: shaffer([0.1, 0.2, math.nan], 3), "p-values lie in 0..1"), (lambda: shaffer([], 0), "at least 1"),
-        (lambda: shaffer_pooled({"a": [0.1]}, 3), "3 agents have 3 pairs"),
-        (lambda: attainable_equalities(0), "at least 1"),
-        (lambda: publish_orders([0.1, 0.2], [0.1, 0.2], 0.05), "K.K-1./2 pairs"),
-        (lambda: publish_orders([0.1], [0.1, 0.2], 0.05), "one entry for each gap"),
-        (lambda: publish_orders([0.1], [-0.1], 0.05), "p-values lie"),
-        (lambda: publish_orders([0.1], [0.1], 1.0), "strictly between"),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_is_said(call, message):
-    with pytest.raises(InputError, match=message):
-        call()
-
-
-def test_no_scales_are_no_p_values():
-    assert shaffer_pooled({}, 3) == {}
+def test_what_is_wrong_is_said():
+    for call, arguments, message in (
+        (mt.shaffer, ([0.1, 0.2], 3), "3 agents have 3 pairs"), (mt.shaffer, ([], 0), "at least 1"),
+        (mt.shaffer, ([0.1, 0.2, 1.2], 3), r"0..1 \(first that does not: 1.2"),
+        (mt.shaffer, ([0.1, 0.2, math.nan], 3), "p-values lie in 0..1"),
+        (mt.shaffer_pooled, ({"a": [0.1]}, 3), "3 agents have 3 pairs"), (mt.attainable_equalities, (0,), "at least 1"),
+        (mt.publish_orders, ([0.1, 0.2], [0.1, 0.2], 0.05), "K.K-1./2 pairs"),
+        (mt.publish_orders, ([0.1], [0.1, 0.2], 0.05), "one entry for each gap"),
+        (mt.publish_orders, ([0.1], [-0.1], 0.05), "p-values lie"),
+        (mt.publish_orders, ([0.1], [0.1], 1.0), "strictly between"),
+        (mt.agent_effects, ([], [], []), "scores: is empty"),
+        (mt.agent_effects, ([math.inf], ["a"], ["x"]), "not finite"),
+        (mt.agent_effects, ([1.0, 2.0], ["a"], ["x", "y"]), "agents: must have one entry for each of the 2"),
+        (mt.agent_effects, ([1.0, 2.0], ["a", "b"], ["x"]), "cycles: must have one entry"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            call(*arguments)
 
 
 # Least-squares agent levels: raw means when balanced, a slow regression when not, and named when neither
-
-
 def by_regression(scores, agents, cycles):
     """Dummy-variable least squares with numpy, then the mean prediction of each agent over all cycles."""
     a, c = max(agents) + 1, max(cycles) + 1
@@ -333,7 +275,8 @@ def by_regression(scores, agents, cycles):
 @given(st.integers(2, 5), st.integers(1, 6), st.integers(0, 1000))
 def test_balanced_levels_are_raw_means(agents, cycles, seed):
     scores = np.random.default_rng(seed).normal(size=(agents, cycles))
-    result = agent_effects(scores.ravel(), np.repeat(np.arange(agents), cycles), np.tile(np.arange(cycles), agents))
+    who, when = (axis.ravel() for axis in np.indices((agents, cycles)))
+    result = mt.agent_effects(scores.ravel(), who, when)
     assert result.levels == pytest.approx(scores.mean(axis=1).tolist(), abs=1e-10)
     assert result.raw_means == pytest.approx(result.levels, abs=1e-10)
     assert (result.agents, result.cycles, result.decisions) == (tuple(range(agents)), cycles, (cycles,) * agents)
@@ -346,55 +289,33 @@ def test_unbalanced_levels_are_those_of_a_regression(seed):
     cycles = np.concatenate([np.zeros(4, dtype=int), rng.integers(0, 6, 20)])
     cycles = np.unique(cycles, return_inverse=True)[1]
     scores = rng.normal(size=24)
-    result = agent_effects(scores, agents, cycles)
+    result = mt.agent_effects(scores, agents, cycles)
     assert result.levels == pytest.approx(by_regression(scores, agents, cycles).tolist(), abs=1e-9)
 
 
 def test_hard_rounds_do_not_count_against_who_played_them():
     rng = np.random.default_rng(3)
     difficulty, skill = rng.normal(0, 2, 60), {"a": 0.3, "b": 0.0}
-    rows = [
-        (skill[agent] + difficulty[cycle], agent, cycle)
-        for cycle in range(60)
-        for agent in "ab"
-        # Agent a mostly joins the harder half.
-        if agent == "b" or difficulty[cycle] < 0 or cycle % 5 == 0
-    ]
+    # Agent a mostly joins the harder half.
+    rows = [(skill[agent] + difficulty[cycle], agent, cycle) for cycle in range(60) for agent in "ab"
+            if agent == "b" or difficulty[cycle] < 0 or cycle % 5 == 0]  # fmt: skip
     scores, agents, cycles = zip(*rows, strict=True)
-    result = agent_effects(scores, agents, cycles)
+    result = mt.agent_effects(scores, agents, cycles)
     assert result.levels[0] - result.levels[1] == pytest.approx(0.3)
     assert result.raw_means[0] < result.raw_means[1]
     # Agents that never meet have no common level.
     with pytest.raises(NotMeasurableError, match=r"2 groups without common cycles \(a, b; c\)"):
-        agent_effects([1.0, 2.0, 3.0], ["a", "b", "c"], ["x", "x", "y"])
+        mt.agent_effects([1.0, 2.0, 3.0], ["a", "b", "c"], ["x", "x", "y"])
     # Agents that meet through others have one.
-    result = agent_effects([1.0, 2.0, 2.0, 4.0], ["a", "b", "b", "c"], ["x", "x", "y", "y"])
+    result = mt.agent_effects([1.0, 2.0, 2.0, 4.0], ["a", "b", "b", "c"], ["x", "x", "y", "y"])
     assert np.diff(result.levels) == pytest.approx([1.0, 2.0])
 
 
-@pytest.mark.parametrize(
-    ("scores", "agents", "cycles", "message"),
-    [
-        ([], [], [], "scores: is empty"), ([math.inf], ["a"], ["x"], "not finite"),
-        ([1.0, 2.0], ["a"], ["x", "y"], "agents: must have one entry for each of the 2"),
-        ([1.0, 2.0], ["a", "b"], ["x"], "cycles: must have one entry"),
-    ],
-)  # fmt: skip
-def test_effects_say_what_is_wrong(scores, agents, cycles, message):
-    with pytest.raises(InputError, match=message):
-        agent_effects(scores, agents, cycles)
-
-
-def make_design(seed, agents=4, clusters=5, cycles=8, attend=0.7):
-    rng = np.random.default_rng(seed)
-    chosen = np.argwhere(rng.random((agents, clusters * cycles)) < attend)
-    scores = rng.normal(size=(len(chosen), 2))
-    cluster = np.repeat(np.arange(clusters), cycles)
-    return Design.of(scores, chosen[:, 0], chosen[:, 1], cluster, agents), scores, chosen, cluster
-
-
 def test_leaving_a_cluster_out_is_fitting_without_it():
-    design, scores, chosen, cluster = make_design(1)
+    rng, cluster = np.random.default_rng(1), np.repeat(np.arange(5), 8)
+    chosen = np.argwhere(rng.random((4, 40)) < 0.7)
+    scores = rng.normal(size=(len(chosen), 2))
+    design = Design.of(scores, chosen[:, 0], chosen[:, 1], cluster, 4)
     levels, low, high = design.levels_with_ends(0.95)
     without = []
     for k in range(5):
@@ -402,10 +323,11 @@ def test_leaving_a_cluster_out_is_fitting_without_it():
         cycles = np.unique(chosen[keep, 1], return_inverse=True)[1]
         without.append([by_regression(scores[keep, col], chosen[keep, 0], cycles) for col in range(2)])
     without = np.array(without)
-    error = np.sqrt(4 / 5 * np.square(without - without.mean(axis=0)).sum(axis=0)).T
-    assert high - levels == pytest.approx(2.7764451 * error, abs=1e-6)
-    assert levels - low == pytest.approx(2.7764451 * error, abs=1e-6)
-    # Jackknife ends hold the planted difference about as often as stated.
+    error = 2.7764451 * np.sqrt(4 / 5 * np.square(without - without.mean(axis=0)).sum(axis=0)).T
+    np.testing.assert_allclose([high - levels, levels - low], [error, error], atol=1e-6)
+
+
+def test_jackknife_ends_hold_the_planted_difference_about_as_often_as_stated():
     rng = np.random.default_rng(17)
     hits, studies = 0, 200
     for _ in range(studies):
@@ -426,9 +348,7 @@ def test_leaving_a_cluster_out_is_fitting_without_it():
     assert np.isnan(low[:, 0]).tolist() == [False, False, True, True, True]
     one = Design.of(np.arange(6.0)[:, None], agent, cycle, np.zeros(3, dtype=np.int64), 5)
     assert np.isnan(one.levels_with_ends(0.95)[1]).all()
-
-
-def test_a_design_without_decisions_has_no_levels():
+    # A design without decisions has no levels.
     nothing = np.empty(0, dtype=np.int64)
     design = Design.of(np.empty((0, 2)), nothing, nothing, nothing, 3)
     assert np.isnan(design.levels_with_ends(0.95)[0]).all()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -13,25 +13,17 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
+from assaymark import metrology as mt
 from assaymark.errors import InputError
-from assaymark.metrology import (
-    agent_effects,
-    analyse,
-    cluster_differences,
-    equivalence_p,
-    holm,
-    order_analysis,
-    publish_orders,
-    rank_intervals,
-    score_table,
-    serial_contrasts,
-    shaffer_pooled,
-    stability_state,
-    table_contrasts,
-)
 from assaymark.metrology.panel import Design, rank_shares
 
 AGENTS = ("ash", "birch", "cedar", "elm")
+
+
+def shares_of(scores, agent, cycle, cluster, agents, **more):
+    design = Design.of(scores[:, None], agent, cycle, cluster, agents)
+    found, *rest = rank_shares(design, np.arange(agents), slice(0, 1), **{"resamples": 1, "rng": None, **more})
+    return found[:, :, 0], *rest
 
 
 def drawn_records(seed, *, agents=3, clusters=3, cycles=3, attend=0.8):
@@ -52,7 +44,7 @@ def by_refitting(scores, agent, cycle, cluster, agents):
         rows = [(k, np.flatnonzero(cluster[cycle] == c)) for k, c in enumerate(draw)]
         chosen = np.concatenate([found for _, found in rows])
         rounds = np.concatenate([1000 * k + cycle[found] for k, found in rows])
-        levels = np.round(agent_effects(scores[chosen], agent[chosen], rounds).levels, 9)
+        levels = np.round(mt.agent_effects(scores[chosen], agent[chosen], rounds).levels, 9)
         for a in range(agents):
             above, tied = int((levels > levels[a]).sum()), int((levels == levels[a]).sum())
             shares[a, above : above + tied] += 1 / tied
@@ -63,49 +55,38 @@ def by_refitting(scores, agent, cycle, cluster, agents):
 @given(st.integers(0, 10_000))
 def test_enumerated_shares_are_those_of_refitting_every_draw(seed):
     scores, agent, cycle, cluster = drawn_records(seed)
-    design = Design.of(scores[:, None], agent, cycle, cluster, 3)
-    found, drawn, exact, apart = rank_shares(design, np.arange(3), slice(0, 1), resamples=1, rng=None)
+    found, drawn, exact, apart = shares_of(scores, agent, cycle, cluster, 3)
     assert (exact, drawn, apart) == (True, 10, 0.0)
-    np.testing.assert_allclose(found[:, :, 0], by_refitting(scores, agent, cycle, cluster, 3), atol=1e-12)
+    np.testing.assert_allclose(found, by_refitting(scores, agent, cycle, cluster, 3), atol=1e-12)
 
 
 @given(st.integers(0, 10_000), st.integers(2, 5), st.permutations(range(4)))
 def test_shares_sum_to_one_and_do_not_depend_on_names(seed, clusters, order):
     scores, agent, cycle, cluster = drawn_records(seed, agents=4, clusters=clusters)
-    found = [
-        rank_shares(
-            Design.of(scores[:, None], who, cycle, cluster, 4), np.arange(4), slice(0, 1), resamples=1, rng=None
-        )[0][:, :, 0]
-        for who in (agent, np.array(order)[agent])
-    ]
-    assert found[0].sum(axis=0) == pytest.approx(1)
-    assert found[0].sum(axis=1) == pytest.approx(1)
-    np.testing.assert_allclose(found[1][list(order)], found[0], atol=1e-12)
+    one, other = (shares_of(scores, who, cycle, cluster, 4)[0] for who in (agent, np.array(order)[agent]))
+    assert (one.sum(axis=0), one.sum(axis=1)) == (pytest.approx(1), pytest.approx(1))
+    np.testing.assert_allclose(other[list(order)], one, atol=1e-12)
 
 
 def test_drawn_shares_come_close_to_drawing_means():
     scores, agent, cycle, cluster = drawn_records(4, clusters=9, attend=1.0)
-    design = Design.of(scores[:, None], agent, cycle, cluster, 3)
-    found, drawn, exact, apart = rank_shares(
-        design, np.arange(3), slice(0, 1), resamples=20_000, rng=np.random.default_rng(1)
-    )
+    more = {"resamples": 20_000, "rng": np.random.default_rng(1)}
+    found, drawn, exact, apart = shares_of(scores, agent, cycle, cluster, 3, **more)
     assert (exact, drawn, apart) == (False, 20_000, 0.0)
     sums = scores.reshape(3, 9, 3).sum(axis=2)
     totals = np.round(sums @ np.random.default_rng(2).multinomial(9, np.full(9, 1 / 9), 20_000).T, 9)
     best = totals == totals.max(axis=0)
-    assert found[:, 0, 0] == pytest.approx((best / best.sum(axis=0)).mean(axis=1), abs=0.02)
-    # Resamples that leave agents apart do not count.
-    # The second agent was in the first two of three clusters only: 1 draw in 27 holds none of them.
+    assert found[:, 0] == pytest.approx((best / best.sum(axis=0)).mean(axis=1), abs=0.02)
+    # Resamples that leave agents apart do not count: the second agent was in the first two of three clusters only, so
+    # that 1 draw in 27 holds none of them.
     agent, cycle = np.array([0, 0, 0, 1, 1]), np.array([0, 1, 2, 0, 1])
-    design = Design.of(np.array([[3.0], [3.0], [3.0], [2.0], [4.0]]), agent, cycle, np.arange(3), 2)
-    found, _, _, apart = rank_shares(design, np.arange(2), slice(0, 1), resamples=1, rng=None)
-    assert apart == pytest.approx(1 / 27)
-    assert found[:, :, 0].tolist() == [[pytest.approx(0.5)] * 2] * 2
+    found, _, _, apart = shares_of(np.array([3.0, 3.0, 3.0, 2.0, 4.0]), agent, cycle, np.arange(3), 2)
+    assert (apart, found.tolist()) == (pytest.approx(1 / 27), [[pytest.approx(0.5)] * 2] * 2)
 
 
 def first(records, study, extra="", **parts):
-    table = score_table(records[1], records[0])
-    found = analyse(table, study(extra), rng=np.random.default_rng(1))
+    table = mt.score_table(records[1], records[0])
+    found = mt.analyse(table, study(extra), rng=np.random.default_rng(1))
     return {(m.labels["dimension"], m.labels["agent"]): m for m in found if m.name == "rank.first"}
 
 
@@ -126,55 +107,37 @@ def test_first_ranks_of_a_dimension_sum_to_one(make, study, clusters):
     for name in ("aggregate", "clarity", "evidence", "risk"):
         assert sum(found[name, agent].value for agent in AGENTS) == pytest.approx(1.0)
     assert found["risk", "elm"].detail["exact"] is (clusters == 5)
-
-
-def test_equal_scores_share_every_rank(make, study):
+    # Equal scores share every rank.
     decisions, judgments = make(clusters=3, cycles=2)
-    flat = [dataclasses.replace(j, scores=dict.fromkeys(j.scores, 3.0)) for j in judgments]
-    found = first((decisions, flat), study)
+    found = first((decisions, [replace(j, scores=dict.fromkeys(j.scores, 3.0)) for j in judgments]), study)
     assert {m.value for m in found.values()} == {0.25}
 
 
-@pytest.mark.parametrize(
-    ("parts", "state"),
-    [
-        ({"clusters": 1, "cycles": 4}, "undefined: one cluster, needs two"),
-        ({"agents": ("ash",), "effects": (0.0,)}, "undefined: one agent, needs two"),
-    ],
-)
-def test_what_cannot_be_ranked_says_why(make, study, parts, state):
-    found = first(make(**parts), study)
-    assert {m.state for m in found.values()} == {state}
-    assert {m.value for m in found.values()} == {None}
+def test_what_cannot_be_ranked_says_why(make, study):
+    one = {"agents": ("ash",), "effects": (0.0,)}
+    for parts, state in (({"clusters": 1, "cycles": 4}, "one cluster, needs two"), (one, "one agent, needs two")):
+        found = first(make(**parts), study)
+        assert {(m.state, m.value) for m in found.values()} == {(f"undefined: {state}", None)}
 
 
 def test_agents_that_are_mostly_apart_are_not_ranked(one_decision, one_judgment, study):
+    def graded(decisions):
+        judgments = [one_judgment(d.record_id, judge, {"risk": 1.0 + k % 5}) for k, d in enumerate(decisions)
+                     for judge in ("auditor", "reader")]  # fmt: skip
+        return first((decisions, judgments), study)["risk", "ash"]
+
     # Birch was in one cluster of four, which (3/4)^4 of the draws miss.
-    decisions = [one_decision("ash", c, f"w{c}") for c in range(4)] + [one_decision("birch", 0, "w0")]
-    decisions += [one_decision("cedar", c, f"w{c}") for c in range(3)]
-    judgments = [
-        one_judgment(d.record_id, judge, {"risk": 1.0 + k % 5})
-        for k, d in enumerate(decisions)
-        for judge in ("auditor", "reader")
-    ]
-    found = first((decisions, judgments), study)
-    assert found["risk", "ash"].state == "ok"
-    assert found["risk", "ash"].detail["left_out"] == pytest.approx((3 / 4) ** 4)
-    assert "31.641% of them left out: agents apart" in found["risk", "ash"].method
+    ash = [one_decision("ash", c, f"w{c}") for c in range(4)]
+    cedar = [one_decision("cedar", c, f"w{c}") for c in range(3)]
+    found = graded([*ash, one_decision("birch", 0, "w0"), *cedar])
+    assert (found.state, found.detail["left_out"]) == ("ok", pytest.approx((3 / 4) ** 4))
+    assert "31.641% of them left out: agents apart" in found.method
     # Three agents in one cluster each: only draws with all three of them put everybody on one scale.
-    others = [one_decision(agent, k, f"w{k}") for k, agent in enumerate(("birch", "elm", "yew"))]
-    lonely = [*decisions[:4], *others]
-    judgments = [
-        one_judgment(d.record_id, judge, {"risk": 1.0 + k % 5})
-        for k, d in enumerate(lonely)
-        for judge in ("auditor", "reader")
-    ]
-    found = first((lonely, judgments), study)
-    assert found["risk", "ash"].state.startswith("undefined: in 77% of the resamples some agents share no cycle")
+    lonely = graded([*ash, *(one_decision(agent, k, f"w{k}") for k, agent in enumerate(("birch", "elm", "yew")))])
+    assert lonely.state.startswith("undefined: in 77% of the resamples some agents share no cycle")
 
 
 # The whole procedure for orders: gates, floors, equivalence, stability, and what is said of each pair
-
 NAN = math.nan
 
 
@@ -188,17 +151,15 @@ def scores(seed, clusters=8, agents=4, *, lead=0.0, sd=0.2):
 def test_one_analysis_is_the_sum_of_its_parts(seed, agents, clusters, lead, missing):
     table = scores(seed, clusters, agents, lead=lead)
     table[np.random.default_rng(seed).random(table.shape) < missing] = NAN
-    found, tests = order_analysis({"aggregate": table}), table_contrasts(table)
-    orders = publish_orders(tests.gap, tests.p, 0.05)
+    found, tests = mt.order_analysis({"aggregate": table}), mt.table_contrasts(table)
+    orders = mt.publish_orders(tests.gap, tests.p, 0.05)
     pairs = [*combinations(range(agents), 2)]
-    assert [*found.scales["aggregate"]] == pairs
-    assert [one.p for one in found.scales["aggregate"].values()] == tests.p.tolist()
+    assert {pair: one.p for pair, one in found.scales["aggregate"].items()} == dict(zip(pairs, tests.p, strict=True))
     assert found.p_adjusted == tuple(orders.p_adjusted.tolist())
     assert found.first == (None if orders.first < 0 else int(orders.first))
-    said = {pair if gap > 0 else pair[::-1] for pair, gap, one in zip(pairs, tests.gap, orders.published, strict=True)
-            if one}  # fmt: skip
-    assert set(found.order) == said
-    assert found.rank_interval == rank_intervals(found.order, agents)
+    turned = [pair if gap > 0 else pair[::-1] for pair, gap in zip(pairs, tests.gap, strict=True)]
+    said = {pair for pair, published in zip(turned, orders.published, strict=True) if published}
+    assert (set(found.order), found.rank_interval) == (said, mt.rank_intervals(found.order, agents))
     assert found.top_set == tuple(a for a in range(agents) if found.rank_interval[a][0] == 1)
     within = set(found.equivalent)
     for pair, state in zip(pairs, found.pair_state, strict=True):
@@ -210,29 +171,28 @@ def test_one_analysis_is_the_sum_of_its_parts(seed, agents, clusters, lead, miss
 
 def test_dimensions_share_alpha_until_every_pair_of_the_aggregate_is_published():
     flat, steep = scores(1), np.tile([4.0, 3.0, 2.0, 1.0], (8, 1)) + scores(2) / 10
-    shut = order_analysis({"aggregate": flat, "risk": steep, "tone": flat})
+    shut = mt.order_analysis({"aggregate": flat, "risk": steep, "tone": flat})
     assert (shut.alpha_aggregate, shut.alpha_dimensions) == pytest.approx((0.04, 0.01))
-    assert len(shut.dimension_order["risk"]) == 6
-    assert shut.dimension_order["tone"] == ()
-    opened = order_analysis({"aggregate": steep, "risk": steep, "tone": flat})
+    assert (len(shut.dimension_order["risk"]), shut.dimension_order["tone"]) == (6, ())
+    opened = mt.order_analysis({"aggregate": steep, "risk": steep, "tone": flat})
     assert opened.alpha_dimensions == 0.05
-    assert order_analysis({"aggregate": steep, "risk": steep}, share=0.5).alpha_aggregate == 0.025
+    assert mt.order_analysis({"aggregate": steep, "risk": steep}, share=0.5).alpha_aggregate == 0.025
     p = {name: [one.p for one in shut.scales[name].values()] for name in ("risk", "tone")}
-    assert {name: tuple(values) for name, values in shaffer_pooled(p, 4).items()} == shut.dimension_p_adjusted
+    assert {name: tuple(values) for name, values in mt.shaffer_pooled(p, 4).items()} == shut.dimension_p_adjusted
     # With all of alpha for the aggregate dimensions wait for the gate.
-    steep = np.tile([4.0, 3.0, 2.0, 1.0], (8, 1)) + scores(2) / 10
-    waiting = order_analysis({"aggregate": scores(1), "risk": steep}, share=1)
+    waiting = mt.order_analysis({"aggregate": flat, "risk": steep}, share=1)
     assert (waiting.alpha_aggregate, waiting.alpha_dimensions, waiting.dimension_order["risk"]) == (0.05, 0.0, ())
-    assert len(order_analysis({"aggregate": steep, "risk": steep}, share=1).dimension_order["risk"]) == 6
+    assert len(mt.order_analysis({"aggregate": steep, "risk": steep}, share=1).dimension_order["risk"]) == 6
     # A floor stops an order and leaves the test as it is.
     table = scores(3, lead=1.0)
-    free = order_analysis({"aggregate": table})
-    held = order_analysis({"aggregate": table}, p_floor={"aggregate": {(0, 2): 0.3, "0-3": 1e-9}})
-    assert free.first == 0
-    assert held.first is None
-    assert set(held.order) == {(0, 1), (0, 3)}
-    assert held.scales == free.scales
+    free = mt.order_analysis({"aggregate": table})
+    held = mt.order_analysis({"aggregate": table}, p_floor={"aggregate": {(0, 2): 0.3, "0-3": 1e-9}})
+    assert (free.first, held.first, set(held.order), held.scales) == (0, None, {(0, 1), (0, 3)}, free.scales)
     assert held.equivalence_p_adjusted == free.equivalence_p_adjusted
+
+
+def analysed(table, **more):
+    return mt.order_analysis({"aggregate": table}, **more)
 
 
 def test_differences_of_records_replace_those_of_the_table():
@@ -241,145 +201,129 @@ def test_differences_of_records_replace_those_of_the_table():
     table = np.zeros((6, 3))
     for cluster, _, agent, score in records:
         table[int(cluster[1:]), agent] += score / 4
-    plain = order_analysis({"aggregate": table})
-    same = order_analysis({"aggregate": table}, differences={"aggregate": cluster_differences(records, 3)})
-    for pair, one in plain.scales["aggregate"].items():
-        other = same.scales["aggregate"][pair]
-        assert (one.p, one.se, one.df) == pytest.approx((other.p, other.se, other.df))
-    kept = [record for record in records if record[:3] != ("w0", 0, 2)]
-    given = cluster_differences(kept, 3)
-    missing = order_analysis({"aggregate": table}, differences={"aggregate": given})
-    assert missing.scales["aggregate"][0, 1] == same.scales["aggregate"][0, 1]
-    assert missing.scales["aggregate"][1, 2].difference != same.scales["aggregate"][1, 2].difference
+    differences = mt.cluster_differences(records, 3)
+    plain, same = (
+        analysed(table, **more).scales["aggregate"] for more in ({}, {"differences": {"aggregate": differences}})
+    )
+    for pair, one in plain.items():
+        assert (one.p, one.se, one.df) == pytest.approx((same[pair].p, same[pair].se, same[pair].df))
+    given = mt.cluster_differences([record for record in records if record[:3] != ("w0", 0, 2)], 3)
+    missing = analysed(table, differences={"aggregate": given})
+    assert missing.scales["aggregate"][0, 1] == same[0, 1]
+    assert missing.scales["aggregate"][1, 2].difference != same[1, 2].difference
     array = np.array([[given[pair][f"w{g}"] for pair in combinations(range(3), 2)] for g in range(6)])
-    assert order_analysis({"aggregate": table}, differences={"aggregate": array}) == missing
-    nothing = order_analysis({"aggregate": table}, differences={"aggregate": {}})
-    assert set(nothing.pair_state) == {"cannot be tested"}
+    assert analysed(table, differences={"aggregate": array}) == missing
+    assert set(analysed(table, differences={"aggregate": {}}).pair_state) == {"cannot be tested"}
 
 
 def test_tests_over_time_replace_the_moderated_one():
     table = scores(5, 20, 3, lead=0.6)
-    tests = serial_contrasts(table)
-    found = order_analysis({"aggregate": table}, contrasts={"aggregate": tests})
+    tests = mt.serial_contrasts(table)
+    found = analysed(table, contrasts={"aggregate": tests})
     assert [one.p for one in found.scales["aggregate"].values()] == [one.p for one in tests.values()]
     assert (found.info, found.first) == ({}, 0)
-    assert found.equivalence_p_adjusted == tuple(
-        holm([equivalence_p(one.gap, one.se, one.df, one.clusters, 0.3) for one in tests.values()])
-    )
-    as_text = {f"{i}-{j}": {"gap": t.gap, "p": t.p, "df": t.df, "se": t.se, "clusters": t.clusters}
-               for (i, j), t in tests.items()}  # fmt: skip
-    assert order_analysis({"aggregate": table}, contrasts={"aggregate": as_text}) == found
-    short = order_analysis({"aggregate": table[:8]}, contrasts={"aggregate": serial_contrasts(table[:8])})
+    within = [mt.equivalence_p(one.gap, one.se, one.df, one.clusters, 0.3) for one in tests.values()]
+    assert found.equivalence_p_adjusted == tuple(mt.holm(within))
+    names = ("gap", "p", "df", "se", "clusters")
+    as_text = {f"{i}-{j}": {name: getattr(one, name) for name in names} for (i, j), one in tests.items()}
+    assert analysed(table, contrasts={"aggregate": as_text}) == found
+    short = analysed(table[:8], contrasts={"aggregate": mt.serial_contrasts(table[:8])})
     assert set(short.pair_state) == {"cannot be tested"}
 
 
 def test_equivalence_is_that_of_another_library():
     table = scores(6, 12, 2, sd=0.15)
     _, lower, upper = ttost_paired(table[:, 0], table[:, 1], -0.3, 0.3)
-    found = order_analysis({"aggregate": table})
-    assert found.equivalence_p_adjusted == pytest.approx([max(lower[1], upper[1])])
-    assert found.equivalent == ((0, 1),)
+    found = analysed(table)
+    assert (found.equivalence_p_adjusted, found.equivalent) == (pytest.approx([max(lower[1], upper[1])]), ((0, 1),))
     # Equivalence may need another p to be small too.
     table = scores(7, 12, 3, sd=0.1)
-    assert len(order_analysis({"aggregate": table}).equivalent) == 3
-    assert (0, 2) not in order_analysis({"aggregate": table}, p_eq_floor={(0, 2): 0.06}).equivalent
-    assert order_analysis({"aggregate": table}, margin=0.001).equivalent == ()
+    assert len(analysed(table).equivalent) == 3
+    assert (0, 2) not in analysed(table, p_eq_floor={(0, 2): 0.06}).equivalent
+    assert analysed(table, margin=0.001).equivalent == ()
     # Equivalence without spread is by sign.
-    assert equivalence_p(0.2, 0.0, None, 6, 0.3) == 2**-6
-    assert equivalence_p(0.3, 0.0, NAN, 6, 0.3) == 1
-    assert equivalence_p(None, None, None, 2, 0.3) == 1
+    p = [
+        mt.equivalence_p(*one)
+        for one in ((0.2, 0.0, None, 6, 0.3), (0.3, 0.0, NAN, 6, 0.3), (None, None, None, 2, 0.3))
+    ]
+    assert p == [2**-6, 1, 1]
     # The margin is a share of the range.
-    assert order_analysis({"aggregate": scores(8)}).margin == pytest.approx(0.3)
-    assert order_analysis({"aggregate": scores(8)}, score_range=(0, 100)).margin == 7.5
-    assert order_analysis({"aggregate": scores(8)}, margin=0.2).margin == 0.2
+    margins = [analysed(table, **more).margin for more in ({}, {"score_range": (0, 100)}, {"margin": 0.2})]
+    assert margins == pytest.approx([0.3, 7.5, 0.2])
 
 
-def test_intervals_are_students():
+def test_intervals_are_students_and_one_two_or_equal_agents():
     table = scores(9, 6, 2)
-    one = order_analysis({"aggregate": table}).scales["aggregate"][0, 1]
     ends = stats.ttest_rel(table[:, 0], table[:, 1]).confidence_interval(0.9)
-    assert one.interval(0.9) == pytest.approx((ends.low, ends.high))
-    same = order_analysis({"aggregate": [[3, 2]] * 4}).scales["aggregate"][0, 1]
+    same, never = [[3, 2]] * 4, [[3, None], [None, 2]]
+    one, same, never = (analysed(each).scales["aggregate"][0, 1] for each in (table, same, never))
+    assert one.interval(0.9) == pytest.approx(tuple(ends))
     assert (same.interval(), same.p, same.se, same.df) == (None, 0.125, 0.0, None)
-    never = order_analysis({"aggregate": [[3, None], [None, 2]]}).scales["aggregate"][0, 1]
     assert (never.interval(), never.difference, never.clusters, never.p) == (None, None, 0, 1.0)
-    # One agent has no order.
-    found = order_analysis({"aggregate": [[3.0], [4.0]]})
+    # One agent has no order, and two agents are one t test.
+    found = analysed([[3.0], [4.0]])
     assert (found.first, found.order, found.rank_interval, found.top_set) == (None, (), ((1, 1),), (0,))
     assert found.scales == {"aggregate": {}}
-    # Two agents are one t test.
     table = scores(10, 6, 2, lead=0.4)
-    found = order_analysis({"aggregate": table})
+    found = analysed(table)
     assert found.p_adjusted == pytest.approx([stats.ttest_rel(table[:, 0], table[:, 1]).pvalue])
     assert (found.first, found.rank_interval) == (0, ((1, 1), (2, 2)))
     # All scores equal give no order.
-    found = order_analysis({"aggregate": np.full((5, 4), 3.0)})
-    assert (set(found.p_adjusted), found.first, found.order) == ({1.0}, None, ())
-    assert len(found.equivalent) == 0  # 2^-5 over six pairs is no evidence yet
-    assert len(order_analysis({"aggregate": np.full((8, 4), 3.0)}).equivalent) == 6
+    five, eight = (analysed(np.full((clusters, 4), 3.0)) for clusters in (5, 8))
+    assert (set(five.p_adjusted), five.first, five.order) == ({1.0}, None, ())
+    assert (len(five.equivalent), len(eight.equivalent)) == (0, 6)  # 2^-5 over six pairs is no evidence yet
 
 
-@pytest.mark.parametrize(
-    ("drops", "expected"),
-    [
-        ({}, ("not measurable", ())), ({"a": (0.4, 0.001)}, ("not measurable", ())),
-        ({"a": (0.4, 0.05), "b": (0.4, 0.01)}, ("stable", ())),
-        ({"a": (0.4, 0.051), "b": (0.4, 0.01)}, ("rests on", ("a",))),
-        ({"a": (0.4, 0.034), "b": (0.4, 0.01), "c": (0.4, 0.033)}, ("rests on", ("a",))),
-        ({"a": (0.4, 0.034), "b": (0.4, 0.2), "c": (0.4, 0.033), "d": (0.4, 0.033)}, ("rests on", ("a", "b"))),
-        ({"a": (0.4, 0.01, 0.1), "b": (0.4, 0.01, 0.1)}, ("stable", ())),
-        ({"a": (0.4, 0.01, 0.101), "b": (0.4, 0.01, None)}, ("rests on", ("a",))),
-        ({"a": (-0.01, 0.9), "b": (0.4, 0.9)}, ("reversed without", ("a",))),
-        ({"a": (0.0, 1.0), "b": (1e-10, 1.0)}, ("reversed without", ("a", "b"))),
-        ({"a": (None, None), "b": (0.4, 0.01)}, ("reversed without", ("a",))),
-        ({"a": (NAN, 1.0), "b": (0.4, 0.01)}, ("reversed without", ("a",))),
-        ({"a": (0.4, NAN), "b": (0.4, 0.01)}, ("rests on", ("a",))),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("drops", "expected"), [
+    ({}, ("not measurable", ())), ({"a": (0.4, 0.001)}, ("not measurable", ())),
+    ({"a": (0.4, 0.05), "b": (0.4, 0.01)}, ("stable", ())),
+    ({"a": (0.4, 0.051), "b": (0.4, 0.01)}, ("rests on", ("a",))),
+    ({"a": (0.4, 0.034), "b": (0.4, 0.01), "c": (0.4, 0.033)}, ("rests on", ("a",))),
+    ({"a": (0.4, 0.034), "b": (0.4, 0.2), "c": (0.4, 0.033), "d": (0.4, 0.033)}, ("rests on", ("a", "b"))),
+    ({"a": (0.4, 0.01, 0.1), "b": (0.4, 0.01, 0.1)}, ("stable", ())),
+    ({"a": (0.4, 0.01, 0.101), "b": (0.4, 0.01, None)}, ("rests on", ("a",))),
+    ({"a": (-0.01, 0.9), "b": (0.4, 0.9)}, ("reversed without", ("a",))),
+    ({"a": (0.0, 1.0), "b": (1e-10, 1.0)}, ("reversed without", ("a", "b"))),
+    ({"a": (None, None), "b": (0.4, 0.01)}, ("reversed without", ("a",))),
+    ({"a": (NAN, 1.0), "b": (0.4, 0.01)}, ("reversed without", ("a",))),
+    ({"a": (0.4, NAN), "b": (0.4, 0.01)}, ("rests on", ("a",)))
+])  # fmt: skip
 def test_a_published_order_survives_every_family_or_says_on_whom_it_rests(drops, expected):
-    assert stability_state(0.4, drops) == expected
+    assert mt.stability_state(0.4, drops) == expected
     turned = {name: (None if drop[0] is None else -drop[0], *drop[1:]) for name, drop in drops.items()}
-    assert stability_state(-0.4, turned) == expected
-
-
-def test_the_levels_of_stability_go_with_alpha():
+    assert mt.stability_state(-0.4, turned) == expected
+    # The levels go with alpha.
     drops = {"a": (0.4, 0.008), "b": (0.4, 0.001)}
-    assert stability_state(0.4, drops, alpha=0.01) == ("stable", ())
-    assert stability_state(0.4, drops, alpha=0.007) == ("rests on", ("a",))
+    assert mt.stability_state(0.4, drops, alpha=0.01) == ("stable", ())
+    assert mt.stability_state(0.4, drops, alpha=0.007) == ("rests on", ("a",))
+    with pytest.raises(InputError, match="difference, p"):
+        mt.stability_state(0.4, {"a": (0.3,), "b": (0.3, 0.1)})
 
 
 TABLE = scores(11)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"scales": {}}, "must have an aggregate"), ({"scales": {"risk": TABLE}}, "must have an aggregate"),
-        ({"scales": {"aggregate": []}}, "at least one element"),
-        ({"scales": {"aggregate": [[1, 2], [1]]}}, "array of numbers"),
-        ({"scales": {"aggregate": [["a", "b"]]}}, "array of numbers"),
-        ({"scales": {"aggregate": [[math.inf, 1]]}}, "finite"),
-        ({"scales": {"aggregate": TABLE, "risk": TABLE[:, :2]}}, "same agents"), ({"alpha": 0}, "alpha"),
-        ({"share": 0}, "share"), ({"margin": -0.1}, "margin"), ({"score_range": (5, 1)}, "score_range"),
-        ({"p_floor": {"risk": {}}}, "names no scale: risk"),
-        ({"p_floor": {"aggregate": {(1, 0): 0.5}}}, r"pairs are \(i, j\)"),
-        ({"p_floor": {"aggregate": {"a-b": 0.5}}}, r"pairs are \(i, j\)"),
-        ({"p_floor": {"aggregate": {(0, 1): 1.5}}}, "lie in 0..1"), ({"p_eq_floor": {(0, 1): None}}, "lie in 0..1"),
-        ({"p_eq_floor": {(0, 4): 0.5}}, r"0 <= i < j < 4"),
-        ({"differences": {"aggregate": np.zeros((5, 3))}}, "by 6 pairs"),
-        ({"differences": {"aggregate": {(0, 1): {"w": math.inf}}}}, "finite"),
-        ({"contrasts": {"aggregate": {(0, 1): {"p": 0.5, "gap": 0.1}}}}, r"5 pair\(s\) have none"),
-        ({"contrasts": {"aggregate": {p: {"p": 2} for p in combinations(range(4), 2)}}}, "lie in 0..1"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"scales": {}}, "must have an aggregate"), ({"scales": {"risk": TABLE}}, "must have an aggregate"),
+    ({"scales": {"aggregate": []}}, "at least one element"),
+    ({"scales": {"aggregate": [[1, 2], [1]]}}, "array of numbers"),
+    ({"scales": {"aggregate": [["a", "b"]]}}, "array of numbers"),
+    ({"scales": {"aggregate": [[math.inf, 1]]}}, "finite"),
+    ({"scales": {"aggregate": TABLE, "risk": TABLE[:, :2]}}, "same agents"), ({"alpha": 0}, "alpha"),
+    ({"share": 0}, "share"), ({"margin": -0.1}, "margin"), ({"score_range": (5, 1)}, "score_range"),
+    ({"p_floor": {"risk": {}}}, "names no scale: risk"),
+    ({"p_floor": {"aggregate": {(1, 0): 0.5}}}, r"pairs are \(i, j\)"),
+    ({"p_floor": {"aggregate": {"a-b": 0.5}}}, r"pairs are \(i, j\)"),
+    ({"p_floor": {"aggregate": {(0, 1): 1.5}}}, "lie in 0..1"), ({"p_eq_floor": {(0, 1): None}}, "lie in 0..1"),
+    ({"p_eq_floor": {(0, 4): 0.5}}, r"0 <= i < j < 4"),
+    ({"differences": {"aggregate": np.zeros((5, 3))}}, "by 6 pairs"),
+    ({"differences": {"aggregate": {(0, 1): {"w": math.inf}}}}, "finite"),
+    ({"contrasts": {"aggregate": {(0, 1): {"p": 0.5, "gap": 0.1}}}}, r"5 pair\(s\) have none"),
+    ({"contrasts": {"aggregate": {p: {"p": 2} for p in combinations(range(4), 2)}}}, "lie in 0..1")
+])  # fmt: skip
 def test_what_is_wrong_is_said(arguments, message):
     with pytest.raises(InputError, match=message):
-        order_analysis(**{"scales": {"aggregate": TABLE}} | arguments)
-
-
-def test_a_drop_has_two_or_three_numbers():
-    with pytest.raises(InputError, match="difference, p"):
-        stability_state(0.4, {"a": (0.3,), "b": (0.3, 0.1)})
+        mt.order_analysis(**{"scales": {"aggregate": TABLE}} | arguments)
 
 
 @pytest.mark.parametrize("clusters", [5, 12])
@@ -389,9 +333,6 @@ def test_one_truth_in_many_studies_is_covered_by_the_rank_intervals(clusters):
     rank = [(int((truth > one).sum()) + 1, int((truth >= one).sum())) for one in truth]
     wrong = 0
     for _ in range(400):
-        found = order_analysis({"aggregate": truth + rng.normal(0, 0.25, (clusters, 5))})
-        wrong += any(
-            not (best <= low and high <= worst)
-            for (best, worst), (low, high) in zip(found.rank_interval, rank, strict=True)
-        )
+        found = analysed(truth + rng.normal(0, 0.25, (clusters, 5))).rank_interval
+        wrong += any(low < best or worst < high for (best, worst), (low, high) in zip(found, rank, strict=True))
     assert wrong / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)

@@ -35,42 +35,27 @@ def threshold(table: ScoreTable, plan: object, seed: int = 0):
     return run(table, plan, seed)["style.threshold[dimension=aggregate]"]
 
 
-@pytest.fixture
-def plan(study):
-    return study()
-
-
-# --- shares ---------------------------------------------------------------------------------------------------------
-
-
 def test_share_of_terse_rationales_against_statsmodels(plan, study):
     agent, cycle, cluster = design()
-    lengths = np.where(agent == 1, 59.0, 60.0)
+    four, lengths = np.full(agent.size, 4.0), np.where(agent == 1, 59.0, 60.0)
     lengths[np.flatnonzero(agent == 2)[:7]] = 12
-    found = run(made(np.full(agent.size, 4.0), lengths, agent, cycle, cluster), plan)
+    found = run(made(four, lengths, agent, cycle, cluster), plan)
     for name, hits in (("ash", 0), ("birch", 50), ("cedar", 7), ("elm", 0)):
         share = found[f"terse.share[agent={name}]"]
-        low, high = proportion_confint(hits, 50, method="wilson")
-        assert (share.value, share.n) == (hits / 50, 50)
-        assert (share.low, share.high) == (pytest.approx(low, abs=1e-12), pytest.approx(high, abs=1e-12))
-        assert share.detail == {"below": hits, "tokens": 60}
+        wanted = (hits / 50, *proportion_confint(hits, 50, method="wilson"))
+        assert (share.value, share.low, share.high) == pytest.approx(wanted, abs=1e-12)
+        assert (share.n, share.detail) == (50, {"below": hits, "tokens": 60})
     # The number of tokens is the plans.
-    table = made(np.full(agent.size, 4.0), np.full(agent.size, 70.0), agent, cycle, cluster)
-    assert run(table, study("[cells]\nterse_tokens = 71"))["terse.share[agent=ash]"].value == 1.0
-    assert run(table, study("[cells]\nterse_tokens = 70"))["terse.share[agent=ash]"].value == 0.0
-    # Lengths that were not given are a state.
-    found = run(made(np.full(agent.size, 4.0), None, agent, cycle, cluster), plan)
-    assert {(m.value, m.state) for m in found.values()} == {
-        (None, "undefined: lengths of the judged texts were not given")
-    }
-    assert len(found) == 5
-    # An agent without records is a state.
+    table = made(four, np.full(agent.size, 70.0), agent, cycle, cluster)
+    for tokens, share in ((71, 1.0), (70, 0.0)):
+        assert run(table, study(f"[cells]\nterse_tokens = {tokens}"))["terse.share[agent=ash]"].value == share
+    # Lengths that were not given are a state, and so is an agent without records.
+    found = run(made(four, None, agent, cycle, cluster), plan)
+    state = "undefined: lengths of the judged texts were not given"
+    assert [(m.value, m.state) for m in found.values()] == [(None, state)] * 5
     agent, cycle, cluster = design(agents=3)
-    found = run(made(np.full(agent.size, 4.0), np.full(agent.size, 50.0), agent, cycle, cluster), plan)
+    found = run(made(four[: agent.size], np.full(agent.size, 50.0), agent, cycle, cluster), plan)
     assert found["terse.share[agent=elm]"].state == "undefined: no trajectory with a usable score from every judge"
-
-
-# --- the break ------------------------------------------------------------------------------------------------------
 
 
 def with_break(rng: np.random.Generator, *, jump: float = 0.3, cycles: int = 50) -> ScoreTable:
@@ -93,27 +78,20 @@ def test_a_break_near_sixty_tokens_is_found_where_a_straight_line_finds_nothing(
         near += abs(measured.value - 60) <= 5
         found += measured.detail["p"] < 0.01
         linear += stats.pearsonr(table.lengths, table.scores[:, 0, 0]).pvalue < 0.05
-    assert near == 200
-    assert found == 200
+    assert (near, found) == (200, 200)
     assert linear <= band(200, 0.05)[1]
 
 
 def test_what_the_scan_says(plan):
     table = with_break(np.random.default_rng(7))
     measured = threshold(table, plan)
-    scores = table.scores[:, 0, 0]
-    above = table.lengths >= measured.value
-    assert measured.detail["difference"] == pytest.approx(scores[above].mean() - scores[~above].mean())
-    scan = measured.detail["scan"]
+    assert run(table, plan, 3) == run(table, plan, 3)
+    scores, scan = table.scores[:, 0, 0], {row[0]: row[1:] for row in measured.detail["scan"]}
     assert len(scan) <= 40
-    assert [row for row in scan if row[0] == measured.value] == [
-        [measured.value, pytest.approx(measured.detail["difference"]), int((~above).sum())]
-    ]
-    for tokens, difference, below in scan:
-        assert below == (table.lengths < tokens).sum()
-        assert difference == pytest.approx(
-            scores[table.lengths >= tokens].mean() - scores[table.lengths < tokens].mean()
-        )
+    assert measured.detail["difference"] == scan[measured.value][0]
+    for tokens, (difference, below) in scan.items():
+        above = table.lengths >= tokens
+        assert (difference, below) == pytest.approx((scores[above].mean() - scores[~above].mean(), (~above).sum()))
         assert 20 <= below <= 980
 
 
@@ -131,8 +109,7 @@ def test_the_best_split_against_least_squares_over_every_split(plan):
     candidates = [t for t in np.unique(table.lengths) if 5 <= (table.lengths < t).sum() <= 155]
     best = min(candidates, key=lambda t: fit(t)[0])
     measured = threshold(table, plan)
-    assert measured.value == best
-    assert measured.detail["within"] == pytest.approx(fit(best)[1])
+    assert (measured.value, measured.detail["within"]) == (best, pytest.approx(fit(best)[1]))
 
 
 def test_a_terse_agent_that_is_weak_is_not_a_break_in_length(plan):
@@ -154,15 +131,16 @@ def shuffled_p(table: ScoreTable, splits: Sequence[float], rng: np.random.Genera
     above[table.cycle, table.agent] = table.lengths[:, None] >= np.array(splits)
     groups = np.zeros(cycles, dtype=int)
     groups[table.cycle] = table.cluster
-    for g in range(5):
-        y[groups == g] -= y[groups == g].mean(axis=0)
-    draws = [np.einsum("ca,cas->s", y, above)]
-    for _ in range(times):
+    weeks = [np.flatnonzero(groups == g) for g in range(5)]
+    for week in weeks:
+        y[week] -= y[week].mean(axis=0)
+    above = above.transpose(2, 0, 1).reshape(len(splits), -1)
+    totals = np.empty((times + 1, len(splits)))
+    for at in range(times + 1):
         order = np.arange(cycles)
-        for g in range(5):
-            order[groups == g] = rng.permutation(order[groups == g])
-        draws.append(np.einsum("ca,cas->s", y[order], above))
-    totals = np.array(draws)
+        for week in weeks if at else ():
+            order[week] = rng.permutation(week)
+        totals[at] = above @ y[order].ravel()
     largest = np.abs(totals / totals[1:].std(axis=0)).max(axis=1)
     return float((largest >= largest[0]).mean())
 
@@ -185,11 +163,11 @@ def test_the_scan_keeps_its_level_with_five_clusters(plan, cycles, attend):
     for seed in range(400):
         rng = np.random.default_rng([53, cycles, seed])
 
-        def effect(sizes: tuple[float, float, float, float], rng: np.random.Generator = rng) -> np.ndarray:
-            parts = [rng.normal(0, s, k) for s, k in zip(sizes, (5, questions, 4, n), strict=True)]
+        def effect(size: float, rng: np.random.Generator = rng) -> np.ndarray:
+            parts = [rng.normal(0, size, k) for k in (5, questions, 4, n)]
             return parts[0][cluster] + parts[1][cycle] + parts[2][agent] + parts[3]
 
-        scores, lengths = 4 + effect((0.4, 0.4, 0.4, 0.4)), np.floor(np.exp(4.6 + effect((0.3, 0.3, 0.3, 0.3))))
+        scores, lengths = 4 + effect(0.4), np.floor(np.exp(4.6 + effect(0.3)))
         keep = rng.random(n) < attend
         table = made(scores[keep], lengths[keep], agent[keep], cycle[keep], cluster[keep])
         rejected += threshold(table, plan, seed).detail["p"] <= 0.05
@@ -197,27 +175,17 @@ def test_the_scan_keeps_its_level_with_five_clusters(plan, cycles, attend):
     assert low <= rejected <= high
 
 
-def test_equal_generators_give_equal_numbers(plan):
-    table = with_break(np.random.default_rng(10), jump=0.05)
-    assert run(table, plan, 3) == run(table, plan, 3)
-
-
-@pytest.mark.parametrize("n", [0, 3, 40])
-def test_records_that_cannot_be_split_are_a_state(plan, n):
-    agent, cycle, cluster = (part[:n] for part in design())
-    measured = threshold(made(np.full(n, 4.0), np.full(n, 80.0), agent, cycle, cluster), plan)
-    assert measured.value is None
-    assert measured.state == f"undefined: no token count splits the {n} records within an agent and cluster"
-
-
-def test_constant_scores_have_no_break_to_find(plan):
+def test_records_that_cannot_be_split_are_a_state(plan):
+    for n in (0, 3, 40):
+        agent, cycle, cluster = (part[:n] for part in design())
+        measured = threshold(made(np.full(n, 4.0), np.full(n, 80.0), agent, cycle, cluster), plan)
+        state = f"undefined: no token count splits the {n} records within an agent and cluster"
+        assert (measured.value, measured.state) == (None, state)
+    # Constant scores have no break to find.
     agent, cycle, cluster = design()
     lengths = np.random.default_rng(11).integers(30, 200, agent.size).astype(float)
     measured = threshold(made(np.full(agent.size, 4.0), lengths, agent, cycle, cluster), plan)
     assert (measured.detail["p"], measured.detail["difference"]) == (1.0, pytest.approx(0.0))
-
-
-# --- equal length ---------------------------------------------------------------------------------------------------
 
 
 def two_tables(rng: np.random.Generator) -> tuple[ScoreTable, ScoreTable]:
@@ -238,24 +206,18 @@ def matched(honest: ScoreTable, table: ScoreTable, plan: object) -> list:
 def test_contrasts_at_equal_length_keep_the_panels_direction(plan):
     honest, table = two_tables(np.random.default_rng(12))
     found = {m.id: m for m in matched(honest, table, plan)}
-    panel = [m for m in analyse(honest, plan, rng=np.random.default_rng(0)) if m.name == "contrast"]
-    assert {m.id.removeprefix("contrast") for m in panel} == {
-        name.removeprefix("length_matched.contrast") for name in found
-    }
+    panel = [m.id for m in analyse(honest, plan, rng=np.random.default_rng(0)) if m.name == "contrast"]
+    assert {f"length_matched.{name}" for name in panel} == set(found)
     turned = found["length_matched.contrast[dimension=aggregate,high=ash,low=elm]"]
-    assert turned.value < 0
+    assert (turned.value < 0, turned.n) == (True, 25)
     assert turned.high < 0 or turned.detail["p"] > 0.05
-    assert turned.n == 25
 
 
 def test_contrasts_at_equal_length_are_those_of_the_length_matched_table(plan):
     """The record-weighted tests of that table alone, with Holm over the aggregate, and over all dimensions together."""
     honest, table = two_tables(np.random.default_rng(13))
-    alone = {
-        (m.labels["dimension"], frozenset((m.labels["high"], m.labels["low"]))): m
-        for m in analyse(table, plan, rng=np.random.default_rng(0))
-        if m.name == "contrast"
-    }
+    contrasts = [m for m in analyse(table, plan, rng=np.random.default_rng(0)) if m.name == "contrast"]
+    alone = {(m.labels["dimension"], frozenset((m.labels["high"], m.labels["low"]))): m for m in contrasts}
     p = {key: m.detail["p_cluster_t"] for key, m in alone.items()}
     adjusted = {}
     for family in ([key for key in p if key[0] == "aggregate"], [key for key in p if key[0] != "aggregate"]):
@@ -263,13 +225,11 @@ def test_contrasts_at_equal_length_are_those_of_the_length_matched_table(plan):
     for m in matched(honest, table, plan):
         key = m.labels["dimension"], frozenset((m.labels["high"], m.labels["low"]))
         sign = 1 if alone[key].labels["high"] == m.labels["high"] else -1
-        assert m.value == pytest.approx(sign * alone[key].value)
         scores = table.stacked[:, :, table.names.index(m.labels["dimension"])].mean(axis=1)
         first, second = (scores[table.agent == AGENTS.index(m.labels[side])] for side in ("high", "low"))
         slow = cluster_t(first - second, table.cluster[table.agent == 0])
-        assert (m.low, m.high) == pytest.approx((slow.low, slow.high))
-        assert m.detail["p"] == pytest.approx(p[key]) == pytest.approx(slow.p)
-        assert m.detail["p_holm"] == pytest.approx(adjusted[key])
+        assert (m.value, m.low, m.high) == pytest.approx((sign * alone[key].value, slow.low, slow.high))
+        assert (m.detail["p"], m.detail["p"], m.detail["p_holm"]) == pytest.approx((p[key], slow.p, adjusted[key]))
 
 
 def test_a_pair_that_never_met_at_equal_length_keeps_its_place(plan):
@@ -278,18 +238,14 @@ def test_a_pair_that_never_met_at_equal_length_keeps_its_place(plan):
     some = made(table.scores[keep][:, 0], None, table.agent[keep], table.cycle[keep], table.cluster[keep])
     found = matched(honest, some, plan)
     never = [m for m in found if "elm" in m.labels.values()]
-    assert {(m.state, m.value, m.n, m.detail["p"], m.detail["p_holm"]) for m in never} == {
-        ("never compared", None, 0, 1.0, 1.0)
-    }
-    assert len(never) == 9
+    told = [(m.state, m.value, m.n, m.detail["p"], m.detail["p_holm"]) for m in never]
+    assert told == [("never compared", None, 0, 1.0, 1.0)] * 9
     met = next(m for m in found if m.labels["dimension"] == "aggregate" and "elm" not in m.labels.values())
     gaps = some.scores[:, 0].mean(axis=1)
     first, second = ("ash", "birch", "cedar").index(met.labels["high"]), AGENTS.index(met.labels["low"])
     slow = cluster_t(gaps[some.agent == first] - gaps[some.agent == second], some.cluster[some.agent == first])
     assert (met.value, met.detail["p"]) == pytest.approx((slow.difference, slow.p))
-
-
-def test_one_agent_has_no_contrasts(plan):
+    # One agent has no contrasts.
     agent, cycle, cluster = design(agents=1)
     table = made(np.full(agent.size, 4.0), None, agent, cycle, cluster, agents=("ash",))
     assert matched(table, replace(table), plan) == []

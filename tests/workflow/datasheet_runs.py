@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from assaymark.cli import main
 from assaymark.metrology import datasheet as sheets
-from assaymark.records import Measurement, measurement_id
+from assaymark.records import measurement_id
 from assaymark.workflow import tracks
 
 JUDGES = ("checklist", "slot-biased", "surface-swayed")
@@ -35,12 +37,12 @@ def sheet_of(out: Path, judge: str) -> sheets.Datasheet:
     return tracks.read_datasheet(out / "datasheets" / f"{tracks.datasheet_name(judge)}.json")
 
 
-def measured(sheet: sheets.Datasheet, name: str, **labels: str) -> Measurement:
-    wanted = measurement_id(name, {"judge": sheet.judge, **labels})
+def measured(sheet: sheets.Datasheet, name: str, labels: Mapping[str, str] = MappingProxyType({}), **more: str) -> Any:
+    wanted = measurement_id(name, {"judge": sheet.judge, **labels, **more})
     return next(item for item in sheet.measurements if item.id == wanted)
 
 
-def drift(sheet: sheets.Datasheet) -> Measurement:
+def drift(sheet: sheets.Datasheet) -> Any:
     return measured(sheet, "drift.verdict")
 
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from assaymark.engine import CallSpec, Model, Reply
 from assaymark.market import FIELDS, History, Origin, snapshot_of, synthetic_history, write_snapshot
-from assaymark.workflow import RunFolder, tracks
+from assaymark.workflow import RunFolder, Store, tracks
 
 
 def season_text(
@@ -64,10 +65,9 @@ def market() -> History:
     rows = np.flatnonzero((whole.days >= np.datetime64("2023-11-01")) & (whole.days <= np.datetime64(LAST)))
     columns = [0, 1, 2, 130, 145, 160]
     bars = {name: whole.bars[name][rows][:, columns] for name in FIELDS}
-    return History(
-        tuple(whole.listings[i] for i in columns), whole.days[rows], bars, whole.known_at[rows][:, columns],
-        whole.macro, whole.news,
-    )  # fmt: skip
+    listings = tuple(whole.listings[i] for i in columns)
+    news = tuple(one for one in whole.news if date(2023, 11, 1) <= one.published_at.date() < date(2024, 5, 1))
+    return History(listings, whole.days[rows], bars, whole.known_at[rows][:, columns], whole.macro, news)
 
 
 IDS = [one.id for one in market().listings]
@@ -128,6 +128,28 @@ def begun(path: Path, text: str, models: Mapping[str, Model]) -> RunFolder:
     folder = RunFolder(path)
     tracks.lock_season(folder, text, "season.toml", models, now=NOW)
     return folder
+
+
+def panel(*names: str, more: str = "", **models: str) -> str:
+    """The panel of a season file: judges that are built in, and judges of other models by name."""
+    chosen = {name: f"reference/season-{name}" for name in names} | models
+    return "".join(
+        f'\n[[panel]]\nname = "{name}"\nfamily = "j{name}"\nmodel = "{model}"\n{more}' for name, model in chosen.items()
+    )
+
+
+def small(path: Path, who: Mapping[str, Model], *, history: History | None = None, universe: object = 6,
+          more: str = "", source: Path | None = None, live: bool = False, **changes: Any) -> RunFolder:  # fmt: skip
+    """A locked season of the small market, or of a source that is there, with more tables at the end of its file."""
+    text = season_text(head=f"universe = {universe}\n{changes.pop('head', '')}", **changes)
+    source = source or stored(path / "market", history or market())
+    return begun(path / "run", f'{text}{more}\n[market]\nsource = "{source}"\nlive = {str(live).lower()}\n', who)
+
+
+def rows(folder: RunFolder, table: Any, **wanted: object) -> list[Any]:
+    """The rows of a table that have these values."""
+    every = Store(folder).read(table)
+    return [one for one in every if all(getattr(one, name) == value for name, value in wanted.items())]
 
 
 def table_bytes(folder: RunFolder) -> dict[str, bytes]:

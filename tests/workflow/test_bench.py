@@ -37,16 +37,19 @@ def questions(once):
     """A small set of questions in a file."""
 
     def build(folder):
-        counts = dict.fromkeys(("T1", "T2", "T3", "T4", "T5", "T6", "T7"), 40)
-        question_set.write_questions(
-            folder / "set.jsonl", question_set.generate_questions(synthetic_history(0), counts=counts).questions
-        )
+        made = question_set.generate_questions(synthetic_history(0), counts={f"T{k}": 40 for k in range(1, 8)})
+        question_set.write_questions(folder / "set.jsonl", made.questions)
 
     return once("questions", build) / "set.jsonl"
 
 
-def plan(questions, *words, more=""):
-    return small_plan(questions, 4, *words) + more
+def plan(questions, *words, more="", profiles='"balanced", "conservative"'):
+    return small_plan(questions, 4, *words).replace('"balanced", "conservative"', profiles) + more
+
+
+def asked(part, folder, text, **own):
+    """One part of a benchmark in a folder, with models of one's own beside those that are built in."""
+    return getattr(tracks, f"bench_{part}")(folder, text, "plan", {**MODELS, **own}, now=NOW)
 
 
 class Dying:
@@ -62,14 +65,18 @@ class Dying:
         return await self.model.complete(call)
 
 
+def dying(left):
+    return {name: Dying(model, left) for name, model in MODELS.items()}
+
+
 def files(folder):
-    return {
-        path.relative_to(folder.path).as_posix(): path.read_bytes()
-        for path in sorted(folder.path.rglob("*"))
-        if path.is_file()
-        and path.suffix in (".json", ".html", ".parquet")
-        and path.name not in ("study.lock", "manifest.json")
-    }
+    every = (path for path in sorted(folder.path.rglob("*")) if path.suffix in (".json", ".html", ".parquet"))
+    return {str(path): path.read_bytes() for path in every if path.name not in ("study.lock", "manifest.json")}
+
+
+def claims(path):
+    """Every verdict of a file by its claim."""
+    return {one["claim"]["id"]: one for one in json.loads(path.read_text())["verdicts"]}
 
 
 @pytest.fixture(scope="session")
@@ -79,9 +86,9 @@ def benched(own_copy, questions):
 
     def build(path):
         folder = RunFolder(path / "run")
-        tracks.bench_qa(folder, text, "plan", MODELS, now=NOW)
+        asked("qa", folder, text)
         (path / "questions-alone.json").write_bytes(folder.verdicts.read_bytes())
-        tracks.bench_pipeline(folder, text, "plan", MODELS, now=NOW)
+        asked("pipeline", folder, text)
 
     return RunFolder(own_copy("benched", build) / "run"), text
 
@@ -91,8 +98,8 @@ def test_a_run_leaves_scores_measurements_verdicts_and_pages(benched):
     store = Store(folder)
     scores = store.read(SCORES)
     dates = 4 + 1  # a normal year and the pandemic shock, by quarters
-    pipeline = [one for one in scores if one.name != "QA"]
-    assert len(pipeline) == 4 * 2 * dates * 7 * 2  # models, profiles, dates, S1 to S5 with CEPS and PAS, conventions
+    # models, profiles, dates, S1 to S5 with CEPS and PAS, conventions
+    assert sum(one.name != "QA" for one in scores) == 4 * 2 * dates * 7 * 2
     assert {one.convention for one in scores} == {"paper", "reference"}
     assert all(one.least <= one.value <= one.most for one in scores)
     verdicts = json.loads(folder.verdicts.read_text())
@@ -101,9 +108,8 @@ def test_a_run_leaves_scores_measurements_verdicts_and_pages(benched):
     index = (folder.report / "index.html").read_text()
     assert all(word in index for word in ("literal", "stubborn", "momentum", "garbled"))
     assert len(list((folder.report / "episodes").glob("*.html"))) == 4 * 2 * 2
-    assert re.search(
-        r"Hatched: no score. </b>On most dates [^.]*\bstubborn\b[^.]* at most one instrument to buy", index
-    )
+    hatched = r"Hatched: no score. </b>On most dates [^.]*\bstubborn\b[^.]* at most one instrument to buy"
+    assert re.search(hatched, index)
     states = {one.state for one in scores if one.agent == "garbled" and one.name in ("S1", "S2", "S3")}
     assert states > {"ok", "partial"}  # faulty replies are scored by rule, recorded and shown
     assert states & {"invalid", "refused", "truncated"}
@@ -115,32 +121,24 @@ def test_a_run_leaves_scores_measurements_verdicts_and_pages(benched):
             and (one.labels["condition"], one.convention) == ("full", "paper")]  # fmt: skip
     assert full == pytest.approx([1.0] * 20, abs=1e-6)
     with Ledger.open(folder.ledger, create=False) as ledger:
-        asked = {one.key for one in ledger.answered()}
+        keys = {one.key for one in ledger.answered()}
     shown = [page.read_text(encoding="utf-8") for page in folder.report.glob("calls/page-*.html")]
     named = Counter(key for page in shown for key in re.findall(r"<dt>Key</dt><dd><code>(\w+)</code>", page))
-    assert named == Counter(asked)  # every call stands once on the pages
+    assert named == Counter(keys)  # every call stands once on the pages
 
 
 def test_gates_and_texts_are_held_against_the_boards(benched, tmp_path, capsys):
-    folder, text = str(benched[0].path), tmp_path / "post.md"
+    folder, text, limit = str(benched[0].path), tmp_path / "post.md", "gate[model=literal,profile=balanced]"
     for claim, said in (
         ("literal > momentum", "Any ranking of literal and momentum on CEPS over all profiles"),
         ("momentum first on questions", "A first rank for momentum on the questions with full information"),
-        (
-            "gate[model=literal,profile=balanced]",
-            "The claim gate[model=literal,profile=balanced]. The limit is about every",
-        ),
+        (limit, f"The claim {limit}. The limit is about every"),
     ):
         assert main(["gate", folder, "--claim", claim, "--at-least", "qualified"]) == 1
         assert said in capsys.readouterr().out
     text.write_text("Momentum beats literal on CEPS under the balanced profile. Literal beats equal weight.")
     assert main(["proofread", str(text), "--run", folder, "--json"]) == 1
     assert [one["mark"] for one in json.loads(capsys.readouterr().out)["findings"]] == ["-", "?"]
-
-
-def claims(path):
-    """Every verdict of a file by its claim."""
-    return {one["claim"]["id"]: one for one in json.loads(path.read_text())["verdicts"]}
 
 
 def test_nothing_is_said_of_the_ceps_of_a_model_that_leaves_the_oracle_no_choice(benched):
@@ -150,63 +148,50 @@ def test_nothing_is_said_of_the_ceps_of_a_model_that_leaves_the_oracle_no_choice
     assert len(ranked) > 6
     assert {one["publication_level"] for one in ranked} == {"no-claim"}
     assert all("stubborn has no score: on most dates it names at most one" in one["reasons"][0] for one in ranked)
-    store = Store(folder)
-    mine = [one for one in store.read(MEASUREMENTS) if one.labels.get("model") == "stubborn"]
-    stages = {one.labels["stage"]: one.value for one in mine if one.name == "bench.stage"}
-    assert {name for name, value in stages.items() if value is None} == {"S3", "S4", "S5", "CEPS"}
+    measurements = Store(folder).read(MEASUREMENTS)
+    mine = [one for one in measurements if one.labels.get("model") == "stubborn"]
+    without = {one.labels["stage"] for one in mine if one.name == "bench.stage" and one.value is None}
+    assert without == {"S3", "S4", "S5", "CEPS"}
     assert all(one.value is None for one in mine if one.name == "bench.risk_safe")
-    assert any(one.agent == "stubborn" and one.name == "CEPS" for one in store.read(SCORES))  # the data hold all
-    (ranks,) = [one for one in store.read(MEASUREMENTS) if one.name == "bench.dissociation"]
-    assert ranks.n < 4
-    index = (folder.report / "scores.html").read_text()
-    row = next(
-        part for part in index.split("<tr>") if part.startswith('<th scope="row">stubborn') and "tint un" in part
-    )
+    assert [one.n < 4 for one in measurements if one.name == "bench.dissociation"] == [True]
+    # the data hold all
+    assert any(one.agent == "stubborn" and one.name == "CEPS" for one in Store(folder).read(SCORES))
+    parts = (folder.report / "scores.html").read_text().split("<tr>")
+    row = next(part for part in parts if part.startswith('<th scope="row">stubborn') and "tint un" in part)
     assert row.count('<span class="tint un">no score</span>') == 3
     assert '<td class="iv">no score</td>' in row
-    episodes = (folder.report / "episodes.html").read_text()
-    mine = [part for part in episodes.split("<tr ") if ">stubborn</a>" in part]
-    assert len(mine) == 4
-    assert all("no score" in part for part in mine)
+    episodes = (folder.report / "episodes.html").read_text().split("<tr ")
+    assert ["no score" in part for part in episodes if ">stubborn</a>" in part] == [True] * 4
 
 
 def test_the_data_pages_show_the_market_of_the_run_and_what_models_saw(benched, questions):
     folder, _ = benched
     shown = (folder.report / "snapshots.html").read_text()
-    assert shown.count("<section") == 2  # a date of each window
-    assert "Instruments (12)" in shown
+    assert (shown.count("<section"), "Instruments (12)" in shown) == (2, True)  # a date of each window
     rows = list(csv.reader((folder.report / "data" / "correlations.csv").read_text().splitlines()))
-    names = rows[0][1:]
     history = synthetic_history(0)
     closes = dict(zip([one.id for one in history.listings], fill_gaps(history.bars["close"]).T, strict=True))
     training = history.days <= np.datetime64("2022-12-31")
-    pair = np.array([closes[name][training][1:] / closes[name][training][:-1] - 1 for name in names[:2]])
+    pair = np.array([closes[name][training][1:] / closes[name][training][:-1] - 1 for name in rows[0][1:3]])
     both = np.isfinite(pair).all(axis=0)
     assert float(rows[1][2]) == pytest.approx(np.corrcoef(pair[:, both])[0, 1], abs=1e-9)
     data = (folder.report / "data.html").read_text()
-    asked = len((folder.path / "questions.jsonl").read_text().splitlines())
     drawn = [one for one in question_set.read_questions(questions) if one.split == "test"]
-    assert f"All questions of the split test, from which {asked} are asked, by regime" in data
+    of = len((folder.path / "questions.jsonl").read_text().splitlines())
+    assert f"All questions of the split test, from which {of} are asked, by regime" in data
     regimes = Counter(one.regime for one in drawn)
     counts = "".join(f"<td>{regimes[name]}</td>" for name in question_set.REGIME_NAMES)
     assert f'<th scope="row">all</th><td>{len(drawn)}</td>{counts}' in data
-    assert "In which regimes are the questions?" in data
 
 
 def test_the_published_code_leaves_every_model_a_choice_and_is_named_as_what_it_is(tmp_path, questions):
     folder = RunFolder(tmp_path / "run")
-    text = 'convention = "reference"\n' + plan(questions, "literal", "stubborn").replace(
-        '["balanced", "conservative"]', '["balanced"]'
-    )
-    tracks.bench_pipeline(folder, text, "plan", MODELS, now=NOW)
+    text = 'convention = "reference"\n' + plan(questions, "literal", "stubborn", profiles='"balanced"')
+    asked("pipeline", folder, text)
     (above,) = [one for name, one in claims(folder.verdicts).items() if name.startswith("above")]
     assert above["p_adjusted"] < 1
     assert "No score" not in (folder.report / "index.html").read_text()
     assert "other convention" not in folder.verdicts.read_text()
-
-
-MINE = '[[models]]\nname = "mine"\nfamily = "mine"\nmodel = "python/mine:decide"\n'
-LEFT_OUT = "100.0% of its replies are missing, at most 5.0%"
 
 
 class Own:
@@ -221,57 +206,53 @@ class Own:
         return Reply(text=text, model=call.model, finish=finish)
 
 
+def own(*names):
+    model = '[[models]]\nname = "{0}"\nfamily = "{0}"\nmodel = "python/{0}:decide"\n'
+    return "".join(map(model.format, names))
+
+
+LEFT_OUT = "100.0% of its replies are missing, at most 5.0%"
 RAISED = (failure("exception", "RuntimeError: no idea").text, "failed")
+NEVER = {"raises": RAISED, "gone": (failure("unreachable", "nobody").text, "failed"), "refuses": ("no", "refusal")}
 
 
-@pytest.mark.parametrize("says", [RAISED, (failure("unreachable", "nobody").text, "failed"), ("no", "refusal")])
-def test_a_model_that_never_replied_is_left_out_and_the_other_is_not_first(tmp_path, questions, says):
-    folder = RunFolder(tmp_path / "run")
-    text = plan(questions, "stubborn", more=MINE)
-    found = tracks.bench_qa(folder, text, "plan", {**MODELS, "python/mine:decide": Own(says)}, now=NOW)
-    assert f"mine was left out of the questions: {LEFT_OUT}." in found.lines
+def test_models_that_never_replied_are_left_out_and_the_other_is_not_first(tmp_path, questions):
+    folder, text = RunFolder(tmp_path / "run"), plan(questions, "stubborn", more=own(*NEVER))
+    never = {f"python/{name}:decide": Own(says) for name, says in NEVER.items()}
+    found = asked("qa", folder, text, **never)
+    assert [f"{name} was left out of the questions: {LEFT_OUT}." in found.lines for name in NEVER] == [True] * 3
     decided = json.loads(folder.verdicts.read_text())
-    assert decided["tally"] == {"headline": 0, "qualified": 0, "no-claim": 4}
-    assert (decided["missing"], decided["ranks"], decided["top_set"]) == ({"mine": 1.0}, {}, {})
+    assert decided["tally"].keys() - {"no-claim"} == {name for name, n in decided["tally"].items() if n == 0}
+    assert (decided["missing"], decided["ranks"], decided["top_set"]) == (dict.fromkeys(NEVER, 1.0), {}, {})
     first = claims(folder.verdicts)["first[agent=stubborn,dimension=questions]"]
-    assert (first["stability_status"], first["reasons"]) == (
-        "not tested", ["stubborn is the only model with a score, and cannot be tested."],
-    )  # fmt: skip
+    only = "stubborn is the only model with a score, and cannot be tested."
+    assert (first["stability_status"], first["reasons"]) == ("not tested", [only])
+    stopping = plan(questions, "literal", more=own("raises") + '[missing]\non_excess = "stop"\n')
+    with pytest.raises(LedgerError, match=f"too many replies are missing: model raises: {LEFT_OUT}"):
+        asked("qa", RunFolder(tmp_path / "stops"), stopping, **never)
 
 
-def test_replies_that_came_and_cannot_be_read_are_wrong_and_not_missing(tmp_path, questions):
+@pytest.mark.parametrize(
+    ("says", "most", "missing", "level"),
+    [  # replies that came and cannot be read are wrong and not missing
+        ((("what?", "stop"), ("", "stop"), ("I'm sorry, I cannot.", "stop"),
+          (failure("wrong type", "must return a mapping (got list)").text, "failed")), 0.05, {}, "headline"),
+        ((RAISED, ("what?", "stop")), 0.1, {"mine": 1 / 36}, "headline"),
+        ((RAISED, ("what?", "stop")), 0.02, {"mine": 1 / 36}, "no-claim"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_within_the_limit_is_printed_and_caps_nothing(tmp_path, questions, says, most, missing, level):
     folder = RunFolder(tmp_path / "run")
-    late = (failure("wrong type", "must return a mapping (got list)").text, "failed")
-    said = Own(("what?", "stop"), ("", "stop"), ("I'm sorry, I cannot.", "stop"), late)
-    tracks.bench_qa(
-        folder, plan(questions, "literal", more=MINE), "plan", {**MODELS, "python/mine:decide": said}, now=NOW
-    )
-    decided = json.loads(folder.verdicts.read_text())
-    assert decided["missing"] == {}
-    assert claims(folder.verdicts)["first[agent=literal,dimension=questions]"]["publication_level"] == "headline"
-
-
-@pytest.mark.parametrize(("most", "level"), [(0.1, "headline"), (0.02, "no-claim")])
-def test_what_is_missing_within_the_limit_is_printed_and_caps_nothing(tmp_path, questions, most, level):
-    folder = RunFolder(tmp_path / "run")
-    text = plan(questions, "literal", more=MINE + f"[missing]\nper_agent = {most}\n")
-    own = {**MODELS, "python/mine:decide": Own(RAISED, ("what?", "stop"))}
-    found = tracks.bench_qa(folder, text, "plan", own, now=NOW)
+    text = plan(questions, "literal", more=own("mine") + f"[missing]\nper_agent = {most}\n")
+    found = asked("qa", folder, text, **{"python/mine:decide": Own(*says)})
     first = claims(folder.verdicts)["first[agent=literal,dimension=questions]"]
     assert first["publication_level"] == level
-    if level == "headline":
+    assert json.loads(folder.verdicts.read_text())["missing"] == pytest.approx(missing, abs=1e-4)
+    if missing and level == "headline":
         said = "mine gave no reply to 1 of 36 calls of the questions (2.8 %)."
         assert said in found.lines
         assert said in (folder.report / "index.html").read_text()
         assert [one["text"] for one in first["conditions"] if one["id"] == "missing-replies"] == [said]
-
-
-def test_a_plan_that_stops_at_missing_replies_names_the_model(tmp_path, questions):
-    text = plan(questions, "literal", more=MINE + '[missing]\non_excess = "stop"\n')
-    with pytest.raises(LedgerError, match=f"too many replies are missing: model mine: {LEFT_OUT}"):
-        tracks.bench_qa(
-            RunFolder(tmp_path / "run"), text, "plan", {**MODELS, "python/mine:decide": Own(RAISED)}, now=NOW
-        )
 
 
 def test_of_a_model_without_replies_nothing_is_claimed_or_shown_in_either_order(
@@ -280,8 +261,8 @@ def test_of_a_model_without_replies_nothing_is_claimed_or_shown_in_either_order(
     """Through the command, with an agent that raises at every question and every stage."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "agent_that_raises.py").write_text("def decide(context):\n    raise RuntimeError('no idea')\n")
-    text = plan(questions, "literal", "momentum", more=MINE.replace("mine:decide", "agent_that_raises:decide"))
-    (tmp_path / "plan.toml").write_text(text)
+    mine = own("mine").replace("mine:decide", "agent_that_raises:decide")
+    (tmp_path / "plan.toml").write_text(plan(questions, "literal", "momentum", more=mine))
     for out, parts in (("one", ("qa", "pipeline")), ("two", ("pipeline", "qa"))):
         for part in parts:
             assert main(["bench", part, str(tmp_path / "plan.toml"), "--out", str(tmp_path / out)]) == 0
@@ -291,60 +272,45 @@ def test_of_a_model_without_replies_nothing_is_claimed_or_shown_in_either_order(
     decided = json.loads(one.verdicts.read_text())
     assert decided["missing"] == {"mine": 1.0}
     assert not any("mine" in tier for tiers in decided["tiers"].values() for tier in tiers)
-    every = claims(one.verdicts)
-    mine = [found for found in every.values() if "mine" in found["claim"]["subjects"]]
+    every = claims(one.verdicts).values()
+    mine = [found for found in every if "mine" in found["claim"]["subjects"]]
     assert {found["claim"]["id"].partition("[")[0] for found in mine} == {"first", "above", "within", "gate", "beats"}
     assert {found["publication_level"] for found in mine} == {"no-claim"}
     assert all(f"mine has no score: {LEFT_OUT}." in found["reasons"] for found in mine)
-    orders = [found for found in every.values() if found["publication_level"] != "no-claim"]
+    orders = [found for found in every if found["publication_level"] != "no-claim"]
     assert {found["publication_level"] for found in orders} == {"qualified"}
     assert all(f"mine was left out of the pipeline: {LEFT_OUT}." in found["condition"] for found in orders)
     rows = [found for found in Store(one).read(MEASUREMENTS) if found.labels.get("model") == "mine"]
     assert {found.name for found in rows if found.value is not None} == {"missing.share"}
-    index = (one.report / "index.html").read_text()
+    index, scores, histories = ((one.report / f"{name}.html").read_text() for name in ("index", "scores", "histories"))
     for part in ("pipeline", "questions"):
         line = f"mine was left out of the {part}: {LEFT_OUT}."
         assert line in index
         assert line in said
-    assert "left out: too many of the replies did not come" in (one.report / "scores.html").read_text()
-    histories = (one.report / "histories.html").read_text()
+    assert "left out: too many of the replies did not come" in scores
     assert f"No history: {LEFT_OUT}." in histories
     assert "not run to its end" not in histories
     assert {result.model for result in tracks.bench_shown(one).results} == {"literal", "momentum"}
 
 
-def test_the_same_run_again_asks_nothing_and_writes_the_same(benched):
-    folder, text = benched
-    before = files(folder)
-    with Ledger.open(folder.ledger) as ledger:
-        asked = len(list(ledger.answered()))
-    gone = {name: Dying(model, 0) for name, model in MODELS.items()}
-    tracks.bench_pipeline(folder, text, "plan", gone, now=NOW)
-    tracks.bench_qa(folder, text, "plan", gone, now=NOW)
-    tracks.bench_report(folder)
-    with Ledger.open(folder.ledger) as ledger:
-        assert len(list(ledger.answered())) == asked
-    assert files(folder) == before
-
-
-def test_what_is_turned_in_a_benchmark_is_named(benched, tmp_path):
+def test_the_same_run_again_asks_nothing_and_writes_the_same_and_what_is_turned_is_named(benched, tmp_path):
     folder = RunFolder(Path(shutil.copytree(benched[0].path, tmp_path / "run")))
+    before = files(folder)
+    asked("pipeline", folder, benched[1], **dying(0))
+    asked("qa", folder, benched[1], **dying(0))
+    assert files(folder) == before
     assert verify_run(folder).differences == ()
     for name, text in {
-        "study.lock": b"amendments",
-        "plan.toml": b"market",
-        "verdicts.json": b"tally",
-        "questions.jsonl": b"prompt",
-        "tables/scores.parquet": b"PAR1",
-        "ledger.db": b"reference/portbench-literal",
-    }.items():
+        "study.lock": b"amendments", "plan.toml": b"market", "verdicts.json": b"tally", "questions.jsonl": b"prompt",
+        "tables/scores.parquet": b"PAR1", "ledger.db": b"reference/portbench-literal",
+    }.items():  # fmt: skip
         path = folder.path / name
         raw = path.read_bytes()
         at = raw.index(text)
         path.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
-        found = [one.where for one in verify_run(folder).differences]
+        found = {one.where for one in verify_run(folder).differences}
         path.write_bytes(raw)
-        assert {*found} == {name}
+        assert found == {name}
 
 
 def test_a_run_that_is_stopped_goes_on_and_what_was_run_first_changes_no_verdict(benched, tmp_path):
@@ -352,24 +318,22 @@ def test_a_run_that_is_stopped_goes_on_and_what_was_run_first_changes_no_verdict
     whole, text = benched
     folder = RunFolder(tmp_path / "run")
     for left in (3, 6):
-        dying = {name: Dying(model, left) for name, model in MODELS.items()}
         with pytest.raises(ModelError, match="out of service"):
-            tracks.bench_pipeline(folder, text, "plan", dying, now=NOW)
-    tracks.bench_pipeline(folder, text, "plan", MODELS, now=NOW)
+            asked("pipeline", folder, text, **dying(left))
+    asked("pipeline", folder, text)
     last = claims(whole.verdicts)
     for alone in (claims(folder.verdicts), claims(whole.path.parent / "questions-alone.json")):
         assert len(alone) > 10
         assert alone.items() <= last.items()
-    tracks.bench_qa(folder, text, "plan", MODELS, now=NOW)
-    assert folder.verdicts.read_bytes() == whole.verdicts.read_bytes()
-    assert files(folder)["tables/scores.parquet"] == files(whole)["tables/scores.parquet"]
+    asked("qa", folder, text)
+    for name in ("verdicts.json", "tables/scores.parquet"):
+        assert (folder.path / name).read_bytes() == (whole.path / name).read_bytes()
 
 
 def test_planted_skill_on_questions_orders_the_models(tmp_path, questions):
     """Ten models that solve a planted share of the questions: their mean scores stand in that order, but for noise."""
     folder = RunFolder(tmp_path / "run")
-    text = plan(questions, *RULES).replace("per_template = 4", 'per_template = 25\nsplit = "train"')
-    tracks.bench_qa(folder, text, "plan", MODELS, now=NOW)
+    asked("qa", folder, plan(questions, *RULES).replace("per_template = 4", 'per_template = 25\nsplit = "train"'))
     found = {
         one.labels["model"]: one.value
         for one in Store(folder).read(MEASUREMENTS)
@@ -388,8 +352,8 @@ def test_judges_grade_the_rationales_in_a_run_of_their_own(tmp_path, questions):
         f'[[judges]]\nname = "{word}"\nfamily = "{word}"\nmodel = "reference/{word}"' for word in ("auditor", "reader")
     )
     folder = RunFolder(tmp_path / "run")
-    text = plan(questions, "literal", "stubborn", more=judges).replace('"balanced", "conservative"', '"balanced"')
-    tracks.bench_pipeline(folder, text, "plan", {**MODELS, **reference_judges()}, now=NOW)
+    text = plan(questions, "literal", "stubborn", more=judges, profiles='"balanced"')
+    asked("pipeline", folder, text, **reference_judges())
     panel = RunFolder(folder.path / "rationales")
     assert json.loads(panel.verdicts.read_text())["panel"]["judges"] == {"auditor": "auditor", "reader": "reader"}
     assert (panel.report / "index.html").is_file()
@@ -400,16 +364,19 @@ def test_judges_grade_the_rationales_in_a_run_of_their_own(tmp_path, questions):
     panel.verdicts.write_text(panel.verdicts.read_text().replace("1", "2", 1))
     assert [one.where for one in verify_run(folder).differences] == ["rationales/verdicts.json"]
     exported = {str(path.relative_to(tmp_path)) for path in export_arrow(folder, tmp_path / "arrow")}
-    tables = [*folder.tables.glob("*.parquet"), *panel.tables.glob("*.parquet")]
-    assert len(exported) == len(tables)
+    assert len(exported) == len([*folder.tables.glob("*.parquet"), *panel.tables.glob("*.parquet")])
     assert exported > {"arrow/scores.arrow", "arrow/rationales/judgments.arrow"}
+
+
+def words_of(questions, model, *windows):
+    """A benchmark in words of the command line."""
+    few = ["--instruments", "12", "--profile", "balanced", "--pace", "quarterly", "--per-template", "2"]
+    return [*few, "--questions", str(questions), "--model", model, *(w for one in windows for w in ("--window", one))]
 
 
 def test_one_model_by_its_short_name(tmp_path, monkeypatch, capsys, questions):
     monkeypatch.chdir(tmp_path)
-    few = ["--instruments", "12", "--profile", "balanced", "--pace", "quarterly"]
-    few += [word for name in ("china-2015", "covid-2020", "crypto-2022") for word in ("--window", name)]
-    few += ["--questions", str(questions), "--per-template", "2", "--model", "reference/solver"]
+    few = words_of(questions, "reference/solver", "china-2015", "covid-2020", "crypto-2022")
     assert main(["bench", "qa", *few]) == 0
     assert main(["bench", "pipeline", *few]) == 0
     said = capsys.readouterr().out
@@ -423,29 +390,39 @@ def test_one_model_by_its_short_name(tmp_path, monkeypatch, capsys, questions):
     assert main(["report", "assaymark-bench-literal"]) == 0
 
 
-def test_a_dry_run_says_what_would_be_asked_and_writes_nothing(tmp_path, capsys, questions):
-    few = ["--instruments", "12", "--window", "normal", "--profile", "balanced", "--pace", "quarterly"]
-    few += ["--questions", str(questions), "--per-template", "2", "--model", "openai/gpt-5.2"]
-    out = ["--out", str(tmp_path / "run"), "--dry-run"]
-    assert main(["bench", "pipeline", *few, *out]) == 0
-    assert main(["bench", "qa", *few, *out]) == 0
-    said = capsys.readouterr().out
-    assert "12 calls" in said  # four dates, three stages
-    assert "18 calls" in said  # seven templates, two questions, two of them under two conditions
+def test_a_dry_run_says_what_would_be_asked_and_writes_nothing_nor_does_a_run_without_a_key(
+    tmp_path, monkeypatch, capsys, questions
+):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    words = [*words_of(questions, "openai/gpt-5.2", "normal"), "--out", str(tmp_path / "run")]
+    # four dates, three stages; seven templates, two questions, two of them under two conditions
+    for part, calls in (("pipeline", "12 calls"), ("qa", "18 calls")):
+        assert main(["bench", part, *words, "--dry-run"]) == 0
+        assert calls in capsys.readouterr().out
+    assert main(["bench", "qa", *words]) == 1
+    assert "OPENAI_API_KEY" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+    named = ("momentum", "equal-weight", "nobody")
+    assert [tracks.resolved(f"reference/{word}") for word in named] == [
+        "reference/portbench-momentum", "reference/portbench-stubborn", "reference/nobody",
+    ]  # fmt: skip
+    text, _ = tracks.plan_text(None, {"model": ["openai/one", "google/one"], "temperature": -1, "max_tokens": 100})
+    assert ('name = "one"' in text, 'name = "one-2"' in text, "temperature" in text) == (True, True, False)
 
 
 def test_a_folder_holds_one_plan_as_it_was_locked_and_no_study(benched, demo, questions, tmp_path, capsys):
     folder, text = benched
     for changed in ("per_template = 4", "per_template = 5"), ("instruments = 12", "instruments = 13"):
         with pytest.raises(PlanError, match="differs from the plan locked"):
-            tracks.bench_qa(folder, text.replace(*changed), "other", MODELS, now=NOW)
+            asked("qa", folder, text.replace(*changed))
     copied = RunFolder(Path(shutil.copytree(folder.path, tmp_path / "run")))
     copied.plan.write_text(text.replace("per_template = 4", "per_template = 3"))
     with pytest.raises(PlanError, match="edited after the lock"):
         tracks.bench_report(copied)
+    with pytest.raises(AssayError, match=r"none\.jsonl"):
+        asked("qa", RunFolder(tmp_path / "none"), text.replace("set.jsonl", "none.jsonl"))
     with pytest.raises(PlanError, match="holds a study"):
-        tracks.bench_qa(RunFolder(demo), plan(questions, "literal"), "plan", MODELS, now=NOW)
+        asked("qa", RunFolder(demo), plan(questions, "literal"))
     assert main(["judge", str(folder.path)]) == 1
     assert "benchmark" in capsys.readouterr().err
 
@@ -453,56 +430,32 @@ def test_a_folder_holds_one_plan_as_it_was_locked_and_no_study(benched, demo, qu
 @pytest.mark.parametrize(
     ("part", "wrong", "right", "told"),
     [
-        (tracks.bench_pipeline, '"covid-2020"', '"tulips-1637"', "tulips-1637"),
-        (tracks.bench_pipeline, "instruments = 12", "instruments = 3", "6 or more"),
-        (tracks.bench_pipeline, "instruments = 12", 'instruments = ["A", "B", "C", "D", "E", "F"]', "A"),
-        (tracks.bench_pipeline, "instruments = 12", 'source = "/nowhere"', "/nowhere"),
-        (tracks.bench_pipeline, "per_template = 4", "per_template = 0", "per_template"),
-        (tracks.bench_pipeline, '"balanced", "conservative"', '"reckless"', "balanced"),
-        (tracks.bench_pipeline, "[market]", "[markt]", "markt"),
-        (tracks.bench_pipeline, "portbench-literal", "portbench-nobody", "nobody"),
+        ("pipeline", '"covid-2020"', '"tulips-1637"', "tulips-1637"),
+        ("pipeline", "instruments = 12", "instruments = 3", "6 or more"),
+        ("pipeline", "instruments = 12", 'instruments = ["A", "B", "C", "D", "E", "F"]', "A"),
+        ("pipeline", "instruments = 12", 'source = "/nowhere"', "/nowhere"),
+        ("pipeline", "per_template = 4", "per_template = 0", "per_template"),
+        ("pipeline", '"balanced", "conservative"', '"reckless"', "balanced"),
+        ("pipeline", "[market]", "[markt]", "markt"),
+        ("pipeline", "portbench-literal", "portbench-nobody", "nobody"),
         # On the command line reference/momentum is the benchmark's; in a file it would be the agent of that name.
-        *((tracks.bench_qa, "portbench-literal", named,
+        *(("qa", "portbench-literal", named,
            f"reference/{named} answers nothing .*; did you mean reference/portbench-{meant}")
           for named, meant in (("momentum", "momentum"), ("solver", "literal"))),
     ],
 )  # fmt: skip
 def test_a_plan_that_cannot_be_run_says_why_and_locks_nothing(tmp_path, questions, part, wrong, right, told):
-    text = plan(questions, "literal").replace(wrong, right)
     with pytest.raises(AssayError, match=told):
-        part(RunFolder(tmp_path / "run"), text, "plan", models(), now=NOW)
+        asked(part, RunFolder(tmp_path / "run"), plan(questions, "literal").replace(wrong, right), **models())
     assert not (tmp_path / "run" / "study.lock").exists()
-
-
-def test_a_missing_file_of_questions_is_named(tmp_path, questions):
-    with pytest.raises(AssayError, match=r"none\.jsonl"):
-        tracks.bench_qa(
-            RunFolder(tmp_path / "run"),
-            plan(questions, "literal").replace("set.jsonl", "none.jsonl"),
-            "plan",
-            models(),
-            now=NOW,
-        )
-
-
-def test_words_of_the_command_line_become_models_of_a_plan(tmp_path, monkeypatch, capsys, questions):
-    words = ("momentum", "equal-weight", "nobody")
-    assert [tracks.resolved(f"reference/{word}") for word in words] == [
-        "reference/portbench-momentum", "reference/portbench-stubborn", "reference/nobody",
-    ]  # fmt: skip
-    text, _ = tracks.plan_text(None, {"model": ["openai/one", "google/one"], "temperature": -1, "max_tokens": 100})
-    assert ('name = "one"' in text, 'name = "one-2"' in text, "temperature" in text) == (True, True, False)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    out = tmp_path / "run"
-    assert main(["bench", "qa", "--model", "openai/any", "--questions", str(questions), "--out", str(out)]) == 1
-    assert "OPENAI_API_KEY" in capsys.readouterr().err
-    assert not out.exists()
 
 
 def test_the_embedded_market_as_a_snapshot_has_the_same_windows(benched, tmp_path, questions):
     assert main(["data", "synth", "--out", str(tmp_path / "market")]) == 0
     source = f'instruments = 12\nsource = "{tmp_path / "market"}"'
-    text = plan(questions, "stubborn").replace("instruments = 12", source)
-    tracks.bench_pipeline(stored := RunFolder(tmp_path / "stored"), text, "plan", MODELS, now=NOW)
+    asked("pipeline", stored := RunFolder(tmp_path / "stored"),
+          plan(questions, "stubborn", profiles='"balanced"').replace("instruments = 12", source))  # fmt: skip
     embedded = [one for one in Store(benched[0]).read(SCORES) if one.agent == "stubborn" and one.name != "QA"]
-    assert Store(stored).read(SCORES) == embedded
+    wanted = [one for one in embedded if one.labels["profile"] == "balanced"]
+    assert len(wanted) == len(embedded) / 2
+    assert Store(stored).read(SCORES) == wanted

@@ -13,7 +13,7 @@ from statistics import fmean, median
 
 import numpy as np
 import pytest
-from season_runs import NOW, begun, market, season_text, stored
+from season_runs import NOW, panel, rows, season_text, small
 
 from assaymark.claims import (
     MISSING, SILENT, SINGLE, SeasonGates, SeasonVerdicts, catalogue, decide_season, english, languages,
@@ -31,18 +31,13 @@ from assaymark.workflow import RunFolder, Store
 from assaymark.workflow import tracks
 
 JUDGES = ("auditor", "reader", "allocator")
-PANEL = "".join(
-    f'\n[[panel]]\nname = "{name}"\nfamily = "j{name}"\nmodel = "reference/season-{name}"\ntrials = 2\n'
-    for name in JUDGES
-)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A judged season of two agents and eleven days in three weeks, with two replicates. Not to be changed."""
-    path = tmp_path_factory.mktemp("measured")
-    text = season_text(head="universe = 6\nreplicates = 2") + PANEL
-    found = begun(path / "run", f'{text}\n[market]\nsource = "{stored(path / "m", market())}"\n', models())
+    judges = panel(*JUDGES, more="trials = 2\n")
+    found = small(tmp_path_factory.mktemp("measured"), models(), head="replicates = 2", more=judges)
     tracks.run_season(found, models(), now=NOW)
     tracks.judge_season(found, models())
     return found
@@ -85,7 +80,10 @@ def planned(material, **update):
     return replace(material, season=material.season.model_copy(update=update))
 
 
-def unusable(grade: tracks.SeasonGrade) -> tracks.SeasonGrade:
+def unusable(grade: tracks.SeasonGrade, **where: str) -> tracks.SeasonGrade:
+    """The grade as a refusal, if it is of these."""
+    if any(getattr(grade, name) != value for name, value in where.items()):
+        return grade
     grades = replace(grade.score.grades, state="refused", reason="no", reasoning={}, evidence={})
     return replace(grade, score=replace(grade.score, grades=grades, score=None, capped=(), disagreement=None))
 
@@ -94,23 +92,24 @@ def named(found, name):
     return [one for one in found.values() if one.name == name]
 
 
+def states(found, *names):
+    return [found[name].state for name in names]
+
+
 def decided(found):
     return decide_season(list(found.values()), SeasonGates(), "plan")
 
 
 def test_steps_are_in_order_and_carry_what_the_broker_made_of_them(folder, material):
-    fills, navs = Store(folder).read(tracks.FILLS), Store(folder).read(tracks.NAVS)
     assert [one.id for one in material.agents] == ["one", "two"]
     for name, steps in material.steps.items():
-        days = [one.day for one in steps]
-        assert days == sorted(days)
-        assert len(days) == 11
-        assert sum(len(one.fills) for one in steps) == sum(one.agent == name for one in fills)
+        days, fills = [one.day for one in steps], rows(folder, tracks.FILLS, agent=name)
+        books = {one.day: (one.cash, one.positions) for one in rows(folder, tracks.NAVS, agent=name)}
+        assert (days, len(days)) == (sorted(days), 11)
+        assert sum(len(one.fills) for one in steps) == len(fills)
         for step, later in zip(steps, days[1:], strict=False):
-            book = next(one for one in navs if one.agent == name and one.day == later)
-            assert (step.book.cash, step.book.positions) == (book.cash, book.positions)
-            made = {one.record_id for one in fills if one.agent == name and one.day == later}
-            assert made <= {step.decision.record_id}
+            assert (step.book.cash, step.book.positions) == books[later]
+            assert {one.record_id for one in fills if one.day == later} <= {step.decision.record_id}
         assert (steps[-1].book, tuple(steps[-1].fills)) == (None, ())
     assert sorted(material.replicates) == [("one", 1), ("one", 2), ("two", 1), ("two", 2)]
     for (agent, replicate), steps in material.replicates.items():  # decisions alone
@@ -132,7 +131,7 @@ def test_nothing_is_read_but_tables_and_lock_and_both_are_held_to(folder, materi
         tracks.season_material(copied)
 
 
-def test_every_quantity_is_measured_of_everybody_with_a_denominator_or_a_state(found):
+def test_every_quantity_is_measured_of_everybody_with_a_denominator_or_a_state(material, judged, found):
     of_agents = ("total", "outcome", "efficiency", "reliability", "lookahead", "thrash", "decisions", "return",
                  "drawdown", "ledger")  # fmt: skip
     of_judges = ("self_preference", "alone", "verbosity", "judge_noise", "invalid", "author_probe")
@@ -147,9 +146,10 @@ def test_every_quantity_is_measured_of_everybody_with_a_denominator_or_a_state(f
         assert (one.low is None) == (one.high is None) == (one.level is None)
         assert None in (one.low, one.value) or one.low <= one.value <= one.high
     page = (Path(__file__).parents[2] / "docs" / "scoring.md").read_text(encoding="utf-8")
-    rows = [line for line in page.splitlines() if line.startswith(("| `season.", "| `contrast`", "| `order."))]
-    said = {name for row in rows for name in re.findall(r"`(?:season)?\.?([a-z_.]+)`", row.split("|")[1])}
+    lines = [line for line in page.splitlines() if line.startswith(("| `season.", "| `contrast`", "| `order."))]
+    said = {name for row in lines for name in re.findall(r"`(?:season)?\.?([a-z_.]+)`", row.split("|")[1])}
     assert said >= {one.name.removeprefix("season.") for one in found.values()}
+    assert measured(material, judged) == found  # the same generator makes the same numbers
 
 
 def test_composites_and_totals_are_those_of_the_grades(found, untimed, judged):
@@ -167,9 +167,9 @@ def test_composites_and_totals_are_those_of_the_grades(found, untimed, judged):
         left = untimed[f"season.without[agent=one,judge={judge}]"]
         others = median(value for name, value in given.items() if name != judge)
         assert (left.n, left.value) == (2, pytest.approx(others))
-    total, detail = untimed["season.total[agent=one]"], untimed["season.total[agent=one]"].detail
-    assert total.value == detail["median"] == pytest.approx(median(given.values()))
-    assert [detail["low"], detail["high"]] == pytest.approx([min(given.values()), max(given.values())])
+    total = untimed["season.total[agent=one]"]
+    assert total.value == total.detail["median"] == pytest.approx(median(given.values()))
+    assert [total.detail["low"], total.detail["high"]] == pytest.approx([min(given.values()), max(given.values())])
     assert untimed["season.efficiency[agent=one]"].state == "no timing"
     total, quick = found["season.total[agent=one]"], found["season.efficiency[agent=one]"]
     assert total.value == pytest.approx(0.9 * total.detail["median"] + 0.1 * quick.value)
@@ -182,13 +182,12 @@ def test_the_contrast_is_over_weeks_with_the_totals_beside_it(found, judged):
     assert contrast.detail["totals_gap"] == pytest.approx(high - low)
     assert contrast.detail["noise_floor"] > 0  # that of the judges
     assert (contrast.value, contrast.n, contrast.n_of) == (None, 3, "common periods")
-    assert contrast.state.startswith(
-        "cannot be tested (3 common clusters that follow each other in time; 12 are needed"
-    )
-    weeks: dict[str, dict[str, list[float]]] = {}
+    told = "cannot be tested (3 common clusters that follow each other in time; 12 are needed"
+    assert contrast.state.startswith(told)
+    weeks: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for one in judged.grades:
         if one.scope == "period" and one.score.score is not None:
-            weeks.setdefault(one.agent, {}).setdefault(one.period, []).append(one.score.score.composite)
+            weeks[one.agent][one.period].append(one.score.score.composite)
     mean = {agent: fmean(fmean(points) for points in found.values()) for agent, found in weeks.items()}
     expected = mean[contrast.labels["high"]] - mean[contrast.labels["low"]]
     assert contrast.detail["gap"] == pytest.approx(expected)
@@ -196,39 +195,55 @@ def test_the_contrast_is_over_weeks_with_the_totals_beside_it(found, judged):
     assert len({one.labels["dropped"] for one in named(found, "lofo.contrast")}) == len(JUDGES)
 
 
-def test_the_plan_says_if_weeks_are_exchangeable_and_lengths_held_equal(material, judged, found):
+def test_the_plan_says_what_is_measured_and_how(material, judged, found):
+    """If weeks are exchangeable, if lengths are held equal, the scale of efficiency, and limits of datasheets."""
     assert len(named(found, "length.contrast")) == 1
-    plan = material.season
-    exchangeable = plan.inference.model_copy(update={"cluster_order": "exchangeable"})
-    off = plan.claims.model_copy(update={"length": "off"})
-    other = measured(planned(material, inference=exchangeable, claims=off), judged)
+    text = 'universe = 6\nefficiency = {scale = "relative", reference_s = 5}'
+    season, plan = tracks.parse_season(season_text(head=text)), material.season
+    assert season.scoring_plan.efficiency.scale == "relative"
+    assert season.scoring_plan.digest != plan.scoring_plan.digest
+    changed = planned(
+        material, inference=plan.inference.model_copy(update={"cluster_order": "exchangeable"}),
+        claims=plan.claims.model_copy(update={"length": "off"}), efficiency=season.efficiency,
+        datasheets=DatasheetLimits(slope=0.2),
+    )  # fmt: skip
+    seconds = {name: 2.0 if "-one" in name else 4.0 for name in material.seconds}
+    other = measured(replace(changed, seconds=seconds), judged)
     assert not named(other, "length.contrast")
     (contrast,) = named(other, "contrast")
     assert contrast.method.endswith("over 3 clusters (own variance " + contrast.method.rpartition("variance ")[2])
     assert other["order.autocorrelation[dimension=aggregate]"].detail["order"] == "exchangeable"
+    assert other["season.efficiency[agent=one]"].value == 100.0
+    assert "the best of the season" in other["season.efficiency[agent=two]"].method
+    gates = named(other, "datasheet.gate")
+    assert {one.labels["judge"] for one in gates} == set(JUDGES)
+    assert all(one.state.startswith("not measured: no datasheet") for one in gates)
+    with pytest.raises(InputError, match=r"efficiency\.scale"):
+        tracks.parse_season(season_text(head='universe = 6\nefficiency = {scale = "best"}'))
 
 
 def test_the_published_noise_of_the_panel_is_that_of_a_mean_and_a_rule_has_none(material, judged, found):
-    noise = found["season.noise[of=panel]"]
-    assert noise.detail["trials"] == 2
+    noise, rule = found["season.noise[of=panel]"], found["season.noise[of=two]"]
+    assert (noise.detail["trials"], noise.n_of) == (2, "gradings")
     assert noise.value == pytest.approx(noise.detail["one_grading"] / np.sqrt(2))
-    noise = found["season.noise[of=two]"]
-    assert (noise.value, noise.n, noise.state) == (None, 2, "identical repetitions")
-    (said,) = [
-        one for one in tracks.season_notes(material, judged.grades, list(found.values())) if "identical" in one.key
-    ]
-    assert english().render(said).startswith("All replicates of one and two are identical. They give no noise floor")
-
-
-def test_the_same_generator_makes_the_same_numbers(material, judged, found):
-    assert measured(material, judged) == found
+    assert (rule.value, rule.n, rule.state) == (None, 2, "identical repetitions")
+    notes = tracks.season_notes(material, judged.grades, list(found.values()))
+    (said,) = [english().render(one) for one in notes if "identical" in one.key]
+    assert said.startswith("All replicates of one and two are identical. They give no noise floor")
+    # an agent may be called as the panel is
+    names = {"two": "panel"}
+    agents = tuple(one.model_copy(update={"name": names.get(one.name, one.name)}) for one in material.season.agents)
+    called = regraded(judged, lambda one: replace(one, agent=names.get(one.agent, one.agent)))
+    other = measured(replace(planned(material, agents=agents), steps={}, navs={}), called)
+    assert other["season.noise[kind=agent,of=panel]"].n_of == "replicates"
+    assert other["season.noise[of=panel]"].n_of == "gradings"
 
 
 @pytest.mark.parametrize(("order", "units"), [("consecutive", "block"), ("exchangeable", "cluster")])
 def test_the_interval_of_kappa_is_a_jackknife_over_periods(material, order, units):
     """Twelve weeks that follow each other are four blocks; the bootstrap stays in the detail."""
-    rng = np.random.default_rng(2)
-    made = {f"w{k:02d}": {agent: 50 + rng.normal(0, 20) for agent in ("one", "two", "three")} for k in range(12)}
+    rng, agents = np.random.default_rng(2), ("one", "two", "three")
+    made = {f"w{k:02d}": {agent: 50 + rng.normal(0, 20) for agent in agents} for k in range(12)}
     periods = {
         week: {
             agent: {judge: float(np.clip(true + rng.normal(0, 8), 0, 100)) for judge in JUDGES}
@@ -236,14 +251,13 @@ def test_the_interval_of_kappa_is_a_jackknife_over_periods(material, order, unit
         }
         for week, row in made.items()
     }
-    scores = tracks.SeasonScores(("one", "two", "three"), {j: j for j in JUDGES}, {}, {}, periods, {}, {})
-    plan = material.scoring
-    kappa = tracks.kappa_measurement(scores, plan, level=0.95, rng=rng, order=order)
-    weeks = [week for week, row in periods.items() for _ in row]
+    scores = tracks.SeasonScores(agents, {j: j for j in JUDGES}, {}, {}, periods, {}, {})
+    kappa = tracks.kappa_measurement(scores, material.scoring, level=0.95, rng=rng, order=order)
     ratings = np.array([
-        [("weak", "mixed", "strong").index(band(value, plan=plan)) + 1 for value in grades.values()]
+        [("weak", "mixed", "strong").index(band(value, plan=material.scoring)) + 1 for value in grades.values()]
         for row in periods.values() for grades in row.values()
     ])  # fmt: skip
+    weeks = [week for week, row in periods.items() for _ in row]
     expected = jackknife_kappa(ratings, weeks, categories=3, consecutive=order == "consecutive")
     assert (kappa.low, kappa.high) == pytest.approx((expected.low, expected.high))
     assert f"delete-one-{units} jackknife" in kappa.method
@@ -255,12 +269,12 @@ def test_alpha_and_variance_components_take_periods_as_clusters(judged, found):
     for one in judged.grades:
         if one.scope == "period" and one.score.score is not None:
             points[one.period, one.agent][one.judge].append(one.score.score.composite)
-    rows = sorted(points)
-    table = [[fmean(points[row][judge]) if judge in points[row] else np.nan for judge in JUDGES] for row in rows]
-    expected = alpha_report(table, [period for period, _ in rows], consecutive=True).alpha
+    cells = sorted(points)
+    table = [[fmean(points[row][judge]) if judge in points[row] else np.nan for judge in JUDGES] for row in cells]
+    expected = alpha_report(table, [period for period, _ in cells], consecutive=True).alpha
     alpha = found["panel.alpha[dimension=aggregate]"]
     assert (alpha.value, alpha.low, alpha.high) == pytest.approx((expected.estimate, expected.low, expected.high))
-    assert (alpha.n, alpha.n_of) == (len(rows), "agents' periods")
+    assert (alpha.n, alpha.n_of) == (len(cells), "agents' periods")
     within, by_period = (
         found[f"panel.variance[dimension=aggregate,part={x}]"] for x in ("agent x cycle", "agent x cluster")
     )
@@ -270,34 +284,29 @@ def test_alpha_and_variance_components_take_periods_as_clusters(judged, found):
     general = found["panel.generalizability[dimension=aggregate]"]
     agent, error = general.detail["agent"], general.detail["error"]
     assert general.value == pytest.approx(agent / (agent + error))
-    states = {one.state for name in ("panel.alpha", "panel.variance", "panel.generalizability")
-              for one in named(found, name) if one.state != "ok"}  # fmt: skip
-    assert all(
-        season_pages.Words(catalogue(language)).has(f"state.{state}") for language in languages() for state in states
-    )
+    missing = {one.state for one in found.values() if one.name.startswith("panel.") and one.state != "ok"}
+    for words in (season_pages.Words(catalogue(language)) for language in languages()):
+        assert all(words.has(f"state.{state}") for state in missing)
 
 
 def test_a_judge_that_refuses_everything_is_absent_and_counted(material, judged):
-    found = measured(material, regraded(judged, lambda one: unusable(one) if one.judge == "reader" else one))
-    assert found["season.composite[agent=one,judge=reader]"].state == "refused"
+    found = measured(material, regraded(judged, lambda one: unusable(one, judge="reader")))
+    of_reader = (f"season.{name}[judge=reader]" for name in ("alone", "self_preference"))
+    assert states(found, "season.composite[agent=one,judge=reader]", *of_reader) == [
+        "refused", "fewer than two agents", "no agent graded by all judges",
+    ]  # fmt: skip
     detail = found["season.total[agent=one]"].detail
     assert (detail["absent"], detail["judges"]) == (["reader"], 2)
-    assert found["season.alone[judge=reader]"].state == "fewer than two agents"
-    assert found["season.self_preference[judge=reader]"].state == "no agent graded by all judges"
     assert found["season.kappa[]"].detail["judges"] == ["allocator", "auditor"]
     refused = found["season.invalid[judge=reader]"]
-    assert refused.detail["refused"] == sum(one.judge == "reader" for one in judged.grades)
-    guesses = sum(one.judge == "reader" for one in judged.guesses)
-    outcomes = sum(one.judge == "reader" and one.score.outcome is not None for one in judged.grades)
-    assert refused.n == refused.detail["refused"] + guesses + outcomes
-    assert refused.value == refused.detail["refused"] / refused.n
+    mine = [one for one in judged.grades if one.judge == "reader"]
+    others = sum(one.judge == "reader" for one in judged.guesses) + sum(one.score.outcome is not None for one in mine)
+    assert (refused.detail["refused"], refused.n) == (len(mine), len(mine) + others)
+    assert refused.value == len(mine) / refused.n
 
 
 def test_a_judge_that_lacks_too_much_is_left_out_by_the_plan(material, judged):
-    def one_period(one):
-        return unusable(one) if (one.judge, one.agent, one.period) == ("reader", "one", "2024-W10") else one
-
-    lacking = regraded(judged, one_period)
+    lacking = regraded(judged, lambda one: unusable(one, judge="reader", agent="one", period="2024-W10"))
     found = measured(material, lacking)
     assert found["season.composite[agent=two,judge=reader]"].state == "left out"
     assert found["season.total[agent=two]"].detail["absent"] == ["reader"]
@@ -306,7 +315,6 @@ def test_a_judge_that_lacks_too_much_is_left_out_by_the_plan(material, judged):
     assert detail["left_out"] == "8.3% of its replies are missing, at most 5.0%"
     (order,) = [one for one in decided(found).verdicts if one.verdict.claim.id.startswith("above")]
     assert "qualified" in {cap.level for cap in order.verdict.caps}
-
     kept = measured(planned(material, missing=Missing(per_judge=0.5, per_agent=0.5)), lacking)
     assert kept["season.composite[agent=two,judge=reader]"].state == "ok"
     conditions = [reason for one in decided(kept).verdicts for reason in one.verdict.conditions]
@@ -316,54 +324,43 @@ def test_a_judge_that_lacks_too_much_is_left_out_by_the_plan(material, judged):
         measured(planned(material, missing=Missing(on_excess="stop")), lacking)
 
 
-def test_an_agent_without_a_usable_grade_has_no_place_and_a_season_without_one_says_nothing(material, judged):
-    found = measured(material, regraded(judged, lambda one: unusable(one) if one.agent == "two" else one))
-    assert {found[f"season.{name}[agent=two]"].state for name in ("total", "outcome", "efficiency")} == {"not graded"}
-    assert not named(found, "contrast")
+def test_without_grades_judges_or_periods_there_is_a_state_and_no_claim(material, judged):
+    found = measured(material, regraded(judged, lambda one: unusable(one, agent="two")))
+    of_two = [f"season.{name}[agent=two]" for name in ("total", "outcome", "efficiency")]
+    assert (states(found, *of_two), named(found, "contrast")) == (["not graded"] * 3, [])
     assert decided(found).place("two").first is None
     found = measured(material, regraded(judged, unusable))
-    assert found["season.kappa[]"].value is None
-    assert decided(found).tiers == ()
+    assert (found["season.kappa[]"].value, decided(found).tiers) == (None, ())
     assert {one.verdict.publication_level for one in decided(found).verdicts} == {"no-claim"}
-
-
-def test_one_judge_has_nobody_to_agree_with(material, judged):
     found = measured(material, regraded(judged, lambda one: one if one.judge == "auditor" else None))
-    assert found["season.kappa[]"].state == SINGLE
-    for name in ("self_preference", "alone", "verbosity"):
-        assert found[f"season.{name}[judge=auditor]"].state == "one judge"
-    assert found["season.without[agent=one,judge=auditor]"].state == "no other judge"
-
-
-def test_without_periods_agreement_is_not_defined_and_nothing_is_tested(material, judged):
+    alone = [f"season.{name}[judge=auditor]" for name in ("self_preference", "alone", "verbosity")]
+    wanted = [SINGLE, *["one judge"] * 3, "no other judge"]
+    assert states(found, "season.kappa[]", *alone, "season.without[agent=one,judge=auditor]") == wanted
     found = measured(material, regraded(judged, lambda one: one if one.scope == "whole" else None))
-    assert found["season.kappa[]"].state == MISSING
+    assert states(found, "season.kappa[]", "season.noise[of=one]") == [MISSING, "no replicates"]
     (contrast,) = named(found, "contrast")
     assert (contrast.value, contrast.n) == (None, 0)
     assert contrast.state.startswith("cannot be tested (0 common clusters")
-    assert found["season.noise[of=one]"].state == "no replicates"
     levels = {one.verdict.publication_level for one in decided(found).verdicts if one.kind != "beats"}
     assert levels == {"no-claim"}
 
 
+def redecided(material, agent, change):
+    """The season in which the decisions of an agent are others: fields of each by its place."""
+    steps = tuple(
+        replace(one, decision=replace(one.decision, **change(k))) for k, one in enumerate(material.steps[agent])
+    )
+    return replace(material, steps={**material.steps, agent: steps})
+
+
 def test_only_usable_answers_are_timed_and_an_agent_without_one_has_no_total(material, judged):
-    first = material.steps["two"][0].decision.record_id
-
-    def unanswered(keep):
-        mine = tuple(
-            one
-            if one.decision.record_id in keep
-            else replace(one, decision=replace(one.decision, flags=("no-answer",)))
-            for one in material.steps["two"]
-        )
-        seconds = dict.fromkeys(material.seconds, 0.001) | {first: 120.0}
-        return replace(material, steps={**material.steps, "two": mine}, seconds=seconds)
-
-    found = measured(unanswered({first}), judged)
+    seconds = dict.fromkeys(material.seconds, 0.001) | {material.steps["two"][0].decision.record_id: 120.0}
+    timed = replace(material, seconds=seconds)
+    found = measured(redecided(timed, "two", lambda k: {"flags": ("no-answer",) * (k > 0)}), judged)
     quick, total = found["season.efficiency[agent=two]"], found["season.total[agent=two]"]
     assert (quick.n, quick.detail["seconds"]) == (1, 120.0)
     assert quick.value == pytest.approx(total.detail["median"] / 2)
-    found = measured(unanswered(()), judged)
+    found = measured(redecided(timed, "two", lambda _: {"flags": ("no-answer",)}), judged)
     for name in ("total", "efficiency"):
         assert (found[f"season.{name}[agent=two]"].value, found[f"season.{name}[agent=two]"].state) == (None, SILENT)
     assert found["season.composite[agent=two,judge=reader]"].value is not None
@@ -371,35 +368,6 @@ def test_only_usable_answers_are_timed_and_an_agent_without_one_has_no_total(mat
     assert not named(found, "contrast")
     place = decided(found).place("two")
     assert (place.first, place.why.key) == (None, "claim.why.silent")
-
-
-def test_the_file_names_the_scale_of_efficiency(material, judged):
-    season = tracks.parse_season(season_text(head='universe = 6\nefficiency = {scale = "relative", reference_s = 5}'))
-    assert season.scoring_plan.efficiency.scale == "relative"
-    assert season.scoring_plan.digest != material.season.scoring_plan.digest
-    seconds = {name: 2.0 if "-one" in name else 4.0 for name in material.seconds}
-    found = measured(replace(planned(material, efficiency=season.efficiency), seconds=seconds), judged)
-    assert found["season.efficiency[agent=one]"].value == 100.0
-    assert "the best of the season" in found["season.efficiency[agent=two]"].method
-    with pytest.raises(InputError, match=r"efficiency\.scale"):
-        tracks.parse_season(season_text(head='universe = 6\nefficiency = {scale = "best"}'))
-
-
-@pytest.mark.parametrize("text", ["", "The same words every day."])
-def test_agents_that_write_nothing_or_always_as_much_show_no_verbosity(material, judged, text):
-    said = (Rationale(text=text, kind="summary"),)
-    steps = {
-        agent: tuple(replace(one, decision=replace(one.decision, rationales=said)) for one in ones)
-        for agent, ones in material.steps.items()
-    }
-    found = measured(replace(material, steps=steps), judged)
-    assert found["season.verbosity[judge=reader]"].state == "lengths do not differ"
-
-
-def test_limits_of_datasheets_are_asked_of_every_judge(material, judged):
-    gates = named(measured(planned(material, datasheets=DatasheetLimits(slope=0.2)), judged), "datasheet.gate")
-    assert {one.labels["judge"] for one in gates} == set(JUDGES)
-    assert all(one.state.startswith("not measured: no datasheet") for one in gates)
 
 
 def books(name, values):
@@ -415,11 +383,10 @@ def path(seed, drift, days=25):
 
 def test_returns_drawdowns_and_the_difference_from_a_baseline(material, judged):
     own, base = path(1, 0.01), path(2, 0.0)
-    made = replace(
+    found = measured(replace(
         material, navs={"one": books("one", own), "two": books("two", base)},
         baselines={"equal weight": books("equal weight", base), "cash": books("cash", [100_000.0] * 25)},
-    )  # fmt: skip
-    found = measured(made, judged)
+    ), judged)  # fmt: skip
     assert found["season.return[agent=one]"].value == pytest.approx(own[-1] / 100_000 - 1)
     assert found["season.return[baseline=cash]"].value == 0.0
     assert found["season.drawdown[baseline=equal weight]"].value < 0
@@ -432,75 +399,46 @@ def test_returns_drawdowns_and_the_difference_from_a_baseline(material, judged):
         ("one earned more than equal weight.", "qualified"),
         ("Another agent earned more than equal weight.", "no-claim"),
     ]
+    names = [f"season.excess[agent={name},baseline=equal weight]" for name in ("one", "two")]
+    names += [f"season.return[agent={name}]" for name in ("one", "two")]
+    for one, two, wanted in (  # a season that is short, a book that is lost
+        (path(1, 0.0, 5), (), ["too few days", "no common days", "ok", "no days"]),
+        ([50_000.0, 0.0], path(3, 0.0), ["its value fell to zero", "ok", "its value fell to zero", "ok"]),
+    ):
+        navs = {"one": books("one", one), "two": books("two", two)}
+        made = replace(material, navs=navs, baselines={"equal weight": books("equal weight", base)})
+        assert states(measured(made, judged), *names) == wanted
 
 
-def test_short_seasons_and_lost_books_have_no_difference(material, judged):
-    base = {"equal weight": books("equal weight", path(2, 0.0))}
-
-    def states(one, two):
-        found = measured(replace(material, navs={"one": books("one", one), "two": two}, baselines=base), judged)
-        names = [f"season.excess[agent={name},baseline=equal weight]" for name in ("one", "two")]
-        names += [f"season.return[agent={name}]" for name in ("one", "two")]
-        return [found[name].state for name in names]
-
-    assert states(path(1, 0.0, 5), ()) == ["too few days", "no common days", "ok", "no days"]
-    lost = states([50_000.0, 0.0], books("two", path(3, 0.0)))
-    assert [lost[0], lost[2]] == ["its value fell to zero"] * 2
-
-
-def test_data_reliability_is_the_share_of_checks_that_reconcile(material, judged):
-    checks = tuple(
-        tracks.SeasonCheck(agent="one", kind=kind, checks=checks, passed=passed)
-        for kind, checks, passed in (("fill", 8, 6), ("cash", 2, 2), ("nav", 10, 0))
-    )
-    found = measured(replace(material, checks=checks), judged)
-    one = found["season.reliability[agent=one]"]
-    assert (one.value, one.n) == (80.0, 10)
-    assert found["season.reliability[agent=two]"].state == "nothing could be checked"
+@pytest.mark.parametrize("text", ["", "The same words every day."])
+def test_checks_that_reconcile_texts_of_one_length_and_texts_that_address_the_judge(material, judged, found, text):
+    counts = (("fill", 8, 6), ("cash", 2, 2), ("nav", 10, 0))  # the last is none of a statement
+    checks = tuple(tracks.SeasonCheck(agent="one", kind=kind, checks=n, passed=ok) for kind, n, ok in counts)
+    changed, said = replace(material, checks=checks), (Rationale(text=text, kind="summary"),)
+    for agent in material.steps:
+        flags = (INSTRUCTION_LIKE,) * (agent == "one")
+        changed = redecided(changed, agent, lambda k, flags=flags: {"rationales": said, "flags": flags * (k == 0)})
+    other = measured(changed, judged)
+    assert (other["season.reliability[agent=one]"].value, other["season.reliability[agent=one]"].n) == (80.0, 10)
+    assert states(other, "season.reliability[agent=two]", "season.verbosity[judge=reader]") == [
+        "nothing could be checked", "lengths do not differ",
+    ]  # fmt: skip
+    flagged = other["agent.flagged_texts[agent=one]"]
+    assert (flagged.detail["count"], flagged.n) == (1, 11)
+    assert other.keys() - found.keys() == {f"agent.flagged_texts[agent={name}]" for name in material.steps}
 
 
 def test_the_ledger_counts_numbers_and_silent_steps_and_draws_of_a_long_record(found, judged, material, monkeypatch):
     whole = found["season.ledger[agent=one]"]
     mine = {step.decision.record_id for step in material.steps["one"]}
-    rows = [row for row in judged.evidence if row.decision in mine]
-    assert sum(whole.detail["counts"].values()) == len(rows)
-    assert whole.n == sum(row.state != "own_action" for row in rows)
-    assert whole.detail["silent"] == len(mine - {row.decision for row in rows})
+    lines = [row for row in judged.evidence if row.decision in mine]
+    assert sum(whole.detail["counts"].values()) == len(lines)
+    assert whole.n == sum(row.state != "own_action" for row in lines)
+    assert whole.detail["silent"] == len(mine - {row.decision for row in lines})
     monkeypatch.setattr("assaymark.workflow.tracks.season_facts.SAMPLED", 4)
     some = measured(material, judged)["season.ledger[agent=one]"]
     assert (some.value, some.n, some.detail["counts"]) == (whole.value, whole.n, whole.detail["counts"])
     assert 0 < some.detail["rows"] < whole.detail["rows"]  # what chance reaches is drawn of some decisions
-
-
-def test_decisions_whose_texts_address_the_judge_are_counted(material, judged, found):
-    (agent, (first, *rest)), *_ = material.steps.items()
-    flagged = replace(first, decision=replace(first.decision, flags=(*first.decision.flags, INSTRUCTION_LIKE)))
-    again = measured(replace(material, steps={**material.steps, agent: (flagged, *rest)}), judged)
-    item = again[f"agent.flagged_texts[agent={agent}]"]
-    assert (item.detail["count"], item.n) == (1, 1 + len(rest))
-    assert again.keys() - found.keys() == {f"agent.flagged_texts[agent={name}]" for name in material.steps}
-
-
-def test_a_name_is_a_label_and_changes_no_number(material, judged, untimed):
-    """The grades of two agents swapped: the numbers swap, and nothing else happens."""
-    names = {"one": "two", "two": "one"}
-    again = measured(replace(material, seconds={}), regraded(judged, lambda one: replace(one, agent=names[one.agent])))
-    for agent, other in names.items():
-        for name in ("total", "outcome"):
-            assert again[f"season.{name}[agent={agent}]"].value == untimed[f"season.{name}[agent={other}]"].value
-    assert again["season.kappa[]"].value == untimed["season.kappa[]"].value
-
-
-def test_an_agent_may_be_called_as_the_panel_is(material, judged):
-    agents = tuple(
-        one.model_copy(update={"name": "panel"}) if one.name == "two" else one for one in material.season.agents
-    )
-    called = replace(planned(material, agents=agents), steps={}, navs={})
-    found = measured(
-        called, regraded(judged, lambda one: replace(one, agent={"two": "panel"}.get(one.agent, one.agent)))
-    )
-    assert found["season.noise[kind=agent,of=panel]"].n_of == "replicates"
-    assert found["season.noise[of=panel]"].n_of == "gradings"
 
 
 @pytest.fixture(scope="module")
@@ -512,28 +450,23 @@ def run(folder, material, judged):
     table = season_table([Contestant(name, ones) for name, ones in points.items()])
     replaced = [("two", "Acme", "replaced", 1), ("one", "NVX", "kept", 2), ("one", "QAD", "kept", 5)]
     judged = replace(judged, replaced=tuple(tracks.SeasonReplaced(*one, "because") for one in replaced))
-    return tracks.season_run(
-        tracks.stored_season(folder), material, judged, (), table, SeasonVerdicts((), (), ()), ["reader"]
-    )
+    decisions = SeasonVerdicts((), (), ())
+    return tracks.season_run(tracks.stored_season(folder), material, judged, (), table, decisions, ["reader"])
 
 
 def test_what_is_shown_is_what_the_tables_hold(run, material):
     assert (run.first, run.last, run.days, run.source) == ("2024-03-01", "2024-03-15", 11, "")
     assert {name: len(steps) for name, steps in run.steps.items()} == {"one": 11, "two": 11}
-    assert len(run.universe) == 6
-    assert run.sheets == {"reader": "datasheet/reader.html"}
+    assert (len(run.universe), run.sheets, run.plan) == (6, {"reader": "datasheet/reader.html"}, material.season)
     assert sorted((one.agent, one.judge, one.state) for one in run.grades) == [
         (agent, judge, "ok") for agent in ("one", "two") for judge in sorted(JUDGES)
     ]
-    paths = {one.name: one for one in run.paths}
-    first = [(name, one.baseline) for name, one in paths.items()][:3]
-    assert first == [("one", False), ("two", False), ("60/40", True)]
-    assert {one.start for one in paths.values()} == {100_000.0}
-    assert paths["two"].nav == tuple(one.nav for one in material.navs["two"])
+    assert [(one.name, one.baseline) for one in run.paths][:3] == [("one", False), ("two", False), ("60/40", True)]
+    assert {one.start for one in run.paths} == {100_000.0}
+    assert run.paths[1].nav == tuple(one.nav for one in material.navs["two"])
     assert {who: [(one.name, one.state, one.count) for one in lines] for who, lines in run.blinding.items()} == {
         "one": [("QAD", "kept", 5), ("NVX", "kept", 2)], "two": [("Acme", "replaced", 1)],
     }  # fmt: skip
-    assert run.plan == material.season
     assert {one.group for one in run.rules} >= {"season", "agents", "panel", "rules", "judging"}
     lines = run.ledger["one"]
     assert {judge for one in lines for judge in one.judges} <= set(JUDGES)
@@ -542,27 +475,21 @@ def test_what_is_shown_is_what_the_tables_hold(run, material):
     assert [one.number for one in lines] == sorted(one.number for one in lines)
 
 
-def test_a_season_that_went_on_says_how_far_it_was_judged(material, judged):
-    assert "note.judged_to" not in {one.key for one in tracks.season_notes(material, judged.grades)}
-    (note, *_) = tracks.season_notes(material, [replace(one, last="2024-03-13") for one in judged.grades])
-    assert (note.key, dict(note.values)) == ("note.judged_to", {"judged": "2024-03-13", "last": "2024-03-15"})
-
-
-@pytest.mark.parametrize("language", languages())
-def test_everything_that_is_said_of_a_played_season_has_words(run, material, judged, found, language):
-    words = catalogue(language)
-    for one in decided(found).verdicts:
-        assert all(words.render(reason) for reason in (one.statement, *one.reasons, *one.condition))
-    assert all(words.render(note) for note in run.notes)
+def test_everything_that_is_said_of_a_played_season_has_words(run, material, judged, found):
+    """Also of one that went on after it was judged, of a judge that was asked again, and of a text that instructs."""
     grades = judged.grades
-    assert not {"note.judge_again", "note.instructing"} & {one.key for one in tracks.season_notes(material, grades)}
+    late = {"note.judged_to", "note.judge_again", "note.instructing"}
+    assert not late & {one.key for one in tracks.season_notes(material, grades)}
     parts = [replace(part, first_key="0" * 64) for part in grades[0].score.grades.parts]
     again = replace(grades[0].score, grades=replace(grades[0].score.grades, parts=tuple(parts)))
-    first, *rest = material.steps["one"]
-    hostile = replace(first, decision=replace(first.decision, flags=("instruction-like text",)))
-    changed = replace(material, steps={**material.steps, "one": (hostile, *rest)})
-    notes = {one.key: one for one in tracks.season_notes(changed, [replace(grades[0], score=again), *grades[1:]])}
-    said = notes["note.judge_again"]
-    assert (said.values["judge"], said.values["n"]) == (grades[0].judge, len(parts))
+    hostile = redecided(material, "one", lambda k: {"flags": ("instruction-like text",) * (k == 0)})
+    changed = [replace(one, last="2024-03-13") for one in (replace(grades[0], score=again), *grades[1:])]
+    notes = {one.key: one for one in tracks.season_notes(hostile, changed) if one.key in late}
+    said = notes["note.judge_again"].values
+    assert (said["judge"], said["n"]) == (grades[0].judge, len(parts))
+    assert dict(notes["note.judged_to"].values) == {"judged": "2024-03-13", "last": "2024-03-15"}
     assert dict(notes["note.instructing"].values) == {"agent": "one", "n": 1, "of": 11}
-    assert all(words.render(notes[key]) for key in ("note.judge_again", "note.instructing"))
+    for words in map(catalogue, languages()):
+        for one in decided(found).verdicts:
+            assert all(words.render(reason) for reason in (one.statement, *one.reasons, *one.condition))
+        assert all(words.render(note) for note in (*run.notes, *notes.values()))

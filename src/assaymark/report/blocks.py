@@ -6,16 +6,16 @@ in: the constructors of ``Cell`` and ``Quote`` refuse it."""
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import groupby
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from markupsafe import Markup, escape
 
 from assaymark.encoding import content_id
-from assaymark.records import Level, Measurement
+from assaymark.records import Level, Measurement, measurement_id
 from assaymark.report.charts.intervals import JudgeWords
 from assaymark.report.charts.paths import Brush
 from assaymark.text import count
@@ -110,10 +110,59 @@ def noted(value: Inline, note: str = "") -> Inline:
     return (value, small(note)) if note else value
 
 
-def linked(item: Measurement | None, text: str, links: Mapping[str, str]) -> str:
-    """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
-    href = None if item is None or item.value is None else links.get(item.id)
-    return text if href is None else Linked(text, href)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Index:
+    """Measurements by id and by name, for texts that lead to them. ``links`` leads from the id of one to its row, once
+    rows are placed; ``made`` keeps what is asked for again and again."""
+
+    by_id: Mapping[str, Measurement]
+    by_name: Mapping[str, Sequence[Measurement]]
+    links: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    made: dict[object, Any] = field(default_factory=dict, kw_only=True, repr=False)
+
+    def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
+        """What ``make`` gives, made once for this index."""
+        if key not in self.made:
+            self.made[key] = make()
+        found: T = self.made[key]
+        return found
+
+    def one(self, name: str, **labels: str) -> Measurement | None:
+        """The measurement with exactly these labels."""
+        return self.by_id.get(measurement_id(name, labels))
+
+    def every(self, name: str, **labels: str) -> Sequence[Measurement]:
+        """All measurements of a name that carry these labels."""
+        wanted, items = labels.items(), self.by_name.get(name, ())
+        return self.once(
+            ("every", name, *wanted),
+            lambda: [item for item in items if all(item.labels.get(one) == is_ for one, is_ in wanted)],
+        )
+
+    def known(self, name: str, **labels: str) -> list[Measurement]:
+        """Those of `every` that have a value."""
+        return [item for item in self.every(name, **labels) if item.value is not None]
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """The value of a measurement; None where it is undefined or was not made."""
+        found = self.one(name, **labels)
+        return None if found is None else found.value
+
+    def to(self, item: Measurement | None, text: str) -> str:
+        """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
+        href = None if item is None or item.value is None else self.links.get(item.id)
+        return text if href is None else Linked(text, href)
+
+
+def by_name(measurements: Iterable[Measurement]) -> dict[str, list[Measurement]]:
+    """Measurements by their names, in their order."""
+    found = defaultdict[str, list[Measurement]](list)
+    for item in measurements:
+        found[item.name].append(item)
+    return dict(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +202,32 @@ class Quote:
             raise ValueError("a sentence that is not supported is never quoted")
 
 
+Segments = tuple[tuple[str, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WithheldGroup:
+    """Several unsupported claims on one score: what they are about, why in numbers, and how many claims it covers.
+    ``why`` is text in segments; a segment marked True binds and is set bold."""
+
+    text: str
+    why: Segments
+    covers: int
+
+
+@dataclass(frozen=True, slots=True)
+class SaidLevel:
+    """One level in few words: its first sentences, ``more`` of them, or in ``groups`` what is not supported. Only the
+    page of all claims has the ``rest``."""
+
+    level: Level
+    title: str
+    shown: tuple[Quote, ...]
+    more: tuple[Quote, ...]
+    groups: tuple[WithheldGroup, ...]
+    rest: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
     """A button above a table that shows the rows of one key; the empty key shows all."""
@@ -172,12 +247,12 @@ def only(key: str) -> str:
     return f"only-{content_id([key])[:10]}"
 
 
-def row_filters(keys: Sequence[str], titles: Mapping[Any, str] | None = None, every: str = "All") -> tuple[Filter, ...]:
+def row_filters(keys: Sequence[str], titles: Mapping[Any, str] | None = None) -> tuple[Filter, ...]:
     """A button for all rows, then one for each key that a row has, in the order of ``titles`` (else of the rows)."""
     seen = Counter(keys)
     named: Mapping[Any, str] = {key: key for key in seen} if titles is None else titles
     buttons = (Filter(key, title, count(seen[key])) for key, title in named.items() if seen[key])
-    return (Filter("", every, count(len(keys))), *buttons)
+    return (Filter("", "All", count(len(keys))), *buttons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,51 +520,94 @@ class Page:
 
 
 _NAMED: Final = re.compile(r'\bid="([A-Za-z0-9_-]+)"')
-_ICON: Final = Markup('<svg class="g {}" aria-hidden="true"><use href="#g-{}"/></svg>')
+_ICON: Final = '<svg class="g {}" aria-hidden="true"><use href="#g-{}"/></svg>'
+_SIZE: Final = ' style="--v:{}"'
+_ENTITIES: Final = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&#34;"), ("'", "&#39;"))
 _LEVELS: Final = ("headline", "qualified", "no-claim")
 
 
 def inline(value: Inline, root: str = "") -> Markup:
     """A line of text as markup, escaped; links are seen from a folder below, to which ``root`` leads back."""
+    return Markup(html_of(value, root))
+
+
+def escaped(text: str) -> str:
+    """A text as `markupsafe.escape` writes it, in a third of its time: a page has many thousands of them."""
+    if isinstance(text, Markup):
+        return str(text)
+    for sign, entity in _ENTITIES:
+        if sign in text:
+            text = text.replace(sign, entity)
+    return text
+
+
+def html_of(value: Inline, root: str) -> str:
+    """A line of text as HTML, put together without a `Markup` for each of its parts."""
+    if type(value) is str:
+        return escaped(value)
     if isinstance(value, tuple):
-        return Markup("".join([inline(one, root) for one in value]))
+        return "".join([html_of(one, root) for one in value])
     if isinstance(value, Cell):
-        return inline(value.value, root)
+        return html_of(value.value, root)
     if isinstance(value, Share):
-        words, below = inline(value.value, root), inline(small(value.below)) if value.below else Markup("")
+        words, below = html_of(value.value, root), html_of(small(value.below), root) if value.below else ""
         size = None if value.share is None else f"{min(max(value.share, 0.0), 1.0):.2f}"
         if value.style == "tint":
-            attributes = Markup(' un"') if size is None else Markup('" style="--v:{}"').format(size)
-            return Markup('<span class="tint{}>{}{}</span>').format(attributes, words, below)
+            attributes = ' un"' if size is None else f'"{_SIZE.format(size)}'
+            return f'<span class="tint{attributes}>{words}{below}</span>'
         if size is None:
-            return Markup('<span class="wh">{}</span>').format(words)
-        return Markup('<i class="bar" style="--v:{}"></i><b>{}</b>{}').format(size, words, below)
+            return f'<span class="wh">{words}</span>'
+        return f'<i class="bar"{_SIZE.format(size)}></i><b>{words}</b>{below}'
     if isinstance(value, Mark):
-        icon = _ICON.format(value.style or value.name, value.name)
+        icon = _ICON.format(escaped(value.style or value.name), escaped(value.name))
         style = f"lvw {value.name}" if value.name in _LEVELS else value.style
-        return Markup('<span class="{}">{} {}</span>').format(style, icon, value.word) if value.word else icon
-    # Most of a page is words and links: put together at once, which takes a fifth of the time of Markup.format.
-    text = escape(str(value) if isinstance(value, str) and not isinstance(value, Markup) else value)
+        return f'<span class="{escaped(style)}">{icon} {escaped(value.word)}</span>' if value.word else icon
+    text = escaped(value)
     if isinstance(value, Linked) and value.href:
-        return Markup(f'<a href="{escape(root)}{escape(value.href)}">{text}</a>')
+        return f'<a href="{escaped(root)}{escaped(value.href)}">{text}</a>'
     if isinstance(value, Styled):
         if value.style in ("b", "code", "bdi"):
-            return Markup(f"<{value.style}>{text}</{value.style}>")
+            return f"<{value.style}>{text}</{value.style}>"
         name = "wh" if value.style == "gap" else value.style
         attribute = 'lang="en"' if name == "en" else f'class="{name}"'
-        return Markup(f"<span {attribute}>{text}</span>")
+        return f"<span {attribute}>{text}</span>"
     return text
+
+
+def rows_of(table: Table, root: str = "") -> Markup:
+    """The rows of a table as markup; a template's own loop over thousands of cells takes three times as long."""
+    count = len(table.heads)
+    right = frozenset[int]() if table.all_right and not table.stacked else table.right
+    begun = [f' class="{escaped(style)}"' if style else ""
+             for style in table.columns or ["r" if at in right else "" for at in range(count)]]  # fmt: skip
+    if table.stacked:
+        begun = [f'{one} data-l="{escaped(plain(head))}"' for one, head in zip(begun, table.heads, strict=True)]
+    lines = []
+    for row in table.lines:
+        cells = [html_of(cell, root) for cell in row.cells]
+        if len(cells) == 1 and count > 1:
+            head = f'<th scope="rowgroup" colspan="{count}"><span>{cells[0]}</span></th>'
+            lines.append(f'</tbody><tbody><tr class="gr">{head}</tr>\n')
+            continue
+        if table.stacked:
+            cells = [html if isinstance(cell, str) else f"<span>{html}</span>"
+                     for cell, html in zip(row.cells, cells, strict=True)]  # fmt: skip
+        said = zip(("data-k", "data-x", "id", "class"), (row.key, row.also, row.id, row.style), strict=True)
+        attributes = "".join([f' {name}="{escaped(value)}"' for name, value in said if value])
+        others = "".join([f"<td{begun[at]}>{cells[at]}</td>" for at in range(1, len(cells))])
+        lines.append(f'<tr{attributes}><th scope="row">{html_of(row.cells[0], root)}</th>{others}</tr>\n')
+    return Markup("".join(lines))
 
 
 def markup_of(block: Block, root: str = "") -> Block:
     """A paragraph, a passage or facts as markup; any other block as it is. Templates write these by it as well."""
     if isinstance(block, Text):
-        return Markup(f'<p class="{escape(block.style)}">{inline(block.body, root)}</p>')
+        return Markup(f'<p class="{escaped(block.style)}">{html_of(block.body, root)}</p>')
     if isinstance(block, Passage):
-        text = f'<pre class="{escape(block.style)}" tabindex="0">\n{escape(block.text)}</pre>'
-        return Markup(f"<details><summary>{escape(block.name)}</summary>{text}</details>" if block.name else text)
+        text = f'<pre class="{escaped(block.style)}" tabindex="0">\n{escaped(block.text)}</pre>'
+        return Markup(f"<details><summary>{escaped(block.name)}</summary>{text}</details>" if block.name else text)
     if isinstance(block, Facts):
-        rows = (f"<div><dt>{escape(term)}</dt><dd>{inline(value, root)}</dd></div>" for term, value in block.rows)
+        rows = [f"<div><dt>{escaped(term)}</dt><dd>{html_of(value, root)}</dd></div>" for term, value in block.rows]
         return Markup(f'<dl class="facts{" run" if block.wide else ""}">{"".join(rows)}</dl>')
     return block
 
@@ -537,4 +655,4 @@ def weight(part: object) -> int:
         return row_bytes(30, (part,)) if part else 0
     if isinstance(part, tuple):
         return sum(map(weight, part))
-    return 20 + sum(weight(getattr(part, field.name)) for field in fields(part)) if is_dataclass(part) else 0
+    return 20 + sum(weight(getattr(part, one.name)) for one in fields(part)) if is_dataclass(part) else 0

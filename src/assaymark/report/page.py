@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 from assaymark import __version__
 from assaymark.claims.messages import Catalogue, english
 from assaymark.encoding import content_id
-from assaymark.report.blocks import Facts, Mark, Page, inline, markup_of, plain
+from assaymark.report.blocks import Facts, Mark, Page, inline, markup_of, plain, rows_of
 from assaymark.report.charts.canvas import csv_text
 
 PAGE_BYTES: Final = 760_000
@@ -52,9 +52,9 @@ def paged_by(rows: Iterable[T], size_of: Callable[[T], int], limit: int) -> tupl
     return (*pages, tuple(page))
 
 
-def in_parts(stem: str, pages: Sequence[T]) -> dict[str, T]:
+def in_parts(stem: str, pages: Sequence[T], further: str = "-{:03d}") -> dict[str, T]:
     """The pages of something long by their files: ``stem.html``, ``stem-002.html`` and on."""
-    return {f"{stem}.html" if at == 1 else f"{stem}-{at:03d}.html": page for at, page in enumerate(pages, 1)}
+    return {f"{stem}{further.format(at) if at > 1 else ''}.html": page for at, page in enumerate(pages, 1)}
 
 
 def file_stems(folder: str, keys: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ def environment() -> Environment:
     )  # fmt: skip
     made.globals |= {"ui": frame_words(english()), "page": None}
     made.filters |= {
-        "inline": inline, "plain": plain, "markup": markup_of,
+        "inline": inline, "plain": plain, "markup": markup_of, "rows": rows_of,
         "facts": lambda rows, root: markup_of(Facts(rows, wide=False), root),
         "marked": lambda tag, level: inline(Mark(level, tag)),
     }  # fmt: skip

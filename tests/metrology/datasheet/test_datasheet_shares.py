@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from itertools import combinations
+from functools import partial
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -20,42 +21,34 @@ from assaymark.quantiles import wilson_ends
 from assaymark.records import PairCall
 
 SHARE, DIFFERENCE = (1.0, 0.0), (-1.0, 0.0, 1.0)
-
+SCALES = [(1.0, 0.0, 0.0), (1.0, 0.5, 0.0), DIFFERENCE, (0.0, 0.0, 2.5)]
 tables = st.lists(st.lists(st.integers(0, 12), min_size=3, max_size=3), min_size=2, max_size=14).filter(
     lambda rows: sum(map(any, rows)) > 1
 )
 
 
-def boot(seed=1, **parts):
-    return datasheet.TaskBootstrap(np.random.default_rng(seed), **parts)
+def ends(counts, weights=SHARE, **more):
+    found = datasheet.share_interval(counts, weights, **more)
+    return found.low, found.high
 
 
-@given(tables, st.sampled_from([(1.0, 0.0, 0.0), (1.0, 0.5, 0.0), DIFFERENCE, (0.0, 0.0, 2.5)]))
-def test_the_interval_holds_the_estimate_and_stays_on_the_scale(rows, weights):
+@given(tables, st.sampled_from(SCALES), st.randoms())
+def test_the_interval_holds_the_estimate_and_obeys_its_laws(rows, weights, shuffle):
     counts, scale = np.array(rows), np.array(weights)
-    found = datasheet.share_interval(counts, scale)
+    low, high = ends(counts, scale)
     value = float(scale @ counts.sum(axis=0)) / counts.sum()
-    assert scale.min() <= found.low <= value + 1e-9
-    assert value - 1e-9 <= found.high <= scale.max()
-    assert found.high > found.low
-
-
-@given(tables)
-def test_turning_the_question_around_turns_the_interval_around(rows):
-    counts = np.array(rows)
-    ours, other = datasheet.share_interval(counts, [1, 0, 0]), datasheet.share_interval(counts, [0, 1, 1])
-    assert (ours.low, ours.high) == pytest.approx((1 - other.high, 1 - other.low), abs=1e-9)
-    up, down = datasheet.share_interval(counts, DIFFERENCE), datasheet.share_interval(counts, DIFFERENCE[::-1])
-    assert (up.low, up.high) == pytest.approx((-down.high, -down.low), abs=1e-9)
-
-
-@given(tables, st.randoms())
-def test_neither_the_order_of_tasks_nor_empty_ones_count(rows, shuffle):
+    assert scale.min() <= low <= value + 1e-9
+    assert value - 1e-9 <= high <= scale.max()
+    assert high > low
+    # Turning the question around turns the interval around.
+    assert ends(counts, -scale) == pytest.approx((-high, -low), abs=1e-9)
+    turned = ends(counts, [0, 1, 1])
+    assert ends(counts, [1, 0, 0]) == pytest.approx((1 - turned[1], 1 - turned[0]), abs=1e-9)
+    # Neither the order of tasks nor empty ones count.
     mixed = [*rows, [0, 0, 0]]
     shuffle.shuffle(mixed)
-    one, other = datasheet.share_interval(rows, [1, 0.5, 0]), datasheet.share_interval(mixed, [1, 0.5, 0])
-    assert (other.low, other.high) == pytest.approx((one.low, one.high))
-    assert one.method == other.method
+    one, other = datasheet.share_interval(rows, weights), datasheet.share_interval(mixed, weights)
+    assert (other.low, other.high, other.method) == (pytest.approx(one.low), pytest.approx(one.high), one.method)
 
 
 def test_the_ends_are_the_jackknife_of_the_log_odds():
@@ -68,41 +61,28 @@ def test_the_ends_are_the_jackknife_of_the_log_odds():
 
     without = [odds(np.delete(counts, g, axis=0)) for g in range(6)]
     error = math.sqrt(5 / 6 * sum((one - odds(counts)) ** 2 for one in without))
-    low, high = odds(counts) + stats.t.ppf([0.025, 0.975], 5) * error
-    found = datasheet.share_interval(counts, SHARE)
-    assert (found.low, found.high) == pytest.approx((special.expit(low), special.expit(high)))
-    assert found.method == "delete-one-task jackknife of the log odds, t(5)"
-
-
-def test_equal_tasks_are_no_certainty():
-    """Where the tasks hardly differ the exact interval of as many independent calls is the wider one."""
-    counts = np.array([[3, 7]] * 40)
-    found = datasheet.share_interval(counts, SHARE)
-    assert (found.low, found.high) == pytest.approx(proportion_confint(120, 400, method="beta"))
+    expected = tuple(special.expit(odds(counts) + stats.t.ppf([0.025, 0.975], 5) * error))
+    assert ends(counts) == pytest.approx(expected)
+    assert datasheet.share_interval(counts, SHARE).method == "delete-one-task jackknife of the log odds, t(5)"
+    # Equal tasks are no certainty: the exact interval of as many independent calls is the wider one.
+    assert ends([[3, 7]] * 40) == pytest.approx(proportion_confint(120, 400, method="beta"))
     # Repeated calls bring nothing new.
-    once = np.array([[3, 7], [4, 6], [2, 8], [0, 10]])
+    once, even = np.array([[3, 7], [4, 6], [2, 8], [0, 10]]), np.array([[3, 7]] * 4)
     one, thrice = datasheet.share_interval(once, SHARE), datasheet.share_interval(3 * once, SHARE, information=1 / 3)
     assert (thrice.low, thrice.high, thrice.effective) == pytest.approx((one.low, one.high, one.effective))
-    even = np.array([[3, 7]] * 4)
-    assert datasheet.share_interval(3 * even, SHARE).high < datasheet.share_interval(even, SHARE).high
-
-
-@pytest.mark.parametrize("tasks", [2, 5, 60])
-def test_at_an_edge_each_task_is_one_unit(tasks):
-    none = datasheet.share_interval([[0, 12]] * tasks, SHARE)
-    assert (none.low, none.high) == pytest.approx(proportion_confint(0, tasks, method="beta"))
-    assert none.method == f"Clopper-Pearson, each of {tasks} tasks one unit"
-    every = datasheet.share_interval([[12, 0]] * tasks, SHARE)
-    assert (every.low, every.high) == pytest.approx((1 - none.high, 1.0))
-    nothing = datasheet.share_interval([[0, 12, 0]] * tasks, DIFFERENCE)
-    assert (nothing.low, nothing.high) == pytest.approx((-none.high, none.high))
-
-
-def test_one_task_has_no_interval():
+    assert ends(3 * even)[1] < ends(even)[1]
+    # At an edge each task is one unit.
+    for tasks in (2, 5, 60):
+        none = datasheet.share_interval([[0, 12]] * tasks, SHARE)
+        assert (none.low, none.high) == pytest.approx(proportion_confint(0, tasks, method="beta"))
+        assert none.method == f"Clopper-Pearson, each of {tasks} tasks one unit"
+        assert ends([[12, 0]] * tasks) == pytest.approx((1 - none.high, 1.0))
+        assert ends([[0, 12, 0]] * tasks, DIFFERENCE) == pytest.approx((-none.high, none.high))
+    # One task has no interval.
     found = datasheet.share_interval([[3, 17], [0, 0]], SHARE)
     assert (found.low, found.high, found.method) == (None, None, "no interval: one task, needs two")
     with pytest.raises(NotMeasurableError):
-        datasheet.share_interval(np.zeros((3, 2)), SHARE)
+        ends(np.zeros((3, 2)))
 
 
 @pytest.mark.parametrize("tasks", [5, 12, 20, 60])
@@ -116,8 +96,8 @@ def test_intervals_hold_what_was_planted(tasks, kept):
         truth, hits = float(np.dot(weights, shares)), 0
         for _ in range(runs):
             own = rng.dirichlet(np.array(shares) * (1 - alike) / alike, tasks) if alike else shares
-            found = datasheet.share_interval(rng.multinomial(rng.integers(3, 13, tasks), own), weights)
-            hits += found.low <= truth <= found.high
+            low, high = ends(rng.multinomial(rng.integers(3, 13, tasks), own), weights)
+            hits += low <= truth <= high
         assert kept(hits, runs, 0.93), (weights, shares, alike, hits)
         held.append(hits)
     assert kept(sum(held), runs * len(cells), 0.95)
@@ -125,15 +105,13 @@ def test_intervals_hold_what_was_planted(tasks, kept):
 
 def test_calls_as_independent_are_far_too_narrow(kept):
     rng, truth = np.random.default_rng(5), 0.4
-    held = wilsons = 0
+    held = np.zeros(2)
     for _ in range(200):
         hits = rng.binomial(12, rng.beta(truth, 1 - truth, 20))
-        found = datasheet.share_interval(np.stack([hits, 12 - hits], axis=1), SHARE)
-        low, high = wilson_ends(hits.sum() / 240, 240, level=0.95)
-        held += found.low <= truth <= found.high
-        wilsons += low <= truth <= high
-    assert kept(held, 200, 0.95)
-    assert wilsons < 140
+        both = ends(np.stack([hits, 12 - hits], axis=1)), wilson_ends(hits.sum() / 240, 240, level=0.95)
+        held += [low <= truth <= high for low, high in both]
+    assert kept(held[0], 200, 0.95)
+    assert held[1] < 140
 
 
 def test_percentiles_are_widened_as_the_t_test_widens():
@@ -145,16 +123,15 @@ def test_percentiles_are_widened_as_the_t_test_widens():
     counts = np.random.default_rng(1).integers(1, 20, (8, 3)).astype(float)
     found = stats.chi2_contingency(counts, correction=False)
     assert datasheet.dispersion(counts) == pytest.approx(max(1.0, found.statistic / found.dof))
-    assert datasheet.dispersion(np.array([[3.0, 4.0]])) == 1.0
-    assert datasheet.dispersion(np.array([[3.0, 0.0], [4.0, 0.0]])) == 1.0
+    for counts in ([[3.0, 4.0]], [[3.0, 0.0], [4.0, 0.0]]):
+        assert datasheet.dispersion(np.array(counts)) == 1.0
     # A statistic that is often undefined has no interval.
-    sums = np.array([[1.0, 0.0]] * 6 + [[0.0, 1.0]])
-    assert boot().ends(sums, lambda s: np.where(s[1] > 0, s[0] / np.where(s[1] > 0, s[1], 1.0), np.nan)) is None
-    assert boot().ends(sums[:4], lambda s: s[0]) is None
+    boot, sums = datasheet.TaskBootstrap(np.random.default_rng(1)), np.array([[1.0, 0.0]] * 6 + [[0.0, 1.0]])
+    assert boot.ends(sums, lambda s: np.where(s[1] > 0, s[0] / np.where(s[1] > 0, s[1], 1.0), np.nan)) is None
+    assert boot.ends(sums[:4], lambda s: s[0]) is None
 
 
 # Kappa between judges and stability over trials, against scikit-learn and planted values
-
 WORDS = ("1", "2", "tie", "abstain", "invalid")
 MERGED = {"abstain": "tie"}
 
@@ -164,50 +141,31 @@ def answers(judge, verdicts, *, tasks=12, trial=1, prompt="tie-allowed"):
         verdict=verdict, judge=judge, trial=trial, prompt=prompt) for i, verdict in enumerate(verdicts)]  # fmt: skip
 
 
+def kappa_of(a, b, **more):
+    return datasheet.between_kappa(a, b, rng=np.random.default_rng(1), **more)
+
+
 @pytest.mark.parametrize("tasks", [1, 3, 12, 40])
 def test_kappa_is_scikit_learns_on_usable_calls(tasks):
     rng = np.random.default_rng(tasks)
     a = rng.choice(WORDS, 400, p=[0.4, 0.3, 0.15, 0.1, 0.05])
     b = np.where(rng.random(400) < 0.6, a, rng.choice(WORDS, 400))
-    found = datasheet.between_kappa(
-        answers("b", b.tolist(), tasks=tasks), answers("a", a.tolist(), tasks=tasks), rng=np.random.default_rng(1)
-    )
+    found = kappa_of(answers("b", b.tolist(), tasks=tasks), answers("a", a.tolist(), tasks=tasks))
     usable = [(MERGED.get(x, x), MERGED.get(y, y)) for x, y in zip(a, b, strict=True) if "invalid" not in (x, y)]
     assert found.value == pytest.approx(cohen_kappa_score(*zip(*usable, strict=True)))
-    assert (found.n, found.detail["common_calls"]) == (len(usable), 400)
-    assert found.id == "between.kappa[a=a,b=b]"
-    if tasks == 1:
-        assert found.low is None
-        assert "one task" in found.method
-    else:
+    assert (found.n, found.detail["common_calls"], found.id) == (len(usable), 400, "between.kappa[a=a,b=b]")
+    if tasks > 1:
         assert found.low < found.value < found.high
         assert found.method.endswith(f"by position, call by call, delete-one-task jackknife, t({tasks - 1})")
         assert (found.detail["bootstrap"] is None) == (tasks < 5)
-
-
-def test_the_order_of_the_judges_does_not_matter():
-    rng = np.random.default_rng(2)
-    a, b = (answers(name, rng.choice(WORDS[:3], 100).tolist()) for name in ("x", "y"))
-    assert datasheet.between_kappa(a, b, rng=np.random.default_rng(1)) == datasheet.between_kappa(
-        b, a, rng=np.random.default_rng(1)
-    )
-    # Only common calls of the arm count.
-    a = answers("a", ["1", "2", "tie", "1"]) + answers("a", ["1"], prompt="strict")
-    b = answers("b", ["1", "2"]) + answers("b", ["2"], prompt="strict")
-    found = datasheet.between_kappa(a, b, rng=np.random.default_rng(1))
-    assert (found.value, found.n) == (1.0, 2)
-    apart = datasheet.between_kappa(a, answers("b", ["2"], prompt="other"), rng=np.random.default_rng(1))
-    assert apart.state == "not measured: no common call with a usable verdict of both (0 common calls)"
-
-
-def by_content(a, b):
-    return datasheet.between_kappa(a, b, rng=np.random.default_rng(1), content=True)
+    else:
+        assert found.low is None
+        assert "one task" in found.method
 
 
 def test_by_content_the_two_orders_of_a_pair_are_averaged():
-    rng = np.random.default_rng(8)
-    both = rng.choice(WORDS, (2, 400), p=[0.4, 0.3, 0.15, 0.1, 0.05])
-    found = by_content(*(answers(name, said.tolist()) for name, said in zip("ab", both, strict=True)))
+    both = np.random.default_rng(8).choice(WORDS, (2, 400), p=[0.4, 0.3, 0.15, 0.1, 0.05])
+    found = kappa_of(*(answers(name, said.tolist()) for name, said in zip("ab", both, strict=True)), content=True)
     score = {"1": 1, "2": -1, "tie": 0, "abstain": 0}  # of the text in slot 1, which is u in the first order
     pairs = [
         tuple(int(np.sign(score[first] - score[second])) for first, second in each)
@@ -228,29 +186,36 @@ def test_judges_of_opposite_habits_can_prefer_the_same_texts():
     liked = ["11" if lost else "12" if u else "21" for lost, u in zip(*rng.random((2, 400)) < 0.5, strict=True)]
     other = ["22" if pair == "11" else pair for pair in liked]
     calls = [answers(name, list("".join(said)), tasks=40) for name, said in (("a", liked), ("b", other))]
-    assert by_content(*calls).value == 1.0
-    assert by_content(*calls).low is None
+    found = kappa_of(*calls, content=True)
+    assert (found.value, found.low) == (1.0, None)
     assert datasheet.between_kappa(*calls, rng=rng).high < 0.4
     # Pairs in one order have no content.
     a, b = (answers(name, ["1", "2", "1", "1"])[::2] for name in "ab")
-    found = by_content(a, b)
+    found = kappa_of(a, b, content=True)
     assert found.state == "not measured: no common pair in both orders with a usable verdict of both (0 common pairs)"
-    assert datasheet.between_kappa(a, b, rng=np.random.default_rng(1)).n == 2
-    assert by_content(answers("a", ["1", "2"]), b).detail["common_pairs"] == 0
+    assert (kappa_of(a, b).n, kappa_of(answers("a", ["1", "2"]), b, content=True).detail["common_pairs"]) == (2, 0)
+
+
+def test_what_two_judges_have_in_common():
+    rng = np.random.default_rng(2)
+    a, b = (answers(name, rng.choice(WORDS[:3], 100).tolist()) for name in ("x", "y"))
+    assert kappa_of(a, b) == kappa_of(b, a)
+    # Only common calls of the arm count.
+    a = answers("a", ["1", "2", "tie", "1"]) + answers("a", ["1"], prompt="strict")
+    found = kappa_of(a, answers("b", ["1", "2"]) + answers("b", ["2"], prompt="strict"))
+    assert (found.value, found.n) == (1.0, 2)
+    apart = kappa_of(a, answers("b", ["2"], prompt="other"))
+    assert apart.state == "not measured: no common call with a usable verdict of both (0 common calls)"
     # Two judges that always say one thing have no kappa.
-    found = datasheet.between_kappa(answers("a", ["1"] * 8), answers("b", ["1"] * 8), rng=np.random.default_rng(1))
-    assert found.state == "undefined: both judges gave one answer to every common call"
-    one_constant = datasheet.between_kappa(
-        answers("a", ["1"] * 8), answers("b", ["1", "2"] * 4), rng=np.random.default_rng(1)
-    )
-    assert one_constant.value == 0.0
-    # A judge is not compared with itself.
-    with pytest.raises(InputError, match="needs two judges"):
-        datasheet.between_kappa(answers("a", ["1"]), answers("a", ["2"]), rng=np.random.default_rng(1))
-    with pytest.raises(InputError, match="task contradicts"):
-        datasheet.between_kappa(
-            answers("a", ["1", "1", "1", "1"], tasks=1), answers("b", ["1"] * 4, tasks=2), rng=np.random.default_rng(1)
-        )
+    ones, b = answers("a", ["1"] * 8), answers("b", ["1"] * 8)
+    assert kappa_of(ones, b).state == "undefined: both judges gave one answer to every common call"
+    assert kappa_of(ones, answers("b", ["1", "2"] * 4)).value == 0.0
+    for one, message in (
+        (answers("a", ["2"]), "needs two judges"),
+        (answers("b", ["1"] * 8, tasks=1), "task contradicts"),
+    ):
+        with pytest.raises(InputError, match=message):
+            kappa_of(ones, one)
 
 
 @pytest.mark.parametrize("tasks", [8, 40])
@@ -269,13 +234,11 @@ def test_the_interval_holds_the_planted_kappa(tasks, in_band):
         held += found.low <= 0.6 <= found.high
     assert in_band(held, 200, 0.95)
 
-
-def test_kappas_of_many_tables_are_those_of_each():
+    # Kappas of many tables are those of each.
     tables = np.random.default_rng(3).integers(0, 9, (20, 3, 3))
     found = datasheet.cohen_kappas(tables.reshape(20, 9).T.astype(float), 3)
-    for table, value in zip(tables, found, strict=True):
-        a, b = np.nonzero(np.ones((3, 3)))
-        assert value == pytest.approx(cohen_kappa_score(a, b, sample_weight=table.ravel()))
+    a, b = np.nonzero(np.ones((3, 3)))
+    assert found == pytest.approx([cohen_kappa_score(a, b, sample_weight=table.ravel()) for table in tables])
 
 
 def stability(calls):
@@ -294,86 +257,57 @@ def test_stability_is_the_mean_agreement_of_trial_pairs():
     usable = [pair for a, b in combinations(merged, 2) for x, y in zip(a, b, strict=True) if "invalid" not in (x, y)
         for pair in ((x, y), (y, x))]  # fmt: skip
     assert found.detail["kappa"] == pytest.approx(cohen_kappa_score(*zip(*usable, strict=True)))
-
-
-def test_questions_asked_once_are_counted_beside():
-    calls = answers("j", ["1", "2", "tie", "1"]) + answers("j", ["1", "2"], trial=2)
-    found = stability(calls)
-    assert (found.value, found.n, found.detail["once_only"]) == (1.0, 2, 2)
-    assert found.low is None
+    # Questions asked once are counted beside.
+    found = stability(answers("j", ["1", "2", "tie", "1"]) + answers("j", ["1", "2"], trial=2))
+    assert (found.value, found.n, found.detail["once_only"], found.low) == (1.0, 2, 2, None)
     assert "no interval: one task" in found.method
     assert found.detail["kappa"] == 1.0
     # A judge that always ties is stable and has no kappa.
     found = stability(answers("j", ["tie"] * 40) + answers("j", ["abstain"] * 40, trial=2))
-    assert found.value == 1.0
-    assert found.detail["kappa"] is None
-    assert found.detail["kappa_method"] == "undefined"
+    assert (found.value, found.detail["kappa"], found.detail["kappa_method"]) == (1.0, None, "undefined")
 
 
 # The decomposition: its identities, its symmetries, and the slot against the content
-
-verdict_pairs = st.lists(
-    st.tuples(st.sampled_from(datasheet.VERDICTS), st.sampled_from(datasheet.VERDICTS)), min_size=1, max_size=80
-)
-clean_pairs = st.lists(
-    st.tuples(st.sampled_from(datasheet.VERDICTS[:4]), st.sampled_from(datasheet.VERDICTS[:4])), min_size=1, max_size=80
-)
 SWAP = {"1": "2", "2": "1"}
 
 
-@given(verdict_pairs)
-def test_equation_7_holds_with_any_verdicts(pairs):
-    d = decompose(*zip(*pairs, strict=True))
+def parts_of(pairs):
+    return decompose(*zip(*pairs, strict=True))
+
+
+@given(st.lists(st.tuples(*[st.sampled_from(datasheet.VERDICTS)] * 2), min_size=1, max_size=80))
+def test_equation_7_and_the_symmetries_hold_with_any_verdicts(pairs):
+    d, calls = parts_of(pairs), [verdict for pair in pairs for verdict in pair]
     assert d.raw_false_preference == pytest.approx(d.stable + d.positional + d.one_sided / 2 + d.other)
-    calls = [verdict for pair in pairs for verdict in pair]
     assert d.raw_false_preference == pytest.approx(sum(verdict in "12" for verdict in calls) / len(calls))
-    # The shares of pairs make one.
+    # The shares of pairs make one, and pairs with an invalid call are other and nothing else.
     assert d.stable + d.positional + d.one_sided + d.no_preference + d.other_pairs == pytest.approx(1)
-    assert d.n_pairs == len(pairs)
-    # Pairs with an invalid call are other and nothing else.
     assert d.other_pairs == pytest.approx(sum("invalid" in pair for pair in pairs) / len(pairs))
     assert 0 <= d.other <= d.other_pairs / 2
+    assert d.n_pairs == len(pairs)
+    # Showing the other order first changes nothing, nor does numbering the slots the other way.
+    assert parts_of([pair[::-1] for pair in pairs]) == d
+    assert parts_of([tuple(SWAP.get(verdict, verdict) for verdict in pair) for pair in pairs]) == d
+    # A tie and an abstention are the same.
+    assert parts_of([tuple("tie" if verdict == "abstain" else verdict for verdict in pair) for pair in pairs]) == d
 
 
-@given(clean_pairs)
-def test_without_invalid_calls_nothing_is_left_over(pairs):
-    d = decompose(*zip(*pairs, strict=True))
-    assert d.other == d.other_pairs == 0
-    tied = sum(verdict not in "12" for pair in pairs for verdict in pair) / (2 * len(pairs))
-    assert tied == pytest.approx(d.no_preference + d.one_sided / 2)
-
-
-@given(verdict_pairs)
-def test_showing_the_other_order_first_changes_nothing(pairs):
-    first, second = zip(*pairs, strict=True)
-    assert decompose(first, second) == decompose(second, first)
-    # Calling u v and v u swaps which call is the first of the pair, and no verdict: it names a slot.
-    renamed = [(b, a) for a, b in pairs]
-    assert decompose(*zip(*renamed, strict=True)) == decompose(first, second)
-    # Numbering the slots the other way changes nothing.
-    mirrored = [tuple(SWAP.get(verdict, verdict) for verdict in pair) for pair in pairs]
-    assert decompose(*zip(*mirrored, strict=True)) == decompose(*zip(*pairs, strict=True))
-
-
-@given(clean_pairs)
+@given(st.lists(st.tuples(*[st.sampled_from(datasheet.VERDICTS[:4])] * 2), min_size=1, max_size=80))
 def test_slot_and_content_mean_opposite_things(pairs):
     """Reading the second verdict as a content (u stands in slot 2 there) turns stable and positional around."""
-    by_slot = decompose(*zip(*pairs, strict=True))
-    first, second = zip(*pairs, strict=True)
-    by_content = decompose(first, [SWAP.get(verdict, verdict) for verdict in second])
+    by_slot = parts_of(pairs)
+    by_content = parts_of([(first, SWAP.get(second, second)) for first, second in pairs])
     assert (by_content.stable, by_content.positional) == (by_slot.positional, by_slot.stable)
     assert (by_content.one_sided, by_content.no_preference) == (by_slot.one_sided, by_slot.no_preference)
-    # A tie and an abstention are the same.
-    tied = [tuple("tie" if verdict == "abstain" else verdict for verdict in pair) for pair in pairs]
-    assert decompose(*zip(*tied, strict=True)) == decompose(*zip(*pairs, strict=True))
+    # Without invalid calls nothing is left over.
+    assert by_slot.other == by_slot.other_pairs == 0
+    tied = sum(verdict not in "12" for pair in pairs for verdict in pair) / (2 * len(pairs))
+    assert tied == pytest.approx(by_slot.no_preference + by_slot.one_sided / 2)
 
 
 def test_every_two_verdicts_have_one_class():
-    assert datasheet.CLASS_OF.shape == (5, 5)
-    words = {
-        (a, b): datasheet.CLASSES[datasheet.pair_class(a, b)] for a in datasheet.VERDICTS for b in datasheet.VERDICTS
-    }
-    assert {words["1", "2"], words["2", "1"]} == {"stable"}
+    words = {pair: datasheet.CLASSES[datasheet.pair_class(*pair)] for pair in product(datasheet.VERDICTS, repeat=2)}
+    assert (len(words), {words["1", "2"], words["2", "1"]}) == (25, {"stable"})
     assert (words["1", "1"], words["2", "2"]) == ("positional, slot 1", "positional, slot 2")
     assert {words[a, b] for a in "12" for b in ("tie", "abstain")} == {"one-sided"}
     assert {words[a, b] for a in ("tie", "abstain") for b in ("tie", "abstain")} == {"no preference"}
@@ -384,68 +318,42 @@ def test_every_two_verdicts_have_one_class():
     # What is wrong is named all at once.
     with pytest.raises(InputError, match=r"4 problems") as caught:
         decompose(["1", "A", ""], ["tie", "3"])
-    assert [str(problem)[:9] for problem in caught.value.problems] == [
-        "first[1]:", "first[2]:", "second[1]", "first, se",
-    ]  # fmt: skip
+    assert [str(one)[:9] for one in caught.value.problems] == ["first[1]:", "first[2]:", "second[1]", "first, se"]
     with pytest.raises(NotMeasurableError, match="no pairs"):
         decompose([], [])
 
 
 # The columns against the definition: classes, agreement, refusals
-
-
 @st.composite
 def logs(draw):
     """Columns of a log: some calls of up to three judges on up to eight pairs in up to three tasks, in any order."""
-    size = draw(st.integers(1, 40))
-    keys = draw(
-        st.lists(
-            st.tuples(st.integers(0, 2), st.integers(0, 7), st.integers(0, 1)), min_size=1, max_size=size, unique=True
-        )
-    )
+    keys = draw(st.lists(st.tuples(*map(partial(st.integers, 0), (2, 7, 1))), min_size=1, max_size=40, unique=True))
     verdicts = draw(st.lists(st.integers(0, 4), min_size=len(keys), max_size=len(keys)))
     task_of = draw(st.lists(st.integers(0, 2), min_size=8, max_size=8))
     judge, pair, order = map(list, zip(*keys, strict=True))
     return judge, pair, order, verdicts, [task_of[p] for p in pair]
 
 
-def slow(log):
-    """Class counts and incomplete pairs straight from the definition."""
-    seen = {(j, p, o): (v, t) for j, p, o, v, t in zip(*log, strict=True)}
-    classes, alone = Counter(), Counter()
-    for judge, pair in {(j, p) for j, p, _ in seen}:
-        both = [seen.get((judge, pair, order)) for order in (0, 1)]
-        if None in both:
-            alone[judge] += 1
-        else:
-            classes[
-                judge, both[0][1], datasheet.pair_class(datasheet.VERDICTS[both[0][0]], datasheet.VERDICTS[both[1][0]])
-            ] += 1
-    return classes, alone
-
-
 @given(logs())
 def test_columns_give_what_the_definition_gives(log):
-    found = datasheet.decompose_arrays(*log)
-    classes, alone = slow(log)
-    for place, count in np.ndenumerate(found.pairs):
-        assert count == classes[place]
-    assert found.pairs.sum() == sum(classes.values())
-    assert found.incomplete.tolist() == [alone[judge] for judge in range(max(log[0]) + 1)]
-    assert found.calls.sum(axis=1).tolist() == [
-        [sum((j, v) == (judge, verdict) for j, v in zip(log[0], log[3], strict=True)) for verdict in range(5)]
-        for judge in range(max(log[0]) + 1)
-    ]
+    seen = {(j, p, o): (datasheet.VERDICTS[v], t) for j, p, o, v, t in zip(*log, strict=True)}
+    classes, alone, judges = Counter(), Counter(), range(max(log[0]) + 1)
+    for judge, pair in {(j, p) for j, p, _ in seen}:
+        both = [seen[judge, pair, order] for order in (0, 1) if (judge, pair, order) in seen]
+        if len(both) < 2:
+            alone[judge] += 1
+        else:
+            classes[judge, both[0][1], datasheet.pair_class(both[0][0], both[1][0])] += 1
+    found, calls = datasheet.decompose_arrays(*log), Counter(zip(log[0], log[3], strict=True))
+    assert {place: n for place, n in np.ndenumerate(found.pairs) if n} == dict(classes)
+    assert found.incomplete.tolist() == [alone[judge] for judge in judges]
+    assert found.calls.sum(axis=1).tolist() == [[calls[judge, verdict] for verdict in range(5)] for judge in judges]
     # Sorting gives what the table gives.
-    dense = datasheet.decompose_arrays(*log)
-    limit = datasheet.calls._DENSE
-    datasheet.calls._DENSE = 0
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(datasheet.calls, "_DENSE", 0)
         sparse = datasheet.decompose_arrays(*log)
-    finally:
-        datasheet.calls._DENSE = limit
-    assert np.array_equal(dense.pairs, sparse.pairs)
-    assert np.array_equal(dense.incomplete, sparse.incomplete)
+    assert np.array_equal(found.pairs, sparse.pairs)
+    assert np.array_equal(found.incomplete, sparse.incomplete)
 
 
 def test_a_judges_counts_are_its_decomposition():
@@ -465,22 +373,17 @@ def test_agreement_tables_count_common_calls(log):
     call = [p * 2 + o for p, o in zip(pair, order, strict=True)]
     answers = {(j, c): (datasheet.OUTCOME_OF[v], t) for j, c, v, t in zip(judge, call, verdict, task, strict=True)}
     for found in datasheet.agreement_arrays(judge, call, verdict, task):
-        expected = Counter(
-            (t, answers[found.first, c][0], answers[found.second, c][0])
-            for (j, c), (_, t) in answers.items()
-            if j == found.first and (found.second, c) in answers
-        )
-        assert {place: n for place, n in np.ndenumerate(found.tables) if n} == dict(expected)
+        pairs = [(t, answers[found.first, c][0], answers[found.second, c][0]) for (j, c), (_, t) in answers.items()
+                 if j == found.first and (found.second, c) in answers]  # fmt: skip
+        assert {place: n for place, n in np.ndenumerate(found.tables) if n} == dict(Counter(pairs))
         assert found.tables.shape[1:] == (len(datasheet.OUTCOMES), len(datasheet.OUTCOMES))
 
 
 @given(logs(), st.sampled_from([0, 1 << 40]))
 def test_by_content_averages_both_orders_of_every_pair(log, far):
     judge, pair, order, verdict, task = log
-    said = {
-        (j, p, o): datasheet.OUTCOMES[datasheet.OUTCOME_OF[v]]
-        for j, p, o, v in zip(judge, pair, order, verdict, strict=True)
-    }
+    words = [datasheet.OUTCOMES[datasheet.OUTCOME_OF[v]] for v in verdict]
+    said = dict(zip(zip(judge, pair, order, strict=True), words, strict=True))
     score = {("1", 0): 1, ("2", 0): -1, ("1", 1): -1, ("2", 1): 1}
 
     def preferred(j, p):
@@ -492,39 +395,28 @@ def test_by_content_averages_both_orders_of_every_pair(log, far):
 
     call = [far + p * 2 + o for p, o in zip(pair, order, strict=True)]
     for found in datasheet.agreement_arrays(judge, call, verdict, task, content=True):
-        expected = Counter()
-        for p, t in dict(zip(pair, task, strict=True)).items():
-            one, other = preferred(found.first, p), preferred(found.second, p)
-            if one is not None and other is not None:
-                expected[t, one, other] += 1
+        pairs = [
+            (t, preferred(found.first, p), preferred(found.second, p)) for p, t in set(zip(pair, task, strict=True))
+        ]
+        expected = Counter(one for one in pairs if None not in one)
         assert {place: n for place, n in np.ndenumerate(found.tables) if n} == dict(expected)
 
 
-GOOD = ([0, 0], [0, 0], [0, 1], [0, 2], [0, 0])
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "message"),
-    [
+def test_columns_that_make_no_sense_are_refused():
+    tables, codes = datasheet.decompose_arrays, "judge_codes: must be one axis of whole numbers"
+    good = [[0, 0], [0, 0], [0, 1], [0, 2], [0, 0]]
+    cases = [
         (3, [0, 5], "verdict_codes: codes must be 0..4 .first that is not: 5, row 1."),
         (2, [0, 2], "order_codes: codes must be 0..1"), (0, [0, -1], "judge_codes: codes must be at least 0"),
-        (0, [0, 0, 0], "must be equally long .got 2, 3."),
-        (0, [0.0, 0.0], "judge_codes: must be one axis of whole numbers"),
-        (0, [], "judge_codes: must be one axis of whole numbers"), (2, [0, 0], "rows 1: asked before"),
-        (4, [0, 1], "rows 0: task contradicts"),
-    ],
-)  # fmt: skip
-def test_columns_that_make_no_sense_are_refused(column, value, message):
-    columns = list(GOOD)
-    columns[column] = value
-    with pytest.raises(InputError, match=message):
-        datasheet.decompose_arrays(*columns)
-
-
-def test_all_faults_of_a_log_are_named_at_once():
-    with pytest.raises(InputError, match="2 problems"):
-        datasheet.decompose_arrays([0] * 9, [0] * 9, [0, 1] * 4 + [0], [0] * 9, [0] * 8 + [1])
-    with pytest.raises(InputError, match="rows 1, 2, 3, 4, 5 and 2 more: asked before"):
-        datasheet.agreement_arrays([0] * 8, [0] * 8, [0] * 8, [0] * 8)
-    with pytest.raises(InputError, match="task contradicts"):
-        datasheet.agreement_arrays([0, 1], [0, 0], [0, 0], [0, 1])
+        (0, [0, 0, 0], "must be equally long .got 2, 3."), (0, [0.0, 0.0], codes), (0, [], codes),
+        (2, [0, 0], "rows 1: asked before"), (4, [0, 1], "rows 0: task contradicts"),
+    ]  # fmt: skip
+    for call, columns, message in (
+        *((tables, [*good[:at], values, *good[at + 1 :]], said) for at, values, said in cases),
+        # All faults of a log are named at once.
+        (tables, ([0] * 9, [0] * 9, [0, 1] * 4 + [0], [0] * 9, [0] * 8 + [1]), "2 problems"),
+        (datasheet.agreement_arrays, ([0] * 8,) * 4, "rows 1, 2, 3, 4, 5 and 2 more: asked before"),
+        (datasheet.agreement_arrays, ([0, 1], [0, 0], [0, 0], [0, 1]), "task contradicts"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            call(*columns)

@@ -6,11 +6,12 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from assaymark.errors import InputError, NotMeasurableError, Problem
@@ -156,12 +157,18 @@ def share_interval(
     return ShareInterval(low, high, method, worth)
 
 
+@lru_cache(maxsize=256)
+def _scale_of(weights: tuple[float, ...]) -> tuple[float, float, Floats, NDArray[np.bool_]]:
+    """Lowest weight, range, levels from 0 to 1, and which class has which level [K, L]; few scales are ever asked."""
+    levels, place = np.unique(np.array(weights), return_inverse=True)
+    edge, width = float(levels[0]), float(np.ptp(levels))
+    return edge, width, (levels - edge) / width, place[:, None] == np.arange(levels.size)
+
+
 def _ends(counts: Floats, weights: Floats, level: float) -> Ends:
     """Ends of a weighted share from counts by task [G, K] of two tasks or more; see `share_interval`."""
-    levels, place = np.unique(weights, return_inverse=True)
-    tasks, edge, width = counts.shape[0], float(levels[0]), float(np.ptp(levels))
-    unit = (levels - edge) / width
-    counts = counts @ (place[:, None] == np.arange(levels.size))
+    edge, width, unit, columns = _scale_of(tuple(weights.tolist()))
+    tasks, counts = counts.shape[0], counts @ columns
     total = counts.sum(axis=0)
     n = float(total.sum())
     share = float(unit @ total) / n

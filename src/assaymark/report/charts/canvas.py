@@ -200,6 +200,8 @@ def placed(requests: Iterable[Request], taken: Sequence[Box], inside: Box) -> li
             cost = sum(box.shared(other) for other in boxes) + 100 * max(outside, 0)
             if cost < least:
                 best, least = (spot, box), cost
+            if least == 0:
+                break
         found.append(best[0])
         boxes.append(best[1])
     return found
