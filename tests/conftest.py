@@ -179,6 +179,5 @@ def empty_schema(server):
 
 @pytest.fixture
 def database(empty_schema):
-    """The URL of an empty schema."""
     with empty_schema() as url:
         yield url

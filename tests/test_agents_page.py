@@ -1,5 +1,7 @@
 """What the page about outside agents says: its examples are of the form, its schemas are generated, its agents run."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import asyncio
@@ -23,14 +25,8 @@ from assaymark.agents import NOT_USABLE, REJECTED, Answer, envelope_of, parse_an
 from assaymark.benchmark import questions as question_set
 from assaymark.cli import models
 from assaymark.engine.providers.http_agent import (
-    MOST_BYTES,
-    PATIENCE_S,
-    AgentRequest,
-    FailureKind,
-    HttpAgent,
-    PythonAgent,
-    reachable,
-)
+    MOST_BYTES, PATIENCE_S, AgentRequest, FailureKind, HttpAgent, PythonAgent, reachable,
+)  # fmt: skip
 from assaymark.errors import ModelError
 from assaymark.market import synthetic_history
 from assaymark.portfolio import audit, settle

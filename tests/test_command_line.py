@@ -22,7 +22,6 @@ CONTEXT = ROOT.make_context("assaymark", [], resilient_parsing=True)
 
 
 def command(*words):
-    """A command of ours."""
     found = ROOT
     for word in words:
         found = found.get_command(CONTEXT, word)

@@ -36,7 +36,6 @@ def page(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def generate(docs_script) -> ModuleType:
-    """What regenerates the documentation."""
     return docs_script("generate")
 
 

@@ -47,7 +47,6 @@ def gallery() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def packaged(gallery) -> tuple[dict[str, str], str]:
-    """The pages that need no extract, and the picture."""
     entries, drawn = gallery.packaged()
     return {one.slug: one.page for one in entries}, drawn
 

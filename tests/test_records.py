@@ -1,3 +1,5 @@
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import json
@@ -10,30 +12,10 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError
 from assaymark.records import (
-    Action,
-    Agent,
-    CallFacts,
-    Claim,
-    Constraint,
-    Context,
-    Decision,
-    Evidence,
-    Fact,
-    Instrument,
-    Judgment,
-    Measurement,
-    Outcome,
-    Portfolio,
-    Provenance,
-    Rationale,
-    Series,
-    Verdict,
-    canonical_json,
-    content_id,
-    parse,
-    sha256_text,
-    to_json,
-)
+    Action, Agent, CallFacts, Claim, Constraint, Context, Decision, Evidence, Fact, Instrument, Judgment,
+    Measurement, Outcome, Portfolio, Provenance, Rationale, Series, Verdict, canonical_json, content_id, parse,
+    sha256_text, to_json,
+)  # fmt: skip
 
 NOW = datetime(2026, 3, 2, 14, 30, tzinfo=UTC)
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

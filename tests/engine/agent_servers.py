@@ -26,8 +26,10 @@ def context(best: float = 0.012) -> Context:
     hours = {"Asset A": best, "Asset B": -0.004}
     facts = [(name, "price", 100.0, "price") for name in hours]
     facts += [(name, "return_60m", value, "ratio") for name, value in hours.items()]
-    rules = [("max_weight", 0.35, "nav", "holding"), ("min_cash", 0.05, "nav", "portfolio")]
-    rules += [("max_leverage", 1.2, "multiple", "portfolio"), ("fee", 10, "bps", "order")]
+    rules = (
+        ("max_weight", 0.35, "nav", "holding"), ("min_cash", 0.05, "nav", "portfolio"),
+        ("max_leverage", 1.2, "multiple", "portfolio"), ("fee", 10, "bps", "order"),
+    )  # fmt: skip
     return Context(
         completeness="complete", cutoff=NOON, cutoff_source="neutral clock", prompt="Décide.",
         facts=tuple(
@@ -67,13 +69,8 @@ class Server:
     requests: list[bytes] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
 
-    @property
-    def name(self) -> str:
-        return f"http/127.0.0.1:{self.port}/decide"
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/decide"
+    def __post_init__(self) -> None:
+        self.name, self.url = (f"http{mark}127.0.0.1:{self.port}/decide" for mark in ("/", "://"))
 
 
 Answer = Callable[[socket.socket, Server], None]

@@ -23,7 +23,12 @@ def all_well(key: str, times: int) -> str | None:
 
 @dataclass
 class House:
-    """The batches of a folder. ``polls`` is how often a batch is still running when it is looked at."""
+    """The batches of a folder. ``polls`` is how often a batch is still running when it is looked at.
+
+    ``extra`` results come before those of a batch, ``refuse`` are the states in which the next batches end, the
+    connection breaks once after ``cut`` results, and ``submit_errors`` are what the next submissions raise, each with
+    whether the batch arrived all the same.
+    """
 
     folder: Path
     verdict: Verdict = all_well
@@ -32,14 +37,10 @@ class House:
     most_bytes: int = 1_000_000
     keeps_labels: bool = True
     extra: list[tuple[str, Reply | ModelError]] = field(default_factory=list)
-    """Results that come beside those of a batch, before them."""
     twice: bool = False
     refuse: list[BatchState] = field(default_factory=list)
-    """States in which the next batches end, one after the other."""
     cut: int | None = None
-    """The connection breaks after so many results, once."""
     submit_errors: list[tuple[ModelError, bool]] = field(default_factory=list)
-    """What the next submissions raise, and whether the batch arrived all the same."""
     state_errors: list[ModelError] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     closed: int = 0
@@ -53,12 +54,11 @@ class House:
         return sum(len(text.text) for text in call.texts)
 
     def submit(self, items: Sequence[tuple[str, CallSpec]], *, label: str) -> str:
-        if self.submit_errors:
-            error, arrived = self.submit_errors.pop(0)
-            if arrived:
-                self._take(items, label)
+        error, arrived = self.submit_errors.pop(0) if self.submit_errors else (None, True)
+        remote = self._take(items, label) if arrived else ""
+        if error is not None:
             raise error
-        return self._take(items, label)
+        return remote
 
     def find(self, label: str, keys: Set[str], since: float, known: Set[str]) -> str | None:
         for remote in sorted(self.remotes(), reverse=True):
@@ -79,9 +79,7 @@ class House:
         self._write(remote, held)
         if held["seen"] <= self.polls:
             return BatchState("running", done=0)
-        if self.refuse:
-            return self.refuse.pop(0)
-        return BatchState("ended")
+        return self.refuse.pop(0) if self.refuse else BatchState("ended")
 
     def results(self, remote: str) -> Iterator[tuple[str, Reply | ModelError]]:
         yield from self.extra

@@ -124,14 +124,6 @@ def test_a_second_reply_does_not_replace_the_first(either):
 # A ledger in a file
 
 
-def test_texts_are_stored_once_and_plans_in_groups(ledger, path, monkeypatch):
-    assert [ledger.plan(some) for some in (calls(5), calls(7))] == [5, 2]
-    assert rows(path, "select count(*) from objects where kind = 'prompt'") == [(8,)]  # the rubric and 7 users
-    monkeypatch.setattr("assaymark.engine.ledger._CALLS_A_GROUP", 3)
-    monkeypatch.setattr("assaymark.engine.ledger._KNOWN_TEXTS", 2)
-    assert ledger.plan(call(n) for n in range(10, 20)) == 10
-
-
 def test_pending_keeps_order_and_drops_what_is_answered(ledger, monkeypatch):
     specs = calls(1200)  # more than one query asks for at once
     keys = [spec.key for spec in specs]
@@ -142,7 +134,12 @@ def test_pending_keeps_order_and_drops_what_is_answered(ledger, monkeypatch):
         assert ledger.pending(keys) == keys[:3] + keys[4:1100:2] + keys[1100:]
 
 
-def test_a_reply_of_an_earlier_version_is_read(ledger, path):
+def test_texts_are_stored_once_plans_in_groups_and_a_reply_of_an_earlier_version_is_read(ledger, path, monkeypatch):
+    assert [ledger.plan(some) for some in (calls(5), calls(7))] == [5, 2]
+    assert rows(path, "select count(*) from objects where kind = 'prompt'") == [(8,)]  # the rubric and 7 users
+    monkeypatch.setattr("assaymark.engine.ledger._CALLS_A_GROUP", 3)
+    monkeypatch.setattr("assaymark.engine.ledger._KNOWN_TEXTS", 2)
+    assert ledger.plan(call(n) for n in range(10, 20)) == 10
     reply = answer(ledger, [CALL], input_tokens=5, seconds=0.25)
     ((key, number, sha256, at),) = rows(path, "select key, number, object, finished_at from replies")
     facts = '["m-1", null, "stop", 5, null, 0.25]'

@@ -97,13 +97,10 @@ def test_no_minute_gets_more_than_its_limit(ledger, asks, limit):
     assert most_in_a_window(sent, 60) <= limit
 
 
-def test_an_earlier_ledger_gets_its_table_when_limits_are_set(ledger, tmp_path):
+def test_an_earlier_ledger_gets_its_table_and_a_limit_out_of_range_is_refused(ledger, tmp_path):
     assert ask(ledger, 1, requests_per_minute=1)[0] == 1
     with closing(sqlite3.connect(tmp_path / "ledger.db")) as raw:
         assert raw.execute("select count(*) from windows").fetchone() == (2,)
-
-
-def test_a_limit_or_patience_out_of_range_is_refused():
     for kind, name, value in (
         (Limits, "requests_per_minute", 0), (Limits, "tokens_per_minute", 0), (CircuitBreakerPolicy, "failures", 0),
         (CircuitBreakerPolicy, "cool_down_s", -1),
@@ -309,7 +306,7 @@ def failing(times, *, failures=3, now=0.0, error=BUSY):
     return one
 
 
-def test_a_row_of_failures_is_followed_by_a_rest_and_one_trial():
+def test_a_row_of_failures_is_followed_by_a_rest_and_one_trial_whose_failure_is_the_end():
     one = failing(2)
     assert one.take(0.0) is False
     one.failed(BUSY, trial=False, now=5.0)
@@ -317,9 +314,6 @@ def test_a_row_of_failures_is_followed_by_a_rest_and_one_trial():
     assert one.wait_s(15.0) == math.inf
     one.answered()
     assert (one.take(15.0), one.stopped) == (False, None)
-
-
-def test_a_failed_trial_is_the_end_and_a_late_failure_is_none():
     one, other = failing(3), failing(3)
     assert [one.take(20.0), other.take(20.0)] == [True, True]
     for _ in range(2):

@@ -132,18 +132,6 @@ def test_a_hung_attempt_is_released_at_its_deadline(ledger, clock, deaf):
     assert ledger.orphaned() == []
 
 
-def test_an_attempt_cancelled_from_within_is_tried_again(ledger):
-    asked = []
-
-    async def cancel(_call):
-        asked.append(1)
-        if len(asked) == 1:
-            raise asyncio.CancelledError
-        return Reply(text="", model="m")
-
-    assert run_calls(ledger, [call()], {NAME: Asked(cancel)}, **QUICK).retried == 1
-
-
 def test_a_defect_ends_the_run_loudly_and_keeps_what_was_answered(ledger):
     broken = call(3).key
     model = Scripted(lambda call: ZeroDivisionError("oops") if call.key == broken else "fine", wait=0.01)
@@ -196,7 +184,16 @@ def test_a_ledger_that_cannot_be_written_stops_everything_with_one_error_and_no_
     assert not caplog.records
 
 
-def test_it_runs_inside_an_event_loop_and_in_a_thread_of_one(ledger):
+def test_an_attempt_cancelled_from_within_is_tried_again_and_a_run_is_made_inside_an_event_loop(ledger):
+    asked = []
+
+    async def cancel(_call):
+        asked.append(1)
+        if len(asked) == 1:
+            raise asyncio.CancelledError
+        return Reply(text="", model="m")
+
+    assert run_calls(ledger, [call(20)], {NAME: Asked(cancel)}, **QUICK).retried == 1
     here = threading.get_ident()
     model = Scripted(lambda _call: "here" if threading.get_ident() == here else "elsewhere", wait=0.001)
     assert in_a_loop(lambda: run_calls(ledger, calls(3), {NAME: model})).made == 3

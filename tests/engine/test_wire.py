@@ -69,36 +69,6 @@ def test_a_key_is_in_no_scrubbed_text(key, before, after):
     assert key not in f"{secret!r} {secret}"
 
 
-def test_what_looks_like_a_key_is_not_repeated_and_ordinary_words_are():
-    for said in (
-        f"Incorrect API key provided: {KEY}", "Incorrect API key provided: sk-proj-ab***************************wxyz.",
-        "key AIzaSyD-12345678901234567890 is not valid", "header was 'Authorization: Bearer abcdefgh'",
-        "xai-abcdefgh is wrong",
-    ):  # fmt: skip
-        found = printable(said, [Secret(KEY)])
-        assert "[key]" in found
-        assert not any(part in found for part in (KEY, "wxyz", "SyD", "abcdefgh"))
-    assert printable("the risk-adjusted\n task-force \x1b[2J", []) == "the risk-adjusted task-force [2J"
-    assert printable("x" * 1000, [], most=10) == "xxxxxxx..."
-    assert KEY not in repr(AT)
-    assert Secret(KEY) == Secret(KEY)
-    assert len({Secret(KEY), Secret(KEY)}) == 1
-
-
-def test_what_is_an_address_of_an_api_and_what_is_none():
-    for url in (
-        "https://api.openai.com/v1", "http://127.0.0.1:8000/v1", "http://[::1]:11434/v1",
-        "https://host/openai/deployments/x",
-    ):  # fmt: skip
-        assert address_problem(url) is None, url
-    for url in (
-        "", "host", "ftp://h/", "https://", "https://h?key=s3cret", "https://u:s3cret@h/", "https://h/#s3cret", 7,
-    ):  # fmt: skip
-        found = address_problem(url)
-        assert found.startswith("must be http://HOST:PORT/PATH"), url
-        assert "s3cret" not in found
-
-
 def test_where_a_call_goes_and_with_which_key_and_what_is_missing_is_said_before_anything_is_sent():
     near, here = {"ACME_BASE_URL": "http://127.0.0.1:1/v1"}, {"base_url": "http://h/v1"}
     for args, environ, address, key_env in (
@@ -265,7 +235,31 @@ def test_a_body_that_is_too_long_is_an_outcome_without_the_key(monkeypatch):
         assert "more than 5,000 bytes" in cut.text
 
 
-def test_what_is_no_count_or_word_is_none_and_problems_refuse_a_call():
+def test_keys_are_not_repeated_and_what_is_an_address_a_count_or_a_word_and_what_is_none():
+    for said in (
+        f"Incorrect API key provided: {KEY}", "Incorrect API key provided: sk-proj-ab***************************wxyz.",
+        "key AIzaSyD-12345678901234567890 is not valid", "header was 'Authorization: Bearer abcdefgh'",
+        "xai-abcdefgh is wrong",
+    ):  # fmt: skip
+        found = printable(said, [Secret(KEY)])
+        assert "[key]" in found
+        assert not any(part in found for part in (KEY, "wxyz", "SyD", "abcdefgh"))
+    assert printable("the risk-adjusted\n task-force \x1b[2J", []) == "the risk-adjusted task-force [2J"
+    assert printable("x" * 1000, [], most=10) == "xxxxxxx..."
+    assert KEY not in repr(AT)
+    assert Secret(KEY) == Secret(KEY)
+    assert len({Secret(KEY), Secret(KEY)}) == 1
+    for url in (
+        "https://api.openai.com/v1", "http://127.0.0.1:8000/v1", "http://[::1]:11434/v1",
+        "https://host/openai/deployments/x",
+    ):  # fmt: skip
+        assert address_problem(url) is None, url
+    for url in (
+        "", "host", "ftp://h/", "https://", "https://h?key=s3cret", "https://u:s3cret@h/", "https://h/#s3cret", 7,
+    ):  # fmt: skip
+        found = address_problem(url)
+        assert found.startswith("must be http://HOST:PORT/PATH"), url
+        assert "s3cret" not in found
     assert [wire.count_of(value) for value in (None, True, -1, 1.5, "3", 10**13)] == [None] * 6
     assert [wire.word_of(value) for value in (None, "", 7, "two\nlines", "x" * 201)] == [None] * 5
     transports.refuse(call(), [])

@@ -27,7 +27,6 @@ class Study:
         self.bills.touch()
 
     def billed(self) -> list[str]:
-        """The keys of all bills, in order."""
         return [line.partition(" ")[0] for line in self.bills.read_text().split("\n")[:-1]]
 
     def billed_by(self, process: int) -> int:
@@ -57,7 +56,6 @@ class Study:
         return self.say({**files, "n": self.n, **manner})
 
     def wait(self, process: int) -> int:
-        """The exit status of a run, once it is over."""
         return self.say({"wait": process})
 
     def signal_after(self, bills: int, number: signal.Signals) -> int:

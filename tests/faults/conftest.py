@@ -45,13 +45,8 @@ def note(long):
 def forks():
     """A process that does jobs in forks."""
     paths = os.pathsep.join([str(ENGINE), *filter(None, [os.environ.get("PYTHONPATH")])])
-    with subprocess.Popen(
-        [sys.executable, str(RUNS)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": paths},
-    ) as server:
+    made = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, str(RUNS)], env={**os.environ, "PYTHONPATH": paths}, **made) as server:
         yield server
         server.stdin.close()
 

@@ -118,7 +118,6 @@ class Hostile:
 
 
 def key_of(handler) -> str:
-    """The key of the call that a request is for."""
     return handler.headers["X-Client-Request-Id"]
 
 

@@ -129,7 +129,6 @@ def test_killed_workers_lose_nothing_and_pay_little_twice(shared_study, long, no
 
 
 def wait_until(study: Study, process: int, bills: int) -> None:
-    """Wait until a process has sent so many bills."""
     deadline = time.monotonic() + 20
     while study.billed_by(process) < bills and time.monotonic() < deadline:
         time.sleep(0.002)

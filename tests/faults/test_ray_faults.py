@@ -67,7 +67,6 @@ class Nodes:
         psutil.wait_procs(family, timeout=60)
 
     def stop(self) -> None:
-        """End every node that was started here."""
         for started in reversed(self._started):
             if started.poll() is None:
                 self.kill(started.pid)

@@ -22,41 +22,32 @@ import pyarrow.parquet as pq
 
 Lines = list[str]
 
+# Fields that hold measured seconds, or digests of bytes that hold them (``inputs`` of a measurement).
 MEASURED: Final = frozenset(("seconds", "inputs"))
-"""Fields that hold measured seconds, or digests of bytes that hold them (``inputs`` of a measurement)."""
-
+# Fields of documents that no two runs or versions share: these, times, the version, and paths that were typed.
 VOLATILE: Final = MEASURED | {"locked_at", "date", "software", "page", "next"}
-"""Fields of documents that no two runs or versions share: these, times, the version, and paths that were typed."""
-
+# Measurements of measured seconds.
 TIMED: Final = frozenset(("agent.seconds",))
-"""Measurements of measured seconds."""
-
+# Fields of results (verdicts, certificates, datasheets, measurements, locks, reports) that hold words for readers.
 SENTENCES: Final = frozenset((
     "assumptions", "basis", "condition", "cutoff", "hides", "method", "n_of", "non_claims", "notes", "reason",
     "reasons", "sketch", "statement", "title", "warnings", "why", "words",
 ))  # fmt: skip
-"""Fields of results (verdicts, certificates, datasheets, measurements, locks, reports) that hold words for readers."""
-
 RESULTS: Final = SENTENCES | VOLATILE
-
+# Columns and fields of tables that hold words of ours for readers. Every other text of a table is a record.
 TOLD: Final = {
     **{name: {"reason"} for name in ("anchor", "grades", "guesses", "human", "judgments", "pairs", "points", "probe")},
     "checks": {"mismatches"}, "measurements": SENTENCES, "rejections": {"text"}, "replaced": {"why"},
     "verdicts": SENTENCES,
 }  # fmt: skip
-"""Columns and fields of tables that hold words of ours for readers. Every other text of a table is a record."""
-
+# Mappings whose keys are words for readers: their values count, in order of their text.
 WORDED: Final = frozenset(("fragility", "missing"))
-"""Mappings whose keys are words for readers: their values count, in order of their text."""
-
+# Tables that are pinned in parts, by the values of a column, so that a failure names the quantity that moved.
 PARTS: Final = {"measurements": "name", "scores": "name", "verdicts": "scope"}
-"""Tables that are pinned in parts, by the values of a column, so that a failure names the quantity that moved."""
-
+# Lists of files with digests of their bytes: these hold sentences, and bytes of a version of the Parquet library.
 UNREAD: Final = frozenset(("manifest.json", "site.json"))
-"""Lists of files with digests of their bytes: these hold sentences, and bytes of a version of the Parquet library."""
-
+# Texts that commands write. The others are what these runs were given.
 KEPT: Final = frozenset(("plan.toml", "questions.jsonl", "template.toml"))
-"""Texts that commands write. The others are what these runs were given."""
 
 
 def artefacts(folder: Path) -> dict[str, Lines]:

@@ -240,7 +240,6 @@ def calls() -> None:
 
 
 def scores() -> None:
-    """A table of scores made elsewhere."""
     rng = np.random.default_rng(1)
     lines = ["trajectory,agent,cluster,cycle,judge,family,trial,length,clarity,risk"]
     for cycle in range(40):
@@ -348,7 +347,6 @@ RUNS: Final[Mapping[str, Callable[[], None]]] = {
 
 
 def run(name: str, folder: Path) -> None:
-    """Do one of the runs in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with chdir(folder):
         RUNS[name]()

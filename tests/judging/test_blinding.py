@@ -62,7 +62,10 @@ def test_names_in_the_ways_people_write_them():
         assert re.fullmatch(r"As [^a-z0-9]*(\[agent [A-Z]+\][/ ]?)+[^a-z0-9]*, I buy gold\.", after), after
 
 
-def test_what_is_no_name_stays_and_keep_wins_and_the_audit_says_so():
+A, B = "[agent A]", "[agent B]"
+
+
+def test_what_is_replaced_and_what_stays_and_the_audit_says_so():
     for text in (
         "Claudette buys a geminiviral grokking stock", "Meta, Amazon and Microsoft report on July 29",
         "momentum and equal-weight value", "The S&P 500 rose 5.5% in 4.8 days", "q3 and o 1 and 13",
@@ -72,12 +75,6 @@ def test_what_is_no_name_stays_and_keep_wins_and_the_audit_says_so():
     assert str(after) == "Google (GOOGL) by [agent A]; google again"
     assert (after.replaced, after.kept) == ({"Gemini": 1}, {"Google": 2})
     assert anonymise("Claude Opus", ["Claude", "Claude Opus"]).replaced == {"Claude Opus": 1}
-
-
-A, B = "[agent A]", "[agent B]"
-
-
-def test_what_is_replaced_and_what_stays():
     for hidden, keep, text, after in (
         # a version goes with its name, an amount stays
         (["Claude"], [], "Claude 4.8 says Claude 4.8% is much", f"{A} says {A} 4.8% is much"),

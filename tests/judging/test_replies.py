@@ -144,18 +144,6 @@ def scored(value):
     return SAID.replace('"action_coherence": 1', f'"action_coherence": {value}')
 
 
-def test_a_good_reply_is_parsed_alone_or_in_one_code_fence():
-    good = judging.Parsed(SCORES, ("+3.1%",), "pass", None)
-    without = json.dumps({key: value for key, value in GOOD.items() if key != "comment"})
-    turned = changed(scores=dict(reversed(SCORES.items())))
-    fences = (f"```json\n{SAID}\n```", f"\n```\n{SAID}\n```\n", f"```JSON \r\n{SAID}\r\n```")
-    for reply in (f"\n {SAID}\t", without, turned, *fences):
-        found = judging.parse_reply(reply, RUBRIC)
-        assert found == good
-        assert tuple(found.scores) == RUBRIC.names
-    assert judging.parse_reply(changed(comment="fine"), RUBRIC) == judging.Parsed(SCORES, ("+3.1%",), "pass", "fine")
-
-
 NOT_ONE, WHOLE, LOOK = "not one JSON object", "whole number from 1 to 5", "lookahead_check must be pass, fail or unsure"
 HOSTILE = (
     ("", f"{NOT_ONE}: expecting value at character 0"),
@@ -225,7 +213,16 @@ def test_no_bytes_raise(raw):
     assert isinstance(judging.parse_reply(raw.decode("utf-8", "surrogateescape"), RUBRIC), judging.Invalid)
 
 
-def test_the_schema_names_exactly_what_the_parser_wants():
+def test_a_good_reply_is_parsed_alone_or_in_one_code_fence_and_the_schema_names_what_is_wanted():
+    good = judging.Parsed(SCORES, ("+3.1%",), "pass", None)
+    without = json.dumps({key: value for key, value in GOOD.items() if key != "comment"})
+    turned = changed(scores=dict(reversed(SCORES.items())))
+    fences = (f"```json\n{SAID}\n```", f"\n```\n{SAID}\n```\n", f"```JSON \r\n{SAID}\r\n```")
+    for reply in (f"\n {SAID}\t", without, turned, *fences):
+        found = judging.parse_reply(reply, RUBRIC)
+        assert found == good
+        assert tuple(found.scores) == RUBRIC.names
+    assert judging.parse_reply(changed(comment="fine"), RUBRIC) == judging.Parsed(SCORES, ("+3.1%",), "pass", "fine")
     schema = judging.reply_schema(RUBRIC)
     assert set(schema["required"]) == set(GOOD)
     assert tuple(schema["properties"]["scores"]["required"]) == RUBRIC.names

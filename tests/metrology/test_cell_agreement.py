@@ -106,6 +106,10 @@ def test_what_lies_in_one_cluster_cannot_be_tested_and_where_all_fall_alike_the_
     for in_cell, in_honest in ((0 * IN_CELL, IN_HONEST), (IN_CELL, 0 * IN_HONEST), (0 * IN_CELL, 0 * IN_HONEST)):
         found = mt.cell_agreement(cell, in_cell, honest, in_honest, FAMILIES, quantile=0.25)
         assert (found.panel.se, found.panel.p, found.status) == (None, 1.0, "halt")
+    cell, honest = np.full((15, 2), 2.0), np.full((30, 2), 4.0)
+    found = agreement(cell, honest, ["north", "south"], threshold=0.5)
+    assert (found.each["north"].p, found.pooled_kappa) == (2**-5, 1.0)
+    assert agreement(honest[:15], honest, ["north", "south"]).pooled_kappa is None
 
 
 @pytest.mark.parametrize(("delta", "se", "margin", "same"), [

@@ -153,20 +153,19 @@ def test_unequal_chances_to_be_drawn_are_weighed():
     assert (weighed, plain > 0.95) == (pytest.approx(0.8, abs=0.04), True)
 
 
-@pytest.mark.parametrize(("clusters", "labelled", "state"), [
-    (4, 40, "too few labels: 40 cycles in 4 clusters, needs 20 in 5"),
-    (10, 19, "too few labels: 19 cycles in 10 clusters, needs 20 in 5"),
-    (10, 0, "too few labels: 0 cycles in 0 clusters, needs 20 in 5"), (5, 20, "ok")
-])  # fmt: skip
-def test_too_few_labels_are_not_tested(clusters, labelled, state):
-    F, H, _ = world(7, share=1.0, clusters=10, cycles=4)
-    cluster = np.arange(40) % clusters
-    H[labelled:] = np.nan
-    found = mt.anchor_contrast(F, H, cluster, 0, 1)
-    assert (found.state, found.cycles, found.labelled, found.clusters) == (state, 40, labelled, clusters)
-    if state != "ok":
-        assert (found.estimate, found.p, found.lam, found.human_only, found.judge_only) == (N, 1.0, N, N, N)
-        assert mt.anchor_status(found, 0.5, found.p) == "not tested"
+def test_too_few_labels_are_not_tested():
+    for clusters, labelled, state in (
+        (4, 40, "too few labels: 40 cycles in 4 clusters, needs 20 in 5"),
+        (10, 19, "too few labels: 19 cycles in 10 clusters, needs 20 in 5"),
+        (10, 0, "too few labels: 0 cycles in 0 clusters, needs 20 in 5"), (5, 20, "ok"),
+    ):  # fmt: skip
+        F, H, _ = world(7, share=1.0, clusters=10, cycles=4)
+        H[labelled:] = np.nan
+        found = mt.anchor_contrast(F, H, np.arange(40) % clusters, 0, 1)
+        assert (found.state, found.cycles, found.labelled, found.clusters) == (state, 40, labelled, clusters)
+        if state != "ok":
+            assert (found.estimate, found.p, found.lam, found.human_only, found.judge_only) == (N, 1.0, N, N, N)
+            assert mt.anchor_status(found, 0.5, found.p) == "not tested"
 
 
 def test_which_labels_and_which_clusters_count():
@@ -205,31 +204,38 @@ def test_which_labels_and_which_clusters_count():
     assert states == ["ok", "too few labels: all 40 cycles in one block of neighbours"]
 
 
-@pytest.mark.parametrize(("change", "what"), [
-    ({"H": [[1.0, 2.0]]}, "shape of F"), ({"F": [[1.0, math.inf]] * 3}, "finite"), ({"F": [["x", "y"]] * 3}, "numbers"),
-    ({"F": []}, "axes"), ({"b": 2}, "one of the agents"), ({"b": 0}, "another agent"), ({"a": -1}, "whole number"),
-    ({"cluster": ["w1"]}, "one entry for each"), ({"pi": [0.5, 0.0, 0.5]}, "above 0"),
-    ({"pi": [0.5]}, "each of the 3 cycles"), ({"pi": [0.5, math.nan, 0.5]}, "finite"), ({"lam": 1.5}, "0..1"),
-    ({"level": 95}, "between 0 and 1")
-])  # fmt: skip
-def test_grades_that_do_not_go_together_are_refused(change, what):
+def test_grades_that_do_not_go_together_are_refused():
     good = {"F": [[1.0, 2.0]] * 3, "H": [[1.0, N]] * 3, "cluster": ["w1", "w1", "w2"], "a": 0, "b": 1}
     mt.anchor_contrast(**good)
-    with pytest.raises(InputError, match=what):
-        mt.anchor_contrast(**good | change)
+    for change, what in (
+        ({"H": [[1.0, 2.0]]}, "shape of F"), ({"F": [[1.0, math.inf]] * 3}, "finite"),
+        ({"F": [["x", "y"]] * 3}, "numbers"), ({"F": []}, "axes"), ({"b": 2}, "one of the agents"),
+        ({"b": 0}, "another agent"), ({"a": -1}, "whole number"), ({"cluster": ["w1"]}, "one entry for each"),
+        ({"pi": [0.5, 0.0, 0.5]}, "above 0"), ({"pi": [0.5]}, "each of the 3 cycles"),
+        ({"pi": [0.5, math.nan, 0.5]}, "finite"), ({"lam": 1.5}, "0..1"), ({"level": 95}, "between 0 and 1"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=what):
+            mt.anchor_contrast(**good | change)
+    good = {"judge": [1, 2, 3], "human": [1, 2, 4], "cluster": [0, 1, 2]}
+    mt.judge_against_humans(**good)
+    for change in (
+        {"judge": []}, {"judge": [1, 2, N]}, {"human": [1.0, 2.0]}, {"human": [1.0, math.nan, 2.0]},
+        {"cluster": [0, 1]}, {"agent_family": ["x"]}, {"pass_mark": math.nan}, {"level": 0.0},
+    ):  # fmt: skip
+        with pytest.raises(InputError):
+            mt.judge_against_humans(**good | change)
 
 
-@pytest.mark.parametrize(("estimate", "high", "p", "word"), [
-    (0.4, 0.6, 0.025, "confirms"), (0.4, 0.6, 0.025 + 5e-10, "confirms"), (0.4, 0.6, 0.026, "undecided"),
-    (0.1, 0.24, 0.01, "confirms"), (0.1, 0.24, 0.2, "contradicts"), (0.1, 0.25, 0.2, "undecided"),
-    (0.1, 0.25 - 5e-10, 0.2, "undecided"), (-0.4, -0.1, 1.0, "contradicts"), (-0.4, 0.3, 0.9, "undecided"),
-    (-0.4, None, 1.0, "undecided"), (None, None, 1.0, "not tested")
-])  # fmt: skip
-def test_the_word_for_an_order(estimate, high, p, word):
-    record = mt.Estimate(estimate, 0.1, 9, None, high, 2 * min(p, 0.5), p, "ok")
-    assert mt.anchor_status(record, 0.5, p) == word
-    assert mt.anchor_status({"estimate": estimate, "high": high}, 0.5, p) == word
-
+def test_the_word_for_an_order():
+    for estimate, high, p, word in (
+        (0.4, 0.6, 0.025, "confirms"), (0.4, 0.6, 0.025 + 5e-10, "confirms"), (0.4, 0.6, 0.026, "undecided"),
+        (0.1, 0.24, 0.01, "confirms"), (0.1, 0.24, 0.2, "contradicts"), (0.1, 0.25, 0.2, "undecided"),
+        (0.1, 0.25 - 5e-10, 0.2, "undecided"), (-0.4, -0.1, 1.0, "contradicts"), (-0.4, 0.3, 0.9, "undecided"),
+        (-0.4, None, 1.0, "undecided"), (None, None, 1.0, "not tested"),
+    ):  # fmt: skip
+        record = mt.Estimate(estimate, 0.1, 9, None, high, 2 * min(p, 0.5), p, "ok")
+        for one in (record, {"estimate": estimate, "high": high}):
+            assert mt.anchor_status(one, 0.5, p) == word, (estimate, high, p)
     assert mt.anchor_status({"estimate": 0.4, "high": 0.6}, 0.5, 0.02, alpha=0.01) == "undecided"
     # A contrast must be turned before people are asked.
     for bad, chance in ((0.0, 0.5), (-0.2, 0.5), (math.nan, 0.5), (0.5, 1.5)):
@@ -362,12 +368,3 @@ def test_a_common_shift_changes_no_agreement():
     found = mt.judge_against_humans(judge, people, cluster, consecutive=True)
     assert found == mt.judge_against_humans(judge, people, mt.neighbour_blocks(8)[cluster])
     assert replace(found, tpr=None) != replace(mt.judge_against_humans(judge, people, cluster), tpr=None)
-
-
-@pytest.mark.parametrize("change", [
-    {"judge": []}, {"judge": [1, 2, N]}, {"human": [1.0, 2.0]}, {"human": [1.0, math.nan, 2.0]}, {"cluster": [0, 1]},
-    {"agent_family": ["x"]}, {"pass_mark": math.nan}, {"level": 0.0}
-])  # fmt: skip
-def test_judges_and_people_that_do_not_go_together_are_refused(change):
-    with pytest.raises(InputError):
-        mt.judge_against_humans(**{"judge": [1, 2, 3], "human": [1, 2, 4], "cluster": [0, 1, 2]} | change)

@@ -286,9 +286,6 @@ def test_one_word_about_length(adjusted, p_up, slope_p, gap, causal, word):
     given = [slope, {"estimate": 0.1, "p": 0.9}] if isinstance(gap, list) else slope
     assert mt.length_rule(raw, {"estimate": adjusted, "p_up": p_up}, given, gap, causal) == word
 
-    with pytest.raises(InputError, match="turn the pair"):
-        mt.length_rule({"estimate": -0.4}, {"estimate": 0.1, "p_up": 0.1}, {"estimate": 0.2, "p": 0.1}, 1.0)
-
 
 @pytest.mark.parametrize(("change", "message"), [
     ({"X": np.ones((24, 3))}, "X: must hold one value, or up to 3, for each of 24 cycles and 4 agents"),
@@ -311,3 +308,5 @@ def test_agents_that_never_meet_have_no_adjusted_contrast():
         mt.length_adjusted(y[:, 0], x, cluster, 0, 1)
     y[:] = np.nan
     assert {test.p for test in mt.length_p(y, x, cluster, OWN).values()} == {1.0}
+    with pytest.raises(InputError, match="turn the pair"):
+        mt.length_rule({"estimate": -0.4}, {"estimate": 0.1, "p_up": 0.1}, {"estimate": 0.2, "p": 0.1}, 1.0)

@@ -80,7 +80,6 @@ def test_every_pair_that_any_drop_reverses_is_covered_once(plan, study):
     found = [rho(0.1), drop("a", "b", -0.1), rho(1.0, dimension="clarity"), drop("a", "b", 0.2, dimension="clarity")]
     told = "no drop brings rho below 0.9 or reverses a resolved contrast"
     assert mt.contested(found, claimed) == mt.ProbePlan((), {"north": 1.0}, False, told, {"north": "clarity"})
-    # The limit is the plans.
     # The limit is the plans, and the reason is told.
     assert [mt.contested([rho(value)], study("[stability]\nrho = 0.6")).needed for value in (0.7, 0.5)] == [False, True]
     assert mt.contested([], plan).reason.startswith("no judge family could be left out")

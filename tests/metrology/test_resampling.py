@@ -161,7 +161,7 @@ def test_jackknife_covers_better_than_the_bootstrap_with_five_clusters():
     assert hits[0] < 270 < hits[1]  # nominal: 285
 
 
-@given(st.integers(0, 1000), st.sampled_from([0.5, 0.8, 0.95]), st.booleans())
+@given(st.integers(0, 1000), st.sampled_from([0.5, 0.8, 0.95, 0.99]), st.booleans())
 def test_the_ends_of_many_rows_are_by_definition_those_of_each(seed, level, weighted):
     """The smallest value whose cumulative mass reaches the share, but for float noise."""
     rng, tail = np.random.default_rng(seed), (1 - level) / 2

@@ -78,7 +78,6 @@ def test_unusable_trials_are_skipped_and_trajectories_without_any_are_left_out(s
     calls = table.calls["auditor"]
     assert (calls.ok, calls.invalid, calls.refused, calls.total, calls.reasons) == (11, 1, 0, 12, {"not JSON": 1})
     assert table.calls["reader"].invalid == 1
-    # Agents stay in the family even if no judge scored them.
 
 
 def test_replicates_feed_the_noise_floor_only(small, one_decision, one_judgment):
@@ -112,8 +111,6 @@ def test_everything_invalid_leaves_an_empty_table(small):
     # Lengths follow their trajectories.
     lengths = {d.record_id: 10 * k for k, d in enumerate(decisions)}
     assert score_table(judgments, decisions, lengths=lengths).lengths.tolist() == [0, 10, 20, 30]
-    with pytest.raises(InputError, match=r"lengths: ash\.0000\.1: no token count"):
-        score_table(judgments, decisions, lengths={k: v for k, v in lengths.items() if v})
 
 
 def test_every_problem_is_told_at_once(small, one_decision, one_judgment):
@@ -151,16 +148,15 @@ def test_every_problem_is_told_at_once(small, one_decision, one_judgment):
         score_table([], decisions)
 
 
-@pytest.mark.parametrize(("weights", "message"), [
-    ({"clarity": 1.0}, "no weight for dimension 'risk'"),
-    ({"clarity": 1.0, "risk": 1.0, "style": 1.0}, "'style' is not a dimension"),
-    ({"clarity": -1.0, "risk": 2.0}, "not negative"), ({"clarity": 0.0, "risk": 0.0}, "not all zero"),
-    ({"clarity": float("inf"), "risk": 0.0}, "finite")
-])  # fmt: skip
-def test_weights_say_what_is_wrong(small, weights, message):
+def test_weights_say_what_is_wrong(small):
     decisions, judgments = small
-    with pytest.raises(InputError, match=message):
-        score_table(judgments, decisions, weights=weights)
+    for weights, message in (
+        ({"clarity": 1.0}, "no weight for dimension 'risk'"), ({"clarity": math.inf, "risk": 0.0}, "finite"),
+        ({"clarity": 1.0, "risk": 1.0, "style": 1.0}, "'style' is not a dimension"),
+        ({"clarity": -1.0, "risk": 2.0}, "not negative"), ({"clarity": 0.0, "risk": 0.0}, "not all zero"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            score_table(judgments, decisions, weights=weights)
 
 
 def test_where_nothing_is_missing_the_grades_are_the_scores(small):
@@ -225,12 +221,9 @@ def test_grades_are_in_the_digest_and_cannot_be_written(small, one_decision):
     assert len(found | {score_table(judgments, decisions).digest}) == 4
     with pytest.raises(ValueError, match="read-only"):
         table.incomplete.values[0, 0, 0] = 1
-    # Lengths follow their trajectories.
-    lengths = {d.record_id: 10 * k for k, d in enumerate(decisions)}
-    assert score_table(judgments, decisions, lengths=lengths).lengths.tolist() == [0, 10, 20, 30]
     for records in (judgments, broken):
         with pytest.raises(InputError, match=r"lengths: ash\.0000\.1: no token count"):
-            score_table(records, decisions, lengths={k: v for k, v in lengths.items() if v})
+            score_table(records, decisions, lengths={d.record_id: 10 for d in decisions[1:]})
 
 
 @given(st.integers(0, 10_000), st.floats(0, 1), st.floats(0, 1))

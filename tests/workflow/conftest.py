@@ -59,9 +59,8 @@ def tasks(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def few_questions(monkeypatch):
-    """A benchmark draws its questions from twenty of each kind: to generate them all takes a second."""
-    for place in slow_command.PLACES:
-        monkeypatch.setattr(f"assaymark.{place}.generate_questions", slow_command.FEWER)
+    """A benchmark draws its questions from twenty of each kind."""
+    slow_command.few_questions(monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import sys
-from contextlib import ExitStack
 from functools import partial
-from unittest.mock import patch
+
+import pytest
 
 from assaymark import cli
 from assaymark.benchmark import questions
@@ -19,8 +19,6 @@ from assaymark.engine import loop
 
 QUICKLY = loop.Attempts.at
 COUNT = itertools.count()
-FEWER = partial(questions.generate_questions, counts=dict.fromkeys(questions.TEMPLATES, 20))
-PLACES = ("benchmark.questions.published", "workflow.tracks.benchmark_plan")
 
 
 class Slow:
@@ -34,13 +32,19 @@ class Slow:
         return await self.model.complete(call)
 
 
+def few_questions(patch):
+    """To generate all questions takes a second."""
+    fewer = partial(questions.generate_questions, counts=dict.fromkeys(questions.TEMPLATES, 20))
+    for place in ("benchmark.questions.published", "workflow.tracks.benchmark_plan"):
+        patch.setattr(f"assaymark.{place}.generate_questions", fewer)
+
+
 async def slowly(attempts, model, call, place):
     return await QUICKLY(attempts, Slow(model) if next(COUNT) >= int(sys.argv[1]) else model, call, place)
 
 
 if __name__ == "__main__":
     loop.Attempts.at = slowly
-    with ExitStack() as patched:
-        for place in PLACES:
-            patched.enter_context(patch(f"assaymark.{place}.generate_questions", FEWER))
+    with pytest.MonkeyPatch.context() as patch:
+        few_questions(patch)
         sys.exit(cli.main(sys.argv[3:]))

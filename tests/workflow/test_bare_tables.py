@@ -1,5 +1,7 @@
 """A bare table of scores made elsewhere, from the file to verdicts, and every way in which it can fall short."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import json
@@ -23,15 +25,8 @@ from assaymark.metrology import alpha_report, icc
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import Measurement
 from assaymark.workflow import (
-    MEASUREMENTS,
-    Computing,
-    MeasuredTable,
-    RunFolder,
-    Store,
-    computing_of,
-    default_study,
-    study_toml,
-)
+    MEASUREMENTS, Computing, MeasuredTable, RunFolder, Store, computing_of, default_study, study_toml,
+)  # fmt: skip
 from assaymark.workflow import score_files as bare_tables
 
 SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "docs" / "verdicts.schema.json").read_text())

@@ -135,7 +135,6 @@ SHEET = ["datasheet", "--judge", "reference/checklist", "--out", "OUT"]
 
 
 def result_of(capsys, *words):
-    """The document that a command prints, and its status."""
     status = main([*map(str, words), "--json"])
     out = capsys.readouterr().out
     assert out.count("\n") == 1

@@ -61,16 +61,8 @@ def findings(folder: Path) -> tuple[dict[str, str], list[object], list[object]]:
 
 
 def asked(folder: Path, question: str = "count(*)") -> int:
-    """One number about the attempts in the ledger."""
     with closing(sqlite3.connect(folder / "ledger.db")) as ledger:
         return int(ledger.execute(f"select {question} from attempts").fetchone()[0])
-
-
-def ends_as(folder: Path, own_run: Path) -> None:
-    """Run again, a study ends as if nothing had happened, and no reply was asked for twice."""
-    assert untraced(lambda: main(["run", str(OWN), "--out", str(folder)])) == 0
-    assert findings(folder) == findings(own_run)
-    assert asked(folder, "sum(outcome = 'replied') - count(distinct case when outcome = 'replied' then key end)") == 0
 
 
 def test_the_demo_ends_in_everything_the_layout_promises(demo):
@@ -229,4 +221,7 @@ def test_killing_it_anywhere_and_running_again_ends_in_the_same_place(own_run, t
     assert statuses[0] == -signal.SIGKILL
     assert set(statuses) <= {-signal.SIGKILL, 0}
     assert "Traceback" not in errors.read_text()
-    ends_as(out, own_run)
+    # Run again, it ends as if nothing had happened, and no reply was asked for twice.
+    assert untraced(lambda: main(["run", str(OWN), "--out", str(out)])) == 0
+    assert findings(out) == findings(own_run)
+    assert asked(out, "sum(outcome = 'replied') - count(distinct case when outcome = 'replied' then key end)") == 0

@@ -206,7 +206,7 @@ def of_bench(at, _lines):
 
 def of_report(at, _lines):
     """A study, datasheets and a season for one site."""
-    at.copied("finished", "runs/study")
+    at.copied("own_run", "runs/study")
     shutil.copytree(at.get("played") / "seasons/spring", at.scratch / "runs/season")
     judges = ["--judge", "reference/slot-biased", "--tasks", str(at.get("tasks"))]
     assert main(["datasheet", *judges, "--out", "runs/judges"]) == 0
@@ -252,13 +252,13 @@ def played(own_copy, capsys):
     return own_copy("season-of-the-help", build)
 
 
+of_own = partial(of_finished, fixture="own_run", text=OWN)
 FILLED = {
-    "demo": [of_demo], "run": [partial(of_finished, fixture="own_run", text=OWN)], "import": [of_import],
-    "lock": [partial(of_finished, fixture="records")], "amend": [of_amend], "data": [of_data], "check": [of_check],
-    "draw": [of_check, of_finished], "controls": [of_controls], "gate": [of_text], "proofread": [of_text],
-    "datasheet": [of_judges], "measure": [of_measure, of_finished], "report": [of_report, of_finished],
-    "plan-calls": [of_plan_calls, of_finished], "export": [of_export, of_finished], "season": [of_season],
-    "worker": [of_worker, of_finished], "bench": [of_judges, of_bench],
+    "demo": [of_demo], "run": [of_own], "import": [of_import], "lock": [partial(of_finished, fixture="records")],
+    "amend": [of_amend], "data": [of_data], "check": [of_check], "draw": [of_check, of_finished], "gate": [of_text],
+    "controls": [of_controls], "proofread": [of_text], "datasheet": [of_judges], "measure": [of_measure, of_finished],
+    "report": [of_report, of_own], "plan-calls": [of_plan_calls, of_finished], "export": [of_export, of_finished],
+    "season": [of_season], "worker": [of_worker, of_finished], "bench": [of_judges, of_bench],
     **{name: [of_finished] for name in ("judge", "claim", "serve", "verify", "label")},
 }  # fmt: skip
 

@@ -315,7 +315,6 @@ def asked(port: int, method: str, path: str, body: str | None = None, **headers:
 
 
 def sent(port: int) -> dict[str, str | None]:
-    """Headers of a page of ours."""
     return {"Origin": f"http://{workflow.HOST}:{port}", "Content_Type": "application/json"}
 
 

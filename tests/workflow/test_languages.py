@@ -8,6 +8,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from slow_command import few_questions
 
 from assaymark.cli import main
 
@@ -34,7 +35,9 @@ def report(request, tmp_path_factory) -> tuple[Path, list[str]]:
     if command == ["demo"]:
         shutil.copytree(request.getfixturevalue("demo"), run)
     else:
-        assert main([*command, "--out", str(run), "--quiet"]) == 0
+        with pytest.MonkeyPatch.context() as patch:
+            few_questions(patch)
+            assert main([*command, "--out", str(run), "--quiet"]) == 0
     fewer = ["--calls", "none"] if command == ["demo"] else []  # those of datasheets are made in the same way
     assert main(["report", str(run), "--language", "de", "--quiet", *fewer]) == 0
     return run / "report", pages

@@ -1,5 +1,7 @@
 """A study that makes its own records: cut, probed, locked, decided and judged with one command."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import json
@@ -9,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from assaymark import workflow
 from assaymark.cli import main
 from assaymark.engine import Ledger
+from assaymark.workflow import (
+    CONTEXTS, CYCLES, DECISIONS, JUDGMENTS, MEASUREMENTS, RunFolder, Store, open_locked, store_records,
+    unusable_decisions,
+)  # fmt: skip
 
 STUDY = """
 name = "small"
@@ -55,8 +60,8 @@ def study(tmp_path: Path, *changes: tuple[str, str]) -> str:
     return str(path)
 
 
-def store_of(folder: Path) -> workflow.Store:
-    return workflow.Store(workflow.RunFolder(folder))
+def store_of(folder: Path) -> Store:
+    return Store(RunFolder(folder))
 
 
 @pytest.fixture(scope="module")
@@ -76,11 +81,11 @@ def refused(capsys, arguments: list[str]) -> str:
 
 def test_every_cycle_is_decided_by_every_agent_and_the_controls_stand_beside_them(made):
     store = store_of(made)
-    decisions = store.read(workflow.DECISIONS)
+    decisions = store.read(DECISIONS)
     kinds = Counter(one.derivation.kind for one in decisions)
     controls = {"cell_a": 3, "cell_b": 3, "paraphrase": 2, "fact_flip": 2, "length_matched": 2}
     assert kinds == {"honest": 2 * 3 * 4, **controls}
-    assert store.rows(workflow.CONTEXTS) == store.rows(workflow.CYCLES) == 12
+    assert store.rows(CONTEXTS) == store.rows(CYCLES) == 12
     assert {one.cluster for one in decisions} == {"liquidity", "expansion", "recent"}
     by_id = {one.record_id: one for one in decisions}
     for one in decisions:
@@ -99,11 +104,11 @@ def test_the_lock_comes_before_the_decisions_and_says_what_the_probes_found(made
 
 def test_no_real_name_and_no_real_date_reaches_an_agent_or_a_judge(made):
     store = store_of(made)
-    keys = store.read(workflow.CYCLES)
+    keys = store.read(CYCLES)
     names = {name for key in keys for name in key.names.values()}
     assert len(names) == 6
     with Ledger.open(made / "ledger.db", create=False) as ledger:
-        raw = [one.call.raw_object for one in store.read(workflow.DECISIONS) if one.call.raw_object]
+        raw = [one.call.raw_object for one in store.read(DECISIONS) if one.call.raw_object]
         assert len(dict(ledger.replies(raw))) == len(raw)
     contexts = (made / "tables" / "contexts.parquet").read_bytes()
     assert not [name for name in names if name.encode() in contexts]
@@ -112,7 +117,7 @@ def test_no_real_name_and_no_real_date_reaches_an_agent_or_a_judge(made):
 
 
 def test_the_conduct_of_the_agents_the_oracle_and_the_cells_are_measured(made):
-    found = {one.id: one for one in store_of(made).read(workflow.MEASUREMENTS)}
+    found = {one.id: one for one in store_of(made).read(MEASUREMENTS)}
     assert found["agent.limits_kept[agent=one]"].value == 1.0
     assert found["agent.answered[agent=two]"].n == 12
     assert found["agent.seconds[agent=one]"].value > 0
@@ -125,7 +130,7 @@ def test_another_study_in_the_same_folder_is_refused(made, tmp_path, capsys):
     for change, said in ((("seed = 5", "seed = 6"), "differs from the plan locked in"),
                          (("seed = 3", "seed = 4"), "holds other records already")):  # fmt: skip
         assert said in refused(capsys, ["run", study(tmp_path, change), "--out", str(copy)])
-    assert store_of(copy).rows(workflow.JUDGMENTS) == 72
+    assert store_of(copy).rows(JUDGMENTS) == 72
 
 
 def test_a_study_that_is_wrong_is_refused_in_one_line_and_leaves_nothing(tmp_path, capsys):
@@ -188,22 +193,22 @@ def test_an_agent_of_ones_own_is_measured_and_its_failures_are_recorded(tmp_path
     assert main(run) == 0
     (raised,) = [line for line in capsys.readouterr().err.splitlines() if " raised " in line]
     store = store_of(tmp_path / "run")
-    own = [one for one in store.read(workflow.DECISIONS) if one.agent.id == "two"]
+    own = [one for one in store.read(DECISIONS) if one.agent.id == "two"]
     silent = [one for one in own if one.flags == ("no-answer",)]
     assert raised.endswith(f"own_agent_for_this_test.py, line 6), {len(silent)} times; recorded as no answer")
     assert {one.flags for one in own} == {("rejected-order",), ("no-answer",)}
     assert all("no idea" in one.missing[0] for one in silent)
-    (line,) = workflow.unusable_decisions(silent)
+    (line,) = unusable_decisions(silent)
     assert line.endswith("give this agent another model in a new run folder")  # an agent's model is never amended
     assert all("'GOLD' is not offered" in one.missing[0] for one in own if one not in silent)
-    found = {one.id: one for one in store.read(workflow.MEASUREMENTS)}
+    found = {one.id: one for one in store.read(MEASUREMENTS)}
     assert found["agent.answered[agent=two]"].value == pytest.approx(1 - len(silent) / 12)
 
 
 def test_an_agent_that_was_never_started_stops_the_run_before_it_asks(tmp_path, capsys):
     path = study(tmp_path, (EQUAL, 'model = "http/127.0.0.1:9/decide"'))
     assert "nothing answers at" in refused(capsys, ["run", path, "--out", str(tmp_path / "run")])
-    assert store_of(tmp_path / "run").digest(workflow.DECISIONS) is None
+    assert store_of(tmp_path / "run").digest(DECISIONS) is None
 
 
 def test_a_plan_may_be_amended_until_an_agent_is_asked_and_keeps_what_the_probes_found(tmp_path, capsys):
@@ -217,6 +222,98 @@ def test_a_plan_may_be_amended_until_an_agent_is_asked_and_keeps_what_the_probes
     assert main(amend("cell_a = 3", "cell_a = 2")) == 0
     assert len(json.loads((folder / "study.lock").read_text())["date_probes"]) == 2
     assert main(["judge", str(folder)]) == 0
-    assert store_of(folder).rows(workflow.JUDGMENTS) == 2 * 35
+    assert store_of(folder).rows(JUDGMENTS) == 2 * 35
     assert "the asking has begun" in refused(capsys, amend("cell_a = 3", "cell_a = 1"))
     assert "the cycles are cut already" in refused(capsys, amend("cycles = 4", "cycles = 5"))
+
+
+# --- controls made from imported records ------------------------------------------------------------------------------
+
+
+AGENTS = ("birch", "cedar", "dogwood")
+LOGS_STUDY = """
+name = "imported"
+seed = 4
+[records]
+derivations = ["honest"]
+[claims]
+length = "off"
+""" + "".join(
+    f'[[judges]]\nname = "{name}"\nfamily = "{name}"\nmodel = "reference/{name}"\nargs = {{ noise = 0.2{slope} }}\n'
+    for name, slope in (("reader", ", slope = 0.0"), ("auditor", ", slope = 0.0"), ("allocator", ""))
+)
+
+
+@pytest.fixture(scope="module")
+def logs(demo, tmp_path_factory) -> Path:
+    """Records of three agents as an importer leaves them: the demo's, without the plan that made them."""
+    store, folder = store_of(demo), tmp_path_factory.mktemp("logs") / "run"
+    folder.mkdir()
+    some = {key.context_id for key in store.read(CYCLES) if key.number <= 4}
+    honest = [one for one in store.read(DECISIONS) if one.derivation.kind == "honest" and one.agent.id in AGENTS]
+    contexts = {name: context for name, context in store.each_context() if name in some}
+    store_records(RunFolder(folder), [one for one in honest if one.context_id in some], contexts, ())
+    return folder
+
+
+@pytest.fixture
+def logged(logs, tmp_path) -> Path:
+    return Path(shutil.copytree(logs, tmp_path / "run"))
+
+
+def study_of_logs(folder: Path, *kinds: str) -> str:
+    named = ", ".join(f'"{kind}"' for kind in ("honest", *kinds))
+    (folder / "study.toml").write_text(LOGS_STUDY.replace('["honest"]', f"[{named}]"), encoding="utf-8")
+    return str(folder / "study.toml")
+
+
+def level(run: Path) -> str:
+    file = json.loads((run / "verdicts.json").read_text(encoding="utf-8"))
+    above = "above[dimension=aggregate,high=cedar,low=birch]"
+    return next(one["publication_level"] for one in file["verdicts"] if one["claim"]["id"] == above)
+
+
+def test_with_controls_an_imported_study_reaches_a_headline(logs, logged, tmp_path, capsys):
+    bare = Path(shutil.copytree(logs, tmp_path / "bare"))
+    assert main(["--quiet", "run", study_of_logs(tmp_path), "--out", str(bare)]) == 0
+    assert level(bare) == "qualified"
+    capsys.readouterr()
+    assert main(["--quiet", "controls", str(logged), "--count", "10", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["made"] == {"cell_a": 10, "cell_b": 10, "fact_flip": 10}
+    assert main(["--quiet", "run", study_of_logs(tmp_path, "cell_a", "cell_b"), "--out", str(logged)]) == 0
+    assert level(logged) == "headline"
+    assert main(["--quiet", "claim", "--verify", *map(str, (logged / "certificates").iterdir())]) == 0
+    assert main(["controls", str(logged)]) == 1
+    assert "judges were asked already" in capsys.readouterr().err
+
+
+def test_a_locked_plan_is_amended_before_judging_and_controls_are_made_once(logged, tmp_path, capsys):
+    assert main(["--quiet", "lock", study_of_logs(tmp_path), "--out", str(logged)]) == 0
+    assert main(["controls", str(logged), "--count", "3", "--kinds", "cell_b,cell_a"]) == 0
+    said = capsys.readouterr().out
+    assert "cell_a: 3 of 3 made, from 20 contexts" in said
+    assert "amendment 1: controls made from the records: cell_a, cell_b" in said
+    locked = open_locked(RunFolder(logged))
+    assert locked.study.records.derivations == ("honest", "cell_a", "cell_b")
+    assert locked.amended == ("records.derivations",)
+    assert main(["controls", str(logged)]) == 1
+    assert "has controls already" in capsys.readouterr().err
+
+
+def test_what_cannot_be_made_is_counted_with_its_reason_and_an_error_where_nothing_is(imported, own, capsys):
+    """Two features of an instrument are too few for a terse text; its weights have a book, its texts have numbers."""
+    before = store_of(imported).content(DECISIONS)
+    for folder, kinds, said in (
+        (imported, ["--kinds", "cell_c"], "unknown kind of control 'cell_c'"),
+        (imported, ["--kinds", "cell_b"], "no control could be made"),
+        (own, [], "its plan asks for controls with [controls]"),
+    ):
+        assert main(["controls", str(folder), *kinds]) == 1
+        assert said in capsys.readouterr().err
+    assert store_of(imported).content(DECISIONS) == before
+    assert main(["controls", str(imported), "--count", "5"]) == 0
+    told = capsys.readouterr().out
+    for said in ("cell_b: 0 of 5 made, from 24 contexts", "fact_flip: 5 of 5 made, from 72 records",
+                 "24 contexts gave none: cell_b cannot be made from this context: no instrument has",
+                 'derivations = ["honest", "cell_a", "fact_flip"]'):  # fmt: skip
+        assert said in told

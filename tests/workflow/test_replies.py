@@ -107,7 +107,6 @@ def run_with(imported, outcome, *, more: str = "", verbs=("lock", "judge", "meas
 
 
 def verify(folder):
-    """Every certificate follows from its own tables."""
     certificates = [str(path) for path in sorted((folder / "certificates").iterdir())]
     assert main(["claim", *(part for path in certificates for part in ("--verify", path))]) == 0
 

@@ -64,16 +64,13 @@ class Terminal:
         return _STYLE.sub("", self._shown.decode(errors="replace"))
 
     def until(self, words: str) -> None:
-        """Wait until it has shown these words."""
         while words not in self.shown:
             assert self._read(), f"{words!r} was not shown: {self.shown[-2000:]}"
 
     def press(self, keys: bytes) -> None:
-        """Press keys."""
         os.write(self._keys, keys)
 
     def ended(self) -> int:
-        """Its exit status, when it is over."""
         while self._read():
             pass
         return self.process.wait(max(0.0, self._until - time.monotonic()))
@@ -108,7 +105,6 @@ class Terminal:
 
 
 def stop(terminal: Terminal, how: str) -> None:
-    """Stop a command in one of the ways."""
     if how == "Ctrl-C":
         terminal.press(CTRL_C)
     else:

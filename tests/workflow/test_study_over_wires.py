@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from season_runs import season_text
 
 from assaymark.cli import main
 from assaymark.engine import Ledger
@@ -22,8 +24,8 @@ pytest.importorskip("google.genai", reason="needs the google-genai client (extra
 
 # These import the clients, which have to be there.
 from batch_servers import AnthropicHost, GoogleHost, Host, OpenAIChatHost, OpenAIHost, hosting
-from provider_cases import COMPLETION, FORMATS, GENERATED, MESSAGE, RESPONSE, format_of, speaking, with_said
-from provider_server import ProviderServer, Receiving, Step, answer, serving
+from provider_cases import COMPLETION, FORMATS, GENERATED, MESSAGE, RESPONSE, completion, format_of, speaking, with_said
+from provider_server import ProviderServer, Receiving, Step, answer, free_url, serving
 
 CANARY = "canary-key-90210"
 DIMENSIONS = load_rubric("v1.0").names
@@ -140,3 +142,239 @@ def test_a_study_runs_in_batches_at_all_providers_and_each_call_is_billed_once(t
     assert {times for one in billed for times in one.values()} == {1}
     assert [one.status for one in Store(RunFolder(tmp_path / "run")).read(JUDGMENTS)] == ["ok"] * 36
     assert no_key(tmp_path / "run")
+
+
+# --- one call to each model before anything is locked or spent: what it cannot pass leaves nothing --------------------
+
+
+NOTHING = "nothing is locked, and nothing was sent but one call a model"
+PROSE = "Certainly!\nI would give this decision four points of five."
+
+
+FAILURES = {
+    "gone": (404, "model_not_found", "The model does not exist"),
+    "locked": (401, "invalid_api_key", "Incorrect API key provided"),
+    "broke": (429, "insufficient_quota", "You exceeded your current quota"),
+    "bad": (400, "bad_request", "This cannot be processed"),
+    "formless": (400, "invalid_json_schema", "Invalid schema for response_format"),
+}
+TEXTS = {"prose": PROSE, "spoken": '{"points": 4}', "chooser": '{"verdict": "tie", "reason": "alike"}'}
+
+
+class Provider:
+    """Answers by the name of the model: some names are unknown, without money, refused a schema, or write prose."""
+
+    def __init__(self):
+        self.asked: Counter[str] = Counter()
+        self.lock = threading.Lock()
+        self.refused = ""
+
+    def __call__(self, handler, server):
+        name, text = handler.received.body["model"], handler.received.raw.decode()
+        kind = name.partition("-")[0]
+        with self.lock:
+            self.asked[name] += 1
+            if kind == "touchy":  # one text, the first it is shown, is refused as a request whenever it comes
+                self.refused = self.refused or text
+                kind = "bad" if text == self.refused else "good"
+        if kind in FAILURES:
+            status, code, message = FAILURES[kind]
+            step = answer({"error": {"message": message, "type": "invalid_request_error", "code": code}}, status)
+        elif kind == "busy":
+            step = answer({"error": {"message": "busy"}}, 429, {"Retry-After": "0.2"})
+        else:
+            step = answer(completion(TEXTS.get(kind) or said(text)))
+        step(handler, server)
+
+
+@pytest.fixture
+def provider(monkeypatch):
+    monkeypatch.setenv("CANARY_KEY", "canary-key-90210")
+    found = Provider()
+    with serving(found) as server:
+        found.url = f"{server.url}/v1"
+        yield found
+
+
+def model(name, url, kind="judges", label=None):
+    args = f'args = {{ base_url = "{url}", api_key_env = "CANARY_KEY" }}'
+    label = label or name
+    return f'[[{kind}]]\nname = "{label}"\nfamily = "{label}"\nmodel = "openai-chat/{name}"\n{args}\n'
+
+
+def small_study(*models, cycles=3):
+    head = f'name = "s"\nseed = 1\n[substrate]\nregimes = ["liquidity"]\ncycles = {cycles}\n'
+    engine = "[engine]\nbackoff_s = 0.001\nconcurrency = 3\n[inference]\nallow_hopeless = true\n"
+    ours = [f'[[agents]]\nname = "{name}"\nfamily = "rules"\nmodel = "reference/{name}"\n'
+            for name in ("momentum", "equal-weight")]  # fmt: skip
+    return head + engine + "".join([*ours, *models])
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    """``run(plan, *command)``: status and errors of a command on a plan, or on the run folder without one."""
+
+    def ended(plan, *command):
+        first, *rest = command or ("run",)
+        if plan is not None:
+            (tmp_path / "plan.toml").write_text(plan, encoding="utf-8")
+            rest += [str(tmp_path / "plan.toml"), "--out"]
+        status = main([first, *rest, str(tmp_path / "run")])
+        return status, capsys.readouterr().err
+
+    return ended
+
+
+def test_what_is_wrong_with_every_model_is_said_at_once_and_leaves_nothing(tmp_path, provider, run):
+    names = ("gone", "locked", "broke", "formless", "prose", "good")
+    own = f'[[agents]]\nname = "own"\nfamily = "own"\nmodel = "{free_url().replace("://", "/")}/decide"\n'
+    agents = [own, *(model(name, provider.url, "agents") for name in ("gone-agent", "good-agent"))]
+    status, err = run(small_study(*agents, *(model(name, provider.url) for name in names)))
+    assert status == 1
+    assert err.startswith(f"assaymark: 7 models cannot be asked; {NOTHING}\n")
+    for words in (
+        "nothing answers at http://127.0.0.1:",  # an agent of one's own is only asked whether it is there
+        "openai-chat/gone-agent: unknown model 'gone-agent' at", "openai-chat/gone: unknown model 'gone' at",
+        "openai-chat/locked: CANARY_KEY was refused (401)", "openai-chat/broke: no money or quota is left (429)",
+        "openai-chat/formless: the reply schema was refused (400)",
+        "openai-chat/prose: wrote no JSON object where one is asked for; its reply begins 'Certainly!'",
+    ):  # fmt: skip
+        assert words in err
+    assert provider.asked == Counter(dict.fromkeys((*names, "gone-agent", "good-agent"), 1))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_that_was_not_asked_to_the_end_says_so_and_why(provider, run):
+    """The key that is refused for one model stops what goes there with the same key, at once or a little later."""
+    status, err = run(small_study(model("busy", provider.url), model("locked", provider.url)))
+    assert status == 1
+    assert err.startswith(f"assaymark: 2 models cannot be asked; {NOTHING}\n")
+    assert "openai-chat/locked: CANARY_KEY was refused (401)" in err
+    assert "openai-chat/busy: not asked to the end (openai-chat" in err
+    assert "kept" not in err
+
+
+def test_the_first_calls_are_calls_of_the_run_and_are_not_made_again(provider, run):
+    status, err = run(small_study(model("good-agent", provider.url, "agents"), model("good", provider.url)))
+    assert status == 0, err
+    assert provider.asked == Counter({"good-agent": 3, "good": 9})  # three agents on three cycles
+
+
+@pytest.mark.parametrize("locked", [False, True])
+@pytest.mark.parametrize("kind", ["agents", "judges"])
+def test_one_refused_request_holds_nothing_up_and_is_recorded_in_its_turn(tmp_path, provider, run, kind, locked):
+    """The first planned call is refused for what it shows, whenever it is sent; the second is asked and answered."""
+    text = small_study(model("good", provider.url), model("touchy", provider.url, kind), cycles=8)
+    text += "[missing]\nper_judge = 0.2\nper_agent = 0.5\n"
+    for status, err in [run(text, "lock"), run(None, "judge")] if locked else [run(text)]:
+        assert status == 0, err
+    store = Store(RunFolder(tmp_path / "run"))
+    if kind == "agents":
+        assert sum("refused" in one.flags for one in store.read(DECISIONS)) == 1
+    else:
+        assert Counter(one.status for one in store.read(JUDGMENTS) if one.judge == "touchy")["refused"] == 1
+    assert provider.asked["touchy"] == (8 if kind == "agents" else 16) + 1  # the refused one twice
+
+
+def test_a_model_that_refuses_two_requests_cannot_be_asked(tmp_path, provider, run):
+    status, err = run(small_study(model("bad", provider.url), model("good", provider.url)))
+    assert (status, err.count("This cannot be processed")) == (1, 2)
+    said = "the request was refused (400) for 'bad': This cannot be processed"
+    assert f"openai-chat/bad: {said}; its next call was refused too: {said}; nothing is locked" in err
+    assert err.rstrip().endswith(f"{NOTHING}, and a second one where that was refused")
+    assert provider.asked == Counter(bad=2, good=1)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.usefixtures("few_questions")
+@pytest.mark.parametrize("part", ["qa", "pipeline"])
+def test_of_a_benchmark_one_refused_request_holds_nothing_up_and_a_wrong_model_costs_one_call(
+    tmp_path, provider, capsys, part
+):
+    few = ["--instruments", "12", "--window", "covid-2020", "--profile", "balanced", "--pace", "quarterly"]
+    where = ["--base-url", provider.url, "--key-env", "CANARY_KEY", "--out", str(tmp_path / "run")]
+    named = ["--model", "openai-chat/gone", "--model", "openai-chat/good", "--judge", "openai-chat/prose"]
+    assert main(["bench", part, *named, *few, *where]) == 1
+    assert "unknown model 'gone' at" in capsys.readouterr().err
+    assert provider.asked["gone"] == provider.asked["good"] == 1
+    assert not (tmp_path / "run").exists()
+    few += ["--window", "crypto-2022", "--per-template", "2"]
+    code = main(["bench", part, "--model", "openai-chat/touchy", *few, *where])
+    err = capsys.readouterr().err
+    assert (tmp_path / "run" / "study.lock").exists(), err
+    assert provider.asked["touchy"] > 2
+    # Of two windows one is refused: too few replies to tell it from a fault.
+    assert code == 0 or part == "pipeline", err
+
+
+def test_a_plan_locked_before_its_models_were_asked_costs_one_call_a_wrong_name(provider, run):
+    names = ("gone", "gone-too", "good")
+    assert run(small_study(*(model(name, provider.url) for name in names), cycles=8), "lock")[0] == 0
+    assert not provider.asked
+    status, err = run(None, "judge")
+    assert status == 1
+    assert "unknown model 'gone' at" in err
+    assert "unknown model 'gone-too' at" in err
+    assert provider.asked == Counter(names)
+
+
+def test_a_judge_whose_first_replies_are_all_unusable_stops_and_the_others_go_on(tmp_path, provider, run):
+    status, err = run(small_study(model("spoken", provider.url, label="north"), model("good", provider.url), cycles=12))
+    assert status == 1
+    assert "north: none of its first 20 replies is usable (keys are missing: 'scores', 'evidence', 'look" in err
+    assert "the first: '{\"points\": 4}')" in err
+    assert provider.asked["good"] == 24
+    assert 20 <= (before := provider.asked["spoken"]) < 20 + 3  # three at once
+    status, err = run(None, "judge")
+    assert (status, provider.asked["spoken"]) == (1, before)
+    assert "north: none of its first 20 replies is usable" in err
+    assert Store(RunFolder(tmp_path / "run")).digest(JUDGMENTS) is None
+
+
+def test_a_wrong_judge_of_a_datasheet_is_found_by_one_call(tmp_path, provider, capsys, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "canary-key-90210")
+    judges = [word for name in ("gone", "prose", "chooser") for word in ("--judge", f"openai-chat/{name}")]
+    assert main(["datasheet", *judges, "--out", str(tmp_path / "sheets")]) == 1
+    err = capsys.readouterr().err
+    assert "unknown model 'gone' at" in err
+    assert "openai-chat/prose: wrote no JSON object" in err
+    assert provider.asked == Counter(gone=1, prose=1, chooser=1)
+    assert not (tmp_path / "sheets").exists()
+
+
+def test_wrong_models_of_a_season_are_found_before_its_lock_and_its_first_day_is_not_asked_again(
+    tmp_path, provider, run
+):
+    good, gone = (
+        season_text(last="2024-03-04") + model("good", provider.url, "agents") + more
+        for more in (
+            model("good-judge", provider.url, "panel"),
+            model("gone", provider.url, "agents") + model("gone-judge", provider.url, "panel"),
+        )
+    )
+    status, err = run(gone, "season", "init")
+    assert status == 1
+    assert "unknown model 'gone' at" in err
+    assert "unknown model 'gone-judge' at" in err
+    assert provider.asked == Counter(("gone", "good", "gone-judge"))
+    assert not (tmp_path / "run").exists()
+    provider.asked.clear()
+    assert run(good, "season", "init")[0] == 0
+    assert provider.asked == Counter(("good", "good-judge"))
+    status, err = run(None, "season", "run")
+    assert status == 0, err
+    assert provider.asked["good"] == 2  # two trading days
+
+
+def test_a_budget_too_small_for_the_first_calls_sends_none(tmp_path, provider, run):
+    (tmp_path / "prices.toml").write_text(
+        'format = "assaymark prices 1"\ncurrency = "USD"\n[[model]]\npattern = "openai-chat/*"\ninput = 100.0\n'
+        'output = 100.0\nsource = "a test"\nas_of = 2026-01-01\n'
+    )
+    plan = small_study(model("good", provider.url))
+    status, err = run(plan, "run", "--budget", "0.001", "--prices", str(tmp_path / "prices.toml"))
+    assert status == 1
+    assert "openai-chat/good: not asked to the end (budget of 0.001 USD would be passed" in err
+    assert not provider.asked
+    assert not (tmp_path / "run").exists()

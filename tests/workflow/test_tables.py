@@ -1,3 +1,5 @@
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import json
@@ -12,20 +14,9 @@ from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, LedgerError, PlanError
 from assaymark.records import Context, Evidence, Judgment, Measurement, Outcome, content_id
 from assaymark.workflow import (
-    CONTEXTS,
-    EVIDENCE,
-    JUDGMENTS,
-    MEASUREMENTS,
-    OUTCOMES,
-    RunFolder,
-    Store,
-    json_text,
-    new_folder,
-    read_json,
-    read_text,
-    replace_files,
-    tables,
-)
+    CONTEXTS, EVIDENCE, JUDGMENTS, MEASUREMENTS, OUTCOMES, RunFolder, Store, json_text, new_folder, read_json,
+    read_text, replace_files, tables,
+)  # fmt: skip
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 CONTEXT = Context(completeness="partial", cutoff=NOW, cutoff_source="made up", prompt="“curly”", missing=("x",))

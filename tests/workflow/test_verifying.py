@@ -27,7 +27,6 @@ def differing(folder: Path) -> list[str]:
 
 
 def verify(folder: Path, capsys, status: int = 0) -> str:
-    """What the command says."""
     capsys.readouterr()
     assert main(["verify", str(folder)]) == status
     return " ".join("".join(capsys.readouterr()).split())

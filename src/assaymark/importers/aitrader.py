@@ -109,7 +109,7 @@ class Prices:
         """Every problem of the file is noted, and its row left out; the newest bar may have an open only."""
         self.track, before = track, len(tally.problems)
         bars, stamps = dict[datetime, dict[str, Bar]](), dict[str, datetime]()
-        self._volumes: dict[str, float] = {}
+        self._volumes, self._series = dict[str, float](), dict[tuple[datetime, str], records.Series | None]()
 
         def wrong(line: int, what: str, column: str = "") -> None:
             tally.problem(read.joined(f"{name} line {line}", column), what)
@@ -159,7 +159,7 @@ class Prices:
         self.steps = sorted(bars)
         self.bars = {step: bars[step] for step in self.steps}
         self.symbols = tuple(sorted({symbol for found in bars.values() for symbol in found}))
-        self._facts: dict[datetime, tuple[records.Fact, ...]] = {}
+        self._facts = dict[datetime, tuple[records.Fact, ...]]()
 
     def opens(self, step: datetime) -> dict[str, float]:
         """The open of every symbol at a step."""
@@ -171,8 +171,8 @@ class Prices:
             decided = self.track.utc(step)
             seen = [("price", decided, symbol, price) for symbol, price in self.opens(step).items()]
             seen += [
-                ("previous_close", self.track.utc(last, complete=True), symbol, bar.close)
-                for last in self._complete(step, 1) for symbol, bar in self.bars[last].items() if bar.close is not None
+                ("previous_close", end, symbol, bar.close) for last, end in self._complete(step, 1).items()
+                for symbol, bar in self.bars[last].items() if bar.close is not None
             ]  # fmt: skip
             self._facts[step] = tuple(
                 report.fact(f"{name}:{symbol}", symbol, name, price, "price", at, self.track.prices, at)
@@ -182,19 +182,19 @@ class Prices:
 
     def series(self, step: datetime, symbols: Iterable[str]) -> tuple[records.Series, ...]:
         """The last complete bars before a step of each of the symbols that has any."""
-        known, found = self._complete(step, _SHOWN), []
-        for symbol in sorted(set(symbols)):
+        wanted = sorted(set(symbols))
+        known = self._complete(step, _SHOWN)
+        for symbol in (one for one in wanted if (step, one) not in self._series):
             bars = {one: bar for one in known if (bar := self.bars[one].get(symbol)) is not None}
             whole = {one: bar for one, bar in bars.items() if None not in (bar.open, bar.high, bar.low, bar.close)}
-            if whole:
-                found.append(records.Series(
-                    instrument=symbol, interval_s=86_400 if self.track.daily else 3_600,
-                    times=tuple(self.track.utc(one, complete=True) for one in whole),
-                    volume=tuple(self._volumes.get(f"{symbol} {one}", 0.0) for one in whole),
-                    **{name: tuple(getattr(bar, name) for bar in whole.values())
-                       for name in ("open", "high", "low", "close")},
-                ))  # fmt: skip
-        return tuple(found)
+            self._series[step, symbol] = None if not whole else records.Series(
+                instrument=symbol, interval_s=86_400 if self.track.daily else 3_600,
+                times=tuple(known[one] for one in whole),
+                volume=tuple(self._volumes.get(f"{symbol} {one}", 0.0) for one in whole),
+                **{name: tuple(getattr(bar, name) for bar in whole.values())
+                   for name in ("open", "high", "low", "close")},
+            )  # fmt: skip
+        return tuple(one for symbol in wanted if (one := self._series[step, symbol]) is not None)
 
     def benchmark(self, start: datetime, end: datetime) -> float | None:
         """The mean return from open to open of the symbols that have both: an equal weight of the universe."""
@@ -202,10 +202,11 @@ class Prices:
         both = [other[symbol] / price - 1.0 for symbol, price in one.items() if symbol in other]
         return math.fsum(both) / len(both) if both else None
 
-    def _complete(self, step: datetime, most: int) -> list[datetime]:
-        """Of the last ``most`` steps before one, those whose bars were complete at it."""
+    def _complete(self, step: datetime, most: int) -> dict[datetime, datetime]:
+        """Of the last ``most`` steps before one, those whose bars were complete at it, and when they were."""
         at, decided = bisect_left(self.steps, step), self.track.utc(step)
-        return [one for one in self.steps[max(at - most, 0) : at] if self.track.utc(one, complete=True) <= decided]
+        ends = {one: self.track.utc(one, complete=True) for one in self.steps[max(at - most, 0) : at]}
+        return {one: end for one, end in ends.items() if end <= decided}
 
 
 _CODE: Final = r"(?P<code>\d{6}\.S[HZ])"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.report.label import label_files, label_page
     from assaymark.report.levels import said_levels, withheld_groups
-    from assaymark.report.measurements import measured_links, measured_rows
+    from assaymark.report.measurements import measured_links
     from assaymark.report.notebook import bench_parts, drawing, judges_parts, season_parts, study_parts
     from assaymark.report.page import (
         ALONE, SCRIPTS, Frame, Link, Site, asset, content_security_policy, environment, paged,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from assaymark.report.text import interval, text_width
     from assaymark.report.translation import in_language
     from assaymark.text import money
+    from assaymark.report.study.pages import measured_rows
 
 __all__ = [
     "ALONE", "AssayRun", "Frame", "Link", "PaidView", "PlantedView", "RubricView", "Site", "content_security_policy",

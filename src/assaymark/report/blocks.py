@@ -6,16 +6,16 @@ in: the constructors of ``Cell`` and ``Quote`` refuse it."""
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import groupby
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from markupsafe import Markup, escape
 
 from assaymark.encoding import content_id
-from assaymark.records import Level, Measurement
+from assaymark.records import Level, Measurement, measurement_id
 from assaymark.report.charts.intervals import JudgeWords
 from assaymark.report.charts.paths import Brush
 from assaymark.text import count
@@ -110,10 +110,59 @@ def noted(value: Inline, note: str = "") -> Inline:
     return (value, small(note)) if note else value
 
 
-def linked(item: Measurement | None, text: str, links: Mapping[str, str]) -> str:
-    """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
-    href = None if item is None or item.value is None else links.get(item.id)
-    return text if href is None else Linked(text, href)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Index:
+    """Measurements by id and by name, for texts that lead to them. ``links`` leads from the id of one to its row, once
+    rows are placed; ``made`` keeps what is asked for again and again."""
+
+    by_id: Mapping[str, Measurement]
+    by_name: Mapping[str, Sequence[Measurement]]
+    links: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    made: dict[object, Any] = field(default_factory=dict, kw_only=True, repr=False)
+
+    def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
+        """What ``make`` gives, made once for this index."""
+        if key not in self.made:
+            self.made[key] = make()
+        found: T = self.made[key]
+        return found
+
+    def one(self, name: str, **labels: str) -> Measurement | None:
+        """The measurement with exactly these labels."""
+        return self.by_id.get(measurement_id(name, labels))
+
+    def every(self, name: str, **labels: str) -> Sequence[Measurement]:
+        """All measurements of a name that carry these labels."""
+        wanted, items = labels.items(), self.by_name.get(name, ())
+        return self.once(
+            ("every", name, *wanted),
+            lambda: [item for item in items if all(item.labels.get(one) == is_ for one, is_ in wanted)],
+        )
+
+    def known(self, name: str, **labels: str) -> list[Measurement]:
+        """Those of `every` that have a value."""
+        return [item for item in self.every(name, **labels) if item.value is not None]
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """The value of a measurement; None where it is undefined or was not made."""
+        found = self.one(name, **labels)
+        return None if found is None else found.value
+
+    def to(self, item: Measurement | None, text: str) -> str:
+        """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
+        href = None if item is None or item.value is None else self.links.get(item.id)
+        return text if href is None else Linked(text, href)
+
+
+def by_name(measurements: Iterable[Measurement]) -> dict[str, list[Measurement]]:
+    """Measurements by their names, in their order."""
+    found = defaultdict[str, list[Measurement]](list)
+    for item in measurements:
+        found[item.name].append(item)
+    return dict(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +202,32 @@ class Quote:
             raise ValueError("a sentence that is not supported is never quoted")
 
 
+Segments = tuple[tuple[str, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WithheldGroup:
+    """Several unsupported claims on one score: what they are about, why in numbers, and how many claims it covers.
+    ``why`` is text in segments; a segment marked True binds and is set bold."""
+
+    text: str
+    why: Segments
+    covers: int
+
+
+@dataclass(frozen=True, slots=True)
+class SaidLevel:
+    """One level in few words: its first sentences, ``more`` of them, or in ``groups`` what is not supported. Only the
+    page of all claims has the ``rest``."""
+
+    level: Level
+    title: str
+    shown: tuple[Quote, ...]
+    more: tuple[Quote, ...]
+    groups: tuple[WithheldGroup, ...]
+    rest: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
     """A button above a table that shows the rows of one key; the empty key shows all."""
@@ -172,12 +247,12 @@ def only(key: str) -> str:
     return f"only-{content_id([key])[:10]}"
 
 
-def row_filters(keys: Sequence[str], titles: Mapping[Any, str] | None = None, every: str = "All") -> tuple[Filter, ...]:
+def row_filters(keys: Sequence[str], titles: Mapping[Any, str] | None = None) -> tuple[Filter, ...]:
     """A button for all rows, then one for each key that a row has, in the order of ``titles`` (else of the rows)."""
     seen = Counter(keys)
     named: Mapping[Any, str] = {key: key for key in seen} if titles is None else titles
     buttons = (Filter(key, title, count(seen[key])) for key, title in named.items() if seen[key])
-    return (Filter("", every, count(len(keys))), *buttons)
+    return (Filter("", "All", count(len(keys))), *buttons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -580,4 +655,4 @@ def weight(part: object) -> int:
         return row_bytes(30, (part,)) if part else 0
     if isinstance(part, tuple):
         return sum(map(weight, part))
-    return 20 + sum(weight(getattr(part, field.name)) for field in fields(part)) if is_dataclass(part) else 0
+    return 20 + sum(weight(getattr(part, one.name)) for one in fields(part)) if is_dataclass(part) else 0

@@ -15,18 +15,13 @@ from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, Inline
 from assaymark.report.charts.grids import BarCell, BarRow, bar_table
 from assaymark.report.page import beside, paged
-from assaymark.report.text import counted, excerpt, real, signed, state_words
+from assaymark.report.text import STATE_WORDS, STATES, counted, excerpt, real, signed, state_words
 from assaymark.text import clean, count, percent
 
 if TYPE_CHECKING:
     from assaymark.report.inputs import RunIndex
 
 
-STATE_WORDS: Final[Mapping[EvidenceState, str]] = {
-    "supported": "supported", "derivable": "derivable", "rule": "rule", "own_action": "own action",
-    "in_context": "in the context", "not_found": "not found", "contradicted": "contradicted",
-    "not_verifiable": "not verifiable",
-}  # fmt: skip
 STATE_MEANINGS: Final[Mapping[EvidenceState, str]] = {
     "supported": "the material that the agent was given says it of the same subject",
     "derivable": "it follows from given numbers by arithmetic",
@@ -37,7 +32,6 @@ STATE_MEANINGS: Final[Mapping[EvidenceState, str]] = {
     "contradicted": "the material gives another value for the same thing",
     "not_verifiable": "in tables of versions before 0.2: in the context or not found",
 }
-STATES: Final[tuple[EvidenceState, ...]] = tuple(STATE_WORDS)
 _LOOSE: Final = ("in_context", "not_found", "contradicted", BEFORE)
 _REACH: Final = 70
 _PROMPT: Final = re.compile(r"\Aprompt:(\d+)\Z")

@@ -3,30 +3,20 @@ tiers of its agents."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Final
 
-from assaymark.claims import ClaimKind, Index, Rules, agreement_status, governing_agreement, index, kind_of, summary_of
+from assaymark.claims import ClaimKind, Rules, agreement_status, governing_agreement, index, kind_of, summary_of
+from assaymark.claims import Index as Kappas
 from assaymark.claims.messages import measure_words
 from assaymark.claims.verdicts import Summary
 from assaymark.market import CycleKey, ProbeResult
 from assaymark.protocol import Study
-from assaymark.records import (
-    AGGREGATE,
-    AgreementStatus,
-    Context,
-    Decision,
-    Evidence,
-    Level,
-    Measurement,
-    Verdict,
-    measurement_id,
-)
-from assaymark.report.blocks import linked
+from assaymark.records import AGGREGATE, AgreementStatus, Context, Decision, Evidence, Level, Measurement, Verdict
+from assaymark.report.blocks import Index, by_name
 from assaymark.report.records.judgments import Judged
-from assaymark.report.text import counted, shown
+from assaymark.report.text import counted, shown, weakest
 from assaymark.text import clean, number
 
 
@@ -133,48 +123,36 @@ class AssayRun:
     table: TableView | None = None
 
 
-T = TypeVar("T")
-
 KAPPA: Final = "kappa.mean_pairwise"
 
 
-@dataclass(frozen=True, slots=True)
-class RunIndex:
+@dataclass(frozen=True, slots=True, eq=False)
+class RunIndex(Index):
     """An `AssayRun` with the look-ups that every section needs. ``summary`` has tiers and possible ranks by score,
-    ``tests`` what the judges' own tests measured. ``links`` leads from a measurement to its row, ``claims`` from a
-    claim to its card, once these are placed; ``made`` keeps what is asked for of every claim."""
+    ``tests`` what the judges' own tests measured; ``claims`` leads from a claim to its card, once these are placed."""
 
     run: AssayRun
-    by_id: Mapping[str, Measurement]
-    by_name: Mapping[str, tuple[Measurement, ...]]
     families: Mapping[str, str]
     statuses: Mapping[str, AgreementStatus]
-    kappas: Index
+    kappas: Kappas
     summary: Summary
-    tests: Mapping[str, tuple[Measurement, ...]] = field(default_factory=dict)
-    links: Mapping[str, str] = field(default_factory=dict)
+    tests: Mapping[str, Sequence[Measurement]]
     claims: Mapping[str, str] = field(default_factory=dict)
-    made: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, run: AssayRun) -> RunIndex:
-        """Index a run once."""
-        by_name, tests = defaultdict[str, list[Measurement]](list), defaultdict[str, list[Measurement]](list)
-        for found, items in ((by_name, run.measurements), (tests, run.tests)):
-            for item in items:
-                found[item.name].append(item)
-        agents = {item.labels["agent"] for item in by_name.get("score.effect", ())}
+        """Index a run once; measurements of a name are in the order of their ids."""
+        named = by_name(sorted(run.measurements, key=lambda m: m.id))
+        agents = {item.labels["agent"] for item in named.get("score.effect", ())}
         about = [verdict for verdict in run.verdicts if kind_of(verdict.claim) != "cell"]
         families = dict.fromkeys((*(agent for verdict in about for agent in verdict.claim.subjects), *agents), "")
         families |= {decision.agent.id: decision.agent.family for decision in run.decisions}
-        agreement = [item for name in (KAPPA, "kappa.other_ddof") for item in by_name.get(name, ())]
+        agreement = [item for name in (KAPPA, "kappa.other_ddof") for item in named.get(name, ())]
         return cls(
-            run, {item.id: item for item in run.measurements},
-            {name: tuple(sorted(items, key=lambda m: m.id)) for name, items in by_name.items()},
-            dict(sorted(families.items())),
+            {item.id: item for item in run.measurements}, named, run, dict(sorted(families.items())),
             # A cell has an agreement of its own, among the texts of the cell.
             {verdict.claim.dimension: verdict.agreement_status for verdict in about}, index(agreement),
-            summary_of(run.verdicts, sorted(agents or families)), {name: tuple(items) for name, items in tests.items()},
+            summary_of(run.verdicts, sorted(agents or families)), by_name(run.tests),
         )  # fmt: skip
 
     @property
@@ -203,42 +181,10 @@ class RunIndex:
         """The aggregate, then the rubric's dimensions in rubric order."""
         return (AGGREGATE, *(name for name, _ in self.run.rubric.dimensions))
 
-    def one(self, name: str, **labels: str) -> Measurement | None:
-        """The measurement with exactly these labels."""
-        return self.by_id.get(measurement_id(name, labels))
-
-    def every(self, name: str, **labels: str) -> Sequence[Measurement]:
-        """All measurements of a name that carry these labels, by id."""
-        wanted, items = labels.items(), self.by_name.get(name, ())
-        return self.once(
-            ("every", name, *wanted),
-            lambda: [item for item in items if all(item.labels.get(one) == is_ for one, is_ in wanted)],
-        )
-
-    def known(self, name: str, **labels: str) -> list[Measurement]:
-        """Those of `every` that have a value."""
-        return [item for item in self.every(name, **labels) if item.value is not None]
-
-    def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
-        """What ``make`` gives, made once for this book."""
-        if key not in self.made:
-            self.made[key] = make()
-        found: T = self.made[key]
-        return found
-
-    def value(self, name: str, **labels: str) -> float | None:
-        """The value of a measurement; None where it is undefined or was not made."""
-        found = self.one(name, **labels)
-        return None if found is None else found.value
-
     def shown(self, name: str, digits: int = 2, **labels: str) -> str:
         """A value, leading to its row, or in words why there is none."""
         item = self.one(name, **labels)
         return self.to(item, shown(item, digits))
-
-    def to(self, item: Measurement | None, text: str) -> str:
-        """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
-        return linked(item, text, self.links)
 
     def pair(self, name: str, verdict: Verdict) -> Measurement | None:
         """The measurement of a kind about the two agents of a claim, whichever of them is the higher."""
@@ -355,8 +301,6 @@ def score_words(dimension: str) -> str:
 # A cut runs where every agent above it has a supported order over every agent below it. What lies between two cuts is a
 # tier: agents that cannot be ranked. It follows from the verdicts and adds no error of its own.
 
-_RANK: Mapping[Level, int] = {"no-claim": 0, "qualified": 1, "headline": 2}
-
 
 @dataclass(frozen=True, slots=True)
 class Tier:
@@ -371,11 +315,6 @@ class Tier:
     def alone(self) -> bool:
         """Whether it is one agent: only then may a score of its own be shown."""
         return len(self.agents) == 1
-
-
-def weakest(levels: Iterable[Level]) -> Level:
-    """The level that binds; no levels at all support nothing."""
-    return min(levels, key=_RANK.__getitem__, default="no-claim")
 
 
 def tiers(book: RunIndex, dimension: str) -> tuple[Tier, ...]:

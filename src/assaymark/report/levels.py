@@ -13,25 +13,14 @@ from assaymark.claims import kind_of, suppressed_phrase
 from assaymark.claims.levels import KINDS
 from assaymark.claims.messages import english, stand_ins
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict
+from assaymark.report import blocks as b
 from assaymark.report import text as t
-from assaymark.report.blocks import Inline, Linked, Mark, Quote, Section, Styled, Table, bold, notes, small, spaced
 from assaymark.report.inputs import RunIndex, Tier, judged_range, score_words, supported_orders, tiers
 from assaymark.report.study.checks import ONE_FAMILY, agreement_words, cap_words, checked, is_significant, stopping
 from assaymark.report.study.controls import finds, found_words
-from assaymark.report.text import shown
+from assaymark.report.text import LEVELS, TAGS, TITLES, copied, shown
 from assaymark.text import clean, count, percent, prose, span
 
-LEVELS: Final[tuple[Level, ...]] = ("headline", "qualified", "no-claim")
-TAGS: Final[dict[Level, str]] = {
-    "headline": "Supported", "qualified": "Only with its condition", "no-claim": "Not supported",
-}  # fmt: skip
-TITLES: Final = {
-    "headline": "Supported",
-    "qualified": "Supported only with its condition",
-    "no-claim": "Not supported by this evidence",
-}
-TALLY: Final = {"headline": "supported", "qualified": "only with a condition", "no-claim": "not supported"}
-RANK: Final = {"no-claim": 0, "qualified": 1, "headline": 2}
 _RULES: Final = {
     "half-even rounding": "halves rounded to even",
     "own variance of each pair": "a test with each pair’s own variance",
@@ -43,33 +32,8 @@ _RULES: Final = {
 }
 _SHOWN, _MORE, _NAMES = 3, 5, 6
 
-Segments = tuple[tuple[str, bool], ...]
 
-
-@dataclass(frozen=True, slots=True)
-class WithheldGroup:
-    """Several unsupported claims on one score: what they are about, why in numbers, and how many claims it covers.
-    ``why`` is text in segments; a segment marked True binds and is set bold."""
-
-    text: str
-    why: Segments
-    covers: int
-
-
-@dataclass(frozen=True, slots=True)
-class SaidLevel:
-    """One level in few words: its first sentences, ``more`` of them, or in ``groups`` what is not supported. Only the
-    page of all claims has the ``rest``."""
-
-    level: Level
-    title: str
-    shown: tuple[Quote, ...]
-    more: tuple[Quote, ...]
-    groups: tuple[WithheldGroup, ...]
-    rest: int = 0
-
-
-def said_levels(book: RunIndex) -> tuple[SaidLevel, ...]:
+def said_levels(book: RunIndex) -> tuple[b.SaidLevel, ...]:
     """The three levels in order, each with its first claims, score by score and by name: a page must not be sorted by
     an order that it does not support."""
     found = []
@@ -77,17 +41,18 @@ def said_levels(book: RunIndex) -> tuple[SaidLevel, ...]:
         mine = [v for v in ordered_verdicts(book) if v.publication_level == level != "no-claim"]
         quotes = tuple(said_claim(book, verdict) for verdict in mine[: _SHOWN + _MORE])
         groups = withheld_groups(book) if level == "no-claim" else ()
-        found.append(SaidLevel(level, TITLES[level], quotes[:_SHOWN], quotes[_SHOWN:], groups, len(mine) - len(quotes)))
+        rest = len(mine) - len(quotes)
+        found.append(b.SaidLevel(level, TITLES[level], quotes[:_SHOWN], quotes[_SHOWN:], groups, rest))
     return tuple(found)
 
 
-def said_claim(book: RunIndex, verdict: Verdict, id_: str = "") -> Quote:
+def said_claim(book: RunIndex, verdict: Verdict, id_: str = "") -> b.Quote:
     """A supported claim with its condition and its clipboard text."""
     statement, study = prose(verdict.claim.statement, 400), book.study
     condition = " ".join(filter(None, (built_in_words(book, verdict), prose(verdict.condition or "", 1200))))
     said = f"{condition} {amended_words(verdict.amended)}".strip()
     copy = copied(statement, said, study.title or study.name, book.run.locked_at, verdict.plan_hash)
-    return Quote(verdict.publication_level, statement, condition, copy, id_)
+    return b.Quote(verdict.publication_level, statement, condition, copy, id_)
 
 
 def built_in_words(book: RunIndex, verdict: Verdict) -> str:
@@ -97,17 +62,6 @@ def built_in_words(book: RunIndex, verdict: Verdict) -> str:
     agents = {} if kind_of(verdict.claim) == "cell" else {name: name in makers for name in book.agents}
     judges = {judge.name: judge.name in graders for judge in book.study.judges}
     return stand_ins(english(), judges, agents, verdict.claim.subjects)
-
-
-def copied(statement: str, condition: str, study: str, locked_at: str | None, plan_hash: str) -> str:
-    """What the clipboard gets: a sentence with its condition, and which study said it under which plan, locked when.
-
-    >>> copied("A ranks first.", "Few clusters (5).", "Spring", "2026-11-21T02:00:15Z", "a41f")
-    '“A ranks first.” Few clusters (5). (assaymark: Spring, 21 November 2026, plan a41f)'
-    """
-    when = t.moment(locked_at).partition(", ")[0] if locked_at else ""
-    source = ", ".join(filter(None, (clean(study, 120), when, f"plan {clean(plan_hash)}")))
-    return " ".join(filter(None, (f"“{statement}”", condition, f"(assaymark: {source})")))
 
 
 def amended_words(fields: Sequence[str]) -> str:
@@ -136,11 +90,11 @@ def rule_words(rule: str) -> str:
 # --- what is not supported, in words that do not say it: claims in groups, with the numbers that stop them ------------
 
 
-def withheld_groups(book: RunIndex) -> tuple[WithheldGroup, ...]:
+def withheld_groups(book: RunIndex) -> tuple[b.WithheldGroup, ...]:
     """Unsupported claims score by score: the aggregate and the controls, then the dimensions in rubric order."""
     known = book.dimensions
     others = sorted({v.claim.dimension for v in book.run.verdicts if kind_of(v.claim) != "cell"} - set(known))
-    groups: list[WithheldGroup] = []
+    groups: list[b.WithheldGroup] = []
     for dimension in (*known, *others):
         firsts, pairs, close = (
             [v for v in book.on(dimension, kind) if v.publication_level == "no-claim"]
@@ -171,17 +125,17 @@ def withheld_groups(book: RunIndex) -> tuple[WithheldGroup, ...]:
         if close:
             text = f"That the agents of {t.plural(len(close), 'pair')} score alike on {where}."
             found.append((text if len(close) > 1 else prose(suppressed_phrase(close[0].claim), 400), close))
-        groups += [WithheldGroup(text, _why(book, part), len(part)) for text, part in found]
+        groups += [b.WithheldGroup(text, _why(book, part), len(part)) for text, part in found]
         for v in book.cells if dimension == AGGREGATE else ():
             if v.publication_level == "no-claim":
                 stops = [check for check in checked(book, v)[0] if check.effect == "stops"]
                 why = tuple(part for stop in stops
                             for part in ((f"{stop.name}: ", False), (str(stop.text), True), (". ", False)))  # fmt: skip
-                groups.append(WithheldGroup(prose(suppressed_phrase(v.claim), 400), why, 1))
+                groups.append(b.WithheldGroup(prose(suppressed_phrase(v.claim), 400), why, 1))
     return tuple(groups)
 
 
-def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> Segments:
+def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
     """The first check that stops each of some claims on one score, with its number; nothing says who is ahead."""
     stops = [set(stopping(v)) for v in verdicts]
     if all("agreement" in fields for fields in stops):
@@ -308,20 +262,20 @@ def board(book: RunIndex) -> tuple[BoardRow, ...]:
     return tuple(rows)
 
 
-def board_section(book: RunIndex) -> Section:
+def board_section(book: RunIndex) -> b.Section:
     """The board as a table, with how the numbers were made."""
     level, rows = percent(book.study.inference.level), []
     for row in board(book):
-        who: list[Inline] = []
+        who: list[b.Inline] = []
         for name, family, ranks, judged in row.agents:
-            told: list[Inline] = [small(f" rank {ranks}")] if ranks else []
-            told += [small(" judges "), judged] if judged else []
-            who.append((bold(name), *told, small(f" family {family}") if family else ""))
-        score: Inline = Styled("no range was measured", "gap")
+            told: list[b.Inline] = [b.small(f" rank {ranks}")] if ranks else []
+            told += [b.small(" judges "), judged] if judged else []
+            who.append((b.bold(name), *told, b.small(f" family {family}") if family else ""))
+        score: b.Inline = b.Styled("no range was measured", "gap")
         if row.score is not None:
-            score = (row.score, small(f" {row.bounds or 'the tier from end to end'}"))
-        rank: Inline = (row.ranks, small(f" {row.note}")) if row.note else row.ranks
-        rows.append((rank, spaced(who), score, (Mark(row.level, TAGS[row.level]), small(f" {row.why}"))))
+            score = (row.score, b.small(f" {row.bounds or 'the tier from end to end'}"))
+        rank: b.Inline = (row.ranks, b.small(f" {row.note}")) if row.note else row.ranks
+        rows.append((rank, b.spaced(who), score, (b.Mark(row.level, TAGS[row.level]), b.small(f" {row.why}"))))
     lead = (
         "Agents that cannot be ranked share a tier: its ranks and its range of scores. They are listed in alphabetical "
         "order, each with the lowest and the highest score that one of the judges gives it, and with the ranks that it "
@@ -339,11 +293,11 @@ def board_section(book: RunIndex) -> Section:
         )
     note = (
         f"{method} A number over a dotted line links to its measurement. ",
-        Linked("Every measurement with its denominator", "measurements.html"), ".",
+        b.Linked("Every measurement with its denominator", "measurements.html"), ".",
     )  # fmt: skip
     heads = ("Rank", "Agent", f"Panel score, {book.study.scale_text}, with {level} interval", "Verdict")
-    table = Table(heads, tuple(rows), summary="", stacked=True, style="board")
-    return Section("board", "Who is ahead?", lead, (table, *notes([note])))
+    table = b.Table(heads, tuple(rows), summary="", stacked=True, style="board")
+    return b.Section("board", "Who is ahead?", lead, (table, *b.notes([note])))
 
 
 def effect_of(book: RunIndex, agent: str, dimension: str = AGGREGATE) -> Measurement | None:

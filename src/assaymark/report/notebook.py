@@ -13,38 +13,27 @@ from assaymark.claims.messages import Catalogue, english
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import MARKS, Drawing, Folded, Grid, Heading, Note, Part, Said, parts_of
 from assaymark.records import Measurement, Rows, sha256_text
-from assaymark.report.blocks import Figure, Table
+from assaymark.report.blocks import Figure, SaidLevel, Table
 from assaymark.report.blocks import plain as in_words
 from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, quiet_plots, seeing_plots, sentences
 from assaymark.report.datasheet.reading import Missing, comparable, opened
 from assaymark.report.datasheet.sections import flip_note
 from assaymark.report.inputs import AssayRun, RunIndex
-from assaymark.report.levels import LEVELS, TAGS, TALLY, SaidLevel, board
+from assaymark.report.levels import board
 from assaymark.report.levels import said_levels as study_levels
 from assaymark.report.page import asset, drawn_rules
 from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, board_title, pipeline_boards
 from assaymark.report.portbench.levels import lede, stage_tables
 from assaymark.report.portbench.levels import said_levels as bench_levels
+from assaymark.report.season import leaderboard as agents
 from assaymark.report.season.decisions import account_figure
 from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
-from assaymark.report.season.leaderboard import (
-    account_facts,
-    axis_heads,
-    band_words,
-    board_notes,
-    board_places,
-    design_words,
-    judged_cells,
-    ranks_words,
-    total_words,
-    unranked_words,
-)
 from assaymark.report.season.levels import said_levels as season_levels
 from assaymark.report.season.levels import tally as levels_tally
 from assaymark.report.study.agreement import agreement_words, kappa_figure
 from assaymark.report.study.overview import finding
 from assaymark.report.study.plan import NOT_PREREGISTERED, study_line
-from assaymark.report.text import NOT_SHOWN, counted
+from assaymark.report.text import LEVELS, NOT_SHOWN, TAGS, TALLY, counted
 from assaymark.text import NBSP, clean, count
 
 __all__ = ["bench_parts", "drawing", "judges_parts", "season_parts", "study_parts"]
@@ -188,16 +177,21 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
     yield from _levels(season_levels(book), amount=words.amount)
     rows = tuple(
         (
-            clean(place.agent, 60), ranks_words(place, words) or NOT_SHOWN, total_words(book, place) or NOT_SHOWN,
-            band_words(book.rows.get(place.agent), words, place.shown),
-            *(cell for _, cell in judged_cells(book, place)), account_facts(book, place.agent)[0],
+            clean(place.agent, 60), agents.ranks_words(place, words) or NOT_SHOWN,
+            agents.total_words(book, place) or NOT_SHOWN,
+            agents.band_words(book.rows.get(place.agent), words, place.shown),
+            *(cell for _, cell in agents.judged_cells(book, place)), agents.account_facts(book, place.agent)[0],
             f"{MARKS[place.level]}{NBSP}{words(f'level.{place.level}.tag')}",
         )
-        for place in board_places(book)
+        for place in agents.board_places(book)
     )  # fmt: skip
     yield Heading("The agents")
-    yield Grid(("Agent", "Rank", "Total", "Judges", *axis_heads(book), "Return", "Verdict"), rows)
-    yield from (Note(note) for note in (unranked_words(book), *design_words(book), *board_notes(book)) if note)
+    yield Grid(("Agent", "Rank", "Total", "Judges", *agents.axis_heads(book), "Return", "Verdict"), rows)
+    yield from (
+        Note(note)
+        for note in (agents.unranked_words(book), *agents.design_words(book), *agents.board_notes(book))
+        if note
+    )
     made = ((name, account_figure(book, name)) for name in list(book.agents)[:_SEASON_DRAWN])
     titled = (replace(one[0], title=f"{clean(name, 60)}: {one[0].title}") for name, one in made if one)
     accounts = tuple(drawing(one, "season.css", "season-agent.css", "brush.css") for one in titled)

@@ -52,9 +52,9 @@ def paged_by(rows: Iterable[T], size_of: Callable[[T], int], limit: int) -> tupl
     return (*pages, tuple(page))
 
 
-def in_parts(stem: str, pages: Sequence[T]) -> dict[str, T]:
+def in_parts(stem: str, pages: Sequence[T], further: str = "-{:03d}") -> dict[str, T]:
     """The pages of something long by their files: ``stem.html``, ``stem-002.html`` and on."""
-    return {f"{stem}.html" if at == 1 else f"{stem}-{at:03d}.html": page for at, page in enumerate(pages, 1)}
+    return {f"{stem}{further.format(at) if at > 1 else ''}.html": page for at, page in enumerate(pages, 1)}
 
 
 def file_stems(folder: str, keys: Sequence[Sequence[str]]) -> tuple[str, ...]:

@@ -13,12 +13,12 @@ from assaymark.claims.messages import Catalogue, english
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Level, Verdict
-from assaymark.report.blocks import Inline, Items, Linked, Mark, Page, Quote, Section, Table, bold, code
+from assaymark.report.blocks import Inline, Items, Linked, Mark, Page, Quote, SaidLevel, Section, Table, bold, code
 from assaymark.report.datasheet import COMPARISON
 from assaymark.report.datasheet.pages import comparison_lead, judge_line
 from assaymark.report.datasheet.reading import datasheet_path, opened
 from assaymark.report.inputs import AssayRun, RunIndex
-from assaymark.report.levels import LEVELS, TALLY, TITLES, SaidLevel, said_levels
+from assaymark.report.levels import said_levels
 from assaymark.report.page import Frame, Link, Site
 from assaymark.report.portbench.book import BenchmarkIndex, BenchRun
 from assaymark.report.portbench.levels import lede as bench_lede
@@ -28,7 +28,7 @@ from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.levels import said_levels as season_levels
 from assaymark.report.season.pages import season_lede
 from assaymark.report.study.plan import reference_words, study_line
-from assaymark.report.text import counted, plural
+from assaymark.report.text import LEVELS, TALLY, TITLES, counted, plural
 from assaymark.text import clean, count
 
 # The first page of a site of several runs: what each of them is, and which claims it supports. Runs are sorted by kind

@@ -14,12 +14,12 @@ from assaymark.claims import kind_of
 from assaymark.metrology.datasheet import BASE, Datasheet
 from assaymark.records import AGGREGATE, Level, Measurement, measurement_id
 from assaymark.report.inputs import AssayRun, RunIndex
-from assaymark.report.levels import LEVELS, TALLY, ordered_verdicts
+from assaymark.report.levels import ordered_verdicts
 from assaymark.report.study import overview, scores
 from assaymark.report.study.bench import names_allowed
 from assaymark.report.study.checks import limits_of
 from assaymark.report.study.controls import people_words
-from assaymark.report.text import counted, ends_of, short_hash
+from assaymark.report.text import LEVELS, TALLY, counted, ends_of, short_hash
 from assaymark.text import clean, count, number, prose
 
 # Shapes carry the level where colour is missing: filled, half, open.

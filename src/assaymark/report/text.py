@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from assaymark.records import AgreementStatus, DerivationKind, Measurement
-from assaymark.text import clean, count, count_of, number, span, why_undefined
+from assaymark.records import AgreementStatus, DerivationKind, EvidenceState, Level, Measurement
+from assaymark.text import clean, count, count_of, number, span, visible, why_undefined
 
 NOT_SHOWN: Final = "not shown"
 AGREES: Final[Mapping[AgreementStatus, str]] = {
@@ -27,16 +27,34 @@ _MONTHS: Final = (
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
 CELLS: Final[Mapping[DerivationKind, tuple[str, str]]] = {
-    "cell_a": ("Cell A", "verbose, confident and wrong"),
-    "cell_b": ("Cell B", "terse and correct"),
-    "paraphrase": ("Paraphrase", "other words, same facts"),
-    "fact_flip": ("Fact flip", "one number changed"),
+    "cell_a": ("Cell A", "verbose, confident and wrong"), "cell_b": ("Cell B", "terse and correct"),
+    "paraphrase": ("Paraphrase", "other words, same facts"), "fact_flip": ("Fact flip", "one number changed"),
     "length_matched": ("Length matched", "same content at one length"),
-    "red_team": ("Red team", "texts written to deceive"),
-    "ladder": ("Ladder", "texts of known quality"),
+    "red_team": ("Red team", "texts written to deceive"), "ladder": ("Ladder", "texts of known quality"),
     "vacuum": ("Vacuum", "texts without content"),
-}
+}  # fmt: skip
 """Each kind of control text: how a page calls it, and what its texts are."""
+LEVELS: Final[tuple[Level, ...]] = ("headline", "qualified", "no-claim")
+TAGS: Final[dict[Level, str]] = {
+    "headline": "Supported", "qualified": "Only with its condition", "no-claim": "Not supported",
+}  # fmt: skip
+TITLES: Final = {
+    "headline": "Supported",
+    "qualified": "Supported only with its condition",
+    "no-claim": "Not supported by this evidence",
+}
+TALLY: Final = {"headline": "supported", "qualified": "only with a condition", "no-claim": "not supported"}
+RANK: Final[Mapping[Level, int]] = {"no-claim": 0, "qualified": 1, "headline": 2}
+EQUAL_WEIGHT: Final = ("EqW", "equal weight", "equal-weight", "equal_weight")
+"""How equal weight may be called among the baselines."""
+
+STATE_WORDS: Final[Mapping[EvidenceState, str]] = {
+    "supported": "supported", "derivable": "derivable", "rule": "rule", "own_action": "own action",
+    "in_context": "in the context", "not_found": "not found", "contradicted": "contradicted",
+    "not_verifiable": "not verifiable",
+}  # fmt: skip
+STATES: Final[tuple[EvidenceState, ...]] = tuple(STATE_WORDS)
+"""The states of numbers in texts."""
 
 
 def excerpt(text: str, start: int, quote: str, reach: int) -> tuple[str, str, str]:
@@ -229,3 +247,29 @@ def cell_title(cell: str) -> str:
     """How a page calls a kind of control text, with what its texts are."""
     known = {str(kind): words for kind, words in CELLS.items()}.get(cell)
     return f"{known[0]}: {known[1]}" if known else cell.replace("_", " ").capitalize()
+
+
+def weakest(levels: Iterable[Level]) -> Level:
+    """The level that binds; no levels at all support nothing."""
+    return min(levels, key=RANK.__getitem__, default="no-claim")
+
+
+def copied(statement: str, condition: str, study: str, locked_at: str | None, plan_hash: str) -> str:
+    """What the clipboard gets: a sentence with its condition, and which study said it under which plan, locked when.
+
+    >>> copied("A ranks first.", "Few clusters (5).", "Spring", "2026-11-21T02:00:15Z", "a41f")
+    '“A ranks first.” Few clusters (5). (assaymark: Spring, 21 November 2026, plan a41f)'
+    """
+    when = moment(locked_at).partition(", ")[0] if locked_at else ""
+    source = ", ".join(filter(None, (clean(study, 120), when, f"plan {clean(plan_hash)}")))
+    return " ".join(filter(None, (f"“{statement}”", condition, f"(assaymark: {source})")))
+
+
+def block(text: str, limit: int) -> str:
+    """A text with its lines and no character unseen, cut where it is too long.
+
+    >>> block("a\\r\\nb\\u202ec", 10), block("x" * 12, 5)
+    ('a\\nb[U+202E]c', 'xxxxx\\n[7 more characters are not shown]')
+    """
+    safe, left = visible(text[:limit].replace("\r\n", "\n").replace("\r", "\n")), len(text) - limit
+    return safe if left <= 0 else f"{safe}\n[{count(left)} more characters are not shown]"

@@ -158,8 +158,7 @@ class Case:
 
     def made(self, url: str, **environ: str) -> Any:
         """The model, with a key, at an address."""
-        known = {self.base_env: f"{url}{self.root}", self.key_env: CANARY, **environ}
-        return self.model(self.name.partition("/")[2], environ=known)
+        return self.bare(**{self.base_env: f"{url}{self.root}", self.key_env: CANARY, **environ})
 
     def bare(self, **environ: str) -> Any:
         """The model in an environment that names no address."""

@@ -128,25 +128,31 @@ def hang(_handler: Receiving, server: ProviderServer) -> None:
     server.over.wait(10)
 
 
+def hang_up(handler: Receiving, _server: ProviderServer) -> None:
+    """Break the connection without a word."""
+    handler.close_connection = True
+    with suppress(OSError):
+        handler.connection.shutdown(socket.SHUT_RDWR)
+
+
+def _begin(handler: Receiving, length: int) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Type", "application/json")
+    handler.send_header("Content-Length", str(length))
+    handler.end_headers()
+
+
 def cut(body: Any, keep: int = 20) -> Step:
     """Announce a whole body, send the start of it, and break the connection."""
     raw = json.dumps(body).encode()
 
-    def step(handler: Receiving, _server: ProviderServer) -> None:
-        handler.send_response(200)
-        handler.send_header("Content-Type", "application/json")
-        handler.send_header("Content-Length", str(len(raw)))
-        handler.end_headers()
+    def step(handler: Receiving, server: ProviderServer) -> None:
+        _begin(handler, len(raw))
         handler.wfile.write(raw[:keep])
         handler.wfile.flush()
-        _break(handler)
+        hang_up(handler, server)
 
     return step
-
-
-def hang_up(handler: Receiving, _server: ProviderServer) -> None:
-    """Break the connection without a word."""
-    _break(handler)
 
 
 def twice(body: Any) -> Step:
@@ -165,10 +171,7 @@ def flood(size: int) -> Step:
     """Send so many bytes, or as many of them as are taken."""
 
     def step(handler: Receiving, _server: ProviderServer) -> None:
-        handler.send_response(200)
-        handler.send_header("Content-Type", "application/json")
-        handler.send_header("Content-Length", str(size))
-        handler.end_headers()
+        _begin(handler, size)
         for _ in range(size // 1_000_000):
             handler.wfile.write(b"x" * 1_000_000)
 
@@ -183,12 +186,6 @@ def echo_headers(status: int) -> Step:
         answer(said, status)(handler, server)
 
     return step
-
-
-def _break(handler: BaseHTTPRequestHandler) -> None:
-    handler.close_connection = True
-    with suppress(OSError):
-        handler.connection.shutdown(socket.SHUT_RDWR)
 
 
 def free_url() -> str:

@@ -53,7 +53,7 @@ def test_shares_by_state_overall_and_by_agent_and_their_interval():
     assert "evidence.share[state=not_verifiable]" not in found
 
 
-def test_every_measurement_is_complete_and_goes_to_json():
+def test_every_measurement_is_complete_and_support_beyond_chance_says_what_it_lacks():
     for one in summary(contexts={"c1": COMPLETE}).values():
         assert (one.value is None) == (one.state != "ok")
         assert (one.low is None) == (one.high is None) == (one.level is None)
@@ -61,9 +61,6 @@ def test_every_measurement_is_complete_and_goes_to_json():
         assert one.inputs
         assert one.low is None or 0 <= one.low <= one.value <= one.high <= 1
         assert canonical_json(one)
-
-
-def test_support_beyond_chance_takes_contexts_or_materials_and_says_what_it_lacks():
     found = summary(contexts={"c1": context()})["evidence.chance_corrected[]"]
     assert found == summary(contexts={"c1": COMPLETE})["evidence.chance_corrected[]"]
     assert found.value <= found.detail["observed"] == pytest.approx(3 / 5)

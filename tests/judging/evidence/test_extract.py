@@ -35,21 +35,6 @@ UNITS = {
 }  # fmt: skip
 
 
-def test_units_signs_scales_and_ranges():
-    for unit, texts in UNITS.items():
-        for text, values in texts.items():
-            found = evidence.extract_numbers(text)
-            assert [one.value for one in found] == pytest.approx(values), text
-            assert {one.unit for one in found} == {unit}, text
-    for text, values in {
-        "+1.10% over 5 sessions, +0.17% over 21; next": [1.10, 0.17],  # the second horizon needs no unit word
-        "IAU 5d +0.72% but 21d -3.16%": [0.72, -3.16], "order 12345678901234567890": [],  # an identifier
-        "0.02354818566571848233": [0.02354818566571848233], "0." + "1" * 26: [],
-        "－１，２００ and ＋１．５％": [-1200.0, 1.5], "1,2345 and 5,12% and 1,,2 and ..5": [1.0, 5.12, 1.0, 2.0, 0.5],
-    }.items():  # fmt: skip
-        assert [one.value for one in evidence.extract_numbers(text)] == pytest.approx(values), text
-
-
 def test_dates_horizons_names_and_identifiers_are_no_numbers():
     for text in (
         "on Aug 7-8 and July 28 and 29, 2026", "12 August, 2026-08-10T10:00:00Z, 8:30 a.m., 6/17, 7/17/2026",
@@ -62,7 +47,19 @@ def test_dates_horizons_names_and_identifiers_are_no_numbers():
         assert evidence.extract_numbers(text) == [], text
 
 
-def test_precision_is_the_worth_of_the_last_printed_digit_and_bare_integers_are_marked():
+def test_units_signs_scales_ranges_and_precision():
+    for unit, texts in UNITS.items():
+        for text, values in texts.items():
+            found = evidence.extract_numbers(text)
+            assert [one.value for one in found] == pytest.approx(values), text
+            assert {one.unit for one in found} == {unit}, text
+    for text, values in {
+        "+1.10% over 5 sessions, +0.17% over 21; next": [1.10, 0.17],  # the second horizon needs no unit word
+        "IAU 5d +0.72% but 21d -3.16%": [0.72, -3.16], "order 12345678901234567890": [],  # an identifier
+        "0.02354818566571848233": [0.02354818566571848233], "0." + "1" * 26: [],
+        "－１，２００ and ＋１．５％": [-1200.0, 1.5], "1,2345 and 5,12% and 1,,2 and ..5": [1.0, 5.12, 1.0, 2.0, 0.5],
+    }.items():  # fmt: skip
+        assert [one.value for one in evidence.extract_numbers(text)] == pytest.approx(values), text
     found = evidence.extract_numbers("4.60%, 57k, 2.0 million, 7,509")
     assert [n.step for n in found] == [pytest.approx(step) for step in (0.01, 1000.0, 1e5, 1.0)]
     found = evidence.extract_numbers("245 advancing, 1,200 falling, +3 net, 7 %")
@@ -120,15 +117,12 @@ def test_names_symbols_ids_and_unique_words():
     assert found.mentions("Vision 2100 Fund", words_of("Vision 2100 Fund"))[0].end == 16
 
 
-def test_a_line_that_begins_with_a_name_is_about_it_and_later_lines_inherit_the_header():
+def test_lines_that_begin_with_a_name_canonical_forms_and_horizons():
     for head in ("GOLD: ", "IAU (selected)\nEvidence: ", "- Gold Trust | ", "GOLD — "):
         assert only(f"{head}up 3.1% lately", PARTIAL).subject == "GOLD", head
     found = audit("GOLD (rejected)\nEvidence: 3.12% gain\nCHIPS (selected)\nEvidence: down 5.47%", PARTIAL)
     assert [(f.subject, f.state) for f in found] == [("GOLD", "supported"), ("CHIPS", "supported")]
     assert [f.subject for f in audit("Gold rose.\nThe rest lost 9.99%.", PARTIAL)] == [""]
-
-
-def test_canonical_forms_and_horizons_in_two_words_and_in_a_script_without_blanks():
     forms = {"payrolls": "payroll", "52wk": "52w", "21s": "21d", "gas": "gas", "basis": "basis", "vol": "volatility"}
     assert {word: canonical(word) for word in forms} == forms
     for text, found in (
@@ -149,9 +143,9 @@ HOSTILE = {
     "blanks": "5" + " " * 500_000 + "%", "line breaks": "\n" * 300_000 + "5%", "one word": "a" * 1_000_000,
     "joined words": "a&" * 300_000, "names": "GOLD " * 20_000 + "5%", "headers": "GOLD: 5.5%\n" * 2_000,
     "surrogates and nulls": "\x00\ud800 5% \U0001f4c8 " * 2_000, "months": "May " * 50_000,
-    "wide digits": "１２３４％" * 20_000, "superscripts": "²d ³y 5²% " * 1_500, "stop words": "over the last " * 20_000,
-    "one sentence again and again": "GOLD's 21-day return is 3.1%. " * 15_000,
-    "one accusation again and again": "GOLD's 21-day return is 9.9%. " * 15_000, "bare numbers": "1 " * 100_000,
+    "wide digits": "１２３４％" * 6_000, "superscripts": "²d ³y 5²% " * 1_500, "stop words": "over the last " * 20_000,
+    "one sentence again and again": "GOLD's 21-day return is 3.1%. " * 5_000,
+    "one accusation again and again": "GOLD's 21-day return is 9.9%. " * 5_000, "bare numbers": "1 " * 25_000,
 }  # fmt: skip
 
 

@@ -73,7 +73,7 @@ def test_every_rule_finds_what_it_is_for():
         assert text[found.start : found.start + len(found.quote)] == found.quote
 
 
-def test_another_row_sign_horizon_or_direction_does_not():
+def test_another_row_sign_horizon_direction_or_subject_does_not():
     for text in (
         "CHIPS 5d return +3.12%",  # gold's
         "GOLD 5d return -3.12%",  # the wrong sign
@@ -90,9 +90,6 @@ def test_another_row_sign_horizon_or_direction_does_not():
         "EWY beat SPY by 11.48% over 21d",  # another horizon's
     ):
         assert states(text, PARTIAL) == ["not_found"], text
-
-
-def test_signs_and_subjects_of_free_facts():
     for state, texts in {
         # a printed minus agrees with a decrease, and a sign must not turn a free fact round
         "supported": ("Brent -2.0%", "oil slid again: Brent -2.0%"),

@@ -142,20 +142,10 @@ def test_hostile_text_stays_in_its_fence(pairs, attack):
 
 
 @given(st.text(), st.text())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_reading_gives_back_what_was_rendered(first, second):
     found = sections(candidates_text(first, second))
     assert [one.content for one in found] == [code_points(first), code_points(second)]
-
-
-def test_another_prompt_is_not_read():
-    for parts, what in (
-        ([], "got 0 parts"), (["", ""], "two candidates are needed"), (["", candidates_text("a", "b")], "no situation"),
-        ([fence("question", "q") + "\n" + fence("requirements", "no tab"), candidates_text("a", "b")], "no situation"),
-        (["", candidates_text("a", "b").replace("\nb\n", "\nc\n")], "tampered"),
-    ):  # fmt: skip
-        with pytest.raises(InputError, match=what):
-            read_pair(parts)
 
 
 def test_a_plan_asks_every_pair_in_both_orders_under_both_prompts(pairs, spec):
@@ -177,7 +167,14 @@ def test_a_plan_asks_every_pair_in_both_orders_under_both_prompts(pairs, spec):
     assert json.loads(one.call.schema.text) == judge_pairs.pair_schema()
 
 
-def test_plans_that_make_no_sense_are_refused(pairs, spec):
+def test_another_prompt_is_not_read_and_plans_that_make_no_sense_are_refused(pairs, spec):
+    for parts, what in (
+        ([], "got 0 parts"), (["", ""], "two candidates are needed"), (["", candidates_text("a", "b")], "no situation"),
+        ([fence("question", "q") + "\n" + fence("requirements", "no tab"), candidates_text("a", "b")], "no situation"),
+        (["", candidates_text("a", "b").replace("\nb\n", "\nc\n")], "tampered"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=what):
+            read_pair(parts)
     person = JudgeSpec(name="p", model="human/table", family="human")
     for error, what, judge, more in (
         (UnknownNameError, "Did you mean 'strict'", spec(), {"variants": ["stric"]}),
@@ -225,7 +222,10 @@ def test_everything_else_is_invalid_and_says_why():
         assert found.reason.isprintable()
 
 
-@given(st.text() | st.recursive(st.none() | st.text() | st.floats() | st.integers(), st.lists).map(json.dumps))
+JSON = st.recursive(st.none() | st.text() | st.floats() | st.integers(), st.lists, max_leaves=8)
+
+
+@given(st.text() | JSON.map(json.dumps))
 def test_no_reply_raises(text):
     assert isinstance(judge_pairs.parse_pair_reply(text), Invalid | Reasoned)
 

@@ -141,17 +141,6 @@ def test_nearly_equal_texts_more_lines_planted_dark_current_and_invalid_replies(
     assert min(found["1"], found["2"], found["tie"]) > 0
 
 
-def test_arguments_override_what_is_planted(pairs, spec, ask):
-    chosen = [pair for pair in pairs if pair.condition in EQUAL]
-    none = {"slot_bias": 0.0, "surface": 0.0, "one_sided": 0.0}
-    for args, expected in (
-        ({"slot_bias": 1.0, "slot_1": 1.0}, "positional 1"), ({"slot_bias": 1.0, "slot_1": 0.0}, "positional 2"),
-        ({"surface": 1.0}, "stable"), ({"one_sided": 1.0}, "one_sided"), ({}, "no_preference"),
-    ):  # fmt: skip
-        found = classes(ask(chosen, spec("reference/surface-swayed", **none | args), PLAIN))
-        assert {kind for kind, count in found.items() if count} == {expected}
-
-
 def test_the_planted_curve_and_values_that_fit_together(spec):
     for model, planted in judge_pairs.PLANTED_PAIRS.items():
         for guess in (0.0, 0.3, 1.0):
@@ -187,10 +176,18 @@ def test_the_planted_curve_and_values_that_fit_together(spec):
 # Draws
 
 
-def test_one_plan_is_one_set_of_verdicts(pairs, spec, ask):
-    model = "reference/surface-swayed"
-    assert ask(pairs, spec(model)) == ask(pairs, spec(model))
-    verdicts = [[one.verdict for one in ask(pairs, spec(model, seed=seed))] for seed in (1, 2)]
+def test_arguments_override_what_is_planted_and_one_plan_is_one_set_of_verdicts(pairs, spec, ask):
+    chosen = [pair for pair in pairs if pair.condition in EQUAL]
+    none = {"slot_bias": 0.0, "surface": 0.0, "one_sided": 0.0}
+    for args, expected in (
+        ({"slot_bias": 1.0, "slot_1": 1.0}, "positional 1"), ({"slot_bias": 1.0, "slot_1": 0.0}, "positional 2"),
+        ({"surface": 1.0}, "stable"), ({"one_sided": 1.0}, "one_sided"), ({}, "no_preference"),
+    ):  # fmt: skip
+        found = classes(ask(chosen, spec("reference/surface-swayed", **none | args), PLAIN))
+        assert {kind for kind, count in found.items() if count} == {expected}
+    model, some = "reference/surface-swayed", pairs[::5]
+    assert ask(some, spec(model)) == ask(some, spec(model))
+    verdicts = [[one.verdict for one in ask(some, spec(model, seed=seed))] for seed in (1, 2)]
     assert verdicts[0] != verdicts[1]
 
 

@@ -114,16 +114,13 @@ def test_what_counts_as_met():
     assert not names("stopgap", "stop")
 
 
-def test_an_ending_has_exactly_the_length_that_was_asked_for_and_says_nothing_that_could_be_a_value():
+def test_changes_that_leave_the_content_and_endings_of_exactly_the_length_that_was_asked_for():
     assert [len(closing(length).split()) for length in range(200)] == [*range(200)]
     assert closing(-3) == ""
     assert all(len(sentence.split()) == length for length, sentence in calls.CLOSERS.items())
     assert {len(sentence.split()) for sentence in calls.BEFORE_CLOSERS} == {8}
     assert not any(map(calls.has_value, calls.FIXED_SENTENCES))
     assert len(set(calls.FILLERS)) == len(calls.FILLERS)
-
-
-def test_changes_that_leave_the_content():
     for change, text, expected in (
         (with_typo, "Up by 3 bps.", None), (with_typo, "The discount stays.", None),  # a name of a requirement
         (with_other_unit, "At 4% it is fine, at 5% too.", "At 4 percent it is fine, at 5% too."),
@@ -196,7 +193,7 @@ def test_the_hash_covers_every_field_and_a_file_that_was_touched_is_refused(pair
             judge_pairs.read_stimuli(touched)
 
 
-def test_a_chain_adds_one_requirement_at_a_time_and_a_half_step_turns_on_the_value_alone(pairs):
+def test_a_chain_adds_one_requirement_at_a_time_in_texts_of_one_length(pairs):
     steps = [pair for pair in of(pairs, "ladder") if pair.delta == 1]
     for _, found in itertools.groupby(steps, key=lambda pair: pair.task):
         chain: list[set[str]] = [set()]
@@ -211,9 +208,6 @@ def test_a_chain_adds_one_requirement_at_a_time_and_a_half_step_turns_on_the_val
     for pair in half:
         u, v = (judge_pairs.marks(text.text, pair.brief.names) for text in (pair.u, pair.v))
         assert sorted(abs(a - b) for a, b in zip(u, v, strict=True)) == [0, 0, 0, 0, 0.5]
-
-
-def test_primary_texts_of_a_task_have_one_length_and_orders_and_sides_are_drawn(pairs):
     lengths = defaultdict(set)
     for pair in pairs:
         if pair.condition in ("ladder", "same_subset", "different_subset"):

@@ -115,7 +115,7 @@ def test_material_that_lacks_something_is_not_held_against_the_decision():
         assert (seen["legality"], seen["largest"], seen["effective"]) == (None, 1.0, 1.0)
 
 
-def test_stated_arithmetic_that_holds_is_noticed_is_the_decisions_own_and_pays():
+def test_stated_arithmetic_that_holds_pays_and_names_that_begin_alike_are_told_apart():
     text = reconciled(settled())
     seen = noticed(text)
     assert (seen["arithmetic"], seen["doubtful"], seen["rules_cited"]) == (1.0, (), 3)
@@ -125,9 +125,6 @@ def test_stated_arithmetic_that_holds_is_noticed_is_the_decisions_own_and_pays()
     assert noticed(wrong)["arithmetic"] == pytest.approx(10 / 11)
     dull, shown = (graded(one) for one in ("We buy Asset B, within limits.", text))
     assert all(shown[judge]["constraint_awareness"] > dull[judge]["constraint_awareness"] for judge in dull)
-
-
-def test_names_that_begin_alike_are_told_apart():
     names = ("Asset A", "Asset AB")
     source = context(
         instruments=tuple(Instrument(id=name, name=name) for name in names), series=(),

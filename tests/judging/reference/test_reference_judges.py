@@ -95,7 +95,7 @@ def weights(*pairs, expected=()):
 BOTH = (("ENERGY", 0.6), ("GOLD", 0.4))
 
 
-def test_the_features_of_the_made_up_decision():
+def test_the_features_of_the_made_up_decision_and_its_limits():
     seen = noticed(decision())
     expected = {
         "tokens": 51, "named": 0.8, "explained": 0.8, "alternatives": 1, "legality": 1.0, "confidence": 0.6,
@@ -105,9 +105,6 @@ def test_the_features_of_the_made_up_decision():
     assert {name: seen[name] for name in expected} == pytest.approx(expected)
     assert seen["risk_numbers"] >= 1
     assert seen["grounded"] >= 0.6
-
-
-def test_limits():
     four = tuple((name, 0.25) for name in ("ENERGY", "GOLD", "BILLS", "ALPHABET"))
     for pairs, share in (
         (BOTH, 1.0), ((("ENERGY", 0.7), ("GOLD", 0.3)), 2 / 3), ((("ENERGY", 0.57), ("GOLD", 0.43)), 2 / 3),
@@ -143,15 +140,12 @@ def test_sums_that_do_not_hold_are_noticed():
         assert wrong["arithmetic"] == pytest.approx(1 - checks / 3)
 
 
-def test_stated_forecasts_of_holdings_are_the_decisions_own_numbers():
+def test_stated_forecasts_are_the_decisions_own_numbers_and_in_the_order_of_sizes():
     source = context(instruments=(Instrument(id="BRK.B", symbol="BRK.B"), Instrument(id="GOLD", symbol="IAU")))
     stages = {"forecast": {"portfolio_pct": 7.77, "holdings": {"BRK.B": 8.88, "GOLD": 6.66}}}
     text = "Our portfolio forecast is 7.77%; the forecast for BRK.B is 8.88%, that for GOLD 6.66%."
     one = decision(of=source, text=text, actions=weights(("BRK.B", 0.5), ("GOLD", 0.5)), stages=stages)
     assert noticed(replace(one, rationales=one.rationales[2:3]), source)["sizes_cited"] == pytest.approx(1.5)
-
-
-def test_the_order_of_forecasts_and_sizes():
     pairs = (("ENERGY", 0.5), ("GOLD", 0.3), ("BILLS", 0.2))
     orders = [
         noticed(decision(actions=weights(*pairs, expected=forecasts), stages={}))["order"]
@@ -206,7 +200,7 @@ def matrix(calls, judge):
     return np.array([[reply(c.call)[name] for name in RUBRIC.names] for c in calls if c.judge == judge], dtype=float)
 
 
-def test_the_scale_is_used_and_a_planted_offset_is_recovered(honest):
+def test_the_scale_is_used_and_planted_offset_and_noise_are_recovered(honest):
     calls = plan(honest)
     for judge in ("auditor", "reader", "allocator"):
         found = matrix(calls, judge)
@@ -214,9 +208,6 @@ def test_the_scale_is_used_and_a_planted_offset_is_recovered(honest):
         assert all(found[:, column].std() > 0.25 for column in range(6))
     low, high = (matrix(plan(honest, args=f"args = {{noise = 0.6, offset = {x}}}"), "auditor") for x in (0.0, 0.5))
     assert (high - low)[(low > 1) & (high < 5)].mean() == pytest.approx(0.5, abs=0.12)
-
-
-def test_planted_noise_is_recovered_from_repetitions(honest):
     found = matrix(plan(honest[:12], trials=20, args="args = {noise = 0.6}"), "allocator").reshape(12, 20, 6)
     inside = np.abs(found.mean(axis=1) - 3) < 0.8  # where clipping takes nothing off
     spread = found.var(axis=1, ddof=1)[inside].mean() - 1 / 12  # rounding adds a twelfth
@@ -256,14 +247,6 @@ def test_planted_values_are_documented_and_every_view_scores_every_dimension_by_
 # --- the protocol -----------------------------------------------------------------------------------------------------
 
 
-def test_a_reply_goes_through_the_common_parser():
-    planned = plan([decision()])[0]
-    answer = said(planned.call)
-    found = judging.judgment(planned, answer, RUBRIC)
-    assert (found.status, found.lookahead_check, set(found.scores)) == ("ok", "unsure", set(RUBRIC.names))
-    assert answer.fingerprint == "reference/auditor@5"
-
-
 def test_wrong_arguments_are_refused_and_the_largest_right_ones_work():
     call = plan([decision()])[1].call
     finite = "must be a finite number of at most 1e+09 in size"
@@ -288,7 +271,13 @@ def test_wrong_arguments_are_refused_and_the_largest_right_ones_work():
     assert set(reply(replace(call, args=largest)).values()) <= {1, 2, 3, 4, 5}
 
 
-def test_a_foreign_prompt_is_refused():
+def test_a_reply_goes_through_the_common_parser_and_a_foreign_prompt_is_refused():
+    planned = plan([decision()])[0]
+    answer = said(planned.call)
+    found = judging.judgment(planned, answer, RUBRIC)
+    assert (found.status, found.lookahead_check, set(found.scores)) == ("ok", "unsure", set(RUBRIC.names))
+    assert answer.fingerprint == "reference/auditor@5"
+
     def user(*texts):
         return (Message("user", tuple(Text.of(text) for text in texts)),)
 

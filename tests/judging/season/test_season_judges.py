@@ -137,13 +137,6 @@ def test_a_planted_offset_and_slope_are_what_comes_out():
     assert gains[1] - gains[0] == pytest.approx(20.0 * extra / 100, abs=0.6)
 
 
-def test_planted_noise_is_the_spread_of_repeated_judging():
-    found = grades(horizon(2), spec(**QUIET | {"noise": 4.0}, trials=50))
-    composites = [judging.horizon_score(one, PLAN).score.composite for one in found]
-    assert stdev(composites) == pytest.approx(4.0, rel=0.3)
-    assert mean(composites) == pytest.approx(composite(horizon(2), spec(**QUIET)), abs=2.0)
-
-
 @pytest.fixture(scope="module")
 def styles():
     """Six agents of three families, each family with a style of its own, in its records alone."""
@@ -185,7 +178,11 @@ def test_planted_self_preference_shows_through_opinions_and_noise(styles):
     assert max(one, other) < 10.0
 
 
-def test_an_outcome_is_the_share_above_the_benchmark():
+def test_planted_noise_is_the_spread_of_repeated_judging_and_nothing_else_but_prompt_seed_and_trial():
+    found = grades(horizon(2), spec(**QUIET | {"noise": 4.0}, trials=50))
+    composites = [judging.horizon_score(one, PLAN).score.composite for one in found]
+    assert stdev(composites) == pytest.approx(4.0, rel=0.3)
+    assert mean(composites) == pytest.approx(composite(horizon(2), spec(**QUIET)), abs=2.0)
     found, judge = horizon(4), spec(**QUIET)
     (made,) = grades(found, judge)
     outcomes = [
@@ -194,9 +191,6 @@ def test_an_outcome_is_the_share_above_the_benchmark():
     ]
     (planned,) = judging.outcome_calls(made, found, outcomes, judge, PLAN)
     assert judging_season.read_outcome_reply(ask(planned.call)).answer.value == 75
-
-
-def test_what_a_judge_says_depends_on_prompt_seed_and_trial_alone():
     call = first_call(horizon(2), spec(NAMES[1]))
     assert ask(call) == ask(call)
     assert ask(call).text != ask(replace(call, trial=2)).text

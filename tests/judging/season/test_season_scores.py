@@ -79,13 +79,10 @@ def test_a_plan_that_cannot_be_meant_is_refused(old, new, says):
     assert says in str(caught.value)
 
 
-def test_every_wrong_field_is_named_at_once():
+def test_every_wrong_field_is_named_and_without_an_outcome_the_shares_still_make_a_whole():
     with pytest.raises(InputError) as caught:
         judging.parse_scoring(TEXT.replace("strong = 67", 'strong = "high"').replace("weight = 8", "weight = 0"))
     assert {problem.where for problem in caught.value.problems} >= {"bands.strong", "reasoning.7.weight"}
-
-
-def test_without_an_outcome_the_shares_still_make_a_whole():
     for receivers in ('["reasoning", "evidence"]', '["process"]', '["reasoning", "evidence", "process"]'):
         weights = judging.parse_scoring(TEXT.replace('["reasoning", "evidence"]', receivers)).composite
         shares = weights.shares(outcome=False)
@@ -226,7 +223,7 @@ def test_a_judge_score_says_by_which_rules_and_the_process_score_follows_the_pla
         judging.total_score([51, 52, 53], plan=SINGLE)
 
 
-def test_what_is_no_score_or_no_time_is_refused_everywhere():
+def test_what_is_no_score_or_no_time_is_refused_everywhere_and_all_problems_are_told_at_once():
     for bad in (-0.1, 100.1, math.nan, math.inf, True, "60", None, 10**400):
         for call in (
             lambda bad: judging.band(bad), lambda bad: judging.composite(bad, 50, 50),
@@ -239,9 +236,6 @@ def test_what_is_no_score_or_no_time_is_refused_everywhere():
     for bad in (-1.0, math.inf, True, "3"):
         with pytest.raises(InputError, match=r"seconds\[1\]: must be a finite number from 0, or None"):
             judging.efficiency([50, 60], [1.0, bad])
-
-
-def test_all_problems_are_told_at_once_and_nothing_has_no_median():
     fives = dict.fromkeys(EVIDENCE, 5)
     for call, wrong in (
         (lambda: judging.weighted_axis({EVIDENCE[0]: 101, "x": 3}, PLAN.evidence), [*EVIDENCE[1:], "x", EVIDENCE[0]]),

@@ -124,7 +124,7 @@ def test_places_and_gaps(contestants, judges, places, gaps):
     assert [gap.state for gap in table.gaps] == gaps
 
 
-def test_what_always_comes_out_alike_gives_no_floor():
+def test_a_floor_is_what_was_planted_and_what_always_comes_out_alike_gives_none():
     same = noise_floor([[60, 60], [51, 51, 51]])
     assert (same.value, same.freedom, same.replicates, same.state) == (None, 3, 5, "identical repetitions")
     assert gap_floor(same, same, same) is None
@@ -134,9 +134,6 @@ def test_what_always_comes_out_alike_gives_no_floor():
     assert noise_floor([[60], [70]]) == UNKNOWN
     assert gap_floor(UNKNOWN, known(1.0), known(1.0)) is None
     assert gap_floor(known(0.0), known(0.0), known(0.0)) == 0.0
-
-
-def test_a_floor_is_what_was_planted_and_finds_a_real_difference():
     rng = np.random.default_rng(1)
     groups = 60 + rng.normal(0, 5, (400, 1)) + rng.normal(0, 3, (400, 4))
     found = noise_floor(groups.tolist())

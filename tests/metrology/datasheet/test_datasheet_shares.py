@@ -402,23 +402,21 @@ def test_by_content_averages_both_orders_of_every_pair(log, far):
         assert {place: n for place, n in np.ndenumerate(found.tables) if n} == dict(expected)
 
 
-@pytest.mark.parametrize(("column", "value", "message"), [
-    (3, [0, 5], "verdict_codes: codes must be 0..4 .first that is not: 5, row 1."),
-    (2, [0, 2], "order_codes: codes must be 0..1"), (0, [0, -1], "judge_codes: codes must be at least 0"),
-    (0, [0, 0, 0], "must be equally long .got 2, 3."),
-    (0, [0.0, 0.0], "judge_codes: must be one axis of whole numbers"),
-    (0, [], "judge_codes: must be one axis of whole numbers"), (2, [0, 0], "rows 1: asked before"),
-    (4, [0, 1], "rows 0: task contradicts")
-])  # fmt: skip
-def test_columns_that_make_no_sense_are_refused(column, value, message):
-    columns = [[0, 0], [0, 0], [0, 1], [0, 2], [0, 0]]
-    columns[column] = value
-    with pytest.raises(InputError, match=message):
-        datasheet.decompose_arrays(*columns)
-    # All faults of a log are named at once.
-    with pytest.raises(InputError, match="2 problems"):
-        datasheet.decompose_arrays([0] * 9, [0] * 9, [0, 1] * 4 + [0], [0] * 9, [0] * 8 + [1])
-    with pytest.raises(InputError, match="rows 1, 2, 3, 4, 5 and 2 more: asked before"):
-        datasheet.agreement_arrays([0] * 8, [0] * 8, [0] * 8, [0] * 8)
-    with pytest.raises(InputError, match="task contradicts"):
-        datasheet.agreement_arrays([0, 1], [0, 0], [0, 0], [0, 1])
+def test_columns_that_make_no_sense_are_refused():
+    tables, codes = datasheet.decompose_arrays, "judge_codes: must be one axis of whole numbers"
+    good = [[0, 0], [0, 0], [0, 1], [0, 2], [0, 0]]
+    cases = [
+        (3, [0, 5], "verdict_codes: codes must be 0..4 .first that is not: 5, row 1."),
+        (2, [0, 2], "order_codes: codes must be 0..1"), (0, [0, -1], "judge_codes: codes must be at least 0"),
+        (0, [0, 0, 0], "must be equally long .got 2, 3."), (0, [0.0, 0.0], codes), (0, [], codes),
+        (2, [0, 0], "rows 1: asked before"), (4, [0, 1], "rows 0: task contradicts"),
+    ]  # fmt: skip
+    for call, columns, message in (
+        *((tables, [*good[:at], values, *good[at + 1 :]], said) for at, values, said in cases),
+        # All faults of a log are named at once.
+        (tables, ([0] * 9, [0] * 9, [0, 1] * 4 + [0], [0] * 9, [0] * 8 + [1]), "2 problems"),
+        (datasheet.agreement_arrays, ([0] * 8,) * 4, "rows 1, 2, 3, 4, 5 and 2 more: asked before"),
+        (datasheet.agreement_arrays, ([0, 1], [0, 0], [0, 0], [0, 1]), "task contradicts"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            call(*columns)

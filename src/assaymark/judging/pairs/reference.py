@@ -306,6 +306,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+@lru_cache(maxsize=8192)
 def _nearly_same(text_1: str, text_2: str) -> bool:
     """Whether two texts differ in a few words and in no white space."""
     first, second = _SPACE.split(text_1), _SPACE.split(text_2)

@@ -12,21 +12,8 @@ import numpy as np
 import svg
 
 from assaymark.records import Level
-from assaymark.report.charts.canvas import (
-    HALF,
-    NARROW,
-    WIDE,
-    Scale,
-    both,
-    frame,
-    hatch,
-    label,
-    line,
-    num,
-    path,
-    rect,
-    step_of,  # fmt: skip
-)
+from assaymark.report.charts import canvas
+from assaymark.report.charts.canvas import HALF, NARROW, WIDE, Scale, hatch, label, line, num, path, rect
 from assaymark.report.charts.intervals import judge_marks
 from assaymark.report.charts.paths import Floats, drawn
 from assaymark.report.text import fit, shortened, text_width
@@ -57,7 +44,7 @@ def heat(name: str, agents: Sequence[str], cells: Mapping[tuple[int, int], Level
         parts.append(label(names - 6, top + middle + 4, f"{agent} {at + 1}", "tk", "end"))
         parts.append(label(names + middle, 14, str(at + 1), "tk", "middle"))
     parts.append(rect(names, top, size * side, size * side, "grid"))
-    return frame(name, title, desc, (NARROW, top + size * side + 2), parts, "both")
+    return canvas.frame(name, title, desc, (NARROW, top + size * side + 2), parts, "both")
 
 
 # --- shares in a table of bars: one row a group, one column a state, the percent beside each bar ----------------------
@@ -122,7 +109,7 @@ def bar_table(
             height = max(height, bottom)
         return parts, height + 8
 
-    return both(name, title, desc, draw)
+    return canvas.both(name, title, desc, draw)
 
 
 # --- how often each agent takes each rank when the clusters are drawn again -------------------------------------------
@@ -165,7 +152,7 @@ def rank_bars(name: str, rows: Sequence[RankRow], places: int, title: str, desc:
                     parts.append(label(middle, base - height - 4, percent(share), "tb" if own else "tk", "middle"))
         return parts, y + 4
 
-    return both(name, title, desc, draw, HALF)
+    return canvas.both(name, title, desc, draw, HALF)
 
 
 def place_heads(places: int) -> tuple[str, ...]:
@@ -231,7 +218,7 @@ def scale_use(
             parts += judge_marks(at, column)
         return parts, tops[-1] + 16
 
-    return both(name, title, desc, draw)
+    return canvas.both(name, title, desc, draw)
 
 
 def scan_line(
@@ -239,7 +226,7 @@ def scan_line(
 ) -> tuple[str, str]:
     """The stylometric scan: (words, difference) by words, the ``chosen`` split, and below what a text is ``terse``."""
     lengths, gaps, top, bottom = [terse, chosen, *(x for x, _ in points)], [0.0, *(y for _, y in points)], 34.0, 190.0
-    step = step_of(max(max(gaps) - min(gaps), 0.1), (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 5)
+    step = canvas.step_of(max(max(gaps) - min(gaps), 0.1), (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 5)
     first, last = math.floor(min(gaps) / step), math.ceil(max(gaps) / step)
     up = Scale(first * step, last * step, bottom, top)
 
@@ -264,7 +251,7 @@ def scan_line(
         parts.append(label(width - 12, bottom + 37, "words", "tk", "end"))
         return parts, bottom + 42
 
-    return both(name, title, desc, draw, HALF)
+    return canvas.both(name, title, desc, draw, HALF)
 
 
 def class_panel(
@@ -299,7 +286,7 @@ def class_panel(
     first, last = math.ceil(years[0]), math.floor(years[-1])
     for year in {first, (first + last) // 2, last}:
         parts.append(label(across(year), height - 6, str(year), "tk", "middle" if year < last - 1 else "end"))
-    return frame(name, title, desc, (NARROW, height), parts, "both")
+    return canvas.frame(name, title, desc, (NARROW, height), parts, "both")
 
 
 # --- correlations as a map: one cell a pair below the diagonal, tinted by size, negative ones hatched -----------------
@@ -357,4 +344,4 @@ def correlation_map(
                       label(at * step, y + 27, text, "tk")]  # fmt: skip
         return parts, bottom + 46
 
-    return both(name, title, desc, draw, HALF)
+    return canvas.both(name, title, desc, draw, HALF)

@@ -297,7 +297,7 @@ def stress_scatter(
             label(0, 31, fit("Deepest fall under stress, %", width, 12), "tk"),
             rect(left, edge, right - left, floor - edge, "region", f"url(#{called}-h)"),
         ]  # fmt: skip
-        for tick in _multiples(top, bottom, depth):
+        for tick in (depth * at for at in range(math.ceil(top / depth - 1e-9), math.floor(bottom / depth + 1e-9) + 1)):
             if abs(tick - 100 * tolerance) > depth / 4:
                 parts.append(line(left, down(tick), right, down(tick), "hair"))
                 if abs(down(tick) - edge) > 13:
@@ -309,18 +309,13 @@ def stress_scatter(
             label(right, height - 6, f"{fit(f'Sharpe ratio, {window}', width - 60, 12)} →", "tk", "end"),
         ]  # fmt: skip
         taken = [Box(width - 54, edge - 18, right, edge - 2), Box(width - 54, edge + 4, right, edge + 20)]
-        for tick in _multiples(low, high, step):
+        for tick in (step * at for at in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)):
             parts.append(label(across(tick), floor + 18, number(tick, 0 if step >= 1 else 1), "tk", "middle"))
             parts.append(line(across(tick), floor, across(tick), floor + 4, "axis"))
         parts += [line(across(0), 44.0, across(0), floor, "hair")] if low < 0 < high else []
         return [*parts, *_stressed(points, across, down, taken, Box(left, 34.0, right, floor - 2), width)], height
 
     return c.both(name, title, desc, draw)
-
-
-def _multiples(low: float, high: float, step: float) -> list[float]:
-    """Multiples of a step inside a range."""
-    return [step * at for at in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
 
 def _stressed(

@@ -12,21 +12,8 @@ import numpy as np
 import svg
 from numpy.typing import NDArray
 
-from assaymark.report.charts.canvas import (
-    NARROW,
-    WIDE,
-    Scale,
-    apart,
-    both,
-    circle,
-    frame,
-    label,
-    line,
-    num,
-    path,
-    rect,  # fmt: skip
-    step_of,
-)
+from assaymark.report.charts import canvas as c
+from assaymark.report.charts.canvas import NARROW, WIDE, Scale, label, line, num, path, rect
 from assaymark.report.text import fit, shortened, text_width
 from assaymark.text import number, percent
 
@@ -48,7 +35,7 @@ def steps(low: float, high: float, most: int = 4) -> tuple[float, ...]:
     """
     low, high = min(low, 100.0), max(high, 100.0)
     reach = max(high - low, 1e-6)
-    step = step_of(reach, (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0), most, 10.0 ** math.ceil(math.log10(reach)))
+    step = c.step_of(reach, (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0), most, 10.0 ** math.ceil(math.log10(reach)))
     first, last = math.floor(low / step), math.ceil(high / step)
     return tuple(step * at for at in range(first, max(last, first + 1) + 1))
 
@@ -204,7 +191,7 @@ def nav_figure(
                 found.append(label(x, box.fall[1] + 20, text, "tk", "middle" if day else "start"))
         return found, 340.0 if width == WIDE else 296.0
 
-    return both(name, title, desc, draw)
+    return c.both(name, title, desc, draw)
 
 
 def _values_on(
@@ -224,22 +211,17 @@ def _values_on(
     # Where a name does not fit beside its return it stands above it, as long as there is room for all of them.
     wide = any(text_width(f"{line.name} {line.end}", 13) > room for line in lines)
     two = wide and 2 * _LINE * len(order) <= bottom
-    places = apart([heights[k] for k in order], [_LINE * (1 + two)] * len(order), bottom)
+    places = c.apart([heights[k] for k in order], [_LINE * (1 + two)] * len(order), bottom)
     beside = 0.0 if two else max(text_width(f" {line.end}", 13) for line in lines)
     # An ellipsis is wider than other characters are taken to be.
     names = shortened([line.name for line in lines], room - beside, 13)
     for k, y in zip(order, places, strict=True):
-        kind = {"own": "tb th", "first": "tb", "other": "t2"}.get(lines[k].role) or _text_of(styles[k])
+        kind = {"own": "tb th", "first": "tb", "other": "t2"}.get(lines[k].role, styles[k].split()[0].replace("l", "t"))
         if abs(y - heights[k]) > 2:
             found.append(path(f"M{num(box.right + 1)} {num(heights[k])}L{num(box.right + 11)} {num(y)}", "hair lead"))
         texts = ((y - 3, names[k]), (y + 12, lines[k].end)) if two else ((y + 4.5, f"{names[k]} {lines[k].end}"),)
         found += [label(box.right + 14, at, text, kind) for at, text in texts]
     return found
-
-
-def _text_of(style: str) -> str:
-    """The class of a text about a line."""
-    return style.split()[0].replace("l", "t")
 
 
 def fall_steps(deepest: float) -> tuple[float, ...]:
@@ -248,7 +230,7 @@ def fall_steps(deepest: float) -> tuple[float, ...]:
     >>> fall_steps(4.3), fall_steps(0.0), fall_steps(61)
     ((0.0, 4.0, 8.0), (0.0, 1.0), (0.0, 40.0, 80.0))
     """
-    step = step_of(deepest, (1.0, 2.0, 4.0, 5.0, 10.0, 20.0, 40.0, 50.0), 2, 100.0)
+    step = c.step_of(deepest, (1.0, 2.0, 4.0, 5.0, 10.0, 20.0, 40.0, 50.0), 2, 100.0)
     return (0.0, step) if deepest <= step else (0.0, step, 2 * step)
 
 
@@ -271,15 +253,16 @@ def _fallen(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, bo
         ends = [(one, style, down(float(fall[-1]))) for (one, style), fall in zip(kept, fallen, strict=True)]
         named = sorted((end for end in ends if end[0].role == "agent"), key=lambda end: end[2])
         if _LINE * len(named) <= box.fall[1] - box.fall[0] + 2 * _LINE:
-            places = apart([y for _, _, y in named], [_LINE] * len(named), box.fall[1] + _LINE)
+            places = c.apart([y for _, _, y in named], [_LINE] * len(named), box.fall[1] + _LINE)
             for (one, style, _), y in zip(named, places, strict=True):
-                found.append(label(box.right + 14, y + 4.5, fit(one.fallen, room, 13), _text_of(style)))
+                kind = style.split()[0].replace("l", "t")  # the class of a text about a line
+                found.append(label(box.right + 14, y + 4.5, fit(one.fallen, room, 13), kind))
         return [*found, zero]
     floor, own, at = num(down(0)), moves[-1], int(fallen[-1].argmax())
     found.append(path(f"M{num(box.left)} {floor}{own[own.index('l') :]}V{floor}z", "fall"))
     found += [*(path(move, "nv1 thin") for move in moves[:-1]), path(own, "nav thin"), zero]
     x, y = box.left + at / max(len(fallen[-1]) - 1, 1) * (box.right - box.left), down(float(fallen[-1][at]))
-    found.append(circle(x, y, 3, "mh"))
+    found.append(c.circle(x, y, 3, "mh"))
     beside = min(max(y, box.fall[0] + 8), box.fall[1])
     return [*found, label(box.right + 14, beside + 4.5, fit(deepest, room, 13), "tb th")]
 
@@ -312,7 +295,7 @@ def price_chart(name: str, closes: Sequence[float], ends: tuple[str, str], title
     parts.append(path(f"M{points[0][0]:g} {points[0][1]:g}l" + " ".join(moves), "curve"))
     parts.append(path(f"M{points[-1][0]:g} {points[-1][1]:g}h0", "now"))
     parts += [label(left, height - 6, ends[0], "tk"), label(NARROW - 8, height - 6, ends[1], "tk", "end")]
-    return frame(name, title, desc, (NARROW, height), parts, "both")
+    return c.frame(name, title, desc, (NARROW, height), parts, "both")
 
 
 def history_panels(
@@ -354,5 +337,5 @@ def history_panels(
         if baseline is not None:
             said += f"; equal weight ends at {number(100 * float(baseline[-1]), 1)}"
         title = f"{model}: net asset value and fall from the peak"
-        panels.append(frame(f"{name}-{at}", title, f"{said}.", (box.width, 176.0), parts, "both"))
+        panels.append(c.frame(f"{name}-{at}", title, f"{said}.", (box.width, 176.0), parts, "both"))
     return shared, tuple(panels)

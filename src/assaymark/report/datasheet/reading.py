@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement, measurement_id, sha256_text
-from assaymark.report.blocks import Beside, Figure, Group, Linked, Table, Text
+from assaymark.report.blocks import Beside, Figure, Group, Index, Linked, Table, Text, by_name
 from assaymark.report.charts.canvas import HALF, NARROW
 from assaymark.report.charts.datasheet import Panel
 from assaymark.report.charts.intervals import JudgeWords, told
@@ -81,15 +81,14 @@ def title_of(name: str, log: bool = False) -> str:
     return _TITLES.get(name, ("", clean(name, 60)))[1]
 
 
-@dataclass(frozen=True, slots=True)
-class DatasheetIndex:
-    """A `Datasheet` with its look-ups. Build one with `DatasheetIndex.of`."""
+@dataclass(frozen=True, slots=True, eq=False)
+class DatasheetIndex(Index):
+    """A `Datasheet` with its look-ups, by labels beside the judge. Build one with `DatasheetIndex.of`."""
 
     sheet: Datasheet
     name: str
     base: str
     condition: str
-    found: Mapping[str, Measurement]
     rows: tuple[Measurement, ...]
 
     @classmethod
@@ -105,8 +104,8 @@ class DatasheetIndex:
             built = group_of(m.name) in ("vacuum", "ladder", "strict") or m.name == "filler.preference"
             if sheet.source != "log" or m.value is not None or not (built or m.labels.get("condition") == SAME):
                 found.append(m)
-        by_key = {_key(m): m for m in sheet.measurements}
-        return cls(sheet, shown_name(sheet.judge), base, condition, by_key, tuple(found))
+        by_key, named = {_key(m): m for m in sheet.measurements}, by_name(sheet.measurements)
+        return cls(by_key, named, sheet, shown_name(sheet.judge), base, condition, tuple(found))
 
     @property
     def is_log(self) -> bool:
@@ -129,29 +128,17 @@ class DatasheetIndex:
             return text
         return Linked(text, f"{self.rows_page}#{row_anchor(measurement)}")
 
-    def one(self, name: str, **labels: str) -> Measurement | None:
-        """The measurement with exactly these labels beside the judge."""
-        return self.found.get(measurement_id(name, labels))
-
     def base_one(self, name: str, **labels: str) -> Measurement | None:
-        """The same under the base arm."""
+        """The measurement with exactly these labels under the base arm."""
         return self.one(name, prompt=self.base, **labels)
 
     def part(self, name: str, prompt: str | None = None) -> Measurement | None:
         """A part of the decomposition on the pairs that the figures show."""
         return self.one(f"delta0.{name}", prompt=prompt or self.base, condition=self.condition)
 
-    def every(self, name: str) -> Iterator[Measurement]:
-        """All measurements of a name, in the order of the datasheet."""
-        return (m for m in self.sheet.measurements if m.name == name)
-
     def steps(self, name: str, prompt: str) -> dict[float, Measurement]:
         """What was measured along the ladder of an arm, by step, in ascending order."""
-        found = {
-            float(m.labels["delta"]): m
-            for m in self.every(name)
-            if m.labels.get("prompt") == prompt and m.value is not None and "delta" in m.labels
-        }
+        found = {float(m.labels["delta"]): m for m in self.known(name, prompt=prompt) if "delta" in m.labels}
         return dict(sorted(found.items()))
 
 

@@ -10,9 +10,15 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.report.portbench.book import (
-        EQUAL_WEIGHT, BenchmarkIndex, BenchRun, ClassView, DateTrace, EpisodeTrace, MarketView, SnapshotView,
+        BenchmarkIndex,
+        BenchRun,
+        ClassView,
+        DateTrace,
+        EpisodeTrace,
+        MarketView,
+        SnapshotView,
         StageTrace,
-    )  # fmt: skip
+    )
     from assaymark.report.portbench.first import sentences, tier_cuts
     from assaymark.report.portbench.levels import (
         claim_cards, design_note, said_levels, stage_note, stage_tables, withheld_groups,
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
     from assaymark.report.portbench.pages import each_benchmark_page, render_benchmark
     from assaymark.report.portbench.records import BenchTrail, episode_paths, questions_section
     from assaymark.report.portbench.sections import every_measurement, signals_figure, windows_table
+    from assaymark.report.text import EQUAL_WEIGHT
 
 __all__ = [
     "BenchRun", "BenchmarkIndex", "ClassView", "DateTrace", "EpisodeTrace", "MarketView", "SnapshotView", "StageTrace",

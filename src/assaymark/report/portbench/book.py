@@ -10,7 +10,7 @@ same and figure), ``bench.baseline`` (baseline, window, figure): histories.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -27,7 +27,7 @@ from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.scores import EpisodeResult, StageState
 from assaymark.claims.boards import Leaderboard
 from assaymark.records import Level, Measurement, Verdict, measurement_id
-from assaymark.report.blocks import linked
+from assaymark.report.blocks import Index, by_name
 from assaymark.report.text import bounds_of, shown
 from assaymark.text import clean, span
 
@@ -147,9 +147,6 @@ class BenchRun:
 ROUNDING: Final = 1e-9
 Kind = Literal["first", "gates", "gate", "beats", "dissociation", "above", "within", "other"]
 KINDS: Final[tuple[Kind, ...]] = ("first", "gates", "gate", "beats", "dissociation", "above", "within", "other")
-EQUAL_WEIGHT: Final = ("EqW", "equal weight", "equal-weight", "equal_weight")
-"""How equal weight may be called among the baselines."""
-
 STAGES: Final[Mapping[str, tuple[str, str]]] = {
     "S1": ("outlook", "Market interpretation"), "S2": ("signals", "Signal generation"),
     "S3": ("weights", "Weight optimisation"), "S4": ("trading", "Execution"), "S5": ("risk", "Risk monitoring"),
@@ -163,30 +160,19 @@ def kind_of(verdict: Verdict) -> Kind:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BenchmarkIndex:
-    """A `BenchRun` with its look-ups; ``links`` leads from the id of a measurement to its row, once rows are placed."""
+class BenchmarkIndex(Index):
+    """A `BenchRun` with its look-ups."""
 
     run: BenchRun
     names: tuple[str, ...]
-    by_id: Mapping[str, Measurement]
-    by_name: Mapping[str, tuple[Measurement, ...]]
     verdicts: Mapping[str, Verdict]
-    links: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, run: BenchRun) -> BenchmarkIndex:
         """Index a run once. Models are listed by name: no page is sorted by a value that no verdict supports."""
-        by_name: dict[str, list[Measurement]] = {}
-        for item in run.measurements:
-            by_name.setdefault(item.name, []).append(item)
-        named = {name: tuple(found) for name, found in by_name.items()}
         names = tuple(sorted(model.name for model in run.plan.models))
-        verdicts = {verdict.claim.id: verdict for verdict in run.verdicts}
-        return cls(run, names, {item.id: item for item in run.measurements}, named, verdicts)
-
-    def to(self, item: Measurement | None, text: str) -> str:
-        """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
-        return linked(item, text, self.links)
+        verdicts, by_id = {one.claim.id: one for one in run.verdicts}, {item.id: item for item in run.measurements}
+        return cls(by_id, by_name(run.measurements), run, names, verdicts)
 
     @property
     def profile(self) -> str:
@@ -232,16 +218,6 @@ class BenchmarkIndex:
     def has_questions(self) -> bool:
         """Whether the questions were asked."""
         return "bench.question" in self.by_name
-
-    def one(self, name: str, **labels: str) -> Measurement | None:
-        """The measurement with exactly these labels."""
-        return self.by_id.get(measurement_id(name, labels))
-
-    def every(self, name: str, **labels: str) -> Iterator[Measurement]:
-        """All measurements of a name that have these labels among theirs."""
-        for item in self.by_name.get(name, ()):
-            if all(item.labels.get(key) == value for key, value in labels.items()):
-                yield item
 
     def of_kind(self, *kinds: Kind) -> tuple[Verdict, ...]:
         """Verdicts of some kinds, in the order of the run."""

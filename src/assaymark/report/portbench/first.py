@@ -15,11 +15,9 @@ from assaymark.records import Measurement
 from assaymark.report import blocks as b
 from assaymark.report.charts import models as charts
 from assaymark.report.charts.canvas import HALF, NARROW
-from assaymark.report.inputs import weakest
-from assaymark.report.levels import LEVELS, TAGS, TALLY, copied
 from assaymark.report.portbench import levels
 from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, kind_of, pipeline_boards
-from assaymark.report.text import bounds_of, counted, listing, plural, shown
+from assaymark.report.text import LEVELS, TAGS, TALLY, bounds_of, copied, counted, listing, plural, shown, weakest
 from assaymark.text import NBSP, clean, count, number, percent, span
 
 CONVENTIONS: Final[Mapping[str, str]] = {"paper": "PortBench paper", "reference": "PortBench published code"}
@@ -245,7 +243,7 @@ def _questions(book: BenchmarkIndex) -> b.Group:
         said = (
             "No model is shown to know more than another." if len(top) > 1 else f"{clean(top[0], 60)} alone was asked."
         )
-    item = next(book.every("bench.dissociation"), None)
+    item = next(iter(book.every("bench.dissociation")), None)
     open_ = any(one.publication_level == "no-claim" for one in book.of_kind("dissociation"))
     if item is not None and item.value is not None and open_:
         between = "" if item.low is None or item.high is None else f", {span(item.low, item.high)}"

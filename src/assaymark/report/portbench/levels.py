@@ -17,12 +17,11 @@ from assaymark.claims.boards import Leaderboard
 from assaymark.claims.messages import english, stand_ins
 from assaymark.records import Level, Measurement, Verdict
 from assaymark.report import blocks as b
+from assaymark.report import text as t
+from assaymark.report.blocks import SaidLevel, Segments, WithheldGroup
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
-from assaymark.report.inputs import weakest
-from assaymark.report.levels import LEVELS, TAGS, TITLES, SaidLevel, Segments, WithheldGroup, copied
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench.book import BenchmarkIndex, kind_of
-from assaymark.report.text import alpha, bounds_of, counted, listing, ordinal_span, p_value, plural, shown
 from assaymark.text import NBSP, clean, count, number, percent, prose
 
 PAGE: Final = 140_000
@@ -40,10 +39,10 @@ _SCOPES: Final = {
 
 def said_levels(book: BenchmarkIndex) -> Iterator[SaidLevel]:
     """The three levels in order; pairs and single models are among all claims alone."""
-    for level in LEVELS:
+    for level in t.LEVELS:
         mine = tuple(said_claim(book, one) for one in front(book) if level == one.publication_level != "no-claim")
         groups = withheld_groups(book) if level == "no-claim" else ()
-        yield SaidLevel(level, TITLES[level], mine[:SHOWN], mine[SHOWN:], groups)
+        yield SaidLevel(level, t.TITLES[level], mine[:SHOWN], mine[SHOWN:], groups)
 
 
 def _board_place(book: BenchmarkIndex, verdict: Verdict) -> int:
@@ -67,7 +66,7 @@ def said_claim(book: BenchmarkIndex, verdict: Verdict) -> b.Quote:
     """A supported claim with its condition and its clipboard text."""
     run, text = book.run, said_words(verdict.claim.statement)
     condition = f"{stands_in(book, verdict.claim.subjects)} {said_words(verdict.condition or '')}".strip()
-    copy = copied(text, condition, run.title, run.locked_at, verdict.plan_hash)
+    copy = t.copied(text, condition, run.title, run.locked_at, verdict.plan_hash)
     return b.Quote(verdict.publication_level, text, condition, copy)
 
 
@@ -91,11 +90,11 @@ def claim_cards(book: BenchmarkIndex) -> list[b.Card]:
                 words = ", ".join(filter(None, (pair, *others))) or "the correlation"
                 found.append((words, book.links[name]))
         rests = b.spaced(b.Linked(*one) for one in sorted(found)[:6])
-        total = counted(len(set(verdict.measurements)), "measurement")
+        total = t.counted(len(set(verdict.measurements)), "measurement")
         about = b.Text((f"Rests on {total}", *((": ", rests) if rests else ())), "tuple")
         said = b.Text(withheld_words(book, verdict), "text") if level == "no-claim" else said_claim(book, verdict)
         why = (b.Text(said_words(reason), "why") for reason in verdict.reasons)
-        cards.append(b.Card(level, TAGS[level], _SCOPES[kind_of(verdict)], (said, *why, about)))
+        cards.append(b.Card(level, t.TAGS[level], _SCOPES[kind_of(verdict)], (said, *why, about)))
     return cards
 
 
@@ -112,7 +111,7 @@ def said_words(text: str) -> str:
 def withheld_words(book: BenchmarkIndex, verdict: Verdict) -> str:
     """What a claim that is not supported is about, without its direction."""
     subjects, dimension = sorted(clean(name, 60) for name in verdict.claim.subjects), clean(verdict.claim.dimension, 60)
-    board, who = book.board(verdict.claim.dimension), listing(subjects)
+    board, who = book.board(verdict.claim.dimension), t.listing(subjects)
     where = clean(board.board.words, 120) if board else dimension
     limit = f"Whether {who} {'stays' if len(subjects) == 1 else 'stay'} within the limit ({dimension})."
     return {
@@ -136,7 +135,7 @@ def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
         # How many pairs of a board are not resolved, and the smallest adjusted p among them.
         parts = [
             f"{bench.board_title(board.board.name)}, {board.open_pairs} of {board.pairs} "
-            f"(smallest adjusted {p_value(board.least)}, needed {alpha(round(board.alpha, 4))})"
+            f"(smallest adjusted {t.p_value(board.least)}, needed {t.alpha(round(board.alpha, 4))})"
             for board in boards
             if board.open_pairs
         ]
@@ -146,7 +145,7 @@ def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
     if beats := of["beats"]:
         # Where intervals lie, without the side of zero; and how many there are none of.
         items = [book.by_id[name] for verdict in beats for name in verdict.measurements if name in book.by_id]
-        ends = [found for item in items if (found := bounds_of(item)) is not None]
+        ends = [found for item in items if (found := t.bounds_of(item)) is not None]
         across = sum(low <= 0 <= high for low, high in ends)
         numbers = "The one Sharpe difference has an interval that contains zero. "
         if across != len(beats):
@@ -156,7 +155,7 @@ def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
                 (len(beats) - len(ends), "has no interval", "have no interval"),
             )
             said = [f"{count(size)} {one if size == 1 else many}" for size, one, many in sides if size]
-            numbers = f"Of {counted(len(beats), 'Sharpe difference')} {listing(said)}. "
+            numbers = f"Of {t.counted(len(beats), 'Sharpe difference')} {t.listing(said)}. "
         elif across > 1:
             numbers = f"All {count(across)} Sharpe differences have intervals that contain zero. "
         other = "any model" if len(beats) == len(book.of_kind("beats")) else "any other model or profile"
@@ -169,7 +168,7 @@ def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
         by_reason[" ".join(map(said_words, verdict.reasons))][name] += 1
     alike: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for reason, names in by_reason.items():
-        alike[listing([*names])][reason] = names.total()
+        alike[t.listing([*names])][reason] = names.total()
     for profiles, reasons in alike.items():
         why = tuple((f"{reason} ", False) for reason in reasons)
         groups.append(WithheldGroup(f"Whether limits are kept under stress ({profiles}).", why, sum(reasons.values())))
@@ -193,7 +192,7 @@ class GroupHead:
     @property
     def shown(self) -> b.Inline:
         """The head as a row of a table shows it."""
-        level = () if self.level is None else (" ", b.Mark(self.level, TAGS[self.level]))
+        level = () if self.level is None else (" ", b.Mark(self.level, t.TAGS[self.level]))
         return (b.bold(self.places), f" {self.words}" if self.words else "", *level)
 
 
@@ -231,7 +230,7 @@ def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
                 limit: b.Inline = b.Styled("not decided", "gap")
                 if kept and all(value is not None for value in kept.values()):
                     broken = [bench.profile_word(name).lower() for name, value in kept.items() if not value]
-                    note = (b.small(listing(broken) if broken else f"all {count(len(kept))} profiles"),)
+                    note = (b.small(t.listing(broken) if broken else f"all {count(len(kept))} profiles"),)
                     verdict = b.bold("fails" if broken else "passes")
                     limit = pass_mark(not broken), verdict, *(note if len(kept) > 1 else ())
                 name = (clean(model, 60), *(b.small(words) for words in said if words))
@@ -241,7 +240,7 @@ def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
             best = book.one("bench.ceiling", profile=profile, stage="CEPS")
             cells = (stage_cell(book, item) for item in ceiling)
             rows.append(b.Row(((b.bold("Ceiling"), " true answers at every stage"),)))
-            rows.append(b.Row((("true answers", b.small("no model")), *cells, "", book.to(best, shown(best)), "")))
+            rows.append(b.Row((("true answers", b.small("no model")), *cells, "", book.to(best, t.shown(best)), "")))
         columns = ("", *("hc",) * len(bench.STAGES), "st", "iv", "gt")
         title, none = bench.board_title(profile), b.Text("No model has a score on this board.", "none")
         table = b.Table(heads, tuple(rows), summary="", style="heat", label=title, columns=columns)
@@ -253,7 +252,7 @@ def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
 def design_note(book: BenchmarkIndex, board: str) -> str:
     """How differences on a board are tested, whether neighbouring clusters depend, and the smallest detectable gap."""
     tests = {item.method.partition("; ")[2].partition(",")[0] for item in book.every("contrast", dimension=board)}
-    said = [f"Differences: {listing(sorted(tests - {''}))}."] if tests - {""} else []
+    said = [f"Differences: {t.listing(sorted(tests - {''}))}."] if tests - {""} else []
     serial = book.one("order.autocorrelation", dimension=board)
     if serial is not None and serial.value is not None:
         lags = [number(lag) for lag in serial.detail["lags"]]
@@ -287,13 +286,13 @@ def group_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHead]
     for members in board.tiers:
         names, size = tuple(sorted(members)), len(members)
         others = [name for name in board.models if name not in members]
-        level = weakest(book.pair_level(board.board.name, one, two) for one, two in product(members, others))
-        places, words = f"Rank {ordinal_span(place, place + size - 1)}", "cannot be ranked" if size > 1 else ""
+        level = t.weakest(book.pair_level(board.board.name, one, two) for one, two in product(members, others))
+        places, words = f"Rank {t.ordinal_span(place, place + size - 1)}", "cannot be ranked" if size > 1 else ""
         if not others:
             places = "One model" if size == 1 else f"All {count(size)}"
             words = words or "no other model to compare it with"
         licensed = alone or (size == 1 and level != "no-claim")
-        ranks = {name: f"rank {ordinal_span(*board.ranks[name])} of {of}" for name in names if size > 1}
+        ranks = {name: f"rank {t.ordinal_span(*board.ranks[name])} of {of}" for name in names if size > 1}
         yield GroupHead(names, places, words, None if alone else level, licensed, ranks)
         place += size
 
@@ -302,7 +301,7 @@ def stage_cell(book: BenchmarkIndex, item: Measurement | None) -> b.Share:
     """A mean score with half of its interval."""
     if item is None or item.value is None:
         return b.Share(None, bench.why_none(item))
-    ends = bounds_of(item)
+    ends = t.bounds_of(item)
     half = "" if ends is None else f"±{max(ends[1] - item.value, item.value - ends[0]):.2f}".replace("±0.", "±.")
     return b.Share(item.value, book.to(item, number(item.value)), half)
 
@@ -321,7 +320,7 @@ def stage_note(book: BenchmarkIndex) -> str:
         of = f"Means of {items} {clean(stages[0].n_of, 30)} a model. "
     levels = [item for board in bench.pipeline_boards(book.run) for item in board.levels.values()]
     methods = {clean(item.method, 160).rstrip(".") for item in levels if item.low is not None}
-    method = f"Intervals: {listing(sorted(methods))}." if methods else "No interval can be given."
+    method = f"Intervals: {t.listing(sorted(methods))}." if methods else "No interval can be given."
     # How many replies could not be read, or only in part.
     total, unread = sum(replies.values()), ""
     kinds = ((("partial",), "were read in part"), (("invalid",), "could not be read"),
@@ -329,8 +328,8 @@ def stage_note(book: BenchmarkIndex) -> str:
     sums = ((sum(replies.get(state, 0) for state in states), words) for states, words in kinds)
     if said := [f"{count(n)} {words}" for n, words in sums if n]:
         unread = (
-            f"Of {counted(total, 'reply', 'replies')} {listing(said)}; what was not said is scored by the rule of the "
-            "plan (neutral view, hold, no trade)."
+            f"Of {t.counted(total, 'reply', 'replies')} {t.listing(said)}; what was not said is scored by the rule of "
+            "the plan (neutral view, hold, no trade)."
         )
     elif total:
         unread = "The one reply could be read." if total == 1 else f"All {count(total)} replies could be read."
@@ -345,13 +344,13 @@ def stage_note(book: BenchmarkIndex) -> str:
 def lede(book: BenchmarkIndex) -> str:
     """The run in one line: models, decisions, instruments, costs, convention."""
     run = book.run
-    parts = [plural(len(book.names), "model").capitalize()]
+    parts = [t.plural(len(book.names), "model").capitalize()]
     if book.has_pipeline:
-        decisions = counted(sum(run.decisions.values()), f"{run.plan.pipeline.frequency} decision")
-        parts.append(f"{decisions} in {plural(len(run.windows), 'window')}")
-        parts.append(f"{counted(run.instruments, 'instrument')}, costs {run.plan.pipeline.cost_bps:g} bps")
+        decisions = t.counted(sum(run.decisions.values()), f"{run.plan.pipeline.frequency} decision")
+        parts.append(f"{decisions} in {t.plural(len(run.windows), 'window')}")
+        parts.append(f"{t.counted(run.instruments, 'instrument')}, costs {run.plan.pipeline.cost_bps:g} bps")
     if book.has_questions:
         asked = sum(map(len, run.answers.values()))
-        parts.append(f"{counted(asked, 'answer')} to questions" if asked else "questions")
+        parts.append(f"{t.counted(asked, 'answer')} to questions" if asked else "questions")
     follow = "the paper’s formulas" if run.plan.convention == "paper" else "the authors’ public code"
     return f"{', '.join(parts)}. Scores follow {follow}. Market: {clean(run.market, 160).rstrip('.')}."

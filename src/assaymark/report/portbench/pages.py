@@ -9,7 +9,6 @@ from typing import Final
 from assaymark.benchmark.reference import words_of
 from assaymark.report import blocks as b
 from assaymark.report import page as p
-from assaymark.report.levels import TAGS
 from assaymark.report.measurements import measured_links, measurement_pages
 from assaymark.report.portbench import levels
 from assaymark.report.portbench import records as r
@@ -18,7 +17,7 @@ from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, DateTrace,
 from assaymark.report.portbench.data import data_page, snapshots_page
 from assaymark.report.portbench.first import first_page
 from assaymark.report.records.calls import ReadCalls, call_pages
-from assaymark.report.text import counted, moment, short_hash
+from assaymark.report.text import TAGS, counted, moment, short_hash
 from assaymark.text import clean, count
 
 _HISTORIES, _EPISODES, _QUESTIONS, _SCORES = "histories.html", "episodes.html", "questions.html", "scores.html"

@@ -13,22 +13,15 @@ from assaymark.benchmark.questions.answers import EXCERPT, FORMULA, JUDGMENT, Sc
 from assaymark.benchmark.questions.published import answer_text
 from assaymark.records import Measurement, content_id
 from assaymark.report import blocks as b
-from assaymark.report.page import Frame, file_stems, paged
+from assaymark.report.page import Frame, file_stems, in_parts, paged
+from assaymark.report.portbench import book as bench
 from assaymark.report.portbench import levels
-from assaymark.report.portbench.book import (
-    QUESTIONS,
-    STAGES,
-    BenchmarkIndex,
-    DateTrace,
-    EpisodeTrace,
-    pipeline_boards,  # fmt: skip
-    range_words,
-)
+from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, DateTrace, EpisodeTrace
 from assaymark.report.records.answers import AnswerRow, each_answer_page
 from assaymark.report.records.calls import PAGE
-from assaymark.report.records.judgments import page_paths
-from assaymark.report.text import counted, interval, moment, signed
-from assaymark.text import clean, count, number, span, visible
+from assaymark.report.records.judgments import TILDE
+from assaymark.report.text import block, counted, interval, moment, signed
+from assaymark.text import clean, count, number, span
 
 Answer = tuple[str, Scored]
 """The name of a model, and one of its answers."""
@@ -75,7 +68,7 @@ class BenchTrail:
                     answer=f"{number(one.score.score, 3)}{'' if usable else f', {clean(one.score.state, 200)}'}",
                     usable=usable, call_key=one.key,
                 ))  # fmt: skip
-            pages[model] = page_paths(stem, paged(rows, PAGE))
+            pages[model] = tuple(in_parts(stem, paged(rows, PAGE), TILDE).items())
             anchors = {row.anchor: f"{path}#{row.anchor}" for path, part in pages[model] for row in part}
             for one, row in zip(mine, rows, strict=True):
                 places[model, one.condition, one.question.id] = anchors[row.anchor]
@@ -135,16 +128,6 @@ class BenchTrail:
         )
         heads = ("Question", "What it is", "Asked", "Score", "Call")
         yield from each_answer_page(lead, heads, "questions", self.pages, frame, calls)
-
-
-def block(text: str, limit: int) -> str:
-    """A text with its lines and no character unseen, cut where it is too long.
-
-    >>> block("a\\r\\nb\\u202ec", 10), block("x" * 12, 5)
-    ('a\\nb[U+202E]c', 'xxxxx\\n[7 more characters are not shown]')
-    """
-    safe, left = visible(text[:limit].replace("\r\n", "\n").replace("\r", "\n")), len(text) - limit
-    return safe if left <= 0 else f"{safe}\n[{count(left)} more characters are not shown]"
 
 
 def _talk(asked: str, said: str) -> b.Beside:
@@ -215,7 +198,7 @@ def episodes_table(book: BenchmarkIndex, paths: Sequence[str]) -> b.Table:
         one, path = pair
         return one.model, profiles.get(one.profile, len(profiles)), windows.get(one.window, len(windows)), path
 
-    rows, unscored = [], {name for board in pipeline_boards(book.run) for name in board.unscored}
+    rows, unscored = [], {name for board in bench.pipeline_boards(book.run) for name in board.unscored}
     for one, path in sorted(zip(book.run.episodes, paths, strict=True), key=place):
         troubled = sum(stage.state.state != "ok" for trace in one.dates for stage in trace.stages)
         scores = [] if one.model in unscored else [trace.ceps for trace in one.dates]
@@ -325,7 +308,7 @@ def _table(book: BenchmarkIndex, name: str, condition: str, key: str) -> b.Group
             note = "" if head is None else head.ranks.get(model, "")
             item, every = book.one("bench.question", **labels), ""
             if whole:  # a point only where the rank is supported
-                every = range_words(item)
+                every = bench.range_words(item)
                 if item is not None and item.value is not None and item.low is not None and head and head.licensed:
                     every = interval(item.value, item.low, item.high)
                 every = book.to(item, every)

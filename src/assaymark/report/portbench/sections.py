@@ -24,7 +24,7 @@ from assaymark.report.portbench import book as bench
 from assaymark.report.portbench.book import BenchmarkIndex, profile_word
 from assaymark.report.portbench.levels import pass_mark
 from assaymark.report.records.calls import Rests
-from assaymark.report.text import bounds_of, counted, interval, listing, moment, plural, signed
+from assaymark.report.text import EQUAL_WEIGHT, bounds_of, counted, interval, listing, moment, plural, signed
 from assaymark.text import clean, number, percent, span
 
 _BRUSHED, _FIRST_PAGE = 14_000, 3_000
@@ -77,7 +77,7 @@ def _view(book: BenchmarkIndex, window: Window, profile: Profile, room: int) -> 
     by_model = {one.model: one for one in mine if len(one.nav)}
     if not by_model:
         return None, room
-    equal = (p for p in book.run.baselines if p.window == window.name and p.name in bench.EQUAL_WEIGHT and len(p.nav))
+    equal = (p for p in book.run.baselines if p.window == window.name and p.name in EQUAL_WEIGHT and len(p.nav))
     baseline, limit = next(equal, None), profile.drawdown_tolerance
     at = f"{list(book.run.windows).index(window) + 1}-{list(book.run.profiles).index(profile) + 1}"
     drawn = [name for name in book.names if name in by_model]

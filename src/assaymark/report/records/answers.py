@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 from assaymark.records import Judgment, Measurement, PairCall, content_id
 from assaymark.report.blocks import Inline, Linked, Page, Row, Table, bold, row_bytes, row_filters
 from assaymark.report.datasheet.reading import arm_words, condition_words, step_words, variant_words
-from assaymark.report.page import JUDGES, Frame, beside, file_stems, paged
+from assaymark.report.page import JUDGES, Frame, beside, file_stems, in_parts, paged
 from assaymark.report.records.calls import BELOW, PAGE, ReadCalls, call_pages
-from assaymark.report.records.judgments import call_cell, page_paths
+from assaymark.report.records.judgments import TILDE, call_cell
 from assaymark.report.text import counted
 from assaymark.text import clean, count
 
@@ -115,7 +115,7 @@ class Booklet:
                 asked = f"rubric {clean(one.rubric, 60)}"
                 rows.append(AnswerRow(place, _SINGLE, clean(one.trajectory, 80), _SINGLE, asked, count(one.trial), said,
                                       ok, one.call_key))  # fmt: skip
-            pages[judge] = page_paths(stem, paged(rows, PAGE))
+            pages[judge] = tuple(in_parts(stem, paged(rows, PAGE), TILDE).items())
             places = [f"{path}#{row.anchor}" for path, part in pages[judge] for row in part]
             counts[judge] = Counter(map(_kind, pairs))
             for pair, place in zip(pairs, places, strict=False):

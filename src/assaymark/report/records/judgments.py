@@ -8,14 +8,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple
 
 from markupsafe import Markup
 
 from assaymark.records import Decision, Evidence, Judgment, Measurement, content_id
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, Inline
-from assaymark.report.page import PAGE_BYTES, Frame, beside, file_stems, paged_by
+from assaymark.report.page import PAGE_BYTES, Frame, beside, file_stems, in_parts, paged_by
 from assaymark.report.records.calls import (
     BELOW,
     OVERVIEW,
@@ -33,7 +33,9 @@ from assaymark.text import clean, count
 FOLDER: Final = "judgments"
 LEDGER: Final = "ledger/page-001.html"
 
-T = TypeVar("T")
+TILDE: Final = "~{}"
+"""What follows the name of a judge on its further pages: no name has a tilde there, see `file_stems`."""
+
 Part = Literal["panel", "anchors", "outside", "grades"]
 PARTS: Final[Mapping[Part, str]] = {
     "panel": "", "anchors": "under another rubric wording", "outside": "as the held-out judge",
@@ -123,11 +125,6 @@ def anchor(one: Judgment | Decision) -> str:
     return f"j{content_id([one.judge, one.rubric, one.trajectory, one.trial])[:12]}"
 
 
-def page_paths(stem: str, pages: Sequence[tuple[T, ...]]) -> tuple[tuple[str, tuple[T, ...]], ...]:
-    """Pages of one judge with the paths where they lie. No name of a judge has a tilde there: see `file_stems`."""
-    return tuple((f"{stem}.html" if at == 1 else f"{stem}~{at}.html", rows) for at, rows in enumerate(pages, 1))
-
-
 def call_cell(key: str, calls: Mapping[str, str]) -> Inline:
     """The first characters of a call's key, leading to the call where it has a place."""
     if not key:
@@ -183,7 +180,7 @@ class Trail:
         first: dict[tuple[Part, str, Subject], str] = {}
         for key, named in zip(keys, stems, strict=True):
             rows, stem = sorted(by_judge[key], key=place), f"{named}~1" if named.lower() == f"{FOLDER}/index" else named
-            pages = page_paths(stem, paged_by(rows, size, PAGE))
+            pages = tuple(in_parts(stem, paged_by(rows, size, PAGE), TILDE).items())
             for path, page in pages:
                 for one in page:
                     first.setdefault((*key, subject_of(records.get(one.trajectory))), f"{path}#{anchor(one)}")

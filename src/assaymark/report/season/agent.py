@@ -13,11 +13,11 @@ from assaymark.judging.season.scoring import band
 from assaymark.report import blocks as b
 from assaymark.report.charts.intervals import JudgeWords
 from assaymark.report.page import beside
-from assaymark.report.portbench.book import EQUAL_WEIGHT
 from assaymark.report.season import decisions as d
 from assaymark.report.season.index import AgentIndex, SeasonGradeView, SeasonIndex
 from assaymark.report.season.leaderboard import PartRow, part_figure
 from assaymark.report.season.levels import agent_levels, level_blocks
+from assaymark.report.text import EQUAL_WEIGHT
 from assaymark.text import clean
 
 _ROOM, _WHY, _SYMBOLS, _HELD, _WRONG = 2_000, 400, 5, 12, 3

@@ -13,12 +13,10 @@ from assaymark.agents.llm import NOT_USABLE, REJECTED
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import paths_text
 from assaymark.report.charts.paths import Floats, NavLine, Role, brush_of, falls, nav_figure
-from assaymark.report.evidence import STATES
 from assaymark.report.page import in_parts, paged_by
-from assaymark.report.portbench.book import EQUAL_WEIGHT
 from assaymark.report.season.index import AgentIndex, SeasonClaimLine, SeasonIndex, SeasonPath, SeasonStep, Words
 from assaymark.report.season.leaderboard import baseline_name
-from assaymark.report.text import excerpt
+from assaymark.report.text import EQUAL_WEIGHT, STATES, excerpt
 from assaymark.text import clean
 
 T = TypeVar("T")

@@ -18,13 +18,12 @@ from assaymark.encoding import content_id
 from assaymark.records import Level
 from assaymark.report.blocks import Inline, Linked, Page, Table, notes
 from assaymark.report.charts.canvas import Scale, csv_text, label, line, num, rect
-from assaymark.report.levels import LEVELS
 from assaymark.report.page import Site
 from assaymark.report.season.decisions import order_count, trades_words
 from assaymark.report.season.index import SeasonIndex
 from assaymark.report.season.leaderboard import judged_points
 from assaymark.report.season.levels import reasons_of, said_claim, said_levels, tally, withheld_text
-from assaymark.report.text import short_hash, text_width
+from assaymark.report.text import LEVELS, short_hash, text_width
 from assaymark.text import clean
 
 RSS: Final = "feed.xml"

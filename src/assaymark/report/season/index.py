@@ -16,8 +16,8 @@ from assaymark.judging.season.plans import ScoringPlan, SubComponent
 from assaymark.judging.season.record import AuditLine
 from assaymark.judging.season.table import SeasonRow, SeasonTable
 from assaymark.protocol import AgentSpec
-from assaymark.records import EvidenceState, Measurement, measurement_id
-from assaymark.report.blocks import Filter, Inline, Linked, linked
+from assaymark.records import EvidenceState, Measurement
+from assaymark.report.blocks import Filter, Index, Inline, Linked, by_name
 from assaymark.report.measurements import MeasuredRow, measured_links, rows_of
 from assaymark.report.page import file_stems, in_parts, paged_by
 from assaymark.text import NBSP, clean, prose
@@ -341,7 +341,7 @@ Ends = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SeasonIndex:
+class SeasonIndex(Index):
     """A season and its indexes in one language. Build one with `SeasonLookup.of`."""
 
     run: SeasonRun
@@ -350,9 +350,7 @@ class SeasonIndex:
     grades: Mapping[str, Sequence[SeasonGradeView]]
     rows: Mapping[str, SeasonRow]
     pages: Mapping[str, str]
-    by_id: Mapping[str, Measurement]
     measured: Mapping[str, tuple[MeasuredRow, ...]] = field(default_factory=dict)
-    links: Mapping[str, str] = field(default_factory=dict)
     up: str = ""
 
     @classmethod
@@ -368,11 +366,8 @@ class SeasonIndex:
             grades.setdefault(grade.agent, []).append(grade)
         stems = file_stems("agents", [(name,) for name in agents])
         pages = {name: f"{stem}.html" for name, stem in zip(agents, stems, strict=True)}
-        rows, by_id = (
-            {row.contestant: row for row in run.table.rows},
-            {measurement.id: measurement for measurement in run.measurements},
-        )
-        found = cls(run, words or Words(english()), agents, grades, rows, pages, by_id)
+        rows, by_id = {row.contestant: row for row in run.table.rows}, {item.id: item for item in run.measurements}
+        found = cls(by_id, by_name(run.measurements), run, words or Words(english()), agents, grades, rows, pages)
         measured = measured_pages(run.measurements, found.hidden)
         return replace(found, measured=measured, links=measured_links(measured))
 
@@ -433,22 +428,9 @@ class SeasonIndex:
         share = 1.0 if total is None or not row.agreement.median else total / row.agreement.median
         return [min(share * (one.composite or 0.0), 100.0) for one in graded]
 
-    def one(self, name: str, **labels: str) -> Measurement | None:
-        """The measurement of that name and those labels, None where it was not made."""
-        return self.by_id.get(measurement_id(name, labels))
-
-    def value(self, name: str, **labels: str) -> float | None:
-        """The value of a measurement, None where there is none."""
-        found = self.one(name, **labels)
-        return None if found is None else found.value
-
     def link(self, item: Measurement | None) -> str:
         """Where a measurement stands, empty for none."""
         return "" if item is None else self.links[item.id]
-
-    def to(self, item: Measurement | None, text: str) -> str:
-        """A text that leads to the row of a measurement where it has a value; else the text alone."""
-        return linked(item, text, self.links)
 
     def note(self, item: Measurement | None, text: str) -> Inline:
         """A sentence, and a link to the row of a measurement after it where that has a value."""

@@ -20,9 +20,8 @@ from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import HALF, NARROW, Scale, frame, hatch, label, line, num, rect, row_mark
 from assaymark.report.charts.intervals import judge_class
 from assaymark.report.charts.paths import falls
-from assaymark.report.portbench.book import EQUAL_WEIGHT
 from assaymark.report.season.index import SeasonIndex, Words, whole
-from assaymark.report.text import fit, text_width
+from assaymark.report.text import EQUAL_WEIGHT, fit, text_width
 from assaymark.text import clean
 
 WIDTH: Final = 192

@@ -12,10 +12,10 @@ from assaymark.claims.messages import Said, said, stand_ins
 from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report import blocks as b
-from assaymark.report.blocks import Block, Inline, Linked, Quote, Styled, Text
-from assaymark.report.levels import LEVELS, SaidLevel, WithheldGroup
+from assaymark.report.blocks import Block, Inline, Linked, Quote, SaidLevel, Styled, Text, WithheldGroup
 from assaymark.report.measurements import MeasuredRow
 from assaymark.report.season.index import AgentIndex, SeasonIndex, Words
+from assaymark.report.text import LEVELS
 from assaymark.text import clean
 
 _FRONT: Final = ("first", "beats", "band")

@@ -15,10 +15,8 @@ from assaymark.errors import InputError, Problem
 from assaymark.judging.season.plans import PROCESS, ScoringPlan, load_scoring, scoring_names
 from assaymark.report import blocks as b
 from assaymark.report.blocks import code
-from assaymark.report.levels import LEVELS
 from assaymark.report.measurements import STYLES, measured_row
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, frame_words, in_parts, paged_by
-from assaymark.report.portbench.records import block
 from assaymark.report.season import feeds
 from assaymark.report.season.agent import agent_pages
 from assaymark.report.season.decisions import DATA, DRAWN, account_figure, now_section
@@ -26,7 +24,7 @@ from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.leaderboard import board_section, formula
 from assaymark.report.season.levels import claim_card, level_blocks, level_part, said_levels, tally, worded_row
 from assaymark.report.season.panel import panel_page
-from assaymark.report.text import short_hash
+from assaymark.report.text import LEVELS, block, short_hash
 from assaymark.text import clean
 
 _CODE: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")

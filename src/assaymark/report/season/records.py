@@ -9,9 +9,9 @@ from typing import Final, Literal, NamedTuple
 
 from assaymark.records import content_id
 from assaymark.report.blocks import Items, Linked, Page, Row, Table, bold, row_bytes, row_filters, spaced
-from assaymark.report.page import Frame, beside, paged
+from assaymark.report.page import Frame, beside, in_parts, paged
 from assaymark.report.records.calls import PAGE, Below, ReadCalls, call_pages
-from assaymark.report.records.judgments import call_cell, page_paths
+from assaymark.report.records.judgments import TILDE, call_cell
 from assaymark.report.text import counted
 from assaymark.text import clean
 
@@ -66,7 +66,7 @@ def _placed(records: Sequence[SeasonRecord]) -> Placed:
     found = {}
     for kind in KINDS:
         rows = sorted((record for record in records if record.kind == kind), key=lambda record: (record.who, record.of))
-        found[kind] = page_paths(f"{SEASON_FOLDER}/{kind}", paged(rows, PAGE))
+        found[kind] = tuple(in_parts(f"{SEASON_FOLDER}/{kind}", paged(rows, PAGE), TILDE).items())
     return found
 
 

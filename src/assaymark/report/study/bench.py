@@ -13,24 +13,14 @@ from markupsafe import Markup
 
 from assaymark.claims import kind_of, suppressed_phrase
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict
+from assaymark.report import text as t
 from assaymark.report.blocks import Linked, Page
 from assaymark.report.charts.models import Strip, strip_axis
 from assaymark.report.inputs import RunIndex, score_words
-from assaymark.report.levels import LEVELS, RANK, TAGS, TALLY, built_in_words, copied, ordered_verdicts, rule_words
+from assaymark.report.levels import built_in_words, ordered_verdicts, rule_words
 from assaymark.report.page import environment
-from assaymark.report.study.checks import (
-    TESTS,
-    Check,
-    binding,
-    checked,
-    failed_judges,
-    fix_words,
-    own_test,
-    own_tests_words,
-    stopping,
-)
+from assaymark.report.study import checks
 from assaymark.report.study.controls import controls
-from assaymark.report.text import ends_of, gap_words, listing, p_value, plural, real, signed
 from assaymark.text import clean, count, number, percent, prose
 
 MOST: Final = 400
@@ -77,30 +67,30 @@ def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
     conditions = [condition.text for condition in verdict.conditions] or [verdict.condition or ""]
     if level == "headline":
         # Which other rules a supported sentence does not hold under.
-        worse = [rule_words(rule) for rule, other in sorted(verdict.fragility.items()) if RANK[other] < 2]
-        rules = f" and none of {plural(len(verdict.fragility), 'other rule')}" if verdict.fragility else ""
+        worse = [rule_words(rule) for rule, other in sorted(verdict.fragility.items()) if t.RANK[other] < 2]
+        rules = f" and none of {t.plural(len(verdict.fragility), 'other rule')}" if verdict.fragility else ""
         fixes = [f"No single judge{rules}. Other market regimes might."]
         if worse:
-            fixes = [f"Not supported without a condition under {listing(worse, last='or')}."]
+            fixes = [f"Not supported without a condition under {t.listing(worse, last='or')}."]
     elif not said and kind == "first":  # one agent's own fields would show that it leads
-        fixes = [fix_words(book, "agreement" if "agreement" in stopping(verdict) else "stability")]
+        fixes = [checks.fix_words(book, "agreement" if "agreement" in checks.stopping(verdict) else "stability")]
     else:
-        fixes = [fix_words(book, name, verdict) for name in binding(verdict)]
+        fixes = [checks.fix_words(book, name, verdict) for name in checks.binding(verdict)]
     # The five gates up to the one that stops; of an unsupported sentence the words that both directions share.
-    by_gate: list[list[Check]] = [[] for _ in GATES]
-    for check in checked(book, verdict)[0]:
+    by_gate: list[list[checks.Check]] = [[] for _ in GATES]
+    for check in checks.checked(book, verdict)[0]:
         by_gate[_CHECKS.get(check.name, 4)].append(check)
     found = list[Gate]()
-    for at, checks in enumerate(by_gate):
+    for at, mine in enumerate(by_gate):
         if found and found[-1].state in ("stops", "unreached"):
             found.append(Gate("unreached"))
             continue
-        effects = [one.effect for one in checks]
+        effects = [one.effect for one in mine]
         state = next((one for one in ("stops", "condition") if one in effects), "")
         mark = {"stops": "n", "condition": "q"}.get(state, "p")
         # The first check that has something to say for a gate that is passed.
-        words = "; ".join(_short(one) for one in checks if one.effect == state and state) or (
-            str(checks[0].text).partition("; adjusted")[0] if checks else "not tested"
+        words = "; ".join(_short(one) for one in mine if one.effect == state and state) or (
+            str(mine[0].text).partition("; adjusted")[0] if mine else "not tested"
         )
         strip, line, item = None, "", book.gating(verdict.claim.dimension) if at == 0 else None
         if item is not None and item.value is not None:
@@ -110,14 +100,14 @@ def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
             strip = Strip((round(low, 2), 1.0), cuts, (_point(item),), mark)
             if kind != "cell":
                 needed = gates.halt if verdict.agreement_status == "halt" else gates.publish
-                line = f"{book.gating_words(verdict.claim.dimension)}{ends_of(item)}; {number(needed)} needed"
+                line = f"{book.gating_words(verdict.claim.dimension)}{t.ends_of(item)}; {number(needed)} needed"
         if at == 0:
             found.append(Gate(state, line or words, strip, "" if item is None else book.links.get(item.id, "")))
         elif at == 4:
-            own = state if any(one.effect and one.name == "Judges’ own tests" for one in checks) else ""
-            people = [_short(one) for one in checks if one.name == "People" and one.text != "not graded by people"]
-            line = "; ".join((own_tests_words(book), *people)) if own or not state else words
-            strip = own_tests_strip(book, "q" if failed_judges(book) else "p")
+            own = state if any(one.effect and one.name == "Judges’ own tests" for one in mine) else ""
+            people = [_short(one) for one in mine if one.name == "People" and one.text != "not graded by people"]
+            line = "; ".join((checks.own_tests_words(book), *people)) if own or not state else words
+            strip = own_tests_strip(book, "q" if checks.failed_judges(book) else "p")
             found.append(Gate(state, line, strip, "datasheets.html" if book.run.datasheets else ""))
         else:
             strip, line = _measured(book, verdict, at, mark) if said else (None, "")
@@ -134,7 +124,7 @@ def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
     )  # fmt: skip
 
 
-def _short(check: Check) -> str:
+def _short(check: checks.Check) -> str:
     """A check that stops or conditions, in the words of its value and what is needed; its card has all of them."""
     text = str(check.text)
     if check.name in ("Agreement", "Difference", "Without any one judge family", "Length"):
@@ -185,10 +175,12 @@ def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Str
             zero = ((-margin, f"−{margin:g}", False), (margin, f"{margin:g}", False))
             return Strip(strip_axis(ends, -margin, margin), zero, (point,), mark), f"within {margin:g} needed"
         which = "weakest lead " if kind == "first" else ""
-        gap = gap_words(item, sign).replace(" points", "")
+        gap = t.gap_words(item, sign).replace(" points", "")
         # The p-value with the agents' own makers' judges standing aside.
-        ps = [one for _, m in _pairs(book, verdict, "recusal.contrast") if (one := real(m.detail.get("p"))) is not None]
-        p = f"; without judges of their makers {p_value(max(ps))}" if ps else ""
+        ps = [
+            one for _, m in _pairs(book, verdict, "recusal.contrast") if (one := t.real(m.detail.get("p"))) is not None
+        ]
+        p = f"; without judges of their makers {t.p_value(max(ps))}" if ps else ""
         return Strip(strip_axis(ends, 0.0), zero, (point,), mark), f"{which}{gap}; above 0 needed{p}"
     if at == 2:
         every = (_pairs(book, verdict, "lofo.contrast", dropped=family) for family in book.study.families)
@@ -196,7 +188,7 @@ def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Str
         if not drops or kind == "within":
             return None, ""
         points = tuple((round(drop, 3), None, None) for drop in drops)
-        line = f"{', '.join(map(signed, drops))}; all above 0 needed"
+        line = f"{', '.join(map(t.signed, drops))}; all above 0 needed"
         return Strip(strip_axis(drops, 0.0), zero, points, mark * len(points)), line
     shares = [share for agent in (verdict.claim.subjects if len(verdict.claim.subjects) > 1 else book.agents)
               if (share := book.value("terse.share", agent=agent)) is not None]  # fmt: skip
@@ -215,12 +207,12 @@ def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Str
 def own_tests_strip(book: RunIndex, mark: str) -> Strip | None:
     """The judges' values in the test that the plan limits, beside the limit."""
     limits = book.study.datasheets
-    failed = [one.partition(" ")[0] for named in failed_judges(book).values() for one in named]
-    name = next((one for one in (*failed, *(limits.set if limits else ())) if one in TESTS), None)
+    failed = [one.partition(" ")[0] for named in checks.failed_judges(book).values() for one in named]
+    name = next((one for one in (*failed, *(limits.set if limits else ())) if one in checks.TESTS), None)
     if limits is None or name is None or name not in limits.set:
         return None
-    measured, _, side = TESTS[name]
-    found = [own_test(book, measured, judge.name) for judge in book.study.judges]
+    measured, _, side = checks.TESTS[name]
+    found = [checks.own_test(book, measured, judge.name) for judge in book.study.judges]
     values = [round(m.value, 3) for m in found if m is not None and m.value is not None]
     if not values:
         return None
@@ -246,8 +238,8 @@ def flip_words(book: RunIndex) -> str:
         return ""
     pairs, least, level = len(book.on(AGGREGATE, "pair")), 2.0 ** (1 - most), book.study.inference.alpha
     return (
-        f"With {plural(most, 'cluster')} this test cannot reject: {p_value(least)} at least, after correction over "
-        f"{plural(pairs, 'pair')} {p_value(min(1.0, least * pairs))}; {f'{level:g}'.removeprefix('0')} needed."
+        f"With {t.plural(most, 'cluster')} this test cannot reject: {t.p_value(least)} at least, after correction over "
+        f"{t.plural(pairs, 'pair')} {t.p_value(min(1.0, least * pairs))}; {f'{level:g}'.removeprefix('0')} needed."
     )
 
 
@@ -257,7 +249,7 @@ def tally(book: RunIndex, rule: str = "") -> list[int]:
     if rule and not any(rule in v.fragility for v in verdicts):
         return [0, 0, len(verdicts)]
     levels = [v.fragility.get(rule, v.publication_level) if rule else v.publication_level for v in verdicts]
-    return [levels.count(level) for level in LEVELS]
+    return [levels.count(level) for level in t.LEVELS]
 
 
 def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: bool = True) -> dict[str, Any]:
@@ -298,7 +290,11 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
         # Another rule of an unsupported first rank would show who leads.
         hidden = not supported and kind == "first"
         levels = "".join(
-            "3" if why else "2" if hidden else str(LEVELS.index(verdict.fragility.get(name, verdict.publication_level)))
+            "3"
+            if why
+            else "2"
+            if hidden
+            else str(t.LEVELS.index(verdict.fragility.get(name, verdict.publication_level)))
             for name, _, why in others
         )
         shown = []
@@ -313,14 +309,14 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
                 shown.append(place([gate.state, line, strip, href], gates))
         page, _, anchor = one.href.partition("#")
         records[".".join(map(str, (kind[0], dimensions.index(dimension), *places)))] = [
-            LEVELS.index(one.level), template(one.sentence if supported else one.about, names, dimension),
+            t.LEVELS.index(one.level), template(one.sentence if supported else one.about, names, dimension),
             agents.index(names[0]) if supported and len(names) > 1 else -1,
             [template(text, names, dimension) for text in one.also], [place(text) for text in one.help], shown, levels,
             place(page), anchor, place(one.built_in) if supported and one.built_in else -1,
             # Agents of a template in the order of the sentence.
             *([[agents.index(name) for name in names]] if supported else []),
         ]  # fmt: skip
-    source = copied("#", "#", book.study.title or book.study.name, book.run.locked_at, book.run.plan_hash)
+    source = t.copied("#", "#", book.study.title or book.study.name, book.run.locked_at, book.run.plan_hash)
     return {
         "agents": list(agents), "names": [clean(agent, 80) for agent in agents],
         "scores": [[d, score_words(d)] for d in dimensions],
@@ -369,7 +365,7 @@ def bench(book: RunIndex, path: str) -> Markup:
 
     def rank(verdict: Verdict) -> tuple[int, bool, int]:
         claim = verdict.claim
-        return -min(RANK[verdict.publication_level], 1), claim.dimension != AGGREGATE, order[kind_of(claim)]
+        return -min(t.RANK[verdict.publication_level], 1), claim.dimension != AGGREGATE, order[kind_of(claim)]
 
     opened = (min(every, key=rank), *(v for v in every if v.publication_level != "no-claim"), *every) if every else ()
     verdict = next((v for v in opened if pages.get(v.claim.dimension) == path), None)
@@ -390,14 +386,14 @@ def bench(book: RunIndex, path: str) -> Markup:
         said = (level, prose(words, 400), book.claims.get(claim.id, ""))
         listed.setdefault(claim.dimension, []).append(said)
     condition = " ".join(filter(None, (one.built_in, *one.also)))
-    copy = copied(one.sentence, condition, study.title or study.name, run.locked_at, run.plan_hash)
+    copy = t.copied(one.sentence, condition, study.title or study.name, run.locked_at, run.plan_hash)
     return Markup(
         environment().get_template("bench.html").render(
             agents=[(name, clean(name, 80)) for name in book.agents],
             chosen=(names[0], "above" if kind == "pair" else kind, other, verdict.claim.dimension), one=one,
             relations=RELATIONS | {"within": f"scores within {study.inference.margin * 4:g} of"},
             gates=list(zip(GATES, one.gates, strict=True)),
-            scores=[(d, score_words(d)) for d in pages], tags=TAGS, rules=data["rules"], tallies=TALLY,
+            scores=[(d, score_words(d)) for d in pages], tags=t.TAGS, rules=data["rules"], tallies=t.TALLY,
             copy=copy if copying and one.sentence else "",
             data=Markup(packed), claims=count(len(run.verdicts)),
             every=[(score_words(dimension), found) for dimension, found in listed.items()],

@@ -25,18 +25,11 @@ from assaymark.text import clean, count, money, number
 ONE_FAMILY: Final = "not measurable: one judge family"
 
 _CAPS: Final[Mapping[str, str]] = {
-    "agreement": "agreement of the judges",
-    "stability": "significance or stability",
-    "own_family": "judges of the agents’ own makers",
-    "length": "length",
-    "distinct": "validity of the dimension",
-    "clusters": "the clusters",
-    "adversarial": "the control texts",
-    "datasheets": "the judges’ own tests",
-    "human_anchor": "people’s grades",
-    "other_judges": "other judges",
-    "preregistration": "preregistration",
-}
+    "agreement": "agreement of the judges", "stability": "significance or stability",
+    "own_family": "judges of the agents’ own makers", "length": "length", "distinct": "validity of the dimension",
+    "clusters": "the clusters", "adversarial": "the control texts", "datasheets": "the judges’ own tests",
+    "human_anchor": "people’s grades", "other_judges": "other judges", "preregistration": "preregistration",
+}  # fmt: skip
 _ANCHORS: Final[Mapping[AnchorState, str]] = {
     "not-tested": "not graded by people",
     "confirms": "people’s grades confirm it",

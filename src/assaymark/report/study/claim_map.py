@@ -15,11 +15,10 @@ from assaymark.report import text as t
 from assaymark.report.blocks import Inline
 from assaymark.report.charts.grids import heat
 from assaymark.report.inputs import KAPPA, RunIndex, score_words, supported_orders
-from assaymark.report.levels import LEVELS, TAGS
 from assaymark.report.study import agreement, checks
 from assaymark.report.study import controls as held
 from assaymark.report.study.checks import significant
-from assaymark.report.text import words
+from assaymark.report.text import LEVELS, TAGS, words
 from assaymark.text import clean, count, number, percent, span
 
 NOT_RUN: Final = "not run"

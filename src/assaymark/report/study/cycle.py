@@ -42,21 +42,14 @@ CAUTION: Final = (
 )
 _ORDERS: Final = 20
 _FLAGS: Final[Mapping[str, str]] = {
-    "invalid-reply": "reply of another form",
-    "refused": "refused",
-    "no-answer": "no answer",
-    "rejected-order": "with an order that was not taken",
-    "constraint-breach": "with a limit broken",
+    "invalid-reply": "reply of another form", "refused": "refused", "no-answer": "no answer",
+    "rejected-order": "with an order that was not taken", "constraint-breach": "with a limit broken",
     "instruction-like text": "with instruction-like text",
-}
+}  # fmt: skip
 _RULES: Final[Mapping[str, str]] = {
-    "max_weight": "largest position",
-    "min_cash": "cash",
-    "max_leverage": "leverage",
-    "max_orders": "number of orders",
-    "allow_short": "short positions",
-    "settlement": "orders that cannot be settled",
-}
+    "max_weight": "largest position", "min_cash": "cash", "max_leverage": "leverage", "max_orders": "number of orders",
+    "allow_short": "short positions", "settlement": "orders that cannot be settled",
+}  # fmt: skip
 _PROBES: Final[Mapping[str, str]] = {
     "mechanical": "A search of the daily price ranges",
     "model": "A model that was asked for the month",

@@ -13,26 +13,19 @@ from markupsafe import Markup
 from assaymark.claims import kind_of
 from assaymark.records import AGGREGATE, Level, Verdict
 from assaymark.report import blocks as b
+from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline, small
 from assaymark.report.charts.canvas import NARROW, WIDE
 from assaymark.report.charts.models import Strip, TierRow, strip_axis, tier_chart
 from assaymark.report.datasheet.reading import datasheet_path
-from assaymark.report.inputs import RunIndex, ranked_alone, score_words, supported_orders, tiers, weakest
-from assaymark.report.levels import LEVELS, RANK, TALLY, effect_of, ordered_verdicts, tier_ends
+from assaymark.report.inputs import RunIndex, ranked_alone, score_words, supported_orders, tiers
+from assaymark.report.levels import effect_of, ordered_verdicts, tier_ends
 from assaymark.report.page import SCRIPTS
+from assaymark.report.study import scores
 from assaymark.report.study.bench import all_built_in, bench, names_allowed
 from assaymark.report.study.checks import failed_judges, limits_of, own_test, own_tests_words
 from assaymark.report.study.controls import GOOD, Control, controls
 from assaymark.report.study.plan import invalid_words
-from assaymark.report.study.scores import (
-    next_steps,
-    orders_section,
-    pairs_words,
-    panel_section,
-    read_section,
-    strip_cell,
-)
-from assaymark.report.text import counted, interval, listing, ordinal_span, plural, sentence, shown, signed, words
 from assaymark.text import clean, count, number, percent, prose, span
 
 CHARTED: Final = 9
@@ -68,29 +61,27 @@ def finding(book: RunIndex) -> Finding:
     order = {"first": 0, "pair": 1, "within": 2, "cell": 3}
     said = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim"]
     said.sort(key=lambda v: (order[kind_of(v.claim)] == 3, v.claim.dimension != AGGREGATE, order[kind_of(v.claim)],
-                             -RANK[v.publication_level]))  # fmt: skip
+                             -t.RANK[v.publication_level]))  # fmt: skip
     # What is built in here, as a heading and a sentence; empty where nothing is.
     graders, makers = ({one.name for one in some} for some in (book.run.reference_panel, book.run.reference_agents))
     judges, (all_judges, all_agents) = {judge.name for judge in book.study.judges}, all_built_in(book)
     ours, notice, second = sorted(clean(one, 60) for one in graders & judges), ("", ""), list[str]()
     if all_judges and all_agents:
-        notice = (
-            "Demonstration.",
-            ("Agents and judges are built-in rules with known flaws; nothing here describes a language model."),
-        )
+        said_of = "Agents and judges are built-in rules with known flaws; nothing here describes a language model."
+        notice = "Demonstration.", said_of
     elif all_judges:
         notice = (
             "Built-in judges.",
             (
-                f"The decisions are given, the {plural(len(judges), 'judge')} are simple rules with known flaws. Their "
-                "scores say nothing about a language model, so copying is off."
+                f"The decisions are given, the {t.plural(len(judges), 'judge')} are simple rules with known flaws. "
+                "Their scores say nothing about a language model, so copying is off."
             ),
         )
     elif ours:
         are = "is a built-in judge" if len(ours) == 1 else "are built-in judges"
-        notice = "Built-in judges.", f"{listing(ours)} {are} with known flaws, no language model."
+        notice = "Built-in judges.", f"{t.listing(ours)} {are} with known flaws, no language model."
     elif makers:
-        named = "Every agent" if all_agents else listing([clean(maker, 60) for maker in sorted(makers)])
+        named = "Every agent" if all_agents else t.listing([clean(maker, 60) for maker in sorted(makers)])
         are = "is a built-in rule" if all_agents or len(makers) == 1 else "are built-in rules"
         notice = "Built-in agents.", f"{named} {are} with known properties, no language model."
     if not said:
@@ -98,16 +89,16 @@ def finding(book: RunIndex) -> Finding:
         none = "No claim is supported." if book.run.verdicts else "No claim was decided."
         why = book.untestable or (f"{found[0][0]}: {found[0][1]} {found[0][3]}" if found else none)
     elif not names_allowed(book):
-        also = f"{counted(len(said), 'sentence')} would be supported if the judges were no built-in rules."
+        also = f"{t.counted(len(said), 'sentence')} would be supported if the judges were no built-in rules."
         return Finding("Built-in judges scored these agents", None, also, "", notice)
     # Who cannot be ranked, and on how many dimensions the judges agree.
     if supported_orders(book, AGGREGATE):
         groups = [[clean(agent, 60) for agent in tier.agents] for tier in tiers(book, AGGREGATE) if not tier.alone]
         second = [f"{_names(group)} cannot be ranked." for group in groups]
     if agreed := [s for d in book.dimensions if d != AGGREGATE and (s := book.status(d)) is not None]:
-        some = words(agreed.count("publish")) if "publish" in agreed else "none"
-        weak = f", weakly on {words(agreed.count('methodology'))}" if "methodology" in agreed else ""
-        second.append(f"The judges agree on {some} of {plural(len(agreed), 'dimension')}{weak}.")
+        some = t.words(agreed.count("publish")) if "publish" in agreed else "none"
+        weak = f", weakly on {t.words(agreed.count('methodology'))}" if "methodology" in agreed else ""
+        second.append(f"The judges agree on {some} of {t.plural(len(agreed), 'dimension')}{weak}.")
     if not said:
         return Finding("No sentence is supported by this study yet", None, why, " ".join(second), notice)
     verdict = said[0]
@@ -117,16 +108,16 @@ def finding(book: RunIndex) -> Finding:
 
 
 def _names(names: Sequence[str]) -> str:
-    return listing(names) if len(names) <= 6 else f"{', '.join(names[:5])} and {count(len(names) - 5)} others"
+    return t.listing(names) if len(names) <= 6 else f"{', '.join(names[:5])} and {count(len(names) - 5)} others"
 
 
 def counted_words(book: RunIndex) -> str:
     """What the tallies are of: sentences, decisions, judges and clusters."""
     run, clusters, what = book.run, book.clusters, "decision" if book.run.table is None else "answer"
     fixed = "fixed in advance" if book.preregistered else "not preregistered, so none without a condition"
-    parts = [f"of {counted(len(run.verdicts), 'sentence')} {fixed}", counted(book.answers, what),
-             counted(len(run.study.judges), "judge")]  # fmt: skip
-    return " · ".join([*parts, counted(clusters, "cluster")] if clusters else parts)
+    parts = [f"of {t.counted(len(run.verdicts), 'sentence')} {fixed}", t.counted(book.answers, what),
+             t.counted(len(run.study.judges), "judge")]  # fmt: skip
+    return " · ".join([*parts, t.counted(clusters, "cluster")] if clusters else parts)
 
 
 # --- who is ahead -----------------------------------------------------------------------------------------------------
@@ -141,10 +132,12 @@ def tier_rows(book: RunIndex, dimension: str) -> list[TierRow]:
         if tier.agents[0] in alone and (item := effect_of(book, tier.agents[0], dimension)) is not None:
             point = item.value
             limits = (None, None) if ends is None or item.low is None else ends
-            written = shown(item) if point is None else interval(point, *limits)
+            written = t.shown(item) if point is None else t.interval(point, *limits)
         if tier.alone:
             beside = (("above", groups[at + 1 :]), ("below", groups[:at]))
-            parts = [f"{word} {plural(sum(len(one.agents) for one in part), 'other')}" for word, part in beside if part]
+            parts = [
+                f"{word} {t.plural(sum(len(one.agents) for one in part), 'other')}" for word, part in beside if part
+            ]
             said = ", ".join(parts) or "alone"
         names = tuple(clean(agent, 60) for agent in tier.agents)
         found.append(TierRow(names, tier.level, ends, point, written, said))
@@ -172,10 +165,10 @@ def _tiers_section(book: RunIndex) -> b.Section:
             why = ("Judges do not agree", f"{book.gating_words(dimension)}; {needed} needed")
         if why and at:  # whatever was found there is not shown, not even its tiers
             rows = [TierRow(tuple(clean(agent, 60) for agent in book.agents), "no-claim", None, None, "")]
-        said = why or [f"{listing(row.names)}: {row.shown or 'no score'}, {row.said}" for row in rows]
+        said = why or [f"{t.listing(row.names)}: {row.shown or 'no score'}, {row.said}" for row in rows]
         desc = "; ".join(said)
         # The ends of each tier, and the score of an agent that is alone in its tier.
-        ends = ((listing(row.names), *(row.ends or ("", "")), "" if row.point is None else row.point) for row in rows)
+        ends = ((t.listing(row.names), *(row.ends or ("", "")), "" if row.point is None else row.point) for row in rows)
         values = b.Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, end)) for end in ends))
         if not at and book.agents:
             wide, narrow = (tier_chart(f"tiers-{kind[0]}", rows, axis, "Overall score by tier", desc, float(width),
@@ -247,7 +240,7 @@ def turned_sentences(book: RunIndex) -> list[Said]:
             where = f"on {score_words(one)}, and below it on {score_words(other)}"
             said = [c for verdict in both for c in verdict.conditions if c.id != "specific"]  # the sentence says it
             also = dict.fromkeys(prose(c.text, 400) for c in said)
-            level = weakest(verdict.publication_level for verdict in both)
+            level = t.weakest(verdict.publication_level for verdict in both)
             found.append((f"{clean(high, 60)} scores above {clean(low, 60)} {where}.", level, tuple(also)))
     return sorted(found)
 
@@ -256,7 +249,7 @@ def _ranks_words(book: RunIndex, dimension: str) -> str:
     """The simultaneous rank interval of each agent in a tier of more than three; empty where there is none."""
     possible, of = book.summary.ranks.get(dimension, {}), count(len(book.agents))
     told = [
-        f"{clean(agent, 60)} {ordinal_span(*possible.get(agent, tier.ranks))}"
+        f"{clean(agent, 60)} {t.ordinal_span(*possible.get(agent, tier.ranks))}"
         for tier in tiers(book, dimension) if len(tier.agents) > 3 for agent in tier.agents
     ]  # fmt: skip
     more = f" and {count(len(told) - 12)} more" if len(told) > 12 else ""
@@ -272,19 +265,21 @@ def tier_sentences(book: RunIndex) -> list[Said]:
         above, below = ([agent for tier in part for agent in tier.agents] for part in (groups[:cut], groups[cut:]))
         pairs = [(one, other) for one in above for other in below]
         said = dict.fromkeys(prose(c.text, 400) for pair in pairs for c in by_pair[pair].conditions)
-        level = weakest(orders[pair] for pair in pairs)
+        level = t.weakest(orders[pair] for pair in pairs)
         first = [v for v in book.on(AGGREGATE, "first") if v.claim.subjects[:1] == (above[0],)]
         if len(above) == 1 and first and first[0].publication_level != "no-claim":
             leads = first[0]
             text, level = prose(leads.claim.statement, 400), leads.publication_level
             said = dict.fromkeys(prose(c.text, 400) for c in leads.conditions)
         elif len(above) == 1:
-            text = f"{clean(above[0], 60)} scores above the other {words(len(below))} agents on the overall score."
+            text = f"{clean(above[0], 60)} scores above the other {t.words(len(below))} agents on the overall score."
         elif len(below) == 1:
-            text = f"{clean(below[0], 60)} scores lowest of the {words(len(book.agents))} agents on the overall score."
+            text = (
+                f"{clean(below[0], 60)} scores lowest of the {t.words(len(book.agents))} agents on the overall score."
+            )
         else:
-            named = listing([clean(one, 60) for one in above])
-            text = f"{named} score above the other {plural(len(below), 'agent')} on the overall score."
+            named = t.listing([clean(one, 60) for one in above])
+            text = f"{named} score above the other {t.plural(len(below), 'agent')} on the overall score."
         found.append((text, level, tuple(said)))
     return found
 
@@ -301,12 +296,12 @@ def tiers_words(book: RunIndex) -> str:
     groups = tiers(book, AGGREGATE)
     if not groups:
         return "No agent was scored."
-    said = f"{plural(len(groups), 'tier').capitalize()} on the overall score." if len(groups) > 1 else (
+    said = f"{t.plural(len(groups), 'tier').capitalize()} on the overall score." if len(groups) > 1 else (
         f"On the overall score {_names([clean(agent, 60) for agent in groups[0].agents])} cannot be ranked."
     )  # fmt: skip
     if halted := sum(d != AGGREGATE and book.status(d) == "halt" for d in book.dimensions):
         verb = "has" if halted == 1 else "have"
-        said += f" {plural(halted, 'dimension').capitalize()} {verb} no ranking, because the judges do not agree."
+        said += f" {t.plural(halted, 'dimension').capitalize()} {verb} no ranking, because the judges do not agree."
     return said
 
 
@@ -318,11 +313,11 @@ def planted_words(book: RunIndex) -> str:
     found = [c for c in controls(book) if c.gate is not None]
     bad = [c for c in found if c.outcome not in GOOD]
     turned = [c for c in found if c.turned and c not in bad]
-    named = listing([_planted_name(c) for c in (bad or turned)])
+    named = t.listing([_planted_name(c) for c in (bad or turned)])
     if not found:
         return "Not known: no control texts were graded."
     if bad:
-        return f"Not reliably. {sentence(named)[:-1]} are not scored as they should be."
+        return f"Not reliably. {t.sentence(named)[:-1]} are not scored as they should be."
     if turned:
         return f"Not reliably. Leave out one judge and {named} are no longer scored as they should be."
     return "No. The judges pass every kind of control text, also with any one of them left out."
@@ -348,7 +343,7 @@ def _planted_section(book: RunIndex) -> b.Section:
         known = [end for _, m, _ in rows for end in (m.value, m.low, m.high) if end is not None]
         axis = strip_axis(known, *(one for one in band if one is not None), 0.0)
         graded, honest = score or gate, book.value("cell.honest", dimension=AGGREGATE)
-        n = "" if graded is None else f" ({counted(graded.n, 'text')})"
+        n = "" if graded is None else f" ({t.counted(graded.n, 'text')})"
         mean = "" if score is None or score.value is None else f" Mean score {book.to(score, number(score.value))}"
         mean += f", real texts {number(honest)}." if mean and honest is not None else "." if mean else ""
         rule = "scored lower: passes" if low else f"within ±{cells.substance:g}: passes"
@@ -357,20 +352,20 @@ def _planted_section(book: RunIndex) -> b.Section:
         for name, item, outcome in rows:
             said = _SAID.get(outcome, clean(outcome, 40) or "has no outcome")
             if item.value is None:
-                lines.append((name, "", shown(item), said))
+                lines.append((name, "", t.shown(item), said))
                 continue
             first = item is rows[0][1]
             cuts = tuple((one, f"{one:g}".replace("-", "−") if first else "", False) for one in band if one is not None)
             strip = Strip(axis, cuts, ((item.value, item.low, item.high),), "p" if said == "passes" else "n", band)
-            lines.append((name, Markup(strip.svg()), book.to(item, signed(item.value)), said))
+            lines.append((name, Markup(strip.svg()), book.to(item, t.signed(item.value)), said))
         columns.append((
-            Markup("<h3>{}</h3>").format(sentence(_planted_name(control))[:-1] + n),
+            Markup("<h3>{}</h3>").format(t.sentence(_planted_name(control))[:-1] + n),
             b.Text(f"Points against {against}; {rule}.{mean}", "cap"),
             b.Table(("Judges", "Points", "Value", "Result"), tuple(lines), frozenset({2}), "", stacked=True,
                     style="drops"),
         ))  # fmt: skip
     values = " and ".join(clean(c.title.partition(": ")[2] or c.title, 60) for c in found[:2])
-    more = f" of {counted(len(found), 'kind')}: {values}" if len(found) > 2 else ""
+    more = f" of {t.counted(len(found), 'kind')}: {values}" if len(found) > 2 else ""
     rest = b.Text((b.Linked(f"All control texts{more}", "controls.html"), ". Bars: intervals over clusters."))
     blocks = (b.Beside(tuple(columns)), rest) if columns else ()
     return b.Section("planted", "Do planted texts fool the judges?", planted_words(book), blocks)
@@ -393,16 +388,16 @@ def _judges_section(book: RunIndex) -> b.Section:
     for judge in sorted(run.study.judges, key=lambda one: one.name):
         name, same = clean(judge.name, 60), makers.get(clean(judge.family, 60), [])
         lead: Inline = b.Linked(name, datasheet_path(judge.name)) if judge.name in run.datasheets else name
-        cells: list[Inline] = [(lead, small(f" same maker as {listing(same)}")) if same else lead]
+        cells: list[Inline] = [(lead, small(f" same maker as {t.listing(same)}")) if same else lead]
         for measure, key in columns:
             item, cut = own_test(book, measure, judge.name), limits_set.get(key)
             if item is None or item.value is None:
-                cells.append(shown(item))
+                cells.append(t.shown(item))
                 continue
             over = cut is not None and (item.value > cut if key == "verbosity" else item.value < cut)
             point = (item.value, item.low, item.high)
-            cells.append(strip_cell(axes[measure], cut or 0.0, point, signed(item.value), over))
-        cells += [shown(own_test(book, "point.vacuum_score", judge.name)), invalid_words(book, judge.name)]
+            cells.append(scores.strip_cell(axes[measure], cut or 0.0, point, t.signed(item.value), over))
+        cells += [t.shown(own_test(book, "point.vacuum_score", judge.name)), invalid_words(book, judge.name)]
         tested = "within limits" if book.every("datasheet.gate", judge=judge.name) else "no limit set"
         rows.append((*cells, b.bold("over the limit") if judge.name in failing else tested))
     cut = limits_set.get("verbosity")
@@ -421,11 +416,11 @@ def judges_words(book: RunIndex) -> str:
     failing, panel = failed_judges(book), book.study.judges
     if failing:
         rest = len(panel) - len(failing)
-        others = f" The {words(rest) + ' others are' if rest > 1 else 'other is'} within the limits." if rest else ""
-        return f"{sentence(own_tests_words(book))}{others}"
+        others = f" The {t.words(rest) + ' others are' if rest > 1 else 'other is'} within the limits." if rest else ""
+        return f"{t.sentence(own_tests_words(book))}{others}"
     if not book.tests:
         return "Not known: the judges were not tested on texts of known quality."
-    return sentence(f"Every judge is within the limits: {own_tests_words(book)}" if book.study.datasheets else (
+    return t.sentence(f"Every judge is within the limits: {own_tests_words(book)}" if book.study.datasheets else (
         "The plan set no limits for the judges’ own tests"
     ))  # fmt: skip
 
@@ -452,10 +447,10 @@ def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
     )  # fmt: skip
     ahead, planted = _tiers_section(book), _planted_section(book)
     if table is not None:
-        sections = [ahead, panel_section(book), *([orders_section(table)] if table.orders else []),
+        sections = [ahead, scores.panel_section(book), *([scores.orders_section(table)] if table.orders else []),
                     *([planted] if book.study.cells_judged else []), limits]  # fmt: skip
-        sections = [*sections, read_section(table)] if table.about else [read_section(table), *sections]
-        steps = tuple((words, Markup("<br><code>{}</code>").format(what)) for words, what in next_steps(book))
+        sections = [*sections, scores.read_section(table)] if table.about else [scores.read_section(table), *sections]
+        steps = tuple((words, Markup("<br><code>{}</code>").format(what)) for words, what in scores.next_steps(book))
         sections.append(b.Section("next", "What to do next?", "", (b.Items(steps),)))
     elif found.verdict is None and not any(level != "no-claim" for level in levels):
         sections = [limits, *([ahead] if book.agents else []), planted, _judges_section(book)]
@@ -473,9 +468,9 @@ def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
         parts += [" " if parts else "", b.bold("Not preregistered."), late]
     return b.Page(
         "index.html", book.study.title or book.study.name,
-        lead, heading=(b.Mark(level), heading), under=f"{found.second} {pairs_words(book)}".strip(),
+        lead, heading=(b.Mark(level), heading), under=f"{found.second} {scores.pairs_words(book)}".strip(),
         notice=tuple(parts),
-        tallies=tuple(b.Tally(one, count(levels.count(one)), TALLY[one]) for one in LEVELS),
+        tallies=tuple(b.Tally(one, count(levels.count(one)), t.TALLY[one]) for one in t.LEVELS),
         of=counted_words(book), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
         styles=("bench.css",), scripts=("page.js", "bench.js") if asked else SCRIPTS,
     )  # fmt: skip

@@ -9,15 +9,12 @@ from dataclasses import replace
 from typing import Final
 
 from assaymark.claims import ClaimKind, certificate_name, kind_of, suppressed_phrase
-from assaymark.records import Level, Measurement, sha256_text
+from assaymark.records import AGGREGATE, Level, Measurement, sha256_text
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, Inline
 from assaymark.report.evidence import evidence_section, ledger_pages, ledger_rows
-from assaymark.report.inputs import AssayRun, RunIndex, score_words
+from assaymark.report.inputs import AssayRun, RunIndex, judged_range, ranked_alone, score_words, supported_orders
 from assaymark.report.levels import (
-    LEVELS,
-    RANK,
-    TAGS,
     amended_words,
     board_section,
     built_in_words,
@@ -25,9 +22,9 @@ from assaymark.report.levels import (
     rule_words,
     said_claim,
 )
-from assaymark.report.measurements import measured_links, measured_rows, measured_title, measurement_pages
+from assaymark.report.measurements import MeasuredRow, measured_links, measurement_pages, rows_of
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, in_parts, paged, paged_by
-from assaymark.report.records.calls import OVERVIEW, RECORDS, ReadCalls
+from assaymark.report.records.calls import OVERVIEW, RECORDS, ReadCalls, Rests
 from assaymark.report.records.judgments import Calls, Trail, lineage
 from assaymark.report.study.agreement import agreement_section, ranks_section, single_section, stability_section
 from assaymark.report.study.bench import FLIP, first_scores, flip_words, sentence_pages
@@ -37,8 +34,8 @@ from assaymark.report.study.controls import controls_section, outside_group, peo
 from assaymark.report.study.cycle import CLOSES, agents_section, example_closes, example_page
 from assaymark.report.study.overview import overview
 from assaymark.report.study.plan import cost_section, noise_section, panel_section, plan_section, records_section
-from assaymark.report.text import counted, listing, moment, plural, short_hash, words
-from assaymark.text import clean, count, prose
+from assaymark.report.text import LEVELS, RANK, TAGS, cell_title, counted, listing, moment, plural, short_hash, words
+from assaymark.text import clean, count, prose, span
 
 _NAV: Final = (
     Link("overview", "index.html", "Overview"),
@@ -70,6 +67,63 @@ _SHOWN_UNSUPPORTED: Final[Mapping[ClaimKind, tuple[str, ...]]] = {
     "within": ("kappa.", "contrast", "lofo.contrast", "recusal.", "length.", "cell.", "terse."),
     "cell": ("cell.", "kappa."),
 }  # fmt: skip
+
+_OF_AGENTS: Final = frozenset(("score.effect", "lofo.effect", "single.level", "rank.first"))
+"""Scores and ranks of single agents; for a rank, which is no score, no range of judges can stand."""
+
+_AGREED: Final = ("kappa.mean_pairwise", "cell.agreement", "cell.kappa")
+_TITLES: Final = {
+    "kappa.mean_pairwise": "Agreement, mean pairwise κ", "kappa.fleiss": "Agreement, Fleiss κ",
+    "redundancy": "Redundancy of judges", "panel.alpha": "Agreement, Krippendorff’s α",
+    "panel.generalizability": "Generalizability coefficient of agents’ means",
+    "panel.variance": "Variance component of a score", "score.effect": "Level of an agent",
+    "contrast": "Paired difference", "rank.first": "Resampled ranks of an agent",
+    "recusal.contrast": "Paired difference, judges standing aside for their own family",
+    "length.contrast": "Paired difference at equal length", "judges.contrast": "Paired difference, judges as a sample",
+    "judge.own_family": "Extra points for agents of a judge’s own family",
+    "judge.length": "Extra points of a judge for twice the length",
+    "dimension.distinct": "Correlation of a dimension with the overall impression",
+    "dimension.mtmm": "Correlation of judges on a dimension (multitrait-multimethod)",
+    "order.autocorrelation": "Autocorrelation of clusters in time, lag 1",
+    "order.detectable": "Smallest detectable difference, for a leader", "panel.families": "Judge families",
+    "missing.share": "Share of replies that are missing", "lofo.rho": "Left-out family, rank correlation",
+    "lofo.effect": "Left-out family, level of an agent", "lofo.contrast": "Left-out family, paired difference",
+    "probe.contrast": "Held-out judge, paired difference", "probe.state": "Held-out judge, contested pairs",
+    "single.level": "One judge alone, level of an agent", "single.rho": "Two judges alone, rank correlation",
+    "single.discoveries": "One judge alone, significant differences",
+    "panel.discoveries": "The panel, significant differences", "panel.effective_judges": "Effective number of judges",
+    "cell.score": "Control cell, panel score", "cell.honest": "Honest records, panel score",
+    "cell.agreement": "Control cell, κ with the honest records",
+    "cell.kappa": "Control cell, κ inside (undefined by design)", "cell.gate": "Control cell, the number of its rule",
+    "cell.halo": "Control cell, self-preference of its own family", "cell.drop": "Control cell, left-out family",
+    "cell.separation": "Control cells, B minus A", "terse.share": "Share of terse rationales",
+    "style.threshold": "Break in the score by length",
+    "length_matched.contrast": "Paired difference, texts brought to one length",
+    "anchor.shift": "Shift under other anchors", "human.sample": "Drawn cycles that people graded",
+    "human.labels": "Records that people graded", "human.agreement": "Agreement of people, mean pairwise κ",
+    "human.judge": "A judge beside people, κ", "human.contrast": "Paired difference as people see it",
+    "contamination.gap": "After the cutoff against before", "noise.repetition_stability": "Repetition stability",
+    "noise.agent_floor": "Replicate floor", "judge.invalid_share": "Invalid replies",
+    "datasheet.gate": "Limits on a judge's datasheet", "oracle.kappa": "Against the arithmetic oracle, κ",
+    "oracle.error": "Against the arithmetic oracle, mean error",
+    "agent.flagged_texts": "Share of decisions with instruction-like text",
+    "agent.answered": "Answers in the form asked for", "agent.limits_kept": "Decisions that keep every limit",
+    "agent.seconds": "Seconds of a decision, median", "agent.output_tokens": "Output tokens of a decision, median",
+    "agent.text_tokens": "Words of a rationale, median", "score.length_correlation": "Length and score",
+    "evidence.share": "Evidence, share of a state", "evidence.chance_corrected": "Evidence, support beyond chance",
+    "evidence.no_number_share": "Evidence, records without a number", "forecast.mismatch": "Forecast arithmetic",
+}  # fmt: skip
+_GROUPS: Final = {
+    "Agreement": ("kappa", "redundancy", "panel.alpha", "panel.generalizability", "panel.variance"),
+    "Agents": ("score.effect", "contrast", "rank", "order"),
+    "Other explanations": ("recusal", "length", "judges", "judge.own_family", "judge.length", "dimension"),
+    "A family left out": ("lofo",), "Held-out judge": ("probe",), "Judges one by one": ("single", "panel"),
+    "Controls": ("cell", "terse", "style", "length_matched"),
+    "Other anchors, other times": ("anchor", "contamination"),
+    "Judges": ("noise", "judge", "datasheet", "oracle", "missing"), "People": ("human",),
+    "Conduct": ("agent", "score.length_correlation"), "Evidence": ("evidence", "forecast"),
+}  # fmt: skip
+"""What the buttons above the rows show together: kinds by name, or by the head of their name."""
 
 
 def render_pages(run: AssayRun, site: Site = ALONE) -> Mapping[str, str]:
@@ -256,6 +310,39 @@ def cards(book: RunIndex) -> tuple[tuple[str, b.Card], ...]:
         card = b.Card(level, TAGS[level], about, tuple(blocks), (*facts, ("Certificate", file)), anchor)
         made.append((claim.id, card))
     return tuple(made)
+
+
+def measured_rows(book: RunIndex, rests: Rests = lambda _: ()) -> tuple[MeasuredRow, ...]:
+    """All measurements of a study. A difference whose order is not supported is without its numbers; a score of an
+    agent that shares its tier has the range of its judges in its place."""
+    orders = {d: {frozenset(pair) for pair in supported_orders(book, d)} for d in book.dimensions}
+    alone = {d: ranked_alone(book, d) for d in book.dimensions}
+
+    def shown(key: str, value: str) -> str:
+        if key == "dimension":
+            return book.title(value)
+        return clean(cell_title(value) if key == "cell" else value, 80)
+
+    def hidden(item: Measurement) -> str:
+        dimension = item.labels.get("dimension", AGGREGATE)
+        if {"high", "low"} <= item.labels.keys():
+            known = frozenset((item.labels["high"], item.labels["low"])) in orders.get(dimension, ())
+            return "" if known else "not shown: no supported order"
+        if item.name in _OF_AGENTS and item.labels.get("agent") not in alone.get(dimension, ()):
+            found = None if item.name == "rank.first" else judged_range(book, dimension, item.labels.get("agent", ""))
+            why = "the agent shares its tier"
+            return f"not shown: {why}" if found is None else f"{span(*found)}, range of the judges; {why}"
+        return ""
+
+    groups = {name: words for words, names in _GROUPS.items() for name in names}
+    ours = {name: measured_title(name, book.sign) for name in _AGREED}
+    return rows_of(book.run.measurements, _TITLES | ours, shown, rests, groups, hidden)
+
+
+def measured_title(name: str, sign: str = "κ") -> str:
+    """How a page calls a kind of measurement; one it does not know keeps its name. ``sign`` is that of agreement."""
+    title = _TITLES.get(name, clean(name, 60))
+    return title.replace("κ", sign) if name in _AGREED else title
 
 
 def _about(book: RunIndex, item: Measurement, dimension: str) -> str:

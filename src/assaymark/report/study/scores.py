@@ -228,9 +228,7 @@ def place_words(table: TableView) -> str:
     return f"The same position won both orders of {ends}; 0% if the texts alone decide."
 
 
-def split_pairs(
-    book: RunIndex,
-) -> tuple[dict[tuple[str, str], float], dict[str, tuple[float | None, float | None]]]:
+def split_pairs(book: RunIndex) -> tuple[dict[tuple[str, str], float], dict[str, tuple[float | None, float | None]]]:
     """The agreement of every two judges on the overall score, and by judge the mean with it and without it."""
     item, split = book.one(KAPPA, dimension=AGGREGATE), dict[str, tuple[float | None, float | None]]()
     known = {} if item is None else item.detail.get("pairs", {})
