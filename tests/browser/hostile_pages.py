@@ -52,11 +52,9 @@ _POLICY: Final = re.compile('<meta http-equiv="Content-Security-Policy"[^>]*>\n?
 def hostile_pages(root: Path, payload: str) -> None:
     """Studies, benchmarks, datasheets and a season with a payload wherever a text of somebody else stands."""
     with (
-        patch.object(assay_runs, "CANARY", payload),
-        patch.object(bench_runs, "HOSTILE", payload),
-        patch.object(judged_sheets, "HOSTILE", payload),
-        patch.object(made_season, "HOSTILE", payload),
-    ):
+        patch.object(assay_runs, "CANARY", payload), patch.object(bench_runs, "HOSTILE", payload),
+        patch.object(judged_sheets, "HOSTILE", payload), patch.object(made_season, "HOSTILE", payload),
+    ):  # fmt: skip
         write_pages(root / "study", render_pages(assay_runs.hostile.__wrapped__()))
         whole = full_runs.hostile_full.__wrapped__()
         write_pages(root / "full", render_pages(replace(whole, evidence=whole.evidence[:40])))

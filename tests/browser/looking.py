@@ -13,8 +13,7 @@ from typing import Any, Final
 
 Setting = tuple[str, int]
 
-ALL_SETTINGS: Final[tuple[Setting, ...]] = (("light", 1440), ("dark", 1440), ("dark", 390), ("light", 390))
-TWO_SETTINGS: Final[tuple[Setting, ...]] = (("light", 1440), ("dark", 390))
+SETTINGS: Final[tuple[Setting, ...]] = (("light", 1440), ("dark", 390))
 NARROWEST: Final[Setting] = ("light", 320)
 RULES: Final = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 CSS_RULES: Final = ("color-contrast", "target-size", "scrollable-region-focusable", "link-in-text-block")
@@ -51,27 +50,46 @@ _OVERFLOWING: Final = """() => {
   return document.documentElement.scrollWidth + ' px: ' + worst.outerHTML.slice(0, 120);
 }"""
 
-_SHORTENED: Final = """() => {
+SHORTENED: Final = """known => {
+  const looked = new Set(known), found = [], kind = new Map(), own = new Map();
+  const blocks = /^(SECTION|ARTICLE|FIGURE|TABLE|[UOD]L|P|DETAILS|ASIDE|FORM|DIV|svg|PRE|BLOCKQUOTE|NAV|HEADER)$/;
   const walk = e => {
+    own.set(e, e.tagName + [...e.attributes].map(a => a.name === 'class' ? '.' + a.value : ' ' + a.name).sort());
     const kinds = new Set();
     for (const one of [...e.children]) {
-      const kind = walk(one);
-      if (kinds.has(kind)) one.remove(); else kinds.add(kind);
+      walk(one);
+      if (kinds.has(kind.get(one))) one.remove(); else kinds.add(kind.get(one));
     }
-    const marks = [...e.attributes].map(a => a.name === 'class' ? '.' + a.value : ' ' + a.name);
-    return e.tagName + marks.sort() + '(' + [...kinds].sort() + ')';
+    kind.set(e, own.get(e) + '(' + [...kinds].sort() + ')');
   };
+  const hash = text => {
+    let a = 0xdeadbeef, b = 0x41c6ce57;
+    for (let i = 0; i < text.length; i++) {
+      a = Math.imul(a ^ text.charCodeAt(i), 2654435761); b = Math.imul(b ^ text.charCodeAt(i), 1597334677);
+    }
+    return (a >>> 0) + '.' + (b >>> 0);
+  };
+  const leave = (e, above) => { for (const one of [...e.children]) {
+    const name = hash(above + kind.get(one));
+    if (looked.has(name) && blocks.test(one.tagName) && !one.querySelector('h1')) { one.remove(); continue; }
+    found.push(name);
+    if (!/^(svg|H[1-6]|T[DH]|SUMMARY)$/.test(one.tagName)) leave(one, above + own.get(one) + '>');
+  } };
   walk(document.body);
+  const main = document.querySelector('main');
+  if (main) leave(main, '');
+  return found;
 }"""
-"""Leaves one of each kind of row on a page: rules are for kinds of rows, and take their time over each."""
+"""Leaves one of each kind of row on a page, and nothing of its main part that has been looked at: rules are for kinds
+of rows, and take their time over each."""
 
-_AXE: Final = """only => axe.run(document, {resultTypes: ['violations'], preload: false, runOnly: only}).then(
+AXE: Final = """only => axe.run(document, {resultTypes: ['violations'], preload: false, runOnly: only}).then(
   found => found.violations.map(({id, nodes}) => {
     const why = nodes[0].any.concat(nodes[0].all, nodes[0].none).map(one => one.message).join('; ');
     return id + ' (' + nodes.length + '): ' + nodes[0].html.slice(0, 140) + ' | ' + why.slice(0, 200);
   }))"""
 
-_UNFOLD: Final = "document.querySelectorAll('details').forEach(one => { one.open = true; });"
+UNFOLD: Final = "document.querySelectorAll('details').forEach(one => { one.open = true; });"
 
 _CUT: Final = """() => [...document.querySelectorAll('main *')]
   .filter(e => e.getClientRects().length && getComputedStyle(e).overflowX !== 'visible')
@@ -104,7 +122,7 @@ class Visitor:
         self.noise.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
-    def open(self, url: str, setting: Setting = ALL_SETTINGS[0]) -> None:
+    def open(self, url: str, setting: Setting = SETTINGS[0]) -> None:
         """Load a page as a reader with such a screen does."""
         self.noise.clear()
         self.asked.clear()
@@ -124,8 +142,10 @@ class Visitor:
         refused = [f"refused by its policy: {one}" for one in self.page.evaluate("window.__violations")]
         return [*self.noise, *refused, *(f"asks for {url}" for url in self.asked if url not in allowed)]
 
-    def overflow(self, *widths: int) -> list[str]:
-        """At which widths the open page can be scrolled sideways, as it stands."""
+    def overflow(self, *widths: int, unfolded: bool = False) -> list[str]:
+        """At which widths the open page can be scrolled sideways, as it stands or folded out."""
+        if unfolded:
+            self.page.evaluate(UNFOLD)
         found = []
         for width in widths:
             self._now = None
@@ -134,25 +154,18 @@ class Visitor:
                 found.append(f"at {width} px it is {why}")
         return found
 
-    def unfold(self) -> None:
-        """Open whatever can be opened."""
-        self.page.evaluate(_UNFOLD)
+    def barriers(self, looked: set[str] | None = None) -> list[str]:
+        """What axe finds: by all rules in light on a wide screen, by those of layout in the dark on a narrow one.
 
-    def unfolded_overflow(self, setting: Setting) -> list[str]:
-        """Whether the open page, folded out, can be scrolled sideways on such a screen."""
-        self.set(setting)
-        why = self.page.evaluate(f"() => {{ {_UNFOLD} return ({_OVERFLOWING})(); }}")
-        return [f"at {setting[1]} px it is {why}"] if why else []
-
-    def barriers(self, settings: Sequence[Setting]) -> list[str]:
-        """What axe finds: by all rules in the first setting, by those of layout in others. Shortens the page."""
-        found = []
-        self.page.evaluate(_SHORTENED)
+        Shortens the page, also by what has been ``looked`` at on another, and remembers what was new.
+        """
+        found, looked = [], set() if looked is None else looked
+        looked.update(self.page.evaluate(SHORTENED, sorted(looked)))
         self.page.evaluate(axe_source())
-        for number, (scheme, width) in enumerate(settings):
+        for (scheme, width), (kind, values) in zip(SETTINGS, (("tag", RULES), ("rule", CSS_RULES)), strict=True):
             self.set((scheme, width))
-            only = {"type": "tag", "values": RULES} if not number else {"type": "rule", "values": CSS_RULES}
-            found += [f"axe, {scheme} {width}: {one}" for one in self.page.evaluate(_AXE, only)]
+            only = {"type": kind, "values": values}
+            found += [f"axe, {scheme} {width}: {one}" for one in self.page.evaluate(AXE, only)]
         return found
 
     def printed(self) -> list[str]:
@@ -169,19 +182,19 @@ class Visitor:
         self.page.emulate_media(media="screen")
         return found
 
-    def picture(self, name: str, setting: Setting) -> Path | None:
-        """A picture of the open page in a setting, if somebody wants pictures."""
-        if self.shots is None:
-            return None
-        scheme, width = setting
-        target = self.shots / f"{name.replace('/', '~').removesuffix('.html')}-{width}-{scheme}.jpg"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        self.set(setting)
-        self._now = None
-        tall = int(self.page.evaluate("document.documentElement.scrollHeight"))
-        self.page.set_viewport_size({"width": width, "height": min(max(tall, HEIGHT), _TALLEST)})
-        self.page.screenshot(path=str(target), type="jpeg", quality=60)
-        return target
+    def pictures(self, name: str, shots: Path | None = None) -> list[str]:
+        """Pictures of the open page in both settings, in a folder or where somebody wants pictures."""
+        found = []
+        for scheme, width in SETTINGS if shots or self.shots else ():
+            target = (shots or self.shots) / f"{name.replace('/', '~').removesuffix('.html')}-{width}-{scheme}.jpg"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self.set((scheme, width))
+            self._now = None
+            tall = int(self.page.evaluate("document.documentElement.scrollHeight"))
+            self.page.set_viewport_size({"width": width, "height": min(max(tall, HEIGHT), _TALLEST)})
+            self.page.screenshot(path=str(target), type="jpeg", quality=60)
+            found.append(str(target))
+        return found
 
 
 @contextmanager

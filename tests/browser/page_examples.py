@@ -159,22 +159,13 @@ def made_datasheets(root: Path) -> None:
 
 
 BUILT: Final[Mapping[str, Build]] = {
-    "whole study": whole_study,
-    "datasheets": datasheets,
-    "datasheet of a log": datasheet_of_a_log,
-    "portbench": portbench,
-    "season": season,
-    "joined": joined,
-    "made studies": made_studies,
-    "made benchmarks": made_benchmarks,
-    "made seasons": made_seasons,
-    "made datasheets": made_datasheets,
+    "whole study": whole_study, "datasheets": datasheets, "datasheet of a log": datasheet_of_a_log,
+    "portbench": portbench, "season": season, "joined": joined, "made studies": made_studies,
+    "made benchmarks": made_benchmarks, "made seasons": made_seasons, "made datasheets": made_datasheets,
     **{f"hostile {name}": partial(hostile_pages, payload=payload) for name, payload in PAYLOADS.items()},
-}
+}  # fmt: skip
 """What is built in a folder of its own, by name; the demo and the real records come from fixtures."""
 
 NAMES: Final = (
-    "demo",
-    *(name for name in BUILT if "hostile" not in name),
-    pytest.param("capitalbench", marks=pytest.mark.shared),
-)
+    "demo", *(name for name in BUILT if "hostile" not in name), pytest.param("capitalbench", marks=pytest.mark.shared),
+)  # fmt: skip

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hostile_pages import PAYLOADS, unseen
 from labelled import AGENTS, checked, data_of
-from looking import ALL_SETTINGS, TWO_SETTINGS, Visitor, said, until, visiting
+from looking import Visitor, said, until, visiting
 
 from assaymark.cli import main
 from assaymark.workflow import (
@@ -28,11 +28,19 @@ from assaymark.workflow import (
     open_labelling,
     stored_grades,
     take_over,
-)
+)  # fmt: skip
 
 pytestmark = pytest.mark.browser
 
 HOSTILE = "".join(PAYLOADS.values()).replace("{", "{{").replace("}", "}}").replace("\x00", "").replace("\ud800", "")
+SENT = "!Object.keys(unsent).length"
+SEND = "([to, body]) => fetch(to, {method: 'POST', mode: 'no-cors', body, headers: {'Content-Type': 'text/plain'}})"
+
+
+@pytest.fixture
+def visitor(browser, pictures):
+    with visiting(browser, pictures, accept_downloads=True) as one:
+        yield one
 
 
 def page_of(run: RunFolder, *words: str) -> str:
@@ -46,8 +54,9 @@ def press(visitor: Visitor, *keys: str) -> None:
         visitor.page.keyboard.press(key)
 
 
-def title(visitor: Visitor) -> str:
-    return str(visitor.page.text_content("#title"))
+def told(visitor: Visitor, *names: str) -> list[str]:
+    """What parts of the page say."""
+    return [str(visitor.page.text_content(f"#{name}")) for name in names]
 
 
 def downloaded(visitor: Visitor, path: Path, button: str = "#save") -> list[dict[str, str]]:
@@ -74,25 +83,23 @@ def served(run: RunFolder, port: int = 0) -> Iterator[tuple[LabelDesk, str]]:
             thread.join()
 
 
-def test_everything_is_graded_by_keyboard_and_comes_back(browser, tmp_path, capsys):
+def test_everything_is_graded_by_keyboard_and_comes_back(visitor, tmp_path, capsys):
     run = checked(tmp_path, items=3, criteria=("clarity", "risk"), agents=AGENTS[:2])
-    with visiting(browser, accept_downloads=True) as visitor:
-        visitor.open(page_of(run))
-        assert title(visitor) == "Text 1 of 6"
-        press(visitor, "4", "2", "Enter")  # a digit gives a grade and goes to the next question
-        press(visitor, "ArrowRight", "ArrowRight", "ArrowDown", "c", "Enter")  # 3, cannot say
-        assert title(visitor) == "Text 3 of 6"
-        press(visitor, "5", "Enter")  # risk has no grade yet
-        assert title(visitor) == "Text 3 of 6"
-        assert visitor.page.text_content("#said") == "Risk has no grade yet"
-        press(visitor, "1", "b")
-        assert title(visitor) == "Text 2 of 6"
-        press(visitor, "Enter", "Tab", "Tab")
-        visitor.page.keyboard.type('=bets "all", 4 of 5')  # digits and letters are text in the comment
-        press(visitor, "Escape", "Enter", *("3", "3", "Enter") * 3)
-        assert title(visitor) == "All 6 texts are graded"
-        rows = downloaded(visitor, tmp_path / "labels.csv", "#take")
-        assert visitor.spoken(visitor.page.url) == []
+    visitor.open(page_of(run))
+    assert told(visitor, "title") == ["Text 1 of 6"]
+    press(visitor, "4", "2", "Enter")  # a digit gives a grade and goes to the next question
+    press(visitor, "ArrowRight", "ArrowRight", "ArrowDown", "c", "Enter")  # 3, cannot say
+    assert told(visitor, "title") == ["Text 3 of 6"]
+    press(visitor, "5", "Enter")  # risk has no grade yet
+    assert told(visitor, "title", "said") == ["Text 3 of 6", "Risk has no grade yet"]
+    press(visitor, "1", "b")
+    assert told(visitor, "title") == ["Text 2 of 6"]
+    press(visitor, "Enter", "Tab", "Tab")
+    visitor.page.keyboard.type('=bets "all", 4 of 5')  # digits and letters are text in the comment
+    press(visitor, "Escape", "Enter", *("3", "3", "Enter") * 3)
+    assert told(visitor, "title") == ["All 6 texts are graded"]
+    rows = downloaded(visitor, tmp_path / "labels.csv", "#take")
+    assert visitor.spoken(visitor.page.url) == []
     assert tuple(rows[0]) == FIELDS
     assert [row["grade"] for row in rows[:6]] == ["4", "2", "3", CANNOT_SAY, "5", "1"]
     assert rows[5]["comment"] == '\'=bets "all", 4 of 5'  # no formula of a spreadsheet
@@ -102,143 +109,116 @@ def test_everything_is_graded_by_keyboard_and_comes_back(browser, tmp_path, caps
     assert '=bets "all", 4 of 5' in {one.comment for one in stored_grades(run)}
 
 
-def test_pause_undo_and_reload_lose_nothing(browser, tmp_path):
-    run = checked(tmp_path, items=2, agents=AGENTS[:2])
-    with visiting(browser, accept_downloads=True) as visitor:
-        visitor.page.clock.install()
-        visitor.open(page_of(run))
-        visitor.page.clock.run_for(5700)
-        assert visitor.page.text_content("#clock") == "0:05"
-        press(visitor, "p")
-        assert title(visitor) == "Paused"
-        assert not visitor.page.is_visible("#text")
-        visitor.page.clock.run_for(60_000)
-        press(visitor, "Enter")  # on Resume
-        visitor.page.clock.run_for(3000)
-        assert visitor.page.text_content("#clock") == "0:08"
-        press(visitor, "4", "Enter", "2")
-        assert visitor.page.text_content("#count") == "2 of 4 graded"
-        press(visitor, "u")
-        assert visitor.page.text_content("#count") == "1 of 4 graded"
-        press(visitor, "u")  # goes back to the text before
-        assert (title(visitor), visitor.page.locator("#ask :checked[type=radio]").count()) == ("Text 1 of 4", 0)
-        press(visitor, "5", "Enter", "3", "Enter")
-        visitor.page.reload()
-        assert title(visitor) == "Text 3 of 4"
-        rows = downloaded(visitor, tmp_path / "labels.csv")
-        assert [(row["grade"], float(row["seconds"]) >= least) for row, least in zip(rows, (8, 0), strict=True)] == [
-            ("5", True),
-            ("3", True),
-        ]
-        press(visitor, "b")
-        assert visitor.page.input_value("#ask :checked[type=radio]") == "3"
+def test_pause_undo_and_reload_lose_nothing(visitor, tmp_path):
+    page = visitor.page
+    page.clock.install(time=datetime(2026, 3, 1, tzinfo=UTC))
+    page.clock.pause_at(datetime(2026, 3, 1, 0, 0, 1, tzinfo=UTC))  # a slow machine counts no seconds
+    visitor.open(page_of(checked(tmp_path, items=2, agents=AGENTS[:2])))
+    page.clock.run_for(5700)
+    assert told(visitor, "clock") == ["0:05"]
+    press(visitor, "p")
+    assert (told(visitor, "title"), page.is_visible("#text")) == (["Paused"], False)
+    page.clock.run_for(60_000)
+    press(visitor, "Enter")  # on Resume
+    page.clock.run_for(3000)
+    assert told(visitor, "clock") == ["0:08"]
+    press(visitor, "4", "Enter", "2")
+    assert told(visitor, "count") == ["2 of 4 graded"]
+    press(visitor, "u")
+    assert told(visitor, "count") == ["1 of 4 graded"]
+    press(visitor, "u")  # goes back to the text before
+    assert (told(visitor, "title"), page.locator("#ask :checked[type=radio]").count()) == (["Text 1 of 4"], 0)
+    press(visitor, "5", "Enter", "3", "Enter")
+    page.reload()
+    assert told(visitor, "title") == ["Text 3 of 4"]
+    rows = downloaded(visitor, tmp_path / "labels.csv")
+    assert [row["grade"] for row in rows] == ["5", "3"]
+    assert [float(row["seconds"]) >= least for row, least in zip(rows, (8, 0), strict=True)] == [True, True]
+    press(visitor, "b")
+    assert page.input_value("#ask :checked[type=radio]") == "3"
 
 
-def test_two_tabs_and_undo_take_nothing_away(browser, tmp_path):
-    run = checked(tmp_path, items=2, agents=AGENTS[:2], criteria=("clarity", "risk"))
-    with visiting(browser, accept_downloads=True) as visitor:
-        visitor.open(page_of(run))
-        other = visitor.page.context.new_page()
-        other.goto(visitor.page.url)
-        press(visitor, "4", "2", "Enter", "3")
-        until(other, "document.querySelector('#count').textContent == '1 of 4 graded'")
-        for key in ("ArrowDown", "5"):  # on the same text, whose first grade came from the other tab
-            other.keyboard.press(key)
-        visitor.page.reload()
-        press(visitor, "1")
-        visitor.page.focus("#comment")
-        visitor.page.keyboard.type("hm")
-        press(visitor, "Escape", "u")
-        assert visitor.page.input_value("#comment") == "hm"
-        rows = downloaded(visitor, tmp_path / "labels.csv")
-    assert [row["grade"] for row in rows] == ["4", "5", "3"]
+def test_two_tabs_and_undo_take_nothing_away(visitor, tmp_path):
+    visitor.open(page_of(checked(tmp_path, items=2, agents=AGENTS[:2], criteria=("clarity", "risk"))))
+    other = visitor.page.context.new_page()
+    other.goto(visitor.page.url)
+    press(visitor, "4", "2", "Enter", "3")
+    until(other, "document.querySelector('#count').textContent == '1 of 4 graded'")
+    for key in ("ArrowDown", "5"):  # on the same text, whose first grade came from the other tab
+        other.keyboard.press(key)
+    visitor.page.reload()
+    press(visitor, "1")
+    visitor.page.focus("#comment")
+    visitor.page.keyboard.type("hm")
+    press(visitor, "Escape", "u")
+    assert visitor.page.input_value("#comment") == "hm"
+    assert [row["grade"] for row in downloaded(visitor, tmp_path / "labels.csv")] == ["4", "5", "3"]
 
 
-@pytest.mark.parametrize(
-    ("scale", "keys", "grades"),
-    [
-        ((0, 1), ["1", "Enter", "0", "Enter", "c"], ["1", "0", CANNOT_SAY]),
-        ((1, 10), ["1", "0", "Enter", "0", "Enter", "1", "Enter", "7"], ["10", "10", "1", "7"]),
-        ((0, 10), ["1", "0", "Enter", "0", "Enter", "9", "ArrowRight"], ["10", "0", "10"]),
-        ((0, 100), ["7", "3", "Enter", "1", "0", "1", "Enter", "Backspace", "Enter", "c"], ["73", "10", CANNOT_SAY]),
-    ],
-)
-def test_any_scale_has_its_control(browser, tmp_path, scale, keys, grades):
-    run = checked(tmp_path, items=2, agents=AGENTS[:2], scale=scale)
-    with visiting(browser, accept_downloads=True) as visitor:
-        visitor.open(page_of(run))
-        press(visitor, *keys)
-        assert [row["grade"] for row in downloaded(visitor, tmp_path / "labels.csv")] == grades
-        visitor.page.wait_for_timeout(20)
+@pytest.mark.parametrize(("scale", "keys", "grades"), [
+    ((0, 1), ["1", "Enter", "0", "Enter", "c"], ["1", "0", CANNOT_SAY]),
+    ((1, 10), ["1", "0", "Enter", "0", "Enter", "1", "Enter", "7"], ["10", "10", "1", "7"]),
+    ((0, 10), ["1", "0", "Enter", "0", "Enter", "9", "ArrowRight"], ["10", "0", "10"]),
+    ((0, 100), ["7", "3", "Enter", "1", "0", "1", "Enter", "Backspace", "Enter", "c"], ["73", "10", CANNOT_SAY]),
+])  # fmt: skip
+def test_any_scale_has_its_control(visitor, tmp_path, scale, keys, grades):
+    visitor.open(page_of(checked(tmp_path, items=2, agents=AGENTS[:2], scale=scale)))
+    press(visitor, *keys)
+    assert [row["grade"] for row in downloaded(visitor, tmp_path / "labels.csv")] == grades
+    visitor.page.wait_for_timeout(20)
 
 
-def test_the_page_fits_any_screen_and_is_open_to_everybody(browser, tmp_path, pictures):
+def test_the_page_fits_any_screen_and_is_open_to_everybody_and_another_page_can_send_nothing(visitor, tmp_path):
     run = checked(tmp_path, items=2, agents=AGENTS[:2], text="{agent} {item} " + HOSTILE + " gold" * 40_000)
-    with served(run) as (desk, address), visiting(browser, pictures) as visitor:
+    with served(run) as (desk, address), served(run) as (_, other):
         url = f"{address}{desk.path('1')}"
+        visitor.open(f"{other}/")
+        body = json.dumps({"id": desk.labelling.ids_of("1")[0], "scores": {"score": 1}})
+        visitor.page.evaluate(f"x => ({SEND})(x).catch(() => 0)", [f"{url}save", body])
+        assert desk.labelling.labels("1") == {}
         visitor.open(url)
-        assert title(visitor) == "Text 1 of 4"
-        assert len(str(visitor.page.text_content("#text"))) > 200_000
+        assert told(visitor, "title") == ["Text 1 of 4"]
+        assert len(told(visitor, "text")[0]) > 200_000
         press(visitor, "4")
         until(visitor.page, "document.querySelector('#count').textContent == '1 of 4 graded'")
         problems = visitor.spoken(url, f"{url}save")
-        for setting in ALL_SETTINGS:
-            visitor.picture("label/label.html", setting)
-        problems += visitor.overflow(390, 320)
-        problems += sorted(unseen(str(visitor.page.text_content("main"))))
-        visitor.unfold()
-        problems += visitor.barriers(TWO_SETTINGS)
+        visitor.pictures("label/label.html")
+        problems += [*visitor.overflow(390, 320), *sorted(unseen(str(visitor.page.text_content("main"))))]
+        problems += [*visitor.overflow(320, unfolded=True), *visitor.barriers()]
         assert not visitor.page.evaluate("window.__canary")
     assert not problems, said(problems)
 
 
-def test_a_killed_server_loses_no_label(browser, tmp_path):
+def test_a_killed_server_loses_no_label(visitor, tmp_path):
     run = checked(tmp_path, items=2, agents=AGENTS[:2])
     command = [sys.executable, "-m", "assaymark", "label", str(run.path), "--json", "--port", "0"]
-    with visiting(browser) as visitor:
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-            assert server.stdout is not None
-            url = str(json.loads(server.stdout.readline())["addresses"]["1"])
-            visitor.open(url)
-            press(visitor, "4", "Enter", "3")
-            until(visitor.page, "!Object.keys(unsent).length")
-            server.kill()
-        press(visitor, "Enter", "2")  # nobody takes this one
-        visitor.page.wait_for_selector("#warn:not([hidden])")
-        assert "Not on disk yet" in str(visitor.page.text_content("#warn"))
-        with served(run, port=int(url.split(":")[2].partition("/")[0])) as (desk, address):
-            assert sorted(one.score for one in stored_grades(run)) == [3, 4]  # taken over from what was kept
-            visitor.page.goto(f"{address}{desk.path('1')}")  # its address is new, and the browser kept the label
-            assert title(visitor) == "Text 4 of 4"
-            press(visitor, "1", "Enter")
-            until(visitor.page, "!Object.keys(unsent).length")
-            assert title(visitor) == "All 4 texts are graded"
-            assert visitor.page.text_content("#ended") == "Every grade is on disk. You can close this page."
-            assert take_over(run) == 2
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        url = str(json.loads(server.stdout.readline())["addresses"]["1"])
+        visitor.open(url)
+        press(visitor, "4", "Enter", "3")
+        until(visitor.page, SENT)
+        server.kill()
+    press(visitor, "Enter", "2")  # nobody takes this one
+    visitor.page.wait_for_selector("#warn:not([hidden])")
+    assert "Not on disk yet" in told(visitor, "warn")[0]
+    with served(run, port=int(url.split(":")[2].partition("/")[0])) as (desk, address):
+        assert sorted(one.score for one in stored_grades(run)) == [3, 4]  # taken over from what was kept
+        visitor.page.goto(f"{address}{desk.path('1')}")  # its address is new, and the browser kept the label
+        assert told(visitor, "title") == ["Text 4 of 4"]
+        press(visitor, "1", "Enter")
+        until(visitor.page, SENT)
+        ended = ["All 4 texts are graded", "Every grade is on disk. You can close this page."]
+        assert told(visitor, "title", "ended") == ended
+        assert take_over(run) == 2
     assert sorted(one.score for one in stored_grades(run)) == [1, 2, 3, 4]
 
 
-def test_another_page_of_this_machine_can_send_nothing(browser, tmp_path):
-    run = checked(tmp_path, items=2, agents=AGENTS[:2])
-    with served(run) as (desk, address), served(run) as (_, other), visiting(browser) as visitor:
-        visitor.open(f"{other}/")
-        name = desk.labelling.ids_of("1")[0]
-        body = json.dumps({"id": name, "scores": {"score": 1}})
-        send = (
-            "([to, body, kind]) => fetch(to, {method: 'POST', mode: 'no-cors', body, headers: {'Content-Type': kind}})"
-        )
-        visitor.page.evaluate(
-            f"x => ({send})(x).catch(() => 0)", [f"{address}{desk.path('1')}save", body, "text/plain"]
-        )
-        assert desk.labelling.labels("1") == {}
-
-
-def test_known_answers_are_counted_at_the_end(browser, tmp_path):
+def test_known_answers_are_counted_at_the_end(visitor, tmp_path):
     run = checked(tmp_path, items=2, agents=AGENTS[:2])
     (tmp_path / "gold.csv").write_text("text,score\nPlainly bad.,1\nPlainly good.,4\n")
-    with visiting(browser) as visitor:
-        visitor.open(page_of(run, "--gold", str(tmp_path / "gold.csv")))
-        assert data_of(visitor.page.content())["salt"]
-        press(visitor, *("4", "Enter") * 6)
-        until(visitor.page, "document.querySelector('#gold').textContent")
-        assert visitor.page.text_content("#gold") == "1 of 2 questions with a known answer were answered as expected."
+    visitor.open(page_of(run, "--gold", str(tmp_path / "gold.csv")))
+    assert data_of(visitor.page.content())["salt"]
+    press(visitor, *("4", "Enter") * 6)
+    until(visitor.page, "document.querySelector('#gold').textContent")
+    assert told(visitor, "gold") == ["1 of 2 questions with a known answer were answered as expected."]

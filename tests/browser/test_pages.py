@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from browsing import APART
 from filelock import FileLock
-from looking import ALL_SETTINGS, NARROWEST, TWO_SETTINGS, Visitor, said, visiting
+from looking import NARROWEST, Visitor, said, visiting
 from markup import Page, covering, pages_below
 from page_examples import NAMES
 
@@ -19,21 +19,23 @@ pytestmark = pytest.mark.browser
 
 OPENED = [name for name in NAMES if name not in ("made benchmarks", "made datasheets")]
 """Those two are built of what real benchmarks and datasheets are built of, and are gone through as files."""
-
-
+WHOLE = ("demo", "season", "portbench", "made studies", "capitalbench")
+"""Of these pages without anything new are opened too: their names and texts are as long as those of real records."""
 RECORDS = {"agents", "answers", "asked", "calls", "datasheet", "decisions", "episodes", "judgments", "ledger"}
-"""Folders of pages of one kind: the first three of them are opened, the last, and whichever holds something new."""
+"""Folders of pages of one kind: the first two of them are opened, the last, and whichever holds something new."""
+LOOKED = defaultdict[str, set[str]](set)
+"""What has been looked at for barriers in pages of a track, which share their style sheets."""
 
 
 class Seen:
-    """What pages were built of that have been gone through, or are being: by this worker or by another."""
+    """What pages of a track were built of that have been gone through, or are being: here or by another worker."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def take(self, pages: Mapping[str, Page]) -> set[str]:
+    def take(self, track: str, pages: Mapping[str, Page]) -> set[str]:
         """Pages that hold between them whatever is new in these, which nobody else is told from now on."""
-        marks = {name: {sha256_text(repr(one))[:16] for one in page.blocks} for name, page in pages.items()}
+        marks = {name: {sha256_text(track + repr(one))[:16] for one in page.blocks} for name, page in pages.items()}
         with FileLock(f"{self.path}.lock"):
             known = set(self.path.read_text().split())
             self.path.write_text("\n".join(known.union(*marks.values())))
@@ -52,45 +54,39 @@ def opened(pages: Iterable[str]) -> set[str]:
         folder = Path(name).parent
         # Answers and calls are numbered by what they are: the texts of calls are another kind than their list.
         folders[folder, Path(name).stem.partition("-")[0] if folder.name == "calls" else ""].append(name)
-    few = [names[:3] + names[-1:] if folder.name in RECORDS else names for (folder, _), names in folders.items()]
+    few = [names[:2] + names[-1:] if folder.name in RECORDS else names for (folder, _), names in folders.items()]
     return {name for names in few for name in names}
 
 
-def problems_of(visitor: Visitor, path: Path, name: str, new: bool) -> list[str]:
-    """What is wrong with one page. All are folded out on the narrowest screen; one in which there is something new is
-    gone through.
+def problems_of(visitor: Visitor, path: Path, name: str, looked: set[str] | None) -> list[str]:
+    """What is wrong with one page: all are folded out on the narrowest screen, and the first pages and those in which
+    there is something new are gone through.
     """
     visitor.open(path.as_uri(), NARROWEST)
-    found, main = visitor.spoken(path.as_uri()), path.name == "index.html"
-    if new or main:
-        for setting in TWO_SETTINGS:
-            visitor.picture(name, setting)
-        found += visitor.overflow(390)
-    if new:
-        found += visitor.printed()
-    found += visitor.unfolded_overflow(NARROWEST)
-    if new or main:
+    found = visitor.spoken(path.as_uri())
+    if looked is not None or path.name == "index.html":
+        visitor.pictures(name)
+        found += [*visitor.overflow(390), *visitor.printed()]
         for width in (1440, 390):
             visitor.set(("light", width))
             found += [f"labels at {width} px: {one}" for one in visitor.page.evaluate(APART)]
-    return found + (visitor.barriers(ALL_SETTINGS if main else TWO_SETTINGS) if new else [])
+    found += visitor.overflow(NARROWEST[1], unfolded=True)
+    return found + ([] if looked is None else visitor.barriers(looked))
 
 
 @pytest.mark.parametrize("name", OPENED)
 def test_pages_are_silent_fit_and_are_open_to_everybody(browser, example, pictures, tmp_path, seen, name):
-    root = example(name)
-    problems: list[str] = []
+    root, problems = example(name), []
+    track = next((one for one in ("datasheet", "season", "portbench") if one in name), "study")
     pages = pages_below(root)
     if name == "joined":  # answers and calls as in the examples that are joined, but for the menu, which others have
         pages = {path: page for path, page in pages.items() if Path(path).parent.name not in ("answers", "calls")}
-    new = seen.take(pages)
+    new = seen.take(track, pages)
     with visiting(browser, pictures) as visitor:
-        for path in sorted(new | opened(pages)):
+        for path in sorted(new | opened(pages if name in WHOLE else [one for one in pages if "index" in one])):
             page = f"{name.replace(' ', '-')}/{path}"
-            if found := problems_of(visitor, root / path, page, path in new):
-                visitor.shots = pictures or tmp_path
+            if found := problems_of(visitor, root / path, page, LOOKED[track] if path in new else None):
                 visitor.open((root / path).as_uri())
-                shown = [str(visitor.picture(page, setting)) for setting in TWO_SETTINGS]
-                visitor.shots = pictures
-                problems += [f"{page}: {one}" for one in found] + [f"{page}: see {', '.join(shown)}"]
+                shown = ", ".join(visitor.pictures(page, pictures or tmp_path))
+                problems += [f"{page}: {one}" for one in found] + [f"{page}: see {shown}"]
     assert not problems, said(problems)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from html import unescape
@@ -214,19 +214,29 @@ def led() -> AssayRun:
     return replace(run, verdicts=tuple(changed))
 
 
-def season_pages(run: season_pages_door.SeasonRun) -> dict[str, str]:
+def season_pages(run: season_pages_door.SeasonRun, languages: Sequence[str] = ("en", "de")) -> dict[str, str]:
     """Every file of its site."""
-    return dict(season_pages_door.site_pages(run, [made_catalogue("en"), made_catalogue("de")]))
+    return dict(season_pages_door.site_pages(run, [made_catalogue(code) for code in languages]))
+
+
+def short(run: AssayRun) -> AssayRun:
+    """A study with some rows of its fact check, which say nothing of who is ahead."""
+    return replace(run, evidence=run.evidence[:40])
+
+
+def brief(run: portbench.BenchRun) -> portbench.BenchRun:
+    """A benchmark with two of its episodes, which say nothing of who is ahead."""
+    return replace(run, episodes=run.episodes[:2], pool=run.pool[:40])
 
 
 MADE: Mapping[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any], Mapping[str, str]]]] = {
-    "study": (full_runs.full, study_turned, render_pages),
-    "study of few claims": (assay_runs.realistic, study_turned, render_pages),
-    "study without a claim": (led, study_turned, render_pages),
+    "study": (lambda: short(full_runs.full()), study_turned, render_pages),
+    "study of few claims": (lambda: short(assay_runs.realistic()), study_turned, render_pages),
+    "study without a claim": (lambda: short(led()), study_turned, render_pages),
     "season": (partial(made_season, 8, 6), season_turned, season_pages),
-    "season of one judge": (partial(made_season, 5, 3, 1), season_turned, season_pages),
-    "benchmark": (bench_runs.eight, bench_turned, portbench.render_benchmark),
-    "benchmark of two": (bench_runs.two, bench_turned, portbench.render_benchmark),
+    "season of one judge": (partial(made_season, 5, 3, 1), season_turned, partial(season_pages, languages=("en",))),
+    "benchmark": (lambda: brief(bench_runs.eight()), bench_turned, portbench.render_benchmark),
+    "benchmark of two": (lambda: brief(bench_runs.two()), bench_turned, portbench.render_benchmark),
 }
 
 

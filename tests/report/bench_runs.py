@@ -130,8 +130,7 @@ def pipeline(
 def figures_of(rng: np.random.Generator) -> dict[str, float]:
     return {
         "total_return": float(rng.normal(0.05, 0.08)), "volatility": 0.12, "sortino": float(rng.normal(0.9, 0.4)),
-        "calmar": float(rng.normal(0.7, 0.4)), "turnover": 0.33, "holdings": 41.0, "largest_weight": 0.08,
-        "buys": 0.3,
+        "calmar": float(rng.normal(0.7, 0.4)), "turnover": 0.33, "holdings": 41.0, "largest_weight": 0.08, "buys": 0.3,
     }  # fmt: skip
 
 
@@ -199,15 +198,9 @@ def episodes(names: Sequence[str], reply: str = '{"SPY": 0.5, "TLT": -0.3}') -> 
 def question(mark: str, at: int, regime: str = "bull", text: str = "What is the value at risk?") -> questions.Question:
     with_news = questions.Context(news=("Rates were left as they were.",)) if at % 5 else questions.Context()
     return questions.Question(
-        mark,
-        questions.TEMPLATES[at],
-        "test",
-        regime,
-        date(2025, 3, 3),
-        questions.Printed((), text),
-        with_news,
+        mark, questions.TEMPLATES[at], "test", regime, date(2025, 3, 3), questions.Printed((), text), with_news,
         questions.Number(0.4),
-    )
+    )  # fmt: skip
 
 
 def answers(names: Sequence[str], reply: str = "Answer: 0.42") -> dict[str, list[questions.Scored]]:

@@ -25,6 +25,16 @@ APART: Final = """() => {
 """Script that lists the labels of figures which are clipped or lie on one another."""
 
 
+FITS: Final = "document.documentElement.scrollWidth <= innerWidth"
+UNFOLD: Final = "document.querySelectorAll('details').forEach(d => { d.open = true; })"
+LUM: Final = """const lum = c => {
+  const m = c.match(/[\\d.]+/g).slice(0, 3).map(Number);
+  const v = (c.startsWith('color(') ? m : m.map(x => x / 255))
+    .map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; };"""
+"""Script: how light a colour is, as contrast counts it."""
+
+
 def write_pages(root: Path, pages: Mapping[str, str]) -> None:
     """Pages by path, as files below a folder."""
     for path, page in pages.items():

@@ -1,22 +1,17 @@
-"""A run in which every experiment of the protocol was made, written by hand; as a script it writes the pages.
-
-python tests/report/full_runs.py FOLDER [full | halted | long]
-"""
+"""A run in which every experiment of the protocol was made, written by hand."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
-from pathlib import Path
 
 import assay_runs as runs
 
 from assaymark.protocol import AnchorProbe, Contamination, JudgeSpec, Records, Stability
 from assaymark.records import AGGREGATE, Claim, Measurement, Verdict, measurement_id
-from assaymark.report import AssayRun, render_pages
+from assaymark.report import AssayRun
 
 VALUES = {**runs.KAPPAS, "coherence": 0.81}
 CONTESTED = ("Badger", "Otter", "Stoat", "Weasel")
@@ -145,11 +140,9 @@ def outside() -> list[Measurement]:
 
 
 CELL = {
-    "cell_a": (1.44, -2.61, "passed", 0.0002, "auditor"),
-    "cell_b": (3.97, -0.22, "substance", 0.04, "auditor"),
-    "paraphrase": (4.11, -0.04, "invariant", 0.5, None),
-    "fact_flip": (3.52, -0.59, "noticed", 0.0004, "north"),
-}
+    "cell_a": (1.44, -2.61, "passed", 0.0002, "auditor"), "cell_b": (3.97, -0.22, "substance", 0.04, "auditor"),
+    "paraphrase": (4.11, -0.04, "invariant", 0.5, None), "fact_flip": (3.52, -0.59, "noticed", 0.0004, "north"),
+}  # fmt: skip
 
 
 def cells() -> list[Measurement]:
@@ -255,16 +248,3 @@ def rested(verdict: Verdict, measurements: Sequence[Measurement]) -> Verdict:
 def _about(item: Measurement, subjects: set[str], size: int) -> bool:
     named = {item.labels.get(key) for key in ("high", "low", "agent", "cell")} - {None}
     return bool(named) and (named <= subjects if size > 1 else bool(named & subjects))
-
-
-def main(folder: str, which: str = "full") -> None:
-    """Write the pages of one of the runs."""
-    run = {"full": full, "halted": halted, "long": long, "hostile": hostile_full}[which]()
-    for path, page in render_pages(run).items():
-        target = Path(folder) / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(page, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

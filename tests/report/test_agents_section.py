@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import html
 import random
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -39,12 +37,10 @@ NOON = datetime(2000, 1, 3, 12, tzinfo=UTC)
 THEN = datetime(2016, 10, 19, 15, 48, tzinfo=UTC)
 LIMITS = (
     Constraint(kind="max_weight", limit=0.4, unit="nav", scope="holding"),
-    Constraint(kind="min_cash", limit=0.05, unit="nav"),
-    Constraint(kind="max_leverage", limit=1.2, unit="multiple"),
-    Constraint(kind="max_orders", limit=2, unit="count"),
-    Constraint(kind="allow_short", limit=0, unit="count"),
+    Constraint(kind="min_cash", limit=0.05, unit="nav"), Constraint(kind="max_leverage", limit=1.2, unit="multiple"),
+    Constraint(kind="max_orders", limit=2, unit="count"), Constraint(kind="allow_short", limit=0, unit="count"),
     Constraint(kind="fee", limit=10, unit="bps", scope="order"),
-)
+)  # fmt: skip
 
 
 def context(assets: int = 2, bars: int = 60) -> Context:
@@ -164,13 +160,11 @@ def test_the_section_says_what_was_shown_and_probed_and_the_example_where_it_is_
     pages = render_pages(studied())
     section, example = (plain(pages[page]) for page in ("agents.html", "cycle-example.html"))
     for part in (
-        "100 cycles from two regimes of the built-in invented market",
-        "60 one-minute bars",
-        "19 October 2016 and 28 November 2016",
-        "KELRUV in 44 of 50: did not trade then",
+        "100 cycles from two regimes of the built-in invented market", "60 one-minute bars",
+        "19 October 2016 and 28 November 2016", "KELRUV in 44 of 50: did not trade then",
         "PASS. It dated 0 of 25 sanitised cycles (chance 0.10\xa0%, p = 1) and 24 of 25 with dates and names left in.",
         study_pages.CAUTION,
-    ):
+    ):  # fmt: skip
         assert part.replace("\xa0", " ") in section
     assert "Cut from bars of 19 October 2016, 15:48 to 16:47 UTC." in example
     assert "KELRUV did not trade then and is left out." in example
@@ -223,14 +217,10 @@ def test_a_lock_without_probes_one_that_failed_and_one_without_a_model_say_so():
     assert said in words(section_of(replace(run, study=study)))
 
 
-@pytest.mark.parametrize(
-    ("planted", "wanted"),
-    [
-        ((), ""),
-        (("alder",), "alder is a built-in rule with planted properties, no language model."),
-        (("alder", "birch"), "Every agent is a built-in rule with planted properties; none is a language model."),
-    ],
-)
+@pytest.mark.parametrize(("planted", "wanted"), [
+    ((), ""), (("alder",), "alder is a built-in rule with planted properties, no language model."),
+    (("alder", "birch"), "Every agent is a built-in rule with planted properties; none is a language model."),
+])  # fmt: skip
 def test_built_in_agents_are_named_on_the_first_screen_and_described(planted, wanted):
     run = replace(studied(planted=planted), reference_panel=())
     made = render_pages(run)
@@ -307,19 +297,6 @@ def hostile() -> AssayRun:
     substrate = run.study.substrate.model_copy(update={"source": runs.CANARY, "regimes": (runs.CANARY,)})
     study = run.study.model_copy(update={"substrate": substrate})
     return replace(run, study=study, substrate=SubstrateView(cycles, probes, cycle), reference_agents=planted)
-
-
-def test_nothing_of_a_record_leaves_its_place():
-    made = render_pages(hostile())
-    for path in ("index.html", "agents.html", "plan.html", "cycle-example.html"):
-        page = made[path]
-        assert page.count("<script") == 1
-        assert not re.findall(r"<(?:img|i)\b|<[a-z]+[^>]*\son(?:error|load)=", page)
-        assert not any(part in page for part in ("document.title='pwned'", "\u202e", "\x1b"))
-        assert "{{" in html.unescape(page) or path == "index.html"
-        ids = re.findall(r'\bid="([^"]+)"', page)
-        assert len(ids) == len(set(ids))
-        page.encode()
 
 
 def test_a_long_study_keeps_the_budget_of_its_pages():

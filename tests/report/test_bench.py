@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import assay_runs as runs
 import full_runs
-import pytest
 from page_words import pages
 
 from assaymark.claims import kind_of
@@ -44,33 +43,6 @@ def test_every_sentence_has_a_record_and_both_directions_share_it():
             sentence = told(data, record[1], record[10], scores.index(verdict.claim.dimension))
             assert sentence == verdict.claim.statement.replace("'", "’")
             assert [told(data, text, record[10], 0) for text in record[3]] == [one.text for one in verdict.conditions]
-
-
-@pytest.mark.parametrize("name", ["full", "halted", "long"])
-def test_of_an_unsupported_pair_the_data_are_the_same_whichever_way_it_was_seen(name):
-    run = getattr(full_runs, name)()
-    turned = []
-    for verdict in run.verdicts:
-        claim, pair = verdict.claim, kind_of(verdict.claim) == "pair" and verdict.publication_level == "no-claim"
-        other = runs.above(*claim.subjects[::-1], claim.dimension) if pair else claim
-        turned.append(replace(verdict, claim=other))
-    measured = [
-        replace(m, value=-m.value, low=None, high=None)
-        if m.name == "contrast" and m.value is not None and not _supported(run, m)
-        else m
-        for m in run.measurements
-    ]
-    other = replace(run, verdicts=tuple(turned), measurements=tuple(measured))
-    assert data_of(other) == data_of(run)
-
-
-def _supported(run, item) -> bool:
-    pair = {item.labels["high"], item.labels["low"]}
-    return any(
-        v.publication_level != "no-claim" and v.claim.dimension == item.labels["dimension"]
-        and (set(v.claim.subjects) == pair or (len(v.claim.subjects) == 1 and v.claim.subjects[0] in pair))
-        for v in run.verdicts
-    )  # fmt: skip
 
 
 def test_an_unsupported_record_has_no_strip_of_a_difference_and_stops_at_one_gate():

@@ -41,8 +41,7 @@ def test_a_model_has_what_is_known_of_its_price(paid, row):
 
 
 @pytest.mark.parametrize(("paid", "answer"), [
-    ((PRICED,), "12.35 USD for 1,200 calls."),
-    ((UNPRICED,), "3 calls of paid models; no price of them is known."),
+    ((PRICED,), "12.35 USD for 1,200 calls."), ((UNPRICED,), "3 calls of paid models; no price of them is known."),
     ((PRICED, UNPRICED), "12.35 USD for 1,200 calls; what 3 more cost is not known."),
 ])  # fmt: skip
 def test_the_sum_says_what_is_in_it(paid, answer):

@@ -1,35 +1,35 @@
-"""The marks: what each shows, what it hides, and that labels stay apart."""
+"""The marks of figures: what each shows and hides, exact where it is thinned, and that labels stay apart."""
 
 from __future__ import annotations
 
 import re
+from itertools import combinations, pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assaymark.judging import load_scoring
 from assaymark.report import charts, text_width
+from assaymark.report import season as season_pages
 
 TEXTS = re.compile(r'<text[^>]*?x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>')
+
+
+# --- studies ----------------------------------------------------------------------------------------------------------
 
 
 def drawn(*rows, title="t", desc="d"):
     """The forest of some kappas, wide and narrow."""
     base = {"title": "Sizing", "value": 0.5, "status": "publish", "interval": (0.45, 0.55), "bootstrap": (0.4, 0.6),
             "state": "", "pooled": False}  # fmt: skip
-    return charts.forest(
-        "f", [charts.ForestRow(**{**base, **row}) for row in rows], charts.Gates(0.2, 0.4), title, desc
-    )
+    made = [charts.ForestRow(**{**base, **row}) for row in rows]
+    return charts.forest("f", made, charts.Gates(0.2, 0.4), title, desc)
 
 
 def used(names, rows):
     return charts.scale_use("u", names, rows, "t", "d")
-
-
-def test_text_is_escaped():
-    assert "&lt;script&gt;" in str(charts.label(0, 0, "<script>"))
-    both = "".join(drawn({"title": "<b>x</b>"}, title="<t>", desc="<d>"))
-    assert not {"<b>", "<t>"} & set(re.findall("<.>", both))
 
 
 FORESTS = (
@@ -44,24 +44,18 @@ FORESTS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("row", "marks"), FORESTS)
-def test_each_kappa_has_its_mark_at_both_widths(row, marks):
-    for figure in drawn(row):
-        assert all(mark in figure for mark in marks)
-        assert figure.count('class="mnl"') == 1 or "by" not in row
-
-
-def test_a_forest_shows_the_aggregate_as_a_diamond_widens_its_axis_and_draws_points_without_intervals():
+def test_each_kappa_has_its_mark_at_both_widths_the_aggregate_a_diamond_and_the_one_that_decides_stands_beside():
+    for row, marks in FORESTS:
+        for figure in drawn(row):
+            assert all(mark in figure for mark in marks), row
+            assert figure.count('class="mnl"') == 1 or "by" not in row
+    both = "".join(drawn({"title": "<b>x</b>"}, title="<t>", desc="<d>"))
+    assert not {"<b>", "<t>"} & set(re.findall("<.>", both)), "text is escaped"
     wide, _ = drawn({"pooled": True}, {})
     assert [len(re.findall(rf'class="mh gap" d="M[\d. ]+{way}', wide)) for way in "lh"] == [1, 1]
-    assert "−0.4" in drawn({"value": -0.1, "interval": (-0.35, 0.1), "status": "halt"})[0]
+    assert "−0.4" in drawn({"value": -0.1, "interval": (-0.35, 0.1), "status": "halt"})[0], "a wider axis"
     wide, narrow = drawn({"interval": None, "bootstrap": None})
-    assert 'class="mhb"' not in wide
-    assert "none" in wide
-    assert "0.50" in narrow
-
-
-def test_the_kappa_that_decides_stands_beside_its_gate():
+    assert ('class="mhb"' in wide, "none" in wide, "0.50" in narrow) == (False, True, True)
     weak = {"value": 0.66, "status": "methodology"}
     wide, narrow = drawn({**weak, "by": "0.21 in weights-v1", "gating": 0.21})
     assert "0.21 in weights-v1" in [text for _, _, text in TEXTS.findall(wide)]
@@ -73,24 +67,16 @@ def test_a_tier_has_a_box_an_agent_alone_a_point_and_one_that_may_not_be_drawn_s
     why = ("Judges do not agree", "κ 0.11; 0.20 needed")
     none = [charts.TierRow(("Marten", "Otter"), "no-claim", None, None, "")]
     chart = charts.tier_chart("t", none, (1, 5), "T", "d", width=350.0, kind="both", why=why)
-    assert "Judges do not agree" in chart
-    assert "<path" not in chart
-    assert "url(#t-h)" in chart
+    assert [part in chart for part in ("Judges do not agree", "<path", "url(#t-h)")] == [True, False, True]
     rows = [
         charts.TierRow(("Marten",), "headline", (4.1, 4.3), 4.2, "4.20 (4.10 to 4.30)", "above two others"),
-        charts.TierRow(
-            ("Badger", "Otter"), "qualified", (3.5, 3.9), None, "3.50 to 3.90, one tier", "no ranking inside"
-        ),
+        charts.TierRow(("Badger", "Otter"), "qualified", (3.5, 3.9), None, "3.50 to 3.90, one tier", "no ranking"),
     ]
     chart = charts.tier_chart("t", rows, (3, 5), "T", "d", width=1120.0, kind="wide")
-    assert [chart.count(part) for part in ('class="mh gap"', "box")] == [1, 1]
-    assert "4.20 (4.10 to 4.30)" in chart
-
-
-@pytest.mark.parametrize(("mark", "drawn"), [("p", 'class="ink"'), ("q", 'class="mq"'), ("n", 'class="open mns"')])
-def test_a_strip_marks_a_value_by_whether_it_passes(mark, drawn):
-    strip = charts.Strip(charts.strip_axis([0.3], 0.15), ((0.15, "0.15", False),), ((0.3, 0.2, 0.4),), mark).svg()
-    assert all(part in strip for part in (drawn, ">0.15</text>", 'class="now"'))
+    assert [chart.count(part) for part in ('class="mh gap"', "box", "4.20 (4.10 to 4.30)")] == [1, 1, 1]
+    for mark, shown in (("p", 'class="ink"'), ("q", 'class="mq"'), ("n", 'class="open mns"')):
+        strip = charts.Strip(charts.strip_axis([0.3], 0.15), ((0.15, "0.15", False),), ((0.3, 0.2, 0.4),), mark).svg()
+        assert all(part in strip for part in (shown, ">0.15</text>", 'class="now"')), mark
 
 
 @given(st.lists(st.floats(1, 5), min_size=1, max_size=9))
@@ -101,52 +87,229 @@ def test_a_score_axis_holds_its_values_on_few_ticks(values):
     assert 2 <= len(axis.ticks) <= 6
 
 
-def test_the_ends_of_a_score_axis_have_room_for_their_labels():
+def test_the_ends_of_a_score_axis_have_room_and_a_strip_has_a_point_only_if_it_is_given_one():
     assert charts.score_head(charts.score_axis([])) == ""
     assert "4.2" in charts.score_head(charts.score_axis([3.9, 4.4]))
     for x, _, text in TEXTS.findall(charts.score_head(charts.score_axis([1.81, 1.88]))):
         assert text_width(text, 12) / 2 + 1 <= float(x) <= 260 - text_width(text, 12) / 2 - 1
     assert charts.Scale(0, 1, 10, 20)(3) == 20, "a scale holds values at its ends"
+    axis = charts.score_axis([0.3, 0.6])
+    assert ["h10v10" in charts.interval_strip(axis, 0.4, 0.5, point) for point in (None, 0.45)] == [False, True]
+    assert 'class="span"' not in charts.interval_strip(axis, None, None, None)
 
 
-def test_bars_are_as_long_as_their_shares():
-    rows = [charts.BarRow("All", "10", (charts.BarCell(0.5, "50 %"), charts.BarCell(0.0, "0 %")), total=True)]
-    wide, narrow = charts.bar_table("b", ["One", "Two"], rows, "t", "d")
+def test_bars_are_as_long_as_their_shares_and_long_names_stay_apart():
+    half, rest = charts.BarCell(0.5, "50 %"), charts.BarCell(0.0, "0 %")
+    wide, narrow = charts.bar_table(
+        "b", ["One", "Two"], [charts.BarRow("All", "10", (half, rest), total=True)], "t", "d"
+    )
     assert len(re.findall(r'class="bar1"[^>]*width="([\d.]+)"', wide)) == 1
-    assert "50 %" in narrow
-    assert "0 %" in narrow
+    assert [text in narrow for text in ("50 %", "0 %")] == [True, True]
     # The names of its rows were once taken for its title.
     rows = [
-        charts.BarRow("All", "10", (charts.BarCell(0.5, "50 %"),), total=True),
+        charts.BarRow("All", "10", (half,), total=True),
         charts.BarRow("Alder", "4", (charts.BarCell(0.2, "20 %"),)),
     ]
     for figure in charts.bar_table("b", ["supported"], rows, "Shares of each state", "d"):
         assert ">Shares of each state</title>" in figure
-
-
-def test_scale_use_shows_the_commonest_mark_and_missing_judges_and_drops_percents_before_they_collide():
-    wide, narrow = used(["a", "b"], [("Sizing", ((0.1, 0.2, 0.4, 0.2, 0.1), None))])
-    assert "40\u00a0%" in wide
-    assert "no marks" in narrow
-    assert "%" not in used([f"j{at}" for at in range(12)], [("Sizing", ((0.2,) * 5,) * 12)])[1]
-
-
-def test_long_names_stay_apart_in_every_figure():
     names = ["anthropic-claude-opus-4-7", "anthropic-claude-opus-4-8", "anthropic-claude-opus-5", "xai"]
-    bars = charts.bar_table(
-        "b", ["One", "Two"], [charts.BarRow(n, "10", (charts.BarCell(0.5, "50 %"),) * 2) for n in names], "t", "d"
-    )
+    bars = charts.bar_table("b", ["One", "Two"], [charts.BarRow(name, "10", (half,) * 2) for name in names], "t", "d")
     for figure in (*bars, *used(names, [("Sizing", ((0.2,) * 5,) * 4)])):
         shown = {text for _, _, text in TEXTS.findall(figure) if text.endswith(("xai", "4-7", "4-8", "us-5", "-5"))}
         assert {text.rsplit(" ", 1)[-1][-3:] for text in shown} == {"4-7", "4-8", "s-5", "xai"}
 
 
-@pytest.mark.parametrize("top", range(5))
-def test_no_percent_of_a_small_figure_leaves_it(top):
-    shares = tuple(0.3 if at == top else 0.175 for at in range(5))
-    for figure in used(["a", "b", "c"], [("Sizing", (shares,) * 3)]):
-        width = float(re.search(r'viewBox="0 0 (\d+)', figure)[1])
-        found = [(float(x), text) for x, _, text in TEXTS.findall(figure) if "%" in text]
-        assert len(found) == 3
-        for x, text in found:
-            assert text_width(text, 12) / 2 - 0.1 <= x <= width - text_width(text, 12) / 2 + 0.1
+def test_scale_use_shows_the_commonest_mark_and_missing_judges_and_no_percent_collides_or_leaves_it():
+    wide, narrow = used(["a", "b"], [("Sizing", ((0.1, 0.2, 0.4, 0.2, 0.1), None))])
+    assert ("40\u00a0%" in wide, "no marks" in narrow) == (True, True)
+    assert "%" not in used([f"j{at}" for at in range(12)], [("Sizing", ((0.2,) * 5,) * 12)])[1]
+    for top in range(5):
+        shares = tuple(0.3 if at == top else 0.175 for at in range(5))
+        for figure in used(["a", "b", "c"], [("Sizing", (shares,) * 3)]):
+            width = float(re.search(r'viewBox="0 0 (\d+)', figure)[1])
+            found = [(float(x), text) for x, _, text in TEXTS.findall(figure) if "%" in text]
+            assert len(found) == 3
+            assert all(
+                text_width(text, 12) / 2 - 0.1 <= x <= width - text_width(text, 12) / 2 + 0.1 for x, text in found
+            )
+
+
+# --- benchmarks -------------------------------------------------------------------------------------------------------
+
+
+def points_of(svg: str, kind: str) -> list[tuple[float, float]]:
+    """Where the path of a class goes, from its relative moves."""
+    moves = re.search(rf'<path class="{kind}" d="M([^"]+)"|<path d="M([^"]+)" class="{kind}"', svg)
+    numbers = [float(value) for value in re.findall(r"-?\d*\.?\d+", moves[1] or moves[2])]
+    steps = np.array(numbers).reshape(-1, 2).cumsum(axis=0)  # moves add up without drift
+    return [tuple(step) for step in steps]
+
+
+def one(nav, baseline=None, tolerance=0.1) -> str:
+    _, (svg,) = charts.history_panels("h", [("m", np.asarray(nav))], baseline, tolerance)
+    return svg
+
+
+@given(st.lists(st.floats(0.2, 3.0), min_size=2, max_size=400), st.floats(0.01, 0.9))
+def test_a_path_ends_where_the_history_ends_and_reaches_its_deepest_fall_which_is_that_of_its_definition(values, limit):
+    nav = np.array([1.0, *values])
+    svg = one(nav, tolerance=limit)
+    line, fall = points_of(svg, "nav"), points_of(svg, "nav thin")
+    assert line[0][0] == 34
+    assert line[-1][0] == pytest.approx(262, abs=0.051)
+    deepest = -float(charts.falls(nav).min())
+    assert max(y for _, y in fall) == pytest.approx(106 + 52 * deepest / max(deepest, limit), abs=0.3)
+    assert len(line) <= 152
+    slow = [value / max(nav[: at + 1]) - 1 for at, value in enumerate(nav)]
+    np.testing.assert_allclose(charts.falls(nav), slow, atol=1e-12)
+
+
+def test_the_line_of_equal_weight_is_written_once_and_a_history_of_one_day_or_without_a_move_is_drawn():
+    nav = np.linspace(1, 0.9, 130)
+    shared, panels = charts.history_panels("h", [(n, nav) for n in "abc"], nav[::-1] / nav[-1], 0.1)
+    assert shared.count('id="h-b"') == 1
+    assert all('href="#h-b"' in panel and len(panel) < 6_000 for panel in panels)
+    assert all("0.0\u00a0%" in one(flat) for flat in ([1.0], [1.0] * 50))
+
+
+POINTS = st.builds(
+    charts.StressPoint, name=st.text("abcdefgh", min_size=1, max_size=12), sharpe=st.floats(-2, 3), low=st.none(),
+    high=st.none(), fall=st.floats(0, 0.6), passes=st.sampled_from([True, False, None]), baseline=st.booleans(),
+)  # fmt: skip
+
+
+@given(st.lists(POINTS, min_size=1, max_size=10), st.floats(0.05, 0.4))
+def test_every_point_stands_on_the_side_of_the_limit_that_it_is_on(found, tolerance):
+    for svg in charts.stress_scatter("s", found, tolerance, "w", "t", "d"):
+        edge = float(re.search(r'class="gs" x1="[\d.]+" y1="([\d.]+)"|y1="([\d.]+)"[^>]*class="gs"', svg).group(1))
+        marks = [float(y) for y in re.findall(r'<circle[^>]*cy="([\d.]+)"', svg)]
+        for y, point in zip(marks, [point for point in found if not point.baseline], strict=True):
+            if abs(point.fall - tolerance) > 0.01:
+                assert (y > edge) == (point.fall > tolerance)
+
+
+def test_labels_stay_apart_where_twelve_models_crowd_and_a_cross_marks_what_fails():
+    rng = np.random.default_rng(4)
+    found = [
+        charts.StressPoint(f"model-{at}", x := float(rng.normal(0.6, 0.4)), x - 1, x + 1, float(rng.uniform(0.06, 0.2)),
+                           True)
+        for at in range(12)
+    ]  # fmt: skip
+    wide, _ = charts.stress_scatter("s", found, 0.1, "w", "t", "d")
+    texts = re.findall(r'<text class="tb halo( a[em])?" x="([\d.]+)" y="([\d.]+)">([^<]+)', wide)
+    assert len(texts) == 12
+    boxes = []
+    for anchor, x, y, text in texts:
+        width = text_width(text, 13)
+        left = float(x) - (width if "ae" in anchor else width / 2 if "am" in anchor else 0)
+        boxes.append((left, float(y) - 11, left + width, float(y) + 2))
+    for a, b in combinations(boxes, 2):
+        assert min(min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])) <= 1, (a, b)
+    two = [charts.StressPoint("</text><script>", 0.5, 0.1, 0.9, 0.2, False),
+           charts.StressPoint("good", 0.5, 0.1, 0.9, 0.05, True)]  # fmt: skip
+    for svg in charts.stress_scatter("s", two, 0.1, "w", "t", "d"):
+        assert (svg.count("l5.2 5.2"), "<script>" in svg) == (1, False)
+
+
+def test_a_map_has_each_pair_once_in_the_tint_of_its_size_and_a_class_begins_with_its_first_prices():
+    values = np.array([[1.0, 0.8, -0.2], [0.8, 1.0, np.nan], [-0.2, np.nan, 1.0]])
+    for svg in charts.correlation_map("m", [("a", 2), ("b", 1)], values, "title", "desc"):
+        found = {kind: moves.count("M") for kind, moves in re.findall(r'<path class="(r-?\d)"[^>]* d="([^"]*)"', svg)}
+        assert (found, ">0.80<" in svg) == ({"r4": 1, "r-1": 1}, False)
+    wide, _ = charts.correlation_map("m", [("a", 1), ("b", 1), ("c", 1)], values, "title", "desc", numbers=True)
+    assert re.findall(r'on am" [^>]*>([^<]*)<', wide) == ["1.00", "0.80", "1.00", "−0.20", "1.00"]
+    tints = {-1: "r-2", -0.3: "r-1", -0.1: "", 0.1: "r1", 0.3: "r2", 0.5: "r3", 1: "r4"}
+    assert {value: charts.tint_of(value) for value in tints} == tints
+    lines = np.array([[100.0, np.nan], [110.0, np.nan], [50.0, 100.0], [200.0, 90.0]])
+    index, years = np.array([100.0, 110.0, 60.0, 200.0]), [2015.0, 2016, 2017, 2018]
+    svg = charts.class_panel("c", lines, index, years, [(2016, 2017)], "t", "d")
+    moves = [re.search(f'class="{kind}" d="([^"]*)"', svg)[1].count("M") for kind in ("eqw", "nav")]
+    assert (moves, svg.count('class="shade"'), ">100<" in svg) == ([2, 1], 1, True)
+
+
+# --- agents of a season -----------------------------------------------------------------------------------------------
+
+WORDS = "start", "Fall from the peak", "deepest", "{:g}".format, ()
+AXIS = load_scoring().bands, ("weak", "mixed", "strong")
+
+
+def chart(*navs: list[float]) -> tuple[str, list[charts.NavLine], tuple]:
+    roles = ("own", "first", *["other"] * len(navs))
+    lines = [charts.NavLine(name, np.array(nav), "+1 %", role)
+             for name, nav, role in zip("abcdefgh", navs, roles, strict=False)]  # fmt: skip
+    return "n", lines, WORDS
+
+
+@given(st.lists(st.floats(0.2, 5.0), min_size=2, max_size=700))
+def test_the_line_keeps_its_start_its_end_and_its_deepest_fall(nav):
+    for svg in charts.nav_figure(*chart(nav, [1.0] * len(nav)), "t", "d"):
+        heights = [y for _, y in points_of(svg, "nav")]
+        values = 100 * np.array(nav) / nav[0]
+        marks = charts.steps(min(100.0, values.min()), max(100.0, values.max()), most=6)
+        bottom = 210.0 if "n-w" in svg else 176.0
+        first, last, low = (
+            bottom - (value - marks[0]) / (marks[-1] - marks[0]) * (bottom - 14.0)
+            for value in (100.0, values[-1], values[int(charts.falls(np.array(nav)).argmin())])
+        )
+        # A point is written in tenths.
+        assert [heights[0], heights[-1]] == pytest.approx([first, last], abs=0.1)
+        assert min(abs(height - low) for height in heights) < 0.1
+
+
+@given(st.lists(st.floats(0.9, 1.1), min_size=1, max_size=8))
+def test_names_at_the_line_ends_never_touch_and_stay_within_the_panel(ends):
+    for svg in charts.nav_figure(*chart(*[[1.0, end] for end in ends]), "t", "d"):
+        heights = sorted(map(float, re.findall(r'<text class="[^"]*" x="[\d.]+" y="([\d.]+)">[a-h] \+1 %', svg)))
+        assert len(heights) == len(ends)
+        assert all(b - a >= 16.9 for a, b in pairwise(heights))
+        assert heights[0] > 8
+
+
+def test_a_name_that_does_not_fit_stands_above_its_return_and_what_is_written_is_escaped():
+    long = [charts.NavLine("Gleichgewichtung", np.array([1.0, 1.1]), "+10,0 %", "first"),
+            charts.NavLine("Birch", np.array([1.0, 1.0]), "0,0 %", "own")]  # fmt: skip
+    wide, narrow = charts.nav_figure("n", long, WORDS, "t", "d")
+    assert "Gleichgewichtung +10,0 %" in wide
+    assert ("Gleichgewichtung<" in narrow, ">+10,0 %<" in narrow) == (True, True)
+    hostile = "n", [charts.NavLine("<b>&", np.array([1.0, 1.0]), "<i>", "own")], WORDS
+    row = "<b>", "<i>", [(50.0, None)], ()
+    for svg in (*charts.nav_figure(*hostile, "<t>", "<d>"), *season_pages.part_figure("p", [row], *AXIS, "<t>", "<d>")):
+        assert not re.search(r"<[bidt]>", svg)
+
+
+@given(st.floats(0.0, 99.0), st.integers(1, 4000), st.integers(1, 400))
+def test_falls_fit_their_axis_ticks_rise_from_the_start_to_the_last_day_and_its_word_stands_clear(deepest, days, few):
+    marks, ticks = charts.fall_steps(deepest), charts.day_ticks(days)
+    assert marks[0] == 0.0
+    assert marks[-1] >= deepest
+    assert 2 <= len(marks) <= 3
+    assert (ticks[0], ticks[-1], list(ticks)) == (0, days, sorted(set(ticks)))
+    assert len(ticks) <= 7
+    words = "Beginn", "f", "d", "{:g}".format, ()
+    made = charts.NavLine("a", np.linspace(1, 2, few + 1), "+1 %", "own")
+    for svg in charts.nav_figure("n", [made], words, "t", "d"):
+        (start, _), (second, text), *_ = re.findall(
+            r'<text class="tk(?: am)?" x="([\d.]+)" y="(?:332|288)">(\w+)<', svg
+        )
+        assert float(second) - text_width(text, 12) / 2 >= float(start) + text_width("Beginn", 12) + 7
+
+
+@given(st.data())
+def test_a_path_on_other_days_stays_where_it_was_on_days_that_it_lacks(data):
+    days = [f"{day:03d}" for day in range(data.draw(st.integers(1, 30)))]
+    known = data.draw(st.lists(st.sampled_from(days), unique=True))
+    nav = {day: data.draw(st.floats(1, 9)) for day in sorted(known)}
+    path = season_pages.SeasonPath(name="x", baseline=True, start=5.0, days=tuple(nav), nav=tuple(nav.values()))
+    slow = [5.0] + [next((nav[d] for d in reversed(days[: at + 1]) if d in nav), 5.0) for at in range(len(days))]
+    assert season_pages.on_days(path, days).tolist() == slow
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=9))
+def test_one_dot_a_judge_and_a_line_between_them_and_a_part_without_a_grade_a_dashed_box(points):
+    rows = [("Part", "10", [(one, None) for one in points], ()), ("A", "1", (), ())]
+    for svg in season_pages.part_figure("p", rows, *AXIS, "t", "d"):
+        assert svg.count('class="judge"') == len(points)
+        assert svg.count('class="judges"') == (max(points) > min(points))
+        assert svg.count('class="void"') == 1
+    lowered = [("B", "1", [(50.0, None)], ((80.0, 50.0),))]
+    assert all(svg.count("ring") == 1 for svg in season_pages.part_figure("p", lowered, *AXIS, "t", "d"))

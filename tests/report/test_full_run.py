@@ -168,14 +168,11 @@ def test_what_a_control_shows_is_never_withheld():
     assert "Cell B minus cell A: 2.53 (2.40 to 2.66) points." in text
 
 
-@pytest.mark.parametrize(
-    ("with_all", "without", "said"),
-    [
-        ("passed", "passed", "Cell A and "),
-        ("passed", "failed", "Cell A depends on the judges: failed without judge family quay; with all judges passed."),
-        ("failed", "passed", "Cell A depends on the judges: failed; passed without judge family quay."),
-    ],
-)
+@pytest.mark.parametrize(("with_all", "without", "said"), [
+    ("passed", "passed", "Cell A and "),
+    ("passed", "failed", "Cell A depends on the judges: failed without judge family quay; with all judges passed."),
+    ("failed", "passed", "Cell A depends on the judges: failed; passed without judge family quay."),
+])  # fmt: skip
 def test_nothing_reads_passed_where_one_judge_family_makes_it_pass(with_all, without, said):
     def other(m):
         outcome = with_all if m.name == "cell.gate" else without if m.labels.get("dropped") == "quay" else with_all
@@ -476,15 +473,11 @@ def test_long_lists_of_measurements_are_counted():
 def test_nothing_measured_is_said_in_every_section():
     index = book(runs.realistic(), measurements=(), verdicts=())
     for name, said in (
-        ("ranks", "No ranks follow: no order was put to a test."),
-        ("controls", "No control texts were graded"),
-        ("single", "Not measured: no judge was analysed alone."),
-        ("anchor", "Not run"),
-        ("contamination", "Not run"),
-        ("style", "No break by length was looked for"),
-        ("gaps", "No difference between two agents was tested."),
+        ("ranks", "No ranks follow: no order was put to a test."), ("controls", "No control texts were graded"),
+        ("single", "Not measured: no judge was analysed alone."), ("anchor", "Not run"), ("contamination", "Not run"),
+        ("style", "No break by length was looked for"), ("gaps", "No difference between two agents was tested."),
         ("explanations", "No difference on the overall score is significant, so there is none to explain."),
-    ):
+    ):  # fmt: skip
         assert getattr(pages_of, f"{name}_section")(index).lead.startswith(said)
     assert notes(pages_of.outside_group(index))[0].startswith("No held-out judge was named in the plan")
     view = pages_of.explanations_section(index)
@@ -528,15 +521,6 @@ def test_the_plan_knows_the_held_out_judge_and_what_the_panel_is_worth():
 # --- structure ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["full", "halted", "long"])
-def test_every_figure_has_words_and_a_table_in_its_section(name):
-    for page in ("index.html", "claim-map.html", "agents.html", "agreement.html", "controls.html"):
-        for part in re.split(r'(?=<section class="sec")', pages(name)[page])[1:]:
-            figures = re.findall(r'<svg [^>]*class="fig [a-z]+".*?</svg>', part, flags=re.S)
-            assert all(re.search(r"<title[^>]*>[^<]+</title><desc[^>]*>[^<]+</desc>", figure) for figure in figures)
-            assert not figures or "<table" in part or "No order is supported" in part or "CSV" in part
-
-
 def test_the_numbers_of_a_figure_stand_in_its_table():
     for page, anchor in (("agents.html", "ranks"), ("controls.html", "controls")):
         part = section("full", page, anchor)
@@ -544,14 +528,3 @@ def test_the_numbers_of_a_figure_stand_in_its_table():
         drawn = re.findall(r"<text[^>]*>([+−]?\d\.\d\d) \(", part)
         assert all(number in table for number in drawn)
         assert drawn or "100 %" in table
-
-
-def test_hostile_names_stay_text_in_every_new_place():
-    for path, page in pages("hostile_full").items():
-        if not path.endswith(".csv"):
-            scripts = 3 if path == "index.html" else path.endswith(".html")
-            assert len(re.findall("<script", page)) == scripts, path
-            assert not re.findall(r"<img|onerror=[^&]*>", re.sub(r"<script.*?</script>", "", page, flags=re.S))
-            assert "<img" not in page
-            page.encode("utf-8")
-    assert len(full().verdicts) == 117

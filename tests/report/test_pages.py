@@ -14,6 +14,8 @@ import assay_runs as runs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markup import made_problems
+from outline import html_of
 from page_words import every, pages, section, words
 
 from assaymark.report import SCRIPTS, content_security_policy, render_pages
@@ -23,7 +25,7 @@ KB = 1000
 
 
 def html_pages(name: str) -> dict[str, str]:
-    return {path: page for path, page in pages(name).items() if path.endswith(".html")}
+    return html_of(pages(name))
 
 
 def policy_problems(path: str, page: str) -> list[str]:
@@ -43,39 +45,17 @@ def policy_problems(path: str, page: str) -> list[str]:
 def test_every_page_is_whole_alone_within_its_budget_and_leads_somewhere(name):
     made, problems = pages(name), []
     assert {"index.html", "claim-map.html", "claims.html", "measurements.html", "ledger/page-001.html"} <= set(made)
-    for path, page in made.items():
-        if path.endswith(".csv"):
-            continue
+    for path, page in html_pages(name).items():
         long, data = path.startswith(("measurements", "ledger")), page.encode()
         small = len(data) <= (1000 if long else 200) * KB and (long or len(gzip.compress(data)) <= 45 * KB)
         problems += [] if small else [(path, "its size")]
+    assert problems + made_problems(made) == []
     for path, page in html_pages(name).items():
-        found = policy_problems(path, page)
-        found += re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?\s*(?:https?:)?//""", page)
-        listed = re.findall(r'\bid="([^"]+)"', page)
-        ids = set(listed)
-        used = [one for names in re.findall(r'aria-(?:labelled|described)by="([^"]+)"', page) for one in names.split()]
-        used += re.findall(r'(?:href="#|url\(#)([^")]+)', page)
-        found += ["ids twice"] * (len(listed) != len(ids)) + [f"no id {one}" for one in set(used) - ids]
-        one_of = ("<h1", '<a class="skip" href="#main">', '<html lang="en">')
-        found += [f"{part} not once" for part in one_of if page.count(part) != 1]
-        for href in re.findall(r'<a [^>]*href="([^"#]+(?:#[^"]*)?)"', page):
-            target, _, anchor = href.partition("#")
-            folder = path.rpartition("/")[0]
-            full = target.removeprefix("../") if target.startswith("../") else "/".join(filter(None, (folder, target)))
-            if full not in made or (anchor and f'id="{anchor}"' not in made[full]):
-                found.append(f"leads to {href}")
-        problems += [(path, one) for one in found]
-    assert problems == []
-
-
-def test_style_and_script_stay_within_their_budget():
-    for page in ("index.html", "claims.html", "agreement.html"):
-        text = pages("realistic")[page]
-        (style,) = re.findall(r"<style>(.*?)</style>", text, flags=re.S)
-        scripts = "".join(re.findall(r"<script>(.*?)</script>", text, flags=re.S))
-        assert len(style.encode()) <= 20 * KB
-        assert len(scripts.encode()) <= (9 if page == "index.html" else 3) * KB
+        assert not policy_problems(path, page), path
+        assert [page.count(part) for part in ('<a class="skip" href="#main">', '<html lang="en">')] == [1, 1], path
+        scripts = "".join(re.findall(r"<script>(.*?)</script>", page, flags=re.S))
+        benched = "bench.js" if 'id="b-data"' in page else ""
+        assert len(scripts.encode()) <= (9 if benched else 3) * KB, path
 
 
 def test_equal_runs_give_equal_bytes_whatever_the_order_of_the_records():
@@ -115,22 +95,6 @@ def test_nothing_permitted_shows_no_score_and_no_place():
     assert "disabled>Nothing to copy" in index
     assert "Judges do not agree κ 0.11; 0.20 needed" in words(index)
     assert "3.65" not in index
-
-
-def test_a_page_without_supported_claims_does_not_know_which_agent_leads():
-    """Only measurements that the page may not show are changed: it must not notice."""
-    run = runs.withheld()
-    turned = {"Marten": "Stoat", "Stoat": "Marten", "Otter": "Weasel", "Weasel": "Otter"}
-
-    def swapped(item):
-        if item.name != "score.effect":
-            return item
-        return replace(item, labels={**item.labels, "agent": turned.get(item.labels["agent"], "Badger")})
-
-    plain = [m for m in run.measurements if not m.name.startswith("lofo")]
-    one = render_pages(replace(run, measurements=tuple(plain)))
-    other = render_pages(replace(run, measurements=tuple(swapped(m) for m in plain)))
-    assert one == other
 
 
 def test_what_each_drop_does_is_said_of_pairs_in_alphabetical_order():
@@ -219,16 +183,6 @@ def test_the_tally_counts_every_verdict():
 # --- hostile records ------------------------------------------------------------------------------------------------
 
 
-def test_hostile_records_are_text_and_nothing_else():
-    for path, page in html_pages("hostile").items():
-        assert len(re.findall("<script", page)) == (3 if path == "index.html" else 1)
-        assert not re.findall(r"<img|<svg onload|\{\{7", page.replace("{{7*7}}", ""))
-        assert "\u202e" not in page
-        assert "\x1b" not in page
-        page.encode("utf-8")
-    assert runs.CANARY in words(pages("hostile")["claims.html"]) or "pwned" in words(pages("hostile")["claims.html"])
-
-
 TEXT = st.text(max_size=60)
 
 
@@ -265,8 +219,7 @@ SAID = (
     "α .04 for the overall score, .01 for dimensions", "On the overall score agreement is enough (κ 0.51 in prose).",
     "enough: 0.51 in prose", "north-1, quay-1 and strand-1, repeated (ddof 1)", "Built-in judges scored these agents",
     "Some agents are too close", "4.31 (4.24 to 4.38)", "2 to 5 cannot be ranked",
-    "3.65 to 4.14 the tier from end to end",
-    "0 of 6 orders inside supported; stopped by significance or stability",
+    "3.65 to 4.14 the tier from end to end", "0 of 6 orders inside supported; stopped by significance or stability",
     "On the overall score only Marten can rank first.", "Preregistered yes", "Risk fit 0.97 0.70 to 1.00 p = .400 no",
     "Overall score −0.21 +0.08 +0.02 −0.11 not shown to follow each other (above 0.27 needed)",
     "north-1 0.31 (0.21 to 0.41) p = .030", "All agents",
@@ -284,18 +237,3 @@ def test_the_pages_of_the_questions_say_what_was_found_and_that_nothing_was_meas
     assert runs.PLAN in pages("realistic")["plan.html"]
     assert [said for said in NOTHING if said not in bare] == []
     assert "nan" not in bare.lower().split()
-
-
-def test_filters_count_what_they_show():
-    index = pages("realistic")["ledger/page-001.html"]
-    rows = re.findall(r'<tr data-k="([^"]+)"', index)
-    for key, label in re.findall(r'data-f="([^"]*)" aria-pressed="[a-z]+">([^<]+)<', index):
-        shown = [row for row in rows if not key or row == key]
-        assert label.endswith(f" {len(shown):,}")
-
-
-def test_figures_have_words_for_those_who_cannot_see_them():
-    index = pages("full")["index.html"] + pages("full")["agreement.html"]
-    figures = re.findall(r'<svg [^>]*class="fig [a-z]+".*?</svg>', index, flags=re.S)
-    assert len(figures) >= 5
-    assert all("<title" in figure and "<desc" in figure and 'role="img"' in figure for figure in figures)

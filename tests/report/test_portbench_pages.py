@@ -13,6 +13,7 @@ import pytest
 from bench_runs import rendered
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markup import made_problems
 from outline import html_of, read, words
 
 from assaymark.claims import BenchRules, Board, Leaderboard, decide_benchmark
@@ -36,21 +37,8 @@ def changed(run, measurements, boards=runs.BOARDS, **more):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_every_page_is_well_formed_within_its_size_closed_and_leads_somewhere(name):
-    made = rendered(name)
-    pages = {path: (html, read(html)) for path, html in html_of(made).items()}
-    assert max(len(text.encode()) for text in made.values()) <= 1_000_000
-    assert len(made["index.html"].encode()) < 400_000
-    assert "nan" not in re.findall(r"[A-Za-z]+", words(made["index.html"]).lower())
-    for path, (html, outline) in pages.items():
-        assert len(outline.ids) == len(set(outline.ids)), path
-        assert outline.tags.count("h1") == 1, path
-        assert "default-src &#39;none&#39;" in html
-        assert not re.search(r'(src|href)="(https?:)?//|url\(http', html)
-        for link in outline.links:
-            target, _, anchor = link.partition("#")
-            found = path if not target else target.removeprefix("../") if "/" in path else target
-            assert found in made, (path, link)
-            assert not anchor or anchor in pages[found][1].ids, (path, link)
+    assert "nan" not in re.findall(r"[A-Za-z]+", words(rendered(name)["index.html"]).lower())
+    assert made_problems(rendered(name)) == []
 
 
 def test_equal_runs_give_equal_bytes():
@@ -294,10 +282,8 @@ def test_a_score_without_an_interval_is_said_so_beside_the_calm_windows():
 
 def test_a_missing_half_is_said_with_the_command_that_makes_it():
     for name, commands in (
-        ("questions_only", ("pipeline",)),
-        ("pipeline_only", ("qa",)),
-        ("empty", ("pipeline", "qa")),
-    ):
+        ("questions_only", ("pipeline",)), ("pipeline_only", ("qa",)), ("empty", ("pipeline", "qa")),
+    ):  # fmt: skip
         assert all(f"assaymark bench {command}" in said(name) for command in commands)
     assert not {"histories.html", "data.html", "snapshots.html"} & rendered("questions_only").keys()
     assert "questions.html" not in rendered("pipeline_only")
@@ -379,14 +365,10 @@ def test_one_calm_window_under_one_profile_is_said_as_such():
     assert "under stress " not in index.replace("losses under stress are", "")
 
 
-@pytest.mark.parametrize(
-    ("replies", "text"),
-    [
-        ({"ok": 3, "refused": 1, "truncated": 1}, "Of 5 replies 2 were refused or cut off"),
-        ({"ok": 1}, "The one reply could be read."),
-        ({}, "follow from its supported pairs."),
-    ],
-)
+@pytest.mark.parametrize(("replies", "text"), [
+    ({"ok": 3, "refused": 1, "truncated": 1}, "Of 5 replies 2 were refused or cut off"),
+    ({"ok": 1}, "The one reply could be read."), ({}, "follow from its supported pairs."),
+])  # fmt: skip
 def test_replies_that_were_lost_are_counted_in_words(replies, text):
     assert text in portbench.stage_note(portbench.BenchmarkIndex.of(replace(runs.single(), replies=replies)))
 
@@ -461,13 +443,7 @@ def test_the_data_of_a_run_is_drawn_with_its_numbers_beside_it():
 # --- hostile input ----------------------------------------------------------------------------------------------------
 
 
-def test_nothing_that_a_model_wrote_becomes_markup():
-    for path, html in html_of(rendered("hostile")).items():
-        outline = read(html)
-        assert outline.tags.count("script") == (2 if "data-brush" in html else 1), path
-        assert "img" not in outline.tags
-        assert not {name for name in outline.attributes if name.startswith("on")}, path
-        assert not {"\x1b", "\u202e"} & set(html)
+def test_what_a_model_wrote_is_cut_and_shown_as_it_is():
     page = said("hostile", next(path for path in rendered("hostile") if path.startswith("episodes/")))
     assert "{{ 7*7 }}{% raw %}" in page
     assert "more characters are not shown" in page

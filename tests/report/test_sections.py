@@ -106,8 +106,7 @@ def test_pairs_and_marks_come_from_the_contingency_tables():
 
 @pytest.mark.parametrize(("pulls", "said"), [
     ({"north-1": 0.35, "quay-1": 0.71}, "quay-1 (0.71 without it) pulls it down."),
-    ({"north-1": 0.35}, "No judge pulls it down beyond chance."),
-    ({}, "It takes three judges to leave one out."),
+    ({"north-1": 0.35}, "No judge pulls it down beyond chance."), ({}, "It takes three judges to leave one out."),
 ])  # fmt: skip
 def test_alpha_stands_beside_kappa_with_the_judges_that_pull_it_down(pulls, said):
     without = {name: {"alpha": value, "pulls_down": value > 0.5} for name, value in pulls.items()}
@@ -145,8 +144,7 @@ def in_formats(pooled, values):
 
 
 @pytest.mark.parametrize(("pooled", "formats", "note", "words"), [
-    (0.66, {"v1": 0.51, "v2": 0.31, "option": None}, "0.31 in v2", "κ 0.31 in v2"),
-    (0.25, {"v1": 0.51}, "", "κ 0.25"),
+    (0.66, {"v1": 0.51, "v2": 0.31, "option": None}, "0.31 in v2", "κ 0.31 in v2"), (0.25, {"v1": 0.51}, "", "κ 0.25"),
     (0.66, {"v1": 0.1966}, "0.197 in v1", "κ 0.197 in v1"),
     (0.66, {"v1": 0.3962, "option": None}, "0.396 in v1", "κ 0.396 in v1"),
     (0.66, {"v1": 0.51, "v2": None}, "not defined: no variance in v2", "not defined: no variance in v2"),
@@ -293,8 +291,7 @@ def test_failing_control_texts_and_undefined_agreement_stop_in_words():
 
 
 @pytest.mark.parametrize(("fragility", "text"), [
-    ({"a": "headline"}, "Holds: a"),
-    ({"a": "qualified", "b": "headline"}, "Holds: b. Only with its condition: a"),
+    ({"a": "headline"}, "Holds: a"), ({"a": "qualified", "b": "headline"}, "Holds: b. Only with its condition: a"),
     ({"a": "no-claim", "b": "no-claim"}, "Not supported: a and b"),
 ])  # fmt: skip
 def test_a_card_names_the_rules_under_which_its_claim_holds(fragility, text):

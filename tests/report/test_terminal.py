@@ -36,12 +36,10 @@ def test_it_says_what_the_first_page_says_in_its_order():
     said = [
         "“Marten ranks first of the 5 agents on the overall score.”",
         "Badger, Otter, Stoat and Weasel cannot be ranked. The judges agree on five of six dimensions, weakly on one.",
-        "31 supported", "5 only with a condition", "79 not supported",
-        "of 115 sentences fixed in advance",
-        "Who is ahead, and can it be said?", "Two tiers on the overall score.",
-        "Do planted texts fool the judges?", "Not known: no control texts were graded.",
-        "How good are the judges?", "Not known: the judges were not tested on texts of known quality.",
-        "What limits the result?",
+        "31 supported", "5 only with a condition", "79 not supported", "of 115 sentences fixed in advance",
+        "Who is ahead, and can it be said?", "Two tiers on the overall score.", "Do planted texts fool the judges?",
+        "Not known: no control texts were graded.", "How good are the judges?",
+        "Not known: the judges were not tested on texts of known quality.", "What limits the result?",
     ]  # fmt: skip
     for words_of in (text, page):
         places = [words_of.index(one) for one in said]

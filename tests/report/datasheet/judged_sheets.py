@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import html
 import re
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 from assaymark.metrology import datasheet, wilson
 from assaymark.records import Measurement
@@ -170,44 +168,30 @@ CHIPS = (
 
 def sheet(judge, measurements, **more):
     base = {
-        "judge": judge,
-        "measurements": tuple(measurements),
-        "sketch": CHIPS,
-        "calls": {"all": 860, "ok": 858, "invalid": 2},
-        "tasks": 10,
-        "source": "run",
-        "model": f"reference/{judge}"[:60],
-        "family": "reference",
-        "arms": (datasheet.BASE, datasheet.STRICT),
-        "manifest": MANIFEST,
-        "prompts": PROMPTS,
-    }
+        "judge": judge, "measurements": tuple(measurements), "sketch": CHIPS,
+        "calls": {"all": 860, "ok": 858, "invalid": 2}, "tasks": 10, "source": "run",
+        "model": f"reference/{judge}"[:60], "family": "reference", "arms": (datasheet.BASE, datasheet.STRICT),
+        "manifest": MANIFEST, "prompts": PROMPTS,
+    }  # fmt: skip
     return datasheet.Datasheet(**{**base, **more})
 
 
 def quay(judge="quay-j", *, planted=True):
     correct = {0.5: 35, 1.0: 84, 2.0: 74, 3.0: 58, 4.0: 40, 5.0: 20}
     found = [
-        *vacuum(judge, (2, 1, 4)),
-        *decomposition(judge, (6, 14, 10, 1, 29)),
-        *decomposition(judge, (11, 20, 9, 0, 20), condition="different_subset"),
-        *ladder(judge, correct),
+        *vacuum(judge, (2, 1, 4)), *decomposition(judge, (6, 14, 10, 1, 29)),
+        *decomposition(judge, (11, 20, 9, 0, 20), condition="different_subset"), *ladder(judge, correct),
         threshold(judge, 0.83, ends=(0.66, 0.97), words=("0.66", "0.97")),
         share(
-            "pair.invalid_share", 2, 620, judge=judge, prompt=datasheet.BASE, detail={"reasons": {"no slot named": 2}}
+            "pair.invalid_share", 2, 620, judge=judge, prompt=datasheet.BASE, detail={"reasons": {"no slot named": 2}},
         ),
         *strict_arm(judge, (2, 3, 1, 0, 54), {1.0: 61, 5.0: 20}, 84),
         share(
-            "repeat.stability",
-            330,
-            360,
-            "questions",
-            {"kappa": 0.86, "kappa_low": 0.8, "kappa_high": 0.91},
+            "repeat.stability", 330, 360, "questions", {"kappa": 0.86, "kappa_low": 0.8, "kappa_high": 0.91},
             judge=judge,
         ),
-        *pointwise(judge),
-        *drift(judge),
-    ]
+        *pointwise(judge), *drift(judge),
+    ]  # fmt: skip
     true = {
         "dark_current": 0.06, "delta0.positional": 0.25, "delta0.stable": 0.08, "sensitivity": 0.82, "threshold": 0.9,
     }  # fmt: skip
@@ -258,48 +242,31 @@ def clean(judge="still-j"):
 def log(judge="gpt-log"):
     found = [
         missing(
-            "dark_current",
-            f"not measured: vacuum was not run under {datasheet.BASE}",
-            judge=judge,
+            "dark_current", f"not measured: vacuum was not run under {datasheet.BASE}", judge=judge,
             prompt=datasheet.BASE,
         ),
         *decomposition(judge, (412, 96, 52, 7, 233)),
         missing(
-            "sensitivity",
-            f"not measured: the quality ladder was not run under {datasheet.BASE}",
-            judge=judge,
-            prompt=datasheet.BASE,
-            delta="1",
+            "sensitivity", f"not measured: the quality ladder was not run under {datasheet.BASE}", judge=judge,
+            prompt=datasheet.BASE, delta="1",
         ),
         missing(
-            "threshold",
-            f"not measured: the quality ladder was not run under {datasheet.BASE}",
-            judge=judge,
+            "threshold", f"not measured: the quality ladder was not run under {datasheet.BASE}", judge=judge,
             prompt=datasheet.BASE,
         ),
         missing(
-            "filler.preference",
-            f"not measured: filler was not run under {datasheet.BASE}",
-            judge=judge,
+            "filler.preference", f"not measured: filler was not run under {datasheet.BASE}", judge=judge,
             prompt=datasheet.BASE,
         ),
         share("pair.invalid_share", 9, 1600, judge=judge, prompt=datasheet.BASE),
         missing("criterion.shift", "not measured: strict arm was not run", judge=judge, condition="same_subset"),
         share("repeat.stability", 700, 800, "questions", {"kappa": None}, judge=judge),
-    ]
+    ]  # fmt: skip
     calls = {"all": 1600, "ok": 1591, "invalid": 9}
     return sheet(
-        judge,
-        found,
-        source="log",
-        manifest="",
-        prompts={},
-        model="",
-        family="",
-        tasks=80,
-        calls=calls,
+        judge, found, source="log", manifest="", prompts={}, model="", family="", tasks=80, calls=calls,
         arms=(datasheet.BASE,),
-    )
+    )  # fmt: skip
 
 
 def one_order_log(judge="half-log"):
@@ -356,10 +323,3 @@ def words(text: str) -> str:
 def prose(text: str) -> str:
     """The words of a page, with no space before a full stop that a tag left."""
     return re.sub(r" ([.,;:)])", r"\1", words(text)).replace("( ", "(")
-
-
-if __name__ == "__main__":
-    for path, text in pages().items():
-        target = Path(sys.argv[1]) / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")

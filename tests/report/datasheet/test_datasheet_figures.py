@@ -43,23 +43,21 @@ def ticks(panel, anchor):
     return {t["text"]: float(t[key]) - shift for t in found}
 
 
-def test_every_pair_class_has_a_fill_of_its_own_without_any_hue():
+def test_every_pair_class_has_a_fill_of_its_own_without_any_hue_and_lengths_of_a_stack_are_its_pairs():
     text = drawn(charts.stacks("s", [charts.StackRow("j", (1, 2, 3, 4, 5), "")], 524))
-    fills = [fill for _, _, fill in charts.PARTS]
-    assert len(set(fills)) == len(charts.PARTS)
+    assert len({fill for _, _, fill in charts.PARTS}) == len(charts.PARTS)
     assert {"url(#s-lines)", "url(#s-cross)"} == set(re.findall(r'fill="(url[^"]+)"', text))
     assert {"pb p-grey", "pb p-solid", "pb p-empty"} <= set(re.findall(r'class="(pb p-\w+)"', text))
     assert not re.search(r"#[0-9a-f]{3,6}\b", text.replace("#s-", ""))
-
-
-def test_lengths_of_a_stack_are_its_pairs():
     panel = charts.stacks("s", [charts.StackRow("j", (6, 14, 10, 0, 30), "")], 524)
     widths = np.array([float(r["width"]) for r in elements(panel, "rect") if r["height"] == "28"])
     assert np.allclose(widths / widths.sum(), np.array([6, 14, 10, 30]) / 60, atol=0.002)
     assert texts(panel)[-4:] == ["6", "14", "10", "30"]
+    shapes = [charts.series(at)[0] for at in range(5)]
+    assert (len(set(shapes)), [charts.series(at)[1] for at in range(16)].count("k1")) == (5, 1), "by shape too"
 
 
-@given(st.lists(st.tuples(st.floats(0, 500), st.floats(8, 40)), min_size=1, max_size=6).map(lambda rows: sorted(rows)))
+@given(st.lists(st.tuples(st.floats(0, 500), st.floats(8, 40)), min_size=1, max_size=6).map(sorted))
 def test_counts_below_a_stack_never_touch(rows):
     centres, widths = [c for c, _ in rows], [w for _, w in rows]
     found = charts.apart(centres, widths, 524)
@@ -68,55 +66,38 @@ def test_counts_below_a_stack_never_touch(rows):
     assert found[-1] + widths[-1] / 2 <= 524 + 1e-6
 
 
-def test_judges_differ_by_shape_too():
-    shapes = [charts.series(at)[0] for at in range(5)]
-    assert len(set(shapes)) == 5
-    assert [charts.series(at)[1] for at in range(16)].count("k1") == 1
-
-
-def test_a_point_lies_where_its_two_shares_are():
+def test_a_point_lies_where_its_two_shares_are_and_labels_take_the_first_free_spot():
     panel = charts.share_map([charts.MapPoint("j", 0.2, 0.1, (0.1, 0.3), (0.0, 0.2), 0)], ("x", "y"), 524, 320)
     across, down = ticks(panel, "middle"), ticks(panel, "end")
     (point,) = elements(panel, "circle")
-    assert float(point["cx"]) == pytest.approx(across["0.2"], abs=0.2)
-    assert float(point["cy"]) == pytest.approx(down["0.1"], abs=0.2)
+    assert [float(point[key]) for key in ("cx", "cy")] == pytest.approx([across["0.2"], down["0.1"]], abs=0.2)
     flat, upright = (m for m in elements(panel, "line") if m["class"] == "k1l")
     assert [float(flat[key]) for key in ("x1", "x2")] == pytest.approx([across["0.1"], across["0.3"]], abs=0.2)
     assert [float(upright[key]) for key in ("y1", "y2")] == pytest.approx([down["0.2"], down["0"]], abs=0.2)
+    one, whole = (("name",), tuple(charts.around(100, 100))), charts.Box(0, 0, 300, 300)
+    assert list(charts.placed([one], [], whole)) == [one[1][0]]
+    (moved,) = charts.placed([one], [charts.Box(105, 80, 200, 120)], whole)
+    assert moved == one[1][3], "above and below touch the taken box by two pixels"
 
 
-@given(
-    st.lists(
-        st.tuples(st.floats(0, 1), st.floats(0, 1), st.text(st.characters(codec="ascii"), min_size=1, max_size=30)),
-        min_size=1,
-        max_size=5,
-    ),
-    st.sampled_from([524, 350]),
-)
+NAMED = st.tuples(st.floats(0, 1), st.floats(0, 1), st.text(st.characters(codec="ascii"), min_size=1, max_size=30))
+
+
+@given(st.lists(NAMED, min_size=1, max_size=5), st.sampled_from([524, 350]))
 def test_no_name_on_a_map_leaves_it_and_no_two_overlap(points, width):
     rows = [charts.MapPoint(clean(name) or "j", x, y, None, None, at) for at, (x, y, name) in enumerate(points)]
     boxes = []
     for t in elements(charts.share_map(rows, ("x", "y"), width), "text"):
-        if not t["class"].endswith("t halo"):
-            continue
-        x, y, size = float(t["x"]), float(t["y"]), text_width(t["text"], 13)
-        left = x + {"start": 0, "middle": -size / 2, "end": -size}[t["anchor"]]
-        assert left >= -1
-        assert left + size <= width + 1
-        boxes.append(charts.Box(left, y - 9, left + size, y + 2))
+        if t["class"].endswith("t halo"):
+            x, y, size = float(t["x"]), float(t["y"]), text_width(t["text"], 13)
+            left = x + {"start": 0, "middle": -size / 2, "end": -size}[t["anchor"]]
+            assert -1 <= left <= width + 1 - size
+            boxes.append(charts.Box(left, y - 9, left + size, y + 2))
     assert len(boxes) == len(points)
     assert all(a.shared(b) == 0 for at, a in enumerate(boxes) for b in boxes[at + 1 :])
 
 
-def test_labels_take_the_first_free_spot():
-    one = (("name",), tuple(charts.around(100, 100)))
-    (free,) = charts.placed([one], [], charts.Box(0, 0, 300, 300))
-    assert free == one[1][0]
-    (moved,) = charts.placed([one], [charts.Box(105, 80, 200, 120)], charts.Box(0, 0, 300, 300))
-    assert moved == one[1][3], "above and below touch the taken box by two pixels"
-
-
-def test_the_foot_of_a_threshold_stands_at_its_value():
+def test_the_foot_of_a_threshold_stands_at_its_value_a_censored_one_has_an_arrow_and_peers_are_dashed_and_aside():
     panel = charts.curves([charts.Curve("j", LADDER, 0, (1.0, (0.6, 1.4), None, "detects 1.00"))], 524)
     across, down = ticks(panel, "middle"), ticks(panel, "end")
     foot, *_ = (m for m in elements(panel, "line") if m["class"] == "k1l")
@@ -124,59 +105,28 @@ def test_the_foot_of_a_threshold_stands_at_its_value():
     assert [float(foot[key]) for key in ("y1", "y2")] == pytest.approx([down["75 %"], down["0 %"]], abs=0.2)
     (bar,) = (r for r in elements(panel, "rect") if r["class"] == "k1f")
     unit = (across["5"] - across["1"]) / 4
-    assert float(bar["x"]) == pytest.approx(across["1"] - 0.4 * unit, abs=0.2)
-    assert float(bar["width"]) == pytest.approx(0.8 * unit, abs=0.2)
+    wanted = [across["1"] - 0.4 * unit, 0.8 * unit]
+    assert [float(bar[key]) for key in ("x", "width")] == pytest.approx(wanted, abs=0.2)
     assert across["½"] == pytest.approx((across["0"] + across["1"]) / 2, abs=0.2)
-
-
-@pytest.mark.parametrize(("censored", "lines"), [("left", 4), ("right", 3)])
-def test_a_censored_threshold_has_an_arrow_and_no_false_foot(censored, lines):
-    value = 0.5 if censored == "left" else 5.0
-    text = drawn(charts.curves([charts.Curve("j", LADDER, 0, (value, None, censored, "detects"))], 524))
-    assert text.count('<line class="k1l"') == lines
-    assert len(re.findall(r'<path class="k1l" d="M[^"]*m', text)) == 1
-
-
-def test_peers_are_thin_dashed_and_aside():
+    for censored, value, lines in (("left", 0.5, 4), ("right", 5.0, 3)):
+        text = drawn(charts.curves([charts.Curve("j", LADDER, 0, (value, None, censored, "detects"))], 524))
+        assert text.count('<line class="k1l"') == lines, "no false foot"
+        assert len(re.findall(r'<path class="k1l" d="M[^"]*m', text)) == 1
     text = drawn(charts.curves([charts.Curve("a", LADDER, 0), charts.Curve("b", LADDER, 1)], 524))
-    assert text.count('class="k1c"') == 1
-    assert text.count('class="k2d"') == 1
-    main = re.search(r'class="k1c" d="M([\d.]+)', text)[1]
-    peer = re.search(r'class="k2d" d="M([\d.]+)', text)[1]
+    assert [text.count(f'class="{kind}"') for kind in ("k1c", "k2d")] == [1, 1]
+    main, peer = (re.search(rf'class="{kind}" d="M([\d.]+)', text)[1] for kind in ("k1c", "k2d"))
     assert main != peer
 
 
-def test_a_segment_has_a_filled_and_an_empty_end_and_no_curve():
-    base, strict = (
-        charts.MapPoint("ties", 0.4, 0.8, (0.3, 0.5), (0.7, 0.9)),
-        charts.MapPoint("strict", 0.1, 0.6, None, None),
-    )
-    panel = charts.segment(base, strict, 0, 524)
+def test_a_segment_has_a_filled_and_an_empty_end_and_no_curve_and_equal_points_no_arrow():
+    base = charts.MapPoint("ties", 0.4, 0.8, (0.3, 0.5), (0.7, 0.9))
+    panel = charts.segment(base, charts.MapPoint("strict", 0.1, 0.6, None, None), 0, 524)
     assert [c["class"] for c in elements(panel, "circle")] == ["k1 gap", "open k1l"]
     assert [p["class"] for p in elements(panel, "path")] == ["ink"]
     assert {"40 % and 80 %", "10 % and 60 %"} <= set(texts(panel))
-
-
-def test_equal_operating_points_have_no_arrow():
     point = charts.MapPoint("p", 0.4, 0.8, None, None)
     text = drawn(charts.segment(point, point, 0, 350))
-    assert 'class="ink"' not in text
-    assert 'class="gs"' not in text
-
-
-def test_a_row_without_a_value_is_a_dashed_box():
-    rows = [charts.DotRow("a", None, None, "not measured: x"), charts.DotRow("b", 0.1, (0.05, 0.2), "0.10")]
-    text = drawn(charts.dots(rows, charts.axis_of(rows, shares=True), 350))
-    assert text.count('class="void"') == 1
-    assert "not measured: x" in text
-
-
-def test_long_titles_and_numbers_take_two_lines():
-    short, long = (
-        charts.dots([charts.DotRow("t" * n, 0.1, None, "0.100 to 0.200, +0.100")], charts.DotAxis(0, 1, 0.5), 350)
-        for n in (5, 45)
-    )
-    assert long.height > short.height
+    assert [f'class="{kind}"' in text for kind in ("ink", "gs")] == [False, False]
 
 
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=5))
@@ -186,3 +136,12 @@ def test_an_axis_holds_what_is_drawn_on_it(values):
     assert axis.low <= min(min(values) - 0.1, 0) + 1e-6
     assert axis.high >= max(max(values) + 0.1, 0) - 1e-6
     assert (axis.high - axis.low) / axis.step <= 9
+
+
+def test_a_row_without_a_value_is_a_dashed_box_and_long_titles_and_numbers_take_two_lines():
+    rows = [charts.DotRow("a", None, None, "not measured: x"), charts.DotRow("b", 0.1, (0.05, 0.2), "0.10")]
+    text = drawn(charts.dots(rows, charts.axis_of(rows, shares=True), 350))
+    assert (text.count('class="void"'), "not measured: x" in text) == (1, True)
+    words, axis = "0.100 to 0.200, +0.100", charts.DotAxis(0, 1, 0.5)
+    short, long = (charts.dots([charts.DotRow("t" * n, 0.1, None, words)], axis, 350) for n in (5, 45))
+    assert long.height > short.height

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from html.parser import HTMLParser
 
 import assay_runs
 import full_runs
@@ -16,43 +15,23 @@ from outline import html_of
 
 from assaymark.report import asset, charts, render_comparison, render_datasheet, render_pages
 
-BLOCKS = {"section", "main"}
-"""Where the numbers behind a figure have to stand: in the innermost of these that holds it."""
+FIGURE = re.compile(r'<svg[^>]* class="fig [^>]*>.*?</svg>', re.DOTALL)
+BLOCK = re.compile(r"<(/?)(?:section|main)\b|" + FIGURE.pattern + r'|<table|<a [^>]*href="[^"]*\.csv"', re.DOTALL)
 
 
-class Figures(HTMLParser):
-    """The figures of a page, and which of the blocks around them hold a table or lead to a file of data."""
-
-    def __init__(self):
-        super().__init__()
-        self.blocks, self.found, self.drawing, self.told = [], [], None, ""
-
-    def handle_starttag(self, tag, attrs):
-        values = dict(attrs)
-        kinds = (values.get("class") or "").split()
-        if tag in BLOCKS:
-            self.blocks.append({"numbers": False})
-        if tag == "table" or (tag == "a" and (values.get("href") or "").endswith(".csv")):
-            for block in self.blocks[-1:]:
-                block["numbers"] = True
-        if tag == "svg" and "fig" in kinds:
-            self.drawing = {"id": values["id"], "by": values["aria-labelledby"], "block": self.blocks[-1], "texts": {}}
-            assert values["role"] == "img"
-            self.found.append(self.drawing)
-        if self.drawing and tag in ("title", "desc"):
-            self.told = values["id"]
-
-    def handle_data(self, data):
-        if self.told:
-            self.drawing["texts"][self.told] = data
-
-    def handle_endtag(self, tag):
-        if tag in ("title", "desc"):
-            self.told = ""
-        if tag == "svg":
-            self.drawing = None
-        if tag in BLOCKS:
-            self.blocks.pop()
+def figures(html: str) -> list[tuple[str, bool]]:
+    """The figures of a page, and whether the innermost section around each holds a table or leads to a file of data."""
+    blocks, found = [[]], []
+    for part in BLOCK.finditer(html):
+        if part[0].startswith("</"):
+            mine = blocks.pop()
+            numbers = any(not one.startswith("<svg") for one in mine)
+            found += [(one, numbers) for one in mine if one.startswith("<svg")]
+        elif part[0].startswith(("<section", "<main")):
+            blocks.append([])
+        else:
+            blocks[-1].append(part[0])
+    return found
 
 
 @cache
@@ -62,8 +41,7 @@ def pages() -> dict[str, dict[str, str]]:
     return {
         "study": html_of(render_pages(assay_runs.realistic())), "whole study": html_of(render_pages(full_runs.full())),
         "datasheet": html_of({**render_datasheet(sheets[0], sheets[1:]), **render_comparison(sheets)}),
-        "benchmark": html_of(rendered("two")),
-        "season": html_of(site("short")),
+        "benchmark": html_of(rendered("two")), "season": html_of(site("short")),
     }  # fmt: skip
 
 
@@ -71,14 +49,14 @@ def pages() -> dict[str, dict[str, str]]:
 def test_every_figure_is_described_and_has_its_numbers_beside_it(track):
     seen = 0
     for path, html in pages()[track].items():
-        read = Figures()
-        read.feed(html)
-        for one in read.found:
-            seen += 1
-            title, desc = (one["texts"].get(key, "") for key in one["by"].split())
-            assert len(title) > 5, (path, one["id"])
-            assert len(desc) > 10, (path, one["id"])
-            assert one["block"]["numbers"], (path, one["id"])
+        found = figures(html)
+        assert len(found) == len(FIGURE.findall(html)), path
+        for drawing, numbers in found:
+            seen, name = seen + 1, (path, drawing[:80])
+            assert (numbers, 'role="img"' in drawing) == (True, True), name
+            by = re.search(r'aria-labelledby="(\S+) (\S+)"', drawing).groups()
+            told = [re.search(rf'<(title|desc)[^>]* id="{one}"[^>]*>([^<]*)<', drawing)[2] for one in by]
+            assert [len(told[0]) > 5, len(told[1]) > 10] == [True, True], name
     assert seen >= 2
 
 

@@ -8,8 +8,8 @@ import full_runs
 import judged_sheets
 import made_season
 import pytest
-from browsing import APART
-from looking import RULES, axe_source
+from browsing import APART, UNFOLD
+from looking import AXE, CSS_RULES, RULES, SHORTENED, axe_source
 
 from assaymark.notebook import Rows, html
 from assaymark.report import bench_parts, judges_parts, season_parts, study_parts
@@ -25,91 +25,71 @@ td, th {{ text-align: right; white-space: nowrap; max-width: none }}
 </style><main><h1>In [1]</h1><p id="before">before</p>
 <table id="own"><tr><td>own</td></tr></table>{shown}<p id="after" class="hair panel wide">after</p></main></html>"""
 THEMES = {
-    "light": ("#ffffff", "rgba(0, 0, 0, 0.87)"),
-    "dark": ("#111111", "#ffffff"),
-    "VS Code": ("#1f1f1f", "#cccccc"),
-}
-STYLE = "id => { const s = getComputedStyle(document.getElementById(id)); return [...s].map(k => k + s[k]).join() }"
-AXE = """only => axe.run(document, {resultTypes: ['violations'], runOnly: only}).then(
-  found => found.violations.map(({id, nodes}) => id + ': ' + nodes[0].html.slice(0, 140)))"""
+    "light": ("#ffffff", "rgba(0, 0, 0, 0.87)", 1200), "dark": ("#111111", "#ffffff", 620),
+    "VS Code": ("#1f1f1f", "#cccccc", 960),
+}  # fmt: skip
+STYLE = """() => ['before', 'own', 'after'].map(id => {
+  const s = getComputedStyle(document.getElementById(id)); return [...s].map(k => k + s[k]).join(); })"""
+CELLS = """[...document.querySelectorAll('.assay-shown tr, .assay-shown table')].map(one => getComputedStyle(one))
+  .map(s => s.backgroundColor + s.borderTopWidth)"""
+NARROW = """() => [...document.querySelectorAll('.assay-fig svg.fig')].filter(one => one.getClientRects().length)
+  .map(one => one.classList.contains('narrow'))"""
 
 
 def everything() -> str:
     run = assay_runs.realistic()
+    season = season_parts(made_season.hostile_season(), made_season.made_catalogue())
     shown = [
-        study_parts(run),
-        study_parts(full_runs.hostile_full()),
-        bench_parts(bench_runs.hostile()),
-        judges_parts([judged_sheets.quay(), judged_sheets.hostile()]),
-        season_parts(made_season.hostile_season(), made_season.made_catalogue()),
-    ]
+        study_parts(run), study_parts(full_runs.hostile_full()), bench_parts(bench_runs.hostile()),
+        judges_parts([judged_sheets.quay(), judged_sheets.hostile()]), season,
+    ]  # fmt: skip
     rows = Rows(run.measurements), Rows(run.verdicts), run.verdicts[0], run.measurements[0]
     return "".join([*map(html, shown), *(one._repr_html_() for one in rows)])
 
 
-@pytest.fixture(scope="module")
-def shown() -> str:
-    return everything()
-
-
 @pytest.fixture
-def opened(browser, shown):
-    """``opened(theme, width)``: a page of a notebook with every result in it, all of them unfolded."""
-    contexts = []
-
-    def go(theme: str, width: int, inside: str = shown):
-        context = browser.new_context(viewport={"width": width, "height": 900})
-        contexts.append(context)
-        page = context.new_page()
-        page.noise = []
-        page.on("console", lambda message: page.noise.append(message.text))
-        page.on("pageerror", lambda error: page.noise.append(str(error)))
-        page.on("request", lambda request: page.noise.append(request.url))
-        ground, ink = THEMES[theme]
-        page.set_content(HOST.format(ground=ground, ink=ink, shown=inside))
-        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-        return page
-
-    yield go
-    for context in contexts:
-        context.close()
+def page(browser):
+    context = browser.new_context()
+    page = context.new_page()
+    page.noise = []
+    page.on("console", lambda message: page.noise.append(message.text))
+    page.on("pageerror", lambda error: page.noise.append(str(error)))
+    page.on("request", lambda request: page.noise.append(request.url))
+    yield page
+    context.close()
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1200), ("dark", 620), ("VS Code", 960)])
-def test_results_are_readable_and_run_nothing(opened, theme, width):
-    page = opened(theme, width)
-    page.evaluate(axe_source())
-    assert page.evaluate(AXE, list(RULES)) == []
-    assert page.title() == "notebook"
-    assert page.noise == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+def show(page, theme: str, width: int, inside: str) -> None:
+    """A page of a notebook with results in it, all of them unfolded."""
+    ground, ink, _ = THEMES[theme]
+    page.set_viewport_size({"width": width, "height": 900})
+    page.set_content(HOST.format(ground=ground, ink=ink, shown=inside))
+    page.evaluate(UNFOLD)
 
 
-@pytest.mark.parametrize("width", [480, 960, 1200])
-def test_no_label_of_a_figure_is_clipped_or_lies_on_another(opened, width):
-    catalogue = made_season.made_catalogue()
-    shown = [
-        study_parts(full_runs.full()),
-        judges_parts([judged_sheets.quay(), judged_sheets.north()]),
-        season_parts(made_season.made_season(hostile=False), catalogue),
-    ]
-    assert opened("light", width, "".join(map(html, shown))).evaluate(APART) == []
+def test_results_are_readable_run_nothing_and_leave_the_rest_of_the_notebook_as_it_was(page):
+    shown = everything()
+    show(page, "light", 1200, "")
+    before = page.evaluate(STYLE)
+    for theme, (_, _, width) in THEMES.items():
+        show(page, theme, width, shown)
+        if theme == "light":
+            assert page.evaluate(STYLE) == before
+            assert set(page.evaluate(CELLS)) == {"rgba(0, 0, 0, 0)0px"}, "the notebook does not paint over a table"
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.title() == "notebook"
+        assert page.noise == []
+        page.evaluate(SHORTENED, [])
+        page.evaluate(axe_source())
+        kind, values = ("tag", RULES) if theme == "light" else ("rule", CSS_RULES)
+        assert page.evaluate(AXE, {"type": kind, "values": values}) == [], theme
 
 
-@pytest.mark.parametrize("name", ["before", "own", "after"])
-def test_the_rest_of_the_notebook_is_as_it_was(opened, name):
-    assert opened("light", 1200).evaluate(STYLE, name) == opened("light", 1200, "").evaluate(STYLE, name)
-
-
-def test_the_notebook_does_not_paint_over_a_table(opened):
-    page = opened("light", 1200)
-    cells = "[...document.querySelectorAll('.assay-shown tr, .assay-shown table')]"
-    style = f"{cells}.map(one => getComputedStyle(one)).map(s => s.backgroundColor + s.borderTopWidth)"
-    assert set(page.evaluate(style)) == {"rgba(0, 0, 0, 0)0px"}
-
-
-def test_where_there_is_little_room_the_narrow_figure_stands(opened):
-    visible = """() => [...document.querySelectorAll('.assay-fig svg.fig')].filter(one => one.getClientRects().length)
-      .map(one => one.classList.contains('narrow'))"""
-    assert set(opened("light", 420).evaluate(visible)) == {True}
-    assert set(opened("light", 1200).evaluate(visible)) == {False}
+def test_no_label_of_a_figure_is_clipped_or_lies_on_another_and_little_room_has_the_narrow_figure(page):
+    season = season_parts(made_season.made_season(hostile=False), made_season.made_catalogue())
+    sheets = judges_parts([judged_sheets.quay(), judged_sheets.north()])
+    show(page, "light", 480, "".join(map(html, [study_parts(full_runs.full()), sheets, season])))
+    for width, narrow in ((480, {True}), (960, None), (1200, {False})):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(APART) == [], width
+        assert narrow in (None, set(page.evaluate(NARROW)))

@@ -19,14 +19,11 @@ from assaymark.report import Figure, bench_parts, drawing, judges_parts, render_
 
 CATALOGUE = made_season.made_catalogue()
 RUNS = {
-    "study": lambda: study_parts(assay_runs.realistic()),
-    "full study": lambda: study_parts(full_runs.full()),
-    "ten agents": lambda: study_parts(assay_runs.large()),
-    "withheld": lambda: study_parts(assay_runs.withheld()),
+    "study": lambda: study_parts(assay_runs.realistic()), "full study": lambda: study_parts(full_runs.full()),
+    "ten agents": lambda: study_parts(assay_runs.large()), "withheld": lambda: study_parts(assay_runs.withheld()),
     "minimal": lambda: study_parts(assay_runs.minimal()),
     "hostile study": lambda: study_parts(full_runs.hostile_full()),
-    "benchmark": lambda: bench_parts(bench_runs.eight()),
-    "questions": lambda: bench_parts(bench_runs.questions_only()),
+    "benchmark": lambda: bench_parts(bench_runs.eight()), "questions": lambda: bench_parts(bench_runs.questions_only()),
     "empty benchmark": lambda: bench_parts(bench_runs.empty()),
     "hostile benchmark": lambda: bench_parts(bench_runs.hostile()),
     "judge": lambda: judges_parts([judged_sheets.quay()]),
@@ -34,7 +31,7 @@ RUNS = {
     "hostile judge": lambda: judges_parts([judged_sheets.hostile(), judged_sheets.empty()]),
     "season": lambda: season_parts(made_season.made_season(hostile=False), CATALOGUE),
     "hostile season": lambda: season_parts(made_season.hostile_season(), CATALOGUE),
-}
+}  # fmt: skip
 ELEMENTS = {
     "div", "style", "p", "span", "small", "table", "thead", "tbody", "tr", "th", "td", "details", "summary",
     "svg", "title", "desc", "g", "text", "tspan", "line", "rect", "circle", "path", "polyline", "polygon", "ellipse",

@@ -208,22 +208,13 @@ def _steps(
         refused = season_pages.SeasonRefusal(symbol, "not enough cash", "Buying 40 needs 9,000, and 310 is left.")
         found.append(
             season_pages.SeasonStep(
-                at + 1,
-                day,
-                f"{agent}/{day}",
-                (f"buy 10 {symbol}",),
-                (("summary", text),),
+                at + 1, day, f"{agent}/{day}", (f"buy 10 {symbol}",), (("summary", text),),
                 (season_pages.SeasonTrade(symbol, 10.0, None if at == 2 else 101.5, 1.0),),
-                (refused,) if at % 20 == 7 else (),
-                ("target above the limit",) if at % 30 == 9 else (),
-                "no answer in time" if at % 40 == 11 else "",
-                None if agent == "Cedar" else float(rng.uniform(2, 6)),
-                100_000.0 + 10 * at,
-                40_000.0 - 100 * at,
-                {symbol: 10.0 * (at + 1)},
-                (wrong,) if at % 50 == 13 else (),
-            )
-        )
+                (refused,) if at % 20 == 7 else (), ("target above the limit",) if at % 30 == 9 else (),
+                "no answer in time" if at % 40 == 11 else "", None if agent == "Cedar" else float(rng.uniform(2, 6)),
+                100_000.0 + 10 * at, 40_000.0 - 100 * at, {symbol: 10.0 * (at + 1)}, (wrong,) if at % 50 == 13 else (),
+            ),
+        )  # fmt: skip
     return tuple(found)
 
 

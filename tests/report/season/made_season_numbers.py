@@ -77,15 +77,10 @@ def _of_agent(
         "counts": counts, "observed": 0.93, "chance": 0.08, "corrected": 0.924, "silent": 2, "claims": 110,
     }  # fmt: skip
     found.append(
-        _one(
-            "season.ledger",
-            0.93,
-            110,
-            "claims",
-            label,
-            detail={**evidence, "silent": 2, "claims": 110, "disagreements": 14},
-        )
-    )
+        _one("season.ledger", 0.93, 110, "claims", label, detail={
+            **evidence, "silent": 2, "claims": 110, "disagreements": 14,
+        }),
+    )  # fmt: skip
     found.append(_one("season.thrash", float(rng.integers(4)), 61, "decisions", label))
     found.append(_one("season.decisions", 61.0, 61, "days", label, detail={"rejected": 3, "silent": 1}))
     return found

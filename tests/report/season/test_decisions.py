@@ -83,14 +83,10 @@ def one(**values) -> str:
 
 def test_every_fixed_word_is_in_every_language():
     known = {
-        "refusal": get_args(broker.Reason),
-        "text": get_args(RationaleKind),
-        "flag": (*NOT_USABLE, REJECTED),
-        "filter": decisions.FILTERS,
-        "claim_state": [state or decisions.NO_NUMBER for state in STATES],
-        "mismatch": KINDS,
-        "mismatch.where": [where.replace(" ", "-") for where in PLACES if where],
-    }
+        "refusal": get_args(broker.Reason), "text": get_args(RationaleKind), "flag": (*NOT_USABLE, REJECTED),
+        "filter": decisions.FILTERS, "claim_state": [state or decisions.NO_NUMBER for state in STATES],
+        "mismatch": KINDS, "mismatch.where": [where.replace(" ", "-") for where in PLACES if where],
+    }  # fmt: skip
     for language in languages():
         words = season_pages.Words(made_catalogue(language))
         for group, names in known.items():
@@ -176,17 +172,12 @@ def test_buttons_and_counts_are_those_of_the_rows(lines):
         assert sum(int(row[at]) for row in table.rows) == sum(judge in line.judges for line in lines)
 
 
-@pytest.mark.parametrize(
-    ("numbers", "judges", "differs"),
-    [
-        ("supported", {"North-J": "contradicted"}, True),
-        ("supported", {"North-J": "supported", "Quay-J": "not_verifiable"}, True),
-        ("supported", dict.fromkeys(PANEL, "supported"), False),
-        ("derivable", {"North-J": "supported"}, False),
-        ("in_context", {"North-J": "not_verifiable"}, False),
-        ("not_found", {"North-J": "supported"}, True),
-    ],
-)
+@pytest.mark.parametrize(("numbers", "judges", "differs"), [
+    ("supported", {"North-J": "contradicted"}, True),
+    ("supported", {"North-J": "supported", "Quay-J": "not_verifiable"}, True),
+    ("supported", dict.fromkeys(PANEL, "supported"), False), ("derivable", {"North-J": "supported"}, False),
+    ("in_context", {"North-J": "not_verifiable"}, False), ("not_found", {"North-J": "supported"}, True),
+])  # fmt: skip
 def test_a_disagreement_is_underlined_and_nothing_else(numbers, judges, differs):
     assert row_of(numbers=numbers, judges=judges).style == ("diff" if differs else "")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
-from posixpath import normpath
 
 import pytest
 from made_season import HOSTILE, made_catalogue, made_season, planned, site, specs
@@ -106,21 +105,6 @@ def test_names_that_are_no_file_names_have_pages_that_do_not_collide():
 
 
 # --- the pages together -----------------------------------------------------------------------------------------------
-
-
-def test_every_link_leads_to_a_page_and_a_place_on_it():
-    outlines = {path: read(html) for path, html in of_agents(site("eight")).items()}
-    for path, one in outlines.items():
-        assert len(one.ids) == len(set(one.ids)), path
-        for link in one.links:
-            target, _, place = link.partition("#")
-            aim = normpath(f"{path.rpartition('/')[0]}/{target}") if target else path
-            if aim in outlines:
-                assert not place or place in outlines[aim].ids, (path, link)
-            else:
-                own = path.removesuffix(".html") + ".csv"
-                top = re.fullmatch(r"(de/)?(index|claims|panel|measurements|rules|method|archive)\.html", aim)
-                assert aim == own or top or "figures/" in aim, (path, link)
 
 
 def test_a_year_has_small_pages_the_same_in_both_languages_with_every_claim_and_decision_once():

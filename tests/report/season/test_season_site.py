@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_season import pages, site
+from markup import made_problems
 from outline import html_of, read, words
 
 import assaymark.workflow
@@ -52,33 +53,20 @@ def rows_of(html: str) -> list[str]:
 @pytest.mark.parametrize("name", SEASONS)
 def test_every_page_is_well_formed_small_closed_in_both_languages_and_leads_somewhere(name):
     made_site = html_of(site(name))
-    outlines = {path: read(html) for path, html in made_site.items()}
+    besides = {"judges/north-j.html"} | ({"../sheet.html"} if name == "hostile" else set())
+    assert [one for one in made_problems(site(name), besides) if "sheet.html" not in one] == []
     english = {path for path in made_site if not path.startswith("de/")}
     assert {path.removeprefix("de/") for path in made_site if path.startswith("de/")} == english
     for path, html in made_site.items():
-        outline = outlines[path]
-        assert outline.lang == ("de" if path.startswith("de/") else "en"), path
+        assert re.search('<html lang="(..)"', html)[1] == ("de" if path.startswith("de/") else "en"), path
         other = path.removeprefix("de/") if path.startswith("de/") else f"de/{path}"
         (link,) = re.findall(r'<a href="([^"]+)" hreflang', html)
         assert normpath(f"{path.rpartition('/')[0]}/{link}").lstrip("/") == other, path
-        assert "default-src &#39;none&#39;" in html
-        assert not re.search(r'(?:src|href|action)="(?:[a-z]+:|//|/)', html), path
-        assert len(html.encode()) < 1_000_000
-        assert not re.search(r"\b(?:nan|NaN|None)\b", " ".join(outline.text)), path
-        (style,) = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
-        assert len(style.encode()) <= 20_480, path
-        assert sum(len(script.encode()) for script in re.findall(r"<script>(.*?)</script>", html, re.DOTALL)) <= 9_000
-        if path.removeprefix("de/") not in TOP:
-            continue
-        assert len(outline.ids) == len(set(outline.ids)), path
-        assert outline.tags.count("h1") == 1, path
-        assert outline.tags.count("script") == (2 if "data-brush" in html else 1), path
-        for link in outline.links:
-            target, _, anchor = link.partition("#")
-            found = normpath(f"{path.rpartition('/')[0]}/{target}").lstrip("/") if target else path
-            if found not in ("judges/north-j.html", "../sheet.html", "sheet.html") and found.endswith(".html"):
-                assert found in made_site, (path, link)
-                assert not anchor or anchor in outlines[found].ids, (path, link)
+        assert not re.search(r"\b(?:nan|NaN|None)\b", re.sub("<(style|script).*?</|<[^>]*>", " ", html, flags=re.S)), (
+            path
+        )
+        scripts = html.count("<script")
+        assert path.removeprefix("de/") not in TOP or scripts == (2 if "data-brush" in html else 1), path
 
 
 def test_a_german_page_holds_no_english_sentence():
@@ -403,17 +391,6 @@ def usual_tags() -> frozenset[str]:
     return frozenset(tag for html in (*top("eight").values(), *top("one").values()) for tag in read(html).tags)
 
 
-def test_nothing_from_a_record_becomes_markup():
-    for path, html in html_of(site("hostile")).items():
-        outline = read(html)
-        assert outline.tags.count("script") == (2 if "data-brush" in html else 1), path
-        assert "img" not in outline.tags
-        assert not {name for name in outline.attributes if name.startswith("on")}, path
-        assert "\x1b" not in html
-        assert "\u202e" not in html
-        assert "\u2066" not in html
-
-
 @given(st.text(st.characters(codec=None), max_size=40))
 @settings(max_examples=15)
 def test_any_text_leaves_pages_that_can_be_written_and_have_only_our_markup(text):
@@ -425,8 +402,7 @@ def test_any_text_leaves_pages_that_can_be_written_and_have_only_our_markup(text
         agents=made.specs(run.plan.agents, family=text, model=text),
     )  # fmt: skip
     changed = replace(
-        plan,
-        plan_hash=text, locked_at=text, software=text, first=text, last=text, source=text,
+        plan, plan_hash=text, locked_at=text, software=text, first=text, last=text, source=text,
         sheets={one.name: text for one in run.plan.panel},
         rules=(season_pages.SeasonRule(group=text, name=text, value=text, meaning=said("made.meaning", field=text)),),
         notes=(said("made.meaning", field=text),),

@@ -80,17 +80,14 @@ def preferences(value, **more):
     return season_pages.preference_table(season_pages.SeasonIndex.of(replace(RUN, measurements=(item,))))
 
 
-@pytest.mark.parametrize(
-    ("value", "low", "high", "reading"),
-    [
-        (5.0, 2.0, 8.0, "It favours its family, by 2.0 points or more."),
-        (-5.0, -8.0, -2.0, "It is harder on its family, by 2.0 points or more."),
-        (0.9, -24.0, 26.0, "No difference shown; one agent cannot rule out 26 points."),
-        (17.2, None, None, "Large: 10 points or more. One agent; no interval exists."),
-        (-17.2, None, None, "Large: 10 points or more. One agent; no interval exists."),
-        (9.9, None, None, "One agent; no interval exists."),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("value", "low", "high", "reading"), [
+    (5.0, 2.0, 8.0, "It favours its family, by 2.0 points or more."),
+    (-5.0, -8.0, -2.0, "It is harder on its family, by 2.0 points or more."),
+    (0.9, -24.0, 26.0, "No difference shown; one agent cannot rule out 26 points."),
+    (17.2, None, None, "Large: 10 points or more. One agent; no interval exists."),
+    (-17.2, None, None, "Large: 10 points or more. One agent; no interval exists."),
+    (9.9, None, None, "One agent; no interval exists."),
+])  # fmt: skip
 def test_a_gap_is_read_with_its_interval_and_a_large_one_is_called_large(value, low, high, reading):
     detail = {"own": 1.0, "others": 0.0, "n_own": 1, "n_others": 1}
     [row] = preferences(value, low=low, high=high, detail=detail).rows

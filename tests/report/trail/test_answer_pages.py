@@ -58,14 +58,11 @@ def test_every_answer_has_exactly_one_row():
 def test_a_measurement_leads_to_the_first_of_its_answers_and_counts_them():
     made = pages(BOOK)
     for name, labels, count in (
-        ("sensitivity", {"delta": "3", "prompt": "tie-allowed"}, 4),
-        ("threshold", {"prompt": "tie-allowed"}, 10),
+        ("sensitivity", {"delta": "3", "prompt": "tie-allowed"}, 4), ("threshold", {"prompt": "tie-allowed"}, 10),
         ("dark_current", {"prompt": "strict", "variant": "empty"}, 3),
-        ("filler.preference", {"prompt": "tie-allowed"}, 1),
-        ("pair.invalid_share", {"prompt": "tie-allowed"}, 11),
-        ("repeat.stability", {}, 14),
-        ("point.slope", {"dimension": "risk"}, 2),
-    ):
+        ("filler.preference", {"prompt": "tie-allowed"}, 1), ("pair.invalid_share", {"prompt": "tie-allowed"}, 11),
+        ("repeat.stability", {}, 14), ("point.slope", {"dimension": "risk"}, 2),
+    ):  # fmt: skip
         [ref] = BOOK.rests(measured(name, **labels))
         assert str(ref) == f"{count} answer{'s' * (count > 1)}"
         path, _, anchor = ref.href.partition("#")
@@ -83,10 +80,8 @@ def test_an_answer_says_what_was_chosen_and_whether_it_is_the_better_text():
     asked = [pair(0), pair(1), replace(pair(2), verdict="2")]
     page = words(pages(record_pages.Booklet.of(record_pages.Answers({"quay": asked})))["answers/quay.html"])
     for said in (
-        "the first (v), not the better one",
-        "the first (u), the better one",
-        "the second (u), the better one",
-    ):
+        "the first (v), not the better one", "the first (u), the better one", "the second (u), the better one",
+    ):  # fmt: skip
         assert said in page
     assert "invalid: no verdict" in words(pages(BOOK)["answers/quay.html"])
 

@@ -10,6 +10,7 @@ from functools import cache
 
 import bench_runs as runs
 import pytest
+from markup import made_problems
 from numbers_of_pages import cells, first_number, links_to
 from outline import Outline, read, words
 
@@ -79,14 +80,8 @@ def test_every_call_of_a_stage_and_of_an_answer_stands_once():
     assert named == Counter(stages | {one.key for mine in run().answers.values() for one in mine})
 
 
-def test_every_link_leads_somewhere():
-    for path, outline in outlines().items():
-        folder = path.rpartition("/")[0]
-        for link in outline.links:
-            target, _, anchor = link.partition("#")
-            where = re.sub(r"^[^/]+/\.\./", "", f"{folder}/{target}".lstrip("/")) if target else path
-            assert where in pages(), (path, link)
-            assert not anchor or anchor in outlines()[where].ids, (path, link)
+def test_pages_are_whole_and_lead_somewhere():
+    assert made_problems(pages()) == []
 
 
 def test_a_stage_leads_to_its_call_and_the_call_back_to_its_date():

@@ -49,23 +49,20 @@ def test_a_number_leads_to_the_row_that_has_it(page):
         assert abs(shown - scale * measured) <= 0.51 * 10**-digits + scale * 0.00051, (text, value)
 
 
-@pytest.mark.parametrize(
-    ("page", "part", "kinds"),
-    [
-        ("agents", "board", {"Level of an agent"}),
-        ("agreement", "agreement", {"Agreement, mean pairwise κ", "Agreement, Fleiss κ", "Redundancy of judges"}),
-        ("stability", "stability", {"Left-out family, rank correlation"}),
-        ("controls", "controls", {"Control cell, the number of its rule", "Control cell, κ with the honest records"}),
-        ("agreement", "single", {"Two judges alone, rank correlation", "One judge alone, significant differences"}),
-        ("plan", "panel", {"Invalid replies"}),
-        ("stability", "explanations", {
-            "Extra points for agents of a judge’s own family", "Autocorrelation of clusters in time, lag 1",
-            "Correlation of a dimension with the overall impression",
-        }),
-        ("agents", "ranks", {"Resampled ranks of an agent"}),
-        ("plan", "plan", {"Smallest detectable difference, for a leader"}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("page", "part", "kinds"), [
+    ("agents", "board", {"Level of an agent"}),
+    ("agreement", "agreement", {"Agreement, mean pairwise κ", "Agreement, Fleiss κ", "Redundancy of judges"}),
+    ("stability", "stability", {"Left-out family, rank correlation"}),
+    ("controls", "controls", {"Control cell, the number of its rule", "Control cell, κ with the honest records"}),
+    ("agreement", "single", {"Two judges alone, rank correlation", "One judge alone, significant differences"}),
+    ("plan", "panel", {"Invalid replies"}),
+    ("stability", "explanations", {
+        "Extra points for agents of a judge’s own family", "Autocorrelation of clusters in time, lag 1",
+        "Correlation of a dimension with the overall impression",
+    }),
+    ("agents", "ranks", {"Resampled ranks of an agent"}),
+    ("plan", "plan", {"Smallest detectable difference, for a leader"}),
+])  # fmt: skip
 def test_each_section_leads_to_its_measurements(page, part, kinds):
     found = LINK.findall(section("full", page, part))
     assert kinds <= {row("full", where, anchor)[0] for _, where, anchor, _ in found}

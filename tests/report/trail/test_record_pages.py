@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judged_runs import judged, judgment
+from markup import made_problems
 from outline import Outline, read, words
 
 from assaymark.report import AssayRun, each_page, render_pages
@@ -55,14 +56,8 @@ def test_every_judgment_and_every_decision_has_exactly_one_row():
     assert {ids[place.partition("#")[2]] for place in trail().decisions.values()} == {1}
 
 
-def test_every_link_leads_to_a_row():
-    for path, outline in outlines().items():
-        folder = path.rpartition("/")[0]
-        for link in outline.links:
-            target, _, name = link.partition("#")
-            where = re.sub(r"^[^/]+/\.\./", "", f"{folder}/{target}".lstrip("/")) if target else path
-            assert where in pages(), (path, link)
-            assert not name or name in outlines()[where].ids, (path, link)
+def test_pages_are_whole_small_and_lead_to_rows():
+    assert made_problems(pages()) == []
     large = ("judgments/", "decisions/")
     assert max(len(page.encode()) for path, page in pages().items() if path.startswith(large)) < 450_000
 
@@ -208,7 +203,3 @@ def test_a_judgment_by_a_person_names_no_call():
 @given(st.text(max_size=12), st.booleans())
 def test_subjects_have_places_of_their_own(name, control):
     assert record_pages.Subject(control, name).anchor != record_pages.Subject(not control, name).anchor
-
-
-def test_equal_runs_make_equal_bytes():
-    assert dict(render_pages(judged())) == pages()
