@@ -61,10 +61,15 @@ def about(found, kind, *models):
     )
 
 
-def orders_in(find, seeds=200):
-    """In how many of 200 drawn benchmarks any order is supported."""
-    return sum(any(one.claim.asserts_order and one.publication_level != "no-claim" for one in find(seed).verdicts)
-               for seed in range(seeds))  # fmt: skip
+def orders_in(measure, boards=(BOARD,), seeds=200):
+    """In how many of 200 drawn benchmarks any order is supported: in none without a contrast of a small p."""
+
+    def ordered(items) -> bool:
+        small = any(item.name == "contrast" and item.detail["p"] <= 0.05 for item in items)
+        return small and any(one.claim.asserts_order and one.publication_level != "no-claim"
+                             for one in decided(items, boards).verdicts)  # fmt: skip
+
+    return sum(ordered(measure(seed)) for seed in range(seeds))
 
 
 def test_planted_tiers_are_found_and_their_pairs_supported():
@@ -154,7 +159,7 @@ THREE = (Board("all", "CEPS", "p"), Board("one", "CEPS of one", "p"), Board("two
 
 def test_equal_models_are_ordered_no_more_often_than_alpha_allows():
     # .05 of 200 is 10; more than 20 once in a thousand times
-    assert orders_in(lambda seed: decided(measured(planted([0.5] * 4, seed=seed, n=12)))) <= 20
+    assert orders_in(lambda seed: measured(planted([0.5] * 4, seed=seed, n=12))) <= 20
 
 
 def test_boards_of_one_family_hold_together_at_its_alpha():
@@ -164,9 +169,9 @@ def test_boards_of_one_family_hold_together_at_its_alpha():
         rng = np.random.default_rng([seed, 9])
         parts = {name: scored(rng.normal(0.5, 0.1, (4, 12))) for name in ("one", "two")}
         whole = scored((parts["one"].values + parts["two"].values) / 2)
-        return decided(list(board_measurements({"all": whole, **parts}, RULES)), THREE)
+        return list(board_measurements({"all": whole, **parts}, RULES))
 
-    assert orders_in(drawn) <= 20
+    assert orders_in(drawn, THREE) <= 20
     # Other boards share alpha with the first.
     values = planted([0.5, 0.5], n=10)
     three = list(board_measurements({board.name: scored(values) for board in THREE}, RULES))

@@ -360,7 +360,8 @@ def test_the_pairs_that_a_claim_is_not_about_decide_with_it():
     ],
 )
 def test_a_certificate_stays_small(design, most, monkeypatch):
-    monkeypatch.setitem(DESIGNS, f"up to {most}", design)
+    firsts_alone = {"plan": "claims.pairs = false\nclaims.within = false"}
+    monkeypatch.setitem(DESIGNS, f"up to {most}", design | firsts_alone)
     verdicts, known, plan = decided(f"up to {most}")
     firsts = [v for v in verdicts.values() if kind_of(v.claim) == "first" and v.claim.dimension in ("aggregate", "d0")]
     for verdict in firsts[::4]:

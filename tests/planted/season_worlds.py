@@ -85,52 +85,29 @@ def played(world: World, rng: np.random.Generator) -> Played:
     trials = whole[:, :, None] + world.noise * rng.standard_normal((a, j, world.trials))
     decided = whole[:, :, None] + (world.decisions * rng.standard_normal((a, world.replicates)))[:, None]
     repeated = decided + world.noise * rng.standard_normal((a, j, world.replicates))
-    names = [f"w{at:02d}" for at in range(g)]
-    tokens = {
-        (agent, name): max(1, round(200 * 2 ** doublings[i, k]))
-        for i, agent in enumerate(world.agents)
-        for k, name in enumerate(names)
-    }
-    return Played(_scores(world, trials, weeks, repeated, names), tokens, world.families)
-
-
-def _scores(
-    world: World,
-    trials: NDArray[np.float64],
-    weeks: NDArray[np.float64],
-    repeated: NDArray[np.float64],
-    names: list[str],
-) -> tracks.SeasonScores:
-    judges = [f"j{at}" for at in range(world.judges)]
-    agents = world.agents
-    whole = {
+    names, judges, agents = [f"w{at:02d}" for at in range(g)], [f"j{at}" for at in range(j)], world.agents
+    tokens = {(agent, name): max(1, round(200 * 2 ** doublings[i, k]))
+              for i, agent in enumerate(agents) for k, name in enumerate(names)}  # fmt: skip
+    graded = {
         agent: {
-            judge: {t + 1: _score(judge, trials[i, j, t]) for t in range(world.trials)}
-            for j, judge in enumerate(judges)
+            judge: {t: _score(judge, points) for t, points in enumerate(row, start=1)}
+            for judge, row in zip(judges, trials[i].tolist(), strict=True)
         }
         for i, agent in enumerate(agents)
     }
-    return tracks.SeasonScores(
-        agents=agents,
-        families={judge: f"f{at}" for at, judge in enumerate(judges)},
-        whole=whole,
-        composites=tracks.mean_composites(whole),
-        periods={
-            name: {
-                agent: {judge: float(weeks[i, j, k]) for j, judge in enumerate(judges)}
-                for i, agent in enumerate(agents)
-            }
-            for k, name in enumerate(names)
-        },
-        replicates={
-            agent: {
-                k + 1: {judge: float(repeated[i, j, k]) for j, judge in enumerate(judges)}
-                for k in range(world.replicates)
-            }
-            for i, agent in enumerate(agents)
-        },
-        states={},
-    )
+
+    def by_judge(points: NDArray[np.float64]) -> dict[str, float]:
+        return dict(zip(judges, points.tolist(), strict=True))
+
+    scores = tracks.SeasonScores(
+        agents=agents, families={judge: f"f{at}" for at, judge in enumerate(judges)}, whole=graded,
+        composites=tracks.mean_composites(graded), states={},
+        periods={name: {agent: by_judge(weeks[i, :, k]) for i, agent in enumerate(agents)}
+                 for k, name in enumerate(names)},
+        replicates={agent: {k + 1: by_judge(repeated[i, :, k]) for k in range(world.replicates)}
+                    for i, agent in enumerate(agents)},
+    )  # fmt: skip
+    return Played(scores, tokens, world.families)
 
 
 def _score(judge: str, points: float) -> JudgeScore:

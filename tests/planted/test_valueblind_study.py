@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -18,10 +19,20 @@ from repetitions import untraced
 from scipy import stats
 
 from assaymark.claims import kind_of
-from assaymark.cli import main
+from assaymark.cli import models
 from assaymark.judging import reference, user_messages
 from assaymark.records import AGGREGATE, content_id
-from assaymark.workflow import CONTEXTS, DECISIONS, JUDGMENTS, MEASUREMENTS, VERDICTS, RunFolder, Store, open_locked
+from assaymark.workflow import (
+    CONTEXTS,
+    DECISIONS,
+    JUDGMENTS,
+    MEASUREMENTS,
+    VERDICTS,
+    RunFolder,
+    Store,
+    open_locked,
+    verbs,
+)
 
 STUDY = Path(__file__).resolve().parents[2] / "studies" / "valueblind.toml"
 VERBOSITY = 0.1
@@ -78,13 +89,21 @@ class Run:
         return float(self.opinions[judge, high][place] - self.opinions[judge, low][place])
 
 
+def finished(text: str, folder: Path) -> None:
+    """A study from its plan to its verdicts; its pages, a third of the work, are read by nobody here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verbs, "report", lambda _folder: None)
+        verbs.start(RunFolder(folder), text, "study.toml", datetime.now(UTC), models())
+        verbs.finish(RunFolder(folder), models())
+
+
 @pytest.fixture(scope="module")
 def run(own_copy) -> Run:
     """The whole study: 1,100 trajectories, 5,500 judge calls."""
 
     def build(folder: Path) -> None:
         # The demo takes the same way in small, and is traced.
-        assert untraced(lambda: main(["run", str(STUDY), "--out", str(folder / "run")])) == 0
+        untraced(lambda: finished(STUDY.read_text(encoding="utf-8"), folder / "run"))
 
     return Run(own_copy("valueblind", build) / "run")
 
@@ -252,8 +271,7 @@ def test_nothing_is_found_where_nothing_is_planted(tmp_path):
     ):  # fmt: skip
         assert text.count(old) == 1
         text = text.replace(old, new)
-    (tmp_path / "study.toml").write_text(text, encoding="utf-8")
-    assert main(["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]) == 0
+    finished(text, tmp_path / "run")
     plain = Run(tmp_path / "run")
     assert levels(plain.of_kind("pair")) == levels(plain.of_kind("first")) == {"no-claim"}
     assert {one.own_family for one in plain.of_kind("pair")} == {"clear"}
