@@ -1,7 +1,5 @@
 """Agents of one's own, asked the questions and taken through the stages as a Python callable."""
 
-# ruff: noqa: I001
-
 from __future__ import annotations
 
 import json
@@ -16,10 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from assaymark.benchmark import (
-    ANSWER_SCHEMA, BALANCED, Position, equal_start, hold, outside_call, trade, turnover_between,
-)  # fmt: skip
-from assaymark.benchmark import questions
+from assaymark import benchmark as bench
+from assaymark.benchmark import Position, equal_start, hold, questions, trade
 from assaymark.engine import Ledger, load_prices
 from assaymark.engine.providers.http_agent import MarketContext, PythonAgent, QuestionContext
 from assaymark.engine.providers.registry import Models
@@ -27,8 +23,7 @@ from assaymark.errors import InputError
 from assaymark.market import synthetic_history
 from assaymark.portfolio import CLASSES, backtest, max_drawdown
 from assaymark.protocol import AgentSpec
-from assaymark.workflow import SCORES, RunFolder, Store
-from assaymark.workflow import tracks
+from assaymark.workflow import SCORES, RunFolder, Store, tracks
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 PLAN = """
@@ -81,39 +76,55 @@ def by_numbers(context):
         words = {name: "buy" if view > 0.2 else "sell" if view < -0.2 else "hold" for name, view in trend.items()}
         return {"signals": [{"ticker": name, "signal": word} for name, word in words.items()]}
     size = 1 / np.maximum(returns.std(axis=0), 1e-4)
-    weights = dict(zip(names, (size / size.sum()).tolist(), strict=True))
-    return {"weights": [{"ticker": name, "weight": weight} for name, weight in weights.items()]}
+    weights = zip(names, (size / size.sum()).tolist(), strict=True)
+    return {"weights": [{"ticker": name, "weight": weight} for name, weight in weights]}
 
 
 def failing(context):
     raise RuntimeError("no")
 
 
-def run(tmp_path, agent):
-    path = tmp_path / "set.jsonl"
-    questions.write_questions(
-        path, questions.generate_questions(synthetic_history(0), counts={"T2": 20, "T4": 20, "T6": 20}).questions
-    )
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory) -> Path:
+    path, counts = tmp_path_factory.mktemp("questions") / "set.jsonl", {"T2": 20, "T4": 20, "T6": 20}
+    questions.write_questions(path, questions.generate_questions(synthetic_history(0), counts=counts).questions)
+    return path
+
+
+def run(tmp_path, asked, agent) -> dict[str, list]:
+    """The scores of an agent by their names."""
     models = Models({"python/mine:decide": PythonAgent(agent)}, {})
-    folder, text = RunFolder(tmp_path / "run"), PLAN.format(questions=path)
+    folder, text = RunFolder(tmp_path / "run"), PLAN.format(questions=asked)
     tracks.bench_qa(folder, text, "plan", models, now=NOW)
     tracks.bench_pipeline(folder, text, "plan", models, now=NOW)
-    return Store(folder).read(SCORES)
+    found: dict[str, list] = {}
+    for one in Store(folder).read(SCORES):
+        found.setdefault(one.name, []).append(one)
+    return found
 
 
-def test_an_agent_of_ones_own_is_asked_like_any_model(tmp_path):
-    scores = run(tmp_path, decide)
-    full = [one for one in scores if one.name == "QA" and one.labels["condition"] == "full"]
-    assert [one.value for one in full if one.convention == "paper"] == pytest.approx([1.0] * 9, abs=1e-6)
-    stages = {one.name: one.state for one in scores if one.name in ("S1", "S2", "S3")}
-    assert stages == {"S1": "ok", "S2": "ok", "S3": "ok"}
+def states(scores, *names) -> set[str]:
+    return {one.state for name in names for one in scores[name]}
 
 
-def test_an_agent_gets_the_numbers_as_numbers(tmp_path):
+def full(scores) -> list[float]:
+    told = [one for one in scores["QA"] if one.labels["condition"] == "full"]
+    return [one.value for one in told if one.convention == "paper"]
+
+
+def test_an_agent_of_ones_own_is_asked_like_any_model_and_one_that_fails_is_scored_by_rule(tmp_path, asked):
+    scores = run(tmp_path / "good", asked, decide)
+    assert full(scores) == pytest.approx([1.0] * 9, abs=1e-6)
+    assert states(scores, "S1", "S2", "S3") == {"ok"}
+    scores = run(tmp_path / "failing", asked, failing)
+    assert states(scores, "QA", "S1", "S2", "S3") == {"invalid"}
+    assert {one.value for one in scores["QA"]} == {0.0}
+
+
+def test_an_agent_gets_the_numbers_as_numbers(tmp_path, asked):
     SEEN.clear()
     ASKED.clear()
-    scores = run(tmp_path, by_numbers)
-    assert {one.state for one in scores if one.name in ("S1", "S2", "S3")} == {"ok"}
+    assert states(run(tmp_path, asked, by_numbers), "S1", "S2", "S3") == {"ok"}
     last = [one for one in SEEN if one.stage == "S3"][-1]
     closes = np.array([one.close for one in last.series]).T
     returns, correlations = np.array(last.returns), np.array(last.correlations)
@@ -128,21 +139,17 @@ def test_an_agent_gets_the_numbers_as_numbers(tmp_path):
     assert set(last.signals.values()) <= {"buy", "hold", "sell"}
     held, price = last.portfolio, {one.instrument: one.close[-1] for one in last.series}
     assert sum(last.weights.values()) == pytest.approx(1)
-    assert {name: units * price[name] / held.nav for name, units in held.positions.items()} == pytest.approx(
-        last.weights
-    )
+    of_nav = {name: units * price[name] / held.nav for name, units in held.positions.items()}
+    assert of_nav == pytest.approx(last.weights)
     limits = {(one.kind, one.scope): one.limit for one in last.constraints}
-    assert limits["max_weight", "equity and crypto"] == BALANCED.equity_cap
-    assert limits["fee", "order"] == 15
-    first = next(one for one in SEEN if one.stage == "S1")
-    # as the prompts: S1 is for all investors
-    assert (first.portfolio, first.views, first.constraints) == (None, {}, ())
-    assert first.horizon_days == 63
+    assert (limits["max_weight", "equity and crypto"], limits["fee", "order"]) == (bench.BALANCED.equity_cap, 15)
+    first = next(one for one in SEEN if one.stage == "S1")  # as the prompts: S1 is for all investors
+    assert (first.portfolio, first.views, first.constraints, first.horizon_days) == (None, {}, (), 63)
     with Ledger.open(tmp_path / "run" / "ledger.db") as ledger:
         calls = ledger.load([one.key for one in ledger.answered()], {})
     stages = [one.messages[0].parts for one in calls if len(one.messages[0].parts) == 3]
     assert len({parts[2].sha256 for parts in stages}) == len(stages) / 3  # a date's market is kept once
-    text = PLAN.format(questions=tmp_path / "set.jsonl")
+    text = PLAN.format(questions=asked)
     (line, *_) = tracks.expected(RunFolder(tmp_path / "run"), text, "plan", False, load_prices()).lines
     assert "3 calls" in line
     assert "1 answered already" in line  # S1, which is the same whatever was answered before
@@ -152,30 +159,23 @@ def test_an_agent_gets_the_numbers_as_numbers(tmp_path):
         stated = {abs(float(number)) for number in re.findall(r"\d+\.\d+(?:[eE]-\d+)?", one.prompt)}
         assert {abs(value) for value in one.given.values() if isinstance(value, float)} - {0.9, 0.95, 0.99} <= stated
     pairs = [one for one in ASKED if one.template == "T4"]
-    full, restricted = ([one for one in pairs if ("covariance" in one.given) is known] for known in (True, False))
-    assert full[0].given.keys() - restricted[0].given.keys() == {"covariance", "correlation"}
+    whole, restricted = ([one for one in pairs if ("covariance" in one.given) is known] for known in (True, False))
+    assert whole[0].given.keys() - restricted[0].given.keys() == {"covariance", "correlation"}
     assert "ovariance" not in restricted[0].prompt
 
 
-def test_the_example_agent_manages_portfolios_within_the_limits(tmp_path):
+def test_the_example_agent_manages_portfolios_within_the_limits(tmp_path, asked):
     path = Path(__file__).resolve().parents[2] / "examples" / "portbench_agent.py"
-    scores = run(tmp_path, runpy.run_path(str(path))["decide"])
-    assert {one.state for one in scores if one.name in ("QA", "S1", "S2", "S3")} == {"ok"}
-    stated = [one for one in scores if one.name == "QA" and one.labels["condition"] == "full"]
-    assert [one.value for one in stated if one.convention == "paper"] == pytest.approx([1.0] * 9, abs=1e-4)
-    alignments = [one.value for one in scores if one.name == "PAS" and one.convention == "paper"]
+    scores = run(tmp_path, asked, runpy.run_path(str(path))["decide"])
+    assert states(scores, "QA", "S1", "S2", "S3") == {"ok"}
+    assert full(scores) == pytest.approx([1.0] * 9, abs=1e-4)
+    alignments = [one.value for one in scores["PAS"] if one.convention == "paper"]
     assert min(alignments) >= 2 / 3 - 1e-9  # cap and floor are kept; value at risk it does not look at
 
 
-def test_an_agent_that_fails_has_its_failure_recorded_and_scored_by_rule(tmp_path):
-    scores = run(tmp_path, failing)
-    assert {one.state for one in scores if one.name in ("QA", "S1", "S2", "S3")} == {"invalid"}
-    assert {one.value for one in scores if one.name == "QA"} == {0.0}
-
-
 def test_a_request_says_no_day_that_the_prompt_does_not():
-    call = outside_call(AgentSpec(name="m", family="m", model="http/127.0.0.1:1/x"), "Q", ANSWER_SCHEMA, "0" * 64)
-    request = json.loads(call.messages[0].text)
+    agent = AgentSpec(name="m", family="m", model="http/127.0.0.1:1/x")
+    request = json.loads(bench.outside_call(agent, "Q", bench.ANSWER_SCHEMA, "0" * 64).messages[0].text)
     assert request["context"]["cutoff"].startswith("2000-01-03")
     assert request["format"] == "assaymark context 1"
 
@@ -194,8 +194,7 @@ def books(draw):
     total = raw.sum(axis=1, keepdims=True)
     targets = np.where(total > 0, raw / np.where(total > 0, total, 1.0), 0.0) * share[:, None]
     lengths = draw(st.lists(st.integers(1, 5), min_size=count, max_size=count))
-    returns = draw(hnp.arrays(float, (sum(lengths), ASSETS), elements=st.floats(-0.9, 1.0)))
-    return targets, lengths, returns
+    return targets, lengths, draw(hnp.arrays(float, (sum(lengths), ASSETS), elements=st.floats(-0.9, 1.0)))
 
 
 def sandbox_run(targets, lengths, returns, *, cost_bps=15.0, convention="paper"):
@@ -214,28 +213,22 @@ def sandbox_run(targets, lengths, returns, *, cost_bps=15.0, convention="paper")
 @given(books(), st.floats(0.0, 100.0))
 def test_it_is_the_backtest_that_begins_in_equal_weights(book, cost):
     targets, lengths, returns = book
-    nav, turnovers, _ = sandbox_run(targets, lengths, returns, cost_bps=cost)
+    nav, turnovers, _ = sandbox_run(*book, cost_bps=cost)
     rows = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     # The backtest begins in money: its first trade to equal weights is free here, and the day before.
     wanted = np.full((returns.shape[0] + 2, ASSETS), np.nan)
-    wanted[0] = 1.0 / ASSETS
-    wanted[rows + 1] = targets
-    padded = np.vstack([np.zeros((2, ASSETS)), returns])
-    other = backtest(wanted, padded, cost_bps=cost)
-    paid = 1.0 - cost * 1e-4
+    wanted[0], wanted[rows + 1] = 1.0 / ASSETS, targets
+    other = backtest(wanted, np.vstack([np.zeros((2, ASSETS)), returns]), cost_bps=cost)
     assert other.turnover[rows + 1] == pytest.approx(turnovers, abs=1e-9)
     # NAV here is before the trade of its close, there after it.
-    before = other.nav / paid / np.where(np.arange(wanted.shape[0]) == 0, 1.0, 1.0 - other.cost)
+    before = other.nav / (1.0 - cost * 1e-4) / np.where(np.arange(wanted.shape[0]) == 0, 1.0, 1.0 - other.cost)
     assert before[1:] == pytest.approx(nav, rel=1e-9)
-
-
-@given(books())
-def test_the_reference_convention_loses_the_return_of_each_rebalance_day(book):
-    targets, lengths, returns = book
+    # The reference convention loses the return of each rebalance day.
     blanked = returns.copy()
     blanked[np.cumsum(lengths)[:-1] - 1] = 0.0
-    nav, turnovers, _ = sandbox_run(targets, lengths, returns, convention="reference")
-    same, others, _ = sandbox_run(targets, lengths, blanked)
+    (nav, turnovers, _), (same, others, _) = (
+        sandbox_run(targets, lengths, returns, convention="reference"), sandbox_run(targets, lengths, blanked),
+    )  # fmt: skip
     assert nav == pytest.approx(same)
     assert turnovers == pytest.approx(others)
 
@@ -256,10 +249,8 @@ def test_the_laws_of_a_path(book):
 
 
 def test_paths_by_hand():
-    returns = np.full((6, ASSETS), 0.01)
-    nav, turnovers, _ = sandbox_run(
-        np.full((3, ASSETS), 0.25), [2, 2, 2], returns
-    )  # what equals the start never trades
+    even, returns = np.full((3, ASSETS), 0.25), np.full((6, ASSETS), 0.01)
+    nav, turnovers, _ = sandbox_run(even, [2, 2, 2], returns)  # what equals the start never trades
     assert turnovers == pytest.approx(np.zeros(3), abs=1e-12)
     assert nav == pytest.approx(1.01 ** np.arange(7))
     start = equal_start(np.arange(2), 2)
@@ -270,23 +261,16 @@ def test_paths_by_hand():
     position, nav = hold(half, np.array([[1.0, 9.0]]), to_decision=False)  # money earns nothing and is kept
     assert (nav.tolist(), position.weights.round(6).tolist()) == ([1.5], [0.666667, 0.0])
     position, nav = hold(start, np.empty((0, 2)), to_decision=False)
-    assert position is start
-    assert nav.size == 0
+    assert (position is start, nav.size) == (True, 0)
 
 
-@pytest.mark.parametrize(
-    ("target", "what"),
-    [
-        (np.array([0.6, 0.6]), "sum to at most 1"), (np.array([-0.1, 0.6]), r"at least 0 \(got -0.1\)"),
-        (np.array([np.nan, 0.6]), "must be finite"), (np.array([1.0]), r"shape \(2,\) \(got \(1,\)\)"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_held_is_refused(target, what):
-    with pytest.raises(InputError, match=what):
-        trade(Position(1.0, np.array([0.5, 0.5]), 1.0), target)
-
-
-def test_a_target_in_six_decimals_is_brought_to_1_and_turnover_is_two_sided():
+def test_what_cannot_be_held_is_refused_six_decimals_are_brought_to_1_and_turnover_is_two_sided():
+    for target, what in (
+        ([0.6, 0.6], "sum to at most 1"), ([-0.1, 0.6], r"at least 0 \(got -0.1\)"), ([np.nan, 0.6], "must be finite"),
+        ([1.0], r"shape \(2,\) \(got \(1,\)\)"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=what):
+            trade(Position(1.0, np.array([0.5, 0.5]), 1.0), np.array(target))
     done = trade(Position(1.0, np.array([1.0, 0.0, 0.0]), 1.0), np.array([0.333334] * 3), cost_bps=0)
     assert done.after.weights.tolist() == pytest.approx([1 / 3] * 3, abs=1e-12)
-    assert turnover_between([0.5, 0.5, 0.0], [0.0, 0.5, 0.5]) == 1.0
+    assert bench.turnover_between([0.5, 0.5, 0.0], [0.0, 0.5, 0.5]) == 1.0

@@ -1,5 +1,7 @@
 """Stage scores and CEPS against slow definitions, their laws, and what they refuse."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 import itertools
@@ -12,23 +14,8 @@ from hypothesis import strategies as st
 
 from assaymark import benchmark as bench
 from assaymark.benchmark import (
-    AGGRESSIVE,
-    BALANCED,
-    CLASS_NAMES,
-    CONSERVATIVE,
-    PROFILES,
-    Profile,
-    ceps,
-    exposures,
-    inter_class_score,
-    intra_class_score,
-    profile_alignment,
-    s1_score,
-    s2_score,
-    s3_score,
-    s4_score,
-    s5_score,
-    weight_accuracy,
+    AGGRESSIVE, BALANCED, CLASS_NAMES, CONSERVATIVE, PROFILES, Profile, ceps, exposures, inter_class_score,
+    intra_class_score, profile_alignment, s1_score, s2_score, s3_score, s4_score, s5_score, weight_accuracy,
 )  # fmt: skip
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.market import CLASS_NAMES as OF_THE_MARKET

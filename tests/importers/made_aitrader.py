@@ -45,7 +45,7 @@ def honest() -> list[dict[str, Any]]:
     sold = [action("sell", "600036.SH", 500), action("buy", "601318.SH", 100)]
     return [
         line(actions=[action("buy", "600036.SH", 1000)], positions_after=bought),
-        line(STEPS[1], actions=sold, positions_after=after), line(STEPS[2], positions_after=after),
+        line(STEPS[1], actions=sold, positions_after=after), line(STEPS[2], positions_after={**after}),
         line(model=CLAUDE), line(STEPS[1], CLAUDE),
     ]  # fmt: skip
 

@@ -21,26 +21,14 @@ Research cutoff: 2026-05-17T06:01:00Z. Decision deadline: 2026-05-18T01:00:00Z
 | 10-year yield | 4.41 | not provided | % | 2026-05-15 | observed |
 """
 
-OPTIONS = """options:
-  - id: SP500
-    name: S&P 500
-    symbol: SPY
-    tiingo_symbol: SPY
-    asset_class: equity
-    option_group: broad
-  - id: GOLD
-    name: Gold
-    symbol: IAU
-    tiingo_symbol: IAU
-    asset_class: commodity
-    option_group: metals
-  - id: CASH
-    name: Cash
-    symbol: null
-    tiingo_symbol: null
-    asset_class: cash
-    option_group: cash
-"""
+OPTIONS = "options:\n" + "".join(
+    f"  - id: {name.upper()}\n    name: {told}\n    symbol: {symbol}\n    tiingo_symbol: {symbol}\n"
+    f"    asset_class: {kind}\n    option_group: {group}\n"
+    for name, told, symbol, kind, group in (
+        ("sp500", "S&P 500", "SPY", "equity", "broad"), ("gold", "Gold", "IAU", "commodity", "metals"),
+        ("cash", "Cash", "null", "cash", "cash"),
+    )
+)  # fmt: skip
 
 RETURNS = """option_id,symbol,name,asset_class,as_of_date_requested,as_of_price_date,as_of_adj_close,\
 price_date_7d,return_7d,rank_7d,corr_to_sp500_1y,beta_to_sp500_1y,status,message
@@ -66,14 +54,12 @@ def quality() -> str:
         "low_volatility_rank": 1.0, "prior_active_rank": 0.5, "quality_evidence_score": 0.25,
         "recent_active_reversal_rank": 0.75, "shallow_drawdown_rank": 0.5,
     }  # fmt: skip
-    return json.dumps(
-        {
-            "as_of_date_requested": "2026-05-15", "complete_options": 2, "coverage": 1.0, "methodology_version": "v",
-            "minimum_required_coverage": 0.9, "profile": "weekly",
-            "rows": [{"option_id": "SP500", **ranks}, {"option_id": "GOLD", **ranks}], "total_active_options": 2,
-            "version": "1", "weights": {"prior_active_rank": 1.0},
-        }
-    )  # fmt: skip
+    return json.dumps({
+        "as_of_date_requested": "2026-05-15", "complete_options": 2, "coverage": 1.0, "methodology_version": "v",
+        "minimum_required_coverage": 0.9, "profile": "weekly",
+        "rows": [{"option_id": "SP500", **ranks}, {"option_id": "GOLD", **ranks}], "total_active_options": 2,
+        "version": "1", "weights": {"prior_active_rank": 1.0},
+    })  # fmt: skip
 
 
 def manifest(round_id: str, **changes: str) -> str:
@@ -150,10 +136,8 @@ HELD = [
     {"option_id": "SP500", "allocation_pct": 40, "rationale": "Broad exposure."},
 ]
 HELD_V2 = [
-    {
-        **holding, "expected_return_pct": expected, "time_window_catalyst": "CPI on May 20",
-        "invalidation_condition": condition,
-    }
+    {**holding, "expected_return_pct": expected, "time_window_catalyst": "CPI on May 20",
+     "invalidation_condition": condition}
     for holding, expected, condition in zip(HELD, (1.5, 0.5), ("Close below 78", "Index below 7,000"), strict=True)
 ]  # fmt: skip
 V3 = {

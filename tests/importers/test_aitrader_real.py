@@ -143,7 +143,7 @@ def test_the_words_of_every_step_are_kept_and_companies_have_their_names(result,
 
 @pytest.mark.shared
 def test_the_last_books_and_all_checks_of_a_season_are_those_of_the_audit(files, audits):
-    for track in sorted({one.track for one in audits}):
+    for track in ("cn-daily", "crypto"):
         found = season_aitrader(files, track)
         last = {agent: nav for _, agent, _, _, nav, *_ in found.books}
         checks = {row[:2]: row[2:] for row in found.checks}

@@ -1,5 +1,7 @@
 """CapitalBench: what must come out of small made-up files, what must be refused, and the real records."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 import csv
@@ -11,20 +13,8 @@ from datetime import UTC, datetime
 
 import pytest
 from made_capitalbench import (
-    BRIEFING,
-    CANDIDATE,
-    CONTEXT_TABLE,
-    HELD,
-    OPTIONS,
-    RESOLVED,
-    RETURNS,
-    SENTINEL,
-    V3,
-    context,
-    manifest,
-    packed,
-    quality,
-    record,
+    BRIEFING, CANDIDATE, CONTEXT_TABLE, HELD, OPTIONS, RESOLVED, RETURNS, SENTINEL, V3, context, manifest, packed,
+    quality, record,
 )  # fmt: skip
 
 from assaymark.errors import InputError
@@ -190,8 +180,10 @@ def test_the_cutoff_is_read_in_order_and_never_from_the_deadline():
     ({"confidence": 1.4}, r"line 1, submission\.confidence: must be at most 1 \(got 1\.4\)"),
     ({"confidence": "0.6"}, r"submission\.confidence: must be a number \(got '0\.6'\)"),
     ({"surprise": 1}, r"submission\.surprise: unknown key \(allowed: round_id, .*portfolio, portfolio_rationale"),
-    ({"rationale_summary": ...}, r"submission\.rationale_summary: "),
-    ({"model_id": "a\nb"}, r"submission\.model_id: "), ({"portfolio": []}, r"submission\.portfolio: "),
+    ({"rationale_summary": None}, r"submission\.rationale_summary: must be text \(got None\)"),
+    ({"rationale_summary": ...}, r"submission\.rationale_summary: is missing"),
+    ({"model_id": "a\nb"}, r"submission\.model_id: cannot be a name: 1 to 120 characters, "),
+    ({"portfolio": []}, r"submission\.portfolio: needs at least 1 \(got 0\)"),
     ({"portfolio": [{**HELD[0], "option_id": "TULIPS"}]}, r"is none of the round's options \(got 'TULIPS'\)"),
     ({"portfolio": [HELD[0], HELD[0]]}, r"names 'GOLD' twice"),
     ({"portfolio": [{**h, "allocation_pct": 80} for h in HELD]}, r"sum to 160 \(allowed at most 100\)"),
@@ -200,7 +192,7 @@ def test_the_cutoff_is_read_in_order_and_never_from_the_deadline():
     ({"call": {"completed_at_utc": "yesterday"}}, r"call\.completed_at_utc: must be a time"),
     ({"call": {"completed_at_utc": "2026-05-17T07:00:00Z"}}, r"completed_at_utc: is before the start"),
     ({"call": {"validation_status": "rejected"}}, r"call\.validation_status: "),
-    ({"call": {"raw_response_sha256": "short"}}, r"call\.raw_response_sha256: "),
+    ({"call": {"raw_response_sha256": "short"}}, r"call\.raw_response_sha256: must be a sha256: 64 digits of 0-9 and"),
     ({"outcome": {**RESOLVED, "alpha_vs_sp500": "0.5"}}, r"outcome\.alpha_vs_sp500: is not the return less"),
     ({"outcome": {**RESOLVED, "sp500_return": "much"}}, r"outcome\.sp500_return: must be a finite number"),
     ({"outcome": {**RESOLVED, "sp500_return": "nan"}}, r"outcome\.sp500_return: must be a finite number"),

@@ -97,6 +97,7 @@ def test_a_wrong_row_is_named(old, new, message):
     ({"d": HEAD.replace("maker", "agent") + ONE}, r"column 'agent' stands twice"),
     ({"d": b"\xff\xfe"}, r"d\.csv: is text in UTF-16"), ({"d": b"\x1f\x8bnonsense"}, r"d\.csv: damaged gzip"),
     ({"d": HEAD + ONE.replace("A grew", '"A" grew')}, r"d\.csv line 2: not CSV"),
+    ({"d": HEAD + ONE + '"r2,\n' + TWO}, r"line 3: not CSV: a quote is opened here and .*; lines 3 to 4 are lost"),
     ({"map": MAP.replace("d.csv", "d.jsonl"), "d.jsonl": b"{,}"}, r"d\.jsonl line 1: not JSON"),
     ({"f": FACTS.replace("available_at", "when")}, r"f\.csv: no column 'available_at'"),
     ({"f": FACTS.replace("0.04", "much")}, r"f\.csv line 2, value: must be a finite number"),

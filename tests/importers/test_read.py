@@ -1,4 +1,4 @@
-"""Strict readers of bytes, shapes with their problems in our words, and the registry of formats."""
+"""Strict readers of bytes, the report of an import, and the registry of formats."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import contextlib
 import csv
 import gzip
 import json
-import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
-from typing import Annotated
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.importers import IMPORTERS, ImportReport, Missing, importer, read
@@ -23,7 +21,7 @@ from assaymark.importers import IMPORTERS, ImportReport, Missing, importer, read
 @given(st.binary(max_size=200), st.text(max_size=80))
 def test_packing_is_undone_and_any_bytes_and_any_text_are_read_or_refused(data, text):
     assert read.unpack("x", gzip.compress(data)) == data
-    if not data.startswith(b"\x1f\x8b"):
+    if not data.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")):  # gzip and Zstandard
         assert read.unpack("x", data) == data
     with contextlib.suppress(ValueError):
         assert isinstance(read.json_object(data), dict)
@@ -67,17 +65,10 @@ def rows(text: str) -> tuple[list[tuple[int, dict[str, str]]], list[tuple[int, s
     return list(read.csv_rows(text, lambda number, what: wrong.append((number, what)))), wrong
 
 
-def test_every_bad_csv_row_is_named_and_the_next_one_read():
-    assert rows('a,b\n\n1,"x\ny"\n') == ([(3, {"a": "1", "b": "x\ny"})], [])
-    good, wrong = rows('a,b\n1,2\n1,2,3\n"x" y,2\n3,4\n5\n6,7\n')
-    assert [number for number, _ in good] == [2, 5, 7]
-    assert wrong == [
-        (3, "has 3 cells (the header has 2)"), (4, "not CSV: ',' expected after '\"'"),
-        (6, "has 1 cells (the header has 2)"),
-    ]  # fmt: skip
-    good, wrong = rows('a,b\n1,2\n"3,4\n5,6\n')
-    lost = [(3, "not CSV: a quote is opened here and never closed; lines 3 to 4 are lost")]
-    assert (len(good), wrong) == (1, lost)
+def test_lines_are_those_of_an_editor_and_every_bad_row_is_named():
+    good = [(3, {"a": "1", "b": "x\ny"}), (6, {"a": "3", "b": "4"})]
+    wrong = [(5, "not CSV: ',' expected after '\"'"), (7, "has 1 cells (the header has 2)")]
+    assert rows('a,b\n\n1,"x\ny"\n"x" y,2\n3,4\n5\n') == (good, wrong)
     with pytest.raises(ValueError, match="stands twice in the header"):
         rows("a,a\n1,2\n")
 
@@ -103,26 +94,15 @@ def test_long_cells_are_read_and_the_modules_limit_is_put_back_whatever_the_thre
 class Leaf(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-    name: Annotated[str, Field(pattern=read.NAME)] = "x"
-    share: Annotated[float, Field(ge=0, le=1)] = 0.5
-    many: Annotated[list[int], Field(min_length=1, max_length=2)] = [1]
-    hash: Annotated[str, Field(pattern=read.SHA256)] | None = None
+    share: float = 0.5
 
 
-@pytest.mark.parametrize(("value", "said"), [
-    (b'{"nme": 1}', "nme: unknown key (allowed: name, share, many, hash)"),
-    (b'{"share": 1.4}', "share: must be at most 1 (got 1.4)"),
-    (b'{"share": NaN}', "share: must be a finite number (got nan)"),
-    (b'{"name": "a|b"}', "name: cannot be a name: 1 to 120 characters, "),
-    (b'{"name": null}', "name: must be text (got None)"), (b'{"many": []}', "many: needs at least 1 (got 0)"),
-    (b'{"hash": "12"}', "hash: must be a sha256: 64 digits of 0-9 and a-f (got '12')"), (b"{", "is not JSON: "),
-    (3, "must be a table of keys (got 3)"),
-])  # fmt: skip
-def test_problems_of_shapes_are_in_our_words(value, said):
-    with pytest.raises(read.ShapeError, match=re.escape(said)) as caught:
-        read.as_shape(Leaf, value)
-    assert len(str(caught.value)) < 200
-    assert read.as_shape(Leaf, {"many": [1]}) == read.as_shape(Leaf, b'{"share": 0.5}') == Leaf()
+def test_problems_of_shapes_are_in_our_words():
+    for value, said in ((b'{"share": NaN}', r"share: must be a finite number \(got nan\)"), (b"{", "is not JSON: "),
+                        (3, r"must be a table of keys \(got 3\)")):  # fmt: skip
+        with pytest.raises(read.ShapeError, match=said):
+            read.as_shape(Leaf, value)
+    assert read.as_shape(Leaf, b'{"share": 0.5}') == Leaf()
 
 
 def test_a_format_by_its_name_and_the_files_of_a_folder(tmp_path):

@@ -156,13 +156,6 @@ def test_what_is_no_table_is_said_in_one_message(data, said):
         read_rows(data, "s")
 
 
-def test_files_that_are_not_there(tmp_path):
-    for path, said in ((tmp_path / "none.csv", r"none\.csv: cannot be read: No such file"),
-                       (tmp_path, r"a folder holds logs of one tool .*got none")):  # fmt: skip
-        with pytest.raises(InputError, match=said):
-            read_rows(path)
-
-
 def test_reading_a_table_is_fast_and_brings_nothing_heavy_in(tmp_path):
     path = tmp_path / "s.csv"
     path.write_text("item,agent,judge,score\n" + "".join(f"q{k},a{k % 16},j{k % 8},{k % 5}\n" for k in range(51_200)))
@@ -319,6 +312,9 @@ def test_a_tools_log_with_something_else_in_it_is_refused_with_its_line_or_goes_
 
 
 def test_a_folder_is_the_logs_of_one_tool(tmp_path):
+    for path, said in ((tmp_path / "none.csv", "cannot be read: No such file"), (tmp_path, "of one tool .*got none")):
+        with pytest.raises(InputError, match=said):
+            read_rows(path)
     for model in ("north__a", "south__b"):
         (tmp_path / model).mkdir()
         (tmp_path / model / "samples_gsm8k_2026-05-01T10-00-00.jsonl").write_bytes(lines(HARNESS))

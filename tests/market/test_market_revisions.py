@@ -111,7 +111,7 @@ def everything(history: market.History, t: datetime) -> list[object]:
     ]  # fmt: skip
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 5), minutes=st.integers(0, 90 * 1440))
 def test_what_comes_later_changes_no_byte_of_a_view(seed, minutes):
     t, tables = FIRST + timedelta(minutes=minutes), rows(seed)
@@ -119,7 +119,7 @@ def test_what_comes_later_changes_no_byte_of_a_view(seed, minutes):
     assert everything(market.history_of(made(other)), t) == everything(market.history_of(made(tables)), t)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 5), minutes=st.integers(0, 90 * 1440))
 def test_nor_one_that_went_through_disk(seed, minutes):
     t, tables, views = FIRST + timedelta(minutes=minutes), rows(seed), []
@@ -268,7 +268,7 @@ def test_filings_show_from_their_day_and_corrections_from_theirs():
 
 def test_synthetic_filings_follow_the_price_and_know_nothing_later():
     whole, cut = market.synthetic_market(0), 1500
-    filed = synthetic_fundamentals(whole)
+    filed = market.synthetic_history(0).fundamentals
     keys = [(one.instrument, one.period, one.field) for one in filed.filings]
     assert 50 < len(keys) - len(set(keys)) < 300  # some are corrected
     assert set(filed.places) <= {one.id for one in whole.listings if one.asset_class == "EQ"}

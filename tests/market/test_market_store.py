@@ -216,10 +216,8 @@ def test_the_second_opening_maps_the_cache_and_one_that_does_not_fit_is_made_aga
         assert cached_bars(folder, digest) is None
         np.testing.assert_array_equal(market.open_history(folder).bars["close"], wanted)
         assert cached_bars(folder, digest) is not None
-
-
-def test_a_folder_that_is_only_read_needs_no_cache(tmp_path, store, monkeypatch):
-    folder = Path(shutil.copytree(store[0], tmp_path / "store"))
+    # A folder that is only read needs none.
+    folder = Path(shutil.copytree(store[0], tmp_path / "only read"))
 
     def refuse(path: Path, data: bytes) -> None:
         raise LedgerError(f"cannot write {path}")
@@ -259,12 +257,8 @@ def test_portbench_market_is_read_with_its_traps_written_down(tmp_path):
     assert classes == {"SPY": "EQ", "XLF": "EQ", "TLT": "BO", "VNQ": "RE", "BTC_USD": "CR", "BIL": "CA"}
     assert set(market.PORTBENCH_NOTES) <= set(snapshot.origin.notes)
     said = (
-        "winsorised over the whole sample",
-        "6 columns ending in _return",
-        "log returns",
-        "2 columns of macro",
-        "16 Sat",
-    )
+        "winsorised over the whole sample", "6 columns ending in _return", "log returns", "2 columns of macro", "16 Sat"
+    )  # fmt: skip
     assert [one for one in said if one not in notes] == []
     assert history.days.size == market.weekdays(date(2024, 1, 1), date(2024, 2, 29)).size
     assert set(history.bars) == {"open", "high", "low", "close"}
@@ -397,7 +391,7 @@ def found_in(closes: np.ndarray, *limits: market.Limits, days: np.ndarray = DAYS
     return [f"{one.where}: {one.what}" for one in market.price_findings(days, ids, closes, *limits)]
 
 
-def test_sound_prices_have_no_problem_the_last_day_may_be_half_and_limits_are_fields():
+def test_sound_prices_have_no_problem_and_repeated_days_and_overlapping_snapshots_are_named(tmp_path):
     assert [found_in(sound(seed)) for seed in range(5)] == [[]] * 5
     closes = sound()
     closes[-1, :3] = np.nan
@@ -405,9 +399,6 @@ def test_sound_prices_have_no_problem_the_last_day_may_be_half_and_limits_are_fi
     closes = sound()
     closes[50:62, 2] = 77.0
     assert found_in(closes, market.Limits(stale_days=13)) == []
-
-
-def test_repeated_days_and_names_are_refused_even_when_lenient_and_overlapping_snapshots_named(tmp_path):
     days = DAYS.copy()
     days[1] = days[0]
     assert found_in(sound(), days=days, ids=("A", "A", "B", "C")) == [
@@ -420,14 +411,6 @@ def test_repeated_days_and_names_are_refused_even_when_lenient_and_overlapping_s
     assert [str(one) for one in market.snapshot_problems(given)] == [
         "ONE: snapshots s1 and s2 overlap on 20 days and differ on 1; a store holds one snapshot"
     ]
-
-
-@pytest.mark.parametrize("seed", [0, 5])
-def test_the_synthetic_market_has_notes_and_no_problem(seed):
-    found = market.condition(market.synthetic_history(seed))
-    assert found.problems == ()
-    assert sum("days in a row are missing" in one.what for one in found.notes) > 15
-    assert [one.where for one in found.notes if "has ended" in one.what] == ["interbank_spread"]
 
 
 YEAR = market.weekdays(date(2024, 1, 1), date(2024, 12, 31))

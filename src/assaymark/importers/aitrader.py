@@ -171,8 +171,8 @@ class Prices:
             decided = self.track.utc(step)
             seen = [("price", decided, symbol, price) for symbol, price in self.opens(step).items()]
             seen += [
-                ("previous_close", self.track.utc(last, complete=True), symbol, bar.close)
-                for last in self._complete(step, 1) for symbol, bar in self.bars[last].items() if bar.close is not None
+                ("previous_close", end, symbol, bar.close) for last, end in self._complete(step, 1).items()
+                for symbol, bar in self.bars[last].items() if bar.close is not None
             ]  # fmt: skip
             self._facts[step] = tuple(
                 report.fact(f"{name}:{symbol}", symbol, name, price, "price", at, self.track.prices, at)
@@ -189,7 +189,7 @@ class Prices:
             whole = {one: bar for one, bar in bars.items() if None not in (bar.open, bar.high, bar.low, bar.close)}
             self._series[step, symbol] = None if not whole else records.Series(
                 instrument=symbol, interval_s=86_400 if self.track.daily else 3_600,
-                times=tuple(self.track.utc(one, complete=True) for one in whole),
+                times=tuple(known[one] for one in whole),
                 volume=tuple(self._volumes.get(f"{symbol} {one}", 0.0) for one in whole),
                 **{name: tuple(getattr(bar, name) for bar in whole.values())
                    for name in ("open", "high", "low", "close")},
@@ -202,10 +202,11 @@ class Prices:
         both = [other[symbol] / price - 1.0 for symbol, price in one.items() if symbol in other]
         return math.fsum(both) / len(both) if both else None
 
-    def _complete(self, step: datetime, most: int) -> list[datetime]:
-        """Of the last ``most`` steps before one, those whose bars were complete at it."""
+    def _complete(self, step: datetime, most: int) -> dict[datetime, datetime]:
+        """Of the last ``most`` steps before one, those whose bars were complete at it, and when they were."""
         at, decided = bisect_left(self.steps, step), self.track.utc(step)
-        return [one for one in self.steps[max(at - most, 0) : at] if self.track.utc(one, complete=True) <= decided]
+        ends = {one: self.track.utc(one, complete=True) for one in self.steps[max(at - most, 0) : at]}
+        return {one: end for one, end in ends.items() if end <= decided}
 
 
 _CODE: Final = r"(?P<code>\d{6}\.S[HZ])"

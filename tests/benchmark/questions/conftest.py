@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from assaymark.benchmark import questions
@@ -14,6 +16,10 @@ def market() -> History:
 
 
 @pytest.fixture(scope="session")
-def whole(market) -> questions.QuestionSet:
-    """All 6,269 questions of the embedded market."""
-    return questions.generate_questions(market)
+def whole(once, market) -> questions.QuestionSet:
+    """All 6,269 questions of the embedded market, for all workers."""
+
+    def build(folder) -> None:
+        (folder / "set").write_bytes(pickle.dumps(questions.generate_questions(market)))
+
+    return pickle.loads((once("questions", build) / "set").read_bytes())

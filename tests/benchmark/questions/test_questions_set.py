@@ -263,17 +263,11 @@ def test_changes_are_those_of_the_table_in_d_1_and_what_is_no_question_of_ours_g
 
 TABLE_8 = {
     "DS-V4-Flash": ((0.520, 0.843, 0.945, 1.00, 0.932, 0.652, 0.843), 0.819, 0.966, 0.715),
-    "Qwen3.7-Max": ((0.500, 0.859, 0.951, 1.00, 0.954, 0.724, 0.742), 0.819, 0.977, 0.706),
-    "DS-V4-Pro": ((0.520, 0.837, 0.963, 1.00, 0.992, 0.652, 0.760), 0.818, 0.996, 0.692),
-    "DB-2.0-Lite": ((0.460, 0.798, 0.957, 0.956, 0.897, 0.810, 0.747), 0.804, 0.927, 0.704),
-    "DB-2.0-Pro": ((0.440, 0.847, 0.963, 0.991, 0.912, 0.824, 0.530), 0.787, 0.952, 0.660),
-    "Qwen3.6-Plus": ((0.440, 0.858, 0.968, 1.00, 0.804, 0.640, 0.768), 0.783, 0.902, 0.677),
     "GLM-5.1": ((0.440, 0.855, 0.964, 1.00, 0.421, 0.882, 0.738), 0.757, 0.711, 0.729),
-    "Qwen3.6-35B-A3B": ((0.460, 0.808, 0.961, 1.00, 0.230, 0.564, 0.763), 0.684, 0.615, 0.649),
     "HY3-Preview": ((0.460, 0.386, 0.336, 0.975, 0.958, 0.468, 0.783), 0.624, 0.967, 0.524),
     "Kimi-K2.6": ((0.420, 0.422, 0.493, 0.956, 0.280, 0.684, 0.320), 0.511, 0.618, 0.462),
 }
-"""Rows of Table 8: T1 to T7, Mean, F, J."""
+"""Rows of Table 8, which `tests/seeds` hold whole: T1 to T7, Mean, F, J."""
 
 
 def cell(template, number, value, *, condition="full", regime="bull", state="ok"):
@@ -287,14 +281,12 @@ def table(rows, seed=0, **more):
     return qa.tabulate(rows, rng=np.random.default_rng(seed), **more)
 
 
-def test_the_columns_mean_f_and_j_of_table_8_follow_from_its_templates():
+def test_the_columns_mean_f_and_j_of_table_8_follow_from_its_templates_and_shares_have_intervals():
     for model, (values, *columns) in TABLE_8.items():
         found = table([cell(name, 0, value) for name, value in zip(qa.TEMPLATES, values, strict=True)], resamples=50)
         columns_found = [one.value for one in (found.mean, found.formula, found.judgment)]
         assert columns_found == pytest.approx(columns, abs=1e-3), model
-
-
-def test_shares_have_wilson_intervals_and_a_perfect_score_one_of_sensible_width():
+    # shares have Wilson intervals, and a perfect score one of sensible width
     found = table([cell("T1", n, float(n < 26)) for n in range(50)]).templates["T1"]
     assert (found.value, found.n, found.method) == (0.52, 50, "wilson")
     assert (found.low, found.high) == pytest.approx(proportion_confint(26, 50, method="wilson"))

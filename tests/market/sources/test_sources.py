@@ -1,5 +1,7 @@
 """What all networked sources share: requests refused before they are sent, manners, and answers that are none."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 import sys
@@ -17,14 +19,7 @@ from market_wires import COMMIT, DAYS, END, FILE, REPO, START, TOKEN, WIRES, can
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import sources
 from assaymark.market.sources.request import (
-    DailySeries,
-    ServiceUnavailable,
-    TransientError,
-    asked_wait,
-    checked_data,
-    one_line,
-    series_problems,
-    with_retries,
+    DailySeries, ServiceUnavailable, TransientError, asked_wait, checked_data, one_line, series_problems, with_retries,
 )  # fmt: skip
 
 CLIENTS = {"fred": "fredapi", "alfred": "fredapi", "huggingface": "huggingface_hub"}
