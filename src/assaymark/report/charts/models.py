@@ -190,16 +190,13 @@ def column_chart(name: str, rows: Sequence[str], columns: Sequence[Column], titl
                 if bar is None:
                     parts.append(rect(left, y - 8, scale.right - left, 16, "void", f"url(#{called}-h)"))
                     continue
-                parts += [_bar(scale, bar.ends, y, "ink")] if bar.ends is not None else []
+                if bar.ends is not None:
+                    low, high = map(scale, bar.ends)
+                    parts.append(rect(low, y - 3, max(high - low, 3.0), 6, "ink"))
                 parts.append(label(scale.right + 6, y + 4.5, bar.shown, "t2"))
         return parts, ((tall + 18.0) * len(columns) - 18 if stacked else tall) + 4
 
     return c.both(name, title, desc, draw)
-
-
-def _bar(scale: Scale, ends: Ends, y: float, style: str) -> svg.Element:
-    low, high = scale(ends[0]), scale(ends[1])
-    return rect(low, y - 3, max(high - low, 3.0), 6, style)
 
 
 Twice = tuple[str, Bar, Bar | None, str, bool]
@@ -223,7 +220,8 @@ def convention_chart(name: str, rows: Sequence[Twice], title: str, desc: str) ->
             parts.append(label(0, y + tall / 2 + 4.5, fit(who, 100, 13), "tb"))
             for bar, middle, style in ((first, y + 11, kind), (other, y + 26, "open rule")):
                 if bar is not None:
-                    parts += [_bar(scale, bar.ends, middle, style)] if bar.ends else []
+                    left, right = map(scale, bar.ends or (low, low))
+                    parts += [rect(left, middle - 3, max(right - left, 3.0), 6, style)] if bar.ends else []
                     parts.append(label(width, middle + 4.5, bar.shown, "tk" if bar is other else "", "end"))
         return parts, bottom + 2
 

@@ -248,7 +248,8 @@ def judge_page(
     # What a log cannot give, each with its reason.
     absent = [(what, why) for name, what, why in _ABSENT if log and not any(map(r.known, sheet.every(name)))]
     quiet = "How do preferences change when the order is swapped?" if log else "Does it choose where texts are equal?"
-    said = [sec.slot_note(sheet)]
+    slot = r.known(sheet.part("slot_1_share"))
+    said = [] if slot is None else [f"Where one slot won in both orders, it was slot 1 in {r.of_n(slot)} pairs."]
     if len(fit) > PEERS:
         left = listing([peer.name for peer in fit[PEERS:]])
         said.append(f"Figures draw four peers, by name; not drawn: {clean(left, 300)}.")

@@ -183,12 +183,6 @@ def flip_note(sheet: r.DatasheetIndex) -> str:
     return sentence(f"Flip rate among decided pairs, the number other tools print, is {shown}; {hides}")
 
 
-def slot_note(sheet: r.DatasheetIndex) -> str:
-    """Which slot won where one slot won in both orders."""
-    slot = r.known(sheet.part("slot_1_share"))
-    return "" if slot is None else f"Where one slot won in both orders, it was slot 1 in {r.of_n(slot)} pairs."
-
-
 def quiet_answer(sheet: r.DatasheetIndex) -> str:
     """One sentence for the head of the section."""
     dark, raw = r.known(sheet.base_one("dark_current")), r.known(sheet.part("raw"))

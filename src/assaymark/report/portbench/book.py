@@ -214,11 +214,6 @@ class BenchmarkIndex(Index):
         windows, profiles = ({one.name for one in those} for those in (self.run.windows, self.run.profiles))
         return any(len(one.nav) for one in self.run.results if one.window in windows and one.profile in profiles)
 
-    @property
-    def has_questions(self) -> bool:
-        """Whether the questions were asked."""
-        return "bench.question" in self.by_name
-
     def of_kind(self, *kinds: Kind) -> tuple[Verdict, ...]:
         """Verdicts of some kinds, in the order of the run."""
         return tuple(verdict for verdict in self.run.verdicts if kind_of(verdict) in kinds)

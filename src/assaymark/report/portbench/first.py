@@ -216,7 +216,7 @@ def _conventions(book: BenchmarkIndex) -> b.Group | None:
 
 def _questions(book: BenchmarkIndex) -> b.Group:
     heading, board, rows = "Who knows the answers?", book.board(QUESTIONS), []
-    if not book.has_questions:
+    if "bench.question" not in book.by_name:
         return _half("questions", heading, book.missing("qa"))
     if board is None or not board.models:
         return _half("questions", heading, b.Linked("The scores of every template", "scores.html#questions"))

@@ -45,17 +45,13 @@ def said_levels(book: BenchmarkIndex) -> Iterator[SaidLevel]:
         yield SaidLevel(level, t.TITLES[level], mine[:SHOWN], mine[SHOWN:], groups)
 
 
-def _board_place(book: BenchmarkIndex, verdict: Verdict) -> int:
-    boards = [leaderboard.board.name for leaderboard in book.run.leaderboards]
-    return boards.index(verdict.claim.dimension) if verdict.claim.dimension in boards else len(boards)
-
-
 def front(book: BenchmarkIndex) -> list[Verdict]:
     """The verdicts that are sentences of the first page: the first board, the limits, equal weight, the others."""
     counted_gates = {verdict.claim.dimension for verdict in book.of_kind("gates")}
+    boards = {leaderboard.board.name: at for at, leaderboard in enumerate(book.run.leaderboards)}
 
     def place(verdict: Verdict) -> tuple[int, int]:
-        kind, at = kind_of(verdict), _board_place(book, verdict)
+        kind, at = kind_of(verdict), boards.get(verdict.claim.dimension, len(boards))
         return 1 if kind != "first" else 2 + at if at else 0, bench.KINDS.index(kind)
 
     kept = book.of_kind("first", "gates", "gate", "beats", "dissociation")
@@ -72,11 +68,12 @@ def said_claim(book: BenchmarkIndex, verdict: Verdict) -> b.Quote:
 
 def claim_cards(book: BenchmarkIndex) -> list[b.Card]:
     """A card for every verdict: by board and kind, then by name; never by which of two models is higher."""
+    boards = {leaderboard.board.name: at for at, leaderboard in enumerate(book.run.leaderboards)}
 
     def place(verdict: Verdict) -> tuple[int, int, tuple[str, ...], str]:
         kind, names = kind_of(verdict), tuple(sorted(verdict.claim.subjects))
         told = "" if kind in ("above", "within") else verdict.claim.id
-        return _board_place(book, verdict), bench.KINDS.index(kind), names, told
+        return boards.get(verdict.claim.dimension, len(boards)), bench.KINDS.index(kind), names, told
 
     cards = []
     for verdict in sorted(book.run.verdicts, key=place):
@@ -349,7 +346,7 @@ def lede(book: BenchmarkIndex) -> str:
         decisions = t.counted(sum(run.decisions.values()), f"{run.plan.pipeline.frequency} decision")
         parts.append(f"{decisions} in {t.plural(len(run.windows), 'window')}")
         parts.append(f"{t.counted(run.instruments, 'instrument')}, costs {run.plan.pipeline.cost_bps:g} bps")
-    if book.has_questions:
+    if "bench.question" in book.by_name:
         asked = sum(map(len, run.answers.values()))
         parts.append(f"{t.counted(asked, 'answer')} to questions" if asked else "questions")
     follow = "the paper’s formulas" if run.plan.convention == "paper" else "the authors’ public code"

@@ -235,7 +235,7 @@ _WORDS: Final = {
 def questions_section(book: BenchmarkIndex) -> b.Section:
     """Supported claims on questions against the pipeline, the tables with their notes, and a link to the questions."""
     heading = "What does it know without a portfolio?"
-    if not book.has_questions:
+    if "bench.question" not in book.by_name:
         return b.Section("questions", heading, book.missing("qa"))
     items, order = book.by_name["bench.question"], list(_WORDS)
     found = sorted({item.labels["condition"] for item in items})
