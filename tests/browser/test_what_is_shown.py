@@ -256,7 +256,7 @@ def asked(name: str, example: Callable[[str], Path], scratch: Path) -> tuple[Any
         make, turn, render = MADE[name]
         return make(), turn, render
     if name == "a demo":
-        return study_shown(RunFolder(example("demo").parent / "run")).run, study_turned, render_pages
+        return study_shown(RunFolder(example("demo").parent / "run"))[0], study_turned, render_pages
     folder = RunFolder(scratch / "run")
     if name == "a season":
         shutil.copytree(example("season").parent / "season", folder.path)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rich.console import RenderableType
 
@@ -110,7 +110,7 @@ def report(folder: RunFolder, calls: Calls = "all", language: str = "") -> Repor
     """Write ``report/`` from the records of a finished run; a further language has its pages in a folder below."""
     shown = study_shown(folder)
     replace_files(folder.report, in_language(study_pages(shown, ALONE, calls), language))
-    return Reported(folder.report / "index.html", terminal_summary(shown.run), shown.run)
+    return Reported(folder.report / "index.html", terminal_summary(shown[0]), shown[0])
 
 
 def standing_of(folder: RunFolder) -> tuple[Standing, ...]:
@@ -140,17 +140,11 @@ def report_unfinished(folder: RunFolder) -> tuple[Path, LiveView]:
     return folder.report / "index.html", view
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StudyShown:
-    """What the pages of a finished study are made from. ``read`` gives its calls; None where no ledger can be asked."""
-
-    run: AssayRun
-    sheets: tuple[Datasheet, ...]
-    answers: Answers
-    read: ReadCalls | None
+ShownStudy: TypeAlias = "tuple[AssayRun, tuple[Datasheet, ...], Answers, ReadCalls | None]"
+"""What the pages of a finished study are made from; the last reads its calls, None where no ledger can be asked."""
 
 
-def study_shown(folder: RunFolder) -> StudyShown:
+def study_shown(folder: RunFolder) -> ShownStudy:
     """Everything that the pages of a finished study show."""
     locked, sheets = open_locked(folder), tuple(stored_datasheets(folder))
     paid: tuple[PaidView, ...] | None = None  # where the ledger is in a database that cannot be asked from here
@@ -160,15 +154,15 @@ def study_shown(folder: RunFolder) -> StudyShown:
         if isinstance(folder.ledger, Path):
             raise
     run = gather(locked, tables.Store(folder), sheets, paid)
-    return StudyShown(run, sheets, stored_answers(folder), None if paid is None else calls_of(folder))
+    return run, sheets, stored_answers(folder), None if paid is None else calls_of(folder)
 
 
-def study_pages(shown: StudyShown, site: Site = ALONE, calls: Calls = "all") -> Iterator[tuple[str, str]]:
+def study_pages(shown: ShownStudy, site: Site = ALONE, calls: Calls = "all") -> Iterator[tuple[str, str]]:
     """Every page of a study with those of its judges, as path and text."""
-    yield from each_page(shown.run, site, shown.read, calls)
-    if shown.sheets:
-        frame, read = study_frame(shown.run, site), shown.read if calls == "all" else None
-        yield from datasheet_pages(shown.sheets, (), frame, shown.answers, read)
+    run, sheets, answers, read = shown
+    yield from each_page(run, site, read, calls)
+    if sheets:
+        yield from datasheet_pages(sheets, (), study_frame(run, site), answers, read if calls == "all" else None)
 
 
 def gather(

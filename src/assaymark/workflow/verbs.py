@@ -190,7 +190,7 @@ def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
             )
         case "study":
             shown = study_shown(folder)
-            return sites.front_of_study(shown.run), lambda out, site: runs.replace_files(
+            return sites.front_of_study(shown[0]), lambda out, site: runs.replace_files(
                 out, study_pages(shown, site, calls)
             )
 

@@ -188,10 +188,10 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
                 length += f"; at equal length adjusted {t.p_value(verdict.p_adjusted_headline)}, {needed} needed"
             length = book.to(items[0], length)
         yield "Length", "length", length
-    yield from _further(book, verdict, tested=tested)
+    yield from _further(book, verdict, tested)
 
 
-def _further(book: RunIndex, verdict: Verdict, *, tested: bool = False) -> Iterator[Row]:
+def _further(book: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator[Row]:
     """The checks behind those of the scores: the dimension, clusters, control texts, the judges' own tests, people,
     the plan, and other judges."""
     dimension = verdict.claim.dimension
