@@ -20,6 +20,9 @@ def example(once, request) -> Callable[[str], Path]:
         if name == "capitalbench":
             shared = request.getfixturevalue("shared")
             return once("pages-capitalbench", lambda folder: page_examples.capitalbench(folder / "run", shared)) / "run"
+        if name == "joined":
+            parts = {part: built(part) for part in ("datasheets", "datasheet of a log")}
+            return once("pages-joined", lambda folder: page_examples.joined(folder / "run", *parts.values())) / "run"
         build = page_examples.BUILT[name]
         return once(f"pages-{name.replace(' ', '-')}", lambda folder: build(folder / "run")) / "run"
 

@@ -94,7 +94,7 @@ def datasheet_of_a_log(run: Path) -> None:
 def portbench(run: Path) -> None:
     """Questions and pipeline of two reference models, with the rationales graded by two judges."""
     questions, plan = run.parent / "questions.jsonl", run.parent / "plan.toml"
-    counts = dict.fromkeys(("T1", "T2", "T3", "T4", "T5", "T6", "T7"), 20)
+    counts = dict.fromkeys(("T1", "T2", "T3", "T4", "T5", "T6", "T7"), 10)
     question_set.write_questions(
         questions, question_set.generate_questions(synthetic_history(0), counts=counts).questions
     )
@@ -121,14 +121,10 @@ def season(site: Path) -> None:
     typed("season", "publish", run, "--out", site)
 
 
-def joined(site: Path) -> None:
+def joined(site: Path, judges: Path, log: Path) -> None:
     """Judges and a log of verdicts as one site."""
-    parts = {name: site.parent / name for name in ("judges", "log")}
-    for part in parts.values():
-        part.mkdir()
-    datasheets(parts["judges"] / "run")
-    datasheet_of_a_log(parts["log"] / "verdicts")
-    typed("report", parts["judges"] / "run", parts["log"] / "verdicts", "--out", site)
+    parts = [shutil.copytree(run, site.parent / name) for name, run in (("judges", judges), ("verdicts", log))]
+    typed("report", *parts, "--out", site)
 
 
 def made_studies(root: Path) -> None:
@@ -160,12 +156,13 @@ def made_datasheets(root: Path) -> None:
 
 BUILT: Final[Mapping[str, Build]] = {
     "whole study": whole_study, "datasheets": datasheets, "datasheet of a log": datasheet_of_a_log,
-    "portbench": portbench, "season": season, "joined": joined, "made studies": made_studies,
+    "portbench": portbench, "season": season, "made studies": made_studies,
     "made benchmarks": made_benchmarks, "made seasons": made_seasons, "made datasheets": made_datasheets,
     **{f"hostile {name}": partial(hostile_pages, payload=payload) for name, payload in PAYLOADS.items()},
 }  # fmt: skip
 """What is built in a folder of its own, by name; the demo and the real records come from fixtures."""
 
 NAMES: Final = (
-    "demo", *(name for name in BUILT if "hostile" not in name), pytest.param("capitalbench", marks=pytest.mark.shared),
+    "demo", *(name for name in BUILT if "hostile" not in name), "joined",
+    pytest.param("capitalbench", marks=pytest.mark.shared),
 )  # fmt: skip

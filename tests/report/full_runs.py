@@ -61,7 +61,8 @@ def long() -> AssayRun:
     shared = [m for m in extra.measurements if m.name.startswith(("cell.", "style.", "contamination.", "anchor."))]
     found = [*base.measurements, *shared, *ranks(levels), *singles(extra.study, levels)]
     claims = [rested(v, found) for v in (*base.verdicts, *others())]
-    return replace(base, study=extra.study, verdicts=tuple(claims), measurements=tuple(found))
+    more = {"verdicts": tuple(claims), "measurements": tuple(found), "evidence": base.evidence[:1500]}
+    return replace(base, study=extra.study, **more)
 
 
 @cache

@@ -27,7 +27,7 @@ from repetitions import untraced
 
 from assaymark import workflow
 from assaymark.claims import kind_of
-from assaymark.cli import main
+from assaymark.cli import STOPPED, main
 from assaymark.records import Claim, parse, to_json
 from assaymark.workflow import DECISIONS, MEASUREMENTS, RunFolder, Store
 
@@ -195,7 +195,8 @@ in a fork, and says the number of that process; for the next line it waits for i
 
 
 def test_killing_it_anywhere_and_running_again_ends_in_the_same_place(own_run, tmp_path):
-    """SIGKILL at eight moments spread over the run; each time it goes on, and no reply is asked for twice."""
+    """SIGKILL at eight moments spread over the run, and SIGTERM at two; each time it goes on, and asks for no reply
+    twice."""
     out, errors = tmp_path / "killed", tmp_path / "errors"
     command = [sys.executable, "-c", FORKED, str(OWN)]
     pipe = subprocess.PIPE
@@ -212,14 +213,14 @@ def test_killing_it_anywhere_and_running_again_ends_in_the_same_place(own_run, t
         assert say("wait") == 0
         whole, statuses = time.monotonic() - started, []
         # What was judged stays judged, so that later runs are over after little more than half of the time.
-        for share in (0.05, 0.2, 0.3, 0.4, 0.5, 0.45, 0.35, 0.25):
+        for share in (0.05, 0.2, 0.3, -0.35, 0.4, 0.5, 0.45, -0.4, 0.35, 0.25):
             process = say(out)
-            time.sleep(whole * share)
-            os.kill(process, signal.SIGKILL)
+            time.sleep(whole * abs(share))
+            os.kill(process, signal.SIGKILL if share > 0 else signal.SIGTERM)
             statuses.append(say("wait"))
         server.stdin.close()
     assert statuses[0] == -signal.SIGKILL
-    assert set(statuses) <= {-signal.SIGKILL, 0}
+    assert set(statuses) <= {-signal.SIGKILL, -signal.SIGTERM, STOPPED, 0}
     assert "Traceback" not in errors.read_text()
     # Run again, it ends as if nothing had happened, and no reply was asked for twice.
     assert untraced(lambda: main(["run", str(OWN), "--out", str(out)])) == 0

@@ -1,43 +1,38 @@
-"""Seasons that somebody else ran: locked on imported records, with the tables of any other season."""
+"""Seasons that somebody else ran: locked on imported records, with the tables of any other season, up to a site."""
 
 # ruff: noqa: I001
 
 from __future__ import annotations
 
+import html
+import importlib.util
+import re
+import shutil
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import made_aitrader as made
 import made_capitalbench as capitalbench
 import pytest
-from season_runs import begun, season_text, table_bytes
+from season_runs import begun, panel, season_text, table_bytes
 
 from assaymark.claims import catalogue
 from assaymark.cli import main, models
 from assaymark.errors import InputError, LedgerError, PlanError
 from assaymark.importers import import_aitrader
-from assaymark.workflow import DECISIONS, RunFolder, Store
+from assaymark.workflow import RunFolder, Store
 from assaymark.workflow import import_files as import_records
 from assaymark.workflow import tracks
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def text(track: str = "cn-hourly", head: str = "", market: str = "", tail: str = "") -> str:
     """A season file for the made-up log."""
-    chosen = f'track = "{track}"' if track else ""
-    return f"""
-name = "log"
-{head}
-
-[market]
-source = "records"
-format = "aitrader"
-{chosen}
-{market}
-
-{tail}
-"""
+    source = f'source = "records"\nformat = "aitrader"\ntrack = "{track}"'
+    return f'name = "log"\n{head}\n[market]\n{source}\n{market}\n{tail}\n'
 
 
 @pytest.fixture
@@ -48,7 +43,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 def written(log: Path, files: dict[str, bytes]) -> Path:
     """The files of a log in a folder."""
-    log.mkdir()
+    log.mkdir(parents=True)
     for name, data in files.items():
         (log / name).write_bytes(data)
     return log
@@ -64,7 +59,7 @@ def locked(folder: RunFolder, given: str | None = None) -> tracks.LockedSeason:
 
 
 def test_plan_tables_and_steps_hold_what_the_log_states(run, capsys):
-    season = locked(run).season
+    season, store = locked(run).season, Store(run)
     assert (season.capital, season.currency, season.recorded) == (100_000.0, "CNY", True)
     assert season.universe == ("600036.SH", "601318.SH")
     assert str(season.calendar.first) == str(season.calendar.last) == "2025-10-09"
@@ -73,33 +68,34 @@ def test_plan_tables_and_steps_hold_what_the_log_states(run, capsys):
     ]  # fmt: skip
     named = import_aitrader(made.files(made.line(model="qwen3-max-astock-hour"))).decisions[0]
     assert named.agent.family == "alibaba"
-    store = Store(run)
-    fills = store.read(tracks.FILLS)
-    assert [(one.agent, one.symbol, one.quantity, one.price, one.cost) for one in fills] == [
-        ("gpt-5", "600036.SH", 1000.0, 40.0, 0.0),
-        ("gpt-5", "600036.SH", -500.0, 40.5, 0.0),
+    assert [(one.agent, one.symbol, one.quantity, one.price, one.cost) for one in store.read(tracks.FILLS)] == [
+        ("gpt-5", "600036.SH", 1000.0, 40.0, 0.0), ("gpt-5", "600036.SH", -500.0, 40.5, 0.0),
         ("gpt-5", "601318.SH", 100.0, 54.5, 0.0),
-    ]
-    navs = {one.agent: one for one in store.read(tracks.NAVS)}
-    assert navs["gpt-5"].nav == 74800.0 + 500 * 41.5 + 100 * 55.5
-    assert navs["gpt-5"].positions == {"600036.SH": 500.0, "601318.SH": 100.0}
-    assert navs["claude-3.7-sonnet"].nav == 100_000.0
+    ]  # fmt: skip
+    assert {one.agent: (one.nav, one.positions) for one in store.read(tracks.NAVS)} == {
+        "gpt-5": (74800.0 + 500 * 41.5 + 100 * 55.5, {"600036.SH": 500.0, "601318.SH": 100.0}),
+        "claude-3.7-sonnet": (100_000.0, {}),
+    }
     equal, cash = sorted(store.read(tracks.BASELINES), key=lambda one: one.agent, reverse=True)
     assert (equal.agent, cash.agent) == ("equal weight", "cash")
     assert equal.nav == pytest.approx(50_000 / 40 * 41.5 + 50_000 / 55 * 55.5)
-    assert store.read(tracks.REJECTIONS) == []
-    assert [one.seconds for one in store.read(tracks.TIMES)] == [None] * 5
+    assert (store.read(tracks.REJECTIONS), [one.seconds for one in store.read(tracks.TIMES)]) == ([], [None] * 5)
     assert all(one.checks == one.passed for one in store.read(tracks.CHECKS))
     material = tracks.season_material(run)
     steps = material.steps["gpt-5"]
-    assert [one.day for one in steps] == ["2025-10-09"] * 3
-    assert [one.book.cash for one in steps] == [60000.0, 74800.0, 74800.0]
-    assert [len(one.fills) for one in steps] == [1, 2, 0]
+    assert [(one.day, one.book.cash, len(one.fills)) for one in steps] == [
+        ("2025-10-09", 60000.0, 1), ("2025-10-09", 74800.0, 2), ("2025-10-09", 74800.0, 0),
+    ]  # fmt: skip
     assert material.partial
     assert {one.record_id.split("/")[0] for one in material.outcomes} == {"cn-hourly"}
     # trades that are taken back are counted over days, not over the steps of a day
     one = {one.id: one for one in tracks.agent_measurements(material, [])}["season.thrash[agent=gpt-5]"]
     assert (one.value, one.n, one.n_of, one.detail["by_symbol"]) == (1.0, 1, "days", {"600036.SH": 1})
+    before = {path.name: path.read_bytes() for path in run.tables.iterdir()}  # a second lock changes nothing
+    assert locked(run).plan_hash == tracks.open_season(run).plan_hash == material.plan_hash
+    assert {path.name: path.read_bytes() for path in run.tables.iterdir()} == before
+    with pytest.raises(PlanError, match="differs from the season locked"):
+        locked(run, text("crypto"))
     for verb in ("step", "run"):  # it is judged and not run
         assert main(["season", verb, str(run.path)]) == 1
         (said,) = capsys.readouterr().err.strip().splitlines()
@@ -107,9 +103,7 @@ def test_plan_tables_and_steps_hold_what_the_log_states(run, capsys):
 
 
 def test_every_mismatch_of_the_audit_stands_in_the_checks(tmp_path):
-    lines = made.honest()
-    lines[1]["positions_after"]["CASH"] = 74000.0  # type: ignore[index]
-    run = imported(tmp_path, *lines)
+    run = imported(tmp_path, *false_cash())
     locked(run)
     found = [(one.agent, one.kind, one.passed, one.checks, one.mismatches) for one in Store(run).read(tracks.CHECKS)]
     assert [one for one in found if one[4]] == [
@@ -120,37 +114,20 @@ def test_every_mismatch_of_the_audit_stands_in_the_checks(tmp_path):
     ]  # fmt: skip
 
 
-def test_a_book_that_is_not_stated_is_carried_on_and_named(tmp_path):
+def false_cash() -> list[dict]:
+    """The log with one amount of cash that does not follow."""
     lines = made.honest()
-    lines[2]["positions_after"] = None
-    run = imported(tmp_path, *lines)
-    locked(run)
-    nav = next(one for one in Store(run).read(tracks.NAVS) if one.agent == "gpt-5")
-    assert (nav.state, nav.cash) == ("not stated", 74800.0)
-    last = Store(run).read(DECISIONS)[-1]
-    assert tracks.stated_book(last) is None
+    lines[1]["positions_after"] = {**lines[1]["positions_after"], "CASH": 74000.0}
+    return lines
 
 
 def test_a_file_may_name_some_agents_and_other_families(run):
-    tail = '[[agents]]\nname = "gpt-5"\nfamily = "another"'
-    season = locked(run, text(tail=tail)).season
+    season = locked(run, text(tail='[[agents]]\nname = "gpt-5"\nfamily = "another"')).season
     assert [(one.name, one.family) for one in season.agents] == [("gpt-5", "another")]
-    store = Store(run)
-    assert (
-        {one.agent for one in store.read(tracks.NAVS)} == {one.agent for one in store.read(tracks.TIMES)} == {"gpt-5"}
-    )
+    for table in (tracks.NAVS, tracks.TIMES):
+        assert {one.agent for one in Store(run).read(table)} == {"gpt-5"}
     material = tracks.season_material(run)
-    assert list(material.steps) == ["gpt-5"]
-    assert material.agents[0].family == "another"
-
-
-def test_a_second_lock_changes_nothing_and_another_is_refused(run):
-    one = locked(run)
-    before = {path.name: path.read_bytes() for path in run.tables.iterdir()}
-    assert locked(run).plan_hash == tracks.open_season(run).plan_hash == one.plan_hash
-    assert {path.name: path.read_bytes() for path in run.tables.iterdir()} == before
-    with pytest.raises(PlanError, match="differs from the season locked"):
-        locked(run, text("crypto"))
+    assert (list(material.steps), material.agents[0].family) == (["gpt-5"], "another")
 
 
 def test_records_and_file_cannot_change_after_the_lock(run, tmp_path):
@@ -178,14 +155,11 @@ def test_everything_wrong_is_said_at_once_and_nothing_is_written(run):
     )  # fmt: skip
     with pytest.raises(InputError) as found:
         locked(run, wrong)
-    said = str(found.value)
-    assert "capital: follows from the records; leave it out" in said
-    assert "scoring: " in said
-    assert "agents.0.model: unknown key" in said
-    assert "market.track: must be one of cn-hourly, crypto (got 'nowhere')" in said
-    assert "agents: unknown agent 'gpt-7'. Did you mean 'gpt-5'? Known: claude-3.7-sonnet, gpt-5" in said
-    assert sorted(path.name for path in run.tables.iterdir()) == before
-    assert not run.lock.exists()
+    for words in ("capital: follows from the records; leave it out", "scoring: ", "agents.0.model: unknown key",
+                  "market.track: must be one of cn-hourly, crypto (got 'nowhere')",
+                  "agents: unknown agent 'gpt-7'. Did you mean 'gpt-5'? Known: claude-3.7-sonnet, gpt-5"):  # fmt: skip
+        assert words in str(found.value)
+    assert (sorted(path.name for path in run.tables.iterdir()), run.lock.exists()) == (before, False)
 
 
 @pytest.mark.parametrize(
@@ -233,17 +207,19 @@ def notes_of(run: RunFolder) -> list[str]:
     return [one.key for one in tracks.record_notes(tracks.season_material(run))]
 
 
-def test_what_records_lack_is_said(tmp_path):
+def test_what_records_lack_is_said_and_a_book_that_is_not_stated_is_carried_on(tmp_path):
     lines = made.honest()
     lines[2]["positions_after"] = None
     run = imported(tmp_path, *lines, made.crypto())
     locked(run)
-    assert notes_of(run) == [
-        f"note.records.{name}" for name in ("not_ours", "replayed", "valued", "not_stated", "reconciled")
-    ]
-    words = catalogue("en")
-    said = [words.render(one) for one in tracks.record_notes(tracks.season_material(run))]
-    assert [one.key for one in tracks.gates_of(tracks.season_material(run)).hindsight] == ["note.records.replayed"]
+    nav = next(one for one in Store(run).read(tracks.NAVS) if one.agent == "gpt-5")
+    assert (nav.state, nav.cash) == ("not stated", 74800.0)
+    names = ("not_ours", "replayed", "valued", "not_stated", "reconciled")
+    assert notes_of(run) == [f"note.records.{name}" for name in names]
+    material, words = tracks.season_material(run), catalogue("en")
+    assert tracks.stated_book(material.steps["gpt-5"][-1].decision) is None
+    assert [one.key for one in tracks.gates_of(material).hindsight] == ["note.records.replayed"]
+    said = [words.render(one) for one in tracks.record_notes(material)]
     assert said[1].startswith("5 of 5 decisions were written down more than a day after their steps.")
     assert said[3].startswith("After 1 of 5 steps the records state no book.")
 
@@ -351,3 +327,150 @@ def test_replicates_of_records_are_those_of_the_season(tmp_path):
     material = tracks.season_material(run)
     assert [one.decision.replicate for one in material.steps["alpha"]] == [1, 1]
     assert {key: len(steps) for key, steps in material.replicates.items()} == {("alpha", 1): 2, ("alpha", 2): 2}
+
+
+# From an import to a site
+
+
+def published(path: Path, files: dict[str, bytes], kind: str, market: str) -> dict[str, str]:
+    """The pages of a season of some records, as plain text by name."""
+    log, run, site, season = written(path / "log", files), path / "run", path / "site", path / "season.toml"
+    judges = panel("auditor", "reader", "allocator")
+    season.write_text(f'name = "log"\n[market]\nsource = "records"\nformat = "{kind}"\n{market}{judges}')
+    for words in (("import", kind, log, "--out", run), ("season", "init", season, "--out", run),
+                  ("season", "judge", run), ("season", "publish", run, "--out", site)):  # fmt: skip
+        assert main([str(word) for word in words]) == 0
+    return {str(one.relative_to(site)): plain(one.read_text(encoding="utf-8")) for one in sorted(site.rglob("*.html"))}
+
+
+def plain(page: str) -> str:
+    body = re.sub(r"(?s)<(style|script)[ >].*?</\1>", "", page)
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("log")
+
+
+@pytest.fixture(scope="module")
+def log(folder):
+    return published(folder, made.files(*false_cash()), "aitrader", 'track = "cn-hourly"')
+
+
+@pytest.fixture(scope="module")
+def shown_rounds(tmp_path_factory):
+    records = [capitalbench.record(outcome=capitalbench.RESOLVED), capitalbench.record(agent="other-two")]
+    files = capitalbench.packed([capitalbench.context()], records)
+    return published(tmp_path_factory.mktemp("rounds"), files, "capitalbench", "")
+
+
+def test_pages_say_whose_season_it_is_and_what_its_records_lack(log):
+    for page, words in (
+        ("index", "Two agents, instructions that are not recorded, 2 instruments, 100,000 CNY each, one day"),
+        ("index", "Not run here. The records come from: HKUDS/AI-Trader"),
+        ("index", "5 of 5 decisions were written down more than a day after their steps."),
+        ("index", "2 of 10 stated fills, positions and amounts of cash do not follow from the others."),
+        ("index", "No time was measured for claude-3.7-sonnet and gpt-5"),
+        ("index", "no statement of theirs can be called contradicted"), ("index", "Equal weight"),
+        ("claims", "cannot be compared with"),  # each by name among all claims
+        ("de/index", "Diese Saison hat jemand anderes gespielt."), ("rules", "capital 100000"),
+        ("agents/gpt-5", "Cash: stated 74000, recomputed 74800, which no price of the step explains."),
+        ("agents/gpt-5", "Cash: stated 74800, recomputed 74000."), ("agents/gpt-5", "Family openai, model gpt-5."),
+        ("agents/gpt-5", "75.0 of 100: of 8 checks of fills, cash and positions, 2 do not reconcile."),
+    ):  # fmt: skip
+        assert words in log[f"{page}.html"]
+    assert "recomputed" not in log["agents/claude-3.7-sonnet.html"]
+    # what holds of every agent is said once, in a season that is too short to compare any two of them
+    assert log["index.html"].count("too few common periods") == 1
+    assert log["de/index.html"].count("zu wenige gemeinsame") == 1
+
+
+def test_records_without_books_have_no_return_and_no_rule_that_was_not_theirs(log, shown_rounds):
+    page, own = shown_rounds["index.html"], shown_rounds["agents/acme-one.html"]
+    assert "no capital recorded" in page
+    assert page.count("no book") == 4  # return and drawdown of two agents
+    assert "The records state neither fills nor books." in page
+    assert "Equal weight" not in page
+    for words in (
+        "no fill is recorded", "No net asset value is recorded for this agent.", "nothing could be checked",
+        "Not all that the agent saw is kept: a number that is not found was not shown to be wrong.",
+    ):  # fmt: skip
+        assert words in own
+    assert "kein Kapital aufgezeichnet" in shown_rounds["de/index.html"]
+    assert "capital 1" not in shown_rounds["rules.html"]
+    for pages in (log, shown_rounds):
+        assert "cost_bps" not in pages["rules.html"]
+        assert "The season file holds no prompt and no strategies." in pages["rules.html"]
+        english = {name for name in pages if not name.startswith("de/")}
+        assert {f"de/{name}" for name in english} == set(pages) - english
+
+
+@pytest.mark.usefixtures("log")
+def test_the_worked_result_is_made_from_run_folders_alone(folder):
+    spec = importlib.util.spec_from_file_location("aitrader_table", ROOT / "docs" / "aitrader_table.py")
+    table = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = table  # dataclasses look their module up there
+    spec.loader.exec_module(table)
+    page = table.aitrader([folder / "run"])
+    for row in ("| cn-hourly | 2 | 2 | 5 | 1 | 2025-10-09 to 2025-10-09 | 5 |", "| gpt-5 | 101,100.00 | +1.1 % |",
+                "| cn-hourly | 0 | 2 | 0 | 1 |",
+                "Every fill that does not follow from the rest of its log (0):"):  # fmt: skip
+        assert row in page
+    assert "nan" not in page.lower().replace("finance", "")
+
+
+# The real logs: every track of AI-Trader and all of CapitalBench can be locked, shown and blinded
+
+# track: (agents, decisions, weeks, days, statements that do not follow)
+TRACKS = {
+    "us": (6, 348, 6, 28, 189), "cn-hourly": (7, 840, 7, 30, 0), "cn-daily": (7, 210, 7, 30, 0),
+    "crypto": (6, 84, 3, 14, 30),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def logs(shared, own_copy) -> Path:
+    """Every log of AI-Trader, imported. Not to be changed."""
+
+    def build(folder: Path) -> None:
+        import_records("aitrader", shared / "data" / "aitrader", RunFolder(folder / "run"))
+
+    return own_copy("aitrader-logs", build) / "run"
+
+
+def real(path: Path, study: str) -> tuple[tracks.SeasonMaterial, list, set[str]]:
+    """What is known of a season of real records, its steps, and names that judges are shown of whole records."""
+    locked(RunFolder(path), (ROOT / "studies" / f"{study}.toml").read_text(encoding="utf-8"))
+    found = tracks.season_material(RunFolder(path))
+    horizons = {name: found.horizon(name, steps) for name, steps in found.steps.items()}
+    assert {name: len(one.steps) for name, one in horizons.items()} == {n: len(s) for n, s in found.steps.items()}
+    kept = {line.name for one in horizons.values() for line in one.audit if line.state == "kept"}
+    return found, [step for steps in found.steps.values() for step in steps], kept
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("track", TRACKS)
+def test_a_track_is_a_season(logs, tmp_path, track):
+    shutil.copytree(logs, tmp_path / "run")
+    found, steps, kept = real(tmp_path / "run", f"aitrader-{track}")
+    assert kept <= {"Google"}
+    agents, decisions, weeks, days, off = TRACKS[track]
+    assert (len(found.steps), len(steps), len({step.decision.cluster for step in steps})) == (agents, decisions, weeks)
+    assert {len(books) for books in found.baselines.values()} == {days}
+    assert {len(books) for books in found.navs.values()} <= {days, days - 1}
+    assert sum(one.checks - one.passed for one in found.checks) == off
+    assert (set(found.seconds.values()), found.partial) == ({None}, True)
+    assert sum(step.book is None for step in steps) == (2 if track == "cn-daily" else 0)
+    keys, late = {one.key for one in tracks.record_notes(found)}, track.startswith("cn")
+    assert ("note.records.replayed" in keys, "note.records.undated" in keys) == (late, not late)
+
+
+@pytest.mark.shared
+def test_capitalbench_is_a_season_without_books(shared, tmp_path):
+    import_records("capitalbench", shared / "data" / "capitalbench", RunFolder(tmp_path / "run"))
+    found, steps, _ = real(tmp_path / "run", "capitalbench-season")
+    assert (len(found.steps), len(steps), found.baselines, found.checks) == (10, 709, {}, ())
+    assert not any(found.navs.values())
+    assert all(found.seconds.values())
+    assert {one.key for one in tracks.record_notes(found)} >= {"note.records.no_books", "note.records.unchecked"}

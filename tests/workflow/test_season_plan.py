@@ -1,65 +1,87 @@
-"""The season file and its lock: all problems at once, nothing half-written, nothing changed afterwards."""
+"""The season file, its lock and its rules page: all problems at once, nothing half-written, every field told."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from types import UnionType
+from typing import Union, get_args, get_origin
 
 import pytest
 from season_runs import season_text
 
+from assaymark.claims import catalogue, languages
 from assaymark.cli import main, models
 from assaymark.errors import InputError, PlanError
+from assaymark.plan import Frozen
+from assaymark.protocol import DatasheetLimits
 from assaymark.workflow import STUDY, RunFolder, read_json, tracks
 from assaymark.workflow.tracks import season_lock
 
 NOW = datetime(2024, 4, 1, tzinfo=UTC)
+JUDGE = '\n[[panel]]\nname = "{}"\nfamily = "{}"\nmodel = "{}"\n{}'
 
 
 def locked(path: Path, text: str | None = None):
     return tracks.lock_season(RunFolder(path), text or season_text(), "season.toml", models(), now=NOW)
 
 
-def test_a_lock_covers_file_texts_and_market(tmp_path):
-    one = locked(tmp_path / "one")
-    assert tracks.is_season(RunFolder(tmp_path / "one"))
-    assert locked(tmp_path / "one").plan_hash == one.plan_hash
-    assert tracks.open_season(RunFolder(tmp_path / "one")).data.universe == one.data.universe
-    others: tuple[dict, ...] = (
+def problems(path: Path, text: str) -> list[tuple[str, str]]:
+    """Every problem that a lock names with its place; nothing is left."""
+    with pytest.raises(InputError) as found:
+        locked(path / "run", text)
+    assert not (path / "run").exists()
+    return [(one.where, one.what) for one in found.value.problems]
+
+
+def test_a_lock_covers_file_texts_and_market(tmp_path, monkeypatch):
+    folder = RunFolder(tmp_path / "one")
+    one = locked(folder.path)
+    assert tracks.is_season(folder)
+    assert locked(folder.path).plan_hash == one.plan_hash
+    universe = tracks.open_season(folder).data.universe
+    assert universe == one.data.universe
+    # a universe by number takes the classes in turn
+    assert len({each.asset_class for each in one.data.history.listings if each.id in universe}) == 6
+    assert len(universe) == len(set(universe)) == 8
+    others = (
         {"prompt": "Something else."}, {"seed": 5}, {"head": "capital = 50000.0"}, {"head": 'scoring = "v0.3"'},
-        {"rules": "cost_bps = 11.0"},
+        {"rules": "cost_bps = 11.0"}, {"rules": '[judging]\nperiod = "month"'},
     )  # fmt: skip
     for number, changed in enumerate(season_text(**changes) for changes in others):
         assert locked(tmp_path / f"other-{number}", changed).plan_hash != one.plan_hash
         with pytest.raises(PlanError, match="differs from the season locked"):
-            locked(tmp_path / "one", changed)
-    plan = tmp_path / "one" / "plan.toml"
+            locked(folder.path, changed)
     manner = season_text() + "\n[engine]\nconcurrency = 2\n"
     assert locked(tmp_path / "manner", manner).plan_hash == one.plan_hash
-    plan.write_text(plan.read_text().replace("Grow", "Shrink"))
+    for name in ("horizon_texts", "outcome_texts", "author_texts"):  # of judges
+        whole = getattr(season_lock, name)
+        monkeypatch.setattr(season_lock, name, lambda *given, of=whole: {**of(*given), "more": "words"})
+        with pytest.raises(PlanError, match="or the texts of this version differ"):
+            tracks.stored_season(folder)
+        monkeypatch.undo()
+    assert tracks.stored_season(folder).plan_hash == one.plan_hash
+    with pytest.raises(PlanError, match="holds a season; use: assaymark season"):
+        STUDY.stored(folder)
+    folder.plan.write_text(folder.plan.read_text().replace("Grow", "Shrink"))
     with pytest.raises(PlanError, match="was edited after the lock"):
-        tracks.open_season(RunFolder(tmp_path / "one"))
+        tracks.open_season(folder)
+    assert read_json(folder.lock, "lock")["format"] == "assaymark season lock 2"
+    folder.lock.write_text('{"format": "another"}')
+    with pytest.raises(PlanError, match="a study or a benchmark"):
+        tracks.open_season(folder)
+    assert not tracks.is_season(RunFolder(tmp_path))
+    with pytest.raises(PlanError, match="holds no season; make one with: assaymark season init"):
+        tracks.open_season(RunFolder(tmp_path))
 
 
 def test_a_ledger_that_cannot_be_named_locks_nothing(tmp_path, capsys):
-    path = tmp_path / "season.toml"
+    path, folder = tmp_path / "season.toml", tmp_path / "run"
     path.write_text(season_text())
-    folder = tmp_path / "run"
     for url in ("no url", "postgresql+psycopg://me:hunter2@127.0.0.1/season"):
         assert main(["season", "init", str(path), "--out", str(folder), "--ledger", url]) == 1
         assert "hunter2" not in capsys.readouterr().err
         assert not folder.exists()
-
-
-def test_all_problems_of_a_file_are_named_at_once_and_nothing_is_left(tmp_path):
-    wrong = season_text(
-        head='scoring = "v9"\ncapital = -1.0\nuniverse = []', rules='fill = "noon"\nmax_orders = 0'
-    ).replace("universe = 8\n", "")
-    with pytest.raises(InputError) as found:
-        locked(tmp_path / "run", wrong)
-    places = {one.where for one in found.value.problems}
-    assert {"scoring", "capital", "universe.int", "rules.fill", "rules.max_orders"} <= places | {"universe.int"}
-    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
@@ -73,7 +95,7 @@ def test_all_problems_of_a_file_are_named_at_once_and_nothing_is_left(tmp_path):
         ({"calendar": "decide_at = 09:30:00"}, "must be from 21:00 on"),
         ({"model": "reference/nobody"}, "agents.one.model: unknown model 'reference/nobody'"),
         ({"prompt": ""}, "one prompt or a strategy each"),
-        ({"head": "[strategies]\none = 'x'"}, "one prompt or a strategy each"),
+        ({"head": "strategies = {one = 'x', two = 'y'}"}, "one prompt or a strategy each"),
         ({"prompt": "", "head": "strategies = {one = 'x', three = 'y'}"}, r"agents: one, two; got one, three"),
         ({"head": "market = {live = true}"}, "live needs a source that grows"),
         ({"head": "market = {source = 'nowhere'}"}, "holds no market snapshot"),
@@ -82,107 +104,118 @@ def test_all_problems_of_a_file_are_named_at_once_and_nothing_is_left(tmp_path):
     ],
 )
 def test_what_is_wrong_is_said_with_what_is_allowed(tmp_path, changes, words):
-    head = changes.get("head", "")
-    if head.startswith("[strategies]"):
-        changes["head"] = "strategies = {one = 'x', two = 'y'}"
     with pytest.raises(InputError, match=f"(?s){words}"):
         locked(tmp_path / "run", season_text(**changes))
     assert not (tmp_path / "run").exists()
 
 
-def test_arguments_of_models_are_read_before_anything_is_written(tmp_path):
-    text = season_text().replace('"reference/momentum"', '"reference/momentum"\nargs = {style = "oak"}')
-    text += """
-[[panel]]
-name = "odd"
-family = "j"
-model = "reference/auditor"
-[[panel]]
-name = "sway"
-family = "j"
-model = "reference/season-reader"
-args = {preference = 15, halo = 1}
-[[panel]]
-name = "people"
-family = "human"
-model = "human/table"
-"""
-    with pytest.raises(InputError) as found:
-        locked(tmp_path / "run", text)
-    said = {one.where: one.what for one in found.value.problems}
-    assert set(said) == {"agents.one.args", "panel.odd.model", "panel.sway.args"}
-    assert said["panel.odd.model"].startswith("reference/auditor cannot read whole records; reference models that can")
-    assert len(found.value.problems) == 4
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_judge_is_no_agent_and_every_problem_is_named_at_once(tmp_path):
-    """Those of the file, of its models and of its market in one message."""
+def test_every_problem_of_the_file_its_models_and_its_market_is_named_at_once(tmp_path):
+    wrong = season_text(
+        head='scoring = "v9"\ncapital = -1.0\nuniverse = []', rules='fill = "noon"\nmax_orders = 0'
+    )  # fmt: skip
+    assert {"scoring", "capital", "rules.fill", "rules.max_orders"} <= {where for where, _ in problems(tmp_path, wrong)}
+    # a judge is no agent, and an agent no judge
     text = season_text(
         head="universe = ['ALBIXX', 'ALBIX']\ncapital = -1.0", model="reference/season-reader",
         other="reference/auditor",
     )  # fmt: skip
-    with pytest.raises(InputError) as found:
-        locked(tmp_path / "run", text + '\n[[panel]]\nname = "r"\nfamily = "r"\nmodel = "reference/momentum"\n')
-    said = {one.where: one.what for one in found.value.problems}
+    said = dict(problems(tmp_path, text + JUDGE.format("r", "r", "reference/momentum", "")))
     assert set(said) == {"capital", "universe", "agents.one.model", "agents.two.model", "panel.r.model"}
     assert said["agents.one.model"].startswith("reference/season-reader cannot decide; built-in models that can: ")
     assert "reference/momentum" in said["agents.one.model"]
     assert "unknown instrument 'ALBIXX'" in said["universe"]
-    assert not (tmp_path / "run").exists()
-    with pytest.raises(InputError) as found:
-        locked(tmp_path / "run", season_text(prompt="", model="reference/auditor", last="2031-01-01"))
-    assert [one.where for one in found.value.problems] == ["", "agents.one.model", "calendar.last"]
+    found = problems(tmp_path, season_text(prompt="", model="reference/auditor", last="2031-01-01"))
+    assert [where for where, _ in found] == ["", "agents.one.model", "calendar.last"]
+    # arguments of models
+    text = season_text().replace('"reference/momentum"', '"reference/momentum"\nargs = {style = "oak"}')
+    text += JUDGE.format("odd", "j", "reference/auditor", "") + JUDGE.format("people", "human", "human/table", "")
+    text += JUDGE.format("sway", "j", "reference/season-reader", "args = {preference = 15, halo = 1}")
+    found = problems(tmp_path, text)
+    assert (len(found), {where for where, _ in found}) == (4, {"agents.one.args", "panel.odd.model", "panel.sway.args"})
+    told = "reference/auditor cannot read whole records; reference models that can"
+    assert dict(found)["panel.odd.model"].startswith(told)
 
 
-def test_the_texts_of_judges_and_how_they_judge_are_in_the_plan_hash(tmp_path, monkeypatch):
-    plain = locked(tmp_path / "plain").plan_hash
-    assert locked(tmp_path / "months", season_text() + '\n[judging]\nperiod = "month"\n').plan_hash != plain
-    for name in ("horizon_texts", "outcome_texts", "author_texts"):
-        whole = getattr(season_lock, name)
-        monkeypatch.setattr(season_lock, name, lambda *given, of=whole: {**of(*given), "more": "words"})
-        with pytest.raises(PlanError, match="or the texts of this version differ"):
-            tracks.stored_season(RunFolder(tmp_path / "plain"))
-        monkeypatch.undo()
-    assert tracks.stored_season(RunFolder(tmp_path / "plain")).plan_hash == plain
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [("two", "one", "each is named once"), ("two", "../two", "no slash"), ("one", "panel", "choose another name")],
-)
-def test_an_agent_twice_with_a_slash_or_called_like_the_judges_together_is_refused(old, new, words):
-    with pytest.raises(InputError, match=words):
-        tracks.parse_season(season_text().replace(f'name = "{old}"', f'name = "{new}"'))
-
-
-def test_judges_that_are_asked_the_very_same_call_are_refused():
+def test_names_that_cannot_be_and_judges_that_are_asked_the_very_same_call_are_refused():
     """One reply would be graded twice, and the panel would agree with itself."""
-    judge = '\n[[panel]]\nname = "{}"\nfamily = "{}"\nmodel = "reference/season-auditor"\n{}'
-    twice = season_text() + judge.format("a", "one", "trials = 2\n") + judge.format("b", "two", "")
+    for old, new, words in (
+        ("two", "one", "each is named once"), ("two", "../two", "no slash"), ("one", "panel", "choose another name")
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=words):
+            tracks.parse_season(season_text().replace(f'name = "{old}"', f'name = "{new}"'))
+    first = JUDGE.format("a", "one", "reference/season-auditor", "trials = 2\n")
+    twice = season_text() + first + JUDGE.format("b", "two", "reference/season-auditor", "")
     with pytest.raises(InputError, match="a and b are asked the very same call"):
         tracks.parse_season(twice)
     for apart in ("seed = 3\n", "args = { noise = 0.0 }\n"):
         assert len(tracks.parse_season(twice + apart).panel) == 2
 
 
-def test_a_universe_by_number_takes_the_classes_in_turn(tmp_path):
-    chosen = locked(tmp_path / "run").data.universe
-    assert len(chosen) == len(set(chosen)) == 8
-    classes = {one.asset_class for one in locked(tmp_path / "run").data.history.listings if one.id in chosen}
-    assert len(classes) == 6
+# What the rules page says of it
 
 
-def test_other_folders_are_told_apart(tmp_path):
-    empty = RunFolder(tmp_path)
-    assert not tracks.is_season(empty)
-    with pytest.raises(PlanError, match="holds no season; make one with: assaymark season init"):
-        tracks.open_season(empty)
-    locked(tmp_path / "run")
-    with pytest.raises(PlanError, match="holds a season; use: assaymark season"):
-        STUDY.stored(RunFolder(tmp_path / "run"))
-    lock = tmp_path / "run" / "study.lock"
-    assert read_json(lock, "lock")["format"] == "assaymark season lock 2"
-    lock.write_text('{"format": "another"}')
-    with pytest.raises(PlanError, match="a study or a benchmark"):
-        tracks.open_season(RunFolder(tmp_path / "run"))
+PANEL = (
+    JUDGE.format("reader", "north", "reference/reader", "trials = 3\nargs = { noise = 0.5 }\n")
+    + """
+[datasheets]
+verbosity = 0.15
+"""
+)
+
+
+def lines(text: str) -> dict[tuple[str, str], str]:
+    return {(one.group, one.name): one.value for one in tracks.season_rules(tracks.parse_season(text))}
+
+
+def fields(kind: type[Frozen], group: str = tracks.OWN) -> set[tuple[str, str]]:
+    """Every field of the file with its table, by the types alone."""
+    found = set()
+    for name, field in kind.model_fields.items():
+        union = get_origin(field.annotation) in (Union, UnionType)
+        kinds = get_args(field.annotation) if union else (field.annotation,)
+        inner = next((one for one in kinds if isinstance(one, type) and issubclass(one, Frozen)), None)
+        found |= {(group, field.alias or name)} if inner is None else fields(inner, name)
+    return found
+
+
+def test_every_field_has_a_line_and_no_line_has_no_field():
+    found = set(lines(season_text() + PANEL))
+    wanted = fields(tracks.Season) - {(tracks.OWN, name) for name in ("agents", "panel", "strategies")}
+    assert wanted >= {("rules", "cost_bps"), ("judging", "alpha"), ("engine", "attempts"), ("datasheets", "slope")}
+    assert found == wanted | {("agents", "one"), ("agents", "two"), ("panel", "reader")}
+    assert {name for group, name in fields(tracks.Season) if group == "datasheets"} == set(DatasheetLimits.model_fields)
+
+
+@pytest.mark.parametrize("language", languages())
+def test_every_line_says_what_it_means(language):
+    words, own = catalogue(language), "[strategies]\none = 'Buy.'\ntwo = 'Sell.'\n\n[[agents]]"
+    strategies = season_text(prompt="").replace("[[agents]]", own, 1)
+    for text in (season_text() + PANEL, season_text(), strategies):
+        every = tracks.season_rules(tracks.parse_season(text))
+        assert [one for one in every if not words.render(one.meaning).endswith(".")] == []
+    found = {one.name: one.value for one in every if one.group == "strategies"}
+    assert (list(found), len(set(found.values()))) == (["one", "two"], 2)
+
+
+def test_values_stand_as_in_the_file_and_no_path_and_no_long_text():
+    found = lines(season_text(rules="cost_bps = 2.5\nfractional = false\nfill = 'close'") + PANEL)
+    assert found.items() >= {
+        ("rules", "cost_bps"): "2.5", ("rules", "fractional"): "false", ("rules", "fill"): "close",
+        ("rules", "max_weight"): "", ("season", "capital"): "100000", ("calendar", "decide_at"): "21:30:00",
+        ("datasheets", "verbosity"): "0.15",
+        ("panel", "reader"): 'model = "reference/reader", family = "north", trials = 3, args = { noise = 0.5 }',
+    }.items()  # fmt: skip
+    head = "market = {source = '/home/somebody/snapshots/spring-2024'}\nuniverse = ['AAA', 'BBB']"
+    found = lines(season_text(head=head, prompt="A secret recipe. " * 40))
+    assert (found["market", "source"], found["season", "universe"]) == ("spring-2024", "AAA, BBB")
+    assert found["season", "prompt"].startswith("sha256 ")
+    assert not any("secret" in value or "somebody" in value for value in found.values())
+
+
+def test_what_only_our_broker_goes_by_is_not_said_of_records_of_others():
+    season = tracks.parse_season(season_text())
+    records = season.market.model_copy(update={"source": "records", "format": "aitrader", "track": "us"})
+    found = {(one.group, one.name) for one in tracks.season_rules(season.model_copy(update={"market": records}))}
+    assert found < set(lines(season_text()))
+    assert not {("rules", "fill"), ("season", "bars"), ("market", "live"), ("calendar", "decide_at")} & found
+    assert {("market", "format"), ("calendar", "first"), ("judging", "period"), ("season", "capital")} <= found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -14,39 +14,34 @@ from assaymark.workflow import MANIFEST, replace_site
 SPRING = {"format": "assaymark season site 1", "season": "spring", "plan_hash": "f" * 64, "files": []}
 
 
-def pages(**texts: str):
-    """Writes pages whose names have ``_`` for the slash."""
+def written(site: Path, make: Callable[[Path], None] | None = None, **texts: str) -> tuple[Path, ...]:
+    """The site of spring, written with pages whose names have ``_`` for the slash."""
 
-    def write(folder: Path) -> None:
+    def pages(folder: Path) -> None:
         for name, text in texts.items():
             path = folder / f"{name.replace('_', '/')}.html"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
-    return write
+    return replace_site(site, "spring", "f" * 64, make or pages)
 
 
 def held(site: Path) -> Mapping[str, bytes]:
     return {str(path.relative_to(site)): path.read_bytes() for path in site.rglob("*") if path.is_file()}
 
 
-def test_a_site_written_twice_is_the_same_bytes(tmp_path):
+def test_a_site_written_twice_is_the_same_bytes_and_only_its_own_pages_go(tmp_path):
     site = tmp_path / "some" / "site"
-    made = replace_site(site, "spring", "f" * 64, pages(index="a", de_index="b"))
-    assert made == (site / "de" / "index.html", site / "index.html")
+    assert written(site, index="a", de_index="b") == (site / "de" / "index.html", site / "index.html")
     before = held(site)
     assert set(before) == {"index.html", "de/index.html", MANIFEST}
-    replace_site(site, "spring", "f" * 64, pages(index="a", de_index="b"))
+    written(site, index="a", de_index="b")
     assert held(site) == before
-
-
-def test_pages_that_are_no_longer_made_go_and_other_files_stay(tmp_path):
-    replace_site(tmp_path, "spring", "f" * 64, pages(index="a", de_agents_one="b", agents_one="c"))
-    (tmp_path / "CNAME").write_text("season.example")
-    replace_site(tmp_path, "spring", "f" * 64, pages(index="x", agents_two="d"))
-    assert set(held(tmp_path)) == {"index.html", "agents/two.html", "CNAME", MANIFEST}
-    assert not (tmp_path / "de").exists()
-    assert (tmp_path / "index.html").read_text() == "x"
+    (site / "CNAME").write_text("season.example")
+    written(site, index="x", agents_two="d")
+    assert set(held(site)) == {"index.html", "agents/two.html", "CNAME", MANIFEST}
+    assert not (site / "de").exists()
+    assert (site / "index.html").read_text() == "x"
 
 
 def test_a_page_that_cannot_be_made_leaves_the_site_as_it_was(tmp_path):
@@ -56,12 +51,12 @@ def test_a_page_that_cannot_be_made_leaves_the_site_as_it_was(tmp_path):
 
     site = tmp_path / "site"
     with pytest.raises(ValueError, match="no"):
-        replace_site(site, "spring", "f" * 64, failing)
+        written(site, failing)
     assert not site.exists()
-    replace_site(site, "spring", "f" * 64, pages(index="a"))
+    written(site, index="a")
     before = held(site)
     with pytest.raises(ValueError, match="no"):
-        replace_site(site, "spring", "f" * 64, failing)
+        written(site, failing)
     assert held(site) == before
 
 
@@ -80,16 +75,12 @@ def test_a_folder_that_holds_something_else_is_refused_and_left_alone(tmp_path, 
         (tmp_path / MANIFEST).write_text(manifest)
     before = held(tmp_path)
     with pytest.raises(InputError, match=what):
-        replace_site(tmp_path, "spring", "f" * 64, pages(index="a"))
-    assert held(tmp_path) == before
-
-
-def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
-    (tmp_path / "site").write_text("x")
-    with pytest.raises(InputError, match="holds something else"):
-        replace_site(tmp_path / "site", "spring", "f" * 64, pages(index="a"))
+        written(tmp_path, index="a")
+    with pytest.raises(InputError, match="holds something else"):  # a file in the place of the folder
+        written(tmp_path / "thesis.txt", index="a")
     with pytest.raises(PlanError, match="cannot be made a folder"):
-        replace_site(tmp_path / "site" / "below", "spring", "f" * 64, pages(index="a"))
+        written(tmp_path / "thesis.txt" / "below", index="a")
+    assert held(tmp_path) == before
 
 
 def test_a_site_that_was_killed_in_the_midst_of_it_is_gone_on_with(tmp_path):
@@ -103,22 +94,21 @@ def test_a_site_that_was_killed_in_the_midst_of_it_is_gone_on_with(tmp_path):
 
     kept: dict[str, bytes] = {}
     with pytest.raises(Killed):
-        replace_site(tmp_path, "spring", "f" * 64, leaving)
+        written(tmp_path, leaving)
     assert list(tmp_path.iterdir()) == []
     for name, data in kept.items():  # as a kill leaves it
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(data)
-    replace_site(tmp_path, "spring", "f" * 64, pages(index="a"))
+    written(tmp_path, index="a")
     assert set(held(tmp_path)) == {"index.html", MANIFEST}
 
 
 def test_an_edited_manifest_removes_nothing_outside_of_the_site(tmp_path):
-    other = tmp_path / "other.txt"
+    other, site = tmp_path / "other.txt", tmp_path / "site"
     other.write_text("mine")
-    site = tmp_path / "site"
-    replace_site(site, "spring", "f" * 64, pages(index="a"))
+    written(site, index="a")
     manifest = json.loads((site / MANIFEST).read_text())
     manifest["files"] += ["../other.txt", str(other), 3]
     (site / MANIFEST).write_text(json.dumps(manifest))
-    replace_site(site, "spring", "f" * 64, pages(index="a"))
+    written(site, index="a")
     assert other.read_text() == "mine"

@@ -7,12 +7,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from season_runs import IDS, NOW, Scripted, begun, market, orders, season_text, stored
+from season_runs import IDS, NOW, Scripted, orders, small
 
 from assaymark.judging import (
     GradedPart, Horizon, HorizonGrades, HorizonScore, OutcomeGrade, horizon_ledgers, horizon_of, judge_score,
@@ -29,16 +28,13 @@ PLAN = load_scoring("v0.4")
 @pytest.fixture(scope="module")
 def played(tmp_path_factory) -> tracks.SeasonMaterial:
     """Six days: agent one buys, sells what it does not have, answers nonsense and then nothing; agent two holds."""
-    path: Path = tmp_path_factory.mktemp("views")
     said = {
         "2024-03-01": orders((A, "buy", 10.0), why="Bought 10 units."),
         "2024-03-04": orders((B, "sell", 5.0), why="Sold 5 units."), "2024-03-05": "I do not know.",
     }  # fmt: skip
-    one = Scripted(lambda day: said.get(day, orders()))
-    head = f"universe = {IDS}\nmarket = {{source = '{stored(path / 'market', market())}'}}"
-    text = season_text(head=head, model="test/one", other="test/two", last="2024-03-08")
-    who = {"test/one": one, "test/two": Scripted(lambda _: orders())}
-    folder = begun(path / "run", text, who)
+    who = {"test/one": Scripted(lambda day: said.get(day, orders())), "test/two": Scripted(lambda _: orders())}
+    named = {"model": "test/one", "other": "test/two", "last": "2024-03-08", "universe": IDS}
+    folder = small(tmp_path_factory.mktemp("views"), who, **named)
     tracks.run_season(folder, who, now=NOW)
     return tracks.season_material(folder)
 
@@ -101,27 +97,24 @@ CONTEXT = Context(
 NUMBERS = {"r1": [number("3.1%", "supported", "f1"), number("500", "contradicted"), number("20", "own_action")]}
 
 
-def view(claims: dict[str, tuple[judging_season.HorizonClaim, ...]]):
-    return tracks.ledger_view(Horizon((step(),)), NUMBERS, claims, {"c1": CONTEXT})
+def view(claims: dict[str, tuple[judging_season.HorizonClaim, ...]], numbers=NUMBERS):
+    return tracks.ledger_view(Horizon((step(),)), numbers, claims, {"c1": CONTEXT})
 
 
-def test_numbers_that_no_judge_quoted_stand_in_their_sentence():
-    first, second, third = view({})
+def test_numbers_that_no_judge_quoted_stand_in_their_sentence_with_what_the_agent_saw():
+    first, second, third = found = view({})
+    assert [(one.quote, one.numbers, one.which) for one in found][1:] == [
+        ("Cash is 500, so 20 units fit.", "contradicted", "500"), ("Cash is 500, so 20 units fit.", "own_action", "20")
+    ]  # fmt: skip
     assert (first.quote, first.numbers, first.saw) == ("Gold rose 3.1% in a week.", "supported", "GLD return_5d 0.0312")
-    assert (second.quote, second.numbers, second.which) == ("Cash is 500, so 20 units fit.", "contradicted", "500")
-    assert (third.quote, third.numbers, third.which) == (second.quote, "own_action", "20")
-    assert [one.quote[one.start :].startswith(one.which) for one in (first, second, third)] == [True] * 3
+    assert [one.quote[one.start :].startswith(one.which) for one in found] == [True] * 3
     assert (second.saw, second.rule, third.rule) == ("", "rule of 500", "rule of 20")
-
-
-def test_what_an_agent_saw_of_closes_and_of_its_book_is_shown_with_its_numbers():
     facts = ("series:GLD", "portfolio.cash", "portfolio.GLD", "f1", "own:quantity")
-    numbers = {"r1": [number("3.1%", "derivable", *facts[:3]), number("500", "derivable", *facts[3:])]}
-    first, second = tracks.ledger_view(Horizon((step(),)), numbers, {}, {"c1": CONTEXT})
+    numbers = [number("3.1%", "derivable", *facts[:3]), number("500", "derivable", *facts[3:])]
+    first, second = view({}, {"r1": numbers})
     assert first.saw == "GLD close 2024-02-29 … 2024-03-01: 180.5 … 186.1; cash 480; GLD 2.5"
     assert second.saw == "GLD return_5d 0.0312; own:quantity"
-    both = {"r1": [number("3.1%", "derivable", *facts)]}
-    assert tracks.ledger_view(Horizon((step(),)), both, {}, {"c1": CONTEXT})[0].saw.endswith("; +2")
+    assert view({}, {"r1": [number("3.1%", "derivable", *facts)]})[0].saw.endswith("; +2")
 
 
 def test_quotations_gather_the_judges_and_the_numbers_in_them():
@@ -179,10 +172,9 @@ def test_sentences_around_numbers_are_those_of_a_plain_search(words):
 
 def test_a_text_without_an_end_is_cut_around_its_number():
     text = "x" * 5000 + " 7 " + "y" * 5000
-    found = tracks.ledger_view(Horizon((step(text),)), {"r1": [number("7", "supported", text=text)]}, {}, {})
-    assert len(found) == 1
-    assert 500 < len(found[0].quote) < 700
-    assert " 7 " in found[0].quote
+    (found,) = tracks.ledger_view(Horizon((step(text),)), {"r1": [number("7", "supported", text=text)]}, {}, {})
+    assert 500 < len(found.quote) < 700
+    assert " 7 " in found.quote
 
 
 def grade(
@@ -216,34 +208,23 @@ def grade(
     )  # type: ignore[arg-type]  # fmt: skip
 
 
-def test_a_judge_that_is_built_in_has_checked_nothing_for_knowledge_of_the_future():
-    """It answers the question because its reply has to, and reads no tenses: a page may have no tick for that."""
-    (asked,), (built_in,) = (tracks.grade_views([grade(60.0)], names) for names in ((), {grade(60.0).judge}))
-    assert asked.lookahead == "pass"
-    assert (built_in.lookahead, built_in.lookahead_reason) == (None, "")
-    assert replace(asked, lookahead=None, lookahead_reason="") == built_in
-
-
-def test_trials_are_averaged_and_a_failed_look_ahead_is_not_lost():
+def test_trials_are_averaged_and_neither_a_failed_look_ahead_nor_what_the_numbers_lowered_is_lost():
     rows = [grade(60.0), grade(80.0, trial=2, lookahead="fail"), grade(0.0, trial=3, state="invalid")]
     (found,) = tracks.grade_views([*rows, grade(1.0, scope="period")])
-    assert found.state == "ok"
-    assert found.composite == pytest.approx(70.0)
+    assert (found.state, found.composite) == ("ok", pytest.approx(70.0))
     assert found.reasoning["temporal_consistency"] == found.evidence["claim_support"] == found.data_reliability == 70.0
     assert (found.lookahead, found.lookahead_reason) == ("fail", "day 3 knows day 4")
     assert (found.verdict, found.outcome_state) == ("verdict 1", "unresolved")
     assert tracks.claims_by_judge(rows, "one") == {"a": rows[0].score.grades.claims}
-
-
-def test_what_the_numbers_lowered_stands_beside_what_counts():
     resolved = OutcomeGrade(state="ok", outcome=40.0)
-    found = tracks.grade_views([grade(80.0, cap=50.0, outcome=resolved), grade(80.0, judge="b", cap=95.0)])
-    assert found[0].evidence["claim_support"] == 50.0
-    assert found[0].capped == {"claim_support": 80.0}
-    assert (found[0].outcome, found[0].outcome_state) == (40.0, "ok")
-    assert found[1].capped == {}
-    assert found[0].composite is not None
-    assert found[0].composite < found[1].composite
+    one, other = tracks.grade_views([grade(80.0, cap=50.0, outcome=resolved), grade(80.0, judge="b", cap=95.0)])
+    assert (one.evidence["claim_support"], one.capped, other.capped) == (50.0, {"claim_support": 80.0}, {})
+    assert (one.outcome, one.outcome_state) == (40.0, "ok")
+    assert one.composite < other.composite
+    # a judge that is built in answers because its reply has to, and reads no tenses: a page may have no tick for that
+    (asked,), (built_in,) = (tracks.grade_views([grade(60.0)], names) for names in ((), {grade(60.0).judge}))
+    assert (asked.lookahead, built_in.lookahead, built_in.lookahead_reason) == ("pass", None, "")
+    assert replace(asked, lookahead=None, lookahead_reason="") == built_in
 
 
 def test_without_a_usable_reply_there_are_no_points_but_a_reason():

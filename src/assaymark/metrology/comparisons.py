@@ -214,8 +214,8 @@ class Comparisons:
     @property
     def aggregate(self) -> Comparisons:
         """The first scale alone."""
-        records = None if self.records is None else (self.records[0][..., :1], *self.records[1:])
-        return replace(self, names=self.names[:1], cells=self.cells[..., :1], records=records)
+        known = None if self.records is None else (self.records[0][..., :1], *self.records[1:])
+        return replace(self, names=self.names[:1], cells=self.cells[..., :1], records=known)
 
     @property
     def consecutive(self) -> bool:

@@ -201,7 +201,7 @@ def make_controls(
         raise PlanError(f"{folder.path} has controls already; import the records into a new run folder for others")
     honest = [decision for decision in decisions if decision.derivation.kind == "honest"]
     used = {one.context_id: one.cluster for one in sorted(honest, key=lambda one: one.record_id)}
-    material = [(name, context, used[name]) for name, context in store.each_context() if name in used]
+    material = [(name, context, used[name]) for name, context in store.each_context(used)]
     found, made = list(decisions), MadeControls({}, count, {}, {})
     wanted = [kind for kind in KINDS if kind in kinds]
     for at, kind in enumerate(wanted):

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC
@@ -287,15 +287,16 @@ class Store:
         """The contexts by their content id, each checked against it."""
         return dict(self.each_context())
 
-    def each_context(self) -> Iterator[tuple[str, rec.Context]]:
-        """The contexts one after the other, for work that needs each of them only once."""
+    def each_context(self, wanted: Container[str] | None = None) -> Iterator[tuple[str, rec.Context]]:
+        """The contexts one after the other, for work that needs each of them, or of those wanted, only once."""
         # A few at a time: the JSON of a context takes several times the memory of its records.
         for batch in self._file(CONTEXTS).iter_batches(batch_size=_CONTEXTS_AT_ONCE, columns=["context_id", "record"]):
             for row in batch.to_pylist():
                 name = row["context_id"]
                 if rec.sha256_text(row["record"]) != name:
                     raise LedgerError(f"{self._path(CONTEXTS.name)}: context {name[:12]}... does not match its name")
-                yield name, rec.parse(rec.Context, row["record"], source=f"context {name[:12]}")
+                if wanted is None or name in wanted:
+                    yield name, rec.parse(rec.Context, row["record"], source=f"context {name[:12]}")
 
     def columns(self, table: Table[Any], *names: str) -> list[dict[str, Any]]:
         """Some columns of a table, a dict a row; far cheaper than its records."""

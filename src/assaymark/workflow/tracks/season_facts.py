@@ -136,11 +136,10 @@ def season_material(folder: RunFolder, stored: StoredSeason | None = None) -> Se
     shown = {one.context_id for ones in decided.values() for one in ones}
     contexts: dict[str, Context] = {}
     last: Context | None = None
-    for name, context in store.each_context():
-        if name in shown:  # what agents of one day share is in memory once
-            same = {} if last is None else {part: getattr(last, part) for part in _LARGE}
-            same = {part: value for part, value in same.items() if value == getattr(context, part)}
-            contexts[name] = last = replace(context, **same) if same else context
+    for name, context in store.each_context(shown):  # what agents of one day share is in memory once
+        same = {} if last is None else {part: getattr(last, part) for part in _LARGE}
+        same = {part: value for part, value in same.items() if value == getattr(context, part)}
+        contexts[name] = last = replace(context, **same) if same else context
     families = {one.name: one.family for one in season.agents}  # of records, the file's word counts for more
     replicates = {
         key: tuple(StepRecord(day=times[one.record_id].day, decision=one) for one in ones)

@@ -145,10 +145,9 @@ def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
     """Everything that agents were shown or acted on, where no price file says what there was."""
     used = {decision.context_id for decision in decisions}
     names = {action.instrument for decision in decisions for action in decision.actions if action.instrument}
-    for name, context in store.each_context():
-        if name in used:
-            shown = {instrument.id for instrument in context.instruments}
-            names |= shown or {fact.instrument for fact in context.facts if fact.instrument}
+    for _, context in store.each_context(used):
+        shown = {instrument.id for instrument in context.instruments}
+        names |= shown or {fact.instrument for fact in context.facts if fact.instrument}
     return tuple(sorted(names))
 
 
