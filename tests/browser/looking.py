@@ -50,38 +50,19 @@ _OVERFLOWING: Final = """() => {
   return document.documentElement.scrollWidth + ' px: ' + worst.outerHTML.slice(0, 120);
 }"""
 
-SHORTENED: Final = """known => {
-  const looked = new Set(known), found = [], kind = new Map(), own = new Map();
-  const blocks = /^(SECTION|ARTICLE|FIGURE|TABLE|[UOD]L|P|DETAILS|ASIDE|FORM|DIV|svg|PRE|BLOCKQUOTE|NAV|HEADER)$/;
+SHORTENED: Final = """() => {
   const walk = e => {
-    own.set(e, e.tagName + [...e.attributes].map(a => a.name === 'class' ? '.' + a.value : ' ' + a.name).sort());
     const kinds = new Set();
     for (const one of [...e.children]) {
-      walk(one);
-      if (kinds.has(kind.get(one))) one.remove(); else kinds.add(kind.get(one));
+      const kind = walk(one);
+      if (kinds.has(kind)) one.remove(); else kinds.add(kind);
     }
-    kind.set(e, own.get(e) + '(' + [...kinds].sort() + ')');
+    const marks = [...e.attributes].map(a => a.name === 'class' ? '.' + a.value : ' ' + a.name);
+    return e.tagName + marks.sort() + '(' + [...kinds].sort() + ')';
   };
-  const hash = text => {
-    let a = 0xdeadbeef, b = 0x41c6ce57;
-    for (let i = 0; i < text.length; i++) {
-      a = Math.imul(a ^ text.charCodeAt(i), 2654435761); b = Math.imul(b ^ text.charCodeAt(i), 1597334677);
-    }
-    return (a >>> 0) + '.' + (b >>> 0);
-  };
-  const leave = (e, above) => { for (const one of [...e.children]) {
-    const name = hash(above + kind.get(one));
-    if (looked.has(name) && blocks.test(one.tagName) && !one.querySelector('h1')) { one.remove(); continue; }
-    found.push(name);
-    if (!/^(svg|H[1-6]|T[DH]|SUMMARY)$/.test(one.tagName)) leave(one, above + own.get(one) + '>');
-  } };
   walk(document.body);
-  const main = document.querySelector('main');
-  if (main) leave(main, '');
-  return found;
 }"""
-"""Leaves one of each kind of row on a page, and nothing of its main part that has been looked at: rules are for kinds
-of rows, and take their time over each."""
+"""Leaves one of each kind of row on a page: rules are for kinds of rows, and take their time over each."""
 
 AXE: Final = """only => axe.run(document, {resultTypes: ['violations'], preload: false, runOnly: only}).then(
   found => found.violations.map(({id, nodes}) => {
@@ -154,13 +135,13 @@ class Visitor:
                 found.append(f"at {width} px it is {why}")
         return found
 
-    def barriers(self, looked: set[str] | None = None) -> list[str]:
+    def barriers(self) -> list[str]:
         """What axe finds: by all rules in light on a wide screen, by those of layout in the dark on a narrow one.
 
-        Shortens the page, also by what has been ``looked`` at on another, and remembers what was new.
+        Shortens the page.
         """
-        found, looked = [], set() if looked is None else looked
-        looked.update(self.page.evaluate(SHORTENED, sorted(looked)))
+        found = []
+        self.page.evaluate(SHORTENED)
         self.page.evaluate(axe_source())
         for (scheme, width), (kind, values) in zip(SETTINGS, (("tag", RULES), ("rule", CSS_RULES)), strict=True):
             self.set((scheme, width))

@@ -23,8 +23,6 @@ WHOLE = ("demo", "season", "portbench", "made studies", "capitalbench")
 """Of these pages without anything new are opened too: their names and texts are as long as those of real records."""
 RECORDS = {"agents", "answers", "asked", "calls", "datasheet", "decisions", "episodes", "judgments", "ledger"}
 """Folders of pages of one kind: the first two of them are opened, the last, and whichever holds something new."""
-LOOKED = defaultdict[str, set[str]](set)
-"""What has been looked at for barriers in pages of a track, which share their style sheets."""
 
 
 class Seen:
@@ -58,20 +56,20 @@ def opened(pages: Iterable[str]) -> set[str]:
     return {name for names in few for name in names}
 
 
-def problems_of(visitor: Visitor, path: Path, name: str, looked: set[str] | None) -> list[str]:
+def problems_of(visitor: Visitor, path: Path, name: str, new: bool) -> list[str]:
     """What is wrong with one page: all are folded out on the narrowest screen, and the first pages and those in which
     there is something new are gone through.
     """
     visitor.open(path.as_uri(), NARROWEST)
     found = visitor.spoken(path.as_uri())
-    if looked is not None or path.name == "index.html":
+    if new or path.name == "index.html":
         visitor.pictures(name)
         found += [*visitor.overflow(390), *visitor.printed()]
         for width in (1440, 390):
             visitor.set(("light", width))
             found += [f"labels at {width} px: {one}" for one in visitor.page.evaluate(APART)]
     found += visitor.overflow(NARROWEST[1], unfolded=True)
-    return found + ([] if looked is None else visitor.barriers(looked))
+    return found + (visitor.barriers() if new else [])
 
 
 @pytest.mark.parametrize("name", OPENED)
@@ -85,7 +83,7 @@ def test_pages_are_silent_fit_and_are_open_to_everybody(browser, example, pictur
     with visiting(browser, pictures) as visitor:
         for path in sorted(new | opened(pages if name in WHOLE else [one for one in pages if "index" in one])):
             page = f"{name.replace(' ', '-')}/{path}"
-            if found := problems_of(visitor, root / path, page, LOOKED[track] if path in new else None):
+            if found := problems_of(visitor, root / path, page, path in new):
                 visitor.open((root / path).as_uri())
                 shown = ", ".join(visitor.pictures(page, pictures or tmp_path))
                 problems += [f"{page}: {one}" for one in found] + [f"{page}: see {shown}"]

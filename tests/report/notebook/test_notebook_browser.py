@@ -79,7 +79,7 @@ def test_results_are_readable_run_nothing_and_leave_the_rest_of_the_notebook_as_
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.title() == "notebook"
         assert page.noise == []
-        page.evaluate(SHORTENED, [])
+        page.evaluate(SHORTENED)
         page.evaluate(axe_source())
         kind, values = ("tag", RULES) if theme == "light" else ("rule", CSS_RULES)
         assert page.evaluate(AXE, {"type": kind, "values": values}) == [], theme

@@ -147,12 +147,8 @@ def strip_axis(values: Sequence[float], *cuts: float) -> Ends:
 _ROW, _HEAD, _ROOM = 22, 42, 44
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A value in words with its interval, of which one may be missing."""
-
-    ends: Ends | None
-    shown: str
+Bar = tuple[Ends | None, str]
+"""The interval of a value, where it has one, and the value in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,10 +186,10 @@ def column_chart(name: str, rows: Sequence[str], columns: Sequence[Column], titl
                 if bar is None:
                     parts.append(rect(left, y - 8, scale.right - left, 16, "void", f"url(#{called}-h)"))
                     continue
-                if bar.ends is not None:
-                    low, high = map(scale, bar.ends)
+                if bar[0] is not None:
+                    low, high = map(scale, bar[0])
                     parts.append(rect(low, y - 3, max(high - low, 3.0), 6, "ink"))
-                parts.append(label(scale.right + 6, y + 4.5, bar.shown, "t2"))
+                parts.append(label(scale.right + 6, y + 4.5, bar[1], "t2"))
         return parts, ((tall + 18.0) * len(columns) - 18 if stacked else tall) + 4
 
     return c.both(name, title, desc, draw)
@@ -205,7 +201,7 @@ Twice = tuple[str, Bar, Bar | None, str, bool]
 
 def convention_chart(name: str, rows: Sequence[Twice], title: str, desc: str) -> tuple[str, str]:
     """Every model with a filled bar and an outlined one on a common axis."""
-    known = [end for _, *bars, _, _ in rows for bar in bars if isinstance(bar, Bar) and bar.ends for end in bar.ends]
+    known = [end for _, *bars, _, _ in rows for bar in bars if isinstance(bar, tuple) for end in bar[0] or ()]
     low, high = int(min(known, default=0.0) * 10) / 10, min(1.0, int(max(known, default=1.0) * 10 + 1) / 10)
     tall, bottom = 36.0, 24 + 36.0 * len(rows)
 
@@ -220,9 +216,9 @@ def convention_chart(name: str, rows: Sequence[Twice], title: str, desc: str) ->
             parts.append(label(0, y + tall / 2 + 4.5, fit(who, 100, 13), "tb"))
             for bar, middle, style in ((first, y + 11, kind), (other, y + 26, "open rule")):
                 if bar is not None:
-                    left, right = map(scale, bar.ends or (low, low))
-                    parts += [rect(left, middle - 3, max(right - left, 3.0), 6, style)] if bar.ends else []
-                    parts.append(label(width, middle + 4.5, bar.shown, "tk" if bar is other else "", "end"))
+                    left, right = map(scale, bar[0] or (low, low))
+                    parts += [rect(left, middle - 3, max(right - left, 3.0), 6, style)] if bar[0] else []
+                    parts.append(label(width, middle + 4.5, bar[1], "tk" if bar is other else "", "end"))
         return parts, bottom + 2
 
     return c.both(name, title, desc, draw, HALF)

@@ -136,12 +136,12 @@ def _stages(book: BenchmarkIndex) -> b.Group:
         best[stage], bars = None if most is None else most.value, []
         for name in book.names:
             item = book.one("bench.stage", model=name, profile=profile, stage=stage, windows="all")
-            bar = None if item is None or item.value is None else charts.Bar(bounds_of(item), number(item.value))
+            bar = None if item is None or item.value is None else (bounds_of(item), number(item.value))
             bars.append(bar)
             rows.append("no score" if bar is None else book.to(item, shown(item)))
         columns.append(charts.Column(stage, words, tuple(bars), best[stage]))
     names = [clean(name, 60) for name in book.names]
-    drawn = [["no score" if bar is None else bar.shown for bar in c.bars] for c in columns]
+    drawn = [["no score" if bar is None else bar[1] for bar in c.bars] for c in columns]
     desc = "; ".join(f"{who}: {', '.join(f'{c.name} {of[at]}' for c, of in zip(columns, drawn, strict=True))}"
                      for at, who in enumerate(names))  # fmt: skip
     dates = counted(sum(book.run.decisions.values()), "date")
@@ -157,7 +157,7 @@ def _stages(book: BenchmarkIndex) -> b.Group:
         for note in hatched
     )
     # The two stages furthest from what is possible.
-    reached = {c.name: max((float(bar.shown) for bar in c.bars if bar is not None), default=None) for c in columns}
+    reached = {c.name: max((float(bar[1]) for bar in c.bars if bar is not None), default=None) for c in columns}
     gaps = {c.name: c.best - top for c in columns if c.best is not None and (top := reached[c.name]) is not None}
     worst = sorted(sorted(gaps, key=lambda name: -gaps[name])[:2])
     lost = "Bars are intervals of mean scores from 0 to 1."
@@ -180,7 +180,7 @@ def _conventions(book: BenchmarkIndex) -> b.Group | None:
 
     def bar(item: Measurement) -> charts.Bar:
         ends = bounds_of(item)
-        return charts.Bar(ends, span(*ends) if ends else shown(item))
+        return ends, span(*ends) if ends else shown(item)
 
     for head in levels.group_heads(book, board):
         for at, name in enumerate(head.members):
@@ -188,7 +188,7 @@ def _conventions(book: BenchmarkIndex) -> b.Group | None:
             first, second = bar(item), None if other is None or other.value is None else bar(other)
             kind = charts.KINDS[head.level or "no-claim"]
             rows.append((clean(name, 60), first, second, kind, not at and bool(rows)))
-            lines.append((clean(name, 60), book.to(item, first.shown), "" if second is None else second.shown))
+            lines.append((clean(name, 60), book.to(item, first[1]), "" if second is None else second[1]))
     mine = CONVENTIONS[book.run.plan.convention]
     theirs = CONVENTIONS["reference" if book.run.plan.convention == "paper" else "paper"]
     title = f"CEPS, {level} interval, {plural(len(rows), 'model')} with a score"

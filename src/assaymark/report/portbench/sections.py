@@ -104,7 +104,7 @@ def _view(book: BenchmarkIndex, window: Window, profile: Profile, room: int) -> 
     )
     brush, data = brush_of([moment(day) for day in days], lines), f"data/nav-{at}.csv" if values else ""
     room -= 0 if brush is None else len(days) * len(lines)
-    shown = b.Panels(tuple(panels), brush=brush if room >= 0 else None, data=data, shared=shared)
+    shown = b.Panels(tuple(panels), "multi", brush if room >= 0 else None, data, shared)
     title = f"{book.window(window.name)}, {clean(profile.name, 40)} profile"
     return (b.Section(f"nav-{at}", title, blocks=(b.Text(text, "cap"), shown)), shown, values), room
 

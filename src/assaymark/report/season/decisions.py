@@ -151,11 +151,11 @@ def decision_group(book: AgentIndex, step: SeasonStep) -> b.Group:
         refused.append(said)
     fills: list[b.Inline] = []
     for fill in step.fills:
-        bought, symbol = fill.quantity > 0, clean(fill.symbol, 40)
+        bought = fill.quantity > 0
         kind = {"dividend": "dividend", "split": "split" if bought else "reverse_split"}.get(
             fill.kind, "paid_out" if fill.kind != "order" else "bought" if bought else "sold"
         )
-        told = words.say(f"decisions.{kind}", units=units(words, abs(fill.quantity)), symbol=symbol,
+        told = words.say(f"decisions.{kind}", units=units(words, abs(fill.quantity)), symbol=clean(fill.symbol, 40),
                          cash=words.amount(-fill.cost, 2))  # fmt: skip
         if kind not in ("dividend", "split", "reverse_split"):
             cost = f", {words.say('decisions.cost', cost=words.amount(fill.cost, 2))}" if fill.cost else ""
