@@ -63,9 +63,9 @@ def test_files_stay_readable():
 
 # How large the code may be. A change that needs more room makes it first; what has shrunk is lowered here.
 CEILINGS = {
-    "lines of source": 94_650, "modules": 262, "modules of one folder": 25, "modules under 80 lines": 5,
-    "functions": 4_764, "records": 527, "keywords that repeat a name": 1_205, "private functions with one use": 312,
-    "lines of tests": 80_900, "lines of documentation": 7_500,
+    "lines of source": 94_300, "modules": 262, "modules of one folder": 25, "modules under 80 lines": 5,
+    "functions": 4_705, "records": 526, "keywords that repeat a name": 1_202, "private functions with one use": 288,
+    "lines of tests": 70_200, "lines of documentation": 7_500,
 }  # fmt: skip
 
 
