@@ -437,6 +437,7 @@ def test_a_folder_holds_one_plan_as_it_was_locked_and_no_study(benched, demo, qu
         ("pipeline", "per_template = 4", "per_template = 0", "per_template"),
         ("pipeline", '"balanced", "conservative"', '"reckless"', "balanced"),
         ("pipeline", "[market]", "[markt]", "markt"),
+        ("qa", "set.jsonl", "gone.jsonl", "gone.jsonl: cannot be read: No such file"),
         ("pipeline", "portbench-literal", "portbench-nobody", "nobody"),
         # On the command line reference/momentum is the benchmark's; in a file it would be the agent of that name.
         *(("qa", "portbench-literal", named,

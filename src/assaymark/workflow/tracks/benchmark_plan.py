@@ -105,6 +105,8 @@ def lock_bench(
                 f"{locked.plan_hash[:12]}...); a locked plan is not changed: use a new run folder (--out)"
             )
         return locked
+    if plan.questions.file is not None:
+        read_questions(Path(plan.questions.file))  # a file that cannot be read is reported before anything is written
     if first is not None:
         first(LockedBench(plan, made, "", *data))
     with runs.new_folder(folder.path):
