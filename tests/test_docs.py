@@ -269,11 +269,11 @@ def test_files_and_packages_that_are_named_are_there_and_every_package_has_its_r
 def test_recipes_run_and_what_they_name_is_where_they_say():
     for session in re.findall(r"^```python\n(.*?)^```$", GUIDE, re.M | re.S):
         exec(compile(session, "<CONTRIBUTING.md>", "exec"), {})
-    named = {
-        "engine/providers/base.py": "class SdkModel", "engine/providers/registry.py": "GoogleModel",
-        "importers/formats.py": "IMPORTERS", "report/measurements.py": "_TITLES",
-        "report/study/pages.py": "def each_page", "claims/levels.py": "def candidate_claims",
-    }  # fmt: skip
+    named = (
+        ("engine/providers/base.py", "class SdkModel"), ("engine/providers/registry.py", "GoogleModel"),
+        ("importers/formats.py", "IMPORTERS"), ("report/study/pages.py", "_TITLES"),
+        ("report/study/pages.py", "def each_page"), ("claims/levels.py", "def candidate_claims"),
+    )  # fmt: skip
     source = ROOT / "src" / "assaymark"
-    assert [name for name, word in named.items() if word not in (source / name).read_text(encoding="utf-8")] == []
-    assert all(f"`src/assaymark/{name}`" in GUIDE for name in named)
+    assert [name for name, word in named if word not in (source / name).read_text(encoding="utf-8")] == []
+    assert all(f"`src/assaymark/{name}`" in GUIDE for name, _ in named)

@@ -54,7 +54,7 @@ def test_tables_are_read_as_rows_and_reporting_shows_the_first_screen_with_its_f
         read = workflow.Store(folder).read(table)
         assert isinstance(read, Rows)
         assert read._repr_html_().count("<tr>") == 21
-    reported = workflow.Reported(Path("report/index.html"), "summary", workflow.study_shown(folder).run)
+    reported = workflow.Reported(Path("report/index.html"), "summary", workflow.study_shown(folder)[0])
     assert reported._repr_html_().count("<svg") == 2
     assert repr(reported).splitlines()[-1] == "page: report/index.html"
     assert repr(reported).startswith("Demonstration. Agents and judges are built-in rules with known flaws;")

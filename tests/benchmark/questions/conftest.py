@@ -22,4 +22,4 @@ def whole(once, market) -> questions.QuestionSet:
     def build(folder) -> None:
         (folder / "set").write_bytes(pickle.dumps(questions.generate_questions(market)))
 
-    return pickle.loads((once("questions", build) / "set").read_bytes())
+    return pickle.loads((once("all-questions", build) / "set").read_bytes())
