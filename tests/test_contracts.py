@@ -65,7 +65,7 @@ def test_files_stay_readable():
 CEILINGS = {
     "lines of source": 94_300, "modules": 262, "modules of one folder": 25, "modules under 80 lines": 5,
     "functions": 4_705, "records": 526, "keywords that repeat a name": 1_202, "private functions with one use": 288,
-    "lines of tests": 70_210, "lines of documentation": 7_500,
+    "lines of tests": 70_220, "lines of documentation": 7_500,
 }  # fmt: skip
 
 
