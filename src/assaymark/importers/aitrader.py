@@ -183,8 +183,9 @@ class Prices:
     def series(self, step: datetime, symbols: Iterable[str]) -> tuple[records.Series, ...]:
         """The last complete bars before a step of each of the symbols that has any."""
         wanted = sorted(set(symbols))
-        known = self._complete(step, _SHOWN)
-        for symbol in (one for one in wanted if (step, one) not in self._series):
+        new = [one for one in wanted if (step, one) not in self._series]
+        known = self._complete(step, _SHOWN) if new else {}
+        for symbol in new:
             bars = {one: bar for one in known if (bar := self.bars[one].get(symbol)) is not None}
             whole = {one: bar for one, bar in bars.items() if None not in (bar.open, bar.high, bar.low, bar.close)}
             self._series[step, symbol] = None if not whole else records.Series(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import groupby
 from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from assaymark.encoding import content_id
 from assaymark.records import Level, Measurement, measurement_id
@@ -236,14 +236,9 @@ class Filter:
     word: str
     count: str
 
-    @property
-    def anchor(self) -> str:
-        """The id of the button: a link to it shows these rows and no others."""
-        return only(self.key)
-
 
 def only(key: str) -> str:
-    """The id of the button that shows the rows of one key."""
+    """The id of the button that shows the rows of one key: a link to it shows these rows and no others."""
     return f"only-{content_id([key])[:10]}"
 
 
@@ -288,8 +283,14 @@ class Table:
 
     @property
     def all_right(self) -> bool:
-        """Whether every column but the first holds numbers, so that the page says it once."""
-        return self.right >= frozenset(range(1, len(self.heads)))
+        """Whether every column but the first holds numbers, so that the page says it once; not where it is stacked."""
+        return not self.stacked and self.right >= frozenset(range(1, len(self.heads)))
+
+    @property
+    def column_styles(self) -> Sequence[str]:
+        """The style of each column, of its head and of its cells."""
+        right = frozenset[int]() if self.all_right else self.right
+        return self.columns or ["r" if at in right else "" for at in range(len(self.heads))]
 
     @property
     def lines(self) -> Iterator[Row]:
@@ -576,17 +577,14 @@ def html_of(value: Inline, root: str) -> str:
 
 def rows_of(table: Table, root: str = "") -> Markup:
     """The rows of a table as markup; a template's own loop over thousands of cells takes three times as long."""
-    count = len(table.heads)
-    right = frozenset[int]() if table.all_right and not table.stacked else table.right
-    begun = [f' class="{escaped(style)}"' if style else ""
-             for style in table.columns or ["r" if at in right else "" for at in range(count)]]  # fmt: skip
+    begun = [f' class="{escaped(style)}"' if style else "" for style in table.column_styles]
     if table.stacked:
         begun = [f'{one} data-l="{escaped(plain(head))}"' for one, head in zip(begun, table.heads, strict=True)]
     lines = []
     for row in table.lines:
         cells = [html_of(cell, root) for cell in row.cells]
-        if len(cells) == 1 and count > 1:
-            head = f'<th scope="rowgroup" colspan="{count}"><span>{cells[0]}</span></th>'
+        if len(cells) == 1 < len(table.heads):
+            head = f'<th scope="rowgroup" colspan="{len(table.heads)}"><span>{cells[0]}</span></th>'
             lines.append(f'</tbody><tbody><tr class="gr">{head}</tr>\n')
             continue
         if table.stacked:
@@ -646,7 +644,7 @@ def notes(lines: Sequence[Inline], style: Literal["note", "notice", "cap"] = "no
 
 def row_bytes(markup: int, texts: Iterable[str]) -> int:
     """Bytes of a row: its markup and its texts, escaped and encoded."""
-    return markup + len(escape("".join(texts)).encode(errors="surrogatepass"))
+    return markup + len(escaped("".join(texts)).encode(errors="surrogatepass"))
 
 
 def weight(part: object) -> int:

@@ -105,10 +105,11 @@ def lock_bench(
                 f"{locked.plan_hash[:12]}...); a locked plan is not changed: use a new run folder (--out)"
             )
         return locked
+    opening = LockedBench(plan, made, "", *data)
     if plan.questions.file is not None:
-        read_questions(Path(plan.questions.file))  # a file that cannot be read is reported before anything is written
+        _ = opening.pool  # a file that cannot be read is reported before anything is written
     if first is not None:
-        first(LockedBench(plan, made, "", *data))
+        first(opening)
     with runs.new_folder(folder.path):
         write_atomic(folder.plan, text)
         runs.write_lock(folder, BENCHMARK.new_lock(made, to_json(now), inputs=dict(inputs_of(data))))
