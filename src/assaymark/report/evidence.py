@@ -13,7 +13,7 @@ from assaymark.judging.evidence.ledger import BEFORE
 from assaymark.records import Evidence, EvidenceState
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, Inline
-from assaymark.report.charts.grids import BarCell, BarRow, bar_table
+from assaymark.report.charts.grids import BarRow, bar_table
 from assaymark.report.page import beside, paged
 from assaymark.report.text import STATE_WORDS, STATES, counted, excerpt, real, signed, state_words
 from assaymark.text import clean, count, percent
@@ -109,7 +109,7 @@ def evidence_section(book: RunIndex) -> b.Section:
         bars: list[BarRow] = []
         for title, seen, found in groups:
             cells, n = [found[state] for state in states], count(sum(seen.values()))
-            bars.append(BarRow(title, n, tuple(BarCell(share, str(words)) for share, words in cells), not bars))
+            bars.append((title, n, tuple((share, str(words)) for share, words in cells)))
             named = zip(columns, cells, strict=True)
             said.append(f"{title}: {', '.join(f'{words} {column.lower()}' for column, (_, words) in named)}")
             rows.append((title, *(words for _, words in cells), n))
