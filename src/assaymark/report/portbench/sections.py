@@ -19,7 +19,7 @@ from assaymark.report.charts.datasheet import MapPoint, share_map
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.report.charts.models import StressPoint, stress_scatter
 from assaymark.report.charts.paths import brush_of, history_panels
-from assaymark.report.measurements import MeasuredRow, rows_of
+from assaymark.report.measurements import Measured, rows_of
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench.book import BenchmarkIndex, profile_word
 from assaymark.report.portbench.levels import pass_mark
@@ -396,7 +396,7 @@ _TITLES: Final = {
 }  # fmt: skip
 
 
-def every_measurement(book: BenchmarkIndex, rests: Rests = lambda _: ()) -> tuple[MeasuredRow, ...]:
+def every_measurement(book: BenchmarkIndex, rests: Rests = lambda _: ()) -> tuple[Measured, ...]:
     """All measurements of a benchmark; ``rests`` gives the records that one was computed from."""
 
     def hidden(item: Measurement) -> str:
