@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from assaymark.agents.llm import agent_texts, date_call, read_date, task_text
-from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Model
 from assaymark.errors import PlanError
 from assaymark.judging import PARSER, Rubric, load_rubric, plan_texts, rubric_of
@@ -21,7 +20,7 @@ from assaymark.market import cycles as cutting
 from assaymark.metrology import preflight
 from assaymark.notebook import Heading, Note, Part, Result
 from assaymark.protocol import Study, Substrate, parse_study, plan_hash
-from assaymark.records import JSON, Context, Instrument, Series, content_id, to_json
+from assaymark.records import JSON, Context, Instrument, Series, content_id, to_json, write_atomic
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import ask

@@ -15,13 +15,12 @@ from typing import Final
 import pyarrow as pa
 
 from assaymark import judging
-from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, Problem
 from assaymark.judging import PLANTED, Rubric, pairs
 from assaymark.protocol import JudgeSpec, Study, parse_study
-from assaymark.records import sha256_text
+from assaymark.records import sha256_text, write_atomic
 from assaymark.report import Site, each_page
 from assaymark.report import site as sites
 from assaymark.report.datasheet import COMPARISON, judges_frame

@@ -12,7 +12,6 @@ from assaymark.claims import ClaimKind, certificate_name, kind_of, suppressed_ph
 from assaymark.records import AGGREGATE, Level, Measurement, sha256_text
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, Inline
-from assaymark.report.evidence import evidence_section, ledger_pages, ledger_rows
 from assaymark.report.inputs import AssayRun, RunIndex, judged_range, ranked_alone, score_words, supported_orders
 from assaymark.report.levels import (
     amended_words,
@@ -22,7 +21,16 @@ from assaymark.report.levels import (
     rule_words,
     said_claim,
 )
-from assaymark.report.measurements import Measured, measured_links, measured_parts, measurement_pages, rows_of
+from assaymark.report.measurements import (
+    Measured,
+    evidence_section,
+    ledger_pages,
+    ledger_rows,
+    measured_links,
+    measured_parts,
+    measurement_pages,
+    rows_of,
+)
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, in_parts, paged_by
 from assaymark.report.records.calls import OVERVIEW, RECORDS, ReadCalls, Rests
 from assaymark.report.records.judgments import Calls, Trail, lineage
