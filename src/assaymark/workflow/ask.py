@@ -19,7 +19,6 @@ from assaymark import engine as calling
 from assaymark.agents.llm import NOT_USABLE
 from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary, SpendLimit, Text, Unusable, Watch, run_calls
 from assaymark.engine import prices as tariffs
-from assaymark.engine.batching import run_batches
 from assaymark.engine.prices import Estimate, Prices, costs_nothing, load_prices
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.engine.providers.registry import Models, batch_providers, check_ready
@@ -110,6 +109,8 @@ def _ask_in_batches(
     ledger: Ledger, batched: Sequence[CallSpec], engine: EngineChoice, what: str, progress: Progress
 ) -> None:
     """Ask calls in batches, and wait for them."""
+    from assaymark.engine.batching import run_batches
+
     say = saying(progress)
     if waiting := len(ledger.pending({call.key for call in batched})):
         say(
