@@ -273,9 +273,8 @@ class Trail:
                 judged = b.spaced(links.get(one.record_id, ()), ", ") or "none"
                 cells = (about, clean(one.record_id, 60), when, _orders(one), judged)
                 shown.append(b.Row((*cells, b.Linked("call", call) if call else "not kept"), anchor(one), about))
-            filters = b.row_filters(sorted(row.key for row in shown))
-            table = b.Table(heads, tuple(shown), summary="", stacked=True, id="decision-rows", filters=filters,
-                          what="decisions")  # fmt: skip
+            table = b.Table(heads, tuple(shown), summary="", stacked=True, id="decision-rows", what="decisions",
+                          filters=b.row_filters(sorted(row.key for row in shown)))  # fmt: skip
             yield b.Page(path, "Decisions", said, (), (table,), parts, **BELOW)
         total = sum(len(group.judgments) for group in self.groups)
         if not total:
@@ -345,9 +344,10 @@ class Trail:
                 shown.append(b.Row(cells, anchor(one), about, "" if ok else "not-ok"))
             bad = sum(one.status != "ok" for one in rows)
             without = (b.Filter("not-ok", "Without scores", count(bad)),) if bad else ()
-            filters = (*b.row_filters([row.key for row in shown]), *without)
-            table = b.Table(heads, tuple(shown), frozenset(range(2, 3 + len(titles))), "", stacked=True,
-                          id="judgment-rows", filters=filters, what="judgments")  # fmt: skip
+            table = b.Table(
+                heads, tuple(shown), frozenset(range(2, 3 + len(titles))), "", stacked=True, id="judgment-rows",
+                filters=(*b.row_filters([row.key for row in shown]), *without), what="judgments",
+            )  # fmt: skip
             rubric = f". Rows are sorted by agent and date, never by score. Rubric: {clean(rows[0].rubric, 120)}. "
             lead = (_RECORD, _FIRST, rubric, b.Linked("All judges", OVERVIEW), ", ",
                     b.Linked("search all parts", SEARCH))  # fmt: skip
