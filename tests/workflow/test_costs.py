@@ -58,8 +58,8 @@ def folder(tmp_path):
     return where
 
 
-def put(folder, calls, models, progress=workflow.silent):
-    return workflow.ask_judge(folder, calls, models, "one", "asking", progress, EngineChoice(concurrency=2))
+def put(folder, calls, models):
+    return workflow.ask_judge(folder, calls, models, "one", "asking", EngineChoice(concurrency=2))
 
 
 def test_a_budget_ends_the_asking_and_a_higher_one_goes_on(folder, prices):
@@ -102,8 +102,8 @@ def test_the_bound_after_a_kill_counts_each_address_of_a_model():
 
 def test_one_budget_is_for_all_judges_of_a_folder(folder, prices):
     models = workflow.paid_models({"paid/one": Paid()}, 0.4, prices)
-    with workflow.bars(Console(file=io.StringIO())) as shown:
-        put(folder, asked(20), models, workflow.Within(shown, lambda _done, _total: None))
+    with workflow.bars(Console(file=io.StringIO())) as shown, workflow.watched(workflow.silent):
+        put(folder, asked(20), models)
     assert shown.usd == pytest.approx(0.22)  # what replies cost reaches the whole through its parts
     with pytest.raises(ModelError, match=r"0\.[23]\d spent"):
         put(folder, asked(60), models)

@@ -316,7 +316,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Print the planned
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The models that can be asked, progress, and how lines and tables are printed.
+    """The models that can be asked, and how lines and tables are printed.
 
     ``progress`` can be told what is safe when the work in its block is stopped.
     """

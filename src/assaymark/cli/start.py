@@ -72,14 +72,14 @@ def run_check(ctx: typer.Context, table: Path, out: Path | None, **given: Any) -
     asked = ctx.params
     given |= {"map": mapped(asked["role_map"] or (), "--map"), "family": mapped(asked["family"] or (), "--family")}
     given |= {name: asked[name] for name in _READ if name in asked} | {"without": asked["without"] or ()}
-    with opts.working(ctx, opts.NOTHING) as progress:
+    with opts.working(ctx, opts.NOTHING):
         try:
-            found = workflow.check_table(table, dimensions=asked["dimensions"], progress=progress, **given)
+            found = workflow.check_table(table, dimensions=asked["dimensions"], **given)
         except UnnamedError as exc:
             if (named := chosen(exc)) is None:
                 raise
             given |= {"dimensions": asked["dimensions"], exc.wanted: named}
-            found = workflow.check_table(table, progress=progress, **given)
+            found = workflow.check_table(table, **given)
         page = None if out is None else found.save(out)
     show_checked(ctx, found, page)
 

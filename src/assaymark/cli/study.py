@@ -54,12 +54,12 @@ def demo(
     """Run a small built-in study and write its report: no key, no file, no network."""
     out = out or Path("assaymark-demo-real" if real else "assaymark-demo")
     if real:
-        with working(ctx, opts.NOTHING) as progress:
-            found, page = workflow.check_real(out, progress)
+        with working(ctx, opts.NOTHING):
+            found, page = workflow.check_real(out)
         tables.show_checked(ctx, found, page)
         return
-    with working(ctx) as progress:
-        result = workflow.demo(RunFolder(out), tools_of(ctx).models(), datetime.now(UTC), progress)
+    with working(ctx):
+        result = workflow.demo(RunFolder(out), tools_of(ctx).models(), datetime.now(UTC))
     _finish(ctx, RunFolder(out), result)
 
 
@@ -94,8 +94,8 @@ def import_(
         grades = workflow.import_grades(RunFolder(out), path, rubric)
         say(ctx, {"grades": grades}, [f"{grades} grades by people"])
         return
-    with working(ctx, opts.WHOLE) as progress:
-        report = workflow.import_files(format, path, RunFolder(out), keep_going, progress)
+    with working(ctx, opts.WHOLE):
+        report = workflow.import_files(format, path, RunFolder(out), keep_going)
     say(ctx, report, report.lines())
     if report.problems:
         raise AssayError(f"{len(report.problems)} problems were left out; the good records are in {out}")
@@ -116,11 +116,8 @@ def controls(
     Verbose but wrong, terse but right, and records with one number changed, where the arithmetic can be verified.
     """
     now = datetime.now(UTC)
-    with working(ctx) as progress:
-        made = workflow.make_controls(
-            RunFolder(run), now, count, [one.strip() for one in kinds.split(",")], seed,
-            progress=progress,
-        )  # fmt: skip
+    with working(ctx):
+        made = workflow.make_controls(RunFolder(run), now, count, [one.strip() for one in kinds.split(",")], seed)
     say(ctx, made, list(made.lines()))
 
 
@@ -134,8 +131,8 @@ def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -
         lines = [f"plan hash {made}", f"locked {when}", f"then: assaymark check TABLE --study {out}"]
         say(ctx, {"plan_hash": made, "locked_at": when}, lines)
         return
-    with working(ctx) as progress:
-        locked = workflow.lock_study(RunFolder(out), text, str(study), now, tools_of(ctx).models(), progress)
+    with working(ctx):
+        locked = workflow.lock_study(RunFolder(out), text, str(study), now, tools_of(ctx).models())
     found = {"plan_hash": locked.plan_hash, "locked_at": locked.locked_at, "preflight": locked.preflight}
     say(ctx, found | {"date_probes": locked.date_probes}, workflow.lock_lines(locked))
 
@@ -188,12 +185,12 @@ def run(
     if dry_run:
         opts.say_forecast(ctx, workflow.expect_study(folder, text, str(study), who, workflow.prices_of(who)))
         return
-    with working(ctx) as progress:
+    with working(ctx):
         with workflow.new_folder(folder.path) if ledger is not None else nullcontext():
             if ledger is not None:
                 workflow.name_ledger(folder, ledger)
-            workflow.start(folder, text, str(study), now, who, progress)
-        result = workflow.finish(folder, who, progress)
+            workflow.start(folder, text, str(study), now, who)
+        result = workflow.finish(folder, who)
     _finish(ctx, folder, result, who)
 
 
@@ -207,8 +204,8 @@ def worker(
         opts.refuse(ctx, "give a run folder, or --ledger URL")
     who = opts.payer(ctx)
     where = ledger or RunFolder(run or Path())
-    with working(ctx) as progress:
-        summary = workflow.work(where, who, progress)
+    with working(ctx):
+        summary = workflow.work(where, who)
     say(ctx, summary, workflow.work_lines(summary))
     workflow.require_not_stopped(summary, "the ledger" if isinstance(where, str) else where)
 
@@ -227,17 +224,17 @@ def judge(
     """
     folder = RunFolder(run)
     if reparse:
-        with working(ctx, opts.WHOLE) as progress:
-            read = workflow.reparse(folder, datetime.now(UTC), progress)
+        with working(ctx, opts.WHOLE):
+            read = workflow.reparse(folder, datetime.now(UTC))
         say(ctx, {"amendment": read.amendment}, read.lines)
         return
     who = opts.payer(ctx)
     if dry_run:
         opts.say_forecast(ctx, workflow.expect_judging(folder, workflow.prices_of(who)))
         return
-    with working(ctx) as progress:
-        workflow.decide(folder, who, progress)
-        result = workflow.judge(folder, who, progress)
+    with working(ctx):
+        workflow.decide(folder, who)
+        result = workflow.judge(folder, who)
     line = f"{result.judgments} judgments ({result.made} calls made now), {result.evidence} numbers ledgered"
     opts.say_paid(ctx, folder, who, dataclasses.asdict(result), [line])
 
@@ -268,16 +265,15 @@ def measure(
         tables.run_check(ctx, judgments, out)
     elif judgments is not None:
         plan = None if study is None else workflow.read_study(study)
-        with working(ctx, opts.NOTHING if out is None else opts.KEPT) as progress:
+        with working(ctx, opts.NOTHING if out is None else opts.KEPT):
             found = workflow.measure_table(
                 judgments, plan, None if out is None else RunFolder(out), dimensions, computing,
-                progress,
             )  # fmt: skip
         value: object = {"measurements": found.measurements, "verdicts": found.verdicts, "notes": found.notes}
         say(ctx, value, found.lines())
     elif run is not None:
-        with working(ctx, opts.WHOLE) as progress:
-            count = workflow.measure_study(RunFolder(run), progress)
+        with working(ctx, opts.WHOLE):
+            count = workflow.measure_study(RunFolder(run))
         value = {"measurements": workflow.Store(RunFolder(run)).read(workflow.MEASUREMENTS)} if json else {}
         say(ctx, value, [f"{count} measurements"])
 
@@ -350,8 +346,8 @@ def plan_calls(
             given[name.strip()] = float(value)
         except ValueError:
             opts.refuse(ctx, f"--price must be written call=0.01 (got {one!r})")
-    with working(ctx, opts.NOTHING) as progress:
-        plan = workflow.plan_further_calls(RunFolder(run), budget, effect, given, progress)
+    with working(ctx, opts.NOTHING):
+        plan = workflow.plan_further_calls(RunFolder(run), budget, effect, given)
     say(ctx, plan.document, workflow.plan_calls_lines(plan))
 
 
@@ -373,8 +369,8 @@ def report(
     if out is None and len(folders) > 1:
         opts.refuse(ctx, "several runs make one site: say where with --out SITE")
     if out is not None:
-        with working(ctx, opts.WHOLE) as progress:
-            shown, pages = workflow.join_runs(folders, out, title, calls, progress)
+        with working(ctx, opts.WHOLE):
+            shown, pages = workflow.join_runs(folders, out, title, calls)
         named = [{"kind": one.kind, "title": one.title, "claims": one.verdicts} for one in shown]
         page, lines = out / "index.html", [f"{len(shown)} runs, {len(pages)} files"]
         say(ctx, {"page": str(page), "runs": named}, [*lines, f"page: {page}"])
@@ -395,8 +391,8 @@ def _report_one(ctx: typer.Context, folder: RunFolder, calls: Calls, language: s
         return
     match workflow.kind_of(folder):
         case "portbench":
-            with working(ctx, opts.WHOLE) as progress:
-                done = workflow.bench_report(folder, calls, progress, language)
+            with working(ctx, opts.WHOLE):
+                done = workflow.bench_report(folder, calls, language)
             value = {"page": str(done.page), "verdicts": workflow.verdicts_of(folder)}
             say(ctx, value, [*done.lines, f"page: {done.page}"])
         case "season":
@@ -430,8 +426,8 @@ def export(
     if inspect != (out is not None) or (out is None and arrow is None):
         opts.refuse(ctx, "give --inspect --out FOLDER, or --arrow FOLDER, or both")
     folder = RunFolder(run)
-    with working(ctx, opts.WHOLE) as progress:
-        logs = workflow.export_inspect(folder, out, progress) if out is not None else []
+    with working(ctx, opts.WHOLE):
+        logs = workflow.export_inspect(folder, out) if out is not None else []
         tables = [str(one) for one in workflow.export_arrow(folder, arrow)] if arrow is not None else []
     lines = map("{path}: {samples} answers of {judge}, {scored} with scores".format_map, logs)
     say(ctx, {"logs": logs, "tables": tables}, [*lines, *tables])

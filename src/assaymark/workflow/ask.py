@@ -30,7 +30,7 @@ from assaymark.prompting import NotJson, Rejected, strict_reply
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
 from assaymark.records import Decision, Judgment, PairCall, canonical_json, problems_of, sha256_text
 from assaymark.text import money
-from assaymark.workflow.progress import Progress, paying, saying, silent
+from assaymark.workflow.progress import counts, paying, say
 from assaymark.workflow.run_folder import RunFolder, anchor_lock, missing
 from assaymark.workflow.tables import PAIRS, POINTS, Store
 
@@ -107,11 +107,8 @@ def unusable_of(planned: Sequence[Any], why: Callable[[Any, Reply], str | None])
 # --- Asking -----------------------------------------------------------------------------------------------------------
 
 
-def _ask_in_batches(
-    ledger: Ledger, batched: Sequence[CallSpec], engine: EngineChoice, what: str, progress: Progress
-) -> None:
+def _ask_in_batches(ledger: Ledger, batched: Sequence[CallSpec], engine: EngineChoice, what: str) -> None:
     """Ask calls in batches, and wait for them."""
-    say = saying(progress)
     if waiting := len(ledger.pending({call.key for call in batched})):
         say(
             f"{what}: {waiting:,} calls without a reply go in batches, looked at every {engine.batch_poll_s:g} s; this "
@@ -119,7 +116,7 @@ def _ask_in_batches(
         )
     summary = run_batches(
         ledger, batched, batch_providers(), poll_s=engine.batch_poll_s, attempts=engine.attempts,
-        progress=lambda done, total: progress(f"{what} in batches", done, total), say=say,
+        progress=counts(f"{what} in batches"), say=say,
     )  # fmt: skip
     if waiting:
         say(f"{what}: {summary.made:,} replies collected from batches, {waiting - summary.made:,} calls without one")
@@ -136,7 +133,7 @@ def _ask_in_batches(
 
 def run_all(
     ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model], engine: EngineChoice, what: str,
-    progress: Progress, unusable: Unusable | None = None, *, first: bool = True,
+    unusable: Unusable | None = None, *, first: bool = True,
 ) -> RunSummary:  # fmt: skip
     """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so."""
     # See that every model that is not ours, and has something left to answer, is there and has its key.
@@ -156,10 +153,10 @@ def run_all(
         if purse is not None:
             purse.check_affordable(ledger, batched)
         if batched:
-            _ask_in_batches(ledger, batched, engine, what, progress)
-    counts = sorted(Counter(call.model for call in calls).items())
-    _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in counts))
-    paid = {"purse": purse, "told": _cost_told(models, progress), **run_options(engine)}
+            _ask_in_batches(ledger, batched, engine, what)
+    models_asked = sorted(Counter(call.model for call in calls).items())
+    _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in models_asked))
+    paid = {"purse": purse, "told": _cost_told(models), **run_options(engine)}
     # First one call of each provider's model that has several and has answered nothing on this ledger yet.
     by_model: dict[str, list[CallSpec]] = {}
     for call in calls if first else ():
@@ -188,7 +185,7 @@ def run_all(
             watch.replied(asked[key], reply)
     summary = run_calls(
         ledger, [call for call in calls if call.key not in lost] if lost else calls, models,
-        progress=lambda done, total: progress(what, done, total), watch=watch, **paid,
+        progress=counts(what), watch=watch, **paid,
     )  # fmt: skip
     if tried is None:
         return summary
@@ -211,9 +208,9 @@ def run_all(
     )  # fmt: skip
 
 
-def _cost_told(models: Mapping[str, Model], progress: Progress) -> Callable[[str, Reply], None] | None:
+def _cost_told(models: Mapping[str, Model]) -> Callable[[str, Reply], None] | None:
     """Tells whoever watches what each reply cost; None where nobody wants to know, or nothing costs anything."""
-    pay = paying(progress)
+    pay = paying()
     if pay is None:
         return None
     prices = prices_of(models)
@@ -234,10 +231,10 @@ def stored_run_options(ledger: Ledger) -> EngineChoice | None:
         raise InputError(f"{ledger.name}, how its calls are asked", problems_of(exc, EngineChoice)) from None
 
 
-def say_raised(models: Mapping[str, Model], progress: Progress) -> None:
+def say_raised(models: Mapping[str, Model]) -> None:
     """Show what Python agents raised, once each."""
     for line in models.raised() if isinstance(models, Models) else ():
-        saying(progress)(line)
+        say(line)
 
 
 def purse_of(models: Mapping[str, Model]) -> SpendLimit | None:
@@ -259,13 +256,13 @@ def run_options(engine: EngineChoice) -> Any:
 
 def ask(
     folder: RunFolder, calls: Sequence[CallSpec], models: Mapping[str, Model], judge: str, what: str,
-    progress: Progress, engine: EngineChoice | None = None, unusable: Unusable | None = None,
+    engine: EngineChoice | None = None, unusable: Unusable | None = None,
 ) -> dict[str, Reply]:  # fmt: skip
     """The replies to one judge's calls by key, asking only for those that the ledger does not have."""
     with Ledger.open(folder.ledger) as ledger:
         anchor_lock(folder, ledger)
         ledger.plan(calls)
-        summary = run_all(ledger, calls, models, engine or EngineChoice(), f"{what} {judge}", progress, unusable)
+        summary = run_all(ledger, calls, models, engine or EngineChoice(), f"{what} {judge}", unusable)
         require_all(summary, judge, folder)
         return dict(ledger.replies([call.key for call in calls]))
 
@@ -310,7 +307,6 @@ class Canaries:
 
     models: Mapping[str, Model]
     engine: EngineChoice = field(default_factory=EngineChoice)
-    progress: Progress = silent
     problems: list[str] = field(default_factory=list)
     kept: dict[str, tuple[CallSpec, Reply]] = field(default_factory=dict)
     _asked: set[tuple[str, ...]] = field(default_factory=set)
@@ -355,8 +351,7 @@ class Canaries:
         with TemporaryDirectory() as path, Ledger.open(Path(path) / "ledger.db") as ledger:
             summary = run_calls(
                 ledger, calls, self.models, purse=None if purse is None else purse.emptied(),
-                progress=lambda done, total: self.progress("asking each model once", done, total),
-                **run_options(self.engine),
+                progress=counts("asking each model once"), **run_options(self.engine),
             )  # fmt: skip
             replies = dict(ledger.replies([call.key for call in calls]))
         require_not_stopped(summary, "no folder, because nothing is locked yet")

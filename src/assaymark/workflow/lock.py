@@ -25,7 +25,7 @@ from assaymark.records import JSON, Context, Instrument, Series, content_id, to_
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import ask
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, OUTCOMES, Store
 from assaymark.workflow.track import checked_rubric, planned_decisions, select
@@ -38,7 +38,7 @@ _PLACE: Final = ("regimes", "cycles", "bars", "seed", "source", "windows")
 _COLUMNS: Final = ("open", "high", "low", "close", "volume")
 
 
-def prepare(folder: RunFolder, study: Study, progress: Progress = silent) -> None:
+def prepare(folder: RunFolder, study: Study) -> None:
     """Cut the cycles of a study into a run folder: contexts, and apart from them where each was cut from."""
     if study.substrate is None:
         return
@@ -56,7 +56,7 @@ def prepare(folder: RunFolder, study: Study, progress: Progress = silent) -> Non
     for cycle in cut(study.substrate):
         contexts.append(cycle.context)
         keys.append(cutting.key_of(cycle, content_id(cycle.context), study.substrate.source))
-        progress("cutting cycles", len(keys), wanted)
+        note("cutting cycles", len(keys), wanted)
     with runs.new_folder(folder.path):
         store.write(CONTEXTS, contexts, basis)
         store.write(CYCLES, keys, basis)
@@ -97,9 +97,7 @@ def unsanitised(cycle: cutting.Cycle) -> Context:
     )  # fmt: skip
 
 
-def probe_dates(
-    folder: RunFolder, study: Study, models: Mapping[str, Model] | None, progress: Progress = silent
-) -> tuple[cutting.ProbeResult, ...]:
+def probe_dates(folder: RunFolder, study: Study, models: Mapping[str, Model] | None) -> tuple[cutting.ProbeResult, ...]:
     """Look for each cycle's day by its price ranges, and ask the plan's model (ValueBlindBench section 4)."""
     substrate = study.substrate
     if substrate is None:
@@ -124,7 +122,7 @@ def probe_dates(
     found = [cutting.probe_result("mechanical", hits, control, chance=1.0 / ranges.days.size, **rules)]
     if wanted.model is not None and models is not None:
         calls = probe_calls(study, cycles)
-        replies = ask(folder, calls, models, wanted.model, "asking for dates", progress, study.engine)
+        replies = ask(folder, calls, models, wanted.model, "asking for dates", study.engine)
         said = [read_date(replies[call.key]) for call in calls]
         right = [one == (true.year, true.month) for one, true in zip(said, [*moments, *moments], strict=True)]
         chance = 1.0 / np.unique(ranges.days.astype("datetime64[M]")).size
@@ -200,14 +198,14 @@ class Locked(Result):
 
 def lock(
     folder: RunFolder, study_text: str, source: str, now: datetime, models: Mapping[str, Model] | None = None,
-    progress: Progress = silent, first: Callable[[Study], object] | None = None,
+    first: Callable[[Study], object] | None = None,
 ) -> Locked:  # fmt: skip
     """Lock a study on the records of a run folder: validate, run the preflight, fingerprint."""
     if folder.lock.is_file():
         STUDY.stored(folder)  # what is locked here may be no study, or of version 1
     study = parse_study(study_text, source)
     with runs.new_folder(folder.path) if study.substrate is not None else nullcontext():
-        prepare(folder, study, progress)
+        prepare(folder, study)
         folder.require()
         checked = check_plan(folder, study, source, models)
         if folder.lock.is_file():
@@ -222,7 +220,7 @@ def lock(
             return locked
         if first is not None:
             first(study)
-    probes = [to_json(date) | {"passed": date.passed} for date in probe_dates(folder, study, models, progress)]
+    probes = [to_json(date) | {"passed": date.passed} for date in probe_dates(folder, study, models)]
     write_plan(folder, study_text, checked, to_json(now), probes)
     return open_locked(folder)
 

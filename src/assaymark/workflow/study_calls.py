@@ -25,7 +25,7 @@ from assaymark.protocol import EngineChoice, JudgeSpec, Study
 from assaymark.records import Context, Decision, Evidence, Judgment, Rationale, content_id, sha256_text
 from assaymark.workflow import ask as asking
 from assaymark.workflow.lock import Locked, cut, open_locked
-from assaymark.workflow.progress import Progress, saying, silent
+from assaymark.workflow.progress import counts, say
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import ANCHOR, CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, PROBE, Store
 from assaymark.workflow.track import Selection, planned_decisions, select
@@ -38,7 +38,6 @@ class JudgingSession:
     folder: RunFolder
     locked: Locked
     models: Mapping[str, Model]
-    progress: Progress
 
     @property
     def store(self) -> Store:
@@ -78,9 +77,7 @@ class JudgingSession:
             calls, made, engine = [item.call for item in planned], 0, self.locked.study.engine
             for again in ("", " again"):
                 ledger.plan(calls)
-                summary = asking.run_all(
-                    ledger, calls, self.models, engine, what + again, self.progress, None if again else unusable
-                )
+                summary = asking.run_all(ledger, calls, self.models, engine, what + again, None if again else unusable)
                 asking.require_all(summary, "the judges", self.folder)
                 made += summary.made
                 found = parsed(planned, ledger, rubric)
@@ -197,9 +194,9 @@ class JudgeResult(Shown):
     reasked: int
 
 
-def judge(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> JudgeResult:
+def judge(folder: RunFolder, models: Mapping[str, Model]) -> JudgeResult:
     """Grade every selected decision with every judge of the locked plan, and ledger its numbers."""
-    desk = JudgingSession(folder, open_locked(folder), models, progress)
+    desk = JudgingSession(folder, open_locked(folder), models)
     store, locked, study = desk.store, desk.locked, desk.locked.study
     reading, plan = locked.reading, {"plan": locked.plan_hash}
     made = reasked = 0
@@ -210,7 +207,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], progress: Progress = s
             judgments, made = desk.grade(locked.rubric, "asking the judges")
             store.write(JUDGMENTS, [*judgments, *desk.of_people()], reading)
             for line in asking.reply_lines(judgments):
-                saying(progress)(line)
+                say(line)
         # One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6).
         if (anchor := study.anchor_probe) is not None and not store.done(ANCHOR, reading):
             judges, only = [one for one in study.judges if one.name == anchor.judge], desk.selection.honest
@@ -273,7 +270,7 @@ class Asked:
         return self.agent.decide(self.context, self.place, reply, key=self.call.key, cost_usd=cost)
 
 
-def decide(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> int:
+def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     """Let every agent of a locked study decide on every cycle, and compose its control cells."""
     locked = open_locked(folder)
     study, store, engine = locked.study, Store(folder), locked.study.engine
@@ -290,15 +287,15 @@ def decide(folder: RunFolder, models: Mapping[str, Model], progress: Progress = 
         asking.check_plan_hash(folder, ledger, locked)
         ledger.plan(calls)
         engine = engine.model_copy(update=lane)
-        summary = asking.run_all(ledger, calls, models, engine, "asking the agents", progress)
+        summary = asking.run_all(ledger, calls, models, engine, "asking the agents")
         asking.require_all(summary, "the agents", folder)
         replies = _stored(ledger, calls)
         batched = ledger.batches.answered_in_batches(replies)
     prices = asking.prices_of(models)
     decisions = [one.decided(replies[one.call.key], prices, one.call.key in batched) for one in asked]
     for line in asking.unusable_decisions(decisions):
-        saying(progress)(line)
-    asking.say_raised(models, progress)
+        say(line)
+    asking.say_raised(models)
     found, controls = list(decisions), study.controls
     usable = [decision for decision in decisions if not set(decision.flags) & set(NOT_USABLE)]
     material = [(key.context_id, context, key.regime) for key, context in contexts]
@@ -344,9 +341,9 @@ STAND_IN: Final = "This text stands in for the reasons that an agent will give. 
 """A text that is not written yet: about 300 tokens."""
 
 
-def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model], progress: Progress) -> asking.Canaries:
+def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model]) -> asking.Canaries:
     """The canaries of a study whose cycles or records are there: its agents, its date probe, then its judges."""
-    found = asking.Canaries(models, study.engine, progress)
+    found = asking.Canaries(models, study.engine)
     judges = [*study.model_judges, *([study.stability.probe] if study.stability.probe else [])]
     outside = [judge for judge in judges if not judge.model.startswith("reference/")]
     store = Store(folder)
@@ -387,7 +384,7 @@ def stand_in(planned: Decision) -> Decision:
     return replace(planned, rationales=(Rationale(text=text, kind="summary"),))
 
 
-def work(where: RunFolder | str, models: Mapping[str, Model], progress: Progress = silent) -> RunSummary:
+def work(where: RunFolder | str, models: Mapping[str, Model]) -> RunSummary:
     """Answer planned calls of a shared ledger until none is left that could be answered here."""
     folder = None if isinstance(where, str) else where
     locked = None if folder is None else open_locked(folder)
@@ -402,7 +399,7 @@ def work(where: RunFolder | str, models: Mapping[str, Model], progress: Progress
             )
         return run_worker(
             ledger, models, purse=asking.purse_of(models),
-            progress=lambda done, total: progress("answering calls", done, total),
+            progress=counts("answering calls"),
             **asking.run_options(engine or EngineChoice()),
         )  # fmt: skip
 

@@ -25,29 +25,7 @@ from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.plan import read_toml
 from assaymark.protocol import AgentSpec, JudgeSpec, Study, parse_study, scale_words
 from assaymark.records import AGGREGATE, Agent, Decision, Derivation, DerivationKind, Provenance
-from assaymark.workflow.progress import Progress, paying, saying
 from assaymark.workflow.run_folder import read_text
-
-
-@dataclass(frozen=True, slots=True)
-class Within:
-    """Progress of calls that are a part of something: ``tell`` is told their counts, the whole hears all else."""
-
-    whole: Progress
-    tell: Callable[[int, int], object]
-
-    def __call__(self, _what: str, done: int, total: int, /) -> None:
-        """Hand on the counts."""
-        self.tell(done, total)
-
-    def say(self, line: str, /) -> None:
-        """Hand on a line."""
-        saying(self.whole)(line)
-
-    def pay(self, usd: float, /) -> None:
-        """Hand on what a reply cost."""
-        if (take := paying(self.whole)) is not None:
-            take(usd)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from assaymark.workflow.lock import Locked, check_plan, lock, lock_lines, open_l
 from assaymark.workflow.measure import measure
 from assaymark.workflow.plan_calls import PRICES, CallPlan, plan_calls_report
 from assaymark.workflow.plan_calls import lines as plan_calls_lines
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import note, silent, watched
 from assaymark.workflow.publish import Reported, asked, report, study_pages, study_shown
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import JudgeResult, Scores, decide, judge, work, work_lines
@@ -57,37 +57,32 @@ __all__ = [
 ]  # fmt: skip
 
 
-def start(
-    folder: RunFolder, text: str, source: str, now: datetime, models: Mapping[str, Model], progress: Progress = silent
-) -> Locked:
+def start(folder: RunFolder, text: str, source: str, now: datetime, models: Mapping[str, Model]) -> Locked:
     """Lock a study as `lock` does, after one call to each of its models; what they answer is kept if it is locked."""
     sent: list[Canaries] = []
 
     def first(study: Study) -> None:
-        sent.append(study_calls.study_canaries(folder, study, models, progress))
+        sent.append(study_calls.study_canaries(folder, study, models))
 
-    locked = lock(folder, text, source, now, models, progress, first)
+    locked = lock(folder, text, source, now, models, first)
     for one in sent:
         one.keep(folder, locked)
     return locked
 
 
-def finish(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> Reported:
+def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
     """Decide, judge, measure, claim and report a locked run, as far as they are not done."""
-    decide(folder, models, progress)
-    judge(folder, models, progress)
+    decide(folder, models)
+    judge(folder, models)
     study = open_locked(folder).study
     measured = {sheet.judge for sheet in sheets_of.stored_datasheets(folder)} if study.datasheets else set()
     if study.datasheets and not measured >= {one.name for one in study.model_judges}:
-        measure_judges(
-            folder, asked(study), models, pointwise=True, rubric=tested_by(study), study=True, pages=False,
-            progress=progress,
-        )  # fmt: skip
+        measure_judges(folder, asked(study), models, pointwise=True, rubric=tested_by(study), study=True, pages=False)
     # Memory of what was rendered for the judges goes back to the system, so that the next stage starts small.
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-    measure(folder, progress)
+    measure(folder)
     claim(folder)
     return report(folder)
 
@@ -99,22 +94,21 @@ def panel_of(folder: RunFolder) -> list[JudgeSpec]:
 
 def plan_calls(
     folder: RunFolder, budget: int | None, effect: float | None = None, prices: Mapping[str, float] = PRICES,
-    progress: Progress = silent,
 ) -> CallPlan:  # fmt: skip
     """Which further judge calls would most likely move a claim to the next level; `plan_calls_lines` words it."""
     locked, store = open_locked(folder), Store(folder)
     verdicts, measurements, scores = store.read(VERDICTS), store.read(MEASUREMENTS), Scores.of(store, locked).honest
-    progress("simulating studies", 0, 1)
+    note("simulating studies", 0, 1)
     found = plan_calls_report(scores, locked.study, verdicts, measurements, budget, locked.study.seed, effect, prices)
-    progress("simulating studies", 1, 1)
+    note("simulating studies", 1, 1)
     return found
 
 
-def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime, progress: Progress = silent) -> Reported:
+def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime) -> Reported:
     """The study that ships with the package, from its cycles to its page: a small cut of `studies/valueblind.toml`."""
     study = files("assaymark.workflow").joinpath("demo.toml").read_text(encoding="utf-8")
-    lock(folder, study, "demo.toml", now, models, progress)
-    return finish(folder, models, progress)
+    lock(folder, study, "demo.toml", now, models)
+    return finish(folder, models)
 
 
 TITLE: Final = "What may be said"
@@ -126,7 +120,7 @@ Write = Callable[[Path, Site], object]
 
 
 def join_runs(
-    folders: Sequence[RunFolder], site: Path, title: str = TITLE, calls: Calls = "all", progress: Progress = silent
+    folders: Sequence[RunFolder], site: Path, title: str = TITLE, calls: Calls = "all"
 ) -> tuple[tuple[FrontRun, ...], tuple[Path, ...]]:
     """Make one site of finished runs of any kind; returns them in the order of its menu, and its files."""
     paths, problems = [folder.path.resolve() for folder in folders], []
@@ -141,22 +135,23 @@ def join_runs(
     runs.site_files(site, _NAME, "")
     made: dict[str, tuple[FrontRun, Write]] = {}
     for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
-        progress("reading the runs", at, len(folders))
+        note("reading the runs", at, len(folders))
         # The name of its own folder where that is a plain one.
         key = re.sub(r"[^a-z0-9]+", "-", path.name.lower()).strip("-")[:40].strip("-") or "run"
         key = key if key not in made else f"{key}-{sha256_text(str(path))[:6]}"
-        made[key] = _shown(folder, calls)
+        with watched(silent):
+            made[key] = _shown(folder, calls)
     fronts = {key: front for key, (front, _) in made.items()}
     links = sites.menu(fronts)
 
     def write(out: Path) -> None:
         for at, (key, (_, pages)) in enumerate(made.items()):
-            progress("writing pages", at, len(made))
+            note("writing pages", at, len(made))
             pages(out / key, sites.site_of(links, key))
         write_atomic(out / "index.html", sites.render_front(fronts, title))
 
     found = runs.replace_site(site, _NAME, "", write)
-    progress("writing pages", len(made), len(made))
+    note("writing pages", len(made), len(made))
     return tuple(fronts[key] for key in links), found
 
 

@@ -34,9 +34,8 @@ from assaymark.report.portbench.book import QUESTIONS
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Forecast, check_plan_hash, forecast, require_all, run_all
 from assaymark.workflow.ask import Stage as Asking
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import note, watched, watching
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.track import Within
 
 BENCHMARK: Final = runs.Track(
     format="assaymark benchmark lock 2",
@@ -217,7 +216,7 @@ def rules_of(plan: BenchPlan) -> EpisodeRules:
 
 
 def episodes_of(
-    folder: RunFolder, locked: LockedBench, progress: Progress = silent, models: Mapping[str, Model] | None = None
+    folder: RunFolder, locked: LockedBench, models: Mapping[str, Model] | None = None
 ) -> tuple[Episode, ...] | None:
     """Every episode of a plan under both conventions, wave by wave, from the replies in its ledger.
 
@@ -235,7 +234,7 @@ def episodes_of(
     ]
     total, done = sum(first.calls for first, _, _ in episodes), 0
     engine = plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
-    told = Within(progress, lambda now, _of: progress("pipeline", done + now, total))
+    told = watching()
     with Ledger.open(folder.ledger, create=models is not None) as ledger:
         if models is not None:
             check_plan_hash(folder, ledger, locked)
@@ -246,7 +245,9 @@ def episodes_of(
                 if models is None:
                     return None
                 ledger.plan(calls)
-                require_all(run_all(ledger, calls, models, engine, "pipeline", told), "the pipeline", folder)
+                with watched(lambda _, now, _of, before=done: told(what, before + now, total)):
+                    summary = run_all(ledger, calls, models, engine, what)
+                require_all(summary, "the pipeline", folder)
             replies = dict(ledger.replies(list(asked)))
             for (first, second, heard), call in wave:
                 reply, (day, stage, _) = replies[call.key], first.asked[-1]
@@ -257,7 +258,7 @@ def episodes_of(
                 first.take(reply)
                 second.follow(reply)
             done += len(wave)
-            progress(what, done, total)
+            note(what, done, total)
     return tuple(
         Episode(first.agent, first, first.result(), second.result(), heard) for first, second, heard in episodes
     )
@@ -270,9 +271,7 @@ Answers = Mapping[str, Sequence[Scored]]
 """All that each model answered."""
 
 
-def answers_of(
-    folder: RunFolder, locked: LockedBench, progress: Progress = silent, models: Mapping[str, Model] | None = None
-) -> Answers | None:
+def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Model] | None = None) -> Answers | None:
     """The replies of every model to every question, scored by both conventions.
 
     What the ledger lacks is asked of ``models``; without them the result is None if a question was not answered yet.
@@ -288,7 +287,7 @@ def answers_of(
         if models is not None:
             check_plan_hash(folder, ledger, locked)
             ledger.plan(list(calls.values()))
-            summary = run_all(ledger, list(calls.values()), models, locked.plan.engine, QUESTIONS, progress)
+            summary = run_all(ledger, list(calls.values()), models, locked.plan.engine, QUESTIONS)
             require_all(summary, "the questions", folder)
         elif ledger.pending(calls):
             return None

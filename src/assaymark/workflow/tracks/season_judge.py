@@ -47,7 +47,7 @@ from assaymark.workflow.ask import (
 )
 from assaymark.workflow.human_labels import Frame, stored_draw, stored_grades
 from assaymark.workflow.import_records import import_named_grades
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, OUTCOMES, Store
 from assaymark.workflow.tracks import season_records as rows
@@ -63,10 +63,8 @@ Probe = tuple[SeasonCall, str]
 class SeasonAsker:
     """Asks calls through the ledger, each of them once, and holds what became of them."""
 
-    def __init__(
-        self, folder: RunFolder, ledger: Ledger, models: Mapping[str, Model], engine: EngineChoice, progress: Progress
-    ) -> None:
-        self.folder, self.ledger, self.models, self.engine, self.progress = folder, ledger, models, engine, progress
+    def __init__(self, folder: RunFolder, ledger: Ledger, models: Mapping[str, Model], engine: EngineChoice) -> None:
+        self.folder, self.ledger, self.models, self.engine = folder, ledger, models, engine
         self.replies: dict[str, Reply] = {}
         self.heard: set[str] = set()
         self.silent: dict[str, str] = {}
@@ -95,7 +93,7 @@ class SeasonAsker:
         wanted = {key: call for key, call in wanted.items() if key not in reasons}
         if wanted:
             calls = list(wanted.values())
-            how = self.models, self.engine, "asking the judges", self.progress, unusable
+            how = self.models, self.engine, "asking the judges", unusable
             summary = run_all(self.ledger, calls, *how, first=False)
             self.made += summary.made
             self.replies |= dict(self.ledger.replies(list(wanted)))
@@ -339,7 +337,7 @@ class SeasonJudged(Told):
     lines: tuple[str, ...]
 
 
-def judge_season(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> SeasonJudged:
+def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> SeasonJudged:
     """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates."""
     stored, store = stored_season(folder), Store(folder)
     import_named_grades(folder, stored.season.human.grades)
@@ -351,12 +349,12 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], progress: Progr
         season = stored.season
         if material is None:
             return SeasonJudged(0, tuple(judged_lines(folder, season, store.read(GRADES), store.read(GUESSES))))
-        progress("reading the records", 0, 1)
+        note("reading the records", 0, 1)
         parts, plan, budget = season_parts(material), material.scoring, season.judging.token_budget
-        progress("reading the records", 1, 1)
+        note("reading the records", 1, 1)
         with Ledger.open(folder.ledger) as ledger:
             check_plan_hash(folder, ledger, stored)
-            asker = SeasonAsker(folder, ledger, models, season.engine, progress)
+            asker = SeasonAsker(folder, ledger, models, season.engine)
             planned = season_tasks(parts, season, plan)
             given = asker.grades([task for _, task in planned])
             asked = [
