@@ -121,9 +121,7 @@ def test_a_budget_is_an_amount_and_the_models_keep_their_providers_with_it():
 def test_a_forecast_counts_each_call_once_and_estimates_the_rest(folder, prices):
     calls = asked(5)
     put(folder, calls[:1], {"paid/one": Paid()})
-    (one,) = workflow.forecast(
-        [workflow.Stage("a", calls[:3]), workflow.Stage("b", calls)], folder, None, load_prices(prices)
-    ).models
+    (one,) = workflow.forecast({"a": calls[:3], "b": calls}, folder, load_prices(prices)).models
     assert (one.stages, one.already) == ({"a": 3, "b": 2}, 1)
     assert one.rest.output_tokens == 400
     assert one.rest.cost == pytest.approx(4 * (0.0003 + 0.1))

@@ -23,7 +23,6 @@ from assaymark.cli.options import (
     examples,
     option,
     say,
-    tools_of,
     working,
 )
 from assaymark.errors import AssayError, InputError, LedgerError, Problem
@@ -54,12 +53,12 @@ def demo(
     """Run a small built-in study and write its report: no key, no file, no network."""
     out = out or Path("assaymark-demo-real" if real else "assaymark-demo")
     if real:
-        with working(ctx, opts.NOTHING):
+        with working(opts.NOTHING):
             found, page = workflow.check_real(out)
         tables.show_checked(ctx, found, page)
         return
-    with working(ctx):
-        result = workflow.demo(RunFolder(out), tools_of(ctx).models(), datetime.now(UTC))
+    with working():
+        result = workflow.demo(RunFolder(out), opts.models(), datetime.now(UTC))
     _finish(ctx, RunFolder(out), result)
 
 
@@ -94,7 +93,7 @@ def import_(
         grades = workflow.import_grades(RunFolder(out), path, rubric)
         say(ctx, {"grades": grades}, [f"{grades} grades by people"])
         return
-    with working(ctx, opts.WHOLE):
+    with working(opts.WHOLE):
         report = workflow.import_files(format, path, RunFolder(out), keep_going)
     say(ctx, report, report.lines())
     if report.problems:
@@ -116,7 +115,7 @@ def controls(
     Verbose but wrong, terse but right, and records with one number changed, where the arithmetic can be verified.
     """
     now = datetime.now(UTC)
-    with working(ctx):
+    with working():
         made = workflow.make_controls(RunFolder(run), now, count, [one.strip() for one in kinds.split(",")], seed)
     say(ctx, made, list(made.lines()))
 
@@ -131,8 +130,8 @@ def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -
         lines = [f"plan hash {made}", f"locked {when}", f"then: assaymark check TABLE --study {out}"]
         say(ctx, {"plan_hash": made, "locked_at": when}, lines)
         return
-    with working(ctx):
-        locked = workflow.lock_study(RunFolder(out), text, str(study), now, tools_of(ctx).models())
+    with working():
+        locked = workflow.lock_study(RunFolder(out), text, str(study), now, opts.models())
     found = {"plan_hash": locked.plan_hash, "locked_at": locked.locked_at, "preflight": locked.preflight}
     say(ctx, found | {"date_probes": locked.date_probes}, workflow.lock_lines(locked))
 
@@ -164,7 +163,7 @@ def amend(
         opts.refuse(ctx, "--out and --reason are needed, or RUN --rules 2")
     else:
         folder, text = RunFolder(out), workflow.study_text(study)
-        made = workflow.amend_study(folder, text, str(study), reason, now, tools_of(ctx).models())
+        made = workflow.amend_study(folder, text, str(study), reason, now, opts.models())
     kept = workflow.read_lock(folder)["preregistered"]
     value = {"amendment": made, "plan_hash": made.plan_after, "preregistered": kept}
     say(ctx, value, workflow.amendment_lines(made))
@@ -185,7 +184,7 @@ def run(
     if dry_run:
         opts.say_forecast(ctx, workflow.expect_study(folder, text, str(study), who, workflow.prices_of(who)))
         return
-    with working(ctx):
+    with working():
         with workflow.new_folder(folder.path) if ledger is not None else nullcontext():
             if ledger is not None:
                 workflow.name_ledger(folder, ledger)
@@ -204,7 +203,7 @@ def worker(
         opts.refuse(ctx, "give a run folder, or --ledger URL")
     who = opts.payer(ctx)
     where = ledger or RunFolder(run or Path())
-    with working(ctx):
+    with working():
         summary = workflow.work(where, who)
     say(ctx, summary, workflow.work_lines(summary))
     workflow.require_not_stopped(summary, "the ledger" if isinstance(where, str) else where)
@@ -224,7 +223,7 @@ def judge(
     """
     folder = RunFolder(run)
     if reparse:
-        with working(ctx, opts.WHOLE):
+        with working(opts.WHOLE):
             read = workflow.reparse(folder, datetime.now(UTC))
         say(ctx, {"amendment": read.amendment}, read.lines)
         return
@@ -232,7 +231,7 @@ def judge(
     if dry_run:
         opts.say_forecast(ctx, workflow.expect_judging(folder, workflow.prices_of(who)))
         return
-    with working(ctx):
+    with working():
         workflow.decide(folder, who)
         result = workflow.judge(folder, who)
     line = f"{result.judgments} judgments ({result.made} calls made now), {result.evidence} numbers ledgered"
@@ -265,14 +264,14 @@ def measure(
         tables.run_check(ctx, judgments, out)
     elif judgments is not None:
         plan = None if study is None else workflow.read_study(study)
-        with working(ctx, opts.NOTHING if out is None else opts.KEPT):
+        with working(opts.NOTHING if out is None else opts.KEPT):
             found = workflow.measure_table(
                 judgments, plan, None if out is None else RunFolder(out), dimensions, computing,
             )  # fmt: skip
         value: object = {"measurements": found.measurements, "verdicts": found.verdicts, "notes": found.notes}
         say(ctx, value, found.lines())
     elif run is not None:
-        with working(ctx, opts.WHOLE):
+        with working(opts.WHOLE):
             count = workflow.measure_study(RunFolder(run))
         value = {"measurements": workflow.Store(RunFolder(run)).read(workflow.MEASUREMENTS)} if json else {}
         say(ctx, value, [f"{count} measurements"])
@@ -346,7 +345,7 @@ def plan_calls(
             given[name.strip()] = float(value)
         except ValueError:
             opts.refuse(ctx, f"--price must be written call=0.01 (got {one!r})")
-    with working(ctx, opts.NOTHING):
+    with working(opts.NOTHING):
         plan = workflow.plan_further_calls(RunFolder(run), budget, effect, given)
     say(ctx, plan.document, workflow.plan_calls_lines(plan))
 
@@ -369,7 +368,7 @@ def report(
     if out is None and len(folders) > 1:
         opts.refuse(ctx, "several runs make one site: say where with --out SITE")
     if out is not None:
-        with working(ctx, opts.WHOLE):
+        with working(opts.WHOLE):
             shown, pages = workflow.join_runs(folders, out, title, calls)
         named = [{"kind": one.kind, "title": one.title, "claims": one.verdicts} for one in shown]
         page, lines = out / "index.html", [f"{len(shown)} runs, {len(pages)} files"]
@@ -391,7 +390,7 @@ def _report_one(ctx: typer.Context, folder: RunFolder, calls: Calls, language: s
         return
     match workflow.kind_of(folder):
         case "portbench":
-            with working(ctx, opts.WHOLE):
+            with working(opts.WHOLE):
                 done = workflow.bench_report(folder, calls, language)
             value = {"page": str(done.page), "verdicts": workflow.verdicts_of(folder)}
             say(ctx, value, [*done.lines, f"page: {done.page}"])
@@ -426,7 +425,7 @@ def export(
     if inspect != (out is not None) or (out is None and arrow is None):
         opts.refuse(ctx, "give --inspect --out FOLDER, or --arrow FOLDER, or both")
     folder = RunFolder(run)
-    with working(ctx, opts.WHOLE):
+    with working(opts.WHOLE):
         logs = workflow.export_inspect(folder, out) if out is not None else []
         tables = [str(one) for one in workflow.export_arrow(folder, arrow)] if arrow is not None else []
     lines = map("{path}: {samples} answers of {judge}, {scored} with scores".format_map, logs)

@@ -21,7 +21,6 @@ from assaymark.cli.options import (
     examples,
     option,
     say,
-    tools_of,
     working,
 )
 from assaymark.errors import AssayError, InputError
@@ -92,7 +91,7 @@ def datasheet(
         if budget is not None or prices is not None or dry_run:
             opts.refuse(ctx, f"--budget, --prices and --dry-run are {asked}")
         mapping = workflow.log_map(log_map or (), only or ())
-        with working(ctx, opts.WHOLE):
+        with working(opts.WHOLE):
             made = workflow.measure_log(
                 RunFolder(out), log, mapping, seed=seed, old=compare or (), keep_going=keep_going
             )
@@ -117,7 +116,7 @@ def datasheet(
         )
         opts.say_forecast(ctx, found)
         return
-    with working(ctx):
+    with working():
         made = workflow.measure_judges(
             folder, judges, who, **{name: ctx.params[name] for name in ("tasks", "seed", "strict")},
             pointwise=pointwise, rubric=wanted, study=run is not None,
@@ -193,7 +192,7 @@ def _asking(name: str, verb: str, short: str, help: str) -> None:
             return
         if ledger is not None:
             workflow.name_ledger(folder, ledger)
-        with working(ctx):
+        with working():
             done = getattr(workflow, verb)(folder, text, source, who, now=datetime.now(UTC))
         value = {"page": str(done.page), "verdicts": workflow.verdicts_of(folder) if json else ()}
         opts.say_paid(ctx, folder, who, value, done.lines, [f"page: {done.page}"])
@@ -215,7 +214,7 @@ def questions(
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Write the whole set of questions as JSON lines, with its dataset card and manifest."""
-    with working(ctx, opts.WHOLE):
+    with working(opts.WHOLE):
         size, digest = workflow.write_set(out, market, seed)
     card = str(out / "card.md")
     value = {"questions": size, "sha256": digest, "card": card}
@@ -258,9 +257,9 @@ def season_init(
     if ledger is not None:
         workflow.check_ledger_name(folder, ledger)
     text, absent = workflow.read_text(file, "season"), allow_absent or ()
-    with working(ctx):
+    with working():
         locked = workflow.start_season(
-            folder, text, str(file), tools_of(ctx).models(), now=datetime.now(UTC), allow_absent=absent,
+            folder, text, str(file), opts.models(), now=datetime.now(UTC), allow_absent=absent,
         )  # fmt: skip
     if ledger is not None:
         workflow.name_ledger(folder, ledger)
@@ -317,7 +316,7 @@ def season_judge(
     if dry_run:
         opts.say_forecast(ctx, workflow.expect_season_judging(folder, workflow.prices_of(who)))
         return
-    with working(ctx):
+    with working():
         done = workflow.judge_season(folder, who)
     then = f"assaymark season publish {season} --out SITE"
     value = {"made": done.made, "lines": done.lines, "next": then}
@@ -333,7 +332,7 @@ def season_publish(
 ) -> None:  # fmt: skip
     """Measure and decide a judged season, and write its site: pages that need no server."""
     chosen = workflow.chosen_languages(language or ())
-    with working(ctx, opts.WHOLE):
+    with working(opts.WHOLE):
         done = workflow.publish_season(RunFolder(season), out, chosen, calls, url or "")
     value = {"page": str(out / "index.html"), "pages": len(done.pages), "url": url, "verdicts": done.file}
     say(ctx, value, done.lines)
@@ -341,7 +340,7 @@ def season_publish(
 
 def _run(ctx: typer.Context, season: Path, who: Models, verb: Callable[..., Any]) -> None:
     folder = RunFolder(season)
-    with working(ctx):
+    with working():
         done = verb(folder, who, now=datetime.now(UTC))
     days = [str(day) for day in done.days]
     value = {"days": days, "navs": done.navs, "overdue": done.overdue, "absent": done.absent}
@@ -370,7 +369,7 @@ def data_synth(
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Write the synthetic market of a seed: 183 instruments, 2015 to 2025, with macro series, news and filings."""
-    with working(ctx, opts.WHOLE):
+    with working(opts.WHOLE):
         line = workflow.synth_market(out, seed)
     say(ctx, workflow.market_facts(out) if json else {}, [line])
 
@@ -392,7 +391,7 @@ def data_pull(
     json: AsJson = False,
 ) -> None:
     """Fetch a snapshot from a source; keys are read from the environment and written nowhere."""
-    with working(ctx, opts.WHOLE):
+    with working(opts.WHOLE):
         line = workflow.pull_market(out, source, symbol or (), start, end, options=option or (),
                                 now=datetime.now(UTC), environment=os.environ)  # fmt: skip
     say(ctx, workflow.market_facts(out) if json else {}, [line])
@@ -411,7 +410,7 @@ def data_show(
     if json:
         opts.say_json(workflow.market_facts(folder, at, instrument))
         return
-    tools_of(ctx).show(workflow.show_market(folder, at, instrument))
+    opts.show(workflow.show_market(folder, at, instrument))
 
 
 @data.command("check", short_help="find gaps, frozen series, impossible prices, damage", epilog=examples(

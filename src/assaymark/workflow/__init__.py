@@ -15,7 +15,7 @@ from assaymark.lazy import exported
 if TYPE_CHECKING:
     from assaymark.workflow.amend import amend as amend_study, amendment_lines, make_controls, reparse
     from assaymark.workflow.ask import (
-        Forecast, Stage, check_ledger_name, forecast, name_ledger, paid_lines, paid_models, paid_views, prices_of,
+        Forecast, check_ledger_name, forecast, name_ledger, paid_lines, paid_models, paid_views, prices_of,
         raw_calls, require_not_stopped, unusable_decisions, ask as ask_judge,
     )  # fmt: skip
     from assaymark.workflow.check import (
@@ -100,7 +100,7 @@ __all__ = [
     "HOST", "HUMAN", "JUDGMENTS", "MANIFEST", "MEASUREMENTS", "OUTCOMES", "PAIRS", "POINTS", "PRICES", "PROBE",
     "SCORES", "STUDY", "VERDICTS", "Checked", "Computing", "Document", "Draw", "Forecast", "HumanGrade", "JudgeResult",
     "JudgingSession", "LabelDesk", "Labelling", "Locked", "MadeSheets", "MeasuredTable", "Piece", "Progress",
-    "Reported", "RunFolder", "Served", "Shown", "Stage", "Store", "Table", "VerdictFile", "VerifiedRun", "adopt_rules",
+    "Reported", "RunFolder", "Served", "Shown", "Store", "Table", "VerdictFile", "VerifiedRun", "adopt_rules",
     "amend_study", "amendment_lines", "ask_judge", "bars", "bench_pipeline", "bench_qa", "bench_report", "bench_text",
     "changed_fields", "check_ledger_name", "check_market", "check_real", "check_table", "chosen_languages",
     "claim_study", "computing_of", "conduct_of", "content_digest", "counts", "datasheet_report", "decide",

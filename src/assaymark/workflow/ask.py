@@ -25,9 +25,9 @@ from assaymark.engine.prices import Estimate, Prices, costs_nothing, load_prices
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.engine.providers.registry import Models, batch_providers, check_ready
 from assaymark.engine.rate_limits import KEPT, endpoint_of
-from assaymark.errors import InputError, ModelError, PlanError, Problem, StoppedError
+from assaymark.errors import InputError, LedgerError, ModelError, PlanError, Problem, StoppedError
 from assaymark.prompting import NotJson, Rejected, strict_reply
-from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
+from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec
 from assaymark.records import Decision, Judgment, PairCall, canonical_json, problems_of, sha256_text
 from assaymark.text import money
 from assaymark.workflow.progress import counts, paying, say
@@ -156,7 +156,9 @@ def run_all(
             _ask_in_batches(ledger, batched, engine, what)
     models_asked = sorted(Counter(call.model for call in calls).items())
     _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in models_asked))
-    paid = {"purse": purse, "told": _cost_told(models), **run_options(engine)}
+    pay, prices = paying(), prices_of(models)
+    told = None if pay is None else lambda model, reply: pay(prices.paid(model, reply) or 0.0)
+    paid = {"purse": purse, "told": told, **run_options(engine)}
     # First one call of each provider's model that has several and has answered nothing on this ledger yet.
     by_model: dict[str, list[CallSpec]] = {}
     for call in calls if first else ():
@@ -208,20 +210,6 @@ def run_all(
     )  # fmt: skip
 
 
-def _cost_told(models: Mapping[str, Model]) -> Callable[[str, Reply], None] | None:
-    """Tells whoever watches what each reply cost; None where nobody wants to know, or nothing costs anything."""
-    pay = paying()
-    if pay is None:
-        return None
-    prices = prices_of(models)
-
-    def told(model: str, reply: Reply) -> None:
-        if cost := prices.paid(model, reply):
-            pay(cost)
-
-    return told
-
-
 def stored_run_options(ledger: Ledger) -> EngineChoice | None:
     """The manner in which calls of a shared ledger were asked last; None if none were."""
     text = ledger.notes.read(_MANNER)
@@ -261,10 +249,27 @@ def ask(
     """The replies to one judge's calls by key, asking only for those that the ledger does not have."""
     with Ledger.open(folder.ledger) as ledger:
         anchor_lock(folder, ledger)
-        ledger.plan(calls)
-        summary = run_all(ledger, calls, models, engine or EngineChoice(), f"{what} {judge}", unusable)
-        require_all(summary, judge, folder)
-        return dict(ledger.replies([call.key for call in calls]))
+        how = models, engine or EngineChoice()
+        return answered(folder, ledger, calls, *how, f"{what} {judge}", judge, unusable)[0]
+
+
+def answered(
+    folder: RunFolder, ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model], engine: EngineChoice,
+    what: str, who: str, unusable: Unusable | None = None,
+) -> tuple[dict[str, Reply], int]:  # fmt: skip
+    """The replies to calls by key, all of them, and how many came now; see `run_all` and `require_all`."""
+    ledger.plan(calls)
+    summary = run_all(ledger, calls, models, engine, what, unusable)
+    require_all(summary, who, folder)
+    return stored_replies(ledger, calls), summary.made
+
+
+def stored_replies(ledger: Ledger, calls: Sequence[CallSpec]) -> dict[str, Reply]:
+    """The replies to calls that were all answered."""
+    replies = dict(ledger.replies([call.key for call in calls]))
+    if lost := sum(call.key not in replies for call in calls):
+        raise LedgerError(f"{lost} replies that were recorded cannot be found in the ledger; it is damaged")
+    return replies
 
 
 def require_all(summary: RunSummary, judge: str, folder: RunFolder) -> None:
@@ -303,7 +308,7 @@ _CHECK: Final = (
 
 @dataclass(eq=False)
 class Canaries:
-    """The first planned call of each model, asked before a plan is locked, and kept under its key once it is."""
+    """The first planned call of each model, asked before a plan is locked, which keeps it under its key."""
 
     models: Mapping[str, Model]
     engine: EngineChoice = field(default_factory=EngineChoice)
@@ -467,15 +472,6 @@ def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path 
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """Calls that one part of a study makes. ``stand_in``: made of texts that are not written yet."""
-
-    what: str
-    calls: Sequence[CallSpec]
-    stand_in: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class CostEstimate:
     """What one model has to answer: calls by stage, how many have their reply, and the estimate of the others."""
 
@@ -499,13 +495,14 @@ class Forecast:
 
 
 def forecast(
-    stages: Sequence[Stage], folder: RunFolder, study: Study | None, prices: Prices, batch: bool = False
-) -> Forecast:
-    """What each model has to answer, and the sum. ``batch`` where no study says it."""
+    stages: Mapping[str, Iterable[CallSpec]], folder: RunFolder, prices: Prices, batch: bool = False,
+    notes: Sequence[str] = (),
+) -> Forecast:  # fmt: skip
+    """What each model has to answer in the stages of a run, and the sum; ``notes`` say what is not in it."""
     calls: dict[str, tuple[str, CallSpec]] = {}
-    for stage in stages:
-        for call in stage.calls:
-            calls.setdefault(call.key, (stage.what, call))
+    for stage, some in stages.items():
+        for call in some:
+            calls.setdefault(call.key, (stage, call))
     pending = set(calls)
     if folder.has_ledger:
         with Ledger.open(folder.ledger, create=False) as ledger:
@@ -515,7 +512,6 @@ def forecast(
         counts[call.model][what] += 1
         if key in pending:
             rest[call.model].append(call)
-    batch = batch if study is None else study.engine.batch
     found = [CostEstimate(name, of, of.total() - len(rest[name]), prices.estimate_all(rest[name], batch))
              for name, of in sorted(counts.items())]  # fmt: skip
     lines = []
@@ -537,10 +533,7 @@ def forecast(
         whole = f"cost not known, because there is no price of {unpriced} (--prices FILE){others}"
     already = sum(one.already for one in found)
     lines.append(f"in all {len(calls):,} calls, {already:,} answered already; the rest: {whole}")
-    if any(stage.stand_in for stage in stages):
-        lines.append("judges' calls are estimated: their number is known, texts of 300 tokens stand in for the agents'")
-    if study is not None and (probe := study.stability.probe) is not None:
-        lines.append(f"not counted: {probe.name}, asked only about pairs that the panel leaves open")
+    lines += notes
     if any(not costs_nothing(one.model) for one in found):
         lines.append(f"input tokens: characters / {tariffs.CHARACTERS_PER_TOKEN}; prices: {prices.source}")
     costs = [one.rest.cost for one in found if one.rest.cost is not None]

@@ -24,7 +24,7 @@ from assaymark.protocol import Study, Substrate, parse_study, plan_hash
 from assaymark.records import JSON, Context, Instrument, Series, content_id, to_json
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
-from assaymark.workflow.ask import ask
+from assaymark.workflow.ask import Canaries, ask
 from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, OUTCOMES, Store
@@ -198,9 +198,9 @@ class Locked(Result):
 
 def lock(
     folder: RunFolder, study_text: str, source: str, now: datetime, models: Mapping[str, Model] | None = None,
-    first: Callable[[Study], object] | None = None,
+    first: Callable[[Study], Canaries] | None = None,
 ) -> Locked:  # fmt: skip
-    """Lock a study on the records of a run folder: validate, run the preflight, fingerprint."""
+    """Lock a study on the records of a run folder: validate, run the preflight, fingerprint; ``first`` asks models."""
     if folder.lock.is_file():
         STUDY.stored(folder)  # what is locked here may be no study, or of version 1
     study = parse_study(study_text, source)
@@ -218,11 +218,13 @@ def lock(
                     f"--out {folder.path} --reason WHY"
                 )
             return locked
-        if first is not None:
-            first(study)
+        sent = None if first is None else first(study)
     probes = [to_json(date) | {"passed": date.passed} for date in probe_dates(folder, study, models)]
     write_plan(folder, study_text, checked, to_json(now), probes)
-    return open_locked(folder)
+    locked = open_locked(folder)
+    if sent is not None:
+        sent.keep(folder, locked)
+    return locked
 
 
 def check_plan(

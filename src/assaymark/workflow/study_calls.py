@@ -76,10 +76,8 @@ class JudgingSession:
             asking.check_plan_hash(self.folder, ledger, self.locked)
             calls, made, engine = [item.call for item in planned], 0, self.locked.study.engine
             for again in ("", " again"):
-                ledger.plan(calls)
-                summary = asking.run_all(ledger, calls, self.models, engine, what + again, None if again else unusable)
-                asking.require_all(summary, "the judges", self.folder)
-                made += summary.made
+                how = self.models, engine, what + again, "the judges", None if again else unusable
+                made += asking.answered(self.folder, ledger, calls, *how)[1]
                 found = parsed(planned, ledger, rubric)
                 bad = {
                     item.call.key: item.call
@@ -101,7 +99,7 @@ class JudgingSession:
 
 def parsed(planned: Sequence[PlannedCall], ledger: Ledger, rubric: Rubric) -> list[Judgment]:
     """What the stored replies to planned calls amount to, those of second calls included."""
-    replies = _stored(ledger, [item.call for item in planned])
+    replies = asking.stored_replies(ledger, [item.call for item in planned])
     found = [judging.judgment(item, replies[item.call.key], rubric) for item in planned]
     bad = {at: second_call(item.call).key for at, item in enumerate(planned) if found[at].status == "invalid"}
     seconds = dict(ledger.replies(bad.values()))
@@ -109,14 +107,6 @@ def parsed(planned: Sequence[PlannedCall], ledger: Ledger, rubric: Rubric) -> li
         if key in seconds:
             found[at] = judging.judgment(planned[at], replies[planned[at].call.key], rubric, second=seconds[key])
     return found
-
-
-def _stored(ledger: Ledger, calls: Sequence[CallSpec]) -> dict[str, Reply]:
-    """The replies to calls that were all answered."""
-    replies = dict(ledger.replies([call.key for call in calls]))
-    if missing := sum(call.key not in replies for call in calls):
-        raise LedgerError(f"{missing} replies that were recorded cannot be found in the ledger; it is damaged")
-    return replies
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,11 +275,8 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     lane = {"concurrency": min(engine.concurrency, _LANE), "deadline_s": max([engine.deadline_s, *outside])}
     with Ledger.open(folder.ledger) as ledger:
         asking.check_plan_hash(folder, ledger, locked)
-        ledger.plan(calls)
-        engine = engine.model_copy(update=lane)
-        summary = asking.run_all(ledger, calls, models, engine, "asking the agents")
-        asking.require_all(summary, "the agents", folder)
-        replies = _stored(ledger, calls)
+        how = models, engine.model_copy(update=lane), "asking the agents", "the agents"
+        replies, made = asking.answered(folder, ledger, calls, *how)
         batched = ledger.batches.answered_in_batches(replies)
     prices = asking.prices_of(models)
     decisions = [one.decided(replies[one.call.key], prices, one.call.key in batched) for one in asked]
@@ -307,7 +294,7 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
             honest=usable, tokens=controls.length_tokens, study=study.name,
         )  # fmt: skip
     store.write(DECISIONS, found, basis)
-    return summary.made
+    return made
 
 
 def questions_of(study: Study, store: Store, cycles: slice = slice(None)) -> list[Asked]:

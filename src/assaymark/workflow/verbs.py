@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from datetime import datetime
 from importlib.resources import files
@@ -21,7 +21,7 @@ from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, Problem
 from assaymark.judging import PLANTED, Rubric, pairs
 from assaymark.protocol import JudgeSpec, Study, parse_study
-from assaymark.records import sha256_text
+from assaymark.records import Decision, sha256_text
 from assaymark.report import Site, each_page
 from assaymark.report import site as sites
 from assaymark.report.datasheet import COMPARISON, judges_frame
@@ -30,7 +30,7 @@ from assaymark.report.site import FrontRun
 from assaymark.workflow import ask, study_calls
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.amend import amend, amendment_lines, reparse
-from assaymark.workflow.ask import Canaries, Forecast, Stage, forecast, name_ledger
+from assaymark.workflow.ask import Forecast, forecast, name_ledger
 from assaymark.workflow.check import open_checked
 from assaymark.workflow.claim import claim, verification_lines, verify_certificate, verify_run
 from assaymark.workflow.import_records import import_grades, import_records
@@ -59,15 +59,7 @@ __all__ = [
 
 def start(folder: RunFolder, text: str, source: str, now: datetime, models: Mapping[str, Model]) -> Locked:
     """Lock a study as `lock` does, after one call to each of its models; what they answer is kept if it is locked."""
-    sent: list[Canaries] = []
-
-    def first(study: Study) -> None:
-        sent.append(study_calls.study_canaries(folder, study, models))
-
-    locked = lock(folder, text, source, now, models, first)
-    for one in sent:
-        one.keep(folder, locked)
-    return locked
+    return lock(folder, text, source, now, models, lambda study: study_calls.study_canaries(folder, study, models))
 
 
 def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
@@ -204,17 +196,18 @@ def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str,
         if not there:
             prepare(where, study)
         check_plan(where, study, source, models)
-        stages = [Stage("date probe", [] if folder.lock.is_file() else probe_calls(study)), *_stages(where, study)]
+        stages, notes = _stages(where, study)
+        stages = {"date probe": [] if folder.lock.is_file() else probe_calls(study), **stages}
         if study.datasheets is not None:
-            calls = _datasheet_calls(asked(study), None, 7, True, True, tested_by(study))
-            stages.append(Stage("datasheets", list(calls)))
-        return forecast(stages, folder, study, prices)
+            stages["datasheets"] = _datasheet_calls(asked(study), None, 7, True, True, tested_by(study))
+        return forecast(stages, folder, prices, study.engine.batch, notes)
 
 
 def expect_judging(folder: RunFolder, prices: Prices) -> Forecast:
     """What `assaymark judge` would ask and cost."""
     study = open_locked(folder).study
-    return forecast(_stages(folder, study), folder, study, prices)
+    stages, notes = _stages(folder, study)
+    return forecast(stages, folder, prices, study.engine.batch, notes)
 
 
 def expect_datasheets(
@@ -222,29 +215,31 @@ def expect_datasheets(
     pointwise: bool, rubric: Rubric,
 ) -> Forecast:  # fmt: skip
     """What `assaymark datasheet` would ask and cost."""
-    stage = Stage("datasheets", list(_datasheet_calls(judges, tasks, seed, strict, pointwise, rubric)))
-    return forecast([stage], folder, None, prices)
+    return forecast({"datasheets": _datasheet_calls(judges, tasks, seed, strict, pointwise, rubric)}, folder, prices)
 
 
-def _stages(folder: RunFolder, study: Study) -> list[Stage]:
-    """Everything that agents and judges of a study are asked once it is locked, but for the outside judge."""
-    store = Store(folder)
-    questions = [] if study.substrate is None else [one.call for one in study_calls.questions_of(study, store)]
-    stages = [] if study.substrate is None else [Stage("agents", questions)]
-    made = store.digest(DECISIONS) is not None
-    # A text of likely length stands in the place of each that is not written yet.
-    planned = [] if made else planned_decisions(study, store.read(CYCLES))
-    decisions = store.read(DECISIONS) if made else [study_calls.stand_in(one) for one in planned]
+def _stages(folder: RunFolder, study: Study) -> tuple[dict[str, Iterable[CallSpec]], list[str]]:
+    """Everything that agents and judges of a study are asked once it is locked; what is estimated or not counted."""
+    store, stages, notes = Store(folder), dict[str, Iterable[CallSpec]](), list[str]()
+    if study.substrate is not None:
+        stages["agents"] = [one.call for one in study_calls.questions_of(study, store)]
+    if store.digest(DECISIONS) is not None:
+        decisions: Sequence[Decision] = store.read(DECISIONS)
+    else:  # a text of likely length stands in the place of each that is not written yet
+        decisions = [study_calls.stand_in(one) for one in planned_decisions(study, store.read(CYCLES))]
+        notes.append("judges' calls are estimated: their number is known, texts of 300 tokens stand in for the agents'")
     shown = judging.user_messages(decisions, store.each_context(), study)
     graded = judging.plan_calls(decisions, {}, study, judging.rubric_of(study.rubric), shown=shown)
-    stages.append(Stage("judges", [one.call for one in graded], not made))
+    stages["judges"] = [one.call for one in graded]
     if (probe := study.anchor_probe) is not None:
         judges = [one for one in study.judges if one.name == probe.judge]
         only = study_calls.anchor_sample(select(decisions, study).honest, study)
         rubric = judging.load_rubric(probe.rubric)
         again = judging.plan_calls(decisions, {}, study, rubric, judges=judges, only=only, shown=shown)
-        stages.append(Stage("anchor probe", [one.call for one in again], not made))
-    return stages
+        stages["anchor probe"] = [one.call for one in again]
+    if (outside := study.stability.probe) is not None:
+        notes.append(f"not counted: {outside.name}, asked only about pairs that the panel leaves open")
+    return stages, notes
 
 
 def _datasheet_calls(

@@ -215,9 +215,8 @@ def _lock(
     calls: Callable[[LockedBench], Iterable[CallSpec]], now: datetime,
 ) -> LockedBench:  # fmt: skip
     """Lock a plan after one call to each of its models, the first of ``calls``, and one to each judge."""
-    sent: list[Canaries] = []
 
-    def ask(bench: LockedBench) -> None:
+    def ask(bench: LockedBench) -> Canaries:
         plan, found, known = bench.plan, Canaries(models, bench.plan.engine), reference_benchmark_models()
         wrong: dict[str, None] = {}
         for model in (*(one.model for one in plan.models), *(judge.model for judge in plan.judges)):
@@ -238,12 +237,9 @@ def _lock(
             schema = plan_texts(rubric)[f"schema {rubric.version}"]
             found.ask([*calls(bench), *(check_call(judge, schema) for judge in plan.judges)])
             found.require()
-        sent.append(found)
+        return found
 
-    locked = plans.lock_bench(folder, text, source, now, first=ask)
-    for one in sent:
-        one.keep(folder, locked)
-    return locked
+    return plans.lock_bench(folder, text, source, now, first=ask)
 
 
 def _publish(

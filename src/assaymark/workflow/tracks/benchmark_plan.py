@@ -32,8 +32,7 @@ from assaymark.protocol import AgentSpec
 from assaymark.records import content_id, sha256_text, to_json
 from assaymark.report.portbench.book import QUESTIONS
 from assaymark.workflow import run_folder as runs
-from assaymark.workflow.ask import Forecast, check_plan_hash, forecast, require_all, run_all
-from assaymark.workflow.ask import Stage as Asking
+from assaymark.workflow.ask import Canaries, Forecast, answered, check_plan_hash, forecast
 from assaymark.workflow.progress import note, watched, watching
 from assaymark.workflow.run_folder import RunFolder
 
@@ -83,7 +82,7 @@ class LockedBench:
 
 
 def lock_bench(
-    folder: RunFolder, text: str, source: str, now: datetime, *, first: Callable[[LockedBench], object] | None = None
+    folder: RunFolder, text: str, source: str, now: datetime, *, first: Callable[[LockedBench], Canaries] | None = None
 ) -> LockedBench:
     """Lock a plan in a run folder; the same plan again changes nothing. ``first`` is called with it before that."""
     if folder.lock.is_file():
@@ -107,12 +106,14 @@ def lock_bench(
     opening = LockedBench(plan, made, "", *data)
     if plan.questions.file is not None:
         _ = opening.pool  # a file that cannot be read is reported before anything is written
-    if first is not None:
-        first(opening)
+    sent = None if first is None else first(opening)
     with runs.new_folder(folder.path):
         write_atomic(folder.plan, text)
         runs.write_lock(folder, BENCHMARK.new_lock(made, to_json(now), inputs=dict(inputs_of(data))))
-    return open_bench(folder)
+    locked = open_bench(folder)
+    if sent is not None:
+        sent.keep(folder, locked)
+    return locked
 
 
 def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
@@ -168,7 +169,7 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
     data = open_data(plan)
     locked = LockedBench(plan, fingerprint(plan, data), "", *data)
     if questions:
-        return forecast([Asking("questions", [call for *_, call in planned_questions(locked)])], folder, None, prices)
+        return forecast({"questions": [call for *_, call in planned_questions(locked)]}, folder, prices)
     # the calls of every model, as one reference model would bring them about: it reads prompts, not numbers
     stand_in, calls = ReferenceBenchmarkModel("stubborn"), list[CallSpec]()
     reader = AgentSpec(name="stand-in", family="stand-in", model=stand_in.name)
@@ -186,7 +187,7 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
             reply = Reply(text=stand_in.answer(parts)[0], model="stand-in")
             for state in states:
                 state.take(reply)
-    return forecast([Asking("pipeline", calls)], folder, None, prices).noting(
+    return forecast({"pipeline": calls}, folder, prices).noting(
         "calls after the first of a window show what was answered before: reference replies stand in for that"
     )
 
@@ -244,10 +245,8 @@ def episodes_of(
             if ledger.pending(asked):
                 if models is None:
                     return None
-                ledger.plan(calls)
                 with watched(lambda _, now, _of, before=done: told(what, before + now, total)):
-                    summary = run_all(ledger, calls, models, engine, what)
-                require_all(summary, "the pipeline", folder)
+                    answered(folder, ledger, calls, models, engine, what, "the pipeline")
             replies = dict(ledger.replies(list(asked)))
             for (first, second, heard), call in wave:
                 reply, (day, stage, _) = replies[call.key], first.asked[-1]
@@ -286,9 +285,7 @@ def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Mode
     with Ledger.open(folder.ledger, create=models is not None) as ledger:
         if models is not None:
             check_plan_hash(folder, ledger, locked)
-            ledger.plan(list(calls.values()))
-            summary = run_all(ledger, list(calls.values()), models, locked.plan.engine, QUESTIONS)
-            require_all(summary, "the questions", folder)
+            answered(folder, ledger, [*calls.values()], models, locked.plan.engine, QUESTIONS, "the questions")
         elif ledger.pending(calls):
             return None
         replies = dict(ledger.replies(list(calls)))

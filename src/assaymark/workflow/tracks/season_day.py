@@ -210,9 +210,8 @@ def start_season(
     allow_absent: Collection[str] = (),
 ) -> LockedSeason:  # fmt: skip
     """Lock a season as `lock_season` does, after one call to each of its models: agents about the first day."""
-    sent: list[Canaries] = []
 
-    def ask(season: Season, data: SeasonData) -> None:
+    def ask(season: Season, data: SeasonData) -> Canaries:
         found, schemas = Canaries(models, season.engine), horizon_texts(season.scoring_plan)
         agents = [agent for agent in season.agents if agent.name not in allow_absent]
         if not season.recorded and not all(agent.model.startswith("reference/") for agent in agents):
@@ -224,12 +223,9 @@ def start_season(
                 found.ask(check_call(agent, season_texts()["schema of an agent"]) for agent in agents)
         found.ask(check_call(one, schemas[f"schema {season.scoring}"]) for one in season.panel if not one.human)
         found.require()
-        sent.append(found)
+        return found
 
-    locked = lock_season(folder, text, source, models, now=now, allow_absent=allow_absent, first=ask)
-    for one in sent:
-        one.keep(folder, locked)
-    return locked
+    return lock_season(folder, text, source, models, now=now, allow_absent=allow_absent, first=ask)
 
 
 def opening_calls(season: Season, day: Day, agents: Sequence[AgentSpec]) -> list[CallSpec]:

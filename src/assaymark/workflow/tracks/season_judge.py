@@ -36,7 +36,6 @@ from assaymark.records import Judgment, JudgmentStatus
 from assaymark.report.text import counted
 from assaymark.workflow.ask import (
     Forecast,
-    Stage,
     again_line,
     check_plan_hash,
     forecast,
@@ -484,8 +483,8 @@ def expect_season_run(folder: RunFolder, prices: Prices, *, now: datetime) -> Fo
         day = clock.day(due, after=done)
         days += [day] if day.quotes else []
         done = due
-    stage = Stage("agents", [call for day in days for call in opening_calls(locked.season, day, locked.season.agents)])
-    found = forecast([stage], folder, None, prices, locked.season.engine.batch)
+    calls = [call for day in days for call in opening_calls(locked.season, day, locked.season.agents)]
+    found = forecast({"agents": calls}, folder, prices, locked.season.engine.batch)
     if len(days) > 1:
         found = found.noting(
             f"{len(days):,} days: what agents hold on later ones is not known; books as at the start stand in for it"
@@ -518,9 +517,8 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
                 asked = asking.outcome_calls(grades, part.horizon, material.outcomes, judge, plan, budget)
                 outcomes += [one.call for one in asked]
     probes = season_probes(parts, season)
-    stages = [Stage("grades", graded), Stage("outcomes", outcomes)]
-    stages.append(Stage("author identification", [probe.call for probe, _ in probes]))
-    found = forecast(stages, folder, None, prices, season.engine.batch)
+    stages = {"grades": graded, "outcomes": outcomes, "author identification": [probe.call for probe, _ in probes]}
+    found = forecast(stages, folder, prices, season.engine.batch)
     if any(len(task.parts) > 1 for _, task in tasks):
         found = found.noting(
             f"of long records later parts show a judge's notes: {plans.MOST_NOTE_TOKENS:,} words stand in for those"
