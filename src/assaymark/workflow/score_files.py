@@ -255,7 +255,7 @@ def measure_columns(
         )
     if ignored := sorted(set(present) - set(plan.records.derivations)):
         said.append(f"rows that the plan does not name are left out: {', '.join(ignored)}")
-    left_out = honest.excess(per_judge=plan.missing.per_judge, per_agent=plan.missing.per_agent)
+    left_out = honest.excess(plan.missing)
     if left_out:
         judges = columns.names["judge"]
         if plan.missing.on_excess == "stop" or len(left_out) == len(judges):
@@ -282,7 +282,7 @@ def _of_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path) -> Me
     if sums.left_out:
         why = "partitions are only summed, while one file is read whole"
         notes.append(f"left out of every number: {_lacking(sums.left_out)}, and {why}")
-    if excess := sums.excess(per_judge=plan.missing.per_judge, per_agent=plan.missing.per_agent):
+    if excess := sums.excess(plan.missing):
         said = "; ".join(f"{judge}: {why}" for judge, why in excess.items())
         instead = "take these judges out, or measure the table as one file"
         raise PlanError(f"{path}: too many replies are missing ({said}); {instead}")

@@ -136,7 +136,7 @@ class Scores:
 
         whole = honest = table(selection.honest)
         missing = study.missing
-        left_out = honest.excess(per_judge=missing.per_judge, per_agent=missing.per_agent)
+        left_out = honest.excess(missing)
         if left_out:
             words = "; ".join(f"judge {judge}: {why}" for judge, why in left_out.items())
             if missing.on_excess == "stop" or len(left_out) == len(honest.judges):
