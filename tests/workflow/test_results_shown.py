@@ -7,7 +7,7 @@ import logging
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
-from threading import Barrier, Thread
+from threading import Thread
 
 import pytest
 from rich.console import Console
@@ -158,20 +158,3 @@ def test_progress_is_that_of_the_block_and_a_part_keeps_its_counts_and_hands_on_
     note("nobody watches again", 1, 2)
     assert told == [("a part", 3, 4), ("on a thread", 5, 6)]
     assert (whole.usd, whole.where(), out.getvalue()) == (0.0125, " at the whole (1 of 2)", "a line\n")
-
-
-def test_progress_of_two_threads_is_apart():
-    told, both = {"one": [], "two": []}, Barrier(2)
-
-    def work(name):
-        with watched(lambda *now: told[name].append(now)):
-            both.wait(9)
-            note(name, 1, 2)
-            both.wait(9)
-
-    threads = [Thread(target=work, args=(name,)) for name in told]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert told == {name: [(name, 1, 2)] for name in told}

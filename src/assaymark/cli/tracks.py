@@ -12,17 +12,7 @@ import typer
 
 from assaymark import workflow
 from assaymark.cli import options as opts
-from assaymark.cli.options import (
-    AsJson,
-    Budget,
-    DryRun,
-    PriceFile,
-    StrictAgents,
-    examples,
-    option,
-    say,
-    working,
-)
+from assaymark.cli.options import AsJson, Budget, DryRun, PriceFile, StrictAgents, examples, option, say, working
 from assaymark.errors import AssayError, InputError
 from assaymark.workflow import RunFolder
 
