@@ -49,7 +49,9 @@ if TYPE_CHECKING:
         CANNOT_SAY, FIELDS, Labelling, draw_cycles, draw_lines, open_labelling, read_labels, lines as labelling_lines,
         needed as labels_needed, frame_of,
     )  # fmt: skip
-    from assaymark.workflow.lock import STUDY, Locked, lock_lines, open_locked, texts_of, lock as lock_study
+    from assaymark.workflow.lock import (
+        STUDY, Locked, bench_text, lock_lines, open_locked, read_study, study_text, texts_of, lock as lock_study,
+    )  # fmt: skip
     from assaymark.workflow.measure import (
         conduct_of, measured_conduct, oracle_known, scored_by_oracle, measure as measure_study,
     )  # fmt: skip
@@ -77,7 +79,6 @@ if TYPE_CHECKING:
         ANCHOR, CONTEXTS, CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, MEASUREMENTS, OUTCOMES, PAIRS, POINTS, PROBE,
         SCORES, VERDICTS, Store, Table, content_digest, export_arrow, verdicts_of,
     )  # fmt: skip
-    from assaymark.workflow.track import bench_text, read_study, study_text
     from assaymark.workflow.tracks.benchmark import (
         bench_pipeline, bench_qa, bench_report, default_folder, plan_text, write_set,
     )  # fmt: skip

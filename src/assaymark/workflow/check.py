@@ -445,7 +445,7 @@ def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
     """A plan, and whether it was locked before the scores were made."""
     if study is None:
         return None, False
-    from assaymark.workflow.track import study_text
+    from assaymark.workflow.lock import study_text
 
     path = Path(study)
     folder = RunFolder(path if path.is_dir() else path.parent)

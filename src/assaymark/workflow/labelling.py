@@ -32,11 +32,10 @@ from assaymark.rows import Rows, read
 from assaymark.workflow import human_labels
 from assaymark.workflow.check import read_again, table_frame
 from assaymark.workflow.human_labels import Draw, Frame, Sheets
-from assaymark.workflow.lock import STUDY, open_locked
+from assaymark.workflow.lock import STUDY, open_locked, select
 from assaymark.workflow.run_folder import RunFolder, missing, write_json
 from assaymark.workflow.study_calls import Scores
 from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, Store
-from assaymark.workflow.track import select
 from assaymark.workflow.tracks.season_lock import SEASON
 
 FIELDS: Final = ("run", "id", "grader", "dimension", "grade", "at", "seconds", "comment")

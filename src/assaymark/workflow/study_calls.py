@@ -24,11 +24,10 @@ from assaymark.notebook import Shown
 from assaymark.protocol import EngineChoice, JudgeSpec, Study
 from assaymark.records import Context, Decision, Evidence, Judgment, Rationale, content_id, sha256_text
 from assaymark.workflow import ask as asking
-from assaymark.workflow.lock import Locked, cut, open_locked
+from assaymark.workflow.lock import Locked, Selection, cut, open_locked, planned_decisions, select
 from assaymark.workflow.progress import counts, say
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import ANCHOR, CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, PROBE, Store
-from assaymark.workflow.track import Selection, planned_decisions, select
 
 
 @dataclass(frozen=True, eq=False)

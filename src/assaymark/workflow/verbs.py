@@ -34,7 +34,17 @@ from assaymark.workflow.ask import Forecast, forecast, name_ledger
 from assaymark.workflow.check import open_checked
 from assaymark.workflow.claim import claim, verification_lines, verify_certificate, verify_run
 from assaymark.workflow.import_records import import_grades, import_records
-from assaymark.workflow.lock import Locked, check_plan, lock, lock_lines, open_locked, prepare, probe_calls
+from assaymark.workflow.lock import (
+    Locked,
+    check_plan,
+    lock,
+    lock_lines,
+    open_locked,
+    planned_decisions,
+    prepare,
+    probe_calls,
+    select,
+)
 from assaymark.workflow.measure import measure
 from assaymark.workflow.plan_calls import PRICES, CallPlan, plan_calls_report
 from assaymark.workflow.plan_calls import lines as plan_calls_lines
@@ -43,7 +53,6 @@ from assaymark.workflow.publish import Reported, asked, report, study_pages, stu
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import JudgeResult, Scores, decide, judge, work, work_lines
 from assaymark.workflow.tables import CYCLES, DECISIONS, MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.track import planned_decisions, select
 from assaymark.workflow.tracks import datasheet as sheets_of
 from assaymark.workflow.tracks.datasheet import judges_of, log_map, measure_judges, measure_log, tested_by
 from assaymark.workflow.verdict_file import VerdictFile

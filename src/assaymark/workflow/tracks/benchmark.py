@@ -51,10 +51,10 @@ from assaymark.report.portbench.book import ALL, QUESTIONS
 from assaymark.report.records.judgments import Calls
 from assaymark.report.translation import in_language
 from assaymark.workflow.ask import Canaries, calls_of, check_call, say_raised
+from assaymark.workflow.lock import bench_text, unknown_model
 from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder, replace_files, write_json, write_sums
 from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store
-from assaymark.workflow.track import bench_text, unknown_model
 from assaymark.workflow.tracks import benchmark_measure as measure
 from assaymark.workflow.tracks import benchmark_plan as plans
 from assaymark.workflow.tracks.benchmark_plan import Answers, Episode, LockedBench

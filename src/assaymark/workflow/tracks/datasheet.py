@@ -35,9 +35,9 @@ from assaymark.report.records.judgments import Calls
 from assaymark.report.translation import in_language
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Canaries, ask, calls_of, stored_answers, unusable_of
+from assaymark.workflow.lock import unknown_model
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import MEASUREMENTS, PAIRS, POINTS, Store
-from assaymark.workflow.track import unknown_model
 
 
 def tested_by(study: Study | None) -> Rubric:

@@ -28,8 +28,8 @@ from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import JSON, canonical_json, content_id, parse, sha256_text, to_json
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Canaries
+from assaymark.workflow.lock import absent_problems, agent_problems, season_judge_problems
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.track import absent_problems, agent_problems, season_judge_problems
 from assaymark.workflow.tracks.season_records import FoundSeason, find_season, records_digest, write_season
 
 SEASON: Final = runs.Track(
