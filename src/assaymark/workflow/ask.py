@@ -20,7 +20,6 @@ from assaymark.agents.llm import NOT_USABLE
 from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary, SpendLimit, Text, Unusable, Watch, run_calls
 from assaymark.engine import prices as tariffs
-from assaymark.engine.batching import run_batches
 from assaymark.engine.prices import Estimate, Prices, costs_nothing, load_prices
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.engine.providers.registry import Models, batch_providers, check_ready
@@ -109,6 +108,8 @@ def unusable_of(planned: Sequence[Any], why: Callable[[Any, Reply], str | None])
 
 def _ask_in_batches(ledger: Ledger, batched: Sequence[CallSpec], engine: EngineChoice, what: str) -> None:
     """Ask calls in batches, and wait for them."""
+    from assaymark.engine.batching import run_batches
+
     if waiting := len(ledger.pending({call.key for call in batched})):
         say(
             f"{what}: {waiting:,} calls without a reply go in batches, looked at every {engine.batch_poll_s:g} s; this "

@@ -56,29 +56,31 @@ _PLACE: Final = ("regimes", "cycles", "bars", "seed", "source", "windows")
 _COLUMNS: Final = ("open", "high", "low", "close", "volume")
 
 
-def prepare(folder: RunFolder, study: Study) -> None:
-    """Cut the cycles of a study into a run folder: contexts, and apart from them where each was cut from."""
+def prepare(folder: RunFolder, study: Study) -> list[cutting.Cycle]:
+    """Cut the cycles of a study into a run folder: contexts, and apart from them where each was cut from. Returns those
+    that were cut now."""
     if study.substrate is None:
-        return
+        return []
     store = Store(folder)
     chosen = study.substrate.model_dump(mode="json", include=set(_PLACE))
     basis: dict[str, str | None] = {"substrate": content_id({"substrate": chosen, "task": task_text()})}
     if all(store.done(table, basis) for table in (CONTEXTS, CYCLES, OUTCOMES)):
-        return
+        return []
     # The same contexts without the rest are what a kill between two tables leaves.
     if store.digest(CONTEXTS) is not None and not store.done(CONTEXTS, basis):
         raise PlanError(f"{folder.path} holds other records already; run this study in a new folder")
-    contexts: list[Context] = []
+    made: list[cutting.Cycle] = []
     keys: list[cutting.CycleKey] = []
     wanted = len(study.substrate.regimes) * study.substrate.cycles
     for one in cut(study.substrate):
-        contexts.append(one.context)
+        made.append(one)
         keys.append(cutting.key_of(one, content_id(one.context), study.substrate.source))
         note("cutting cycles", len(keys), wanted)
     with runs.new_folder(folder.path):
-        store.write(CONTEXTS, contexts, basis)
+        store.write(CONTEXTS, [cycle.context for cycle in made], basis)
         store.write(CYCLES, keys, basis)
         store.write(OUTCOMES, (), basis)
+    return made
 
 
 def cut(substrate: Substrate, *, cycles: int | None = None) -> list[cutting.Cycle]:
@@ -115,12 +117,14 @@ def unsanitised(cycle: cutting.Cycle) -> Context:
     )  # fmt: skip
 
 
-def probe_dates(folder: RunFolder, study: Study, models: Mapping[str, Model] | None) -> tuple[cutting.ProbeResult, ...]:
+def probe_dates(
+    folder: RunFolder, study: Study, models: Mapping[str, Model] | None, made: Sequence[cutting.Cycle] = ()
+) -> tuple[cutting.ProbeResult, ...]:
     """Look for each cycle's day by its price ranges, and ask the plan's model (ValueBlindBench section 4)."""
     substrate = study.substrate
     if substrate is None:
         return ()
-    cycles, wanted = sample_of(substrate), substrate.date_probe
+    cycles, wanted = sample_of(substrate, made), substrate.date_probe
     ranges, columns = source_of(substrate).ranges()
     moments = [datetime.fromtimestamp(int(cycle.raw[0].times[-1]), UTC) for cycle in cycles]
     hits, control = [], []
@@ -163,10 +167,11 @@ def probe_calls(study: Study, cycles: Sequence[cutting.Cycle] | None = None) -> 
     return [date_call(model, one) for one in (*(cycle.context for cycle in cycles), *map(unsanitised, cycles))]
 
 
-def sample_of(substrate: Substrate) -> list[cutting.Cycle]:
-    """The cycles that are probed: the first of every regime, as many as the plan says."""
+def sample_of(substrate: Substrate, made: Sequence[cutting.Cycle] = ()) -> list[cutting.Cycle]:
+    """The cycles that are probed, of those ``made`` or cut anew: the first of every regime, as many as planned."""
     wanted = substrate.date_probe.sample
-    found = cut(substrate, cycles=-(-wanted // len(substrate.regimes)))
+    each = -(-wanted // len(substrate.regimes))
+    found = [cycle for cycle in made if cycle.number <= each] or cut(substrate, cycles=each)
     return found[: max(wanted, len(substrate.regimes))]
 
 
@@ -223,7 +228,7 @@ def lock(
         STUDY.stored(folder)  # what is locked here may be no study, or of version 1
     study = parse_study(study_text, source)
     with runs.new_folder(folder.path) if study.substrate is not None else nullcontext():
-        prepare(folder, study)
+        made = prepare(folder, study)
         folder.require()
         checked = check_plan(folder, study, source, models)
         if folder.lock.is_file():
@@ -237,7 +242,7 @@ def lock(
                 )
             return locked
         sent = None if first is None else first(study)
-    probes = [to_json(date) | {"passed": date.passed} for date in probe_dates(folder, study, models)]
+    probes = [to_json(date) | {"passed": date.passed} for date in probe_dates(folder, study, models, made)]
     write_plan(folder, study_text, checked, to_json(now), probes)
     locked = open_locked(folder)
     if sent is not None:
