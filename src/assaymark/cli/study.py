@@ -364,40 +364,34 @@ def report(
         page, lines = out / "index.html", [f"{len(shown)} runs, {len(pages)} files"]
         say(ctx, {"page": str(page), "runs": named}, [*lines, f"page: {page}"])
         return
+    folder = folders[0]
     try:
-        _report_one(ctx, folders[0], calls, language)
+        if folder.check.is_file():
+            checked = workflow.open_checked(folder)
+            tables.show_checked(ctx, checked, checked.write_pages(folder, language=language))
+            return
+        match workflow.kind_of(folder):
+            case "portbench":
+                with working(opts.WHOLE):
+                    done = workflow.bench_report(folder, calls, language)
+                value = {"page": str(done.page), "verdicts": workflow.verdicts_of(folder)}
+                say(ctx, value, [*done.lines, f"page: {done.page}"])
+            case "season":
+                then = f"assaymark season publish {folder.path} --out SITE"
+                raise AssayError(f"the pages of a season are a site; run: {then}")
+            case "judges":
+                made = workflow.datasheet_report(folder, calls, language)
+                value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
+                say(ctx, value, [f"{len(made.sheets)} datasheets", f"page: {made.page}"])
+            case "study" if workflow.Store(folder).rows(workflow.VERDICTS):
+                _finish(ctx, folder, workflow.report(folder, calls, language))
+            case "study":
+                page, view = workflow.report_unfinished(folder)
+                say(ctx, {"page": str(page), "verdicts": None, **view.facts()}, [view.said(), f"page: {page}"])
     except LedgerError as exc:
         if os.access(runs[0], os.W_OK):
             raise
         raise LedgerError(f"{exc}; to have the pages elsewhere: assaymark report {runs[0]} --out SITE") from None
-
-
-def _report_one(ctx: typer.Context, folder: RunFolder, calls: Calls, language: str) -> None:
-    """The pages of one run in its own folder, whatever it holds."""
-    if folder.check.is_file():
-        checked = workflow.open_checked(folder)
-        tables.show_checked(ctx, checked, checked.write_pages(folder, language=language))
-        return
-    match workflow.kind_of(folder):
-        case "portbench":
-            with working(opts.WHOLE):
-                done = workflow.bench_report(folder, calls, language)
-            value = {"page": str(done.page), "verdicts": workflow.verdicts_of(folder)}
-            say(ctx, value, [*done.lines, f"page: {done.page}"])
-        case "season":
-            raise AssayError(
-                f"the pages of a season are a site; run: assaymark season publish {folder.path} --out SITE"
-            )
-        case "judges":
-            made = workflow.datasheet_report(folder, calls, language)
-            value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
-            say(ctx, value, [f"{len(made.sheets)} datasheets", f"page: {made.page}"])
-        case "study":
-            if not workflow.Store(folder).rows(workflow.VERDICTS):
-                page, view = workflow.report_unfinished(folder)
-                say(ctx, {"page": str(page), "verdicts": None, **view.facts()}, [view.said(), f"page: {page}"])
-                return
-            _finish(ctx, folder, workflow.report(folder, calls, language))
 
 
 @app.command(

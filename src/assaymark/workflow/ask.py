@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
-from pydantic import ValidationError
 from sqlalchemy.exc import ArgumentError
 
 from assaymark import engine as calling
@@ -27,7 +26,7 @@ from assaymark.engine.rate_limits import KEPT, endpoint_of
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError, Problem, StoppedError
 from assaymark.prompting import NotJson, Rejected, strict_reply
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec
-from assaymark.records import Decision, Judgment, PairCall, canonical_json, problems_of, sha256_text
+from assaymark.records import Decision, Judgment, PairCall, canonical_json, sha256_text
 from assaymark.text import money
 from assaymark.workflow.progress import counts, paying, say
 from assaymark.workflow.run_folder import RunFolder, anchor_lock, missing
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from assaymark.report.records.calls import AskedCall, ReadCalls
 
 _LOG: Final = logging.getLogger(__name__)
-_MANNER, _PLAN, _PRICES = "manner", "plan", "prices"  # notes in a ledger
+MANNER, _PLAN, _PRICES = "manner", "plan", "prices"  # notes in a ledger
 _LOOKED_AT: Final = 200  # calls of each model whose replies of earlier runs are looked at
 _AT_ONCE: Final = 200  # calls that are read at once for pages
 _STAYS: Final = "stored verbatim and not retried"
@@ -144,7 +143,7 @@ def run_all(
         if call.model in models:
             check_ready(models[call.model], call.args)
     if ledger.leases is not None:  # for workers that have nothing but the ledger
-        ledger.notes.replace(_MANNER, engine.model_dump_json())
+        ledger.notes.replace(MANNER, engine.model_dump_json())
     own = models.prices if isinstance(models, Models) else None
     if own is not None and own.source != tariffs.SHIPPED:  # the report is made without the file that they are in
         ledger.notes.replace(_PRICES, tariffs.text_of_prices(own))
@@ -209,15 +208,6 @@ def run_all(
         failed=(*(one for one in both.failed if one.key not in alone), *again.failed),
         stopped=again.stopped, interrupted=again.interrupted,
     )  # fmt: skip
-
-
-def stored_run_options(ledger: Ledger) -> EngineChoice | None:
-    """The manner in which calls of a shared ledger were asked last; None if none were."""
-    text = ledger.notes.read(_MANNER)
-    try:
-        return None if text is None else EngineChoice.model_validate_json(text)
-    except ValidationError as exc:
-        raise InputError(f"{ledger.name}, how its calls are asked", problems_of(exc, EngineChoice)) from None
 
 
 def say_raised(models: Mapping[str, Model]) -> None:

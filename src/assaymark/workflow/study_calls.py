@@ -9,20 +9,21 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+from pydantic import ValidationError
 
 from assaymark import judging, metrology
 from assaymark.agents.llm import NOT_USABLE, LLMAgent, Place, date_call, envelope_of, prompt_of
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, beside, run_worker
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside, patience
-from assaymark.errors import LedgerError, PlanError
+from assaymark.errors import InputError, LedgerError, PlanError
 from assaymark.judging import PlannedCall, Rubric, second_call, user_messages
 from assaymark.judging.evidence.context_index import Material
 from assaymark.market.cycles import CycleKey
 from assaymark.metrology import Cell, ScoreTable
 from assaymark.notebook import Shown
 from assaymark.protocol import EngineChoice, JudgeSpec, Study
-from assaymark.records import Context, Decision, Evidence, Judgment, Rationale, content_id, sha256_text
+from assaymark.records import Context, Decision, Evidence, Judgment, Rationale, content_id, problems_of, sha256_text
 from assaymark.workflow import ask as asking
 from assaymark.workflow.lock import Locked, Selection, cut, open_locked, planned_decisions, select
 from assaymark.workflow.progress import counts, say
@@ -377,7 +378,12 @@ def work(where: RunFolder | str, models: Mapping[str, Model]) -> RunSummary:
     with Ledger.open(where if isinstance(where, str) else where.ledger, create=False) as ledger:
         if folder is not None and locked is not None:
             asking.check_plan_hash(folder, ledger, locked)
-        engine = asking.stored_run_options(ledger) or (locked.study.engine if locked is not None else None)
+        # The manner in which calls of this ledger were asked last, if any were.
+        engine, noted = None if locked is None else locked.study.engine, ledger.notes.read(asking.MANNER)
+        try:
+            engine = engine if noted is None else EngineChoice.model_validate_json(noted)
+        except ValidationError as exc:
+            raise InputError(f"{ledger.name}, how its calls are asked", problems_of(exc, EngineChoice)) from None
         if engine is None and ledger.pending_models():
             raise PlanError(
                 f"{ledger.name} does not say how its calls are to be asked, and with which limits: no run has begun to "
