@@ -16,7 +16,6 @@ from sqlalchemy.exc import ArgumentError
 
 from assaymark import engine as calling
 from assaymark.agents.llm import NOT_USABLE
-from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary, SpendLimit, Text, Unusable, Watch, run_calls
 from assaymark.engine import prices as tariffs
 from assaymark.engine.prices import Estimate, Prices, costs_nothing, load_prices
@@ -26,7 +25,7 @@ from assaymark.engine.rate_limits import KEPT, endpoint_of
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError, Problem, StoppedError
 from assaymark.prompting import NotJson, Rejected, strict_reply
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec
-from assaymark.records import Decision, Judgment, PairCall, canonical_json, sha256_text
+from assaymark.records import Decision, Judgment, PairCall, canonical_json, sha256_text, write_atomic
 from assaymark.text import money
 from assaymark.workflow.progress import counts, paying, say
 from assaymark.workflow.run_folder import RunFolder, anchor_lock, missing

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from assaymark import engine
-from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
 from assaymark.metrology.measure_people import FEWEST_DOUBLE, Labels
 from assaymark.plan import Human
-from assaymark.records import AGGREGATE, JSON, Decision, canonical_json, content_id, parse, sha256_text
+from assaymark.records import AGGREGATE, JSON, Decision, canonical_json, content_id, parse, sha256_text, write_atomic
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
 from assaymark.workflow.tables import Store, Table, columns
 

@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 
 from assaymark import judging
+from assaymark import records as rec
 from assaymark.agents import agent_argument_problems, reference_agents
 from assaymark.agents.llm import Place, agent_texts, date_call, read_date, task_text
-from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.engine.providers.registry import Models, check_ready, provider_argument_problems
@@ -31,20 +31,7 @@ from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.notebook import Heading, Note, Part, Result
 from assaymark.plan import read_toml
 from assaymark.protocol import AgentSpec, JudgeSpec, Study, Substrate, parse_study, plan_hash, scale_words
-from assaymark.records import (
-    AGGREGATE,
-    JSON,
-    Agent,
-    Context,
-    Decision,
-    Derivation,
-    DerivationKind,
-    Instrument,
-    Provenance,
-    Series,
-    content_id,
-    to_json,
-)  # fmt: skip
+from assaymark.records import AGGREGATE, JSON, content_id, to_json, write_atomic
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Canaries, ask
@@ -101,7 +88,7 @@ def source_of(substrate: Substrate) -> cutting.MinuteSource:
     )
 
 
-def unsanitised(cycle: cutting.Cycle) -> Context:
+def unsanitised(cycle: cutting.Cycle) -> rec.Context:
     """A cycle as it would be shown with dates, names and levels left in: what a date probe has to be able to date."""
     shown = cycle.context
     shift = timedelta(seconds=int(cycle.raw[0].times[-1])) - timedelta(seconds=shown.cutoff.timestamp())
@@ -109,11 +96,11 @@ def unsanitised(cycle: cutting.Cycle) -> Context:
     series = []
     for one in cycle.raw:
         columns = {name: tuple(np.asarray(getattr(one, name)).tolist()) for name in _COLUMNS}
-        series.append(Series(instrument=one.instrument, interval_s=60, times=times, **columns))
-    return Context(
+        series.append(rec.Series(instrument=one.instrument, interval_s=60, times=times, **columns))
+    return rec.Context(
         completeness="complete", cutoff=shown.cutoff + shift, cutoff_source="bars", prompt=shown.prompt,
         series=tuple(series), constraints=shown.constraints,
-        instruments=tuple(Instrument(id=one.instrument, name=one.instrument) for one in cycle.raw),
+        instruments=tuple(rec.Instrument(id=one.instrument, name=one.instrument) for one in cycle.raw),
     )  # fmt: skip
 
 
@@ -369,20 +356,20 @@ def lock_lines(locked: Locked) -> list[str]:
 class Selection:
     """The decisions a study is about, control cells included, and how many were left out for which reason."""
 
-    decisions: tuple[Decision, ...]
+    decisions: tuple[rec.Decision, ...]
     excluded: Mapping[str, int]
 
     @property
-    def honest(self) -> tuple[Decision, ...]:
+    def honest(self) -> tuple[rec.Decision, ...]:
         """Those that are ranked."""
         return self.cell("honest")
 
-    def cell(self, kind: DerivationKind) -> tuple[Decision, ...]:
+    def cell(self, kind: rec.DerivationKind) -> tuple[rec.Decision, ...]:
         """Those of one control cell."""
         return tuple(decision for decision in self.decisions if decision.derivation.kind == kind)
 
 
-def select(decisions: Sequence[Decision], study: Study) -> Selection:
+def select(decisions: Sequence[rec.Decision], study: Study) -> Selection:
     """The decisions that a study's ``[records]`` asks for, in the order given."""
     reasons = [judging.left_out(decision, study.records) for decision in decisions]
     left = Counter(reason for reason in reasons if reason is not None)
@@ -391,7 +378,7 @@ def select(decisions: Sequence[Decision], study: Study) -> Selection:
 
 
 def checked_rubric(
-    study: Study, source: str, decisions: Sequence[Decision], selection: Selection,
+    study: Study, source: str, decisions: Sequence[rec.Decision], selection: Selection,
     models: Mapping[str, Model] | None = None, graders: Collection[str] = (),
 ) -> Rubric:  # fmt: skip
     """The rubric of a study, after everything that the study names was found."""
@@ -511,20 +498,20 @@ def _value_at(text: str, source: str, place: Sequence[str]) -> object:
     return value
 
 
-def planned_decisions(study: Study, cycles: Sequence[cutting.CycleKey]) -> list[Decision]:
+def planned_decisions(study: Study, cycles: Sequence[cutting.CycleKey]) -> list[rec.Decision]:
     """What will be decided, as far as the plan can know it: who, on which cycle, in which cluster."""
-    planned = [(key, spec.name, spec.family, Derivation()) for key in cycles for spec in study.agents]
+    planned = [(key, spec.name, spec.family, rec.Derivation()) for key in cycles for spec in study.agents]
     for kind, count in study.controls.wanted.items():
         for number, key in enumerate(itertools.islice(itertools.cycle(cycles), count), start=1):
-            planned.append((key, f"{kind}-{number}", study.controls.family, Derivation(kind=kind)))
+            planned.append((key, f"{kind}-{number}", study.controls.family, rec.Derivation(kind=kind)))
     found = []
     for key, agent, family, derivation in planned:
         place = Place(study.name, key.regime, key.number, key.context_id)
-        one = Decision(
+        one = rec.Decision(
             record_id=place.record_id(agent), episode_id=place.episode, step=1, cluster=place.regime,
             decided_at=cutting.NEUTRAL_NOW, context_id=place.context_id, actions=(), rationales=(), format="planned",
-            agent=Agent(id=agent if derivation.kind == "honest" else "control", family=family),
-            provenance=Provenance(source="the plan"), derivation=derivation,
+            agent=rec.Agent(id=agent if derivation.kind == "honest" else "control", family=family),
+            provenance=rec.Provenance(source="the plan"), derivation=derivation,
         )  # fmt: skip
         found.append(one)
     return found

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from assaymark.encoding import write_atomic
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, Problem
-from assaymark.records import sha256_text, to_json
+from assaymark.records import sha256_text, to_json, write_atomic
 from assaymark.report import Site, each_page
 from assaymark.report import site as sites
 from assaymark.report.datasheet import COMPARISON, judges_frame

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from pydantic import ValidationError
 
-from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Ledger, Model
 from assaymark.engine.providers.registry import provider_argument_problems
 from assaymark.errors import InputError, Problem
@@ -25,7 +24,17 @@ from assaymark.metrology.datasheet import BASE, Datasheet
 from assaymark.metrology.measure_people import beside_people
 from assaymark.notebook import Note, Part, Result
 from assaymark.protocol import SCALE, JudgeSpec, Records, Scale, Study
-from assaymark.records import AGGREGATE, JSON, Judgment, Measurement, PairCall, canonical_json, parse, sha256_text
+from assaymark.records import (
+    AGGREGATE,
+    JSON,
+    Judgment,
+    Measurement,
+    PairCall,
+    canonical_json,
+    parse,
+    sha256_text,
+    write_atomic,
+)
 from assaymark.report import Frame, judges_frame, render_comparison, render_datasheet
 from assaymark.report.datasheet import datasheet_path
 from assaymark.report.records.answers import Answers, Booklet, answer_pages

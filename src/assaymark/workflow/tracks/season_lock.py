@@ -16,7 +16,6 @@ from assaymark import __version__
 from assaymark.agents.llm import season_texts
 from assaymark.claims import season_plan as plans
 from assaymark.claims.season_plan import Season, SeasonMarket, parse_season
-from assaymark.encoding import write_atomic
 from assaymark.engine import Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
 from assaymark.judging.season.calls import author_texts, horizon_texts, outcome_texts
@@ -25,7 +24,7 @@ from assaymark.market.history import Clock
 from assaymark.market.instruments import weekdays
 from assaymark.plan import read_toml
 from assaymark.protocol import AgentSpec, JudgeSpec
-from assaymark.records import JSON, canonical_json, content_id, parse, sha256_text, to_json
+from assaymark.records import JSON, canonical_json, content_id, parse, sha256_text, to_json, write_atomic
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Canaries
 from assaymark.workflow.lock import absent_problems, agent_problems, season_judge_problems

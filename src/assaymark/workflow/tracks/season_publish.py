@@ -23,7 +23,6 @@ from assaymark.claims.levels import SPAN
 from assaymark.claims.messages import Catalogue, catalogue, english, languages, said
 from assaymark.claims.season_claims import SeasonVerdicts
 from assaymark.claims.season_plan import Season
-from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
 from assaymark.judging.season.calls import quoted_spans
 from assaymark.judging.season.plans import HorizonClaim
@@ -34,7 +33,7 @@ from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import Note, Part, Result
 from assaymark.plan import Frozen
 from assaymark.protocol import HUMAN_FAMILY
-from assaymark.records import Context, Decision, Evidence, Measurement, content_id, sha256_text
+from assaymark.records import Context, Decision, Evidence, Measurement, content_id, sha256_text, write_atomic
 from assaymark.report import ALONE, Site
 from assaymark.report.datasheet import datasheet_path
 from assaymark.report.season import index, season_frame, write_site
