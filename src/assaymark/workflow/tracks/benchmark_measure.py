@@ -40,7 +40,6 @@ from assaymark.records import JSON, Measurement, Score, content_id
 from assaymark.report.portbench.book import ALL, QUESTIONS
 from assaymark.workflow.import_records import store_records
 from assaymark.workflow.lock import lock
-from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tracks.benchmark_plan import Answers, Episode, LockedBench, rules_of
 from assaymark.workflow.verbs import finish
@@ -63,7 +62,6 @@ _CLOSE: Final = time(21, 0, tzinfo=UTC)
 
 def grade_rationales(
     folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode], models: Mapping[str, Model], now: datetime,
-    progress: Progress = silent,
 ) -> RunFolder:  # fmt: skip
     """Have the plan's judges grade every rationale: a whole assay with its own lock, verdicts and pages."""
     within, market = folder.rationales, locked.market
@@ -147,8 +145,8 @@ def grade_rationales(
         raise InputError("--judge", [Problem("", "no reply holds a rationale that could be graded")])
     within.path.mkdir(parents=True, exist_ok=True)
     store_records(within, decisions, contexts, [])
-    lock(within, study_text(locked.plan), f"judges of {locked.plan.name}", now, models, progress)
-    finish(within, models, progress)
+    lock(within, study_text(locked.plan), f"judges of {locked.plan.name}", now, models)
+    finish(within, models)
     return within
 
 
