@@ -274,30 +274,15 @@ def made(
         measurements.append(rank_agreement("bench.dissociation", one, two, labels, rng=rng, level=0.95, resamples=200))
     decided = decide_benchmark(measurements, boards, BenchRules(), PLAN)
     run = portbench.BenchRun(
-        plan=plan_of(names),
-        plan_hash=PLAN,
-        locked_at="2026-11-20",
-        market="synthetic, seed 0",
-        instruments=81,
-        profiles=PROFILES if stages else (),
-        windows=WINDOWS if stages else (),
-        decisions=DATES if stages else {},
-        leaderboards=decided.leaderboards,
-        verdicts=decided.verdicts,
-        measurements=tuple(measurements),
-        results=results,
-        baselines=baselines,
-        episodes=episodes(names) if stages else (),
-        answers=answers(names) if static else {},
-        replies={"ok": 477, "partial": 2, "invalid": 1} if stages else {},
-        data=market() if stages else None,
+        plan=plan_of(names), plan_hash=PLAN, locked_at="2026-11-20", market="synthetic, seed 0", instruments=81,
+        profiles=PROFILES if stages else (), windows=WINDOWS if stages else (), decisions=DATES if stages else {},
+        leaderboards=decided.leaderboards, verdicts=decided.verdicts, measurements=tuple(measurements), results=results,
+        baselines=baselines, episodes=episodes(names) if stages else (), answers=answers(names) if static else {},
+        replies={"ok": 477, "partial": 2, "invalid": 1} if stages else {}, data=market() if stages else None,
         pool=pool() if static else (),
-        splits={
-            (one, split): size
-            for one in questions.TEMPLATES
-            for split, size in zip(questions.SPLITS, (309, 431, 260), strict=True)
-        },
-    )
+        splits={(one, split): size for one in questions.TEMPLATES
+                for split, size in zip(questions.SPLITS, (309, 431, 260), strict=True)},
+    )  # fmt: skip
     return replace(run, **more)
 
 
