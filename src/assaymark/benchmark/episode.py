@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache, partial
 from types import MappingProxyType
@@ -29,6 +29,7 @@ from assaymark.benchmark.scores import (
     Convention,
     DateResult,
     EpisodeResult,
+    Heard,
     Position,
     Risk,
     Signal,
@@ -43,7 +44,7 @@ from assaymark.benchmark.scores import (
     s5_score,
 )
 from assaymark.engine.calls import CallSpec, Reply
-from assaymark.engine.providers.http_agent import is_outside
+from assaymark.engine.providers.http_agent import is_outside, no_reply
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.portfolio import STRATEGIES, max_sharpe
 from assaymark.portfolio.backtest import RISK_FREE
@@ -333,19 +334,8 @@ class EpisodeRules:
     drift_limit: float = DRIFT_LIMIT
 
 
-Asked = tuple[date, Stage, str]
-"""One call of an episode: on which day, for which stage, and under which key the ledger has its reply."""
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """Excerpts of one call and its reply; ``cut`` says that the ledger has more, and ``missing`` that none came."""
-
-    prompt: str = ""
-    reply: str = ""
-    cut: bool = False
-    key: str = ""
-    missing: bool = False
+SHOWN: Final = 900
+"""Characters of a prompt or a reply that an episode keeps for its page; the ledger has all."""
 
 
 class EpisodeState:
@@ -364,7 +354,7 @@ class EpisodeState:
         self._position = world.start()
         self._nav: list[Floats] = [np.ones(1)]
         self._dates: list[DateResult] = []
-        self.asked: list[Asked] = []
+        self.heard: dict[tuple[date, Stage], Heard] = {}
         self._open()
 
     def _open(self) -> None:
@@ -393,13 +383,19 @@ class EpisodeState:
                 self.agent, self._stage, self._known, world.market_text(day), numbers, rules.convention, world.horizon,
                 self._views, self._signals(), self._position, world.tickers, self.profile, rules.cost_bps,
             )  # fmt: skip
-            self.asked.append((day, self._stage, self._pending.key))
+            prompt, half = "".join(part.text for part in self._pending.messages[-1].parts), SHOWN // 2
+            cut = len(prompt) > SHOWN
+            shown = f"{prompt[:half]}\n[...]\n{prompt[-half:]}" if cut else prompt
+            self.heard[day, self._stage] = Heard(shown, "", cut, self._pending.key)
         return self._pending
 
     def take(self, reply: Reply) -> None:
         """Hand in the reply to the pending call, whatever it is: what cannot be read is scored by PortBench's rule."""
         if self.over or self._pending is None:
             raise ValueError(f"episode {self.name} waits for no reply")
+        at = self._known.day, self._stage
+        cut = self.heard[at].cut or len(reply.text) > SHOWN
+        self.heard[at] = replace(self.heard[at], reply=reply.text[:SHOWN], cut=cut, missing=no_reply(reply))
         self.follow(reply)
 
     def follow(self, reply: Reply) -> None:
@@ -466,7 +462,7 @@ class EpisodeState:
             there = f"{len(self._dates)} of {len(self.world.decisions)} decisions"
             raise ValueError(f"episode {self.name} is not over: {there}")
         who = self.agent.name, self.profile.name, self.world.window
-        return EpisodeResult(*who, tuple(self._dates), self.world.days, np.concatenate(self._nav))
+        return EpisodeResult(*who, tuple(self._dates), self.world.days, np.concatenate(self._nav), self.heard)
 
     def _signals(self) -> tuple[Signal, ...]:
         """The signals of the universe: hold for what does not take part, and for all where none were given."""

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from assaymark.benchmark.questions.answers import (
-    FORMULA, JUDGMENT, Cell, QAScore, QATable, Read, Scored, read_answer, score_answer, tabulate,
+    FORMULA, JUDGMENT, Cell, QAScore, Read, Scored, read_answer, score_answer, tabulate,
 )  # fmt: skip
 from assaymark.benchmark.questions.payloads import (
     ABLATED, CONDITIONS, LEVELS, REGIME_NAMES, SPLITS, TEMPLATES, Answer, Condition, Context, Direction, Number,
@@ -23,7 +23,7 @@ from assaymark.benchmark.reference import guess, solve
 __all__ = [
     "ABLATED", "CHANGES", "CONDITIONS", "COUNTS", "FORMULA", "JUDGMENT", "LEVELS", "PROMPT_VERSION", "REGIME_NAMES",
     "SPLITS", "TEMPLATES", "Answer", "Cell", "Condition", "Context", "Direction", "Number", "PairAllocation",
-    "Payload", "PositionSize", "Printed", "QAScore", "QATable", "Question", "QuestionSet", "Read", "Rebalancing",
+    "Payload", "PositionSize", "Printed", "QAScore", "Question", "QuestionSet", "Read", "Rebalancing",
     "Regime", "RegimeCall", "RegimeView", "ReturnDirection", "Scored", "SharpeAllocation", "Split", "TailRisk",
     "Template", "Trade", "Weights", "answer_of", "answer_text", "binds", "dataset_card", "day_of",
     "generate_questions", "guess", "manifest", "question_line", "questions_digest", "read_answer", "read_questions",

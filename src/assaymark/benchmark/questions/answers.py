@@ -386,24 +386,10 @@ class Cell:
     method: str
 
 
-@dataclass(frozen=True, slots=True)
-class QATable:
-    """One row of Table 8."""
-
-    templates: Mapping[Template, Cell]
-    restricted: Mapping[Template, Cell]
-    ablation: Mapping[Template, Cell]
-    mean: Cell | None
-    formula: Cell | None
-    judgment: Cell | None
-    regimes: Mapping[Regime, Cell]
-    states: Mapping[str, int]
-
-
 def tabulate(
     scored: Iterable[Scored], rng: np.random.Generator, level: float = 0.95, *, resamples: int = 2000
-) -> QATable:
-    """The table of one model."""
+) -> list[tuple[str, dict[str, str], Cell]]:
+    """One row of Table 8: means of one model, each with its condition and what it is of."""
     rows = list(scored)
     if not rows:
         raise InputError("scores", ["there are none; ask a model first"])
@@ -455,12 +441,16 @@ def tabulate(
         ]
         for name in ABLATED
     }
+    found: list[tuple[str, dict[str, str], Cell | None]] = []
+    found += [("full", {"template": name}, cell(values)) for name, values in by_template.items()]
+    found += [("restricted", {"template": name}, cell(values)) for name, values in grouped(restricted).items()]
+    found += [
+        ("full less restricted", {"template": name}, cell(np.array(values), difference=True))
+        for name, values in lost.items()
+        if values
+    ]
+    mean, formula, judgment = (over(by_template, names) for names in (TEMPLATES, FORMULA, JUDGMENT))
     by_regime = {name: grouped([one for one in full if one.question.regime == name]) for name in REGIME_NAMES}
-    return QATable(
-        templates={name: cell(values) for name, values in by_template.items()},
-        restricted={name: cell(values) for name, values in grouped(restricted).items()},
-        ablation={name: cell(np.array(values), difference=True) for name, values in lost.items() if values},
-        mean=over(by_template, TEMPLATES), formula=over(by_template, FORMULA), judgment=over(by_template, JUDGMENT),
-        regimes={name: found for name, some in by_regime.items() if (found := over(some, tuple(some)))},
-        states=dict(sorted(Counter(row.score.state for row in rows).items())),
-    )  # fmt: skip
+    found += [("full", {"regime": name}, over(some, tuple(some))) for name, some in by_regime.items()]
+    found += [("full", {"kind": "formula"}, formula), ("full", {"kind": "judgment"}, judgment), ("full", {}, mean)]
+    return [(condition, labels, one) for condition, labels, one in found if one is not None]
