@@ -1,6 +1,6 @@
 """PortBench: questions with exact answers, five pipeline stages, the oracle, scores, profiles, stress windows."""
 
-# ruff: noqa: I001
+# ruff: noqa: F401, I001  # what is not in __all__ is for tests
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.benchmark.episode import (
-        BASELINES, EpisodeRules, EpisodeState, MarketWindow, Scene, ahead_of, baseline_weights, equal_start, hold,
-        oracle_weights, risk_of, run_baselines, scene_on, signals_of, trade, truths_of, turnover_between, views_of,
+        BASELINES, BaselineResult, EpisodeRules, EpisodeState, MarketWindow, Scene, ahead_of, baseline_weights,
+        equal_start, hold, oracle_weights, risk_of, run_baselines, scene_on, signals_of, trade, truths_of,
+        turnover_between, views_of,
     )  # fmt: skip
     from assaymark.benchmark.market import (
-        HORIZONS, SEED_WINDOWS, BenchMarket, Known, Pace, Window, choose_universe, class_means, decision_rows, is_index,
-        own_regimes, window_named, windows_of,
+        HORIZONS, SEED_WINDOWS, AssetLine, BenchMarket, ClassLine, Known, Pace, Universe, Window, choose_universe,
+        class_means, decision_rows, is_index, own_regimes, window_named, windows_of,
     )  # fmt: skip
     from assaymark.benchmark.plan import BenchPlan, Market, Pipeline, Questions, parse_plan
     from assaymark.benchmark.profiles import (
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
         parse_signals, parse_views, parse_weights, rationale_of, reply_schema, reply_text, stage_template, stage_texts,
     )  # fmt: skip
     from assaymark.benchmark.scores import (
-        CONVENTIONS, SIGNALS, STAGES, Answers, Convention, DateResult, EpisodeResult, Position, Risk, Signal, Stage,
-        StageState, Truths, ceps, inter_class_score, intra_class_score, s1_score, s2_score, s3_score, s4_score,
+        CONVENTIONS, SIGNALS, STAGES, Answers, Convention, DateResult, EpisodeResult, Heard, Position, Risk, Signal,
+        Stage, StageState, Truths, ceps, inter_class_score, intra_class_score, s1_score, s2_score, s3_score, s4_score,
         s5_score, weight_accuracy,
     )  # fmt: skip
 

@@ -289,7 +289,7 @@ def _sections(book: BenchmarkIndex, views: Views, history: s.History | None) -> 
     yield b.Section("models", "What was run", blocks=(b.Facts(tuple(facts)), *built_in))
 
 
-# --- the first page: models in alphabetical order where no sentence ranks them, and no point either ----------------------
+# --- the first page: models in alphabetical order where no sentence ranks them, and no point either -------------------
 
 CONVENTIONS: Final[Mapping[str, str]] = {"paper": "PortBench paper", "reference": "PortBench published code"}
 _NO_SCORE: Final = "No score: "
