@@ -15,11 +15,11 @@ if TYPE_CHECKING:
         turnover_between, views_of,
     )  # fmt: skip
     from assaymark.benchmark.market import (
-        HORIZONS, SEED_WINDOWS, AssetLine, BenchMarket, ClassLine, Known, Pace, Universe, Window, choose_universe,
+        HORIZONS, SEED_WINDOWS, AssetLine, BenchMarket, ClassLine, Known, Universe, Window, choose_universe,
         class_means, decision_rows, is_index, own_regimes, window_named, windows_of,
     )  # fmt: skip
     from assaymark.benchmark.plan import BenchPlan, Market, Pipeline, Questions, parse_plan
-    from assaymark.benchmark.profiles import (
+    from assaymark.benchmark.plan import (
         AGGRESSIVE, BALANCED, CLASS_NAMES, CONSERVATIVE, PROFILES, RISK_SAFE, STRESS_SCENARIOS, ClassName, Profile,
         adaptation_score, exposures, profile_alignment, profile_named, risk_safe, stress_gate, stress_score,
     )  # fmt: skip
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
         parse_signals, parse_views, parse_weights, rationale_of, reply_schema, reply_text, stage_template, stage_texts,
     )  # fmt: skip
     from assaymark.benchmark.scores import (
-        CONVENTIONS, SIGNALS, STAGES, Answers, Convention, DateResult, EpisodeResult, Heard, Position, Risk, Signal,
-        Stage, StageState, Truths, ceps, inter_class_score, intra_class_score, s1_score, s2_score, s3_score, s4_score,
+        CONVENTIONS, SIGNALS, STAGES, Answers, Convention, DateResult, EpisodeResult, Heard, Pace, Position, Risk,
+        Signal, Stage, StageState, Truths, ceps, inter_class_score, intra_class_score, s1_score, s2_score, s3_score, s4_score,
         s5_score, weight_accuracy,
     )  # fmt: skip
 

@@ -13,8 +13,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from assaymark.benchmark.market import HORIZONS, KEPT, BenchMarket, Known, Pace, Window
-from assaymark.benchmark.profiles import ClassName, Profile, exposures, profile_alignment
+from assaymark.benchmark.market import HORIZONS, KEPT, BenchMarket, Known, Window
+from assaymark.benchmark.plan import ClassName, Profile, exposures, profile_alignment
 from assaymark.benchmark.replies import (
     market_numbers,
     market_text,
@@ -30,6 +30,7 @@ from assaymark.benchmark.scores import (
     DateResult,
     EpisodeResult,
     Heard,
+    Pace,
     Position,
     Risk,
     Signal,

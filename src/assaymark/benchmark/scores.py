@@ -32,6 +32,10 @@ CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
 """``paper``: the formulas as printed in PortBench. ``reference``: what the authors' public code does instead."""
 
 
+Pace = Literal["weekly", "monthly", "quarterly"]
+"""How often is decided."""
+
+
 @dataclass(frozen=True, slots=True)
 class StageState:
     """How the reply to one stage could be read, with the reason where it could not, or not wholly."""

@@ -22,8 +22,7 @@ from markupsafe import Markup
 
 from assaymark.benchmark.episode import BaselineResult, MarketWindow
 from assaymark.benchmark.market import BenchMarket, Window
-from assaymark.benchmark.plan import BenchPlan
-from assaymark.benchmark.profiles import Profile, profile_named
+from assaymark.benchmark.plan import BenchPlan, Profile, profile_named
 from assaymark.benchmark.questions.answers import Scored
 from assaymark.benchmark.questions.payloads import Split, Template
 from assaymark.benchmark.questions.templates import Question

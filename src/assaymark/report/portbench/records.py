@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from assaymark.benchmark.market import Known
-from assaymark.benchmark.profiles import CLASS_NAMES, profile_named
+from assaymark.benchmark.plan import CLASS_NAMES, profile_named
 from assaymark.benchmark.questions.answers import EXCERPT, FORMULA, JUDGMENT, Scored
 from assaymark.benchmark.questions.published import answer_text
 from assaymark.benchmark.scores import (

@@ -10,7 +10,7 @@ from typing import Final
 from markupsafe import Markup
 
 from assaymark.benchmark.market import Window
-from assaymark.benchmark.profiles import Profile
+from assaymark.benchmark.plan import Profile
 from assaymark.claims.boards import LEVEL, SHARPE_CONTRAST
 from assaymark.records import Measurement, measurement_id
 from assaymark.report import blocks as b

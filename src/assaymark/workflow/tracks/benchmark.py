@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from assaymark.benchmark.episode import BaselineResult, EpisodeState, run_baselines
-from assaymark.benchmark.profiles import profile_named
+from assaymark.benchmark.plan import profile_named
 from assaymark.benchmark.questions import published
 from assaymark.benchmark.questions.payloads import Split, Template
 from assaymark.benchmark.reference import PREFIX, reference_benchmark_models

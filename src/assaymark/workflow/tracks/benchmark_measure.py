@@ -15,10 +15,9 @@ from typing import Any, Final
 import numpy as np
 
 from assaymark import records
-from assaymark.benchmark import profiles
+from assaymark.benchmark import plan as profiles
 from assaymark.benchmark.episode import BaselineResult, EpisodeState
-from assaymark.benchmark.plan import BenchPlan
-from assaymark.benchmark.profiles import profile_named
+from assaymark.benchmark.plan import BenchPlan, profile_named
 from assaymark.benchmark.questions.answers import tabulate
 from assaymark.benchmark.questions.payloads import Condition
 from assaymark.benchmark.replies import rationale_of

@@ -12,8 +12,7 @@ from typing import Final
 
 from assaymark.benchmark.episode import EpisodeRules, EpisodeState, MarketWindow
 from assaymark.benchmark.market import BenchMarket, choose_universe, window_named, windows_of
-from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
-from assaymark.benchmark.profiles import profile_named
+from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan, profile_named
 from assaymark.benchmark.questions.answers import EXCERPT, Scored, score_answer
 from assaymark.benchmark.questions.payloads import ABLATED, TEMPLATES, Condition
 from assaymark.benchmark.questions.published import generate_questions, read_questions, write_questions
