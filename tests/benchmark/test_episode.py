@@ -193,8 +193,11 @@ def results(cash: bool = False):
 def test_every_baseline_runs_through_every_window():
     assert list(results()) == [(name, where) for where in ("normal", "covid-2020") for name in BASELINES]
     for (_, where), one in results().items():
-        assert (one.dates, one.nav[0], one.nav.shape) == (window(where).decisions, 1.0, one.days.shape)
-        assert (str(one.days[0]), str(one.days[-1])) == (str(one.dates[0]), str(window(where).spec.last))
+        assert (len(one.weights), one.nav[0], one.nav.shape) == (
+            len(window(where).decisions),
+            1.0,
+            window(where).days.shape,
+        )
         assert one.weights.sum(axis=1) == pytest.approx(1)
         assert (one.weights >= 0).all()
         assert set(one.statuses) == {"optimal"}
@@ -247,7 +250,7 @@ def test_costs_cost_and_the_reference_convention_is_another_path(monkeypatch):
     year, changes = [window("normal")], ({}, {"cost_bps": 0.0}, {"convention": "reference"})
     plain, free, other = (run_baselines(year, names=["MinVar"], **more)[0] for more in changes)
     assert free.nav[-1] > plain.nav[-1]
-    at = int(np.searchsorted(other.days, np.datetime64(other.dates[1])))
+    at = int(np.searchsorted(year[0].days, np.datetime64(year[0].decisions[1])))
     assert other.nav[at] == other.nav[at - 1]
     assert plain.nav[at] != plain.nav[at - 1]
     with pytest.raises(UnknownNameError, match="unknown baseline 'MaxSharpe'"):

@@ -96,7 +96,7 @@ def pipeline(
     wanted = [w.name for w in WINDOWS if w.kind == "stress"]
     for window in WINDOWS:
         equal, stress = path(rng, window, 0.14), window.kind == "stress"
-        baselines.append(BaselineResult("EqW", window.name, (), np.zeros(0), np.zeros(0), (), days(window), equal))
+        baselines.append(BaselineResult("EqW", window.name, np.zeros(0), np.zeros(0), (), equal))
         for at, name in enumerate(BASELINES):
             nav = equal if not at else path(rng, window, 0.05 + 0.03 * at)
             figures = {"sharpe": rng.normal(0.8, 0.3), "drawdown": fall(nav), **figures_of(rng)}

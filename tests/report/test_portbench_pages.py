@@ -472,7 +472,7 @@ def usual_tags() -> set[str]:
 def test_any_text_leaves_pages_that_can_be_written_and_have_only_our_markup(text):
     """Lone surrogates, control characters, markup and template braces in every place that texts come from."""
     run = runs.single()
-    one = runs.with_dates(replace(run.results[0], model=text), text, text)
+    one = runs.with_dates(replace(run.results[0], model=text, nav=np.empty(0)), text, text)
     dates = (runs.dated(one.dates[0].day, S1=("invalid", text)),)
     made = portbench.render_benchmark(replace(
         run, plan=runs.plan_of((text,), text, name=text, title=text), market=runs.market(text), notes=(text,),

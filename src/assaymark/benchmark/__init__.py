@@ -11,7 +11,7 @@ from assaymark.lazy import exported
 if TYPE_CHECKING:
     from assaymark.benchmark.episode import (
         BASELINES, BaselineResult, EpisodeRules, EpisodeState, MarketWindow, Scene, ahead_of, baseline_weights,
-        equal_start, hold, oracle_weights, risk_of, run_baselines, scene_on, signals_of, trade, truths_of,
+        equal_start, hold, oracle_weights, risk_of, run_baselines, scene_on, signals_of, trade,
         turnover_between, views_of,
     )  # fmt: skip
     from assaymark.benchmark.market import (
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.benchmark.scores import (
         CONVENTIONS, SIGNALS, STAGES, Answers, Convention, DateResult, EpisodeResult, Heard, Pace, Position, Risk,
-        Signal, Stage, StageState, Truths, ceps, inter_class_score, intra_class_score, s1_score, s2_score, s3_score, s4_score,
-        s5_score, weight_accuracy,
+        Signal, Stage, StageState, Truths, ceps, inter_class_score, intra_class_score, s1_score, s2_score, s3_score,
+        s4_score, s5_score, weight_accuracy,
     )  # fmt: skip
 
 __all__ = [
@@ -46,7 +46,7 @@ __all__ = [
     "parse_views", "parse_weights", "profile_alignment", "profile_named", "rationale_of",
     "reference_benchmark_models", "reply_schema", "reply_text", "risk_of", "risk_safe", "run_baselines", "s1_score",
     "s2_score", "s3_score", "s4_score", "s5_score", "scene_on", "signals_of", "stage_template", "stage_texts",
-    "stress_gate", "stress_score", "trade", "truths_of", "turnover_between", "views_of", "weight_accuracy",
+    "stress_gate", "stress_score", "trade", "turnover_between", "views_of", "weight_accuracy",
     "window_named", "windows_of",
 ]  # fmt: skip
 
