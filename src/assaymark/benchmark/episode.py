@@ -14,6 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from assaymark.benchmark import scores as formulas
 from assaymark.benchmark.market import HORIZONS, KEPT, BenchMarket, Known, Window
 from assaymark.benchmark.plan import ClassName, Profile, exposures, profile_alignment
 from assaymark.benchmark.replies import (
@@ -30,20 +31,11 @@ from assaymark.benchmark.scores import (
     Convention,
     DateResult,
     EpisodeResult,
-    Heard,
-    Pace,
     Position,
     Risk,
     Signal,
     Stage,
-    StageState,
     Truths,
-    ceps,
-    s1_score,
-    s2_score,
-    s3_score,
-    s4_score,
-    s5_score,
 )
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.providers.http_agent import is_outside, no_reply
@@ -248,7 +240,7 @@ BASELINES: Mapping[str, str] = MappingProxyType(
 class MarketWindow:
     """A market through one window at one pace, shared by all episodes in it. Weights are of the whole universe."""
 
-    def __init__(self, market: BenchMarket, spec: Window, pace: Pace) -> None:
+    def __init__(self, market: BenchMarket, spec: Window, pace: formulas.Pace) -> None:
         self.market, self.spec, self.pace = market, spec, pace
         self.window = spec.name
         self.tickers, self.classes = market.universe.ids, market.universe.classes
@@ -333,7 +325,7 @@ class EpisodeState:
         self._position = world.start()
         self._nav: list[Floats] = [np.ones(1)]
         self._dates: list[DateResult] = []
-        self.heard: dict[tuple[date, Stage], Heard] = {}
+        self.heard: dict[tuple[date, Stage], formulas.Heard] = {}
         self._open()
 
     def _open(self) -> None:
@@ -343,7 +335,7 @@ class EpisodeState:
         self._said: tuple[Signal, ...] | None = None
         self._stage: Stage = "S1"
         self._pending: CallSpec | None = None
-        self._states: dict[Stage, StageState] = {}
+        self._states: dict[Stage, formulas.StageState] = {}
 
     @property
     def over(self) -> bool:
@@ -365,7 +357,7 @@ class EpisodeState:
             prompt, half = "".join(part.text for part in self._pending.messages[-1].parts), SHOWN // 2
             cut = len(prompt) > SHOWN
             shown = f"{prompt[:half]}\n[...]\n{prompt[-half:]}" if cut else prompt
-            self.heard[day, self._stage] = Heard(shown, "", cut, self._pending.key)
+            self.heard[day, self._stage] = formulas.Heard(shown, "", cut, self._pending.key)
         return self._pending
 
     def take(self, reply: Reply) -> None:
@@ -404,17 +396,17 @@ class EpisodeState:
         said, true = ([signals[at] for at in part.tolist()] for signals in (answers.signals, truths.signals))
         best_risk, by = truths.risk, known.scored_by
         scores: dict[Stage, float] = {
-            "S1": s1_score(answers.views[part], truths.views[part]),
-            "S2": s2_score(said, true),
-            "S3": s3_score(own, best, by, known.classes, alpha=rules.alpha, convention=convention),
-            "S4": s4_score(turnover, truths.turnover),
-            "S5": s5_score(
+            "S1": formulas.s1_score(answers.views[part], truths.views[part]),
+            "S2": formulas.s2_score(said, true),
+            "S3": formulas.s3_score(own, best, by, known.classes, alpha=rules.alpha, convention=convention),
+            "S4": formulas.s4_score(turnover, truths.turnover),
+            "S5": formulas.s5_score(
                 risk.rebalance, best_risk.rebalance, risk.var, best_risk.var, risk.drawdown, best_risk.drawdown
             ),
         }
         risky, safe = exposures(executed, cast("tuple[ClassName, ...]", self.world.classes), convention=convention)
         alignment = profile_alignment(risky, safe, risk.var, self.profile)
-        whole = ceps(scores, penalty=rules.penalty)
+        whole = formulas.ceps(scores, penalty=rules.penalty)
         self._dates.append(DateResult(known.day, answers, truths, executed, turnover, risk, scores, whole, alignment))
         self._position, nav = self.world.hold(known.day, after, convention)
         self._nav.append(nav)

@@ -11,21 +11,12 @@ from typing import Final
 
 import numpy as np
 
+from assaymark.benchmark import scores as formulas
 from assaymark.benchmark.market import Known
 from assaymark.benchmark.plan import CLASS_NAMES, profile_named
 from assaymark.benchmark.questions.answers import EXCERPT, FORMULA, JUDGMENT, Scored
 from assaymark.benchmark.questions.published import answer_text
-from assaymark.benchmark.scores import (
-    STAGES,
-    DateResult,
-    EpisodeResult,
-    Heard,
-    Stage,
-    StageState,
-    inter_class_score,
-    intra_class_score,
-    weight_accuracy,
-)
+from assaymark.benchmark.scores import STAGES, DateResult, EpisodeResult, Heard, Stage, StageState
 from assaymark.portfolio.optimisers import Floats
 from assaymark.records import Measurement, content_id
 from assaymark.report import blocks as b
@@ -205,9 +196,9 @@ def _scored(run: BenchRun, profile: str, one: DateResult, known: Known) -> dict[
     right = sum(given == truth for given, truth in pairs)
     held, best = one.executed[part], one.truths.weights[part]
     largest = _largest(np.maximum(held, best))
-    accuracy = weight_accuracy(held, best, convention=plan.convention)
-    intra = intra_class_score(held, known.scored_by, known.classes)
-    inter = inter_class_score(held, known.scored_by, known.classes, convention=plan.convention)
+    accuracy = formulas.weight_accuracy(held, best, convention=plan.convention)
+    intra = formulas.intra_class_score(held, known.scored_by, known.classes)
+    inter = formulas.inter_class_score(held, known.scored_by, known.classes, convention=plan.convention)
     members = np.array(known.classes)
     shares = {name: float(held[members == name].sum()) for name in CLASS_NAMES}
     by_class = [f"{name.replace('_', ' ')} {100 * share:.1f} %" for name, share in shares.items() if share > 0]
