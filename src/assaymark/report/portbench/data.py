@@ -20,7 +20,7 @@ from assaymark.market import CLASS_NAMES, class_index, pairwise_correlation, sim
 from assaymark.portfolio.backtest import CLASSES
 from assaymark.report.blocks import Beside, Figure, Group, Inline, Linked, Page, Panels, Section, Table, Text, bold
 from assaymark.report.charts.canvas import csv_text, paths_text
-from assaymark.report.charts.grids import BarCell, BarRow, bar_table, class_panel, correlation_map
+from assaymark.report.charts.grids import BarRow, bar_table, class_panel, correlation_map
 from assaymark.report.charts.paths import Floats
 from assaymark.report.portbench.book import BenchmarkIndex
 from assaymark.report.portbench.records import template_words
@@ -83,9 +83,8 @@ def data_page(book: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]:
     counts = [(name, (len(own), listed)) for name, (_, listed, own, *_) in zip(names, classes, strict=True)]
     totals = sum(held for _, (held, _) in counts), sum(listed for _, (_, listed) in counts)
     rows = [
-        BarRow(name, count(own[0]), tuple(BarCell(one / max(of, 1), count(one))
-               for one, of in zip(own, totals, strict=True)), total=not at)
-        for at, (name, own) in enumerate([("all", totals), *counts])
+        (name, count(own[0]), tuple((one / max(of, 1), count(one)) for one, of in zip(own, totals, strict=True)))
+        for name, own in [("all", totals), *counts]
     ]  # fmt: skip
     title, columns = "How many instruments are in each class?", ("In this run", "In the market")
     desc = "; ".join(f"{name}: {held} of {listed}" for name, (held, listed) in counts) + "."
@@ -212,11 +211,11 @@ def question_figures(book: BenchmarkIndex) -> tuple[Figure, ...]:
         with_text, characters = map(float, texts[name])
         share, length = percent(with_text), count(round(characters))
         words, every = template_words(name), count(len(mine))
-        bars.append(BarRow(words, every, (BarCell(with_text, share), BarCell(characters / longest, length))))
+        bars.append((words, every, ((with_text, share), (characters / longest, length))))
         cells.append((words, every, share, length))
         said.append(f"{name}: {share}, {length} characters")
     title, columns = "How much text comes with a question?", ("With news or filings", "Characters of the prompt")
-    wide, narrow = bar_table("texts", columns, bars, title, f"{'; '.join(said)}.", "questions")
+    wide, narrow = bar_table("texts", columns, bars, title, f"{'; '.join(said)}.", "questions", False)
     caption = f"{drawn}: the share with news or filings, and the mean length of the full prompt."
     table = Table(("Template", "Questions", *columns), tuple(cells), frozenset({1, 2, 3}))
     return (
@@ -232,8 +231,7 @@ def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tup
     bars, cells = list[BarRow](), list[tuple[str, ...]]()
     for words, counts in (("all", sums), *rows):
         every, total = count(sum(counts)), max(sum(counts), 1)
-        parts = tuple(BarCell(one / total, count(one)) for one in counts)
-        bars.append(BarRow(words, every, parts, total=not bars))
+        bars.append((words, every, tuple((one / total, count(one)) for one in counts)))
         cells.append((words, every, *map(count, counts)))
     desc = "; ".join(f"{name}: {count(one)}" for name, one in zip(columns, sums, strict=True)) + "."
     wide, narrow = bar_table(columns[0], columns, bars, title, desc, "questions")

@@ -16,7 +16,7 @@ from assaymark.report import blocks as b
 from assaymark.report import page as p
 from assaymark.report.charts import models as charts
 from assaymark.report.charts.canvas import HALF, NARROW
-from assaymark.report.measurements import measured_links, measurement_pages
+from assaymark.report.measurements import measured_links, measured_parts, measurement_pages
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench import records as r
 from assaymark.report.portbench import sections as s
@@ -93,7 +93,7 @@ def each_benchmark_page(
         episodes.append((one, stem, p.in_parts(stem, p.paged_by(range(len(sizes)), sizes.__getitem__, p.PAGE_BYTES))))
     places = [[f"{path}#d{at + 1}" for path, part in parts.items() for at in part] for _, _, parts in episodes]
     trail = r.BenchTrail.of(run.answers, [*zip(run.results, places, strict=True)])
-    measured = p.in_parts("measurements", p.paged(s.every_measurement(unlinked, trail.rests)))
+    measured = measured_parts(s.every_measurement(unlinked, trail.rests))
     book = replace(unlinked, links=measured_links(measured))
     # What each board or profile has one of: the first page shows the first, the page of profiles the others.
     calm = [book.normal] if book.normal is not None and book.has_pipeline else []
@@ -410,16 +410,16 @@ def _stages(book: BenchmarkIndex) -> b.Group:
             bar = None if item is None or item.value is None else (bounds_of(item), number(item.value))
             bars.append(bar)
             rows.append("no score" if bar is None else book.to(item, shown(item)))
-        columns.append(charts.Column(stage, words, tuple(bars), best[stage]))
+        columns.append((stage, words, tuple(bars), best[stage]))
     names = [clean(name, 60) for name in book.names]
-    drawn = [["no score" if bar is None else bar[1] for bar in c.bars] for c in columns]
-    desc = "; ".join(f"{who}: {', '.join(f'{c.name} {of[at]}' for c, of in zip(columns, drawn, strict=True))}"
+    drawn = [["no score" if bar is None else bar[1] for bar in bars] for _, _, bars, _ in columns]
+    desc = "; ".join(f"{who}: {', '.join(f'{name} {of[at]}' for (name, *_), of in zip(columns, drawn, strict=True))}"
                      for at, who in enumerate(names))  # fmt: skip
     dates = counted(sum(len(window.decisions) for window in book.run.windows), "date")
     title = f"Mean score by stage, with {percent(book.run.plan.level)} interval over {dates}; dotted: best possible"
     wide, narrow = charts.column_chart("stages", names, columns, title, desc)
     table = b.Table(
-        ("Model", *(f"{c.name} {c.words}" for c in columns)),
+        ("Model", *(f"{name} {said}" for name, said, *_ in columns)),
         tuple((who, *rows[at :: len(names)]) for at, who in enumerate(names)), frozenset(range(1, 1 + len(columns))),
     )  # fmt: skip
     hatched = [note.removeprefix(_NO_SCORE) for note in book.run.notes if note.startswith(_NO_SCORE)]
@@ -428,8 +428,10 @@ def _stages(book: BenchmarkIndex) -> b.Group:
         for note in hatched
     )
     # The two stages furthest from what is possible.
-    reached = {c.name: max((float(bar[1]) for bar in c.bars if bar is not None), default=None) for c in columns}
-    gaps = {c.name: c.best - top for c in columns if c.best is not None and (top := reached[c.name]) is not None}
+    reached = {
+        name: max((float(bar[1]) for bar in bars if bar is not None), default=None) for name, _, bars, _ in columns
+    }
+    gaps = {name: most - top for name, most in best.items() if most is not None and (top := reached[name]) is not None}
     worst = sorted(sorted(gaps, key=lambda name: -gaps[name])[:2])
     lost = "Bars are intervals of mean scores from 0 to 1."
     if worst:
