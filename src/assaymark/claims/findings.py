@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, get_args
 
 from assaymark.claims.levels import (
-    CellState,
     Index,
+    Instruments,
     Rules,
     agreement_status,
     cell_states,
     cell_words,
     coefficient_words,
-    kind_of,
+    publication_level,
     threshold,
 )
-from assaymark.claims.messages import listing, measure_words, number, p_words, signed
+from assaymark.claims.messages import listing, measure_words, number, p_words
 from assaymark.claims.orders import Evidence, contrasts_of, length_floor, orders_of
-from assaymark.errors import NotMeasurableError
 from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.protocol import AGREEMENT
@@ -28,12 +28,14 @@ from assaymark.records import (
     AGGREGATE,
     AdversarialStatus,
     AgreementStatus,
+    Cap,
     Claim,
     Condition,
     LengthState,
     Level,
     Measurement,
     OtherJudgesState,
+    Verdict,
 )
 from assaymark.text import NBSP, percent
 
@@ -57,6 +59,11 @@ class Finding:
     reasons: tuple[str, ...] = ()
     values: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
+    @property
+    def lifted(self) -> bool:
+        """Whether people's confirmation lifts its cap."""
+        return self.state in _LIFTED.get(self.field, ())
+
 
 def _condition(name: str, text: str) -> tuple[Condition, ...]:
     return (Condition(id=name, text=text),)
@@ -78,7 +85,7 @@ def own_family_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) 
             text = ("Of some pairs every judge shares its family with one of the two; "
                     "no one without an interest has judged them.")  # fmt: skip
         return Finding("own_family", "no-disinterested-judge", "qualified", _condition("own-family", text), ids)
-    if "plain" not in evidence.published or "gated" in evidence.published or kind_of(claim) == "within":
+    if "plain" not in evidence.published or "gated" in evidence.published or not claim.asserts_order:
         return Finding("own_family", "clear", None, (), ids)
     worst = max((pair.gated for pair in evidence.pairs), default=1.0)
     level = orders_of(known, rules).level(claim.dimension)
@@ -104,7 +111,7 @@ def length_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> F
     if min(float(item.detail.get("overlap", 1.0)) for item in items) < _OVERLAP:
         beside = _condition("overlap", "Their lengths hardly overlap; the adjustment is extrapolated.")
     clear = Finding("length", "clear", None, beside, ids)
-    if kind_of(claim) == "within":
+    if not claim.asserts_order:
         # Equal at equal length, too? A gap that length hides is no equivalence.
         (item,) = items
         near = item.detail.get("p_equivalence_at", {})
@@ -352,9 +359,9 @@ def adversarial_of(claim: Claim, known: Index, rules: Rules) -> Adversarial:
 
 def _terse(claim: Claim, known: Index, rules: Rules) -> list[_Bearing]:
     """One finding for each mostly terse agent that the claim compares without a length-matched rerun to bear it."""
-    dimension, kind, agent = claim.dimension, kind_of(claim), claim.subjects[0]
-    pairs: list[tuple[str, ...]] = [claim.subjects] if kind == "pair" else []
-    for other in known.agents if kind == "first" else ():
+    dimension, agent = claim.dimension, claim.subjects[0]
+    pairs: list[tuple[str, ...]] = [claim.subjects] if len(claim.subjects) == 2 and claim.asserts_order else []
+    for other in known.agents if len(claim.subjects) == 1 else ():
         measured = other != agent and known.tested(dimension)
         if other != agent and (not measured or known.contrast(dimension, agent, other).value is not None):
             pairs.append((agent, other))
@@ -437,56 +444,118 @@ def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement
     return known.once(("agreement", dimension, rules), governing)
 
 
-def cell_state(claim: Claim, known: Index) -> CellState:
-    """The state of the cell that a claim is about."""
-    state = cell_states(known).get(claim.subjects[0])
-    if state is None:
-        raise NotMeasurableError(f"no gate of the control cell {claim.subjects[0]} was measured")
-    return state
+# The fields that decide a claim, of a study, a season or a benchmark, and the level that they leave
+
+LEVELS: Final[tuple[Level, ...]] = ("no-claim", "qualified", "headline")
+"""From the lowest."""
+_LIFTED: Final[Mapping[str, tuple[str, ...]]] = {
+    "own_family": ("rests-on-own-family", "no-disinterested-judge"),
+    "length": ("length", "may-be-length"),
+    "distinct": ("not-told-apart", "smaller"),
+}
+"""The states of bias tests whose caps a confirmation by people lifts; of the control texts it lifts their style."""
 
 
-def cell_fields(claim: Claim, known: Index, rules: Rules) -> tuple[Agreement, Evidence, Adversarial]:
-    """How far judges agree on the cell's difference, whether every drop shows it, and whether a halo moves it."""
-    state = cell_state(claim, known)
-    halo, item = state.halo, known.get("cell.agreement", cell=state.cell)
-    # Whether the composer's own judges move the cell's score
-    if halo is None or halo.value is None:
-        why = "" if halo is None else f" ({halo.state})"
-        told = f"Whether the composer's own judges favour these texts was not measured{why}."
-        adversarial = Adversarial("not tested", (told,), (told,))
-    elif (family := halo.detail.get("family")) is None:
-        told = "No judge shares a family with the composer of these texts, so there is no halo to look for."
-        adversarial = Adversarial("passed", (told,))
-    else:
-        moved = (
-            f"The judges of family {family}, which wrote these texts, move the number by {signed(halo.value)} points"
+def weakest(levels: Iterable[Level]) -> Level:
+    """The lowest of some levels; a headline of none."""
+    return min(levels, key=LEVELS.index, default="headline")
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The parts from which one claim's verdict follows; what follows from them is worked out once."""
+
+    claim: Claim
+    agreement: Agreement
+    evidence: Evidence
+    adversarial: Adversarial
+    instruments: Instruments
+    findings: tuple[Finding, ...] = ()
+    preregistered: bool = True
+
+    @classmethod
+    def unjudged(cls, claim: Claim, evidence: Evidence, findings: Iterable[Finding], preregistered: bool) -> Fields:
+        """Of a claim that rests on no grade."""
+        none = Agreement("not judged"), evidence, Adversarial("not judged"), Instruments()
+        return cls(claim, *none, tuple(findings), preregistered)
+
+    def state(self, name: str) -> str:
+        """What a bias test found, in one word."""
+        return next((finding.state for finding in self.findings if finding.field == name), "not-applicable")
+
+    @cached_property
+    def lifts(self) -> bool:
+        """Whether people confirm the order and agree with each other, which lifts what biases of judges cap."""
+        return any(finding.field == "human_anchor" and bool(finding.values.get("lifts")) for finding in self.findings)
+
+    @cached_property
+    def caps(self) -> tuple[Cap, ...]:
+        """Every field that limits the level, lowest first, and whether people's grades lift it."""
+        agreement, evidence, adversarial = self.agreement.status, self.evidence.status, self.adversarial.status
+        found: list[tuple[str, Level]] = []
+        if agreement in ("halt", "methodology"):
+            found.append(("agreement", "no-claim" if agreement == "halt" else "qualified"))
+        if evidence != "stable":
+            stops = evidence == "judge-dependent" or self.claim.asserts_order or not self.evidence.published
+            stops = stops and not (evidence == "tie-class" and self.claim.scope == "adversarial-cell")
+            found.append(("stability", "no-claim" if stops and evidence != "rule-dependent" else "qualified"))
+        if not self.evidence.tested:
+            found.append(("stability", "qualified"))
+        if adversarial not in ("passed", "not judged"):
+            found.append(("adversarial", "no-claim" if adversarial == "contaminated" else "qualified"))
+        found += [(finding.field, finding.cap) for finding in self.findings if finding.cap is not None]
+        found += [("datasheets", self.instruments.most)] if self.instruments.failing else []
+        found += [] if self.preregistered else [("preregistration", "qualified")]
+        found.sort(key=lambda cap: (LEVELS.index(cap[1]), cap[0]))
+        free = {finding.field for finding in self.findings if finding.lifted} if self.lifts else set()
+        free |= {"adversarial"} if self.lifts and adversarial == "construct-sensitive" else set()
+        return tuple(Cap(field=name, level=level, lifted=name in free) for name, level in found)
+
+    @cached_property
+    def level(self) -> Level:
+        """The lowest of what the three statuses permit and every cap."""
+        caps, stated = self.caps, (self.agreement.status, self.evidence.status)
+        # People lift "no claim" of the recusal contrast to qualified, and every other cap that they lift wholly.
+        found: list[Level] = [cap.level for cap in caps if not cap.lifted]
+        found += ["qualified" for cap in caps if cap.lifted and cap.level == "no-claim"]
+        if self.agreement.status != "not judged":
+            free = any(cap.field == "adversarial" and cap.lifted for cap in caps)
+            construct, tested = "passed" if free else self.adversarial.status, self.evidence.tested
+            order = self.claim.asserts_order
+            found.append(publication_level(*stated, construct, asserts_order=order, significance_tested=tested))
+        return weakest(found)
+
+    def verdict(
+        self, plan_hash: str, statement: str, reasons: Iterable[str], conditions: Iterable[Condition],
+        fragility: Mapping[str, Level], amended: tuple[str, ...] = (),
+    ) -> Verdict:  # fmt: skip
+        """The verdict in these words, the ``statement`` with its scope."""
+        level, caps, evidence, said = self.level, self.caps, self.evidence, tuple(conditions)
+        states = {name: self.state(name) for name in ("own_family", "length", "distinct", "other_judges")}
+        anchor = self.state("human_anchor")
+        looked_at = [self.agreement.measurements, evidence.measurements, self.adversarial.measurements]
+        looked_at += [self.instruments.measurements, *(finding.measurements for finding in self.findings)]
+        limits = [(cap.field, "qualified" if cap.lifted else cap.level) for cap in caps
+                  if not cap.lifted or cap.level == "no-claim"]  # fmt: skip
+        binding = [] if level == "headline" else [name for name, most in limits if most == level]
+        return Verdict(
+            claim=self.claim if statement == self.claim.statement else replace(self.claim, statement=statement),
+            agreement_status=self.agreement.status,
+            stability_status=evidence.status,
+            adversarial_status=self.adversarial.status,
+            publication_level=level,
+            reasons=tuple(reasons),
+            binding=tuple(dict.fromkeys(binding)),
+            measurements=tuple(dict.fromkeys(name for names in looked_at for name in names)),
+            plan_hash=plan_hash,
+            condition=" ".join(condition.text for condition in said) or None,
+            fragility=fragility,
+            amended=amended,
+            conditions=said,
+            caps=caps,
+            pair_state=evidence.state,
+            preregistered=self.preregistered,
+            human_anchor="not-tested" if anchor == "not-applicable" else anchor,  # type: ignore[arg-type]
+            **{name: getattr(evidence, name) for name in ("p", "p_adjusted", "p_adjusted_headline", "stability")},
+            **states,  # type: ignore[arg-type]  # each state is a word of its own list
         )
-        adversarial = Adversarial("passed", (f"{moved}: no halo.",))
-        if halo.detail.get("triggered"):
-            told = f"{moved}: a halo, so the number without them is primary."
-            adversarial = Adversarial("construct-sensitive", (told,), (told,))
-    ids = () if item is None else (item.id,)
-    rests = (*state.measurements, *(drop.id for drop in state.drops.values()), *ids)
-    found, tested = f"The number behind it is {state.numbers}: {state.outcome}", state.gate.detail.get("p") is not None
-    if item is None or item.value is None:
-        why = "" if item is None else f" ({item.state})"
-        agreement = Agreement("halt", None, f"Agreement on {cell_words(state.cell)} was not measured{why}.", ids)
-        reason = f"{found}; whether it holds without any one judge family was not measured."
-        return agreement, Evidence("judge-dependent", reason, rests, tested=tested), adversarial
-    held = agreement_status(item.value, publish=rules.publish, halt=rules.halt)
-    status: AgreementStatus = "halt"
-    word = coefficient_words(item)
-    seen = f"not every panel without one judge family sees the difference, or {word} is below the cut-off"
-    if item.detail["unanimous"] and held == "publish":
-        status, seen = "publish", "every judge family sees the difference"
-    elif item.detail["leave_one_out"] and held != "halt":
-        seen = "every panel without one family sees the difference, but not every family alone"
-        status = "methodology"
-    reason = f"On {cell_words(state.cell)} {seen}; {word} over these and the honest records {number(item.value)}."
-    agreement = Agreement(status, item.value, reason, ids, item.id, word)
-    reason = f"{found}, but not every panel without one judge family shows it."
-    evidence = Evidence("judge-dependent", reason, rests, tested=tested)
-    if item.detail["leave_one_out"]:
-        reason, published = f"{found}, and it holds without any one judge family.", frozenset({"gated"})
-        evidence = Evidence("stable", reason, rests, published=published, tested=tested)
-    return agreement, evidence, adversarial

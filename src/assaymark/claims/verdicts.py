@@ -4,163 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from types import MappingProxyType
 from typing import Final
 
 from assaymark.claims import levels as rule
-from assaymark.claims.findings import (
-    NO_CONTROLS,
-    Adversarial,
-    Agreement,
-    Finding,
-    adversarial_of,
-    cell_fields,
-    clusters_of,
-    distinct_of,
-    flagged_of,
-    governing_agreement,
-    length_of,
-    missing_of,
-    other_judges_of,
-    own_family_of,
-)
-from assaymark.claims.levels import Index, Instruments, Rules, kind_of, publication_level
-from assaymark.claims.messages import counted, interval_words, listing, measure_words, number, signed
-from assaymark.claims.orders import Evidence, evidence_of, tiers_and_ranks
+from assaymark.claims.findings import NO_CONTROLS, Fields, Finding
+from assaymark.claims.kinds import candidate_claims, kind
+from assaymark.claims.levels import Index, Rules
+from assaymark.claims.messages import interval_words, listing, number, signed
+from assaymark.claims.orders import tiers_and_ranks
 from assaymark.metrology import anchor_status, holm
 from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.protocol import AGREEMENT, Study
-from assaymark.records import AnchorState, Cap, Claim, Condition, Level, Measurement, Verdict
+from assaymark.records import AnchorState, Claim, Condition, Measurement, Verdict
 
-LEVELS: Final[tuple[Level, ...]] = ("no-claim", "qualified", "headline")
-"""From the lowest."""
 NOT_PREREGISTERED: Final = "These scores were analysed after they were seen."
 SMALL_GAP: Final = Condition(id="small-gap", text="The difference is smaller than the margin that counts as none.")
 UNTESTED_CONDITION = "Significance was not tested: the tables came without contrasts."
-LIFTED: Final[Mapping[str, tuple[str, ...]]] = {
-    "own_family": ("rests-on-own-family", "no-disinterested-judge"),
-    "length": ("length", "may-be-length"),
-    "distinct": ("not-told-apart", "smaller"),
-}
-"""The states of bias tests whose caps a confirmation by people lifts; of the control texts it lifts their style."""
 PUT: Final = "put to people"
 """Where an index keeps the one-sided p of every claim that is put to people, by the claim's id."""
 
 _ORDER: Final[tuple[AnchorState, ...]] = ("contradicts", "not-tested", "undecided", "confirms")
-
-# The fields that decide a claim, of a study, a season or a benchmark, and the level that they leave
-
-
-def weakest(levels: Iterable[Level]) -> Level:
-    """The lowest of some levels; a headline of none."""
-    return min(levels, key=LEVELS.index, default="headline")
-
-
-def lifted(finding: Finding) -> bool:
-    """Whether people's confirmation lifts the cap of a finding."""
-    return finding.state in LIFTED.get(finding.field, ())
-
-
-@dataclass(frozen=True)
-class Fields:
-    """The parts from which one claim's verdict follows; what follows from them is worked out once."""
-
-    claim: Claim
-    agreement: Agreement
-    evidence: Evidence
-    adversarial: Adversarial
-    instruments: Instruments
-    findings: tuple[Finding, ...] = ()
-    preregistered: bool = True
-
-    @classmethod
-    def unjudged(cls, claim: Claim, evidence: Evidence, findings: Iterable[Finding], preregistered: bool) -> Fields:
-        """Of a claim that rests on no grade."""
-        none = Agreement("not judged"), evidence, Adversarial("not judged"), Instruments()
-        return cls(claim, *none, tuple(findings), preregistered)
-
-    def state(self, name: str) -> str:
-        """What a bias test found, in one word."""
-        return next((finding.state for finding in self.findings if finding.field == name), "not-applicable")
-
-    @cached_property
-    def lifts(self) -> bool:
-        """Whether people confirm the order and agree with each other, which lifts what biases of judges cap."""
-        return any(finding.field == "human_anchor" and bool(finding.values.get("lifts")) for finding in self.findings)
-
-    @cached_property
-    def caps(self) -> tuple[Cap, ...]:
-        """Every field that limits the level, lowest first, and whether people's grades lift it."""
-        agreement, evidence, adversarial = self.agreement.status, self.evidence.status, self.adversarial.status
-        found: list[tuple[str, Level]] = []
-        if agreement in ("halt", "methodology"):
-            found.append(("agreement", "no-claim" if agreement == "halt" else "qualified"))
-        if evidence != "stable":
-            stops = evidence == "judge-dependent" or self.claim.asserts_order or not self.evidence.published
-            stops = stops and not (evidence == "tie-class" and self.claim.scope == "adversarial-cell")
-            found.append(("stability", "no-claim" if stops and evidence != "rule-dependent" else "qualified"))
-        if not self.evidence.tested:
-            found.append(("stability", "qualified"))
-        if adversarial not in ("passed", "not judged"):
-            found.append(("adversarial", "no-claim" if adversarial == "contaminated" else "qualified"))
-        found += [(finding.field, finding.cap) for finding in self.findings if finding.cap is not None]
-        found += [("datasheets", self.instruments.most)] if self.instruments.failing else []
-        found += [] if self.preregistered else [("preregistration", "qualified")]
-        found.sort(key=lambda cap: (LEVELS.index(cap[1]), cap[0]))
-        free = {finding.field for finding in self.findings if lifted(finding)} if self.lifts else set()
-        free |= {"adversarial"} if self.lifts and adversarial == "construct-sensitive" else set()
-        return tuple(Cap(field=name, level=level, lifted=name in free) for name, level in found)
-
-    @cached_property
-    def level(self) -> Level:
-        """The lowest of what the three statuses permit and every cap."""
-        caps, stated = self.caps, (self.agreement.status, self.evidence.status)
-        # People lift "no claim" of the recusal contrast to qualified, and every other cap that they lift wholly.
-        found: list[Level] = [cap.level for cap in caps if not cap.lifted]
-        found += ["qualified" for cap in caps if cap.lifted and cap.level == "no-claim"]
-        if self.agreement.status != "not judged":
-            free = any(cap.field == "adversarial" and cap.lifted for cap in caps)
-            construct, tested = "passed" if free else self.adversarial.status, self.evidence.tested
-            order = self.claim.asserts_order
-            found.append(publication_level(*stated, construct, asserts_order=order, significance_tested=tested))
-        return weakest(found)
-
-    def verdict(
-        self, plan_hash: str, statement: str, reasons: Iterable[str], conditions: Iterable[Condition],
-        fragility: Mapping[str, Level], amended: tuple[str, ...] = (),
-    ) -> Verdict:  # fmt: skip
-        """The verdict in these words, the ``statement`` with its scope."""
-        level, caps, evidence, said = self.level, self.caps, self.evidence, tuple(conditions)
-        states = {name: self.state(name) for name in ("own_family", "length", "distinct", "other_judges")}
-        anchor = self.state("human_anchor")
-        looked_at = [self.agreement.measurements, evidence.measurements, self.adversarial.measurements]
-        looked_at += [self.instruments.measurements, *(finding.measurements for finding in self.findings)]
-        limits = [(cap.field, "qualified" if cap.lifted else cap.level) for cap in caps
-                  if not cap.lifted or cap.level == "no-claim"]  # fmt: skip
-        binding = [] if level == "headline" else [name for name, most in limits if most == level]
-        return Verdict(
-            claim=self.claim if statement == self.claim.statement else replace(self.claim, statement=statement),
-            agreement_status=self.agreement.status,
-            stability_status=evidence.status,
-            adversarial_status=self.adversarial.status,
-            publication_level=level,
-            reasons=tuple(reasons),
-            binding=tuple(dict.fromkeys(binding)),
-            measurements=tuple(dict.fromkeys(name for names in looked_at for name in names)),
-            plan_hash=plan_hash,
-            condition=" ".join(condition.text for condition in said) or None,
-            fragility=fragility,
-            amended=amended,
-            conditions=said,
-            caps=caps,
-            pair_state=evidence.state,
-            preregistered=self.preregistered,
-            human_anchor="not-tested" if anchor == "not-applicable" else anchor,  # type: ignore[arg-type]
-            **{name: getattr(evidence, name) for name in ("p", "p_adjusted", "p_adjusted_headline", "stability")},
-            **states,  # type: ignore[arg-type]  # each state is a word of its own list
-        )
-
 
 # What people's grades say of an order
 
@@ -191,9 +55,8 @@ def _people(fields: Fields, known: Index) -> tuple[list[Measurement], float | No
     """What people see of the pairs of a claim in its direction, and the largest one-sided p if all were tested."""
     claim, items = fields.claim, list[Measurement]()
     for row in (pair.row for pair in fields.evidence.pairs):
-        turned = kind_of(claim) == "first" and row.high != claim.subjects[0]
         item = known.by_pair.get(("human.contrast", claim.dimension, row.high, row.low))
-        if item is not None and not turned:
+        if item is not None and row.high == claim.subjects[0]:
             items.append(item)
     whole = bool(items) and len(items) == len(fields.evidence.pairs) and all(item.value is not None for item in items)
     return items, max(float(item.detail["p"]) for item in items) if whole else None
@@ -269,9 +132,8 @@ def decide_claims(
 
     Without ``variants`` no verdict has its levels under other rules, which take most of the time.
     """
-    known = rule.index(measurements)
-    rules = Rules.of(study, preregistered=preregistered)
-    claims = rule.claims_of(study.claims, known, rules, tuple(rule.cell_states(known).values()))
+    known, rules = rule.index(measurements), Rules.of(study, preregistered=preregistered)
+    claims = candidate_claims(study.claims, known, rules)
     ask_people(study, known, rules)
     return tuple(decide(claim, known, rules, plan_hash, amended, variants) for claim in claims)
 
@@ -280,10 +142,9 @@ def decide(
     claim: Claim, known: Index, rules: Rules, plan_hash: str, amended: Sequence[str] = (), variants: bool = True
 ) -> Verdict:
     """The verdict on one claim, with its level under the other rules beside it."""
-    rests = _rests(claim, known, rules)
-    fields = with_people(_fields(claim, known, rules, *rests), known, rules)
-    touched, reasons = rule.amended_for(claim, amended), [fields.agreement.reason]
-    reasons += [fields.evidence.reason_at(fields.level), *fields.adversarial.reasons]
+    own = kind(claim)
+    fields, touched = with_people(own.fields(claim, known, rules), known, rules), own.amended(amended)
+    reasons = [fields.agreement.reason, fields.evidence.reason_at(fields.level), *fields.adversarial.reasons]
     reasons += [fields.instruments.reason] if fields.instruments.reason else []
     for finding in fields.findings:
         # What a bias says is a reason also where another field already stops the claim.
@@ -291,94 +152,18 @@ def decide(
     reasons += [] if fields.preregistered else [NOT_PREREGISTERED]
     reasons += [f"Amended after the lock: {listing(touched)}."] if touched else []
     fragility = {
-        name: with_people(_fields(claim, known, other, *rests, for_level=True), known, other).level
-        for name, other in (variants_of(claim, known, rules) if variants else {}).items()
+        name: with_people(own.fields(claim, known, other, for_level=True), known, other).level
+        for name, other in (own.variants(claim, known, rules) if variants else {}).items()
     }
-    # The sentence with its scope: whose scores it is about, and what these judges do not tell apart
-    kind, where, says, scope = kind_of(claim), measure_words(claim.dimension), claim.statement, ""
-    if claim.asserts_order and fields.evidence.tested:
-        judges = sum(len(item.detail["own"]) for item in known.named("panel.families"))
-        if judges and fields.state("other_judges") != "yes":
-            scope = f" in the scores of {'this judge' if judges == 1 else f'these {judges} judges'}"
-        apart = fields.state("distinct") == "not-told-apart"
-        told = f" on {where}{scope}"
-        told = f"{scope} on {where}, which these judges do not tell from the overall impression" if apart else told
-        what = f"ranks first of the {counted(len(known.agents), 'agent')}"
-        what = f"scores above {claim.subjects[-1]}" if kind == "pair" else what
-        says = f"{claim.subjects[0]} {what}{told}."
-    elif kind == "within" and fields.evidence.tested and fields.level != "no-claim":
-        says = with_gap(claim, known)
-    conditions = () if fields.level == "no-claim" else _conditions(fields)
-    return fields.verdict(plan_hash, says, reasons, conditions, fragility, touched)
-
-
-def _rests(claim: Claim, known: Index, rules: Rules) -> tuple[Adversarial | None, Instruments]:
-    """What control texts and datasheets say, which no other rule changes."""
-    adversarial = None if kind_of(claim) == "cell" else adversarial_of(claim, known, rules)
-    return adversarial, rule.instruments_of(known, rules.on_failure)
+    says, said = own.says(claim, fields, known), () if fields.level == "no-claim" else _conditions(fields)
+    return fields.verdict(plan_hash, says, reasons, said, fragility, touched)
 
 
 def ask_people(study: Study, known: Index, rules: Rules) -> None:
     """Note in an index which claims of a study are put to people's grades, once; nothing where nobody graded."""
     if known.named("human.contrast") and PUT not in known.memo:
-        orders = (one for one in rule.claims_of(study.claims, known, rules, ()) if one.asserts_order)
-        put_to_people((_fields(order, known, rules, *_rests(order, known, rules)) for order in orders), known)
-
-
-def variants_of(claim: Claim, known: Index, rules: Rules) -> Mapping[str, Rules]:
-    """The other rules under which a claim is decided again; a rule that cannot change it is not listed."""
-    kind = kind_of(claim)
-    if kind == "cell":
-        return {}
-    measured = known.agreements.get(claim.dimension, ())
-    word = rule.coefficient_words(measured[0]) if measured else AGREEMENT["kappa"]
-    found = rule.other_kappas(rules, known.get("kappa.other_ddof", dimension=claim.dimension) is not None, word)
-    if not known.tested(claim.dimension):
-        return found
-    if kind == "within":
-        return found | rule.other_margins(rules)
-    return found | rule.other_tests(rules, rejecting(known, rules), dimensions=len(known.dimensions) > 1)
-
-
-def rejecting(known: Index, rules: Rules) -> frozenset[str]:
-    """The tests that could reject something in this design: a sign flip cannot with few clusters."""
-    if known.tests is not None:
-        return known.tests
-    measured, contrasts = known.once("tests", known.measured_tests), known.contrasts.values()
-    most = known.once("most", lambda: max((int(one.detail.get("clusters", 0)) for one in contrasts), default=0))
-    pairs = max(1, len(known.agents) * (len(known.agents) - 1) // 2)
-    return measured - {"p_sign_flip"} if most and 2.0 ** (1 - most) * pairs > rules.alpha else measured
-
-
-def _fields(
-    claim: Claim, known: Index, rules: Rules, adversarial: Adversarial | None, instruments: Instruments, *,
-    for_level: bool = False,
-) -> Fields:  # fmt: skip
-    """The fields of a claim under ``rules``; the adversarial one does not depend on what the variants change.
-
-    Biases only lower a level: for the level alone they are not asked where there is nothing to lower.
-    """
-    if adversarial is None:
-        return Fields(claim, *cell_fields(claim, known, rules), instruments, (), rules.preregistered)
-    agreement, evidence = governing_agreement(claim.dimension, known, rules), evidence_of(claim, known, rules)
-    bare = Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
-    if rules.source or not evidence.tested or (for_level and bare.level == "no-claim"):
-        return bare
-    findings = [one(claim, evidence, known, rules) for one in (own_family_of, length_of, distinct_of)]
-    if claim.asserts_order:
-        findings += [other_judges_of(claim, evidence, known, rules), missing_of(known, rules)]
-    findings += [flagged_of(evidence, known), *clusters_of(claim, evidence, known)]
-    return Fields(claim, agreement, evidence, adversarial, instruments, tuple(findings), rules.preregistered)
-
-
-def with_gap(claim: Claim, known: Index) -> str:
-    """The sentence of an equivalence with its difference, from the first name to the second, and its interval."""
-    gap = rule.equivalence_gap(known.contrast(claim.dimension, *claim.subjects))
-    if gap is None:
-        return claim.statement
-    value, level, low, high = gap
-    interval = interval_words(low, high).strip(" ()")
-    return f"{claim.statement[:-1]} (gap {signed(value)}, {level:g} % interval {interval})."
+        claims = candidate_claims(study.claims, known, rules, cells=False)
+        put_to_people((kind(one).fields(one, known, rules) for one in claims if one.asserts_order), known)
 
 
 def _conditions(fields: Fields) -> Iterator[Condition]:
@@ -390,7 +175,7 @@ def _conditions(fields: Fields) -> Iterator[Condition]:
             tail = ", and no control texts were graded." if controls == (NO_CONTROLS,) else "."
             symbol = "κ" if agreement.word == AGREEMENT["kappa"] else agreement.word
             text = f"The judges agree only weakly here ({symbol} {number(agreement.kappa)}){tail}"
-            yield Condition(id="agreement", text=agreement.reason if kind_of(fields.claim) == "cell" else text)
+            yield Condition(id="agreement", text=agreement.reason if fields.claim.scope == "adversarial-cell" else text)
             controls = () if controls == (NO_CONTROLS,) else controls
         if not fields.evidence.tested:
             yield Condition(id="not-tested", text=UNTESTED_CONDITION)
@@ -408,7 +193,7 @@ def _conditions(fields: Fields) -> Iterator[Condition]:
     for finding in fields.findings:
         for condition in finding.conditions:
             # What people's confirmation lifts need not be said.
-            if not (fields.lifts and lifted(finding)) or condition.id in ("overlap", "specific"):
+            if not (fields.lifts and finding.lifted) or condition.id in ("overlap", "specific"):
                 yield condition
     if fields.evidence.state == "ordered-by-less-than-the-margin" and fields.claim.asserts_order:
         yield SMALL_GAP
