@@ -12,18 +12,18 @@ from assaymark.claims.boards import (
     decide_benchmark,
 )
 from assaymark.claims.certificates import KEPT, certificate, certificate_name, certificates, season_certificates
-from assaymark.claims.findings import governing_agreement
-from assaymark.claims.kinds import KIND_NAMES, ClaimKind, candidate_claims, kind_of, suppressed_phrase
 from assaymark.claims.levels import (
     SILENT,
     Index,
     Rules,
     SeasonGates,
     agreement_status,
+    governing_agreement,
     index,
     publication_level,
 )
 from assaymark.claims.messages import ENGLISH, Catalogue, Said, catalogue, english, languages, said
+from assaymark.claims.orders import summary_of
 from assaymark.claims.recompute import Verification
 from assaymark.claims.season_claims import (
     CONSTANT,
@@ -35,7 +35,15 @@ from assaymark.claims.season_claims import (
     SeasonVerdicts,
     decide_season,
 )
-from assaymark.claims.verdicts import decide, decide_claims, summary_of
+from assaymark.claims.verdicts import (
+    KIND_NAMES,
+    ClaimKind,
+    candidate_claims,
+    decide,
+    decide_claims,
+    kind_of,
+    suppressed_phrase,
+)
 from assaymark.claims.verify import verify
 from assaymark.metrology.controls import cell_b_outcome
 

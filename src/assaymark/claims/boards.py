@@ -8,12 +8,11 @@ from itertools import combinations
 from typing import Final
 
 from assaymark.claims import levels as rule
-from assaymark.claims.findings import Fields, Finding, clusters_of
-from assaymark.claims.kinds import ABOVE, FIRST, ORDERS, WITHIN, Order, direction
+from assaymark.claims.findings import NOT_PREREGISTERED, SMALL_GAP, Fields, Finding, clusters_of
 from assaymark.claims.levels import Rules, threshold
 from assaymark.claims.messages import count_words, counted, interval_words, listing, number, p_words, signed
 from assaymark.claims.orders import Evidence, Standing, orders_of, row_of, tiers_and_ranks
-from assaymark.claims.verdicts import NOT_PREREGISTERED, SMALL_GAP
+from assaymark.claims.verdicts import ABOVE, FIRST, ORDERS, WITHIN, Order, direction
 from assaymark.metrology.contrasts import holm
 from assaymark.plan import OrderRules
 from assaymark.records import AGGREGATE, Claim, Condition, Level, Measurement, StabilityStatus, Verdict, measurement_id

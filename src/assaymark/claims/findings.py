@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, get_args
 
 from assaymark.claims.levels import (
+    Agreement,
     Index,
     Instruments,
     Rules,
-    agreement_status,
     cell_states,
     cell_words,
-    coefficient_words,
     publication_level,
     threshold,
 )
-from assaymark.claims.messages import listing, measure_words, number, p_words
+from assaymark.claims.messages import interval_words, listing, measure_words, number, p_words, signed
 from assaymark.claims.orders import Evidence, contrasts_of, length_floor, orders_of
+from assaymark.metrology import anchor_status, holm
 from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.protocol import AGREEMENT
 from assaymark.records import (
     AGGREGATE,
     AdversarialStatus,
-    AgreementStatus,
+    AnchorState,
     Cap,
     Claim,
     Condition,
@@ -41,6 +41,9 @@ from assaymark.text import NBSP, percent
 
 FEW_CLUSTERS = 5
 FEW_CONSECUTIVE = 24
+NOT_PREREGISTERED: Final = "These scores were analysed after they were seen."
+SMALL_GAP: Final = Condition(id="small-gap", text="The difference is smaller than the margin that counts as none.")
+UNTESTED: Final = "Significance was not tested: the tables came without contrasts."
 NO_CONTROLS: Final = "No control texts were graded, so nothing shows that the panel rewards substance over style."
 
 _OVERLAP = 0.2
@@ -390,62 +393,11 @@ def _terse(claim: Claim, known: Index, rules: Rules) -> list[_Bearing]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """The agreement that governs a dimension: the lowest of the pooled and the gated within-format kappas."""
-
-    status: AgreementStatus
-    kappa: float | None = None
-    reason: str = ""
-    measurements: tuple[str, ...] = ()
-    governing: str | None = None
-    word: str = AGREEMENT["kappa"]
-
-
-def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement:
-    """The agreement that gates a dimension. Where formats are gated on their own, the lowest kappa governs."""
-    undefined = float("-inf")
-
-    def held(item: Measurement) -> float:
-        # The number that is held against the cut-offs; an undefined kappa is below all of them.
-        other = known.get("kappa.other_ddof", **item.labels) if rules.kappa == "other-ddof" else None
-        if item.value is None or (other is not None and other.value is None and other.state.startswith("undefined")):
-            return undefined
-        if rules.kappa == "lower":
-            return undefined if item.low is None else item.low
-        if rules.kappa == "half-even" and item.detail.get("half_even") is not None:
-            return float(item.detail["half_even"])
-        return item.value if other is None or other.value is None else other.value
-
-    def governing() -> Agreement:
-        gated, about = known.agreements.get(dimension, ()), measure_words(dimension)
-        if not gated:
-            return Agreement("halt", None, f"Agreement on {about} was not measured.")
-        values = {item.id: held(item) for item in gated}
-        item = min(gated, key=lambda item: (values[item.id], item.id))
-        value = None if values[item.id] == undefined else values[item.id]
-        status = agreement_status(value, publish=rules.publish, halt=rules.halt)
-        within = f"{about} within format {item.labels['format']}" if "format" in item.labels else about
-        if value is None or item.value is None:
-            reason = f"Agreement on {within} is not defined ({item.state}); undefined agreement halts."
-        else:
-            interval = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
-            rule = {
-                "publish": f"at or above the cut-off {number(rules.publish)}",
-                "methodology": f"below {number(rules.publish)}: a finding about the judges, not a headline",
-                "halt": f"below {number(rules.halt)}: no ranking",
-            }[status]
-            # Three decimals where two would lift it over a cut-off that it misses.
-            lifted = any(item.value < cut <= round(item.value, 2) for cut in (rules.halt, rules.publish))
-            kappa = f"{item.value:.3f}".replace("-", "−") if lifted else number(item.value)
-            reason = f"The judges agree on {within} at {coefficient_words(item)} {kappa}{interval}, {rule}."
-        return Agreement(status, value, reason, tuple(one.id for one in gated), item.id, coefficient_words(item))
-
-    return known.once(("agreement", dimension, rules), governing)
-
-
 # The fields that decide a claim, of a study, a season or a benchmark, and the level that they leave
 
+PUT: Final = "put to people"
+"""Where an index keeps the one-sided p of every claim that is put to people, by the claim's id."""
+_ANCHORS: Final[tuple[AnchorState, ...]] = ("contradicts", "not-tested", "undecided", "confirms")
 LEVELS: Final[tuple[Level, ...]] = ("no-claim", "qualified", "headline")
 """From the lowest."""
 _LIFTED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -559,3 +511,132 @@ class Fields:
             **{name: getattr(evidence, name) for name in ("p", "p_adjusted", "p_adjusted_headline", "stability")},
             **states,  # type: ignore[arg-type]  # each state is a word of its own list
         )
+
+    def conditions(self) -> Iterator[Condition]:
+        """What must be said with a claim of a study, in a fixed order; with a headline only what narrows it."""
+        agreement = self.agreement
+        if self.level == "qualified":
+            controls = self.adversarial.conditions
+            if agreement.status == "methodology" and agreement.kappa is not None:
+                tail = ", and no control texts were graded." if controls == (NO_CONTROLS,) else "."
+                symbol = "κ" if agreement.word == AGREEMENT["kappa"] else agreement.word
+                text = f"The judges agree only weakly here ({symbol} {number(agreement.kappa)}){tail}"
+                yield Condition(
+                    id="agreement", text=agreement.reason if self.claim.scope == "adversarial-cell" else text
+                )
+                controls = () if controls == (NO_CONTROLS,) else controls
+            if not self.evidence.tested:
+                yield Condition(id="not-tested", text=UNTESTED)
+            for text in controls:
+                yield Condition(id="terse" if "of the rationales of" in text else "controls", text=text)
+            if failing := ", ".join(self.instruments.failing):
+                text = f"Not every judge keeps the limits that the plan sets for them: {failing}."
+                yield Condition(id="judge-limits", text=text)
+            if not self.preregistered:
+                yield Condition(id="not-preregistered", text=NOT_PREREGISTERED)
+        for cap in self.caps:
+            if cap.lifted and cap.level == "no-claim":
+                reasons = (one for finding in self.findings if finding.field == cap.field for one in finding.reasons)
+                yield Condition(id="own-family", text=" ".join(reasons))
+        for finding in self.findings:
+            for condition in finding.conditions:
+                # What people's confirmation lifts need not be said.
+                if not (self.lifts and finding.lifted) or condition.id in ("overlap", "specific"):
+                    yield condition
+        if self.evidence.state == "ordered-by-less-than-the-margin" and self.claim.asserts_order:
+            yield SMALL_GAP
+
+
+# What people's grades say of an order
+
+
+def put_to_people(each: Iterable[Fields], known: Index) -> None:
+    """Note the family of claims that people's grades are asked about: Holm runs over all of them."""
+    tested = {one.claim.id: _people(one, known)[1] for one in each if is_put(one)}
+    known.memo[PUT] = {name: p for name, p in tested.items() if p is not None}
+
+
+def is_put(fields: Fields) -> bool:
+    """Whether an order is put to people: the judges let it through, or stop it by the recusal contrast alone."""
+    if not fields.claim.asserts_order or not fields.evidence.tested:
+        return False
+    rest = tuple(finding for finding in fields.findings if finding.field != "own_family")
+    return fields.level != "no-claim" or replace(fields, findings=rest).level != "no-claim"
+
+
+def with_people(fields: Fields, known: Index, rules: Rules) -> Fields:
+    """The same fields with what people's grades say of the claim; unchanged where nobody graded."""
+    if (found := _people_finding(fields, known, rules)) is None:
+        return fields
+    at = next((k for k, one in enumerate(fields.findings) if one.field == "other_judges"), len(fields.findings))
+    return replace(fields, findings=(*fields.findings[:at], found, *fields.findings[at:]))
+
+
+def _people(fields: Fields, known: Index) -> tuple[list[Measurement], float | None]:
+    """What people see of the pairs of a claim in its direction, and the largest one-sided p if all were tested."""
+    claim, items = fields.claim, list[Measurement]()
+    for row in (pair.row for pair in fields.evidence.pairs):
+        item = known.by_pair.get(("human.contrast", claim.dimension, row.high, row.low))
+        if item is not None and row.high == claim.subjects[0]:
+            items.append(item)
+    whole = bool(items) and len(items) == len(fields.evidence.pairs) and all(item.value is not None for item in items)
+    return items, max(float(item.detail["p"]) for item in items) if whole else None
+
+
+def _people_finding(fields: Fields, known: Index, rules: Rules) -> Finding | None:
+    sample = known.get("human.sample", dimension=fields.claim.dimension)
+    if sample is None or not fields.claim.asserts_order or rules.source or not fields.evidence.tested:
+        return None
+    if not is_put(fields):
+        return Finding("human_anchor", "not-tested", None, (), (sample.id,))
+    there, p = _people(fields, known)
+    ids = (sample.id, *(item.id for item in there))
+    if p is None:
+        tested = [item for item in there if item.value is None]
+        why = sample.state if sample.value is None else tested[0].state if tested else "no pair has labels"
+        said = f"People's grades do not test it: {why.removeprefix('not tested: ')}."
+        return Finding("human_anchor", "not-tested", None, (), ids, (said,), {"drawn": sample})
+    family = {**known.memo.get(PUT, {}), fields.claim.id: p}
+    p_holm = float(holm(list(family.values()))[list(family).index(fields.claim.id)])
+    states: list[AnchorState] = []
+    for item in there:
+        # What people say of one pair, the judges' own contrast on these cycles being what they are held against
+        judged, record = item.detail.get("judges"), {"estimate": item.value, "high": item.high}
+        states.append("undecided")
+        if judged is not None and float(judged) > 0:
+            found = anchor_status(record, float(judged), min(1.0, p_holm), rules.alpha)
+            states[-1] = "not-tested" if found == "not tested" else found
+    state, graders = min(states, key=_ANCHORS.index), len(sample.detail["graders"])
+    who = f"the {graders} human graders of this study" if graders > 1 else "the human grader of this study"
+    n = min(item.n for item in there)
+    cycles, known_by = f"{n} labelled cycles", {"n": graders, "labelled": n}
+    if state == "contradicts":
+        said = f"People's grades contradict it: {who} see less than half of the difference that the judges see."
+        return Finding("human_anchor", state, "no-claim", (), ids, (said,), known_by)
+    if state == "undecided":
+        needed = [item.detail.get("needed") for item in there]
+        most = max((int(one) for one in needed if one is not None), default=0)
+        more = f"; about {most} labelled cycles would be needed" if most > n else f", though {most} often suffice"
+        more = "; more clusters are needed" if None in needed else more
+        condition = Condition(id="people", text=f"People's grades on {cycles} leave it undecided{more}.")
+        more = "clusters" if None in needed else "about" if most > n else "suffices"
+        values = {**known_by, "more": more, "needed": most}
+        return Finding("human_anchor", state, None, (condition,), ids, (), values)
+    agreed = known.get("human.agreement", dimension=fields.claim.dimension)
+    status = None if agreed is None else rules.status(agreed.value)
+    lifts, ids, gap = status == "publish", ids if agreed is None else (*ids, agreed.id), ""
+    if len(there) == 1:
+        gap = f": {signed(there[0].value or 0.0)} points{interval_words(there[0].low, there[0].high)}"
+    # The same order in people's places as other judges would have it in those of judges.
+    anyone = all(float(item.detail.get("p_graders", 1.0)) <= rules.alpha + LEVEL_SLACK for item in there)
+    text = f"It is ordered as {'human graders' if anyone else who} would order it{gap} ({cycles})."
+    if not lifts:
+        how = "agreement among the graders was not measured"
+        if agreed is not None and agreed.value is not None:
+            how = f"the graders agree at {number(agreed.value)}, {number(rules.publish)} needed"
+        elif agreed is not None:
+            how = f"{how} ({agreed.state.partition(': ')[2]})"
+        text = f"{text[:-1]}, which lifts no other limit: {how}."
+    kappa = None if agreed is None else agreed.value
+    values = {**known_by, "lifts": lifts, "anyone": anyone, "seen": there, "agreed": kappa, "publish": rules.publish}
+    return Finding("human_anchor", "confirms", None, (Condition(id="people", text=text),), ids, (), values)

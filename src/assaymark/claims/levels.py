@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeVar
 
-from assaymark.claims.messages import Said, interval_words, p_words, signed
+from assaymark.claims.messages import Said, interval_words, measure_words, number, p_words, signed
 from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.orders import OTHER_MARGINS
@@ -197,6 +197,10 @@ class Rules:
     span: float = 4.0
     judged: bool = True
 
+    def status(self, kappa: float | None) -> AgreementStatus:
+        """What an agreement permits under these cut-offs."""
+        return agreement_status(kappa, publish=self.publish, halt=self.halt)
+
     def claims_scale(self, scale: str) -> bool:
         """Whether orders are claimed on a scale, which then is part of the family of tests."""
         return self.scales is None or scale in self.scales
@@ -354,6 +358,60 @@ def publication_level(
         return "no-claim"
     reserved = agreement == "methodology" or adversarial in ("construct-sensitive", "not tested")
     return "qualified" if reserved or stability != "stable" or not significance_tested else "headline"
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The agreement that governs a dimension: the lowest of the pooled and the gated within-format kappas."""
+
+    status: AgreementStatus
+    kappa: float | None = None
+    reason: str = ""
+    measurements: tuple[str, ...] = ()
+    governing: str | None = None
+    word: str = AGREEMENT["kappa"]
+
+
+def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement:
+    """The agreement that gates a dimension. Where formats are gated on their own, the lowest kappa governs."""
+    undefined = float("-inf")
+
+    def held(item: Measurement) -> float:
+        # The number that is held against the cut-offs; an undefined kappa is below all of them.
+        other = known.get("kappa.other_ddof", **item.labels) if rules.kappa == "other-ddof" else None
+        if item.value is None or (other is not None and other.value is None and other.state.startswith("undefined")):
+            return undefined
+        if rules.kappa == "lower":
+            return undefined if item.low is None else item.low
+        if rules.kappa == "half-even" and item.detail.get("half_even") is not None:
+            return float(item.detail["half_even"])
+        return item.value if other is None or other.value is None else other.value
+
+    def governing() -> Agreement:
+        gated, about = known.agreements.get(dimension, ()), measure_words(dimension)
+        if not gated:
+            return Agreement("halt", None, f"Agreement on {about} was not measured.")
+        values = {item.id: held(item) for item in gated}
+        item = min(gated, key=lambda item: (values[item.id], item.id))
+        value = None if values[item.id] == undefined else values[item.id]
+        status = rules.status(value)
+        within = f"{about} within format {item.labels['format']}" if "format" in item.labels else about
+        if value is None or item.value is None:
+            reason = f"Agreement on {within} is not defined ({item.state}); undefined agreement halts."
+        else:
+            interval = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
+            rule = {
+                "publish": f"at or above the cut-off {number(rules.publish)}",
+                "methodology": f"below {number(rules.publish)}: a finding about the judges, not a headline",
+                "halt": f"below {number(rules.halt)}: no ranking",
+            }[status]
+            # Three decimals where two would lift it over a cut-off that it misses.
+            lifted = any(item.value < cut <= round(item.value, 2) for cut in (rules.halt, rules.publish))
+            kappa = f"{item.value:.3f}".replace("-", "−") if lifted else number(item.value)
+            reason = f"The judges agree on {within} at {coefficient_words(item)} {kappa}{interval}, {rule}."
+        return Agreement(status, value, reason, tuple(one.id for one in gated), item.id, coefficient_words(item))
+
+    return known.once(("agreement", dimension, rules), governing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any, Final, Literal, cast
 
 import numpy as np
@@ -22,6 +23,7 @@ from assaymark.records import (
     StabilityFinding,
     StabilityState,
     StabilityStatus,
+    Verdict,
 )
 
 SHORTEST: Final = 0.03
@@ -357,3 +359,41 @@ def contrasts_of(kind: str, dimension: str, pairs: Sequence[Standing], known: In
     """The contrasts of one kind of some pairs, as far as they were measured."""
     items = (known.by_pair.get((f"{kind}.contrast", dimension, pair.row.high, pair.row.low)) for pair in pairs)
     return [item for item in items if item is not None]
+
+
+# What follows from all verdicts
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What follows from all verdicts, by scale: tiers, possible ranks, the top set, and pairs within the margin."""
+
+    tiers: Mapping[str, tuple[tuple[str, ...], ...]]
+    ranks: Mapping[str, Mapping[str, tuple[int, int]]]
+    top_set: Mapping[str, tuple[str, ...]]
+    within_margin: Mapping[str, tuple[tuple[str, ...], ...]]
+
+
+def summary_of(
+    verdicts: Sequence[Verdict], agents: Sequence[str], unranked: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> Summary:
+    """Tiers and rank intervals from the orders that may be claimed; they add no error of their own."""
+    claimed: dict[str, list[tuple[str, str]]] = {}
+    within: dict[str, list[tuple[str, ...]]] = {}
+    ranked: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        claim, head, scale = verdict.claim, verdict.claim.id.partition("[")[0], verdict.claim.dimension
+        supported = verdict.publication_level != "no-claim"
+        if head in ("first", "above"):
+            names = ranked.setdefault(scale, [agent for agent in agents if agent not in unranked.get(scale, ())])
+            others = claim.subjects[1:] or [agent for agent in names if agent != claim.subjects[0]]
+            claimed.setdefault(scale, []).extend((claim.subjects[0], other) for other in others if supported)
+        elif head == "within":
+            within.setdefault(scale, []).extend([tuple(sorted(claim.subjects))] if supported else [])
+    found = {scale: tiers_and_ranks(names, claimed[scale]) for scale, names in ranked.items() if len(names) > 1}
+    return Summary(
+        {scale: tiers for scale, (tiers, _) in found.items()},
+        {scale: ranks for scale, (_, ranks) in found.items()},
+        {scale: tuple(a for a, (best, _) in ranks.items() if best == 1) for scale, (_, ranks) in found.items()},
+        {scale: tuple(pairs) for scale, pairs in within.items()},
+    )

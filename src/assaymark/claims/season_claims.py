@@ -9,12 +9,11 @@ from typing import Final, Literal
 
 from assaymark.claims import findings as bias
 from assaymark.claims import levels as rule
-from assaymark.claims.findings import Adversarial, Agreement, Fields, Finding, weakest
-from assaymark.claims.kinds import ORDERS, Order, candidate_claims, count_said, ends_said, p_said
-from assaymark.claims.levels import SPAN, Instruments, Rules, SeasonGates
+from assaymark.claims.findings import Adversarial, Fields, Finding, put_to_people, weakest, with_people
+from assaymark.claims.levels import SPAN, Agreement, Instruments, Rules, SeasonGates
 from assaymark.claims.messages import Said, Value, english, said
 from assaymark.claims.orders import Evidence, orders_of, tiers_and_ranks
-from assaymark.claims.verdicts import put_to_people, with_people
+from assaymark.claims.verdicts import ORDERS, Order, candidate_claims, count_said, ends_said, p_said
 from assaymark.metrology.contrasts import holm
 from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.human_anchor import FEWEST_LABELLED
@@ -141,7 +140,7 @@ class Season:
             agreement, reasons = Agreement("halt", None, "", ids), [said(f"claim.reason.agreement.{undefined}")]
         else:
             gated = item.value if rules.kappa == "point" or item.low is None else item.low
-            agreed = rule.agreement_status(gated, publish=rules.publish, halt=rules.halt)
+            agreed = rules.status(gated)
             agreement, cut = Agreement(agreed, gated, "", ids), rules.halt if agreed == "halt" else rules.publish
             # Three decimals where two would lift it over a cut-off that it misses.
             lifts = item.value < cut - TOLERANCE and round(item.value, 2) >= cut

@@ -14,13 +14,13 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from assaymark.claims import levels as rule
 from assaymark.claims.certificates import FORMAT, KEPT, ORDERS, OTHER_TESTS, PLACES, SEASON, SECTIONS, about
-from assaymark.claims.kinds import KINDS, kind
+from assaymark.claims.findings import PUT
 from assaymark.claims.levels import Rules, SeasonGates, Test
 from assaymark.claims.messages import Said
 from assaymark.claims.orders import Row, row_of
 from assaymark.claims.recompute import Findings, Recomputation, StatedStudy, Verification
 from assaymark.claims.season_claims import Season, decide_season
-from assaymark.claims.verdicts import PUT, decide
+from assaymark.claims.verdicts import KINDS, decide, kind
 from assaymark.errors import AssayError, InputError, Problem
 from assaymark.records import (
     AGGREGATE,
