@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         Dater,
         LLMAgent,
         Place,
-        Unusable,
         agent_call,
         date_call,
         envelope_of,
@@ -65,11 +64,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CELL_KINDS", "COMPOSERS", "CONTROL", "DATER", "DERIVED_KINDS", "INVESTED", "MIXED", "NOT_USABLE", "REJECTED",
-    "WORDS", "Answer", "Composed", "Dater", "LLMAgent", "Place", "Unusable", "admissible", "agent_argument_problems",
-    "agent_call", "cell_decision", "cell_decisions", "checked", "date_call", "envelope_of", "fact_flip", "failed",
-    "is_admissible", "length_matched", "observe", "orders_towards", "paraphrase", "parse_answer", "planted_words",
-    "prompt_of", "read_date", "reference_agents", "reply_schema", "season_message", "task_text", "terse_right",
-    "verbose_wrong",
+    "WORDS", "Answer", "Composed", "Dater", "LLMAgent", "Place", "admissible", "agent_argument_problems", "agent_call",
+    "cell_decision", "cell_decisions", "checked", "date_call", "envelope_of", "fact_flip", "failed", "is_admissible",
+    "length_matched", "observe", "orders_towards", "paraphrase", "parse_answer", "planted_words", "prompt_of",
+    "read_date", "reference_agents", "reply_schema", "season_message", "task_text", "terse_right", "verbose_wrong",
 ]  # fmt: skip
 
 __getattr__ = exported(__name__)

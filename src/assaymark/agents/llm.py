@@ -18,7 +18,9 @@ from assaymark.portfolio.orders import audit, fee_of, prices_of, settle
 from assaymark.prompting import (
     Block,
     PromptTemplate,
+    Read,
     Rejected,
+    ReplyForm,
     fence,
     flagged,
     material_blocks,
@@ -29,7 +31,6 @@ from assaymark.prompting import (
     sections,
     shown,
     strict_json,
-    strict_reply,
 )
 from assaymark.protocol import AgentSpec
 from assaymark.records import (
@@ -75,13 +76,6 @@ class Answer:
     fingerprint: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Unusable:
-    """A reply that has not, and why: a short line with at most a few printable characters of the reply."""
-
-    reason: str
-
-
 def reply_schema() -> dict[str, JSON]:
     """The JSON schema of a reply, in the subset that providers with structured output accept.
 
@@ -102,19 +96,14 @@ def reply_schema() -> dict[str, JSON]:
     )
 
 
-def parse_answer(text: str, instruments: Collection[str]) -> Answer | Unusable:
-    """An agent's reply, or why it is unusable; nothing in ``text`` can make this raise.
+def parse_answer(text: str, instruments: Collection[str]) -> Read[Answer]:
+    """An agent's reply, or why it is unusable as a whole; nothing in ``text`` can make this raise."""
+    offered = frozenset(instruments)
 
-    The whole reply must be one JSON object in the form of `reply_schema`, alone or in one code fence; else it is
-    unusable as a whole.
-    """
-    if len(text) > MOST_CHARACTERS:
-        return Unusable(f"longer than {MOST_CHARACTERS} characters (got {len(text)})")
-    try:
+    def check(read: JSON) -> Answer:
         # The parts of a reply, each checked; the order of the checks decides which problem is recorded.
         further = ("confidence", "usage", "model", "fingerprint")
-        raw = members(strict_reply(text), ("orders", "rationale"), optional=further)
-        offered = frozenset(instruments)
+        raw = members(read, ("orders", "rationale"), optional=further)
         orders = raw["orders"]
         if not isinstance(orders, list) or len(orders) > MOST_ORDERS:
             raise Rejected(f"orders must be a list of at most {MOST_ORDERS} (got {shown(orders)})")
@@ -164,15 +153,10 @@ def parse_answer(text: str, instruments: Collection[str]) -> Answer | Unusable:
             word = reported[name] = raw.get(name)
             if word is not None and (not isinstance(word, str) or len(word) > 200 or not word.isprintable()):
                 raise Rejected(f"{name} must be a short printable text (got {shown(word)})")
-        return Answer(
-            orders=tuple(taken),
-            rationale=rationale,
-            confidence=None if confidence is None else float(confidence),
-            rejected=tuple(rejected),
-            **reported,
-        )
-    except Rejected as exc:
-        return Unusable(str(exc))
+        sure = None if confidence is None else float(confidence)
+        return Answer(orders=tuple(taken), rationale=rationale, confidence=sure, rejected=tuple(rejected), **reported)
+
+    return ReplyForm(FORMAT, _schema().text, check, MOST_CHARACTERS).parse(text)
 
 
 TEMPLATE: Final = "agent-v1.txt"
@@ -324,13 +308,11 @@ class LLMAgent:
         elif reply.finish == "refusal":
             flags, missing = ("refused",), ("the model refused",)
         else:
-            answer = parse_answer(reply.text, [item.id for item in context.instruments])
-            if isinstance(answer, Unusable):
-                flags, missing = ("invalid-reply",), (answer.reason,)
-            else:
-                found, missing = answer, answer.rejected
-                broken = breaches(answer, context)
-                flags = (*([REJECTED] if answer.rejected else []), *([BREACH] if broken else []))
+            read = parse_answer(reply.text, [item.id for item in context.instruments])
+            found, flags, missing = read.answer, ("invalid-reply",), (read.reason or "",)
+            if found:
+                broken, missing = breaches(found, context), found.rejected
+                flags = (*([REJECTED] if missing else []), *([BREACH] if broken else []))
         # The agent as its records name it, with the provider's own word for who answered.
         own = {"seed": self.spec.seed, "temperature": self.spec.temperature, "effort": self.spec.effort}
         agent = Agent(

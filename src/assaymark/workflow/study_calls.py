@@ -16,7 +16,7 @@ from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside, patience
 from assaymark.errors import LedgerError, PlanError
-from assaymark.judging import PlannedCall, Rubric, second_call, user_messages
+from assaymark.judging import PlannedGrade, Rubric, user_messages
 from assaymark.judging.evidence.context_index import Material
 from assaymark.market.cycles import CycleKey
 from assaymark.metrology import Cell, ScoreTable
@@ -62,7 +62,7 @@ class JudgingSession:
 
     def plan(
         self, rubric: Rubric, judges: Sequence[JudgeSpec] | None = None, only: Collection[str] | None = None
-    ) -> list[PlannedCall]:
+    ) -> list[PlannedGrade]:
         """The calls by which judges grade decisions under a rubric."""
         study = self.locked.study
         return judging.plan_calls(self.decisions, {}, study, rubric, judges=judges, only=only, shown=self.shown)
@@ -72,7 +72,7 @@ class JudgingSession:
     ) -> tuple[list[Judgment], int]:
         """Judgments of decisions under a rubric, parsed strictly, and how many calls were made for them now."""
         planned = self.plan(rubric, judges, only)
-        unusable = asking.unusable_of(planned, lambda one, reply: judging.judgment(one, reply, rubric).reason)
+        unusable = asking.unusable_of(planned)
         with Ledger.open(self.folder.ledger) as ledger:
             asking.check_plan_hash(self.folder, ledger, self.locked)
             calls, made, engine = [item.call for item in planned], 0, self.locked.study.engine
@@ -83,13 +83,13 @@ class JudgingSession:
                 )
                 asking.require_all(summary, "the judges", self.folder)
                 made += summary.made
-                found = parsed(planned, ledger, rubric)
+                found = parsed(planned, ledger)
                 bad = {
-                    item.call.key: item.call
+                    item.call.key: item
                     for item, one in zip(planned, found, strict=True)
                     if one.status == "invalid" and not one.first_key
                 }
-                calls = [second_call(bad[key]) for key, reply in ledger.replies(bad) if judging.asks_again(reply)]
+                calls = [bad[key].again().call for key, reply in ledger.replies(bad) if bad[key].asks_again(reply)]
                 if not calls:
                     break
             return found, made
@@ -102,15 +102,15 @@ class JudgingSession:
         return [one for one in human if one.judge in people and one.trajectory in chosen]
 
 
-def parsed(planned: Sequence[PlannedCall], ledger: Ledger, rubric: Rubric) -> list[Judgment]:
+def parsed(planned: Sequence[PlannedGrade], ledger: Ledger) -> list[Judgment]:
     """What the stored replies to planned calls amount to, those of second calls included."""
     replies = _stored(ledger, [item.call for item in planned])
-    found = [judging.judgment(item, replies[item.call.key], rubric) for item in planned]
-    bad = {at: second_call(item.call).key for at, item in enumerate(planned) if found[at].status == "invalid"}
+    found = [judging.judgment(item, replies[item.call.key]) for item in planned]
+    bad = {at: item.again().call.key for at, item in enumerate(planned) if found[at].status == "invalid"}
     seconds = dict(ledger.replies(bad.values()))
     for at, key in bad.items():
         if key in seconds:
-            found[at] = judging.judgment(planned[at], replies[planned[at].call.key], rubric, second=seconds[key])
+            found[at] = judging.judgment(planned[at], replies[planned[at].call.key], second=seconds[key])
     return found
 
 
