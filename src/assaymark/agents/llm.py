@@ -11,40 +11,15 @@ from datetime import timedelta
 from functools import cache
 from typing import Any, Final, cast
 
+from assaymark import prompting as p
+from assaymark import records as rec
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import AgentRequest, is_outside
 from assaymark.errors import InputError, ModelError
 from assaymark.portfolio.orders import audit, fee_of, prices_of, settle
-from assaymark.prompting import (
-    Block,
-    PromptTemplate,
-    Read,
-    Rejected,
-    ReplyForm,
-    fence,
-    flagged,
-    material_blocks,
-    members,
-    object_schema,
-    prompt_template,
-    read_material,
-    sections,
-    shown,
-    strict_json,
-)
+from assaymark.prompting import PromptTemplate, Read, Rejected, ReplyForm, fence, shown
 from assaymark.protocol import AgentSpec
-from assaymark.records import (
-    JSON,
-    Action,
-    ActionKind,
-    Agent,
-    CallFacts,
-    Context,
-    Decision,
-    Provenance,
-    Rationale,
-    canonical_json,
-)
+from assaymark.records import JSON, Agent, Context, Decision, Rationale
 
 MOST_CHARACTERS: Final = 200_000
 """A longer reply is invalid unread."""
@@ -66,7 +41,7 @@ class Answer:
     agent outside reports of itself.
     """
 
-    orders: tuple[Action, ...]
+    orders: tuple[rec.Action, ...]
     rationale: str
     confidence: float | None = None
     rejected: tuple[str, ...] = ()
@@ -87,9 +62,9 @@ def reply_schema() -> dict[str, JSON]:
         "side": {"type": "string", "enum": list(SIDES)},
         "quantity": {"type": ["number", "null"]},
     }
-    return object_schema(
+    return p.object_schema(
         {
-            "orders": {"type": "array", "items": object_schema(order)},
+            "orders": {"type": "array", "items": p.object_schema(order)},
             "rationale": {"type": "string"},
             "confidence": {"type": ["number", "null"]},
         }
@@ -103,16 +78,16 @@ def parse_answer(text: str, instruments: Collection[str]) -> Read[Answer]:
     def check(read: JSON) -> Answer:
         # The parts of a reply, each checked; the order of the checks decides which problem is recorded.
         further = ("confidence", "usage", "model", "fingerprint")
-        raw = members(read, ("orders", "rationale"), optional=further)
+        raw = p.members(read, ("orders", "rationale"), optional=further)
         orders = raw["orders"]
         if not isinstance(orders, list) or len(orders) > MOST_ORDERS:
             raise Rejected(f"orders must be a list of at most {MOST_ORDERS} (got {shown(orders)})")
-        taken: list[Action] = []
+        taken: list[rec.Action] = []
         rejected: list[str] = []
         for number, entry in enumerate(orders, start=1):
             refusal = f"order {number} must be an object (got {shown(entry)})"
             keys = f"order {number}: keys"
-            members(entry, ("instrument", "side"), keys, optional=("quantity",), otherwise=refusal)
+            p.members(entry, ("instrument", "side"), keys, optional=("quantity",), otherwise=refusal)
             name, side, quantity, reason = entry["instrument"], entry["side"], entry.get("quantity"), ""
             number_given = isinstance(quantity, (int, float)) and not isinstance(quantity, bool)
             if not isinstance(name, str) or name not in offered:
@@ -129,7 +104,7 @@ def parse_answer(text: str, instruments: Collection[str]) -> Read[Answer]:
                 rejected.append(f"order {number}: {reason}")
             else:
                 units = None if quantity is None else float(quantity)
-                taken.append(Action(instrument=name, kind=cast(ActionKind, side), quantity=units))
+                taken.append(rec.Action(instrument=name, kind=cast(rec.ActionKind, side), quantity=units))
         rationale, confidence = raw["rationale"], raw.get("confidence")
         if not isinstance(rationale, str) or not rationale.strip():
             raise Rejected(f"rationale must be a text that says something (got {shown(rationale)})")
@@ -165,7 +140,7 @@ TEMPLATE: Final = "agent-v1.txt"
 
 def agent_template(name: str = TEMPLATE) -> PromptTemplate:
     """A template for agents; seasons have one of their own."""
-    return prompt_template("assaymark.agents", name)
+    return p.prompt_template("assaymark.agents", name)
 
 
 def task_text() -> str:
@@ -190,14 +165,14 @@ def _system(template: str) -> Message:
 
 def prompt_of(context: Context) -> Message:
     """The material as agents read it: the same bytes for the same context, whoever is asked."""
-    blocks = "\n\n".join(fence(label, content) for label, content in material_blocks(context))
+    blocks = "\n\n".join(fence(label, content) for label, content in p.material_blocks(context))
     return Message("user", (Text.of(agent_template().filled("material", blocks=blocks)),))
 
 
 def envelope_of(context: Context) -> Message:
     """The context as an agent outside is given it: one JSON object with the reply schema beside it."""
     request = AgentRequest(context=context, reply_schema=reply_schema())
-    return Message("user", (Text.of(canonical_json(request)),))
+    return Message("user", (Text.of(rec.canonical_json(request)),))
 
 
 def agent_call(spec: AgentSpec, message: Message, template: str = TEMPLATE, trial: int = 1) -> CallSpec:
@@ -219,7 +194,7 @@ def season_texts() -> dict[str, str]:
     return agent_texts(SEASON_TEMPLATE)
 
 
-def fenced(block: Block) -> Text:
+def fenced(block: p.Block) -> Text:
     """One section of the material with its fence and digest, made once for all agents that are shown it."""
     return Text.of(fence(*block))
 
@@ -323,7 +298,7 @@ class LLMAgent:
             params={name: value for name, value in {**own, **self.spec.args}.items() if value is not None},
         )
         used = [found.input_tokens, found.output_tokens] if found else [None, None]
-        call = CallFacts(
+        call = rec.CallFacts(
             seconds=reply.seconds, timing_source="absent" if reply.seconds is None else "measured",
             input_tokens=reply.input_tokens if used[0] is None else used[0],
             output_tokens=reply.output_tokens if used[1] is None else used[1],
@@ -334,9 +309,9 @@ class LLMAgent:
             decided_at=context.cutoff + timedelta(seconds=_SHORTEST_S), agent=agent, context_id=place.context_id,
             actions=found.orders if found else (), confidence=found.confidence if found else None, call=call,
             rationales=(Rationale(text=found.rationale, kind="summary"),) if found else (), format=FORMAT,
-            provenance=Provenance(source="assaymark study"), flags=flags, missing=missing,
+            provenance=rec.Provenance(source="assaymark study"), flags=flags, missing=missing,
         )  # fmt: skip
-        return flagged(made)
+        return p.flagged(made)
 
 
 def breaches(answer: Answer, context: Context) -> tuple[str, ...]:
@@ -372,7 +347,7 @@ def date_call(model: str, context: Context, *, seed: int | None = None) -> CallS
     answer: dict[str, JSON] = {
         "year": {"type": "integer"}, "month": {"type": "integer"}, "event": {"type": ["string", "null"]},
     }  # fmt: skip
-    schema = Text.of(json.dumps(object_schema(answer), indent=1))
+    schema = Text.of(json.dumps(p.object_schema(answer), indent=1))
     messages = (Message("system", (question,)), prompt_of(context))
     return CallSpec(model=model, messages=messages, template=question.sha256, seed=seed, schema=schema)
 
@@ -382,7 +357,7 @@ def read_date(reply: Reply) -> tuple[int, int] | None:
     if len(reply.text) > 10_000:
         return None
     try:
-        raw = strict_json(reply.text)
+        raw = p.strict_json(reply.text)
     except Rejected:
         return None
     if not isinstance(raw, dict):
@@ -409,7 +384,7 @@ class Dater:
         """
         prompt = "\n\n".join(part.text for message in call.messages if message.role == "user" for part in message.parts)
         try:
-            cutoff = read_material(sections(prompt)).cutoff
+            cutoff = p.read_material(p.sections(prompt)).cutoff
         except InputError as exc:
             raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
         year, month = cutoff.year, cutoff.month

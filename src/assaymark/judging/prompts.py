@@ -9,38 +9,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, Generic, Literal, TypeVar, cast, get_args
 
+from assaymark import prompting as p
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem
 from assaymark.judging.blinding import Blinding, blinding_names, compiled
 from assaymark.judging.rubric import Rubric
 from assaymark.portfolio.orders import ORDER_RULES, SIDES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
-from assaymark.prompting import (
-    JUDGED_KINDS,
-    Block,
-    PromptTemplate,
-    Read,
-    Rejected,
-    ReplyForm,
-    Section,
-    cells,
-    fence,
-    judged_rationales,
-    latest,
-    lines_of,
-    material_blocks,
-    members,
-    no_json,
-    number_text,
-    object_schema,
-    prompt_template,
-    refuse_future,
-    row,
-    schema_text,
-    shown,
-    text_of,
-    whole,
-    word_of,
-)
+from assaymark.prompting import Block, PromptTemplate, Read, Rejected, ReplyForm, Section, cells, members, row, shown
 from assaymark.protocol import JudgeSpec, Records, Study
 from assaymark.records import JSON, Action, ActionKind, Context, Decision, Judgment, Rationale
 
@@ -98,7 +73,7 @@ class PlannedCall(Generic[About, A]):
 
     def asks_again(self, reply: Reply) -> bool:
         """Whether a reply is no JSON at all, so that the call is made once more."""
-        return reply.finish == "stop" and len(reply.text) <= self.form.most and no_json(reply.text)
+        return reply.finish == "stop" and len(reply.text) <= self.form.most and p.no_json(reply.text)
 
     def again(self) -> PlannedCall[About, A]:
         """The same question once more: trial 1b of trial 1."""
@@ -126,7 +101,7 @@ def rubric_form(rubric: Rubric) -> ReplyForm[Graded]:
         found = members(raw, ("scores", "evidence", "lookahead_check"), optional=("comment",))
         refusal = f"scores must be an object (got {shown(found['scores'])})"
         given = members(found["scores"], rubric.names, "dimensions", otherwise=refusal)
-        scores = {name: whole(given[name], name, *rubric.scale) for name in rubric.names}
+        scores = {name: p.whole(given[name], name, *rubric.scale) for name in rubric.names}
         evidence, comment = found["evidence"], found.get("comment")
         if not isinstance(evidence, list):
             raise Rejected(f"evidence must be a list (got {shown(evidence)})")
@@ -134,13 +109,13 @@ def rubric_form(rubric: Rubric) -> ReplyForm[Graded]:
             raise Rejected(f"evidence has {len(evidence)} entries, at most {MOST_EVIDENCE} are allowed")
         return Graded(
             scores,
-            tuple(text_of(item, "evidence", MOST_QUOTED) for item in evidence),
-            word_of(found["lookahead_check"], get_args(Lookahead), "lookahead_check must be pass, fail or unsure"),
-            None if comment is None else text_of(comment, "comment", MOST_QUOTED),
+            tuple(p.text_of(item, "evidence", MOST_QUOTED) for item in evidence),
+            p.word_of(found["lookahead_check"], get_args(Lookahead), "lookahead_check must be pass, fail or unsure"),
+            None if comment is None else p.text_of(comment, "comment", MOST_QUOTED),
         )
 
-    schema = schema_text({
-        "scores": object_schema(dict.fromkeys(rubric.names, rubric.points)),
+    schema = p.schema_text({
+        "scores": p.object_schema(dict.fromkeys(rubric.names, rubric.points)),
         "evidence": {"type": "array", "items": {"type": "string"}},
         "lookahead_check": {"type": "string", "enum": list(get_args(Lookahead))},
         "comment": {"type": ["string", "null"]},
@@ -176,7 +151,8 @@ def decision_blocks(decision: Decision, known: Collection[str] = ()) -> list[Blo
     actions = decision.actions
     filled = [name for name in ACTION_NUMBERS if any(getattr(action, name) is not None for action in actions)]
     rows = [
-        (action.instrument, action.kind, *(number_text(getattr(action, name)) for name in filled)) for action in actions
+        (action.instrument, action.kind, *(p.number_text(getattr(action, name)) for name in filled))
+        for action in actions
     ]
     # Single values of the structured parts come first, then every list of alike entries as a table.
     values: list[str] = []
@@ -188,7 +164,7 @@ def decision_blocks(decision: Decision, known: Collection[str] = ()) -> list[Blo
         if isinstance(value, int):
             return str(value)
         if isinstance(value, float):
-            return number_text(value)
+            return p.number_text(value)
         return value if isinstance(value, str) and (value in known or value in STATED_WORDS) else None
 
     def add(path: str, value: JSON) -> None:
@@ -214,7 +190,7 @@ def decision_blocks(decision: Decision, known: Collection[str] = ()) -> list[Blo
     return [
         ("actions", "\n".join(row(cells) for cells in [("instrument", "action", *filled), *rows])),
         ("stated", "\n".join([*values, *tables])),
-        *((rationale.kind, rationale.text) for rationale in judged_rationales(decision)),
+        *((rationale.kind, rationale.text) for rationale in p.judged_rationales(decision)),
     ]
 
 
@@ -228,7 +204,7 @@ _TELLING = re.compile(r"\A(?=.*[^\W\d_])(?=.*\d).{8,}\Z", re.DOTALL)
 
 def judge_template(rubric: Rubric | None = None) -> PromptTemplate:
     """The prompt template, whose text enters the plan hash, with the words of a rubric's scale."""
-    template = prompt_template("assaymark.judging", TEMPLATE)
+    template = p.prompt_template("assaymark.judging", TEMPLATE)
     if rubric is None or rubric.scale == (1, 5):
         return template
     text = template.text.replace("from 1 to 5", "from {} to {}".format(*rubric.scale))
@@ -344,17 +320,17 @@ def user_messages(
         members = waiting.pop(context_id, [])
         if not members:
             continue
-        newest = latest(context)
+        newest = p.latest(context)
         for decision in members:
             # Single facts are looked at only where the newest one is too new for a decision.
             if newest is not None and newest > decision.decided_at:
-                refuse_future(decision, context)
+                p.refuse_future(decision, context)
         out = hidden(members, context, names, study.records.keep_names)
         wanted = [decision for decision in members if only is None or decision.record_id in only]
-        sections = [material_blocks(context), *(decision_blocks(decision, out[1]) for decision in wanted)]
+        sections = [p.material_blocks(context), *(decision_blocks(decision, out[1]) for decision in wanted)]
         shown = []
         for part, blocks in zip(["material", *["decision"] * len(wanted)], sections, strict=True):
-            fenced = "\n\n".join(fence(label, content) for label, content in _blinded(out, blocks))
+            fenced = "\n\n".join(p.fence(label, content) for label, content in _blinded(out, blocks))
             shown.append(Text.of(judge_template().filled(part, blocks=fenced)))
         messages |= {
             one.record_id: Message("user", (shown[0], said)) for one, said in zip(wanted, shown[1:], strict=True)
@@ -374,7 +350,7 @@ def people_blocks(
 ) -> tuple[list[Block], dict[str, list[Block]]]:
     """What a person is shown of a context and, by record id, of its decisions: a judge's sections without fences."""
     out = hidden(decisions, context, names, keep_names)
-    return [one for one in _blinded(out, material_blocks(context)) if one[1]], {
+    return [one for one in _blinded(out, p.material_blocks(context)) if one[1]], {
         decision.record_id: [one for one in _blinded(out, decision_blocks(decision, out[1])) if one[1]]
         for decision in decisions
     }
@@ -402,7 +378,7 @@ class Shown:
 def read_decision(found: Sequence[Section]) -> Shown:
     """The decision of a prompt, read back: all that a built-in judge knows of it."""
     content = {section.label: section.content for section in reversed(found)}
-    head, *lines = [cells(line) for line in lines_of(content.get("actions", ""))] or [[]]
+    head, *lines = [cells(line) for line in p.lines_of(content.get("actions", ""))] or [[]]
     actions = []
     for line in lines:
         named = dict(zip(head, line, strict=True))
@@ -410,7 +386,7 @@ def read_decision(found: Sequence[Section]) -> Shown:
         actions.append(Action(instrument=line[0], kind=cast(ActionKind, line[1]), **numbers))
     values: dict[str, Cell] = {}
     tables: dict[str, tuple[Mapping[str, Cell], ...]] = {}
-    stated = iter(lines_of(content.get("stated", "")))
+    stated = iter(p.lines_of(content.get("stated", "")))
     for text in stated:
         kind, second, third = cells(text)
         if kind == "value":
@@ -419,7 +395,7 @@ def read_decision(found: Sequence[Section]) -> Shown:
             columns = cells(next(stated))
             rows = [cells(next(stated)) for _ in range(int(second))]
             tables[third] = tuple({k: _cell(v) for k, v in zip(columns, row, strict=True) if v} for row in rows)
-    texts = (Rationale(text=one.content, kind=one.label) for one in found if one.label in JUDGED_KINDS)
+    texts = (Rationale(text=one.content, kind=one.label) for one in found if one.label in p.JUDGED_KINDS)
     return Shown(tuple(actions), values, tables, tuple(texts))
 
 

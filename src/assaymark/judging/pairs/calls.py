@@ -13,23 +13,13 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from assaymark import prompting as p
 from assaymark import records
 from assaymark.engine.calls import Message, Reply, Text
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.judging.prompts import PlannedCall
 from assaymark.plan import read_model
-from assaymark.prompting import (
-    PromptTemplate,
-    Rejected,
-    ReplyForm,
-    fence,
-    members,
-    prompt_template,
-    row,
-    schema_text,
-    text_of,
-    word_of,
-)  # fmt: skip
+from assaymark.prompting import PromptTemplate, Rejected, ReplyForm, fence, row
 from assaymark.protocol import JudgeSpec
 from assaymark.records import JSON, PairCall, PairCondition, sha256_text
 
@@ -327,16 +317,16 @@ PlannedPair = PlannedCall[tuple[Pair, Order], PairVerdict]
 
 def checked_verdict(raw: JSON) -> PairVerdict:
     """The verdict of a judge's reply to a pair, held against its reason."""
-    found = members(raw, ("verdict", "reason"))
+    found = p.members(raw, ("verdict", "reason"))
     words: tuple[PairVerdict, ...] = get_args(PairVerdict)
-    verdict = word_of(found["verdict"], words, 'verdict must be "1", "2", "tie" or "abstain"')
-    named = set(_NAMED.findall(text_of(found["reason"], "reason", MOST_REASON)))
+    verdict = p.word_of(found["verdict"], words, 'verdict must be "1", "2", "tie" or "abstain"')
+    named = set(_NAMED.findall(p.text_of(found["reason"], "reason", MOST_REASON)))
     if verdict in ("1", "2") and named and verdict not in named:
         raise Rejected(f"the verdict is {verdict}, but the reason names candidate {named.pop()} as the better one")
     return verdict
 
 
-_SCHEMA = schema_text(
+_SCHEMA = p.schema_text(
     {"verdict": {"type": "string", "enum": list(get_args(PairVerdict))}, "reason": {"type": "string"}}
 )
 
@@ -358,7 +348,7 @@ def pair_call(planned: PlannedPair, reply: Reply) -> PairCall:
 
 def pair_template() -> PromptTemplate:
     """The prompt template."""
-    return prompt_template("assaymark.judging.pairs", PAIR_TEMPLATE)
+    return p.prompt_template("assaymark.judging.pairs", PAIR_TEMPLATE)
 
 
 def criterion_text(prompt: PairPrompt) -> str:

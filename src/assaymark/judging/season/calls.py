@@ -18,32 +18,10 @@ from assaymark.engine.calls import Message, Text
 from assaymark.errors import InputError, Problem
 from assaymark.judging.evidence import BORNE_OUT, Material, numeric_ledger
 from assaymark.judging.prompts import PlannedCall, shared_text
-from assaymark.judging.season.plans import (
-    MOST_CLAIMS,
-    MOST_FIELDS,
-    MOST_NOTE_TOKENS,
-    MOST_QUOTED,
-    OUTCOME,
-    ClaimState,
-    HorizonAnswer,
-    HorizonClaim,
-    ScoringPlan,
-    SubComponent,
-    horizon_form,
-    horizon_schema,
-    reasoned_form,
-)
-from assaymark.judging.season.record import (
-    BUDGET,
-    Horizon,
-    HorizonPart,
-    HorizonStep,
-    book_text,
-    deed_text,
-    parts_of,
-    rules_lines,
-    split_horizon,
-)
+from assaymark.judging.season import plans
+from assaymark.judging.season import record as rec
+from assaymark.judging.season.plans import ClaimState, HorizonAnswer, HorizonClaim, ScoringPlan
+from assaymark.judging.season.record import BUDGET, Horizon, HorizonPart, HorizonStep
 from assaymark.prompting import PromptTemplate, Read, fence, prompt_template, word_of
 from assaymark.protocol import JudgeSpec
 from assaymark.records import JSON, Context, Decision, Evidence, EvidenceState, Outcome, row
@@ -96,8 +74,8 @@ def horizon_texts(plan: ScoringPlan) -> dict[str, str]:
     return {
         HORIZON_TEMPLATE: season_template(HORIZON_TEMPLATE).text,
         f"scoring {plan.version}": plan.text,
-        f"schema {plan.version}": horizon_schema(plan),
-        f"schema {plan.version}, part": horizon_schema(plan, notes=True),
+        f"schema {plan.version}": plans.horizon_schema(plan),
+        f"schema {plan.version}, part": plans.horizon_schema(plan, notes=True),
     }
 
 
@@ -108,7 +86,7 @@ def horizon_tasks(
     return [
         HorizonTask(agent, horizon.id, horizon.mandate, parts, plan, judge, trial)
         for agent, horizon in horizons.items()
-        for parts in [split_horizon(horizon, budget)]
+        for parts in [rec.split_horizon(horizon, budget)]
         for judge in judges
         for trial in range(1, judge.trials + 1)
     ]
@@ -122,7 +100,7 @@ def next_call(task: HorizonTask, answered: Sequence[Read[HorizonAnswer]] = ()) -
     before = answered[-1].answer.notes if answered and answered[-1].answer else None
     notes = part.at < part.of
     shown = _messages(_system(task.plan, part.of > 1, notes), part, task.mandate, before)
-    form = horizon_form(task.plan, part.first, part.last, notes)
+    form = plans.horizon_form(task.plan, part.first, part.last, notes)
     return PlannedCall.of(task.judge, task.trial, shown, season_template(HORIZON_TEMPLATE), (task, part), form)
 
 
@@ -135,11 +113,11 @@ def _messages(
     carried = ""
     if part.at > 1 and "carried" in found.parts:
         kept = [fence("notes", notes)] if notes is not None else []
-        rules = rules_lines(part.rules)
-        kept += [*([fence("rules", "\n".join(rules))] if rules else []), book_text(part.before)]
+        rules = rec.rules_lines(part.rules)
+        kept += [*([fence("rules", "\n".join(rules))] if rules else []), rec.book_text(part.before)]
         carried = found.filled("carried", first=part.first, before=part.first - 1, blocks="\n\n".join(kept)) + "\n\n"
     elif part.at == 1 and part.before is not None:
-        blocks.append(book_text(part.before))
+        blocks.append(rec.book_text(part.before))
     whole = {"least": part.whole[0], "most": part.whole[1]}
     head = found.filled("record", first=part.first, last=part.last, blocks="\n\n".join(blocks), **whole)
     above = Text.of(f"{carried}{head}".rstrip("\n"))
@@ -154,10 +132,10 @@ def _system(plan: ScoringPlan, more: bool, notes: bool) -> Text:
         template.filled(
             "system", **band_words(plan), reasoning=rubric_text(plan.reasoning, "reasoning"),
             evidence=rubric_text(plan.evidence, "evidence"),
-            left_out=template.filled("left_out", parts=parts) if parts else "", most_claims=MOST_CLAIMS,
-            most_fields=MOST_FIELDS, most_quoted=MOST_QUOTED, more=template.filled("more") if more else "",
-            notes_key=template.filled("notes_key", most_notes=MOST_NOTE_TOKENS) if notes else "",
-            schema=horizon_schema(plan, notes),
+            left_out=template.filled("left_out", parts=parts) if parts else "", most_claims=plans.MOST_CLAIMS,
+            most_fields=plans.MOST_FIELDS, most_quoted=plans.MOST_QUOTED, more=template.filled("more") if more else "",
+            notes_key=template.filled("notes_key", most_notes=plans.MOST_NOTE_TOKENS) if notes else "",
+            schema=plans.horizon_schema(plan, notes),
         ),
     )  # fmt: skip
 
@@ -168,7 +146,7 @@ def band_words(plan: ScoringPlan) -> dict[str, int]:
     return {"strong": strong, "mixed": mixed, "below_strong": strong - 1, "below_mixed": mixed - 1}
 
 
-def rubric_text(parts: Iterable[SubComponent], axis: str) -> str:
+def rubric_text(parts: Iterable[plans.SubComponent], axis: str) -> str:
     """The parts of an axis as judges read them: name, title, weight and question."""
     words = dict(line.split(": ", 1) for line in season_template(HORIZON_TEMPLATE).part("words").split("\n"))
     return "\n".join(
@@ -182,7 +160,7 @@ def outcome_texts() -> dict[str, str]:
     """Every text that outcome prompts are made from, by name: what a plan hash has to cover."""
     return {
         OUTCOME_TEMPLATE: season_template(OUTCOME_TEMPLATE).text,
-        "schema outcome": OUTCOME.schema,
+        "schema outcome": plans.OUTCOME.schema,
     }
 
 
@@ -214,13 +192,13 @@ def outcome_calls(
     if not resolved:
         return []
     template = season_template(OUTCOME_TEMPLATE)
-    system = shared_text(template.filled("system", **band_words(plan), schema=OUTCOME.schema))
-    texts = [deed_text(step, resolved.get(step.number, ())) for step in horizon.steps]
+    system = shared_text(template.filled("system", **band_words(plan), schema=plans.OUTCOME.schema))
+    texts = [rec.deed_text(step, resolved.get(step.number, ())) for step in horizon.steps]
     planned = []
-    for part in parts_of(horizon, texts, budget, reserve=0):
+    for part in rec.parts_of(horizon, texts, budget, reserve=0):
         if any(part.first <= number <= part.last for number in resolved):
             shown = _messages(system, part, template=OUTCOME_TEMPLATE)
-            planned.append(PlannedCall.of(judge, grades.trial, shown, template, part, OUTCOME))
+            planned.append(PlannedCall.of(judge, grades.trial, shown, template, part, plans.OUTCOME))
     return planned
 
 
@@ -237,13 +215,15 @@ def probe_calls(
     if len(options) < 2:
         raise InputError("author probe", [Problem("agents", f"at least two are needed (got {len(options)})")])
     names: JSON = {"type": "string", "enum": list(options)}
-    form = reasoned_form("author", names, lambda raw: word_of(raw, options, "author must be one of the names listed"))
+    form = plans.reasoned_form(
+        "author", names, lambda raw: word_of(raw, options, "author must be one of the names listed")
+    )
     listed = "\n".join(f"- {json.dumps(name, ensure_ascii=False)}" for name in options)
     template = season_template(AUTHOR_TEMPLATE)
     system = shared_text(template.filled("system", options=listed, schema=form.schema))
     planned = []
     for author in options:
-        part = split_horizon(horizons[author], budget)[0]
+        part = rec.split_horizon(horizons[author], budget)[0]
         shown = _messages(system, part, horizons[author].mandate, template=AUTHOR_TEMPLATE)
         planned += [
             PlannedCall.of(judge, trial, shown, template, (author, options), form)

@@ -23,21 +23,11 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from pydantic import Field, model_validator
 
+from assaymark import prompting as p
 from assaymark.encoding import canonical_json, sha256_text
 from assaymark.judging.rubric import shipped_names, shipped_text
 from assaymark.plan import Frozen, read_model
-from assaymark.prompting import (
-    Rejected,
-    ReplyForm,
-    members,
-    object_schema,
-    schema_text,
-    shown,
-    text_of,
-    token_count,
-    whole,
-    word_of,
-)  # fmt: skip
+from assaymark.prompting import Rejected, ReplyForm, shown, whole
 from assaymark.records import JSON, Context, row
 
 Component = Literal["reasoning", "evidence", "process", "outcome"]
@@ -302,14 +292,14 @@ def horizon_schema(plan: ScoringPlan, notes: bool = False) -> str:
         "fields": {"type": "array", "items": _TEXT},
     }  # fmt: skip
     properties: dict[str, JSON] = {
-        "reasoning": object_schema({part.name: _POINTS for part in plan.reasoning}),
-        "evidence": object_schema({part.name: _POINTS for part in plan.evidence}),
+        "reasoning": p.object_schema({part.name: _POINTS for part in plan.reasoning}),
+        "evidence": p.object_schema({part.name: _POINTS for part in plan.evidence}),
         "data_reliability": _POINTS,
-        "claims": {"type": "array", "items": object_schema(claim)},
+        "claims": {"type": "array", "items": p.object_schema(claim)},
         "lookahead_check": {"type": "string", "enum": list(_CHECKS)},
         **dict.fromkeys(("lookahead_reason", "verdict", "summary"), _TEXT),
     }
-    return schema_text({**properties, "notes": _TEXT} if notes else properties)
+    return p.schema_text({**properties, "notes": _TEXT} if notes else properties)
 
 
 def horizon_form(plan: ScoringPlan, first: int, last: int, notes: bool = False) -> ReplyForm[HorizonAnswer]:
@@ -332,15 +322,15 @@ def horizon_form(plan: ScoringPlan, first: int, last: int, notes: bool = False) 
         if len(claims) > MOST_CLAIMS:
             raise Rejected(f"claims has {len(claims)} entries, at most {MOST_CLAIMS} are allowed")
         ledger = tuple(claim(one, f"claim {at}") for at, one in enumerate(claims, start=1))
-        lookahead = word_of(found["lookahead_check"], _CHECKS, f"lookahead_check must be one of {', '.join(_CHECKS)}")
-        why = text_of(found["lookahead_reason"], "lookahead_reason", MOST_QUOTED)
+        lookahead = p.word_of(found["lookahead_check"], _CHECKS, f"lookahead_check must be one of {', '.join(_CHECKS)}")
+        why = p.text_of(found["lookahead_reason"], "lookahead_reason", MOST_QUOTED)
         lines = {}
         for what in ("verdict", "summary"):
-            lines[what] = text_of(found[what], what, MOST_QUOTED).strip()
+            lines[what] = p.text_of(found[what], what, MOST_QUOTED).strip()
             if not lines[what] or any(ord(char) < 32 for char in lines[what]):
                 raise Rejected(f"{what} must be one line of text (got {shown(found[what])})")
-        carried = text_of(found["notes"], "notes", MOST_CHARACTERS) if notes else None
-        if carried is not None and (count := token_count(carried)) > MOST_NOTE_TOKENS:
+        carried = p.text_of(found["notes"], "notes", MOST_CHARACTERS) if notes else None
+        if carried is not None and (count := p.token_count(carried)) > MOST_NOTE_TOKENS:
             raise Rejected(f"notes has {count} words, at most {MOST_NOTE_TOKENS} are allowed")
         said = (lookahead, why, lines["verdict"], lines["summary"], carried)
         return HorizonAnswer(axes[0], axes[1], reliability, ledger, *said)
@@ -351,9 +341,9 @@ def horizon_form(plan: ScoringPlan, first: int, last: int, notes: bool = False) 
         fields = found["fields"]
         if not isinstance(fields, list) or len(fields) > MOST_FIELDS:
             raise Rejected(f"{where}: fields must be a list of at most {MOST_FIELDS} (got {shown(fields)})")
-        quote = text_of(found["quote"], f"{where}: quote", MOST_QUOTED)
-        state = word_of(found["state"], _STATES, f"{where}: state must be one of {', '.join(_STATES)}")
-        used = tuple(text_of(field, f"{where}: field", MOST_QUOTED) for field in fields)
+        quote = p.text_of(found["quote"], f"{where}: quote", MOST_QUOTED)
+        state = p.word_of(found["state"], _STATES, f"{where}: state must be one of {', '.join(_STATES)}")
+        used = tuple(p.text_of(field, f"{where}: field", MOST_QUOTED) for field in fields)
         return HorizonClaim(quote, step, state, used)
 
     return ReplyForm(plan.version, horizon_schema(plan, notes), check, MOST_CHARACTERS, failures=True)
@@ -364,9 +354,9 @@ def reasoned_form(key: str, schema: JSON, value: Callable[[JSON], A]) -> ReplyFo
 
     def check(raw: JSON) -> tuple[A, str]:
         found = object_of(raw, (key, "reason"))
-        return value(found[key]), text_of(found["reason"], "reason", MOST_QUOTED)
+        return value(found[key]), p.text_of(found["reason"], "reason", MOST_QUOTED)
 
-    return ReplyForm(key, schema_text({key: schema, "reason": _TEXT}), check, MOST_CHARACTERS, failures=True)
+    return ReplyForm(key, p.schema_text({key: schema, "reason": _TEXT}), check, MOST_CHARACTERS, failures=True)
 
 
 OUTCOME = reasoned_form("outcome", _POINTS, lambda raw: whole(raw, "outcome", 0, HIGHEST))
@@ -376,4 +366,4 @@ OUTCOME = reasoned_form("outcome", _POINTS, lambda raw: whole(raw, "outcome", 0,
 def object_of(raw: JSON, keys: Sequence[str], what: str = "keys") -> Mapping[str, Any]:
     """An object with exactly these keys."""
     where = "the reply" if what == "keys" else what
-    return members(raw, keys, what, otherwise=f"{where} must be a JSON object (got {shown(raw)})")
+    return p.members(raw, keys, what, otherwise=f"{where} must be a JSON object (got {shown(raw)})")

@@ -17,29 +17,10 @@ from typing import Any, Literal
 
 from assaymark.engine.calls import Reply
 from assaymark.errors import InputError, Problem
-from assaymark.judging.season.calls import (
-    CappedPart,
-    HorizonLedger,
-    HorizonTask,
-    LedgerDisagreement,
-    PlannedHorizon,
-    PlannedOutcome,
-    capped,
-    grader_version,
-    ledger_disagreement,
-    next_call,
-)
-from assaymark.judging.season.plans import (
-    PORTFOLIO,
-    PROCESS,
-    TEMPORAL,
-    HorizonAnswer,
-    HorizonClaim,
-    LookaheadCheck,
-    ScoringPlan,
-    SubComponent,
-    load_scoring,
-)
+from assaymark.judging.season import calls as asking
+from assaymark.judging.season import plans
+from assaymark.judging.season.calls import HorizonLedger, HorizonTask, PlannedHorizon, capped
+from assaymark.judging.season.plans import HorizonAnswer, HorizonClaim, ScoringPlan
 from assaymark.judging.season.record import Horizon
 from assaymark.prompting import Read, ReplyState
 from assaymark.quantiles import t_quantile
@@ -140,7 +121,7 @@ def contested_band(judge_scores: Sequence[float], plan: ScoringPlan | None = Non
     return BandStanding(band(median(scores), plan=plan), low, high, len(scores), state)
 
 
-def weighted_axis(sub_scores: Mapping[str, float], parts: Sequence[SubComponent]) -> float:
+def weighted_axis(sub_scores: Mapping[str, float], parts: Sequence[plans.SubComponent]) -> float:
     """An axis from exactly its parts (``plan.reasoning`` or ``plan.evidence``): their weighted mean."""
     names = [part.name for part in parts]
     problems = [Problem(name, "no score; every part of the axis needs one") for name in names if name not in sub_scores]
@@ -152,9 +133,9 @@ def weighted_axis(sub_scores: Mapping[str, float], parts: Sequence[SubComponent]
 
 def process_score(temporal: float, portfolio: float, *, plan: ScoringPlan | None = None) -> float:
     """Process quality: temporal consistency and portfolio discipline by their weights in reasoning, scaled to 100."""
-    scores = points_of("process_score", {TEMPORAL: temporal, PORTFOLIO: portfolio})
+    scores = points_of("process_score", {plans.TEMPORAL: temporal, plans.PORTFOLIO: portfolio})
     weights = {part.name: part.weight for part in _plan(plan).reasoning}
-    return _mean([(scores[name], weights[name]) for name in PROCESS])
+    return _mean([(scores[name], weights[name]) for name in plans.PROCESS])
 
 
 def composite(
@@ -200,7 +181,7 @@ def judge_score(
     """One judge's axes and composite from the parts that it graded, and the outcome from the call that is shown it."""
     rules = _plan(plan)
     axes = weighted_axis(reasoning, rules.reasoning), weighted_axis(evidence, rules.evidence)
-    process = process_score(reasoning[TEMPORAL], reasoning[PORTFOLIO], plan=rules)
+    process = process_score(reasoning[plans.TEMPORAL], reasoning[plans.PORTFOLIO], plan=rules)
     whole = composite(*axes, process, outcome, plan=rules)
     given = None if outcome is None else float(outcome)
     return JudgeScore(judge, *axes, process, given, whole, band(whole, plan=rules), rules.grader, rules.digest)
@@ -303,7 +284,7 @@ def efficiency(
 
 
 def _plan(plan: ScoringPlan | None) -> ScoringPlan:
-    return load_scoring() if plan is None else plan
+    return plans.load_scoring() if plan is None else plan
 
 
 def _mean(pairs: Sequence[tuple[float, float]]) -> float:
@@ -378,7 +359,7 @@ class HorizonGrades:
     evidence: Mapping[str, float] = field(default_factory=dict)
     data_reliability: float | None = None
     claims: tuple[HorizonClaim, ...] = ()
-    lookahead_check: LookaheadCheck | None = None
+    lookahead_check: plans.LookaheadCheck | None = None
     lookahead_reason: str = ""
     verdict: str = ""
     summary: str = ""
@@ -398,8 +379,8 @@ class HorizonScore:
     """One judge's score of one agent: the grades, what the numeric ledger made of them, the outcome, the composite."""
 
     grades: HorizonGrades
-    capped: tuple[CappedPart, ...]
-    disagreement: LedgerDisagreement | None
+    capped: tuple[asking.CappedPart, ...]
+    disagreement: asking.LedgerDisagreement | None
     outcome: OutcomeGrade | None
     score: JudgeScore | None
     grader: str
@@ -413,7 +394,7 @@ def horizon_round(
     grades: list[HorizonGrades] = []
     for task in tasks:
         asked: list[tuple[PlannedHorizon, Read[HorizonAnswer]]] = []
-        while (planned := next_call(task, [read for _, read in asked])) is not None:
+        while (planned := asking.next_call(task, [read for _, read in asked])) is not None:
             reply = reply_to(planned.call.key)
             if reply is None:
                 due.append(planned)
@@ -432,7 +413,7 @@ def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizon, Read
         for at, (call, _) in enumerate(asked, start=1)
         if call.about[0] != task or call.about[1].at != at
     ]
-    if next_call(task, [read for _, read in asked]) is not None:
+    if asking.next_call(task, [read for _, read in asked]) is not None:
         problems.append(Problem(named, f"has {len(task.parts)} parts to answer (got {len(asked)})"))
     if problems:
         raise InputError("horizon grades", problems)
@@ -464,11 +445,11 @@ def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizon, Read
             "verdict": end.answer.verdict,
             "summary": end.answer.summary,
         }
-    who = (task.agent, task.judge.name, task.judge.family, task.trial, task.horizon, grader_version(task.plan))
+    who = (task.agent, task.judge.name, task.judge.family, task.trial, task.horizon, asking.grader_version(task.plan))
     return HorizonGrades(*who, end.state, parts, **given)
 
 
-def outcome_grade(calls: Sequence[PlannedOutcome], replies: Sequence[Reply]) -> OutcomeGrade:
+def outcome_grade(calls: Sequence[asking.PlannedOutcome], replies: Sequence[Reply]) -> OutcomeGrade:
     """The replies to the outcome calls of one judge and trial, put together by the steps of their parts."""
     if not replies or len(replies) != len(calls):
         what = f"one for each of {len(calls)} parts is needed (got {len(replies)})"
@@ -494,8 +475,8 @@ def horizon_score(
     Without the horizon and its ledger nothing is capped, and no disagreement is reported. An outcome without points
     redistributes the outcome's share, like none at all, and stays on the record.
     """
-    if grades.grader != grader_version(plan):
-        what = f"made by {grades.grader!r}, not by {grader_version(plan)!r}; use the plan it was graded with"
+    if grades.grader != asking.grader_version(plan):
+        what = f"made by {grades.grader!r}, not by {asking.grader_version(plan)!r}; use the plan it was graded with"
         raise InputError("horizon score", [Problem(f"{grades.judge} on {grades.agent}", what)])
     if grades.state != "ok":
         return HorizonScore(grades, (), None, outcome, None, grades.grader)
@@ -503,7 +484,7 @@ def horizon_score(
     evidence = {**grades.evidence, **{cap.part: cap.counted for cap in caps}}
     points = outcome.outcome if outcome else None
     score = judge_score(grades.judge, grades.reasoning, evidence, points, plan)
-    compared = ledger_disagreement(grades.claims, horizon, ledger) if horizon and ledger else None
+    compared = asking.ledger_disagreement(grades.claims, horizon, ledger) if horizon and ledger else None
     return HorizonScore(grades, caps, compared, outcome, score, grades.grader)
 
 
