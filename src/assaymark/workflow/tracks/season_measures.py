@@ -322,7 +322,8 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
             # how far noise alone moves one judge's composite past a boundary, which does not move
             still = NoiseFloor(None, 1, 2, 1, "identical repetitions")
             detail = {
-                **{name: getattr(agreement, name) for name in ("low", "median", "high", "judges")},
+                **{name: getattr(agreement, name) for name in ("low", "median", "high")},
+                "judges": agreement.standing.judges,
                 "absent": [judge for judge in scores.judges if judge not in whole],
                 "efficiency": row.efficiency,
                 **{name: getattr(standing, name) for name in ("band", "lowest", "highest", "state")},
