@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from assaymark.agents import COMPOSERS as RULES
-from assaymark.agents import LLMAgent, Place, observe, prompt_of, reference_agents, task_text
+from assaymark.agents import Place, agent_call, decision_of, observe, prompt_of, reference_agents, task_text
 from assaymark.engine import Reply
 from assaymark.market import REGIMES, Cycle, cycles_of, synthetic_minutes
 from assaymark.prompting import signature
@@ -42,11 +42,10 @@ def spec(model: str, name: str = "one", **values) -> AgentSpec:
 
 def asked(agent: AgentSpec, cycle: Cycle) -> tuple[Decision, Reply]:
     """What an agent decides on a cycle."""
-    one = LLMAgent(agent)
-    call = one.call(prompt_of(cycle.context))
+    call = agent_call(agent, prompt_of(cycle.context))
     reply = asyncio.run(MODELS[agent.model].complete(call))
     place = Place("test", cycle.regime, cycle.number, content_id(cycle.context))
-    return one.decide(cycle.context, place, reply, key=call.key), reply
+    return decision_of(agent, cycle.context, place, reply, call.key), reply
 
 
 NOW = datetime(2000, 1, 3, 12, tzinfo=UTC)

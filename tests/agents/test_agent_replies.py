@@ -16,10 +16,11 @@ from perturbed import Later
 
 from assaymark.agents import (
     Dater,
-    LLMAgent,
     Place,
+    agent_call,
     cell_decisions,
     date_call,
+    decision_of,
     envelope_of,
     parse_answer,
     prompt_of,
@@ -130,9 +131,9 @@ PLACE = Place("study", "pandemic", 7, "c" * 64)
 
 
 def decided(text, **values):
-    agent = LLMAgent(spec("openai/some-model", name="one", seed=3, args={"top_p": 0.9}))
+    agent = spec("openai/some-model", name="one", seed=3, args={"top_p": 0.9})
     came = Reply(text=text, model="some-model-2026", fingerprint="fp_1", seconds=1.25, output_tokens=40, **values)
-    return agent.decide(CYCLE.context, PLACE, came, key="k" * 64, attempts=2)
+    return decision_of(agent, CYCLE.context, PLACE, came, "k" * 64)
 
 
 def test_a_decision_says_who_when_how_long_and_where_the_raw_reply_is():
@@ -141,7 +142,7 @@ def test_a_decision_says_who_when_how_long_and_where_the_raw_reply_is():
     assert (made.agent.model, made.agent.fingerprint) == ("openai/some-model", "fp_1")
     assert made.agent.params == {"seed": 3, "top_p": 0.9}
     assert (made.call.seconds, made.call.timing_source, made.call.output_tokens) == (1.25, "measured", 40)
-    assert (made.call.attempts, made.call.raw_object) == (2, "k" * 64)
+    assert (made.call.attempts, made.call.raw_object) == (1, "k" * 64)
     assert made.decided_at > CYCLE.context.cutoff
     assert made.decided_at - CYCLE.context.cutoff < timedelta(minutes=1)
 
@@ -168,8 +169,8 @@ def test_whatever_came_back_is_a_record(text, values, flags):
 
 def test_an_agent_outside_is_given_the_context_and_a_model_the_rendered_prompt():
     context = CYCLE.context
-    outside = LLMAgent(spec("http/127.0.0.1:1/decide")).call(envelope_of(context))
-    inside = LLMAgent(spec("reference/steward")).call(prompt_of(context))
+    outside = agent_call(spec("http/127.0.0.1:1/decide"), envelope_of(context))
+    inside = agent_call(spec("reference/steward"), prompt_of(context))
     whole = json.loads(outside.messages[0].text)
     assert (len(outside.messages), whole["format"]) == (1, "assaymark context 1")
     assert whole["context"]["portfolio"]["cash"] == context.portfolio.cash
@@ -187,10 +188,10 @@ def cut(regime, seed, source=SOURCE):
 
 def answered(model, context, place, **values):
     """The call, the reply and the decision of a built-in agent."""
-    agent = LLMAgent(spec(model, name=model.partition("/")[2], **values))
-    call = agent.call(prompt_of(context))
+    agent = spec(model, name=model.partition("/")[2], **values)
+    call = agent_call(agent, prompt_of(context))
     came = asyncio.run(MODELS[model].complete(call))
-    return call, came, agent.decide(context, place, came, key=call.key)
+    return call, came, decision_of(agent, context, place, came, call.key)
 
 
 def everything(cycle) -> list[str]:

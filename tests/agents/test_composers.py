@@ -18,7 +18,6 @@ from assaymark.agents import (
     INVESTED,
     MIXED,
     WORDS,
-    LLMAgent,
     agent_argument_problems,
     agent_call,
     observe,
@@ -168,7 +167,7 @@ def test_arguments_and_prompts_that_cannot_be_used_are_said():
     call = CallSpec(model="reference/momentum", messages=(Message("user", (Text.of("hello"),)),), template="")
     with pytest.raises(ModelError, match="reference/momentum cannot read the prompt"):
         asyncio.run(MODELS["reference/momentum"].complete(call))
-    wrong = LLMAgent(spec("reference/momentum", args={"style": "oak"})).call(prompt_of(some_cycles()[0].context))
+    wrong = agent_call(spec("reference/momentum", args={"style": "oak"}), prompt_of(some_cycles()[0].context))
     with pytest.raises(ModelError, match="argument style must be one of"):
         asyncio.run(MODELS["reference/momentum"].complete(wrong))
 

@@ -177,12 +177,9 @@ def envelope_of(context: Context) -> Message:
 
 def agent_call(spec: AgentSpec, message: Message, template: str = TEMPLATE, trial: int = 1) -> CallSpec:
     """The call that asks an agent about one context."""
-    outside = is_outside(spec.model)
-    return CallSpec(
-        model=spec.model, messages=(message,) if outside else (_system(template), message),
-        template="" if outside else agent_template(template).sha256, trial=trial, seed=spec.seed,
-        temperature=spec.temperature, effort=spec.effort, schema=None if outside else _schema(), args=dict(spec.args),
-    )  # fmt: skip
+    if is_outside(spec.model):
+        return CallSpec.to(spec, (message,), "", trial=trial)
+    return CallSpec.to(spec, (_system(template), message), agent_template(template).sha256, _schema(), trial)
 
 
 SEASON_TEMPLATE: Final = "season-v1.txt"
@@ -250,68 +247,49 @@ class Place:
         return f"{self.study}-{self.regime}-{self.number:03d}"
 
 
-@dataclass(frozen=True, slots=True)
-class LLMAgent:
-    """An agent of a study: any model that the engine can ask."""
+def decision_of(
+    spec: AgentSpec, context: Context, place: Place, reply: Reply, key: str, cost_usd: float | None = None
+) -> Decision:
+    """The decision that an agent's reply amounts to; ``key`` is that of the call.
 
-    spec: AgentSpec
-
-    def call(self, message: Message) -> CallSpec:
-        """The call about one context; see `agent_call`."""
-        return agent_call(self.spec, message)
-
-    def decide(
-        self,
-        context: Context,
-        place: Place,
-        reply: Reply,
-        *,
-        key: str,
-        attempts: int = 1,
-        cost_usd: float | None = None,
-    ) -> Decision:
-        """The decision that an agent's reply amounts to.
-
-        A refusal, a failure and a reply of another form are decisions without orders, flagged (`NOT_USABLE`) and with
-        the reason under ``missing``. Orders that cannot be taken are named there too.
-        """
-        found: Answer | None = None
-        flags: tuple[str, ...]
-        missing: tuple[str, ...]
-        if reply.finish == "failed":
-            flags, missing = ("no-answer",), (reply.text[:300],)
-        elif reply.finish == "refusal":
-            flags, missing = ("refused",), ("the model refused",)
-        else:
-            read = parse_answer(reply.text, [item.id for item in context.instruments])
-            found, flags, missing = read.answer, ("invalid-reply",), (read.reason or "",)
-            if found:
-                broken, missing = breaches(found, context), found.rejected
-                flags = (*([REJECTED] if missing else []), *([BREACH] if broken else []))
-        # The agent as its records name it, with the provider's own word for who answered.
-        own = {"seed": self.spec.seed, "temperature": self.spec.temperature, "effort": self.spec.effort}
-        agent = Agent(
-            id=self.spec.name,
-            family=self.spec.family,
-            model=self.spec.model,
-            fingerprint=reply.fingerprint or (found.fingerprint if found else None) or reply.model,
-            params={name: value for name, value in {**own, **self.spec.args}.items() if value is not None},
-        )
-        used = [found.input_tokens, found.output_tokens] if found else [None, None]
-        call = rec.CallFacts(
-            seconds=reply.seconds, timing_source="absent" if reply.seconds is None else "measured",
-            input_tokens=reply.input_tokens if used[0] is None else used[0],
-            output_tokens=reply.output_tokens if used[1] is None else used[1],
-            cost_usd=cost_usd, attempts=attempts, raw_object=key,
-        )  # fmt: skip
-        made = Decision(
-            record_id=place.record_id(self.spec.name), episode_id=place.episode, step=1, cluster=place.regime,
-            decided_at=context.cutoff + timedelta(seconds=_SHORTEST_S), agent=agent, context_id=place.context_id,
-            actions=found.orders if found else (), confidence=found.confidence if found else None, call=call,
-            rationales=(Rationale(text=found.rationale, kind="summary"),) if found else (), format=FORMAT,
-            provenance=rec.Provenance(source="assaymark study"), flags=flags, missing=missing,
-        )  # fmt: skip
-        return p.flagged(made)
+    A refusal, a failure and a reply of another form are decisions without orders, flagged (`NOT_USABLE`) and with the
+    reason under ``missing``. Orders that cannot be taken are named there too.
+    """
+    found: Answer | None = None
+    flags: tuple[str, ...]
+    missing: tuple[str, ...]
+    if reply.finish == "failed":
+        flags, missing = ("no-answer",), (reply.text[:300],)
+    elif reply.finish == "refusal":
+        flags, missing = ("refused",), ("the model refused",)
+    else:
+        read = parse_answer(reply.text, [item.id for item in context.instruments])
+        found, flags, missing = read.answer, ("invalid-reply",), (read.reason or "",)
+        if found:
+            broken, missing = breaches(found, context), found.rejected
+            flags = (*([REJECTED] if missing else []), *([BREACH] if broken else []))
+    # The agent as its records name it, with the provider's own word for who answered.
+    settings = {"seed": spec.seed, "temperature": spec.temperature, "effort": spec.effort, **spec.args}
+    agent = Agent(
+        id=spec.name, family=spec.family, model=spec.model,
+        fingerprint=reply.fingerprint or (found.fingerprint if found else None) or reply.model,
+        params={name: value for name, value in settings.items() if value is not None},
+    )  # fmt: skip
+    used = (found.input_tokens, found.output_tokens) if found else (None, None)
+    call = rec.CallFacts(
+        seconds=reply.seconds, timing_source="absent" if reply.seconds is None else "measured",
+        input_tokens=reply.input_tokens if used[0] is None else used[0],
+        output_tokens=reply.output_tokens if used[1] is None else used[1],
+        cost_usd=cost_usd, attempts=1, raw_object=key,
+    )  # fmt: skip
+    made = Decision(
+        record_id=place.record_id(spec.name), episode_id=place.episode, step=1, cluster=place.regime,
+        decided_at=context.cutoff + timedelta(seconds=_SHORTEST_S), agent=agent, context_id=place.context_id,
+        actions=found.orders if found else (), confidence=found.confidence if found else None, call=call,
+        rationales=(Rationale(text=found.rationale, kind="summary"),) if found else (), format=FORMAT,
+        provenance=rec.Provenance(source="assaymark study"), flags=flags, missing=missing,
+    )  # fmt: skip
+    return p.flagged(made)
 
 
 def breaches(answer: Answer, context: Context) -> tuple[str, ...]:

@@ -54,10 +54,7 @@ class PlannedCall(Generic[About, A]):
         form: ReplyForm[A], order: int = 0,
     ) -> PlannedCall[About, A]:  # fmt: skip
         """The call that shows a judge these messages."""
-        call = CallSpec(
-            model=judge.model, messages=messages, template=template.sha256, trial=trial, order=order, seed=judge.seed,
-            temperature=judge.temperature, effort=judge.effort, schema=shared_text(form.schema), args=dict(judge.args),
-        )  # fmt: skip
+        call = CallSpec.to(judge, messages, template.sha256, shared_text(form.schema), trial, order)
         return cls(call, judge, about, form)
 
     def read(self, reply: Reply) -> Read[A]:

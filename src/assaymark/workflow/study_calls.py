@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from assaymark import judging, metrology
-from assaymark.agents.llm import NOT_USABLE, LLMAgent, Place, date_call, envelope_of, prompt_of
+from assaymark.agents.llm import NOT_USABLE, Place, agent_call, date_call, decision_of, envelope_of, prompt_of
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, beside, run_worker
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside, patience
@@ -21,7 +21,7 @@ from assaymark.judging.evidence.context_index import Material
 from assaymark.market.cycles import CycleKey
 from assaymark.metrology import Cell, ScoreTable
 from assaymark.notebook import Shown
-from assaymark.protocol import EngineChoice, JudgeSpec, Study
+from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
 from assaymark.records import Context, Decision, Evidence, Judgment, Rationale, content_id, sha256_text
 from assaymark.workflow import ask as asking
 from assaymark.workflow.lock import Locked, cut, open_locked
@@ -261,7 +261,7 @@ _LANE: Final = 8  # few at once, so that the seconds of a decision are its own a
 class Asked:
     """One agent before one cycle."""
 
-    agent: LLMAgent
+    spec: AgentSpec
     place: Place
     context: Context
     call: CallSpec
@@ -270,7 +270,7 @@ class Asked:
         """What a reply decides; its cost stands in the record where a price is known."""
         tokens = reply.input_tokens, reply.output_tokens, reply.cached_tokens
         cost = prices.cost_of(self.call.model, *tokens, batch)
-        return self.agent.decide(self.context, self.place, reply, key=self.call.key, cost_usd=cost)
+        return decision_of(self.spec, self.context, self.place, reply, self.call.key, cost)
 
 
 def decide(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> int:
@@ -284,7 +284,7 @@ def decide(folder: RunFolder, models: Mapping[str, Model], progress: Progress = 
     asked = [one for key, context in contexts for one in _questions(study, key, context)]
     calls = [one.call for one in asked]
     # An agent outside has its own patience; cut off before it, it would be asked again.
-    outside = (patience(one.agent.spec.args) + _MARGIN_S for one in asked if is_outside(one.agent.spec.model))
+    outside = (patience(one.spec.args) + _MARGIN_S for one in asked if is_outside(one.spec.model))
     lane = {"concurrency": min(engine.concurrency, _LANE), "deadline_s": max([engine.deadline_s, *outside])}
     with Ledger.open(folder.ledger) as ledger:
         asking.check_plan_hash(folder, ledger, locked)
@@ -335,8 +335,7 @@ def _questions(study: Study, key: CycleKey, context: Context) -> list[Asked]:
         outside = is_outside(spec.model)
         if outside not in messages:
             messages[outside] = envelope_of(context) if outside else prompt_of(context)
-        agent = LLMAgent(spec)
-        found.append(Asked(agent, place, context, agent.call(messages[outside])))
+        found.append(Asked(spec, place, context, agent_call(spec, messages[outside])))
     return found
 
 
