@@ -14,20 +14,8 @@ from jsonschema import Draft202012Validator
 from made_cycles import MODELS, some_cycles, spec
 from perturbed import Later
 
-from assaymark.agents import (
-    Dater,
-    Place,
-    agent_call,
-    cell_decisions,
-    date_call,
-    decision_of,
-    envelope_of,
-    parse_answer,
-    prompt_of,
-    read_date,
-    reply_schema,
-    task_text,
-)
+from assaymark import agents
+from assaymark.agents import Place, agent_call, decision_of, parse_answer
 from assaymark.engine import Reply
 from assaymark.errors import InputError
 from assaymark.judging import load_rubric, plan_calls
@@ -51,7 +39,7 @@ def test_a_reply_in_the_form_asked_for_is_taken():
     taken = [(one.instrument, one.kind, one.quantity) for one in found.orders]
     assert taken == [("Asset A", "buy", 2.5), ("Asset B", "close", None)]
     assert (found.rationale, found.confidence, found.rejected) == ("Nothing moved.", 0.5, ())
-    Draft202012Validator(reply_schema()).validate(json.loads(reply(orders=[order()])))
+    Draft202012Validator(agents.reply_schema()).validate(json.loads(reply(orders=[order()])))
 
 
 QUANTITY = "order 1: quantity must be above 0 and at most 1e+12"
@@ -169,8 +157,8 @@ def test_whatever_came_back_is_a_record(text, values, flags):
 
 def test_an_agent_outside_is_given_the_context_and_a_model_the_rendered_prompt():
     context = CYCLE.context
-    outside = agent_call(spec("http/127.0.0.1:1/decide"), envelope_of(context))
-    inside = agent_call(spec("reference/steward"), prompt_of(context))
+    outside = agent_call(spec("http/127.0.0.1:1/decide"), agents.envelope_of(context))
+    inside = agent_call(spec("reference/steward"), agents.prompt_of(context))
     whole = json.loads(outside.messages[0].text)
     assert (len(outside.messages), whole["format"]) == (1, "assaymark context 1")
     assert whole["context"]["portfolio"]["cash"] == context.portfolio.cash
@@ -183,13 +171,13 @@ STUDY = Study(name="s", seed=1, judges=(JudgeSpec(name="j", model="reference/aud
 
 
 def cut(regime, seed, source=SOURCE):
-    return next(cycles_of(source, [regime], cycles=1, bars=60, seed=seed, prompt=task_text()))
+    return next(cycles_of(source, [regime], cycles=1, bars=60, seed=seed, prompt=agents.task_text()))
 
 
 def answered(model, context, place, **values):
     """The call, the reply and the decision of a built-in agent."""
     agent = spec(model, name=model.partition("/")[2], **values)
-    call = agent_call(agent, prompt_of(context))
+    call = agent_call(agent, agents.prompt_of(context))
     came = asyncio.run(MODELS[model].complete(call))
     return call, came, decision_of(agent, context, place, came, call.key)
 
@@ -198,14 +186,16 @@ def everything(cycle) -> list[str]:
     """Every byte that an agent or a judge can be shown of a cycle, and everything that comes of it."""
     name = content_id(cycle.context)
     place = Place("study", cycle.regime, 1, name)
-    found = [prompt_of(cycle.context).text, envelope_of(cycle.context).text]
+    found = [agents.prompt_of(cycle.context).text, agents.envelope_of(cycle.context).text]
     decisions = []
     for model in MODELS:
         call, came, decision = answered(model, cycle.context, place, seed=3)
         decisions.append(decision)
         found += [call.key, came.text]
     for kind in ("cell_a", "cell_b"):
-        decisions += cell_decisions([(name, cycle.context, cycle.regime)], kind=kind, count=1, seed=2, family="f")
+        decisions += agents.cell_decisions(
+            [(name, cycle.context, cycle.regime)], kind=kind, count=1, seed=2, family="f"
+        )
     found += [canonical_json(to_json(one)) for one in decisions]
     study = STUDY.model_copy(update={"records": STUDY.records.model_copy(
         update={"derivations": ("honest", "cell_a", "cell_b")})})  # fmt: skip
@@ -225,7 +215,7 @@ def test_a_future_that_is_another_changes_no_prompt_no_decision_and_no_judge_cal
 def test_a_past_that_is_another_does_change_them():
     cycle = cut("recent", 7)
     other = cut("recent", 7, Later(SOURCE, int(cycle.raw[0].times[-1]) - 60, 1))
-    assert prompt_of(other.context).text != prompt_of(cycle.context).text
+    assert agents.prompt_of(other.context).text != agents.prompt_of(cycle.context).text
 
 
 def test_a_fact_from_the_future_in_a_context_is_refused_before_any_judge_is_asked():
@@ -247,10 +237,12 @@ def test_the_model_probe_dates_a_clock_that_was_left_in_and_guesses_without_one(
     series = tuple(replace(one, times=tuple(when + shift for when in one.times)) for one in cycle.context.series)
     facts = tuple(replace(one, available_at=true, as_of=true) for one in cycle.context.facts)
     dated = replace(cycle.context, cutoff=true, series=series, facts=facts)
-    said = read_date(asyncio.run(Dater().complete(date_call("reference/dater", dated))))
+    said = agents.read_date(asyncio.run(agents.Dater().complete(agents.date_call("reference/dater", dated))))
     assert said == (2021, 11)
     guesses = {
-        read_date(asyncio.run(Dater().complete(date_call("reference/dater", cut("tightening", seed).context))))
+        agents.read_date(
+            asyncio.run(agents.Dater().complete(agents.date_call("reference/dater", cut("tightening", seed).context)))
+        )
         for seed in range(12)
     }
     assert len(guesses) > 6

@@ -10,25 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assaymark import judging
 from assaymark.errors import InputError
-from assaymark.judging import (
-    Contestant,
-    NoiseFloor,
-    agreement_row,
-    band,
-    contested_band,
-    efficiency,
-    gap_floor,
-    load_scoring,
-    noise_floor,
-    season_table,
-    thrashing,
-    tie_classes,
-    total_score,
-)
+from assaymark.judging import Contestant, NoiseFloor, season_table
 
 JUDGES = ("auditor", "reader", "skeptic")
-UNKNOWN = noise_floor([])
+UNKNOWN = judging.noise_floor([])
 
 
 def known(value, freedom=30):
@@ -55,14 +42,18 @@ def test_a_row_is_made_of_the_scores_and_neither_order_nor_names_change_anything
     by_name = {row.contestant: row for row in table}
     assert set(by_name) == {one.name for one in contestants}
     some = [one for one in contestants if one.composites]
-    quick = efficiency([agreement_row(one.name, one.composites).median for one in some], [one.seconds for one in some])
+    quick = judging.efficiency(
+        [judging.agreement_row(one.name, one.composites).median for one in some], [one.seconds for one in some]
+    )
     for one, share in zip(some, quick, strict=True):
         row, scores = by_name[one.name], list(one.composites.values())
-        assert (row.total, row.efficiency) == (total_score(scores, share), share)
-        assert row.agreement.standing == contested_band(scores)
+        assert (row.total, row.efficiency) == (judging.total_score(scores, share), share)
+        assert row.agreement.standing == judging.contested_band(scores)
         assert (row.agreement.low, row.agreement.high) == (min(scores), max(scores))
-        assert row.standing.band == band(row.total)
-        assert row.standing.contested == (len({band(total_score([score], share)) for score in scores}) > 1)
+        assert row.standing.band == judging.band(row.total)
+        assert row.standing.contested == (
+            len({judging.band(judging.total_score([score], share)) for score in scores}) > 1
+        )
         assert (row.state == "graded") == (not row.absent)
     other = [
         Contestant(one.name, dict(sorted(one.composites.items(), reverse=True)), one.seconds, one.floor)
@@ -89,7 +80,7 @@ def test_places_are_those_that_hold_against_every_pair(contestants, judges):
     noise = {one.name: one.floor for one in contestants}
 
     def apart(one, other):
-        floor = gap_floor(noise[one.contestant], noise[other.contestant], judges)
+        floor = judging.gap_floor(noise[one.contestant], noise[other.contestant], judges)
         return floor is not None and one.total - other.total > floor + 1e-9
 
     boundaries = [k for k in range(1, len(ranked)) if all(apart(a, b) for a in ranked[:k] for b in ranked[k:])]
@@ -116,23 +107,23 @@ def test_places(contestants, judges, places):
 
 
 def test_a_floor_is_what_was_planted_and_what_always_comes_out_alike_gives_none():
-    same = noise_floor([[60, 60], [51, 51, 51]])
+    same = judging.noise_floor([[60, 60], [51, 51, 51]])
     assert (same.value, same.freedom, same.replicates, same.state) == (None, 3, 5, "identical repetitions")
-    assert gap_floor(same, same, same) is None
-    assert gap_floor(same, same, known(2.0)) == gap_floor(known(0.0), known(0.0), known(2.0))
-    assert gap_floor(same, UNKNOWN, known(2.0)) is None
+    assert judging.gap_floor(same, same, same) is None
+    assert judging.gap_floor(same, same, known(2.0)) == judging.gap_floor(known(0.0), known(0.0), known(2.0))
+    assert judging.gap_floor(same, UNKNOWN, known(2.0)) is None
     assert [(row.first, row.last) for row in season_table(graded(90, 10, floor=same), judges=same)] == [(1, 2)] * 2
-    assert noise_floor([[60], [70]]) == UNKNOWN
-    assert gap_floor(UNKNOWN, known(1.0), known(1.0)) is None
-    assert gap_floor(known(0.0), known(0.0), known(0.0)) == 0.0
+    assert judging.noise_floor([[60], [70]]) == UNKNOWN
+    assert judging.gap_floor(UNKNOWN, known(1.0), known(1.0)) is None
+    assert judging.gap_floor(known(0.0), known(0.0), known(0.0)) == 0.0
     rng = np.random.default_rng(1)
     groups = 60 + rng.normal(0, 5, (400, 1)) + rng.normal(0, 3, (400, 4))
-    found = noise_floor(groups.tolist())
+    found = judging.noise_floor(groups.tolist())
     assert found.value == pytest.approx(3.0, abs=0.1)
     assert (found.freedom, found.replicates, found.groups) == (1200, 1600, 400)
     assert found.value == pytest.approx(math.sqrt(groups.var(axis=1, ddof=1).mean()))
-    floor = noise_floor(np.random.default_rng(8).normal(60, 1, (20, 3)).tolist())
-    assert tie_classes([70, 64, 63.5], [floor] * 3, floor) == [(1, 1), (2, 3), (2, 3)]
+    floor = judging.noise_floor(np.random.default_rng(8).normal(60, 1, (20, 3)).tolist())
+    assert judging.tie_classes([70, 64, 63.5], [floor] * 3, floor) == [(1, 1), (2, 3), (2, 3)]
 
 
 @pytest.mark.parametrize("replicates", [2, 3, 10])
@@ -140,9 +131,9 @@ def test_equal_contestants_are_ranked_apart_no_more_often_than_the_level_says(re
     rng = np.random.default_rng(replicates)
     wrong = 0
     for _ in range(1000):
-        a, b, j = (noise_floor([rng.normal(60, sd, replicates).tolist()]) for sd in (2.0, 2.0, 1.0))
+        a, b, j = (judging.noise_floor([rng.normal(60, sd, replicates).tolist()]) for sd in (2.0, 2.0, 1.0))
         totals = sorted(60 + rng.normal(0, 2.0, 2) + rng.normal(0, 1.0, 2), reverse=True)
-        wrong += tie_classes(totals, [a, b], j) == [(1, 1), (2, 2)]
+        wrong += judging.tie_classes(totals, [a, b], j) == [(1, 1), (2, 2)]
     assert wrong < 70
 
 
@@ -170,7 +161,7 @@ def test_the_band_of_a_total_can_be_another_than_the_medians_and_a_plan_without_
     assert (quick.total, slow.total) == (70.0, pytest.approx(63.7))
     standing = slow.standing
     assert (slow.agreement.standing.band, standing.band, standing.state) == ("strong", "mixed", "single judge")
-    plan = load_scoring("v0.3")
+    plan = judging.load_scoring("v0.3")
     (row,) = season_table([Contestant("a", {"auditor": 70.0}, 2.0)], plan=plan)
     assert (row.efficiency, row.total) == (None, 70.0)
     with pytest.raises(InputError, match="for a single judge"):
@@ -188,13 +179,13 @@ def refused(call):
 def test_bad_input_is_told_at_once():
     bad = [Contestant("a", {"auditor": 101.0}), Contestant("a", {}), Contestant("b", {"reader": math.nan})]
     assert refused(lambda: season_table(bad)) == ["a", "a, auditor", "b, reader"]
-    assert refused(lambda: noise_floor([[1, math.inf], [math.nan]])) == ["groups[0][1]", "groups[1][0]"]
+    assert refused(lambda: judging.noise_floor([[1, math.inf], [math.nan]])) == ["groups[0][1]", "groups[1][0]"]
     fills = [[("A", 0)], [("B", math.nan), ("C", 1), ("D", math.inf)]]
-    assert refused(lambda: thrashing(fills, within=-1)) == ["day 0, A", "day 1, B", "day 1, D", "within"]
+    assert refused(lambda: judging.thrashing(fills, within=-1)) == ["day 0, A", "day 1, B", "day 1, D", "within"]
     for what, call in (
-        ("at least one judge", lambda: agreement_row("a", {})),
-        (r"floors: one for each of 2 \(got 1\)", lambda: tie_classes([2, 1], [UNKNOWN], UNKNOWN)),
-        ("falling order", lambda: tie_classes([1, 2], [UNKNOWN] * 2, UNKNOWN)),
+        ("at least one judge", lambda: judging.agreement_row("a", {})),
+        (r"floors: one for each of 2 \(got 1\)", lambda: judging.tie_classes([2, 1], [UNKNOWN], UNKNOWN)),
+        ("falling order", lambda: judging.tie_classes([1, 2], [UNKNOWN] * 2, UNKNOWN)),
         *(("needs a value in", lambda some=some: NoiseFloor(*some, 2, 1, "ok"))
           for some in ((1.0, 0), (-1.0, 3), (100.1, 3), (math.nan, 3))),
     ):  # fmt: skip
@@ -235,18 +226,20 @@ def by_definition(season, within):
 
 @given(thrash_seasons, windows)
 def test_trips_are_those_of_single_units_whatever_the_side_the_pieces_and_the_names(season, within):
-    found, trades = whole = thrashing(season, within=within)
+    found, trades = whole = judging.thrashing(season, within=within)
     assert sorted((symbol, *rest) for symbol, _, *rest in found) == by_definition(season, within)
     assert all(0 <= closed - opened <= within for _, _, opened, closed, _ in found)
     assert len(found) <= trades
-    assert sum(trip[4] for trip in found) <= sum(trip[4] for trip in thrashing(season, 10)[0])  # a longer window
-    turned = thrashing([[(symbol, -quantity) for symbol, quantity in day] for day in season], within=within)
+    assert sum(trip[4] for trip in found) <= sum(
+        trip[4] for trip in judging.thrashing(season, 10)[0]
+    )  # a longer window
+    turned = judging.thrashing([[(symbol, -quantity) for symbol, quantity in day] for day in season], within=within)
     swap = {"buy": "sell", "sell": "buy"}
     assert [(symbol, swap[first], *rest) for symbol, first, *rest in found] == list(turned[0])
     pieces = [[piece for symbol, quantity in day for piece in ((symbol, quantity / 2),) * 2] for day in season]
-    assert thrashing(pieces, within=within) == whole  # an order in pieces is one trade
+    assert judging.thrashing(pieces, within=within) == whole  # an order in pieces is one trade
     for symbol in "AB":
-        alone = thrashing([[fill for fill in day if fill[0] == symbol] for day in season], within=within)
+        alone = judging.thrashing([[fill for fill in day if fill[0] == symbol] for day in season], within=within)
         assert alone[0] == tuple(trip for trip in found if trip[0] == symbol)
 
 
@@ -260,5 +253,5 @@ def test_trips_by_hand():
         ((0.1, 0.2, -0.3, 0.3, -0.3), 5, [("buy", 0, 2, 0.3), ("buy", 3, 4, 0.3)]),
     ):  # fmt: skip
         days = [[("A", q) for q in (day if isinstance(day, tuple) else (day,)) if q] for day in season]
-        found = [trip[1:] for trip in thrashing(days, within=within)[0]]
+        found = [trip[1:] for trip in judging.thrashing(days, within=within)[0]]
         assert found == [(*trip[:3], pytest.approx(trip[3])) for trip in expected], season
