@@ -280,8 +280,9 @@ def ledger_measurements(
         wanted = {contexts[row.decision] for row in rows if row.decision in contexts}
         known = {name: Material.of(material.contexts[name]) for name in sorted(wanted) if name in material.contexts}
         with suppress(NotMeasurableError):
-            found = chance_corrected(rows, known, contexts, rng)
-            detail |= {name: getattr(found, name) for name in ("observed", "chance", "corrected")} | {"rows": found.n}
+            value, about, found = chance_corrected(rows, known, contexts, rng)
+            shares = {name: found[name] for name in ("observed", "chance")}
+            detail |= {**shares, "corrected": value, "rows": about}
         borne = sum(counts[state] for state in BORNE_OUT)
         method = "share of numbers that the agent's own material bears out"
         share = borne / n if n else None
