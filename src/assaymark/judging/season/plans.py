@@ -24,11 +24,10 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 from pydantic import Field, model_validator
 
 from assaymark import prompting as p
-from assaymark.encoding import canonical_json, sha256_text
 from assaymark.judging.rubric import shipped_names, shipped_text
 from assaymark.plan import Frozen, read_model
 from assaymark.prompting import Rejected, ReplyForm, shown, whole
-from assaymark.records import JSON, Context, row
+from assaymark.records import JSON, Context, canonical_json, row, sha256_text
 
 Component = Literal["reasoning", "evidence", "process", "outcome"]
 PanelRule = Literal["single", "median"]
