@@ -369,10 +369,7 @@ def outside_call(
 
 def model_call(agent: AgentSpec, messages: tuple[Message, ...], template: str, schema: Text | None = None) -> CallSpec:
     """The call that puts messages to a model as its file names it."""
-    return CallSpec(
-        model=agent.model, messages=messages, template=template, seed=agent.seed, temperature=agent.temperature,
-        effort=agent.effort, schema=schema, args=dict(agent.args),
-    )  # fmt: skip
+    return CallSpec.to(agent, messages, template, schema)
 
 
 def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
