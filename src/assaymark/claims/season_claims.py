@@ -16,8 +16,7 @@ from assaymark.claims.orders import Evidence, Standing, evidence_of, further_apa
 from assaymark.claims.verdicts import Fields, lifted, put_to_people, weakest, with_people
 from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, holm
 from assaymark.metrology.controls import TOLERANCE
-from assaymark.metrology.human_anchor import FEWEST_LABELLED
-from assaymark.metrology.measure_people import NOT_DRAWN
+from assaymark.metrology.measure_people import FEWEST_LABELLED, NOT_DRAWN
 from assaymark.records import (
     AGGREGATE,
     IDENTICAL,

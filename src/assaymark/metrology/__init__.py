@@ -71,18 +71,15 @@ if TYPE_CHECKING:
     from assaymark.metrology.datasheet import Decomposition, Threshold, d_prime, decompose, detection_threshold
     from assaymark.metrology.design import (
         Components,
+        DStudy,
         Preflight,
         Reach,
         detectable_levels,
         dimensions_claimed,
-        drawn_truth,
-        fitted_truth,
-        joined,
+        dstudy,
         minimum_detectable_effect,
         preflight,
         variance_components,
-        with_judge,
-        with_trials,
     )
     from assaymark.metrology.estimates import (
         Estimate,
@@ -90,15 +87,6 @@ if TYPE_CHECKING:
         jackknife_estimate,
         neighbour_blocks,
         student_estimate,
-    )
-    from assaymark.metrology.human_anchor import (
-        AnchorContrast,
-        JudgeAgainstHumans,
-        anchor_contrast,
-        anchor_needed,
-        anchor_response,
-        anchor_status,
-        judge_against_humans,
     )
     from assaymark.metrology.kappa import (
         average_ranks,
@@ -143,7 +131,16 @@ if TYPE_CHECKING:
         missing_measurements,
     )
     from assaymark.metrology.measure_panel import AgentBehaviour as Conduct  # noqa: F401  # its name in 0.1
-    from assaymark.metrology.measure_people import Labels
+    from assaymark.metrology.measure_people import (
+        AnchorContrast,
+        JudgeAgainstHumans,
+        Labels,
+        anchor_contrast,
+        anchor_needed,
+        anchor_response,
+        anchor_status,
+        judge_against_humans,
+    )
     from assaymark.metrology.orders import (
         OrderAnalysis,
         OrderPlan,
@@ -190,12 +187,10 @@ if TYPE_CHECKING:
         AlphaReport,
         Discriminant,
         DistinctDimension,
-        DStudy,
         Icc,
         RandomJudges,
         alpha_report,
         discriminant,
-        dstudy,
         dstudy_variance,
         generalizability,
         icc,
@@ -206,7 +201,18 @@ if TYPE_CHECKING:
         specific_contrast,
     )
     from assaymark.metrology.scores import Calls, Grades, ScoreTable, score_table
-    from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth, simulate_scores
+    from assaymark.metrology.simulation import (
+        Composer,
+        Panelist,
+        Spread,
+        Truth,
+        drawn_truth,
+        fitted_truth,
+        joined,
+        simulate_scores,
+        with_judge,
+        with_trials,
+    )
     from assaymark.metrology.streaming import misfits, partition_sums, read_partition, score_sums, sums_of
     from assaymark.metrology.sums import NotStreamableError, ScoreSums, total, whole_weights
 
