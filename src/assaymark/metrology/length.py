@@ -275,8 +275,8 @@ def length_recused(
 
 
 def length_p(
-    Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], own: ArrayLike, *,
-    causal: ArrayLike | None = None, borrow: bool = True, consecutive: bool = False,
+    Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], own: ArrayLike, borrow: bool = True,
+    consecutive: bool = False, *, causal: ArrayLike | None = None,
 ) -> dict[Pair, RecusalTest]:  # fmt: skip
     """Test every pair of agents on its recusal contrast at equal length, all pairs at once."""
     equal = EqualLength.of("length_p", Y, X, cluster, own)
@@ -300,7 +300,7 @@ def length_p(
 def length_rule(
     raw: Estimate | Mapping[str, Any], adjusted: RecusalTest | Estimate | Mapping[str, Any],
     slope: Estimate | Mapping[str, Any] | Sequence[Estimate | Mapping[str, Any]], gap: float | Sequence[float],
-    causal: Sequence[float] | None = None, *, alpha: float = 0.05,
+    causal: Sequence[float] | None = None, alpha: float = 0.05,
 ) -> LengthWord:  # fmt: skip
     """What may be said about length beside an order of two agents: one word."""
     checks.probability("length_rule", "alpha", alpha)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks, estimates
-from assaymark.metrology.bootstrap import intraclass, wilson
+from assaymark.metrology.bootstrap import intraclass
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.contrasts import noncentral_tail
@@ -26,7 +26,7 @@ from assaymark.metrology.kappa import contingency, kappa_of_table, round_half_up
 from assaymark.metrology.measure_panel import categories_of
 from assaymark.metrology.reliability import random_judges
 from assaymark.protocol import SCALE, Coefficient, Scale
-from assaymark.quantiles import t_quantile
+from assaymark.quantiles import t_quantile, wilson_ends
 from assaymark.records import AGGREGATE, JSON, Measurement
 
 Status = Literal["confirms", "contradicts", "undecided", "not tested"]
@@ -228,7 +228,7 @@ def judge_against_humans(
 
     def rate(hits: Bools) -> Rate:
         found = int(hits.sum())
-        return Rate(found, hits.size, *(wilson(found, hits.size, level=level) if hits.size else (None, None)))
+        return Rate(found, hits.size, *(wilson_ends(found / hits.size, hits.size, level) if hits.size else (None,) * 2))
 
     by_family = None
     if agent_family is not None:
@@ -416,17 +416,17 @@ def people_measurements(
             )
             if cuts:
                 rated = people.rated(scores), people.rated(mean)
-                on = judge_against_humans(*rated, codes, level=level, consecutive=found.consecutive)
+                on = judge_against_humans(*rated, codes, None, pass_mark, level, found.consecutive)
                 one = replace(one, kappa=on.kappa)
             detail = {
                 "icc": _stated(one.icc_a1), "bias": _stated(one.bias), "tpr": list(one.tpr), "tnr": list(one.tnr),
                 "bias_by_family": {maker: _stated(bias) for maker, bias in (one.bias_by_family or {}).items()},
                 "ceiling": [agreed.value, agreed.detail.get("icc")], "pass": pass_mark, "drawn": not labels.refused,
             }  # fmt: skip
-            yield number(make, "human.judge", labelled | {"judge": judge}, one.kappa.estimate, (n, "records"),
+            yield number(make, "human.judge", labelled | {"judge": judge}, one.kappa, (n, "records"),
                          "quadratic-weighted kappa of the judge with the mean human grade"
-                         f"{' on bands' if cuts else ''}; jackknife over clusters", one.kappa.state, detail,
-                         (one.kappa.low, one.kappa.high), level)  # fmt: skip
+                         f"{' on bands' if cuts else ''}; jackknife over clusters", detail=detail,
+                         level=people.level)  # fmt: skip
     place = {name: s for s, name in enumerate(found.names)}
     for item in contrasts:
         s = place[item.labels["dimension"]]
@@ -477,8 +477,8 @@ def _contrast(
         if (mine := rest & (found.cluster == g)).any()
     }
     method = "mean human grade, made sharper by the judges on all cycles; jackknife over clusters (prediction-powered)"
-    return number(make, "human.contrast", item.labels, one.estimate, (one.labelled, "labelled cycles"), method,
-                  one.state, detail, (one.low, one.high), people.level, unit)  # fmt: skip
+    return number(make, "human.contrast", item.labels, one, (one.labelled, "labelled cycles"), method, detail=detail,
+                  level=people.level, unit=unit)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,8 +160,8 @@ def krippendorff_alpha(Y: ArrayLike, *, metric: AlphaMetric = "interval") -> flo
 
 
 def alpha_report(
-    Y: ArrayLike, cluster: Sequence[Any] | NDArray[Any], *, metric: AlphaMetric = "interval", level: float = 0.95,
-    consecutive: bool = False,
+    Y: ArrayLike, cluster: Sequence[Any] | NDArray[Any], level: float = 0.95, consecutive: bool = False, *,
+    metric: AlphaMetric = "interval",
 ) -> AlphaReport:  # fmt: skip
     """Krippendorff's alpha with an interval over clusters, and without each rater (Krippendorff 2011, Cameron 2015)."""
     source = "alpha_report"
@@ -374,8 +374,8 @@ class Discriminant:
 
 
 def discriminant(
-    S: ArrayLike, cluster: Sequence[Any] | NDArray[Any], distinct: float = DISTINCT, alpha: float = 0.05,
-    level: float = 0.95, consecutive: bool = False,
+    S: ArrayLike, cluster: Sequence[Any] | NDArray[Any], distinct: float = DISTINCT, level: float = 0.95,
+    consecutive: bool = False, *, alpha: float = 0.05,
 ) -> Discriminant:  # fmt: skip
     """Is each dimension told from the overall impression? Discriminant validity (Campbell 1959, Henseler 2015)."""
     for name, value in (("distinct", distinct), ("alpha", alpha), ("level", level)):
@@ -417,7 +417,7 @@ def multitrait_multimethod(S: ArrayLike, cluster: Sequence[Any] | NDArray[Any]) 
 
 
 def specific_contrast(
-    cycle_delta: ArrayLike, cluster: Sequence[Any] | NDArray[Any], d: int, *, level: float = 0.95,
+    cycle_delta: ArrayLike, cluster: Sequence[Any] | NDArray[Any], d: int, level: float = 0.95,
     consecutive: bool = False,
 ) -> Estimate:  # fmt: skip
     """How much larger a difference of two agents is on one dimension than on the others."""
