@@ -19,7 +19,7 @@ from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.contrasts import cluster_t
 from assaymark.metrology.datasheet import estimates
-from assaymark.metrology.datasheet.calls import BASE, STRICT, VERDICTS, CallTable
+from assaymark.metrology.datasheet.calls import BASE, CODES, STRICT, CallTable
 from assaymark.protocol import SCALE, Scale
 from assaymark.quantiles import normal_quantile
 from assaymark.records import JSON, Measurement
@@ -202,15 +202,14 @@ TARGET: Final = 0.75
 """The share of calls that must choose the better text at the detection threshold."""
 
 _STEP_NAMES: Final = ("sensitivity", "tie_rate", "wrong_rate", "conditional_accuracy", "miss_by_tie", "d_prime")
-_SHIFTED: Final = ("same_subset", "different_subset", "ladder")
 _LEAST_STEPS: Final = 3  # a line through two steps five requirements apart is no curve
 
 
 def ladder_measurements(table: CallTable, recorder: estimates.Estimator, prompt: str) -> Iterator[Measurement]:
     """Everything an arm says about the quality ladder: rates and d' at each step, and the detection threshold."""
     steps, labels, rows = table.steps(prompt), {"prompt": prompt}, table.where(prompt, "ladder")
-    for delta in steps:
-        yield from _step(table, recorder, prompt, delta)
+    for step in steps:
+        yield from _step(table, recorder, prompt, step)
     few = f"not measured: the ladder under {prompt} has the steps {', '.join(f'{one:g}' for one in steps)} only"
     state = None
     if not steps:
@@ -266,48 +265,55 @@ def criterion_measurements(table: CallTable, recorder: estimates.Estimator) -> I
     """How far the strict prompt moves the tie rate, on the questions that both arms were asked (eq. 11)."""
     if STRICT not in table.arms or BASE not in table.arms:
         gone = "strict" if STRICT not in table.arms else "base"
-        state = f"not measured: {gone} arm was not run"
-        yield recorder.missing("criterion.shift", {"condition": "same_subset"}, state)
+        yield recorder.missing("criterion.shift", {"condition": "same_subset"}, f"not measured: {gone} arm was not run")
         return
-    for condition in _SHIFTED:
-        rows = table.where(STRICT, condition)
-        if condition == "ladder":
-            for delta in table.steps(STRICT):
-                yield _shift(table, recorder, condition, delta)
-        elif rows.size or condition == "same_subset":
-            yield _shift(table, recorder, condition, None)
+    every: list[tuple[str, float | None]] = [("ladder", delta) for delta in table.steps(STRICT)]
+    if table.where(STRICT, "different_subset").size:
+        every.insert(0, ("different_subset", None))
+    for condition, delta in [("same_subset", None), *every]:
+        # Tie rate under the strict prompt minus tie rate under the base prompt, on common questions.
+        labels = {"condition": condition, **({} if delta is None else {"delta": f"{delta:g}"})}
+        arms = [table.where(prompt, condition, None, delta) for prompt in (BASE, STRICT)]
+        keys = [(table.pair[rows] * 2 + table.order[rows]) * (table.trial.max() + 1) + table.trial[rows]
+                for rows in arms]  # fmt: skip
+        common, base, strict = np.intersect1d(*keys, return_indices=True)
+        detail: dict[str, JSON] = {"only_one_arm": int(keys[0].size + keys[1].size - 2 * common.size)}
+        if not common.size:
+            state = f"not measured: the strict arm shares no {condition.replace('_', '-')} question with the base arm"
+            yield recorder.missing("criterion.shift", labels, state, detail)
+            continue
+        base, strict = arms[0][base], arms[1][strict]
+        silent = [(table.verdict[rows] == 2) | (table.verdict[rows] == 3) for rows in (base, strict)]
+        change = silent[1].astype(np.int64) - silent[0]
+        counts = np.bincount(table.task[base] * 3 + change + 1, minlength=3 * len(table.tasks)).reshape(-1, 3)
+        detail |= {BASE: float(silent[0].mean()), STRICT: float(silent[1].mean())}
+        detail |= {"to_tie": int((change > 0).sum()), "from_tie": int((change < 0).sum())}
+        what = "tie rate under the strict prompt minus tie rate under the base prompt, paired by question"
+        yield recorder.classes("criterion.shift", labels, counts, (-1.0, 0.0, 1.0), what, detail,
+                               table.questions(base) / common.size, "common calls")  # fmt: skip
 
 
 def _step(table: CallTable, recorder: estimates.Estimator, prompt: str, delta: float) -> Iterator[Measurement]:
     """The rates at one step; right, tied, wrong and unusable calls make up all of them."""
-    labels = {"prompt": prompt, "delta": f"{delta:g}"}
-    rows = table.where(prompt, condition="ladder", delta=delta)
+    labels, rows = {"prompt": prompt, "delta": f"{delta:g}"}, table.where(prompt, "ladder", None, delta)
     verdict, questions = table.verdict[rows], table.questions(rows)
-    right, decided = verdict == table.better[rows], verdict < 2
-    tied = (verdict >= 2) & (verdict != VERDICTS.index("invalid"))
-    detail = estimates.verdicts_of(verdict)
+    right, decided, usable = verdict == table.better[rows], verdict < 2, verdict != CODES["invalid"]
+    tied, detail = (verdict >= 2) & usable, estimates.verdicts_of(verdict)
     for name, hit, what in (
         ("sensitivity", right, "calls that chose the better text; ties count as misses"),
         ("tie_rate", tied, "calls without a preference (tie or abstention)"),
         ("wrong_rate", decided & ~right, "calls that chose the worse text"),
     ):
-        yield recorder.calls(name, labels, table.by_task(rows, hit), what, questions, detail)
-    chosen = rows[decided]
-    if chosen.size:
-        what, hits = (
-            "calls that chose the better text, of those with a preference", table.by_task(chosen, right[decided]),
-        )  # fmt: skip
-        asked = table.questions(chosen)
-        yield recorder.calls("conditional_accuracy", labels, hits, what, asked, detail)
-    else:
-        state = "undefined: no call had a preference"
-        yield recorder.missing("conditional_accuracy", labels, state, detail)
+        yield recorder.share(name, labels, table, rows, hit, what)
+    yield recorder.share("conditional_accuracy", labels, table, rows[decided], right[decided],
+                         "calls that chose the better text, of those with a preference", detail,
+                         "undefined: no call had a preference")  # fmt: skip
     missed = int((~right).sum())
-    share: dict[str, JSON] = {"misses": missed, "of_misses": int(tied.sum()) / missed if missed else None}
+    misses: dict[str, JSON] = {"misses": missed, "of_misses": int(tied.sum()) / missed if missed else None}
     what = "calls that gave a tie or abstained although one text is better (eq. 12)"
-    yield recorder.calls("miss_by_tie", labels, table.by_task(rows, tied), what, questions, detail=share)
+    yield recorder.share("miss_by_tie", labels, table, rows, tied, what, misses)
     # d' of usable calls split by the slot of the better text; ties do not name slot 1.
-    signal, usable, named = table.better[rows] == 0, verdict != VERDICTS.index("invalid"), verdict == 0
+    signal, named = table.better[rows] == 0, verdict == 0
     columns = np.stack([named & signal, usable & signal, named & ~signal, usable & ~signal], axis=1)
     sums = np.zeros((len(table.tasks), 4))
     np.add.at(sums, table.task[rows], columns)
@@ -317,7 +323,7 @@ def _step(table: CallTable, recorder: estimates.Estimator, prompt: str, delta: f
     about["invalid"] = int((~usable).sum())
     if not counts[1] or not counts[3]:
         state = f"undefined: no usable call had the better text in slot {1 if not counts[1] else 2}"
-        yield recorder.missing("d_prime", labels, state, detail=about)
+        yield recorder.missing("d_prime", labels, state, about)
         return
     ends, method = _d_prime_ends(sums, recorder, questions / rows.size)
     yield recorder.number(
@@ -354,27 +360,6 @@ def _d_prime_ends(
     half = normal_quantile(0.5 + recorder.level / 2) * error * np.sqrt(spread / information)
     value = float(d_primes(counts))
     return (float(value - half), float(value + half)), f"delta method, dispersion {spread:.2f} over {tasks} tasks"
-
-
-def _shift(table: CallTable, recorder: estimates.Estimator, condition: str, delta: float | None) -> Measurement:
-    """Tie rate under the strict prompt minus tie rate under the base prompt, on common questions."""
-    labels = {"condition": condition, **({} if delta is None else {"delta": f"{delta:g}"})}
-    arms = [table.where(prompt, condition, delta=delta) for prompt in (BASE, STRICT)]
-    keys = [(table.pair[rows] * 2 + table.order[rows]) * (table.trial.max() + 1) + table.trial[rows] for rows in arms]
-    common, base, strict = np.intersect1d(*keys, return_indices=True)
-    left_out = {"only_one_arm": int(keys[0].size + keys[1].size - 2 * common.size)}
-    if not common.size:
-        state = f"not measured: the strict arm shares no {condition.replace('_', '-')} question with the base arm"
-        return recorder.missing("criterion.shift", labels, state, detail=left_out)
-    base, strict = arms[0][base], arms[1][strict]
-    silent = [(table.verdict[rows] == 2) | (table.verdict[rows] == 3) for rows in (base, strict)]
-    change = silent[1].astype(np.int64) - silent[0]
-    counts = np.bincount(table.task[base] * 3 + change + 1, minlength=3 * len(table.tasks)).reshape(-1, 3)
-    detail: dict[str, JSON] = {BASE: float(silent[0].mean()), STRICT: float(silent[1].mean()), **left_out}
-    detail |= {"to_tie": int((change > 0).sum()), "from_tie": int((change < 0).sum())}
-    return recorder.classes("criterion.shift", labels, counts, (-1.0, 0.0, 1.0),
-                            "tie rate under the strict prompt minus tie rate under the base prompt, paired by question",
-                            detail, information=table.questions(base) / common.size, n_of="common calls")  # fmt: skip
 
 
 _NONE = 1e-12
