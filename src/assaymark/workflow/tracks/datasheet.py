@@ -273,11 +273,9 @@ def measure_log(
         arrays = sheets_of.agreement_arrays
         for both in zip(arrays(*columns, content=True), arrays(*columns), strict=True):
             for content, one in zip((True, False), both, strict=True):
-                labels, more = (
-                    {"a": found.judges[one.first], "b": found.judges[one.second]},
-                    (found.digest[:16], content),
-                )
-                agreement.append(sheets_of.kappa_measurement(one.tables, labels, bootstrap, *more))
+                labels = {"a": found.judges[one.first], "b": found.judges[one.second]}
+                more = bootstrap, found.digest[:16], content
+                agreement.append(sheets_of.kappa_measurement(one.tables, labels, *more))
     with runs.new_folder(folder.path):
         return _written(folder, sheets, earlier, agreement)
 
