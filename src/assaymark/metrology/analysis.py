@@ -268,11 +268,10 @@ def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
     calls = {judge: Calls(ok, bad, 0, {MISSING_SCORE: bad} if bad else {}) for judge, (ok, bad) in usable}
     # The names and counts of the table. The number of trajectories is all that is asked of them.
     table = ScoreTable(
-        cast("tuple[str, ...]", range(sums.n)), sums.agents, agent=none, cycles=(), cycle=none,
-        clusters=tuple(sums.clusters[k] for k in present), cluster=none, formats=sums.formats, format=none,
-        judges=layout.judges, families=layout.families, dimensions=layout.dimensions, weights=layout.share,
-        scores=np.empty((0, judges, len(layout.dimensions))), replicates={}, calls=calls, lengths=None, left_out=(),
-        trials={judge: np.broadcast_to(0.0, (one.ok, 1)) for judge, one in calls.items()}, digest=sums.digest,
+        cast("tuple[str, ...]", range(sums.n)), sums.agents, none, (), none,
+        tuple(sums.clusters[k] for k in present), none, sums.formats, none, layout.judges, layout.families,
+        layout.dimensions, layout.share, np.empty((0, judges, len(layout.dimensions))),
+        {judge: np.broadcast_to(0.0, (one.ok, 1)) for judge, one in calls.items()}, {}, calls, None, (), sums.digest,
         agent_families=sums.agent_families,
     )  # fmt: skip
     return Panel(

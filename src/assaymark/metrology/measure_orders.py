@@ -340,7 +340,7 @@ class ScoredItems:
         """The items of all other parts."""
         kept = [k for k, name in enumerate(self.parts) if name != part]
         clusters, parts = (tuple(each[k] for k in kept) for each in (self.clusters, self.parts))
-        return replace(self, values=self.values[:, kept], clusters=clusters, parts=parts)
+        return ScoredItems(self.models, self.values[:, kept], clusters, parts, self.unscored)
 
     def gap(self, high: str, low: str) -> float:
         """Mean over clusters of what one model scored more than another."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import reliability
-from assaymark.metrology.bootstrap import Interval, KappaSums
+from assaymark.metrology.bootstrap import Interval, KappaSums, wilson
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import Comparisons, natural
 from assaymark.metrology.contrasts import cluster_t
@@ -109,7 +109,7 @@ def _share(
             if test.low is not None and test.high is not None and test.high > test.low:
                 detail |= {"t_low": max(0.0, test.low), "t_high": min(1.0, test.high)}
     return number(make, name, {"agent": agent}, found / n if n else None, (n, n_of), f"{what}, {_WILSON}",
-                  f"undefined: no {n_of}", detail, wilson_ends(found / n, n, level) if n else None, level)  # fmt: skip
+                  f"undefined: no {n_of}", detail, wilson(found, n, level=level) if n else None, level)  # fmt: skip
 
 
 _NO_CATEGORIES: Final = "not measured: this plan compares scores by their intraclass correlation, not by categories"
@@ -248,7 +248,7 @@ def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[M
                          for x in (np.floor(settled + 0.5), np.rint(settled)))  # fmt: skip
     if rubric.coefficient == "icc" and pairs and n:
         origin = sum(rubric.scale) / 2
-        parts = KappaSums.of(panel.scores, places, formats * clusters, pairs, origin=origin, form="icc"), None, None
+        parts = KappaSums.of(panel.scores, places, formats * clusters, pairs, origin, "icc"), None, None
     elif pairs and n:
         left, right = np.array(pairs).T
         cells = (ratings[:, left] * s + ratings[:, right] - (s + 1)).transpose(0, 2, 1)
@@ -356,7 +356,7 @@ def alpha_measurements(found: Comparisons, level: float, make: Maker) -> Iterato
         kinds = ("icc_a1", "icc_ak", "icc_c1", "icc_ck")
         detail: dict[str, JSON] = {"without": without if len(found.judges) > 2 else {}}
         detail["icc"] = {kind: None if known is None else getattr(known, kind) for kind in kinds}
-        yield number(make, "panel.alpha", labels, report.alpha, count, _ALPHA, detail=detail, level=level)
+        yield number(make, "panel.alpha", labels, report.alpha, count, _ALPHA, "ok", detail, None, level)
 
 
 def alpha_agreement(found: Comparisons, rubric: RubricChoice, level: float, make: Maker) -> Iterator[Measurement]:

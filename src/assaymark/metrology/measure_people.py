@@ -425,8 +425,8 @@ def people_measurements(
             }  # fmt: skip
             yield number(make, "human.judge", labelled | {"judge": judge}, one.kappa, (n, "records"),
                          "quadratic-weighted kappa of the judge with the mean human grade"
-                         f"{' on bands' if cuts else ''}; jackknife over clusters", detail=detail,
-                         level=people.level)  # fmt: skip
+                         f"{' on bands' if cuts else ''}; jackknife over clusters", "ok", detail, None,
+                         people.level)  # fmt: skip
     place = {name: s for s, name in enumerate(found.names)}
     for item in contrasts:
         s = place[item.labels["dimension"]]
@@ -477,8 +477,8 @@ def _contrast(
         if (mine := rest & (found.cluster == g)).any()
     }
     method = "mean human grade, made sharper by the judges on all cycles; jackknife over clusters (prediction-powered)"
-    return number(make, "human.contrast", item.labels, one, (one.labelled, "labelled cycles"), method, detail=detail,
-                  level=people.level, unit=unit)  # fmt: skip
+    return number(make, "human.contrast", item.labels, one, (one.labelled, "labelled cycles"), method, "ok", detail,
+                  None, people.level, unit)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

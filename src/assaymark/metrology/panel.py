@@ -304,7 +304,7 @@ def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
         [{"raw_mean": raw[a][k] if n else None, "clusters": own[a]} for a, n in enumerate(counts.tolist())]
         for k in range(len(names))
     ]
-    yield from _agent_levels(panel, "score.effect", levels, panel.block(0), {}, ends=True, details=details)
+    yield from _agent_levels(panel, "score.effect", levels, panel.block(0), {}, True, details)
     method = "Spearman correlation of agent levels with and without the family"
     for family in dict.fromkeys(table.families):
         if family not in panel.drops:
@@ -334,7 +334,7 @@ def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
 
 
 def _agent_levels(
-    panel: Panel, name: str, levels: Levels, block: slice, labels: dict[str, str], *, ends: bool,
+    panel: Panel, name: str, levels: Levels, block: slice, labels: dict[str, str], ends: bool,
     details: list[list[dict[str, JSON]]] | None = None,
 ) -> Iterator[Measurement]:  # fmt: skip
     """The levels of one block of columns, of every name and agent, or why an agent has none."""

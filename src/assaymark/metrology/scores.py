@@ -130,7 +130,7 @@ class ScoreTable:
 
     def excess(self, per_judge: float, per_agent: float) -> dict[str, str]:
         """The judges that lack too many replies, each with the reason in words."""
-        return excess_replies(*self.missing(), per_judge=per_judge, per_agent=per_agent)
+        return excess_replies(*self.missing(), per_judge, per_agent)
 
     def frozen(self) -> ScoreTable:
         """The table itself, whose arrays nobody can write to from now on."""

@@ -262,16 +262,12 @@ def fitted_truth(table: ScoreTable, components: Components, scale: Scale = SCALE
         off = max(trial, rounding) / asked
         noise = {name: components.judge("disagreement", judge, name).sd ** 2 for name in table.names}
         left = {name: max(0.0, value - off * (share if name == AGGREGATE else 1.0)) for name, value in noise.items()}
-        bonus = tuple(
-            (agent, float(kept[a]) * components.bonuses[judge, agent, AGGREGATE])
-            for a, agent in enumerate(table.agents)
-        )
-        judged = Panelist(
-            judge, family, severity=components.severities[judge, AGGREGATE], bonus=bonus,
-            disagreement=_spread(table, left), trials=asked,
-            trial_noise=Spread(math.sqrt(max(0.0, trial - rounding)), 0.0),
-        )  # fmt: skip
-        panel.append(judged)
+        panel.append(Panelist(
+            judge, family, components.severities[judge, AGGREGATE], 0.0,
+            tuple((agent, float(kept[a]) * components.bonuses[judge, agent, AGGREGATE])
+                  for a, agent in enumerate(table.agents)),
+            _spread(table, left), asked, Spread(math.sqrt(max(0.0, trial - rounding)), 0.0),
+        ))  # fmt: skip
     cluster, cycle, interaction, residual = (
         _spread(table, {name: components.part(part, name).sd ** 2 for name in table.names})
         for part in ("cluster", "cycle", "agent x cluster", "residual")

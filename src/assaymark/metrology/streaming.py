@@ -455,9 +455,9 @@ def read_partition(data: bytes) -> Partition:
             {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
             for values in (head["layout"], {name: head[name] for name in _HEAD})
         ]
-        tables = tuple(file[f"table{k}"] for k in range(1 + len(parts[0]["dimensions"])))
-        arrays = {name: file[name] for name in _ARRAYS}
-        sums = ScoreSums(layout=TableSpec(**parts[0]), tables=tables, **parts[1], **arrays)
+        arrays: dict[str, Any] = {name: file[name] for name in _ARRAYS}
+        arrays["tables"] = tuple(file[f"table{k}"] for k in range(1 + len(parts[0]["dimensions"])))
+        sums = ScoreSums(layout=TableSpec(**parts[0]), **parts[1], **arrays)
         return Partition(sums, tuple(head["columns"]), file["runs"], tuple(head["names"]))
 
 

@@ -111,7 +111,7 @@ class ScoreSums:
 
     def excess(self, per_judge: float, per_agent: float) -> dict[str, str]:
         """As `ScoreTable.excess`."""
-        return excess_replies(*self.missing(), per_judge=per_judge, per_agent=per_agent)
+        return excess_replies(*self.missing(), per_judge, per_agent)
 
     @property
     def agent_families(self) -> dict[str, str] | None:

@@ -229,15 +229,18 @@ def decompose_arrays(
 
 
 def agreement_arrays(
-    judge_codes: ArrayLike, call_codes: ArrayLike, verdict_codes: ArrayLike, task_codes: ArrayLike, *,
-    tasks: int | None = None, content: bool = False,
-) -> tuple[Agreement, ...]:  # fmt: skip
+    judge_codes: ArrayLike,
+    call_codes: ArrayLike,
+    verdict_codes: ArrayLike,
+    task_codes: ArrayLike,
+    content: bool = False,
+) -> tuple[Agreement, ...]:
     """How every two judges answered the calls they have in common, by task."""
     columns = zip(
         ("judge", "call", "verdict", "task"), (judge_codes, call_codes, verdict_codes, task_codes), strict=True
     )
     judge, call, verdict, task = _codes("agreement_arrays", dict(columns))
-    judges, groups, kinds = _size(judge), max(_size(task), tasks or 0), len(OUTCOMES)
+    judges, groups, kinds = _size(judge), _size(task), len(OUTCOMES)
     if judges * _size(call) > _DENSE:
         _, unit = np.unique(call // 2, return_inverse=True)
         call = unit * 2 + call % 2

@@ -6,9 +6,9 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -208,9 +208,9 @@ CALLS, PAIRS = "calls", "pairs"
 
 @dataclass(frozen=True, slots=True)
 class Estimator:
-    """What all measurements of a judge share: its name, the draws of tasks with their level, the hash of its calls."""
+    """What all measurements of a judge share: its labels, the draws of tasks with their level, a hash of its calls."""
 
-    judge: str
+    labels: Mapping[str, str]
     bootstrap: TaskBootstrap
     inputs: str = ""
 
@@ -221,12 +221,14 @@ class Estimator:
 
     def number(
         self, name: str, labels: Mapping[str, str], value: float | None, count: tuple[int, str], method: str,
-        *rest: Any, **more: Any,
+        state: str = "ok", detail: Mapping[str, JSON] | None = None,
+        ends: tuple[float | None, float | None] | None = None, unit: str = "",
     ) -> Measurement:  # fmt: skip
         """`assaymark.metrology.estimates.number` of this judge."""
-        labels = {"judge": self.judge, **labels}
-        more |= {"level": self.level, "inputs": self.inputs}
-        return number(Measurement, name, labels, value, count, method, *rest, **more)
+        make = partial(Measurement, inputs=self.inputs)
+        return number(
+            make, name, {**self.labels, **labels}, value, count, method, state, detail, ends, self.level, unit
+        )
 
     def missing(
         self, name: str, labels: Mapping[str, str], state: str, detail: Mapping[str, JSON] | None = None, n: int = 0,
@@ -242,7 +244,7 @@ class Estimator:
         """A share of calls with `share_interval`, from counts by task [G, 2] (calls that count, calls that do not)."""
         hits, n = int(counts[:, 0].sum()), int(counts.sum())
         if not n:
-            return self.missing(name, labels, f"undefined: no {n_of}", detail, n_of=n_of)
+            return self.missing(name, labels, f"undefined: no {n_of}", detail, 0, n_of)
         size = n if questions is None else min(questions, n)
         low, high = wilson_ends(hits / n, size, self.level)
         about: dict[str, JSON] = {"count": hits, **(detail or {}), "wilson": {"low": low, "high": high, "n": size}}
@@ -268,9 +270,9 @@ class Estimator:
         total, scale = counts.sum(axis=0), np.asarray(weights, dtype=np.float64)
         n = int(total.sum())
         found = share_interval(counts, scale, self.level, information)
-        return self.number(name, labels, float(scale @ total) / n, (n, n_of), f"{what}, {found.method}",
-                           ends=(found.low, found.high),
-                           detail={**(detail or {}), "effective_n": found.effective})  # fmt: skip
+        about = {**(detail or {}), "effective_n": found.effective}
+        return self.number(name, labels, float(scale @ total) / n, (n, n_of), f"{what}, {found.method}", "ok", about,
+                           (found.low, found.high))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +304,7 @@ def between_kappa(
         (found,) = agreement_arrays(
             [judges.index(call.judge) for call in chosen],
             [2 * pairs[call.pair, call.trial] + (call.order == "vu") for call in chosen],
-            [CODES[call.verdict] for call in chosen], [tasks[call.task] for call in chosen], content=content,
+            [CODES[call.verdict] for call in chosen], [tasks[call.task] for call in chosen], content,
         )  # fmt: skip
         counts = found.tables
     inputs = "+".join(table.digest for table in tables)

@@ -403,11 +403,9 @@ def pointwise_measurements(
     rng: np.random.Generator, scale: Scale = SCALE,
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """What a rubric judge gives to nothing, for each requirement met, and for length alone."""
-    recorder = estimates.Estimator(judge, estimates.TaskBootstrap(rng, checks.probability(_CALLER, "level", level)))
+    bootstrap = estimates.TaskBootstrap(rng, checks.probability(_CALLER, "level", level))
+    recorder = estimates.Estimator({"judge": judge, "dimension": dimension}, bootstrap)
     nothing = checks.array(_CALLER, "vacuum_scores", vacuum_scores)
-
-    def missing(name: str, state: str, n_of: str = "tasks", detail: dict[str, JSON] | None = None) -> Measurement:
-        return recorder.missing(name, {"dimension": dimension}, state, detail, n_of=n_of)
 
     def mean(
         name: str, values: Floats, clusters: Sequence[Any], n_of: str, what: str, unit: str, detail: dict[str, JSON]
@@ -417,12 +415,11 @@ def pointwise_measurements(
         method = found.method if found.low is not None else f"no interval: {found.method}"
         if n_of == "rationales":
             detail = {"tasks": found.clusters, **detail}
-        return recorder.number(
-            name, {"dimension": dimension}, float(np.mean(values)), (values.size, n_of), f"{what}, {method}", "ok",
-            detail, ends=(found.low, found.high), unit=unit,
-        )  # fmt: skip
+        return recorder.number(name, {}, float(np.mean(values)), (values.size, n_of), f"{what}, {method}", "ok", detail,
+                               (found.low, found.high), unit)  # fmt: skip
 
-    vacuum = missing("point.vacuum_score", "not measured: no rationales without content were scored", "rationales")
+    vacuum = recorder.missing("point.vacuum_score", {}, "not measured: no rationales without content were scored", None,
+                              0, "rationales")  # fmt: skip
     if nothing.size:
         values = checks.finite(_CALLER, "vacuum_scores", nothing)
         vacuum = mean("point.vacuum_score", values, vacuum_tasks, "rationales",
@@ -430,18 +427,20 @@ def pointwise_measurements(
                       {"lowest": float(values.min()), "highest": float(values.max())})  # fmt: skip
     ladder = _Texts.of("", scores, tasks, levels)
     filled = _Texts.of("filler_", filler_scores, filler_tasks, filler_levels)
-    verbosity = missing("point.verbosity", "not measured: no texts with filler were scored")
+    verbosity = recorder.missing("point.verbosity", {}, "not measured: no texts with filler were scored", None, 0,
+                                 "tasks")  # fmt: skip
     if filled is not None:
         rates, names, detail = _earned(ladder, filled, filler_tokens, scale)
-        verbosity = missing("point.verbosity", "undefined: no text with filler has a score without it, needs one",
-                            detail=detail)  # fmt: skip
+        none = "undefined: no text with filler has a score without it, needs one"
+        verbosity = recorder.missing("point.verbosity", {}, none, detail, 0, "tasks")
         if names:
             verbosity = mean("point.verbosity", rates, names, "tasks",
                              "mean over tasks of score with filler minus without per 100 tokens added",
                              "score points per 100 tokens", detail)  # fmt: skip
     if ladder is None:
         state = "not measured: no ladder rationales were scored"
-        return vacuum, missing("point.slope", state), missing("point.order", state), verbosity
+        slope, order = (recorder.missing(f"point.{name}", {}, state, None, 0, "tasks") for name in ("slope", "order"))
+        return vacuum, slope, order, verbosity
     # Slope of score on requirements met of each task, and its steps up by right, tied and wrong order.
     one_level = "undefined: every task was scored at one level, needs two"
     slopes: list[float] = []
@@ -456,14 +455,15 @@ def pointwise_measurements(
         rise = np.diff(np.bincount(place, weights=ladder.scores[rows]) / np.bincount(place))
         counts[task] = [(rise < -_NONE).sum(), (np.abs(rise) <= _NONE).sum(), (rise > _NONE).sum()]
     left_out: dict[str, JSON] = {"tasks_of_one_level": len(counts) - len(slopes)}
-    slope, order = missing("point.slope", one_level, detail=left_out), missing("point.order", one_level, "ladder steps")
+    slope = recorder.missing("point.slope", {}, one_level, left_out, 0, "tasks")
+    order = recorder.missing("point.order", {}, one_level, None, 0, "ladder steps")
     if slopes:
         slope = mean("point.slope", np.array(slopes), list(range(len(slopes))), "tasks",
                      "mean over tasks of the least-squares slope", "score points per requirement",
                      {**left_out, "rationales": ladder.scores.size, "slopes": list(slopes)})  # fmt: skip
     if counts.sum():
         wrong, tied, right = counts.sum(axis=0).tolist()
-        order = recorder.classes("point.order", {"dimension": dimension}, counts, (0.0, 0.5, 1.0),
+        order = recorder.classes("point.order", {}, counts, (0.0, 0.5, 1.0),
                                  "neighbouring ladder steps scored in the right order, ties half", n_of="ladder steps",
                                  detail={"right": right, "tied": tied, "wrong": wrong})  # fmt: skip
     return vacuum, slope, order, verbosity

@@ -58,7 +58,7 @@ def table_measurements(
 ) -> tuple[Measurement, ...]:
     """`datasheet_measurements` of columns that are known to be good, for logs too long to hold as records."""
     checks.probability("datasheet_measurements", "level", level)
-    made = estimates.Estimator(table.judge, estimates.TaskBootstrap(rng, level), table.digest)
+    made = estimates.Estimator({"judge": table.judge}, estimates.TaskBootstrap(rng, level), table.digest)
     found: list[Measurement] = []
     for prompt in table.arms:
         for measurements in (estimates.vacuum_measurements, estimates.delta0_measurements,

@@ -600,7 +600,7 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
         plots = (_dots("drift", "How far has each quantity moved?", caption, drawn, table, 0.0),)
     left = f"The figure draws {len(drawn)} of {len(shifts)}: all that shifted come first; the table has the rest."
     said = (left,) if len(drawn) < len(shifts) else ()
-    return _section("drift", "Has the judge changed?", answer, plots, said=said)
+    return _section("drift", "Has the judge changed?", answer, plots, None, said)
 
 
 def of_words(of: str) -> str:

@@ -271,7 +271,7 @@ def measure_log(
     if len(found.judges) > 1:  # by content after averaging orders, then call by call, clustered by question
         bootstrap, columns = sheets_of.TaskBootstrap(rng), (found.judge, found.call, found.verdict, found.question)
         arrays = sheets_of.agreement_arrays
-        for both in zip(arrays(*columns, content=True), arrays(*columns), strict=True):
+        for both in zip(arrays(*columns, True), arrays(*columns), strict=True):
             for content, one in zip((True, False), both, strict=True):
                 labels = {"a": found.judges[one.first], "b": found.judges[one.second]}
                 more = bootstrap, found.digest[:16], content
@@ -387,10 +387,10 @@ def _written(
 
 def datasheet_report(folder: RunFolder, calls: Calls = "all", language: str = "") -> Made:
     """Write the pages of judges that were measured by themselves again, from what lies in their folder."""
-    sheets, agreement, read = stored_datasheets(folder), stored_agreement(folder), None
-    if calls != "none":
-        read = calls_of(folder)
-    pages = datasheet_pages(sheets, agreement, answers=stored_answers(folder), read=read)
+    sheets, agreement = stored_datasheets(folder), stored_agreement(folder)
+    pages = datasheet_pages(
+        sheets, agreement, None, stored_answers(folder), calls_of(folder) if calls != "none" else None
+    )
     runs.replace_files(folder.report, in_language(pages, language))
     return _made(folder, sheets, agreement)
 
