@@ -229,12 +229,9 @@ def decompose_arrays(
 
 
 def agreement_arrays(
-    judge_codes: ArrayLike,
-    call_codes: ArrayLike,
-    verdict_codes: ArrayLike,
-    task_codes: ArrayLike,
+    judge_codes: ArrayLike, call_codes: ArrayLike, verdict_codes: ArrayLike, task_codes: ArrayLike,
     content: bool = False,
-) -> tuple[Agreement, ...]:
+) -> tuple[Agreement, ...]:  # fmt: skip
     """How every two judges answered the calls they have in common, by task."""
     columns = zip(
         ("judge", "call", "verdict", "task"), (judge_codes, call_codes, verdict_codes, task_codes), strict=True
