@@ -106,7 +106,9 @@ def analyse_orders(table: ScoreTable, study: Study, rng: np.random.Generator) ->
     panel = panel_of(gated(table, study), study)
     (levels,) = panel.design.levels(np.ones((1, panel.design.clusters)))
     found = Comparisons.of_table(panel.table, study)
-    found = found.aggregate if study.claims.dimensions == (AGGREGATE,) else found
+    if study.claims.dimensions == (AGGREGATE,):  # the first scale alone
+        known = None if found.records is None else (found.records[0][..., :1], *found.records[1:])
+        found = replace(found, names=found.names[:1], cells=found.cells[..., :1], records=known)
     effects = [
         number(panel.measure, "score.effect", {"dimension": name, "agent": agent}, levels[a, s], (1, "level"), "")
         for s, name in enumerate(panel.names)

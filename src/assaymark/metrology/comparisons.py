@@ -212,12 +212,6 @@ class Comparisons:
         )  # fmt: skip
 
     @property
-    def aggregate(self) -> Comparisons:
-        """The first scale alone."""
-        known = None if self.records is None else (self.records[0][..., :1], *self.records[1:])
-        return replace(self, names=self.names[:1], cells=self.cells[..., :1], records=known)
-
-    @property
     def consecutive(self) -> bool:
         """Whether the clusters follow each other in time."""
         return self.order == "consecutive"

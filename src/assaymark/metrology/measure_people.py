@@ -627,22 +627,30 @@ def beside_people(measurements: Iterable[Measurement], judge: str) -> Iterator[M
             agreed[item.labels["dimension"]] = item
         if item.name != "human.judge" or item.labels["judge"] != judge:
             continue
-        about, detail = {"dimension": item.labels["dimension"]}, item.detail
-
-        def made(name: str, one: Mapping[str, Any], n: int, of: str, method: str, whole: Measurement = item,
-                 about: Mapping[str, str] = about) -> Measurement:  # fmt: skip
-            return number(Measurement, f"human.{name}", about, one["estimate"], (n, of), method,
-                          state=str(one.get("state", "ok")), ends=(one["low"], one["high"]),
-                          level=whole.level or 0.95)  # fmt: skip
-
-        kappa = {"estimate": item.value, "low": item.low, "high": item.high, "state": item.state}
-        yield made("kappa", kappa, item.n, item.n_of, item.method)
-        yield made("icc", detail["icc"], item.n, item.n_of, "ICC(A,1) with the mean human grade; jackknife")
-        yield made("bias", detail["bias"], item.n, item.n_of, "mean of judge minus mean human grade; cluster t")
+        two, detail = agreed.get(item.labels["dimension"]), item.detail
+        # Name, value, ends, state, n, what it counts and method of each quantity.
+        rows = [("kappa", item.value, (item.low, item.high), item.state, item.n, item.n_of, item.method)]
+        for name, method in (("icc", "ICC(A,1) with the mean human grade; jackknife"),
+                             ("bias", "mean of judge minus mean human grade; cluster t")):  # fmt: skip
+            one = detail[name]
+            rows.append(
+                (
+                    name,
+                    one["estimate"],
+                    (one["low"], one["high"]),
+                    str(one.get("state", "ok")),
+                    item.n,
+                    item.n_of,
+                    method,
+                )
+            )
         for name, passing in (("tpr", "pass"), ("tnr", "fail")):
-            hits, n, low, high = detail[name]
-            rate = {"estimate": hits / n if n else None, "low": low, "high": high, "state": "undefined: no such record"}
-            yield made(name, rate, n, f"records that {passing} with people", f"share that {passing} with the judge too")
-        if (two := agreed.get(item.labels["dimension"])) is not None:
-            ends = {"estimate": two.value, "low": two.low, "high": two.high, "state": two.state}
-            yield made("ceiling", ends, two.n, two.n_of, two.method)
+            hits, n, *ends = detail[name]
+            what = f"records that {passing} with people", f"share that {passing} with the judge too"
+            rows.append((name, hits / n if n else None, (ends[0], ends[1]), "undefined: no such record", n, *what))
+        if two is not None:
+            rows.append(("ceiling", two.value, (two.low, two.high), two.state, two.n, two.n_of, two.method))
+        about = {"dimension": item.labels["dimension"]}
+        for name, value, between, state, n, n_of, method in rows:
+            yield number(Measurement, f"human.{name}", about, value, (n, n_of), method, state, None, between,
+                         item.level or 0.95)  # fmt: skip

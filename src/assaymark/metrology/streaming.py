@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from assaymark.errors import LISTED, InputError, Problem
 from assaymark.metrology.checks import Ints
-from assaymark.metrology.columns import KNOWN, TEXTS, name_problems, named_dimensions, numeric_columns
+from assaymark.metrology.columns import KNOWN, TEXTS, in_order, name_problems, named_dimensions, numeric_columns
 from assaymark.metrology.sums import Codes, NotStreamableError, Part, ScoreSums, TableSpec, count, total, whole_weights
 from assaymark.problems import table_problem
 from assaymark.protocol import SCALE, RubricChoice, Scale, scale_words
@@ -331,12 +331,7 @@ def _coded(table: pa.Table, name: str, row: int) -> tuple[tuple[str, ...], Codes
         encoded = column.unify_dictionaries().combine_chunks()
         texts = encoded.dictionary.cast(pa.string()).to_pylist()
         codes = encoded.indices.to_numpy()
-    used = np.bincount(codes, minlength=len(texts)) > 0
-    kept = sorted(text for text, occurs in zip(texts, used.tolist(), strict=True) if occurs)
-    if kept == texts:
-        return tuple(kept), codes
-    place = {text: k for k, text in enumerate(kept)}
-    return tuple(kept), np.array([place.get(text, 0) for text in texts], dtype=codes.dtype)[codes]
+    return in_order(texts, codes)
 
 
 def _ids(table: pa.Table, name: str) -> Ints:

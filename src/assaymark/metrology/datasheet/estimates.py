@@ -564,22 +564,18 @@ def truth_measurements(table: CallTable, recorder: Estimator, prompt: str) -> It
             yield recorder.missing(name, labels, _ONE_ORDER, detail, n_of=PAIRS)
 
 
-def filler_measurement(table: CallTable, recorder: Estimator, prompt: str) -> Measurement:
-    """Filler preference: how often the text with filler wins. In a filler pair the content v carries the filler."""
-    rows = table.where(prompt, "filler")
+def reply_measurements(
+    table: CallTable, recorder: Estimator, prompt: str, reasons: Mapping[str, int]
+) -> Iterator[Measurement]:
+    """How often the text with filler wins, which is the content v, and the share of replies that could not be used."""
+    labels, rows, every = {"prompt": prompt}, table.where(prompt, "filler"), table.where(prompt)
     filler_slot, verdict = 1 - table.order[rows], table.verdict[rows]
     detail = {"against": int((verdict == 1 - filler_slot).sum()), **verdicts_of(verdict)} if rows.size else None
-    return recorder.share("filler.preference", {"prompt": prompt}, table, rows, verdict == filler_slot,
-                          "calls that preferred the text with filler, over all filler calls", detail,
-                          f"not measured: filler was not run under {prompt}")  # fmt: skip
-
-
-def invalid_measurement(table: CallTable, recorder: Estimator, prompt: str, reasons: Mapping[str, int]) -> Measurement:
-    """The share of calls of an arm whose reply could not be used, with the reasons."""
-    rows = table.where(prompt)
-    return recorder.share("pair.invalid_share", {"prompt": prompt}, table, rows,
-                          table.verdict[rows] == CODES["invalid"],
-                          "calls without a usable verdict, over all calls", {"reasons": dict(reasons)})  # fmt: skip
+    yield recorder.share("filler.preference", labels, table, rows, verdict == filler_slot,
+                         "calls that preferred the text with filler, over all filler calls", detail,
+                         f"not measured: filler was not run under {prompt}")  # fmt: skip
+    yield recorder.share("pair.invalid_share", labels, table, every, table.verdict[every] == CODES["invalid"],
+                         "calls without a usable verdict, over all calls", {"reasons": dict(reasons)})  # fmt: skip
 
 
 def reasons_of(calls: Iterable[PairCall]) -> dict[str, dict[str, int]]:

@@ -64,8 +64,7 @@ def table_measurements(
         for measurements in (estimates.vacuum_measurements, estimates.delta0_measurements,
                              estimates.truth_measurements, ladder_measurements):  # fmt: skip
             found += measurements(table, made, prompt)
-        found.append(estimates.filler_measurement(table, made, prompt))
-        found.append(estimates.invalid_measurement(table, made, prompt, (reasons or {}).get(prompt, {})))
+        found += estimates.reply_measurements(table, made, prompt, (reasons or {}).get(prompt, {}))
     found += criterion_measurements(table, made)
     return (*found, estimates.stability_measurement(table, made))
 
