@@ -10,7 +10,7 @@ from typing import Final
 from markupsafe import Markup
 
 from assaymark.benchmark.market import Window
-from assaymark.benchmark.profiles import Profile
+from assaymark.benchmark.plan import Profile
 from assaymark.claims.boards import LEVEL, SHARPE_CONTRAST
 from assaymark.records import Measurement, measurement_id
 from assaymark.report import blocks as b
@@ -19,10 +19,9 @@ from assaymark.report.charts.datasheet import MapPoint, share_map
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.report.charts.models import StressPoint, stress_scatter
 from assaymark.report.charts.paths import brush_of, history_panels
-from assaymark.report.measurements import MeasuredRow, rows_of
+from assaymark.report.measurements import Measured, rows_of
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench.book import BenchmarkIndex, profile_word
-from assaymark.report.portbench.levels import pass_mark
 from assaymark.report.records.calls import Rests
 from assaymark.report.text import EQUAL_WEIGHT, bounds_of, counted, interval, listing, moment, plural, signed
 from assaymark.text import clean, number, percent, span
@@ -51,7 +50,7 @@ History = tuple[b.Section, b.Panels, str]
 def history_views(book: BenchmarkIndex) -> list[tuple[Window, list[History]]]:
     """Every window and profile with a history: stress windows first; only the first have brushes, which are long."""
     found, room = list[tuple[Window, list[History]]](), _BRUSHED
-    for window in (*book.stress, *(window for window in book.run.windows if window.kind == "normal")):
+    for window in (*book.stress, *(window for window in book.windows if window.kind == "normal")):
         found.append((window, []))
         for profile in book.run.profiles:
             made, room = _view(book, window, profile, room)
@@ -66,20 +65,20 @@ def chosen_history(book: BenchmarkIndex) -> History | None:
         return None
     falls = [m for m in book.every("bench.drawdown", profile=profile.name) if m.detail.get("stress")]
     deepest = max((m for m in falls if m.value is not None), key=lambda m: m.value or 0.0, default=None)
-    windows = [w for w in (*book.stress, *book.run.windows) if deepest is None or w.name == deepest.labels["window"]]
+    windows = [w for w in (*book.stress, *book.windows) if deepest is None or w.name == deepest.labels["window"]]
     views = (_view(book, window, profile, _FIRST_PAGE)[0] for window in windows)
     return next((view for view in views if view is not None), None)
 
 
 def _view(book: BenchmarkIndex, window: Window, profile: Profile, room: int) -> tuple[History | None, int]:
     """A window and profile, and how many values are left for brushes; without a brush where there is no room for it."""
-    mine = (one for one in book.run.results if (one.window, one.profile) == (window.name, profile.name))
+    mine = (one for one in book.results if (one.window, one.profile) == (window.name, profile.name))
     by_model = {one.model: one for one in mine if len(one.nav)}
     if not by_model:
         return None, room
     equal = (p for p in book.run.baselines if p.window == window.name and p.name in EQUAL_WEIGHT and len(p.nav))
     baseline, limit = next(equal, None), profile.drawdown_tolerance
-    at = f"{list(book.run.windows).index(window) + 1}-{list(book.run.profiles).index(profile) + 1}"
+    at = f"{list(book.windows).index(window) + 1}-{list(book.run.profiles).index(profile) + 1}"
     drawn = [name for name in book.names if name in by_model]
     days, lines = list(map(str, by_model[drawn[0]].days)), [(clean(name, 60), by_model[name].nav) for name in drawn]
     shared, svgs = history_panels(f"h{at}", lines, None if baseline is None else baseline.nav, limit)
@@ -153,7 +152,7 @@ def performance_views(book: BenchmarkIndex, windows: Sequence[Window]) -> tuple[
             rows.append((f"{baseline_word(name)} (baseline)", *cells(items)[:-1], "gives none"))
         table = b.Table(heads, tuple(rows), frozenset(range(1, len(heads))), "", style="perf")
         title = f"{book.window(window.name)}, {clean(profile.name, 40)} profile"
-        place = f"perf-{list(book.run.windows).index(window) + 1}-{at}"
+        place = f"perf-{list(book.windows).index(window) + 1}-{at}"
         found.append(b.Group(title, (table,), place, "closed" if found else "open"))
     return tuple(found)
 
@@ -195,8 +194,7 @@ def windows_table(book: BenchmarkIndex) -> b.Table | None:
         cells: list[b.Inline] = [clean(name, 60)]
         for kind in kinds:
             item = found[name, kind]
-            low, high = (item.low, item.high) if item else (None, None)
-            cells += [Markup(interval_strip(axis, low, high, None)), book.to(item, bench.range_words(item))]
+            cells += [Markup(interval_strip(axis, bounds_of(item))), book.to(item, bench.range_words(item))]
         rows.append(tuple(cells))
     for words in kinds.values():
         heads += [(words, Markup(score_head(axis))), f"{words}, {percent(book.run.plan.level)} interval"]
@@ -259,7 +257,7 @@ def scatter_views(book: BenchmarkIndex) -> tuple[b.Figure, ...]:
             deepest, item = max(known, key=itemgetter(0))
             passes = deepest <= limit + bench.ROUNDING if baseline else book.gate(model, profile.name)
             called = baseline_word(model) if baseline else clean(model, 60)
-            points.append(StressPoint(called, sharpe.value, sharpe.low, sharpe.high, deepest, passes, baseline))
+            points.append((called, sharpe, deepest, passes, baseline))
             kept = "not decided" if passes is None else "within" if passes else "beyond"
             value = book.to(sharpe, interval(sharpe.value, sharpe.low, sharpe.high))
             rows.append((called, value, book.to(item, percent(deepest, 1)), kept))
@@ -267,7 +265,10 @@ def scatter_views(book: BenchmarkIndex) -> tuple[b.Figure, ...]:
             continue
         where, level = book.window(window.name), percent(book.run.plan.level)
         title = f"Sharpe ratio in {where} and maximum drawdown under stress, {clean(profile.name, 40)} profile"
-        desc = "; ".join(f"{p.name}: Sharpe {number(p.sharpe)}, maximum drawdown {percent(p.fall, 1)}" for p in points)
+        desc = "; ".join(
+            f"{name}: Sharpe {number(sharpe.value or 0.0)}, maximum drawdown {percent(fall, 1)}"
+            for name, sharpe, fall, *_ in points
+        )
         wide, narrow = stress_scatter(f"scatter-{at}", points, limit, where, title, f"{desc}.")
         caption = (
             f"Whiskers: {level} intervals over resampled histories. Filled: stays within {percent(limit)} in every "
@@ -320,7 +321,7 @@ def stress_table(book: BenchmarkIndex) -> b.Group | None:
         for profile, _ in tolerated:
             kept = book.gate(name, profile)
             bar = _bar_cell(book, book.one("bench.stress", model=name, profile=profile))
-            cells.append(bar if kept is None else (bar, pass_mark(kept)))
+            cells.append(bar if kept is None else (bar, bench.pass_mark(kept)))
         rows.append(tuple(cells))
     note = (
         "Score: what is left of the tolerance after the maximum drawdown, as a share of it, averaged over the stress "
@@ -356,7 +357,7 @@ def safety_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
                 if shared:
                     words = "reached" if safe else "not reached"
                     cell = b.Share(None, ", ".join(filter(None, (cell.below, words))), style="bar")
-                cells.append((cell, pass_mark(safe)))
+                cells.append((cell, bench.pass_mark(safe)))
             rows.append(tuple(cells))
         caption = f"{profile_word(profile.name)} profile: quality of decisions under stress"
         found.append(b.Group(caption, (_bars(caption, heads, rows),), folded="open"))
@@ -394,7 +395,7 @@ _TITLES: Final = {
 }  # fmt: skip
 
 
-def every_measurement(book: BenchmarkIndex, rests: Rests = lambda _: ()) -> tuple[MeasuredRow, ...]:
+def every_measurement(book: BenchmarkIndex, rests: Rests = lambda _: ()) -> tuple[Measured, ...]:
     """All measurements of a benchmark; ``rests`` gives the records that one was computed from."""
 
     def hidden(item: Measurement) -> str:

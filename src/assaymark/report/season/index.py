@@ -14,11 +14,11 @@ from assaymark.claims.season_claims import SeasonVerdicts
 from assaymark.claims.season_plan import RECORDS, Season
 from assaymark.judging.season.plans import ScoringPlan, SubComponent
 from assaymark.judging.season.record import AuditLine
-from assaymark.judging.season.table import SeasonRow, SeasonTable
+from assaymark.judging.season.scoring import SeasonRow
 from assaymark.protocol import AgentSpec
 from assaymark.records import EvidenceState, Measurement
 from assaymark.report.blocks import Filter, Index, Inline, Linked, by_name
-from assaymark.report.measurements import MeasuredRow, measured_links, rows_of
+from assaymark.report.measurements import Measured, measured_links, rows_of
 from assaymark.report.page import file_stems, in_parts, paged_by
 from assaymark.text import NBSP, clean, prose
 
@@ -148,7 +148,7 @@ class SeasonRun:
     steps: Mapping[str, tuple[SeasonStep, ...]]  # by agent, in the order of the days, like the ledger
     ledger: Mapping[str, tuple[SeasonClaimLine, ...]]
     grades: tuple[SeasonGradeView, ...]
-    table: SeasonTable  # totals, bands and tiers; which of it is printed is for ``decided``
+    table: tuple[SeasonRow, ...]  # totals, bands and tiers; which of it is printed is for ``decided``
     decided: SeasonVerdicts
     measurements: tuple[Measurement, ...]  # every number that a page prints beside facts
     blinding: Mapping[str, tuple[AuditLine, ...]]  # by agent, what blinding replaced and kept
@@ -321,7 +321,7 @@ _GROUPS: Final[Mapping[str, str]] = {
 
 def measured_pages(
     measurements: Iterable[Measurement], hidden: Callable[[Measurement], str] = lambda _: ""
-) -> Mapping[str, tuple[MeasuredRow, ...]]:
+) -> Mapping[str, tuple[Measured, ...]]:
     """The rows of every page, by its name, in no language yet; at least one page, which may be empty."""
     found = {
         name if "." in name or name == "contrast" else f"season.{name}": group
@@ -350,7 +350,7 @@ class SeasonIndex(Index):
     grades: Mapping[str, Sequence[SeasonGradeView]]
     rows: Mapping[str, SeasonRow]
     pages: Mapping[str, str]
-    measured: Mapping[str, tuple[MeasuredRow, ...]] = field(default_factory=dict)
+    measured: Mapping[str, tuple[Measured, ...]] = field(default_factory=dict)
     up: str = ""
 
     @classmethod
@@ -366,7 +366,7 @@ class SeasonIndex(Index):
             grades.setdefault(grade.agent, []).append(grade)
         stems = file_stems("agents", [(name,) for name in agents])
         pages = {name: f"{stem}.html" for name, stem in zip(agents, stems, strict=True)}
-        rows, by_id = {row.contestant: row for row in run.table.rows}, {item.id: item for item in run.measurements}
+        rows, by_id = {row.contestant: row for row in run.table}, {item.id: item for item in run.measurements}
         found = cls(by_id, by_name(run.measurements), run, words or Words(english()), agents, grades, rows, pages)
         measured = measured_pages(run.measurements, found.hidden)
         return replace(found, measured=measured, links=measured_links(measured))
