@@ -258,10 +258,9 @@ def _without(book: SeasonIndex, agent: str, judge: str) -> float | None:
 def blinding_blocks(book: SeasonIndex) -> tuple[b.Block, ...]:
     """The audit of the blinding over all records, and how often judges named the right author."""
     words, counts, sums = book.words, Counter[tuple[str, str, str]](), Counter[str]()
-    for lines in book.run.blinding.values():
-        for line in lines:
-            counts[line.name, line.state, line.why] += line.count
-            sums[line.state] += line.count
+    for line in book.run.blinding:
+        counts[line.name, line.state, line.why] += line.count
+        sums[line.state] += line.count
     replaced, kept = (words.amount(sums[state]) for state in ("replaced", "kept"))
     sentences = [words("blinding.audit", replaced=replaced, kept=kept) if counts else words("blinding.none")]
     asked = []

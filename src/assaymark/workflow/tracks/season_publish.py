@@ -8,21 +8,19 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, time
+from datetime import date
 from pathlib import Path
 from statistics import fmean
 from textwrap import shorten
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from assaymark import __version__
-from assaymark.agents.llm import NOT_USABLE, REJECTED
 from assaymark.claims import SeasonGates, certificate_name, decide_season, season_certificates
 from assaymark.claims.levels import SPAN
-from assaymark.claims.messages import Catalogue, catalogue, english, languages, said
+from assaymark.claims.messages import Catalogue, catalogue, english, languages
 from assaymark.claims.season_claims import SeasonVerdicts
-from assaymark.claims.season_plan import Season
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
 from assaymark.judging.season.calls import quoted_spans
@@ -32,9 +30,8 @@ from assaymark.judging.season.table import SeasonTable
 from assaymark.market.instruments import weekdays
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import Note, Part, Result
-from assaymark.plan import Frozen
 from assaymark.protocol import HUMAN_FAMILY
-from assaymark.records import Context, Decision, Evidence, Measurement, content_id, sha256_text
+from assaymark.records import Context, Decision, Evidence, Measurement, content_id
 from assaymark.report import ALONE, Site
 from assaymark.report.datasheet import datasheet_path
 from assaymark.report.season import index, season_frame, write_site
@@ -297,13 +294,10 @@ def season_run(
     numbers: dict[str, list[Evidence]] = defaultdict(list)
     for row in judged.evidence:
         numbers[row.decision].append(row)
-    blinding: dict[str, tuple[AuditLine, ...]] = {}
-    for one in sorted(judged.replaced, key=lambda one: (one.agent, one.state, -one.count, one.name)):
-        line = AuditLine(one.name, "replaced" if one.state == "replaced" else "kept", one.count, one.why)
-        blinding[one.agent] = (*blinding.get(one.agent, ()), line)
+    blinding = tuple(AuditLine(one.name, one.state, one.count, one.why) for one in judged.replaced)
     return index.SeasonRun(
         season, stored.plan_hash, stored.locked_at, __version__, days[0], days[-1], len(days), stored.universe,
-        material.scoring, paths, season_steps(material),
+        material.scoring, paths, material.steps,
         {  # over the texts as the judges saw them
             agent: ledger_view(
                 material.horizon(agent, own), numbers, claims_by_judge(judged.grades, agent), material.contexts
@@ -311,60 +305,11 @@ def season_run(
             for agent, own in material.steps.items()
         },
         grade_views(judged.grades, {one.name for one in season.panel if one.built_in}), table, decided,
-        tuple(measurements), blinding, season_rules(season), ", ".join(sorted(sources)) if season.recorded else "",
+        tuple(measurements), blinding, ", ".join(sorted(sources)) if season.recorded else "",
         material.partial, tuple(season_notes(material, judged.grades, measurements)), len(days) + len(ahead),
         decided_at.isoformat(), next_at,
         {one.name: datasheet_path(one.name) for one in season.panel if one.name in sheets},
     )  # fmt: skip
-
-
-_NUMBERS: Final = ("quantity", "weight", "price", "leverage", "stop", "target", "confidence", "expected_return")
-
-
-def season_steps(material: SeasonMaterial) -> dict[str, tuple[index.SeasonStep, ...]]:
-    """Every decision of the first replicate with what came of it, by agent.
-
-    The book after a decision is of its own day in records, and else of the first later day that settled anything.
-    """
-    wrong: dict[str, list[str]] = defaultdict(list)
-    for check in material.checks:
-        for line in check.mismatches:
-            record, _, text = line.partition("\t")
-            wrong[record].append(text)
-    found = {}
-    for name, steps in material.steps.items():
-        settled = [one for one in material.navs[name] if one.state == "ok"]
-        same_day, days = {one.day: one for one in settled}, [one.day for one in settled]
-        made = []
-        for number, one in enumerate(steps, start=1):
-            at = bisect_right(days, one.day)
-            later = settled[at] if at < len(settled) else None
-            nav = same_day.get(one.day) if material.season.recorded else later
-            decision, book, orders = one.decision, one.book, []
-            for action in decision.actions:  # as it was given: its kind, its instrument, and its numbers
-                stated = [f"{name} {value:.10g}" for name in _NUMBERS if (value := getattr(action, name)) is not None]
-                orders.append(", ".join([f"{action.kind} {action.instrument}".strip(), *stated]))
-            fills = [
-                index.SeasonTrade(fill.symbol, fill.quantity, fill.price, fill.cost, getattr(fill, "kind", "order"))
-                for fill in one.fills
-            ]
-            refusals = [
-                index.SeasonRefusal(order.symbol, order.reason, getattr(order, "text", order.reason))
-                for order in one.rejections
-            ]
-            unread, texts = {*NOT_USABLE, REJECTED} & {*decision.flags}, [(t.kind, t.text) for t in decision.rationales]
-            made.append(
-                index.SeasonStep(
-                    number, one.day, decision.record_id, tuple(orders), tuple(texts), tuple(fills), tuple(refusals),
-                    decision.flags, "; ".join(decision.missing) if unread else "",
-                    material.seconds.get(decision.record_id), None if nav is None else nav.nav,
-                    None if book is None else book.cash,
-                    {} if book is None else dict(sorted(book.positions.items())),
-                    tuple(wrong.get(decision.record_id, ())),
-                )
-            )  # fmt: skip
-        found[name] = tuple(made)
-    return found
 
 
 def grade_views(grades: Iterable[SeasonGrade], built_in: Collection[str] = ()) -> tuple[index.SeasonGradeView, ...]:
@@ -406,70 +351,6 @@ def grade_views(grades: Iterable[SeasonGrade], built_in: Collection[str] = ()) -
             )
         )  # fmt: skip
     return tuple(views)
-
-
-OWN: Final = "season"
-"""The group of fields that stand in no table of the file."""
-
-_NOT_RECORDED: Final = frozenset(
-    {(OWN, "bars"), (OWN, "news_days"), ("market", "seed"), ("market", "live"), ("calendar", "decide_at")}
-)
-"""Fields that say nothing of a season that somebody else ran; so does the table of the broker's rules."""
-
-_OF_BOOKS: Final = frozenset({(OWN, "capital"), (OWN, "currency")})
-
-
-def season_rules(season: Season) -> tuple[index.SeasonRule, ...]:
-    """The lines of the rules page, in the order of the file's fields; of records those that say something of them."""
-    silent = _NOT_RECORDED if season.has_books else _NOT_RECORDED | _OF_BOOKS
-    own: list[index.SeasonRule] = []
-    tables: list[index.SeasonRule] = []
-
-    def add(rows: list[index.SeasonRule], group: str, name: str, value: str, key: str) -> None:
-        if not season.recorded or (group != "rules" and (group, name) not in silent):
-            rows.append(index.SeasonRule(group, name, value, said(f"field.{key}")))
-
-    for name in type(season).model_fields:
-        value = getattr(season, name)
-        if isinstance(value, Frozen):
-            for inner, info in type(value).model_fields.items():
-                shown = info.alias or inner
-                add(tables, name, shown, _shown(inner, getattr(value, inner)), f"{name}.{shown}")
-        elif name == "strategies":
-            for agent, text in sorted(value.items()):
-                add(tables, name, agent, _shown("prompt", text), name)
-        elif name in ("agents", "panel"):
-            for spec in sorted(value, key=lambda one: one.name):
-                given = spec.model_dump(mode="json", exclude={"name"}, exclude_none=True)
-                given = {"model": given.pop("model"), "family": given.pop("family"), **given}
-                words = ", ".join(f"{key} = {_written(one)}" for key, one in given.items() if one != {})
-                add(tables, name, spec.name, words, name)
-        else:
-            add(own, OWN, name, _shown(name, value), f"{OWN}.{name}")
-    return (*own, *tables)
-
-
-def _shown(name: str, value: Any) -> str:
-    if value is None or (name == "prompt" and not value):
-        return ""
-    if name == "prompt":
-        return f"sha256 {sha256_text(value)[:12]}"
-    if isinstance(value, str):
-        return Path(value).name if name in ("source", "grades") else value
-    if isinstance(value, tuple):
-        return ", ".join(map(str, value))
-    return value.isoformat() if isinstance(value, (date, time)) else _written(value)
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.12g}"
-    if isinstance(value, Frozen):
-        value = value.model_dump(mode="json", exclude_none=True)
-    if isinstance(value, dict):
-        inner = ", ".join(f"{name} = {_written(one)}" for name, one in value.items())
-        return f"{{ {inner} }}" if inner else ""
-    return json.dumps(value, ensure_ascii=False)
 
 
 MISQUOTED: Final = "misquoted"

@@ -14,7 +14,7 @@ from assaymark import importers
 from assaymark.claims.season_plan import Follows, RecordedFile, SeasonMarket
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
-from assaymark.judging.season.record import BOOK_STAGES
+from assaymark.judging.season.record import BOOK_STAGES, AuditState
 from assaymark.judging.season.scoring import HorizonScore
 from assaymark.portfolio.broker import Book
 from assaymark.records import Decision, Evidence, content_id, row
@@ -289,7 +289,7 @@ class SeasonReplaced:
 
     agent: str
     name: str
-    state: str
+    state: AuditState
     count: int
     why: str
 
