@@ -201,10 +201,11 @@ def step(
     missing: tuple[str, ...] = (), **more: object,
 ) -> StepRecord:  # fmt: skip
     """A decision, its reasons as (kind, text), and what came of it."""
+    monday = datetime(2026, 1, 5, tzinfo=UTC)
     decision = records.Decision(
-        record_id=f"{agent}/{day}", episode_id="made", step=number, cluster="", agent=records.Agent(id=agent, family="made"),
-        decided_at=datetime(2026, 1, 5, tzinfo=UTC), context_id="", actions=tuple(orders), format="made",
-        rationales=tuple(records.Rationale(text=text, kind=kind) for kind, text in texts),
+        record_id=f"{agent}/{day}", episode_id="made", step=number, cluster="",
+        agent=records.Agent(id=agent, family="made"), decided_at=monday, context_id="", actions=tuple(orders),
+        rationales=tuple(records.Rationale(text=text, kind=kind) for kind, text in texts), format="made",
         provenance=records.Provenance(source="made"), flags=flags, missing=missing,
     )  # fmt: skip
     return StepRecord(day=day, decision=decision, number=number, **more)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
+    from assaymark.report.records.judgments import SeasonRecord, SeasonTrail, record_places, season_record_pages
     from assaymark.report.season.decisions import on_days, order_texts, problem_of
     from assaymark.report.season.feeds import preview_name, verdicts_of
     from assaymark.report.season.index import (
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
         write_site,
     )
     from assaymark.report.season.panel import REASONS, blinding_blocks, preference_table
-    from assaymark.report.season.records import SeasonRecord, SeasonTrail, record_places, season_record_pages
 
 __all__ = [
     "SeasonClaimLine", "SeasonGradeView", "SeasonPath", "SeasonRun", "season_frame", "site_pages", "write_site",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.workflow.tracks.season_lock import LockedSeason, is_season, lock_season, open_season, stored_season
     from assaymark.workflow.tracks.season_facts import (
-        SeasonMaterial, agent_measurements, record_notes, season_material, season_notes,
+        SeasonMaterial, agent_measurements, record_notes, season_material, season_notes, stated_book,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_measures import (
         SeasonScores, SeasonTotals, judge_measurements, judge_noise, kappa_measurement, mean_composites,
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.season_records import (
         BASELINES, CHECKS, DELISTED, FILLS, GRADES, GUESSES, NAVS, REJECTIONS, REPLACED, TIMES, SeasonCheck,
         SeasonFill, SeasonGrade, SeasonGuess, SeasonJudgments, SeasonNav, SeasonRejection, SeasonReplaced, SeasonTime,
-        stated_book,
     )  # fmt: skip
 
 __getattr__ = exported(__name__)

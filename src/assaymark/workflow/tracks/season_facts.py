@@ -22,7 +22,7 @@ from assaymark.errors import InputError, NotMeasurableError
 from assaymark.importers.report import REPLAYED
 from assaymark.judging.evidence import BORNE_OUT, Material, chance_corrected
 from assaymark.judging.season.plans import ScoringPlan, applicable
-from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
+from assaymark.judging.season.record import BOOK_STAGES, Horizon, StepRecord, horizon_of
 from assaymark.judging.season.table import thrashing
 from assaymark.market.instruments import weekdays
 from assaymark.metrology.bootstrap import daily_excess
@@ -35,7 +35,7 @@ from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, OUTCOMES, Store, Table
 from assaymark.workflow.tracks import season_records as rows
 from assaymark.workflow.tracks.season_books import MOVE
-from assaymark.workflow.tracks.season_lock import StoredSeason, stored_season
+from assaymark.workflow.tracks.season_lock import LockedSeason, stored_season
 from assaymark.workflow.tracks.season_records import (
     DELISTED,
     DIVIDEND,
@@ -91,7 +91,7 @@ class SeasonMaterial:
         return horizon_of(steps, self.contexts, self.agents, self.universe, told)
 
 
-def season_material(folder: RunFolder, stored: StoredSeason | None = None) -> SeasonMaterial:
+def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> SeasonMaterial:
     """Everything that a season left in its tables."""
     stored, store = stored or stored_season(folder), Store(folder)
     season = stored.season
@@ -134,7 +134,7 @@ def season_material(folder: RunFolder, stored: StoredSeason | None = None) -> Se
         valued = [one for one in navs.get(decision.agent.id, ()) if one.state == "ok" and one.day >= time.day]
         if season.recorded:
             nav = next((one for one in valued if one.day == time.day), None)
-            book, paid = rows.stated_book(decision), []
+            book, paid = stated_book(decision), []
         else:
             nav = next((one for one in valued if one.day > time.day), None)
             paid = [one for one in fills.get("", ()) if nav and (one.agent, one.day) == (nav.agent, nav.day)]
@@ -158,7 +158,7 @@ def season_material(folder: RunFolder, stored: StoredSeason | None = None) -> Se
         for key, ones in decided.items()
     }
     return SeasonMaterial(
-        season, stored.plan_hash, stored.universe,
+        season, stored.plan_hash, stored.data.universe,
         tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names), contexts,
         steps={name: tuple(starmap(step, enumerate(decided[name, 1], start=1))) for name in names},
         replicates=replicates if season.replicates > 1 else {},
@@ -168,6 +168,14 @@ def season_material(folder: RunFolder, stored: StoredSeason | None = None) -> Se
         rejections={name: tuple(rejection for rejection in rejections if rejection.agent == name) for name in names},
         partial=any(one.completeness != "complete" for one in contexts.values()),
     )  # fmt: skip
+
+
+def stated_book(decision: Decision) -> Book | None:
+    """The book that a log states after a decision; None where it states none."""
+    held, cash = (decision.stages.get(name) for name in BOOK_STAGES)
+    if not isinstance(held, Mapping) or not isinstance(cash, (int, float)):
+        return None
+    return Book(float(cash), {name: float(units) for name, units in held.items() if isinstance(units, (int, float))})
 
 
 def agent_measurements(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Iterator[Measurement]:

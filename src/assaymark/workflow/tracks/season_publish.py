@@ -34,9 +34,9 @@ from assaymark.protocol import HUMAN_FAMILY
 from assaymark.records import Context, Decision, Evidence, Measurement, content_id
 from assaymark.report import ALONE, Site
 from assaymark.report.datasheet import datasheet_path
+from assaymark.report.records.judgments import SeasonRecord, SeasonTrail, record_places, season_record_pages
 from assaymark.report.season import index, season_frame, write_site
 from assaymark.report.season.feeds import verdicts_of
-from assaymark.report.season.records import SeasonRecord, SeasonTrail, record_places, season_record_pages
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import calls_of
@@ -53,10 +53,19 @@ from assaymark.workflow.tracks.season_facts import (
     season_material,
     season_notes,
 )
-from assaymark.workflow.tracks.season_judge import judged_periods, judgment_row
-from assaymark.workflow.tracks.season_lock import StoredSeason, stored_season
+from assaymark.workflow.tracks.season_lock import LockedSeason, stored_season
 from assaymark.workflow.tracks.season_measures import AXES, season_findings
-from assaymark.workflow.tracks.season_records import CHECKS, GRADES, GUESSES, NAVS, TIMES, SeasonGrade, SeasonJudgments
+from assaymark.workflow.tracks.season_records import (
+    CHECKS,
+    GRADES,
+    GUESSES,
+    NAVS,
+    TIMES,
+    SeasonGrade,
+    SeasonJudgments,
+    judged_periods,
+    judgment_row,
+)
 from assaymark.workflow.verdict_file import Panel, PlaceLine, VerdictFile, decided_file
 
 
@@ -272,7 +281,7 @@ def shipped_languages() -> tuple[Catalogue, ...]:
 
 
 def season_run(
-    stored: StoredSeason, material: SeasonMaterial, judged: SeasonJudgments, measurements: Sequence[Measurement],
+    stored: LockedSeason, material: SeasonMaterial, judged: SeasonJudgments, measurements: Sequence[Measurement],
     table: SeasonTable, decided: SeasonVerdicts, sheets: Collection[str] = (),
 ) -> index.SeasonRun:  # fmt: skip
     """The season as its site shows it. ``sheets`` are the judges with a datasheet."""
@@ -296,7 +305,7 @@ def season_run(
         numbers[row.decision].append(row)
     blinding = tuple(AuditLine(one.name, one.state, one.count, one.why) for one in judged.replaced)
     return index.SeasonRun(
-        season, stored.plan_hash, stored.locked_at, __version__, days[0], days[-1], len(days), stored.universe,
+        season, stored.plan_hash, stored.locked_at, __version__, days[0], days[-1], len(days), stored.data.universe,
         material.scoring, paths, material.steps,
         {  # over the texts as the judges saw them
             agent: ledger_view(
