@@ -451,7 +451,9 @@ def run(folder, material, judged):
     replaced = [("two", "Acme", "replaced", 1), ("one", "NVX", "kept", 2), ("one", "QAD", "kept", 5)]
     judged = replace(judged, replaced=tuple(tracks.SeasonReplaced(*one, "because") for one in replaced))
     decisions = SeasonVerdicts((), (), ())
-    return tracks.season_run(tracks.stored_season(folder), material, judged, (), table, decisions, ["reader"])
+    return tracks.season_run(
+        tracks.stored_season(folder), material, judged, (), table, decisions, {"reader": "datasheet/reader.html"}
+    )
 
 
 def test_what_is_shown_is_what_the_tables_hold(run, material):

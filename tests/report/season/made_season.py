@@ -225,7 +225,7 @@ def _steps(agent: str, days: tuple[str, ...], rng: np.random.Generator, hostile:
         row, shown = (day, agent, f"{agent}/{day}", 1, symbol), "Buying 40 needs 9,000, and 310 is left."
         flags = ("target above the limit",) * (at % 30 == 9) + ("no-answer",) * (at % 40 == 11)
         found.append(step(
-            at + 1, day, agent, (records.Action(instrument=symbol, kind="buy", quantity=10.0),), (("summary", text),),
+            at + 1, day, agent, (records.Action(instrument=symbol, kind="buy"),), (("summary", text),),
             flags, ("no answer in time",), fills=(tracks.SeasonFill(*row, 10.0, None if at == 2 else 101.5, 1.0),),
             rejections=(tracks.SeasonRejection(*row, "not enough cash", shown),) * (at % 20 == 7),
             seconds=None if agent == "Cedar" else float(rng.uniform(2, 6)), nav=100_000.0 + 10 * at,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import chain, pairwise, zip_longest
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -17,7 +17,6 @@ from assaymark.agents.llm import season_texts
 from assaymark.claims import season_plan as plans
 from assaymark.claims.season_plan import Follows, RecordedFile, Season, SeasonMarket, parse_season
 from assaymark.encoding import write_atomic
-from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
 from assaymark.judging.season.calls import author_texts, horizon_texts, outcome_texts
 from assaymark.market import CLASSES, History, open_history, read_manifest, synthetic_history
@@ -29,7 +28,6 @@ from assaymark.records import JSON, Decision, canonical_json, content_id, parse,
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, Table
-from assaymark.workflow.track import absent_problems, agent_problems, season_judge_problems
 from assaymark.workflow.tracks.season_records import (
     BASELINES,
     CHECKS,
@@ -42,6 +40,9 @@ from assaymark.workflow.tracks.season_records import (
     SeasonNav,
     SeasonTime,
 )
+
+if TYPE_CHECKING:
+    from assaymark.engine import Model
 
 SEASON: Final = runs.Track(
     format="assaymark season lock 2",
@@ -117,6 +118,8 @@ def lock_season(
     found: FoundSeason | None = None
     absent: tuple[str, ...] = ()
     if plans.is_recorded(text, source):
+        from assaymark.workflow.track import season_judge_problems
+
         file = plans.read_recorded(text, source)
         wrong = (season_judge_problems(f"panel.{judge.name}", judge, models) for judge in file.panel or ())
         found = find_season(folder, file, [*chain(*wrong)], source=source)
@@ -300,6 +303,8 @@ def _checked(
 
     Of a wrong file everything is checked that is right by itself, so that all problems come at once.
     """
+    from assaymark.workflow.track import absent_problems, agent_problems, season_judge_problems
+
     raw, problems, data = read_toml(text, source), [], None
     try:
         season: Season | None = parse_season(text, source)
@@ -470,6 +475,8 @@ def _files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> 
             Problem("market.format", str(UnknownNameError("format", market.format, tuple(importers.IMPORTERS))))
         )
         return {}
+    from assaymark.engine import Ledger
+
     with Ledger.open(folder.ledger) as ledger:
         sources = [source for source in ledger.sources() if source.format in importers.IMPORTERS]
         there = list(dict.fromkeys(source.format for source in sources))

@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 from statistics import fmean
 from textwrap import shorten
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -28,23 +28,19 @@ from assaymark.judging.season.plans import HorizonClaim
 from assaymark.judging.season.record import AuditLine, Horizon
 from assaymark.judging.season.table import SeasonTable
 from assaymark.market.instruments import weekdays
-from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import Note, Part, Result
 from assaymark.protocol import HUMAN_FAMILY
 from assaymark.records import Context, Decision, Evidence, Measurement, content_id
 from assaymark.report import ALONE, Site
-from assaymark.report.datasheet import datasheet_path
 from assaymark.report.records.judgments import SeasonRecord, SeasonTrail, record_places, season_record_pages
 from assaymark.report.season import index, season_frame, write_site
 from assaymark.report.season.feeds import verdicts_of
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
-from assaymark.workflow.ask import calls_of
 from assaymark.workflow.human_labels import labels_of, people_basis
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.tracks.datasheet import datasheet_pages, stored_datasheets
 from assaymark.workflow.tracks.season_facts import (
     LEVEL,
     SeasonMaterial,
@@ -67,6 +63,9 @@ from assaymark.workflow.tracks.season_records import (
     judgment_row,
 )
 from assaymark.workflow.verdict_file import Panel, PlaceLine, VerdictFile, decided_file
+
+if TYPE_CHECKING:
+    from assaymark.metrology.datasheet import Datasheet
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -98,6 +97,8 @@ def publish_season(
     run = replace(shown, url=url)
     records: Iterable[tuple[str, str]] = ()
     if calls:
+        from assaymark.workflow.ask import calls_of
+
         decisions = Store(folder).read(DECISIONS)
         trail = SeasonTrail(season_records(judged, decisions, not stored.season.recorded), calls_of(folder))
         run, records = replace(run, records=record_places(trail.records)), season_record_pages(trail, season_frame(run))
@@ -175,7 +176,14 @@ def decide_judged_season(
     if store.digest(GRADES) is None or not store.rows(GRADES):
         raise LedgerError(f"{folder.path} was not judged yet; run: assaymark season judge {folder.path}")
     progress("reading the records", 0, 3)
-    material, judged, sheets = season_material(folder, stored), SeasonJudgments.read(store), stored_datasheets(folder)
+    material, judged, sheets = season_material(folder, stored), SeasonJudgments.read(store), []
+    lie: dict[str, str] = {}
+    if folder.datasheets.is_dir():
+        from assaymark.report.datasheet import datasheet_path
+        from assaymark.workflow.tracks.datasheet import stored_datasheets
+
+        sheets = stored_datasheets(folder)
+        lie = {one.judge: datasheet_path(one.judge) for one in sheets}
     progress("measuring", 1, 3)
     made_by = content_id({one.judge: one for one in sheets}) if sheets else None
     basis = {"plan": stored.plan_hash, "datasheets": made_by}
@@ -210,7 +218,7 @@ def decide_judged_season(
     names = map(certificate_name, verdicts)
     runs.replace_files(folder.certificates, dict(zip(names, map(runs.json_text, made), strict=True)))
     runs.write_json(folder.verdicts, file)
-    run = season_run(stored, material, judged, measurements, table, decided, [sheet.judge for sheet in sheets])
+    run = season_run(stored, material, judged, measurements, table, decided, lie)
     kept = folder.publications / f"{run.last}.json"
     kept.parent.mkdir(exist_ok=True)
     runs.write_json(kept, verdicts_of(index.SeasonIndex.of(run)))
@@ -238,8 +246,11 @@ def write_season(
 ) -> None:  # fmt: skip
     """Write every page of a season, and the datasheets of its judges, to an empty folder."""
     write_site(run, folder, languages, site)
-    for name, page in datasheet_pages(sheets, frame=season_frame(run, site)) if sheets else ():
-        write_atomic(folder / name, page)
+    if sheets:
+        from assaymark.workflow.tracks.datasheet import datasheet_pages
+
+        for name, page in datasheet_pages(sheets, frame=season_frame(run, site)):
+            write_atomic(folder / name, page)
 
 
 def chosen_languages(wanted: Sequence[str]) -> tuple[Catalogue, ...]:
@@ -282,9 +293,9 @@ def shipped_languages() -> tuple[Catalogue, ...]:
 
 def season_run(
     stored: LockedSeason, material: SeasonMaterial, judged: SeasonJudgments, measurements: Sequence[Measurement],
-    table: SeasonTable, decided: SeasonVerdicts, sheets: Collection[str] = (),
+    table: SeasonTable, decided: SeasonVerdicts, sheets: Mapping[str, str],
 ) -> index.SeasonRun:  # fmt: skip
-    """The season as its site shows it. ``sheets`` are the judges with a datasheet."""
+    """The season as its site shows it. ``sheets`` are the places of datasheets by judge."""
     season = stored.season
     steps = [one for ones in material.steps.values() for one in ones]
     days = sorted({step.day for step in steps})
@@ -317,7 +328,7 @@ def season_run(
         tuple(measurements), blinding, ", ".join(sorted(sources)) if season.recorded else "",
         material.partial, tuple(season_notes(material, judged.grades, measurements)), len(days) + len(ahead),
         decided_at.isoformat(), next_at,
-        {one.name: datasheet_path(one.name) for one in season.panel if one.name in sheets},
+        {one.name: sheets[one.name] for one in season.panel if one.name in sheets},
     )  # fmt: skip
 
 
