@@ -511,7 +511,7 @@ def label(
     elif file is not None:
         if file.suffix != ".html":
             raise InputError("--file", [Problem(str(file), "the name of a page ends in .html")])
-        from assaymark.encoding import write_atomic
+        from assaymark.records import write_atomic
         from assaymark.report.label import label_files
 
         sheets = [found.sheet(grader) for grader in found.sheets.graders]

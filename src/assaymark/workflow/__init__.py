@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from assaymark.workflow.score_files import (
         Computing, MeasuredTable, computing_of, default_study, measure_table, study_toml,
     )  # fmt: skip
-    from assaymark.workflow.serve import EVERY, HOST, LabelDesk, Served, listen, open_server
+    from assaymark.workflow.serve import EVERY, HOST, LabelDesk, Served, join_runs, listen, open_server
     from assaymark.workflow.study_calls import JudgeResult, JudgingSession, decide, judge, work, work_lines
     from assaymark.workflow.tables import (
         ANCHOR, CONTEXTS, CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, MEASUREMENTS, OUTCOMES, PAIRS, POINTS, PROBE,
@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.season_judge import expect_season_judging, expect_season_run, judge_season
     from assaymark.workflow.tracks.season_publish import chosen_languages, publish_season
     from assaymark.workflow.verbs import (
-        demo, expect_datasheets, expect_judging, expect_study, finish, join_runs, panel_of, start, plan_calls as
+        demo, expect_datasheets, expect_judging, expect_study, finish, panel_of, start, plan_calls as
         plan_further_calls,
     )  # fmt: skip
     from assaymark.workflow.verdict_file import VerdictFile

@@ -17,10 +17,8 @@ from sqlalchemy.exc import ArgumentError
 
 from assaymark import engine as calling
 from assaymark.agents.llm import NOT_USABLE
-from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary, SpendLimit, Text, Unusable, Watch, run_calls
 from assaymark.engine import prices as tariffs
-from assaymark.engine.batching import run_batches
 from assaymark.engine.prices import Estimate, Prices, costs_nothing, load_prices
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.engine.providers.registry import Models, batch_providers, check_ready
@@ -28,7 +26,7 @@ from assaymark.engine.rate_limits import KEPT, endpoint_of
 from assaymark.errors import InputError, ModelError, PlanError, Problem, StoppedError
 from assaymark.prompting import NotJson, Rejected, strict_reply
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
-from assaymark.records import Decision, Judgment, PairCall, canonical_json, problems_of, sha256_text
+from assaymark.records import Decision, Judgment, PairCall, canonical_json, problems_of, sha256_text, write_atomic
 from assaymark.text import money
 from assaymark.workflow.progress import Progress, paying, saying, silent
 from assaymark.workflow.run_folder import RunFolder, anchor_lock, missing
@@ -111,6 +109,8 @@ def _ask_in_batches(
     ledger: Ledger, batched: Sequence[CallSpec], engine: EngineChoice, what: str, progress: Progress
 ) -> None:
     """Ask calls in batches, and wait for them."""
+    from assaymark.engine.batching import run_batches
+
     say = saying(progress)
     if waiting := len(ledger.pending({call.key for call in batched})):
         say(

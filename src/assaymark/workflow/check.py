@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from rich.console import RenderableType
 
 from assaymark.claims import certificate_name, certificates, index
-from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers.roles import Wanted, listed, plural
 from assaymark.importers.scores import ScoresRead, read_scores
@@ -26,7 +25,7 @@ from assaymark.metrology.columns import TEXTS, Columns
 from assaymark.notebook import Note, Part, Result
 from assaymark.plan import ClusterOrder, Missing
 from assaymark.protocol import Study, parse_study, plan_hash
-from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json
+from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json, write_atomic
 from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
 from assaymark.report.inputs import TableView
 from assaymark.report.translation import in_language

@@ -20,8 +20,6 @@ from assaymark.workflow.lock import open_locked
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import probe_basis
 from assaymark.workflow.tables import JUDGMENTS, MADE_BY, MEASUREMENTS, PROBE, VERDICTS, Store
-from assaymark.workflow.tracks.season_day import journal_path, read_journal, times_of
-from assaymark.workflow.tracks.season_records import TIMES
 from assaymark.workflow.verdict_file import VerdictFile, verdict_file
 
 
@@ -104,6 +102,9 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
             _check_files(one, stored, found)
     if (parts := folder.path / "partitions" / "ledger.db").is_file():
         _check_ledger(parts, found)
+    from assaymark.workflow.tracks.season_day import journal_path, read_journal, times_of
+    from assaymark.workflow.tracks.season_records import TIMES
+
     # The journal of a season: its chain, and the measured times, which are in no chain, against their table.
     if (path := journal_path(folder)).is_file():
         store = Store(folder)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from assaymark.agents.llm import agent_texts, date_call, read_date, task_text
-from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Model
 from assaymark.errors import PlanError
 from assaymark.judging import PARSER, Rubric, load_rubric, plan_texts, rubric_of
@@ -21,7 +20,7 @@ from assaymark.market import cycles as cutting
 from assaymark.metrology import preflight
 from assaymark.notebook import Heading, Note, Part, Result
 from assaymark.protocol import Study, Substrate, parse_study, plan_hash
-from assaymark.records import JSON, Context, Instrument, Series, content_id, to_json
+from assaymark.records import JSON, Context, Instrument, Series, content_id, to_json, write_atomic
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import ask
@@ -38,29 +37,31 @@ _PLACE: Final = ("regimes", "cycles", "bars", "seed", "source", "windows")
 _COLUMNS: Final = ("open", "high", "low", "close", "volume")
 
 
-def prepare(folder: RunFolder, study: Study, progress: Progress = silent) -> None:
-    """Cut the cycles of a study into a run folder: contexts, and apart from them where each was cut from."""
+def prepare(folder: RunFolder, study: Study, progress: Progress = silent) -> list[cutting.Cycle]:
+    """Cut the cycles of a study into a run folder: contexts, and apart from them where each was cut from. Returns those
+    that were cut now."""
     if study.substrate is None:
-        return
+        return []
     store = Store(folder)
     chosen = study.substrate.model_dump(mode="json", include=set(_PLACE))
     basis: dict[str, str | None] = {"substrate": content_id({"substrate": chosen, "task": task_text()})}
     if all(store.done(table, basis) for table in (CONTEXTS, CYCLES, OUTCOMES)):
-        return
+        return []
     # The same contexts without the rest are what a kill between two tables leaves.
     if store.digest(CONTEXTS) is not None and not store.done(CONTEXTS, basis):
         raise PlanError(f"{folder.path} holds other records already; run this study in a new folder")
-    contexts: list[Context] = []
+    made: list[cutting.Cycle] = []
     keys: list[cutting.CycleKey] = []
     wanted = len(study.substrate.regimes) * study.substrate.cycles
     for cycle in cut(study.substrate):
-        contexts.append(cycle.context)
+        made.append(cycle)
         keys.append(cutting.key_of(cycle, content_id(cycle.context), study.substrate.source))
         progress("cutting cycles", len(keys), wanted)
     with runs.new_folder(folder.path):
-        store.write(CONTEXTS, contexts, basis)
+        store.write(CONTEXTS, [cycle.context for cycle in made], basis)
         store.write(CYCLES, keys, basis)
         store.write(OUTCOMES, (), basis)
+    return made
 
 
 def cut(substrate: Substrate, *, cycles: int | None = None) -> list[cutting.Cycle]:
@@ -98,13 +99,17 @@ def unsanitised(cycle: cutting.Cycle) -> Context:
 
 
 def probe_dates(
-    folder: RunFolder, study: Study, models: Mapping[str, Model] | None, progress: Progress = silent
+    folder: RunFolder,
+    study: Study,
+    models: Mapping[str, Model] | None,
+    progress: Progress = silent,
+    made: Sequence[cutting.Cycle] = (),
 ) -> tuple[cutting.ProbeResult, ...]:
     """Look for each cycle's day by its price ranges, and ask the plan's model (ValueBlindBench section 4)."""
     substrate = study.substrate
     if substrate is None:
         return ()
-    cycles, wanted = sample_of(substrate), substrate.date_probe
+    cycles, wanted = sample_of(substrate, made), substrate.date_probe
     ranges, columns = source_of(substrate).ranges()
     moments = [datetime.fromtimestamp(int(cycle.raw[0].times[-1]), UTC) for cycle in cycles]
     hits, control = [], []
@@ -147,10 +152,11 @@ def probe_calls(study: Study, cycles: Sequence[cutting.Cycle] | None = None) -> 
     return [date_call(model, one) for one in (*(cycle.context for cycle in cycles), *map(unsanitised, cycles))]
 
 
-def sample_of(substrate: Substrate) -> list[cutting.Cycle]:
-    """The cycles that are probed: the first of every regime, as many as the plan says."""
+def sample_of(substrate: Substrate, made: Sequence[cutting.Cycle] = ()) -> list[cutting.Cycle]:
+    """The cycles that are probed, of those ``made`` or cut anew: the first of every regime, as many as planned."""
     wanted = substrate.date_probe.sample
-    found = cut(substrate, cycles=-(-wanted // len(substrate.regimes)))
+    each = -(-wanted // len(substrate.regimes))
+    found = [cycle for cycle in made if cycle.number <= each] or cut(substrate, cycles=each)
     return found[: max(wanted, len(substrate.regimes))]
 
 
@@ -207,7 +213,7 @@ def lock(
         STUDY.stored(folder)  # what is locked here may be no study, or of version 1
     study = parse_study(study_text, source)
     with runs.new_folder(folder.path) if study.substrate is not None else nullcontext():
-        prepare(folder, study, progress)
+        made = prepare(folder, study, progress)
         folder.require()
         checked = check_plan(folder, study, source, models)
         if folder.lock.is_file():
@@ -222,7 +228,7 @@ def lock(
             return locked
         if first is not None:
             first(study)
-    probes = [to_json(date) | {"passed": date.passed} for date in probe_dates(folder, study, models, progress)]
+    probes = [to_json(date) | {"passed": date.passed} for date in probe_dates(folder, study, models, progress, made)]
     write_plan(folder, study_text, checked, to_json(now), probes)
     return open_locked(folder)
 

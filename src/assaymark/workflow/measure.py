@@ -24,7 +24,6 @@ from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import SCALE
 from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measurement, content_id
 from assaymark.workflow.human_labels import labels_of, people_basis, records_of, take_over
-from assaymark.workflow.import_records import import_named_grades
 from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.progress import Progress, counted, saying, silent
 from assaymark.workflow.run_folder import RunFolder
@@ -87,7 +86,10 @@ def measure(folder: RunFolder, progress: Progress = silent) -> int:
     """Measure the panel, the agents, the control cells and the evidence of a judged run; returns how many there are."""
     locked = open_locked(folder)
     store, study = Store(folder), locked.study
-    import_named_grades(folder, study.human.grades, anchor=True)
+    if study.human.grades:
+        from assaymark.workflow.import_records import import_named_grades
+
+        import_named_grades(folder, study.human.grades, anchor=True)
     take_over(folder)
     tables = (JUDGMENTS, EVIDENCE, ANCHOR, PROBE)
     basis = {"plan": locked.plan_hash, **{table.name: store.digest(table) for table in tables}}

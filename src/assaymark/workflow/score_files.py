@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 from assaymark import __version__
 from assaymark.claims import decide_claims
 from assaymark.claims.findings import FEW_CLUSTERS
-from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.metrology.analysis import analyse, analyse_sums
 from assaymark.metrology.columns import Columns, numeric_columns, score_table_of
@@ -45,7 +44,7 @@ from assaymark.protocol import (
     Study,
     plan_hash,
 )
-from assaymark.records import AGGREGATE, DerivationKind, Measurement, Rows, Verdict, measurement_id
+from assaymark.records import AGGREGATE, DerivationKind, Measurement, Rows, Verdict, measurement_id, write_atomic
 from assaymark.rows import read
 from assaymark.text import clean
 from assaymark.workflow.progress import Progress, counted, silent

@@ -1,45 +1,34 @@
-"""The verbs that run several: a whole study, the demo, which calls to make next, and one site of several runs."""
+"""The verbs that run several: a whole study, the demo, and which calls to make next."""
 
 from __future__ import annotations
 
 import ctypes
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from assaymark import judging
-from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.prices import Prices
-from assaymark.errors import InputError, Problem
 from assaymark.judging import PLANTED, Rubric, pairs
+from assaymark.lazy import exported
 from assaymark.protocol import JudgeSpec, Study, parse_study
-from assaymark.records import sha256_text
-from assaymark.report import Site, each_page
-from assaymark.report import site as sites
-from assaymark.report.datasheet import COMPARISON, judges_frame
-from assaymark.report.records.judgments import Calls
-from assaymark.report.site import FrontRun
-from assaymark.workflow import ask, study_calls
 from assaymark.workflow import run_folder as runs
-from assaymark.workflow.amend import amend, amendment_lines, reparse
+from assaymark.workflow import study_calls
 from assaymark.workflow.ask import Canaries, Forecast, Stage, forecast, name_ledger
-from assaymark.workflow.check import open_checked
 from assaymark.workflow.claim import claim, verification_lines, verify_certificate, verify_run
-from assaymark.workflow.import_records import import_grades, import_records
 from assaymark.workflow.lock import Locked, check_plan, lock, lock_lines, open_locked, prepare, probe_calls
 from assaymark.workflow.measure import measure
 from assaymark.workflow.plan_calls import PRICES, CallPlan, plan_calls_report
 from assaymark.workflow.plan_calls import lines as plan_calls_lines
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.publish import Reported, asked, report, study_pages, study_shown
+from assaymark.workflow.publish import Reported, asked, report
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import JudgeResult, Scores, decide, judge, work, work_lines
 from assaymark.workflow.tables import CYCLES, DECISIONS, MEASUREMENTS, VERDICTS, Store
@@ -48,6 +37,10 @@ from assaymark.workflow.tracks import datasheet as sheets_of
 from assaymark.workflow.tracks.datasheet import judges_of, log_map, measure_judges, measure_log, tested_by
 from assaymark.workflow.verdict_file import VerdictFile
 
+if TYPE_CHECKING:
+    from assaymark.workflow.amend import amend, amendment_lines, reparse
+    from assaymark.workflow.import_records import import_grades, import_records
+
 __all__ = [
     "JudgeResult", "Locked", "Reported", "VerdictFile", "amend", "amendment_lines", "claim", "decide", "demo",
     "finish", "import_grades", "import_records", "judge", "judges_of", "lock", "lock_lines", "log_map", "measure",
@@ -55,6 +48,8 @@ __all__ = [
     "reparse", "report", "start", "tested_by", "verification_lines", "verify_certificate", "verify_run", "work",
     "work_lines",
 ]  # fmt: skip
+
+__getattr__ = exported(__name__)
 
 
 def start(
@@ -115,84 +110,6 @@ def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime, progress
     study = files("assaymark.workflow").joinpath("demo.toml").read_text(encoding="utf-8")
     lock(folder, study, "demo.toml", now, models, progress)
     return finish(folder, models, progress)
-
-
-TITLE: Final = "What may be said"
-
-_NAME: Final = "several runs"
-"""What a site of several runs is known by; which they are may change from one time to the next."""
-
-Write = Callable[[Path, Site], object]
-
-
-def join_runs(
-    folders: Sequence[RunFolder], site: Path, title: str = TITLE, calls: Calls = "all", progress: Progress = silent
-) -> tuple[tuple[FrontRun, ...], tuple[Path, ...]]:
-    """Make one site of finished runs of any kind; returns them in the order of its menu, and its files."""
-    paths, problems = [folder.path.resolve() for folder in folders], []
-    for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
-        if path in paths[:at]:
-            problems.append(Problem(str(folder.path), "is named twice"))
-        elif not folder.lock.is_file() and not folder.datasheets.is_dir() and not folder.check.is_file():
-            what = "is no run folder" if folder.path.is_dir() else "does not exist"
-            problems.append(Problem(str(folder.path), f"{what}; name folders of finished runs"))
-    if problems:
-        raise InputError("runs of a site", problems)
-    runs.site_files(site, _NAME, "")
-    made: dict[str, tuple[FrontRun, Write]] = {}
-    for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
-        progress("reading the runs", at, len(folders))
-        # The name of its own folder where that is a plain one.
-        key = re.sub(r"[^a-z0-9]+", "-", path.name.lower()).strip("-")[:40].strip("-") or "run"
-        key = key if key not in made else f"{key}-{sha256_text(str(path))[:6]}"
-        made[key] = _shown(folder, calls)
-    fronts = {key: front for key, (front, _) in made.items()}
-    links = sites.menu(fronts)
-
-    def write(out: Path) -> None:
-        for at, (key, (_, pages)) in enumerate(made.items()):
-            progress("writing pages", at, len(made))
-            pages(out / key, sites.site_of(links, key))
-        write_atomic(out / "index.html", sites.render_front(fronts, title))
-
-    found = runs.replace_site(site, _NAME, "", write)
-    progress("writing pages", len(made), len(made))
-    return tuple(fronts[key] for key in links), found
-
-
-def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
-    """What the first page says of a run, and what writes its pages to a folder."""
-    if folder.check.is_file():
-        run = open_checked(folder).run
-        return sites.front_of_study(run), lambda out, site: runs.replace_files(out, each_page(run, site))
-    read = None if calls == "none" else ask.calls_of(folder)
-    match runs.kind_of(folder):
-        case "portbench":
-            from assaymark.report.portbench import each_benchmark_page
-            from assaymark.workflow.tracks.benchmark import bench_shown
-
-            bench = bench_shown(folder)
-            return sites.front_of_benchmark(bench), lambda out, site: runs.replace_files(
-                out, each_benchmark_page(bench, site, read)
-            )
-        case "season":
-            from assaymark.workflow.tracks.season_publish import decide_judged_season, shipped_languages, write_season
-
-            season, measured, *_ = decide_judged_season(folder)
-            return sites.front_of_season(season), lambda out, site: write_season(
-                out, season, shipped_languages(), measured, site
-            )
-        case "judges":
-            sheets, own = sheets_of.stored_datasheets(folder), sheets_of.stored_agreement(folder)
-            answers = ask.stored_answers(folder)
-            return sites.front_of_judges(sheets, folder.path.resolve().name), lambda out, site: runs.replace_files(
-                out, sheets_of.datasheet_pages(sheets, own, judges_frame(COMPARISON, site), answers, read)
-            )
-        case "study":
-            shown = study_shown(folder)
-            return sites.front_of_study(shown[0]), lambda out, site: runs.replace_files(
-                out, study_pages(shown, site, calls)
-            )
 
 
 # --- What would be asked: nothing is sent, and nothing is written into the folder -------------------------------------

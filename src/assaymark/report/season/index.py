@@ -18,7 +18,7 @@ from assaymark.judging.season.table import SeasonRow, SeasonTable
 from assaymark.protocol import AgentSpec
 from assaymark.records import EvidenceState, Measurement
 from assaymark.report.blocks import Filter, Index, Inline, Linked, by_name
-from assaymark.report.measurements import MeasuredRow, measured_links, rows_of
+from assaymark.report.measurements import Measured, measured_links, rows_of
 from assaymark.report.page import file_stems, in_parts, paged_by
 from assaymark.text import NBSP, clean, prose
 
@@ -270,7 +270,7 @@ _GROUPS: Final[Mapping[str, str]] = {
 
 def measured_pages(
     measurements: Iterable[Measurement], hidden: Callable[[Measurement], str] = lambda _: ""
-) -> Mapping[str, tuple[MeasuredRow, ...]]:
+) -> Mapping[str, tuple[Measured, ...]]:
     """The rows of every page, by its name, in no language yet; at least one page, which may be empty."""
     found = {
         name if "." in name or name == "contrast" else f"season.{name}": group
@@ -291,7 +291,7 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonIndex(Index):
-    """A season and its indexes in one language. Build one with `SeasonLookup.of`."""
+    """A season and its indexes in one language. Build one with `SeasonIndex.of`."""
 
     run: SeasonRun
     words: Words
@@ -299,7 +299,7 @@ class SeasonIndex(Index):
     grades: Mapping[str, Sequence[SeasonGradeView]]
     rows: Mapping[str, SeasonRow]
     pages: Mapping[str, str]
-    measured: Mapping[str, tuple[MeasuredRow, ...]] = field(default_factory=dict)
+    measured: Mapping[str, tuple[Measured, ...]] = field(default_factory=dict)
     up: str = ""
 
     @classmethod
@@ -332,7 +332,7 @@ class SeasonIndex(Index):
     def hidden(self, item: Measurement) -> str:
         """Why a value is not shown, as a state: of a pair without a supported order, of an agent that shares its tier.
 
-        Such an agent has a range in its place (`SeasonLookup.spread`), and that reason only without grades.
+        Such an agent has a range in its place (`SeasonIndex.spread`), and that reason only without grades.
         """
         if "high" in item.labels:
             pair = frozenset((item.labels["high"], item.labels["low"]))

@@ -33,7 +33,6 @@ from assaymark.benchmark.scores import (
 from assaymark.claims import boards
 from assaymark.claims.boards import MISSING, PIPELINE, BenchVerdicts, Board, missing_replies
 from assaymark.claims.messages import english, listing, stand_ins
-from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, Problem
@@ -45,7 +44,7 @@ from assaymark.notebook import Note, Part, Result
 from assaymark.plan import toml_value
 from assaymark.portfolio.backtest import CLASSES
 from assaymark.portfolio.optimisers import Floats
-from assaymark.records import Measurement, Score
+from assaymark.records import Measurement, Score, write_atomic
 from assaymark.report import portbench as pages
 from assaymark.report.portbench.book import ALL, QUESTIONS
 from assaymark.report.records.judgments import Calls

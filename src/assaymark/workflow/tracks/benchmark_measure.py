@@ -24,7 +24,6 @@ from assaymark.benchmark.questions.payloads import Condition
 from assaymark.benchmark.replies import rationale_of
 from assaymark.benchmark.scores import STAGES, Convention, DateResult, EpisodeResult
 from assaymark.claims.boards import DISSOCIATION, DRAWDOWN, MISSING, PIPELINE, SHARPE_CONTRAST
-from assaymark.encoding import content_id
 from assaymark.engine import Ledger, Model, Reply
 from assaymark.errors import InputError, LedgerError, NotMeasurableError, Problem
 from assaymark.metrology import measure_orders as orders
@@ -37,7 +36,7 @@ from assaymark.metrology.scores import excess_replies
 from assaymark.plan import toml_text
 from assaymark.portfolio import max_drawdown, performance
 from assaymark.protocol import AgentSpec
-from assaymark.records import JSON, Measurement, Score
+from assaymark.records import JSON, Measurement, Score, content_id
 from assaymark.report.portbench.book import ALL, QUESTIONS
 from assaymark.workflow.import_records import store_records
 from assaymark.workflow.lock import lock

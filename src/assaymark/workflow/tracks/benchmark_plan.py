@@ -22,14 +22,13 @@ from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.reference import ReferenceBenchmarkModel
 from assaymark.benchmark.replies import ANSWER_SCHEMA, model_call, outside_call, stage_texts
 from assaymark.benchmark.scores import Convention, EpisodeResult, Stage
-from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside, no_reply
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.market import open_history, synthetic_history
 from assaymark.protocol import AgentSpec
-from assaymark.records import content_id, sha256_text, to_json
+from assaymark.records import content_id, sha256_text, to_json, write_atomic
 from assaymark.report.portbench.book import QUESTIONS
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Forecast, check_plan_hash, forecast, require_all, run_all

@@ -7,16 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from pydantic import ValidationError
 
-from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Ledger, Model
 from assaymark.engine.providers.registry import provider_argument_problems
 from assaymark.errors import InputError, Problem
-from assaymark.importers.verdicts import VerdictMap, parse_verdict_map, read_verdicts, verdict_map
 from assaymark.judging import PLANTED, PlannedCall, Rubric, judgment, load_rubric, plan_calls, rubric_of
 from assaymark.judging import pairs as texts
 from assaymark.judging.pairs import PLANTED_PAIRS, STRICT, TIE_ALLOWED, PointStimulus, finance_tasks, pair_call
@@ -26,7 +24,17 @@ from assaymark.metrology.datasheet import BASE, Datasheet
 from assaymark.metrology.measure_people import beside_people
 from assaymark.notebook import Note, Part, Result
 from assaymark.protocol import SCALE, JudgeSpec, Records, Scale, Study
-from assaymark.records import AGGREGATE, JSON, Judgment, Measurement, PairCall, canonical_json, parse, sha256_text
+from assaymark.records import (
+    AGGREGATE,
+    JSON,
+    Judgment,
+    Measurement,
+    PairCall,
+    canonical_json,
+    parse,
+    sha256_text,
+    write_atomic,
+)
 from assaymark.report import Frame, judges_frame, render_comparison, render_datasheet
 from assaymark.report.datasheet import datasheet_path
 from assaymark.report.records.answers import Answers, Booklet, answer_pages
@@ -39,6 +47,9 @@ from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import MEASUREMENTS, PAIRS, POINTS, Store
 from assaymark.workflow.track import unknown_model
+
+if TYPE_CHECKING:
+    from assaymark.importers.verdicts import VerdictMap
 
 
 def tested_by(study: Study | None) -> Rubric:
@@ -244,6 +255,8 @@ def measure_log(
     keep_going: bool = False,
 ) -> Made:  # fmt: skip
     """Datasheets of the judges in a log of pairwise verdicts that assaymark did not make."""
+    from assaymark.importers.verdicts import read_verdicts
+
     _require_own_folder(folder, seed)
     if not log.exists():
         raise runs.missing(log, "log of verdicts")
@@ -292,6 +305,8 @@ def measure_log(
 
 def log_map(maps: Sequence[str], only: Sequence[str]) -> VerdictMap | None:
     """The column map of a log: from its file, and from ``role=column`` words, with the rows to read."""
+    from assaymark.importers.verdicts import parse_verdict_map, verdict_map
+
     wanted = dict(pair.partition("=")[::2] for pair in only)
     if wrong := [pair for pair in only if "=" not in pair]:
         raise InputError("--only", [Problem(pair, "must be COLUMN=VALUE") for pair in wrong])

@@ -20,7 +20,6 @@ import pyarrow as pa
 
 from assaymark.agents.llm import ABSENT, NOT_USABLE, season_texts
 from assaymark.claims.season_plan import Season
-from assaymark.encoding import sync_folder
 from assaymark.engine import CallSpec, Ledger, Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
 from assaymark.importers.report import CASH, EQUAL_WEIGHT
@@ -29,7 +28,7 @@ from assaymark.market.history import Clock, Day
 from assaymark.notebook import Told
 from assaymark.portfolio.broker import Book
 from assaymark.protocol import AgentSpec
-from assaymark.records import Context, Decision, Portfolio, canonical_json, parse, sha256_text, to_json
+from assaymark.records import Context, Decision, Portfolio, canonical_json, parse, sha256_text, sync_folder, to_json
 from assaymark.workflow.ask import Canaries, check_call, check_plan_hash, prices_of, say_raised
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder

@@ -16,7 +16,6 @@ from assaymark import __version__, importers
 from assaymark.agents.llm import season_texts
 from assaymark.claims import season_plan as plans
 from assaymark.claims.season_plan import Follows, RecordedFile, Season, SeasonMarket, parse_season
-from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
 from assaymark.judging.season.calls import author_texts, horizon_texts, outcome_texts
 from assaymark.market import CLASSES, History, open_history, read_manifest, synthetic_history
@@ -24,7 +23,7 @@ from assaymark.market.history import Clock
 from assaymark.market.instruments import weekdays
 from assaymark.plan import read_toml
 from assaymark.protocol import AgentSpec, JudgeSpec
-from assaymark.records import JSON, Decision, canonical_json, content_id, parse, sha256_text, to_json
+from assaymark.records import JSON, Decision, canonical_json, content_id, parse, sha256_text, to_json, write_atomic
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, Table

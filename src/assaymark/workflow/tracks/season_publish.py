@@ -21,7 +21,6 @@ from assaymark.claims import SeasonGates, certificate_name, decide_season, seaso
 from assaymark.claims.levels import SPAN
 from assaymark.claims.messages import Catalogue, catalogue, english, languages
 from assaymark.claims.season_claims import SeasonVerdicts
-from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
 from assaymark.judging.season.calls import quoted_spans
 from assaymark.judging.season.plans import HorizonClaim
@@ -30,7 +29,7 @@ from assaymark.judging.season.table import SeasonTable
 from assaymark.market.instruments import weekdays
 from assaymark.notebook import Note, Part, Result
 from assaymark.protocol import HUMAN_FAMILY
-from assaymark.records import Context, Decision, Evidence, Measurement, content_id
+from assaymark.records import Context, Decision, Evidence, Measurement, content_id, write_atomic
 from assaymark.report import ALONE, Site
 from assaymark.report.records.judgments import SeasonRecord, SeasonTrail, record_places, season_record_pages
 from assaymark.report.season import index, season_frame, write_site
