@@ -203,7 +203,7 @@ def test_the_entry_point_registers_both_tasks_under_our_name(ai):
 
 def test_the_task_shows_what_the_study_shows_and_not_who_decided(ai, finished):
     folder = workflow.RunFolder(finished)
-    desk = workflow.JudgingSession(folder, workflow.open_locked(folder), {}, workflow.silent)
+    desk = workflow.JudgingSession(folder, workflow.open_locked(folder), {})
     wanted = {item: desk.shown[name].text for name, item in workflow.item_names(desk.shown).items()}
     task = workflow.inspect_tasks.judge(str(finished))
     assert [(one.id, one.input[1].text) for one in task.dataset] == sorted(wanted.items())
@@ -231,7 +231,7 @@ def test_pairs_come_in_both_orders_with_what_is_known_of_them(ai):
     for name, slot in swapped.items():
         other = f"{name[:-2]}{'vu' if name.endswith('uv') else 'uv'}"
         assert {slot, swapped[other]} == {"1", "2"}
-    assert task.config.response_schema.json_schema.model_dump(exclude_none=True) == pairs.pair_schema()
+    assert task.config.response_schema.json_schema.model_dump(exclude_none=True) == json.loads(pairs.pair_form().schema)
 
 
 @pytest.mark.filterwarnings("ignore")  # of Inspect's own event streams, closed by the garbage collector

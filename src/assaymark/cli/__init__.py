@@ -14,11 +14,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import gc
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.abc import MetaPathFinder
-from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -27,13 +26,13 @@ from typer.main import get_group
 
 from assaymark import __version__
 from assaymark.cli import options as opts
+from assaymark.cli.options import models as models
 from assaymark.errors import AssayError, StoppedError
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
     from typer._click.shell_completion import CompletionItem
 
-    from assaymark.engine import Model
 
 DONE: Final = 0
 WRONG: Final = 1
@@ -94,55 +93,6 @@ class _WithoutPandas(MetaPathFinder):
             raise ModuleNotFoundError(f"{fullname} is not used here", name=fullname)
 
 
-class _BuiltIn(Mapping[str, "Model"]):
-    """The built-in models by name. Those of a module are loaded when no module before it has a name."""
-
-    modules = (
-        ("agents.reference", "reference_agents"), ("agents.llm", "Dater"),
-        ("judging.reference.judges", "reference_season_judges"), ("judging.reference.judges", "reference_judges"),
-        ("judging.reference.judges", "ConstraintOracle"), ("judging.pairs.reference", "reference_pair_judges"),
-        ("benchmark.reference", "reference_benchmark_models"),
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self._loaded: list[Mapping[str, Model]] = []
-
-    def _groups(self) -> Iterator[Mapping[str, Model]]:
-        for at, (module, function) in enumerate(self.modules):
-            if at == len(self._loaded):
-                found = getattr(import_module(f"assaymark.{module}"), function)()
-                self._loaded.append(found if isinstance(found, Mapping) else {found.name: found})
-            yield self._loaded[at]
-
-    def __getitem__(self, name: str) -> Model:
-        if name.startswith("reference/"):
-            for group in self._groups():
-                if name in group:
-                    return group[name]
-        raise KeyError(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return chain.from_iterable(self._groups())
-
-    def __len__(self) -> int:
-        return sum(map(len, self._groups()))
-
-
-def models() -> Mapping[str, Model]:
-    """Every model that can answer a call, by name."""
-    from assaymark.engine.providers.registry import Models, providers
-
-    return Models(_BuiltIn(), providers())
-
-
-def _print_lines(lines: Iterable[str]) -> None:
-    from rich.markup import escape
-
-    out = opts.console()
-    for line in lines:
-        out.print(escape(line), soft_wrap=True)
-
-
 def _version(wanted: bool) -> None:
     if wanted:
         print(f"assaymark {__version__}")
@@ -157,7 +107,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "proofread": ("start", "check the sentences of a text against a run"),
         "skill": ("start", "print instructions for a coding agent"),
         "serve": ("start", "show a run in the browser, also while it is running"),
-        "doctor": ("doctor", "check packages and keys, and list what can run"),
+        "doctor": ("start", "check packages and keys, and list what can run"),
     },
     "A study": {
         "run": ("study", "lock, decide, judge, measure, claim and report in one"),
@@ -254,10 +204,7 @@ class Root(opts.CommandGroup):
 app = typer.Typer(
     name="assaymark", cls=Root,
     help="Report which comparisons of LLM systems your judge scores support.",
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "obj": opts.Services(models, opts.progress, _print_lines, lambda content: opts.console().print(content)),
-    },
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None, pretty_exceptions_enable=False,
 )  # fmt: skip
 

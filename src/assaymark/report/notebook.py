@@ -22,9 +22,8 @@ from assaymark.report.inputs import AssayRun, RunIndex
 from assaymark.report.levels import board
 from assaymark.report.levels import said_levels as study_levels
 from assaymark.report.page import asset, drawn_rules
-from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, board_title, pipeline_boards
-from assaymark.report.portbench.levels import lede, stage_tables
-from assaymark.report.portbench.levels import said_levels as bench_levels
+from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, board_title, lede, pipeline_boards, stage_tables
+from assaymark.report.portbench.book import said_levels as bench_levels
 from assaymark.report.season import leaderboard as agents
 from assaymark.report.season.decisions import account_figure
 from assaymark.report.season.index import SeasonIndex, SeasonRun, Words

@@ -21,8 +21,8 @@ from assaymark.report.inputs import AssayRun, RunIndex
 from assaymark.report.levels import said_levels
 from assaymark.report.page import Frame, Link, Site
 from assaymark.report.portbench.book import BenchmarkIndex, BenchRun
-from assaymark.report.portbench.levels import lede as bench_lede
-from assaymark.report.portbench.levels import said_levels as bench_levels
+from assaymark.report.portbench.book import lede as bench_lede
+from assaymark.report.portbench.book import said_levels as bench_levels
 from assaymark.report.records.calls import visible
 from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.levels import said_levels as season_levels

@@ -28,7 +28,7 @@ from assaymark.workflow import ask
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.check import open_checked
 from assaymark.workflow.labelling import Labelling
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import note, silent, watched
 from assaymark.workflow.publish import standing_of, study_pages, study_shown
 from assaymark.workflow.run_folder import RunFolder, missing, read_lock
 from assaymark.workflow.tracks import datasheet as sheets_of
@@ -278,7 +278,7 @@ Write = Callable[[Path, Site], object]
 
 
 def join_runs(
-    folders: Sequence[RunFolder], site: Path, title: str = TITLE, calls: Calls = "all", progress: Progress = silent
+    folders: Sequence[RunFolder], site: Path, title: str = TITLE, calls: Calls = "all"
 ) -> tuple[tuple[FrontRun, ...], tuple[Path, ...]]:
     """Make one site of finished runs of any kind; returns them in the order of its menu, and its files."""
     paths, problems = [folder.path.resolve() for folder in folders], []
@@ -293,22 +293,23 @@ def join_runs(
     runs.site_files(site, _NAME, "")
     made: dict[str, tuple[FrontRun, Write]] = {}
     for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
-        progress("reading the runs", at, len(folders))
+        note("reading the runs", at, len(folders))
         # The name of its own folder where that is a plain one.
         key = re.sub(r"[^a-z0-9]+", "-", path.name.lower()).strip("-")[:40].strip("-") or "run"
         key = key if key not in made else f"{key}-{sha256_text(str(path))[:6]}"
-        made[key] = _shown(folder, calls)
+        with watched(silent):
+            made[key] = _shown(folder, calls)
     fronts = {key: front for key, (front, _) in made.items()}
     links = sites.menu(fronts)
 
     def write(out: Path) -> None:
         for at, (key, (_, pages)) in enumerate(made.items()):
-            progress("writing pages", at, len(made))
+            note("writing pages", at, len(made))
             pages(out / key, sites.site_of(links, key))
         write_atomic(out / "index.html", sites.render_front(fronts, title))
 
     found = runs.replace_site(site, _NAME, "", write)
-    progress("writing pages", len(made), len(made))
+    note("writing pages", len(made), len(made))
     return tuple(fronts[key] for key in links), found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from datetime import datetime
 from importlib.resources import files
@@ -19,20 +19,30 @@ from assaymark.engine.prices import Prices
 from assaymark.judging import PLANTED, Rubric, pairs
 from assaymark.lazy import exported
 from assaymark.protocol import JudgeSpec, Study, parse_study
+from assaymark.records import Decision
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow import study_calls
-from assaymark.workflow.ask import Canaries, Forecast, Stage, forecast, name_ledger
+from assaymark.workflow.ask import Forecast, forecast, name_ledger
 from assaymark.workflow.claim import claim, verification_lines, verify_certificate, verify_run
-from assaymark.workflow.lock import Locked, check_plan, lock, lock_lines, open_locked, prepare, probe_calls
+from assaymark.workflow.lock import (
+    Locked,
+    check_plan,
+    lock,
+    lock_lines,
+    open_locked,
+    planned_decisions,
+    prepare,
+    probe_calls,
+    select,
+)  # fmt: skip
 from assaymark.workflow.measure import measure
 from assaymark.workflow.plan_calls import PRICES, CallPlan, plan_calls_report
 from assaymark.workflow.plan_calls import lines as plan_calls_lines
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import note
 from assaymark.workflow.publish import Reported, asked, report
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import JudgeResult, Scores, decide, judge, work, work_lines
 from assaymark.workflow.tables import CYCLES, DECISIONS, MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.track import planned_decisions, select
 from assaymark.workflow.tracks import datasheet as sheets_of
 from assaymark.workflow.tracks.datasheet import judges_of, log_map, measure_judges, measure_log, tested_by
 from assaymark.workflow.verdict_file import VerdictFile
@@ -52,37 +62,24 @@ __all__ = [
 __getattr__ = exported(__name__)
 
 
-def start(
-    folder: RunFolder, text: str, source: str, now: datetime, models: Mapping[str, Model], progress: Progress = silent
-) -> Locked:
+def start(folder: RunFolder, text: str, source: str, now: datetime, models: Mapping[str, Model]) -> Locked:
     """Lock a study as `lock` does, after one call to each of its models; what they answer is kept if it is locked."""
-    sent: list[Canaries] = []
-
-    def first(study: Study) -> None:
-        sent.append(study_calls.study_canaries(folder, study, models, progress))
-
-    locked = lock(folder, text, source, now, models, progress, first)
-    for one in sent:
-        one.keep(folder, locked)
-    return locked
+    return lock(folder, text, source, now, models, lambda study: study_calls.study_canaries(folder, study, models))
 
 
-def finish(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> Reported:
+def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
     """Decide, judge, measure, claim and report a locked run, as far as they are not done."""
-    decide(folder, models, progress)
-    judge(folder, models, progress)
+    decide(folder, models)
+    judge(folder, models)
     study = open_locked(folder).study
     measured = {sheet.judge for sheet in sheets_of.stored_datasheets(folder)} if study.datasheets else set()
     if study.datasheets and not measured >= {one.name for one in study.model_judges}:
-        measure_judges(
-            folder, asked(study), models, pointwise=True, rubric=tested_by(study), study=True, pages=False,
-            progress=progress,
-        )  # fmt: skip
+        measure_judges(folder, asked(study), models, pointwise=True, rubric=tested_by(study), study=True, pages=False)
     # Memory of what was rendered for the judges goes back to the system, so that the next stage starts small.
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-    measure(folder, progress)
+    measure(folder)
     claim(folder)
     return report(folder)
 
@@ -94,22 +91,21 @@ def panel_of(folder: RunFolder) -> list[JudgeSpec]:
 
 def plan_calls(
     folder: RunFolder, budget: int | None, effect: float | None = None, prices: Mapping[str, float] = PRICES,
-    progress: Progress = silent,
 ) -> CallPlan:  # fmt: skip
     """Which further judge calls would most likely move a claim to the next level; `plan_calls_lines` words it."""
     locked, store = open_locked(folder), Store(folder)
     verdicts, measurements, scores = store.read(VERDICTS), store.read(MEASUREMENTS), Scores.of(store, locked).honest
-    progress("simulating studies", 0, 1)
+    note("simulating studies", 0, 1)
     found = plan_calls_report(scores, locked.study, verdicts, measurements, budget, locked.study.seed, effect, prices)
-    progress("simulating studies", 1, 1)
+    note("simulating studies", 1, 1)
     return found
 
 
-def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime, progress: Progress = silent) -> Reported:
+def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime) -> Reported:
     """The study that ships with the package, from its cycles to its page: a small cut of `studies/valueblind.toml`."""
     study = files("assaymark.workflow").joinpath("demo.toml").read_text(encoding="utf-8")
-    lock(folder, study, "demo.toml", now, models, progress)
-    return finish(folder, models, progress)
+    lock(folder, study, "demo.toml", now, models)
+    return finish(folder, models)
 
 
 # --- What would be asked: nothing is sent, and nothing is written into the folder -------------------------------------
@@ -126,17 +122,18 @@ def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str,
         if not there:
             prepare(where, study)
         check_plan(where, study, source, models)
-        stages = [Stage("date probe", [] if folder.lock.is_file() else probe_calls(study)), *_stages(where, study)]
+        stages, notes = _stages(where, study)
+        stages = {"date probe": [] if folder.lock.is_file() else probe_calls(study), **stages}
         if study.datasheets is not None:
-            calls = _datasheet_calls(asked(study), None, 7, True, True, tested_by(study))
-            stages.append(Stage("datasheets", list(calls)))
-        return forecast(stages, folder, study, prices)
+            stages["datasheets"] = _datasheet_calls(asked(study), None, 7, True, True, tested_by(study))
+        return forecast(stages, folder, prices, study.engine.batch, notes)
 
 
 def expect_judging(folder: RunFolder, prices: Prices) -> Forecast:
     """What `assaymark judge` would ask and cost."""
     study = open_locked(folder).study
-    return forecast(_stages(folder, study), folder, study, prices)
+    stages, notes = _stages(folder, study)
+    return forecast(stages, folder, prices, study.engine.batch, notes)
 
 
 def expect_datasheets(
@@ -144,29 +141,31 @@ def expect_datasheets(
     pointwise: bool, rubric: Rubric,
 ) -> Forecast:  # fmt: skip
     """What `assaymark datasheet` would ask and cost."""
-    stage = Stage("datasheets", list(_datasheet_calls(judges, tasks, seed, strict, pointwise, rubric)))
-    return forecast([stage], folder, None, prices)
+    return forecast({"datasheets": _datasheet_calls(judges, tasks, seed, strict, pointwise, rubric)}, folder, prices)
 
 
-def _stages(folder: RunFolder, study: Study) -> list[Stage]:
-    """Everything that agents and judges of a study are asked once it is locked, but for the outside judge."""
-    store = Store(folder)
-    questions = [] if study.substrate is None else [one.call for one in study_calls.questions_of(study, store)]
-    stages = [] if study.substrate is None else [Stage("agents", questions)]
-    made = store.digest(DECISIONS) is not None
-    # A text of likely length stands in the place of each that is not written yet.
-    planned = [] if made else planned_decisions(study, store.read(CYCLES))
-    decisions = store.read(DECISIONS) if made else [study_calls.stand_in(one) for one in planned]
+def _stages(folder: RunFolder, study: Study) -> tuple[dict[str, Iterable[CallSpec]], list[str]]:
+    """Everything that agents and judges of a study are asked once it is locked; what is estimated or not counted."""
+    store, stages, notes = Store(folder), dict[str, Iterable[CallSpec]](), list[str]()
+    if study.substrate is not None:
+        stages["agents"] = [one.call for one in study_calls.questions_of(study, store)]
+    if store.digest(DECISIONS) is not None:
+        decisions: Sequence[Decision] = store.read(DECISIONS)
+    else:  # a text of likely length stands in the place of each that is not written yet
+        decisions = [study_calls.stand_in(one) for one in planned_decisions(study, store.read(CYCLES))]
+        notes.append("judges' calls are estimated: their number is known, texts of 300 tokens stand in for the agents'")
     shown = judging.user_messages(decisions, store.each_context(), study)
     graded = judging.plan_calls(decisions, {}, study, judging.rubric_of(study.rubric), shown=shown)
-    stages.append(Stage("judges", [one.call for one in graded], not made))
+    stages["judges"] = [one.call for one in graded]
     if (probe := study.anchor_probe) is not None:
         judges = [one for one in study.judges if one.name == probe.judge]
         only = study_calls.anchor_sample(select(decisions, study).honest, study)
         rubric = judging.load_rubric(probe.rubric)
         again = judging.plan_calls(decisions, {}, study, rubric, judges=judges, only=only, shown=shown)
-        stages.append(Stage("anchor probe", [one.call for one in again], not made))
-    return stages
+        stages["anchor probe"] = [one.call for one in again]
+    if (outside := study.stability.probe) is not None:
+        notes.append(f"not counted: {outside.name}, asked only about pairs that the panel leaves open")
+    return stages, notes
 
 
 def _datasheet_calls(

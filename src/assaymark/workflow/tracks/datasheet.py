@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from assaymark.engine import CallSpec, Ledger, Model
 from assaymark.engine.providers.registry import provider_argument_problems
 from assaymark.errors import InputError, Problem
-from assaymark.judging import PLANTED, PlannedCall, Rubric, judgment, load_rubric, plan_calls, rubric_of
+from assaymark.judging import PLANTED, PlannedGrade, Rubric, judgment, load_rubric, plan_calls, rubric_of
 from assaymark.judging import pairs as texts
 from assaymark.judging.pairs import PLANTED_PAIRS, STRICT, TIE_ALLOWED, PointStimulus, finance_tasks, pair_call
 from assaymark.judging.reference.judges import dimension_problem
@@ -43,10 +43,9 @@ from assaymark.report.records.judgments import Calls
 from assaymark.report.translation import in_language
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Canaries, ask, calls_of, stored_answers, unusable_of
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.lock import unknown_model
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import MEASUREMENTS, PAIRS, POINTS, Store
-from assaymark.workflow.track import unknown_model
 
 if TYPE_CHECKING:
     from assaymark.importers.verdicts import VerdictMap
@@ -57,7 +56,7 @@ def tested_by(study: Study | None) -> Rubric:
     return load_rubric("v1.0") if study is None or study.rubric.text is None else rubric_of(study.rubric)
 
 
-def point_calls(stimuli: Sequence[PointStimulus], judge: JudgeSpec, rubric: Rubric) -> list[PlannedCall]:
+def point_calls(stimuli: Sequence[PointStimulus], judge: JudgeSpec, rubric: Rubric) -> list[PlannedGrade]:
     """Every call of a judge on single texts, through the ordinary judge prompt; calls are seeded by the judge."""
     decisions, contexts = texts.point_records(stimuli)
     records = Records(derivations=("honest", "vacuum", "ladder", "length_matched"), exclude_flags=())
@@ -125,7 +124,7 @@ class Made(Result):
 def measure_judges(
     folder: RunFolder, judges: Sequence[JudgeSpec], models: Mapping[str, Model], *, tasks: Path | None = None,
     seed: int = 7, strict: bool = True, pointwise: bool = False, rubric: Rubric | None = None, study: bool = False,
-    comparator: str | None = None, old: Sequence[Path] = (), pages: bool = True, progress: Progress = silent,
+    comparator: str | None = None, old: Sequence[Path] = (), pages: bool = True,
 ) -> Made:  # fmt: skip
     """Show each judge texts with known differences, and write its datasheet, with ``pages`` unless they follow."""
     wanted = tested_by(None) if rubric is None else rubric
@@ -146,7 +145,7 @@ def measure_judges(
         ]
         return [one.call for calls in asked for one in calls]
 
-    canaries = Canaries(models, progress=progress)
+    canaries = Canaries(models)
     if not folder.has_ledger:  # else whoever has not answered yet is asked one call by the run
         canaries.ask(first(pairs[:1]), further=lambda: first(pairs[1:2]))
         canaries.require()
@@ -161,9 +160,8 @@ def measure_judges(
         )  # fmt: skip
         if judge.model not in PLANTED:  # its answers, and what it calls itself
             planned = texts.plan_pair_calls(pairs, judge, variants)
-            unusable = unusable_of(planned, lambda one, reply: pair_call(one, reply).reason)
             asked = [item.call for item in planned]
-            replies = ask(folder, asked, models, judge.name, "asking", progress, unusable=unusable)
+            replies = ask(folder, asked, models, judge.name, "asking", unusable=unusable_of(planned))
             prints = {reply.fingerprint for reply in replies.values() if reply.fingerprint}
             calls[judge.name] = [pair_call(item, replies[item.call.key]) for item in planned]
             sheet = sheets_of.datasheet_of(
@@ -174,9 +172,7 @@ def measure_judges(
             )  # fmt: skip
         if judge.model in PLANTED or (pointwise and judge.model not in PLANTED_PAIRS):
             # what single texts under a rubric show, beside the pairs if there are any
-            graded, more = _measure_pointwise(
-                folder, judge, models, texts.point_stimuli(given, seed), wanted, seed, progress
-            )
+            graded, more = _measure_pointwise(folder, judge, models, texts.point_stimuli(given, seed), wanted, seed)
             ok = [one.status == "ok" for one in graded]
             counts = {"all": len(ok), "ok": sum(ok), "invalid": len(ok) - sum(ok)}
             sheet = replace(
@@ -223,15 +219,14 @@ def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model], wa
 
 
 def _measure_pointwise(
-    folder: RunFolder, judge: JudgeSpec, models: Mapping[str, Model], stimuli: Sequence[PointStimulus], rubric: Rubric,
-    seed: int, progress: Progress,
+    folder: RunFolder, judge: JudgeSpec, models: Mapping[str, Model], stimuli: Sequence[PointStimulus],
+    rubric: Rubric, seed: int,
 ) -> tuple[list[Judgment], tuple[Measurement, ...]]:  # fmt: skip
     """What a rubric judge gives to nothing, for each requirement met and for length, by dimension and on their mean."""
     planned = point_calls(stimuli, judge, rubric)
-    unusable = unusable_of(planned, lambda one, reply: judgment(one, reply, rubric).reason)
-    asked = [item.call for item in planned], models, judge.name, "asking for grades by", progress
-    replies = ask(folder, *asked, unusable=unusable)
-    graded = [judgment(item, replies[item.call.key], rubric) for item in planned]
+    asked = [item.call for item in planned], models, judge.name, "asking for grades by"
+    replies = ask(folder, *asked, unusable=unusable_of(planned))
+    graded = [judgment(item, replies[item.call.key]) for item in planned]
     return graded, point_measurements(stimuli, graded, rubric.names, judge.name, seed, rubric.scale)
 
 

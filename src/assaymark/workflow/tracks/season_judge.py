@@ -7,17 +7,16 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from assaymark.claims.season_plan import Season, period_of
 from assaymark.engine import CallSpec, Ledger, Model, Reply, Unusable
 from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, ModelError, Problem
-from assaymark.judging import asks_again, second_call
-from assaymark.judging.prompts import Read, ReplyState
+from assaymark.judging import PlannedCall
 from assaymark.judging.season import calls as asking
 from assaymark.judging.season import plans
-from assaymark.judging.season.calls import HorizonLedger, HorizonTask, SeasonCall
+from assaymark.judging.season.calls import HorizonLedger, HorizonTask
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.record import Horizon, StepRecord
 from assaymark.judging.season.scoring import (
@@ -31,12 +30,12 @@ from assaymark.judging.season.scoring import (
 )
 from assaymark.market.instruments import weekdays
 from assaymark.notebook import Told
+from assaymark.prompting import Read, ReplyState
 from assaymark.protocol import EngineChoice
 from assaymark.records import Judgment
 from assaymark.report.text import counted
 from assaymark.workflow.ask import (
     Forecast,
-    Stage,
     again_line,
     check_plan_hash,
     forecast,
@@ -47,7 +46,7 @@ from assaymark.workflow.ask import (
 )
 from assaymark.workflow.human_labels import Frame, stored_draw, stored_grades
 from assaymark.workflow.import_records import import_named_grades
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, OUTCOMES, Store
 from assaymark.workflow.tracks import season_records as rows
@@ -64,17 +63,15 @@ from assaymark.workflow.tracks.season_records import (
     judgment_row,
 )
 
-Probe = tuple[SeasonCall, str]
+Probe = tuple[asking.PlannedProbe, str]
 """A probe of the blinding, and the period that it shows; empty for a whole record."""
 
 
 class SeasonAsker:
     """Asks calls through the ledger, each of them once, and holds what became of them."""
 
-    def __init__(
-        self, folder: RunFolder, ledger: Ledger, models: Mapping[str, Model], engine: EngineChoice, progress: Progress
-    ) -> None:
-        self.folder, self.ledger, self.models, self.engine, self.progress = folder, ledger, models, engine, progress
+    def __init__(self, folder: RunFolder, ledger: Ledger, models: Mapping[str, Model], engine: EngineChoice) -> None:
+        self.folder, self.ledger, self.models, self.engine = folder, ledger, models, engine
         self.replies: dict[str, Reply] = {}
         self.heard: set[str] = set()
         self.silent: dict[str, str] = {}
@@ -83,14 +80,14 @@ class SeasonAsker:
         """The keys of second calls, by the keys of calls whose reply was no JSON at all."""
         self.made = 0
 
-    def ask(self, calls: Sequence[CallSpec], unusable: Unusable | None = None) -> None:
+    def ask(self, planned: Sequence[PlannedCall[Any, Any]], unusable: Unusable | None = None) -> None:
         """Ask what has no reply yet, and once more what has one that is no JSON at all: the second reply counts."""
-        asked = {call.key: call for call in calls}
-        self._ask(asked, unusable)
+        asked = {one.call.key: one for one in planned}
+        self._ask({key: one.call for key, one in asked.items()}, unusable)
         again = {
-            key: second_call(call)
-            for key, call in asked.items()
-            if key not in self.seconds and asks_again(self.replies[key], most=plans.MOST_CHARACTERS)
+            key: one.again().call
+            for key, one in asked.items()
+            if key not in self.seconds and one.asks_again(self.replies[key])
         }
         self._ask({call.key: call for call in again.values()})
         self.seconds |= {key: call.key for key, call in again.items()}
@@ -103,7 +100,7 @@ class SeasonAsker:
         wanted = {key: call for key, call in wanted.items() if key not in reasons}
         if wanted:
             calls = list(wanted.values())
-            how = self.models, self.engine, "asking the judges", self.progress, unusable
+            how = self.models, self.engine, "asking the judges", unusable
             summary = run_all(self.ledger, calls, *how, first=False)
             self.made += summary.made
             self.replies |= dict(self.ledger.replies(list(wanted)))
@@ -128,15 +125,14 @@ class SeasonAsker:
         """The grades of all tasks, asked for part by part; `HorizonGrades` also where a judge gave none."""
         found: dict[int, HorizonGrades] = {}
         while len(found) < len(tasks):
-            due: list[asking.PlannedHorizonCall] = []
+            due: list[asking.PlannedHorizon] = []
             for at, task in enumerate(tasks):
                 if at not in found:  # what is graded is not read again in every round
                     asked, graded = horizon_round([task], self.replies.get)
                     due += asked
                     if graded:
                         found[at] = graded[0]
-            unusable = unusable_of(due, lambda one, reply: plans.read_horizon_reply(reply, one.asked).reason)
-            self.ask([one.call for one in due], unusable)
+            self.ask(due, unusable_of(due))
         again = self.seconds  # a part has the key of its second call, where that is the one that counts
         for at, one in found.items():
             parts = (
@@ -150,14 +146,14 @@ class SeasonAsker:
 
     def guesses(self, probes: Sequence[Probe]) -> list[SeasonGuess]:
         """What the probes of the blinding brought."""
-        self.ask([planned.call for planned, _ in probes])
+        self.ask([planned for planned, _ in probes])
         found = []
         for planned, period in probes:
-            call = planned.call
-            read = asking.read_guess(self.replies[call.key], planned)
-            key, guess = self.seconds.get(call.key, call.key), None if read.answer is None else read.answer.value
-            of = planned.agent, planned.judge.name, call.trial
-            found.append(SeasonGuess(*of, period, len(planned.options), read.state, guess, key))
+            call, (author, options) = planned.call, planned.about
+            read = planned.read(self.replies[call.key])
+            key, guess = self.seconds.get(call.key, call.key), None if read.answer is None else read.answer[0]
+            of = author, planned.judge.name, call.trial
+            found.append(SeasonGuess(*of, period, len(options), read.state, guess, key))
         return found
 
 
@@ -224,7 +220,7 @@ def season_probes(parts: Sequence[SeasonPart], season: Season) -> list[Probe]:
     for period, horizons in by_period.items():
         if set(horizons) == agents and len(agents) > 1:
             for probe in asking.probe_calls(horizons, once if period else judges, budget):
-                found.setdefault((probe.agent, probe.call.key), (probe, period))
+                found.setdefault((probe.about[0], probe.call.key), (probe, period))
     return list(found.values())
 
 
@@ -323,7 +319,7 @@ class SeasonJudged(Told):
     lines: tuple[str, ...]
 
 
-def judge_season(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> SeasonJudged:
+def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> SeasonJudged:
     """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates."""
     stored, store = stored_season(folder), Store(folder)
     import_named_grades(folder, stored.season.human.grades)
@@ -335,12 +331,12 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], progress: Progr
         season = stored.season
         if material is None:
             return SeasonJudged(0, tuple(judged_lines(folder, season, store.read(GRADES), store.read(GUESSES))))
-        progress("reading the records", 0, 1)
+        note("reading the records", 0, 1)
         parts, plan, budget = season_parts(material), material.scoring, season.judging.token_budget
-        progress("reading the records", 1, 1)
+        note("reading the records", 1, 1)
         with Ledger.open(folder.ledger) as ledger:
             check_plan_hash(folder, ledger, stored)
-            asker = SeasonAsker(folder, ledger, models, season.engine, progress)
+            asker = SeasonAsker(folder, ledger, models, season.engine)
             planned = season_tasks(parts, season, plan)
             given = asker.grades([task for _, task in planned])
             asked = [
@@ -349,11 +345,11 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], progress: Progr
                 else []
                 for (part, task), one in zip(planned, given, strict=True)
             ]
-            asker.ask([one.call for calls in asked for one in calls])
+            asker.ask([one for calls in asked for one in calls])
             grades = []
             for (part, _), one, calls in zip(planned, given, asked, strict=True):
-                reads = [plans.read_outcome_reply(asker.replies[asked_.call.key]) for asked_ in calls]
-                outcome = outcome_grade([call.part for call in calls], reads) if calls else None
+                replies = [asker.replies[each.call.key] for each in calls]
+                outcome = outcome_grade(calls, replies) if calls else None
                 grades.append(grade_row(part, one, plan, outcome))
             guesses = asker.guesses(season_probes(parts, season))
         people = {one.name for one in season.panel if one.human}
@@ -457,8 +453,8 @@ def expect_season_run(folder: RunFolder, prices: Prices, *, now: datetime) -> Fo
         day = clock.day(due, after=done)
         days += [day] if day.quotes else []
         done = due
-    stage = Stage("agents", [call for day in days for call in opening_calls(locked.season, day, locked.season.agents)])
-    found = forecast([stage], folder, None, prices, locked.season.engine.batch)
+    calls = [call for day in days for call in opening_calls(locked.season, day, locked.season.agents)]
+    found = forecast({"agents": calls}, folder, prices, locked.season.engine.batch)
     if len(days) > 1:
         found = found.noting(
             f"{len(days):,} days: what agents hold on later ones is not known; books as at the start stand in for it"
@@ -483,7 +479,7 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
                 # A record in one part needs no answer to say what comes next.
                 keys = [planned.call.key] if ledger is not None and len(task.parts) > 1 else []
                 reply = next((one for _, one in ledger.replies(keys)), None) if ledger is not None and keys else None
-                reads.append(Read("ok", _ANSWER) if reply is None else plans.read_horizon_reply(reply, planned.asked))
+                reads.append(Read("ok", _ANSWER) if reply is None else planned.read(reply))
             if part.scope == "whole":
                 judge = task.judge
                 grader = asking.grader_version(task.plan)
@@ -491,9 +487,8 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
                 asked = asking.outcome_calls(grades, part.horizon, material.outcomes, judge, plan, budget)
                 outcomes += [one.call for one in asked]
     probes = season_probes(parts, season)
-    stages = [Stage("grades", graded), Stage("outcomes", outcomes)]
-    stages.append(Stage("author identification", [probe.call for probe, _ in probes]))
-    found = forecast(stages, folder, None, prices, season.engine.batch)
+    stages = {"grades": graded, "outcomes": outcomes, "author identification": [probe.call for probe, _ in probes]}
+    found = forecast(stages, folder, prices, season.engine.batch)
     if any(len(task.parts) > 1 for _, task in tasks):
         found = found.noting(
             f"of long records later parts show a judge's notes: {plans.MOST_NOTE_TOKENS:,} words stand in for those"

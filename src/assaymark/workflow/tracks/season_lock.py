@@ -25,6 +25,7 @@ from assaymark.plan import read_toml
 from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import JSON, Decision, canonical_json, content_id, parse, sha256_text, to_json, write_atomic
 from assaymark.workflow import run_folder as runs
+from assaymark.workflow.ask import Canaries
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, Table
 from assaymark.workflow.tracks.season_records import (
@@ -42,6 +43,7 @@ from assaymark.workflow.tracks.season_records import (
 
 if TYPE_CHECKING:
     from assaymark.engine import Model
+    from assaymark.workflow.ask import Canaries
 
 SEASON: Final = runs.Track(
     format="assaymark season lock 2",
@@ -110,14 +112,14 @@ def is_season(folder: RunFolder) -> bool:
 
 def lock_season(
     folder: RunFolder, text: str, source: str, models: Mapping[str, Model] | None = None, *, now: datetime,
-    allow_absent: Collection[str] = (), first: Callable[[Season, SeasonData], object] | None = None,
+    allow_absent: Collection[str] = (), first: Callable[[Season, SeasonData], Canaries] | None = None,
 ) -> LockedSeason:  # fmt: skip
     """Lock a season in a run folder; the same season again changes nothing, and a failure leaves nothing behind."""
     runs.require_version_2(folder)
     found: FoundSeason | None = None
     absent: tuple[str, ...] = ()
     if plans.is_recorded(text, source):
-        from assaymark.workflow.track import season_judge_problems
+        from assaymark.workflow.lock import season_judge_problems
 
         file = plans.read_recorded(text, source)
         wrong = (season_judge_problems(f"panel.{judge.name}", judge, models) for judge in file.panel or ())
@@ -136,8 +138,7 @@ def lock_season(
                 f"{source} differs from the season locked in {folder.path} (plan hash {made[:12]}..., locked "
                 f"{locked.plan_hash[:12]}...); a locked season is not changed: use a new run folder (--out)"
             )
-    elif first is not None:
-        first(season, data)
+    sent = None if first is None or folder.lock.is_file() else first(season, data)
     with runs.new_folder(folder.path):
         if found is not None:
             write_season(folder, found, made)
@@ -145,7 +146,10 @@ def lock_season(
             write_atomic(folder.plan, text)
             inputs = _inputs(season, data)
             runs.write_lock(folder, season_lock(season, made, to_json(now), inputs, data.universe, found, absent))
-    return open_season(folder, data)
+    locked = open_season(folder, data)
+    if sent is not None:
+        sent.keep(folder, locked)
+    return locked
 
 
 def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeason:
@@ -302,7 +306,7 @@ def _checked(
 
     Of a wrong file everything is checked that is right by itself, so that all problems come at once.
     """
-    from assaymark.workflow.track import absent_problems, agent_problems, season_judge_problems
+    from assaymark.workflow.lock import absent_problems, agent_problems, season_judge_problems
 
     raw, problems, data = read_toml(text, source), [], None
     try:

@@ -25,7 +25,7 @@ from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
 from assaymark.judging.season.calls import quoted_spans
 from assaymark.judging.season.plans import HorizonClaim
 from assaymark.judging.season.record import AuditLine, Horizon
-from assaymark.judging.season.table import SeasonTable
+from assaymark.judging.season.scoring import SeasonRow
 from assaymark.market.instruments import weekdays
 from assaymark.notebook import Note, Part, Result
 from assaymark.protocol import HUMAN_FAMILY
@@ -37,7 +37,7 @@ from assaymark.report.season.feeds import verdicts_of
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.human_labels import labels_of, people_basis
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.tracks.season_facts import (
@@ -85,14 +85,13 @@ class SeasonPublished(Result):
 
 def publish_season(
     folder: RunFolder, site: Path, languages: Sequence[Catalogue] = (), calls: bool = False, url: str = "",
-    progress: Progress = silent,
 ) -> SeasonPublished:  # fmt: skip
     """Measure and decide a judged season, write its tables and ``verdicts.json``, and make its site."""
     if url and not re.fullmatch(r"https?://[^\s<>\"]+", url):
         raise InputError("--url", [Problem("", f"must begin with https:// or http:// (got {clean(url, 80)!r})")])
     stored = stored_season(folder)
     runs.site_files(site, stored.season.name, stored.plan_hash)
-    shown, sheets, file, material, judged = decide_judged_season(folder, progress)
+    shown, sheets, file, material, judged = decide_judged_season(folder)
     run = replace(shown, url=url)
     records: Iterable[tuple[str, str]] = ()
     if calls:
@@ -108,7 +107,7 @@ def publish_season(
             write_atomic(out / name, page)
 
     written = runs.replace_site(site, run.plan.name, run.plan_hash, write)
-    progress("writing pages", 3, 3)
+    note("writing pages", 3, 3)
     html = [page for page in written if page.suffix == ".html"]
     tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
     lines = [f"{file.study}: {len(file.verdicts)} claims decided ({tally}); plan {file.plan_hash[:12]}..."]
@@ -165,7 +164,7 @@ def season_records(
 
 
 def decide_judged_season(
-    folder: RunFolder, progress: Progress = silent
+    folder: RunFolder,
 ) -> tuple[index.SeasonRun, list[Datasheet], VerdictFile, SeasonMaterial, SeasonJudgments]:
     """Measure and decide a judged season: what its pages show, its datasheets, ``verdicts.json``, and what they are of.
 
@@ -174,7 +173,7 @@ def decide_judged_season(
     stored, store = stored_season(folder), Store(folder)
     if store.digest(GRADES) is None or not store.rows(GRADES):
         raise LedgerError(f"{folder.path} was not judged yet; run: assaymark season judge {folder.path}")
-    progress("reading the records", 0, 3)
+    note("reading the records", 0, 3)
     material, judged, sheets = season_material(folder, stored), SeasonJudgments.read(store), []
     lie: dict[str, str] = {}
     if folder.datasheets.is_dir():
@@ -183,7 +182,7 @@ def decide_judged_season(
 
         sheets = stored_datasheets(folder)
         lie = {one.judge: datasheet_path(one.judge) for one in sheets}
-    progress("measuring", 1, 3)
+    note("measuring", 1, 3)
     made_by = content_id({one.judge: one for one in sheets}) if sheets else None
     basis = {"plan": stored.plan_hash, "datasheets": made_by}
     basis |= {table.name: store.digest(table) for table in (GRADES, GUESSES, EVIDENCE, NAVS, TIMES, CHECKS)}
@@ -222,7 +221,7 @@ def decide_judged_season(
     kept.parent.mkdir(exist_ok=True)
     runs.write_json(kept, verdicts_of(index.SeasonIndex.of(run)))
     runs.write_sums(folder)
-    progress("writing pages", 2, 3)
+    note("writing pages", 2, 3)
     earlier = (path for path in sorted(kept.parent.glob("*.json")) if path.stem <= kept.stem)
     run = replace(run, publications=tuple(json.loads(path.read_text(encoding="utf-8")) for path in earlier))
     return run, sheets, file, material, judged
@@ -292,7 +291,7 @@ def shipped_languages() -> tuple[Catalogue, ...]:
 
 def season_run(
     stored: LockedSeason, material: SeasonMaterial, judged: SeasonJudgments, measurements: Sequence[Measurement],
-    table: SeasonTable, decided: SeasonVerdicts, sheets: Mapping[str, str],
+    table: tuple[SeasonRow, ...], decided: SeasonVerdicts, sheets: Mapping[str, str],
 ) -> index.SeasonRun:  # fmt: skip
     """The season as its site shows it. ``sheets`` are the places of datasheets by judge."""
     season = stored.season

@@ -9,9 +9,9 @@ from typing import Any, Final, Literal
 
 import pyarrow as pa
 
-from assaymark.judging.prompts import ReplyState
 from assaymark.judging.season.record import AuditState
 from assaymark.judging.season.scoring import HorizonScore
+from assaymark.prompting import ReplyState
 from assaymark.records import Evidence, Judgment, JudgmentStatus, row
 from assaymark.workflow.tables import EVIDENCE, Column, Store, Table
 
