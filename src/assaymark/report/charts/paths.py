@@ -176,8 +176,10 @@ def nav_figure(
             found.append(line(x, box.fall[1], x, box.fall[1] + 4, "axis"))
             if day:
                 text = names[day - 1] if names else ticks(day)
-            if not day or x - text_width(text, 12) / 2 >= taken:
-                found.append(label(x, box.fall[1] + 20, text, "tk", "middle" if day else "start"))
+            # The first and the last day stay inside: labels of the lines begin beside the last.
+            anchor: c.Anchor = "end" if day == days > 0 else "middle" if day else "start"
+            if not day or x - text_width(text, 12) / (1 if anchor == "end" else 2) >= taken:
+                found.append(label(x, box.fall[1] + 20, text, "tk", anchor))
         return found, 340.0 if width == WIDE else 296.0
 
     return c.both(name, title, desc, draw)

@@ -156,8 +156,9 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
     """The picture: profile, axes map, curve, decomposition, operating points, scatter, nearly equal texts."""
     drawn, record = (sheet, *peers[:PEERS]), sheet.sheet
     found = [
-        ("axes", sec.axes_plot(drawn)), ("curve", sec.curve_plot(drawn)), ("parts", sec.parts_plot(drawn)),
-        ("segment", sec.segment_plot(sheet)), ("scatter", sec.scatter_plot(drawn)), ("near", sec.near_plot(sheet)),
+        ("axes", sec.map_plot("axes", drawn)), ("curve", sec.curve_plot(drawn)), ("parts", sec.parts_plot(drawn)),
+        ("segment", sec.segment_plot(sheet)), ("scatter", sec.map_plot("scatter", drawn)),
+        ("near", sec.near_plot(sheet)),
     ]  # fmt: skip
     # An even number of figures; what a log cannot give is not among them.
     plots = [(key, plot) for key, plot in found if not sheet.is_log or key in ("parts", "scatter")]
@@ -286,7 +287,7 @@ def judge_page(
     }  # fmt: skip
     notice: b.Inline = ""
     if planted:
-        rule = f"A rule with planted flaws. {sec.planted_answer(sheet)} "
+        rule = f"A rule with planted flaws. {planted.lead} "
         notice = b.bold("Built-in judge. "), rule, b.Linked("Planted and measured", f"{sheet.page}#planted")
     # The judge in plain words, beside what was asked of it.
     words, sketch = tuple((sentence, " ") for sentence in sentences(sheet)), chips(sheet)
@@ -315,8 +316,9 @@ def judge_page(
 def quiet_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, ...]:
     """What a judge does where it should not choose."""
     if sheet.is_log:
-        return sec.parts_plot(drawn), sec.scatter_plot(drawn)
-    return sec.axes_plot(drawn), sec.parts_plot(drawn), sec.scatter_plot(drawn), sec.near_plot(sheet)
+        return sec.parts_plot(drawn), sec.map_plot("scatter", drawn)
+    maps = [sec.map_plot(name, drawn) for name in ("axes", "scatter")]
+    return maps[0], sec.parts_plot(drawn), maps[1], sec.near_plot(sheet)
 
 
 def seeing_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, ...]:
@@ -366,9 +368,10 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
         said.append(f"Figures draw the first twelve judges by name; the tables hold all {len(sheets)}.")
     whole = any(not one.is_log for one in sheets)
     question = "How do preferences change when the order is swapped?"
-    maps: tuple[r.Plot | r.Missing, ...] = (sec.parts_plot(drawn, focus=False), sec.scatter_plot(drawn, focus=False))
+    maps = [sec.parts_plot(drawn, focus=False), sec.map_plot("scatter", drawn, focus=False)]
     if whole:
-        question, maps = "Do they choose where texts are equal?", (sec.axes_plot(drawn, focus=False), *maps)
+        question = "Do they choose where texts are equal?"
+        maps.insert(0, sec.map_plot("axes", drawn, focus=False))
     lead = "Each judge keeps the same marker in every figure."
     sections = [
         b.Section("judges", "Which judges?", blocks=(b.Items(tuple(map(judge_line, sheets))),)),
