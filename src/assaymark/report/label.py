@@ -55,11 +55,6 @@ class LabelSheet:
     salt: str
     cycles: tuple[LabelCycle, ...]
 
-    @property
-    def texts(self) -> int:
-        """How many texts there are."""
-        return sum(len(texts) for _, texts in self.cycles)
-
 
 def label_page(
     sheet: LabelSheet, *, part: tuple[int, int] = (1, 1), name: str = "", labels: Mapping[str, JSON] | None = None
