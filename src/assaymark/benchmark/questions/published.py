@@ -119,7 +119,7 @@ def read_questions(path: Path) -> tuple[Question, ...]:
                 fields = strict_json(line)
                 if not isinstance(fields, dict):
                     raise InputError("", ["must be an object"])
-                found.append(_ours(fields) if "payload" in fields else _theirs(fields))
+                found.append(_question(fields))
             except Rejected as exc:
                 problems.append(Problem(f"line {number}", str(exc)))
             except InputError as exc:
@@ -138,52 +138,46 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     return tuple(found)
 
 
-def _ours(fields: Mapping[str, JSON]) -> Question:
-    template, split, regime, day = _place(fields, "template", "split", "regime", "day")
-    payload, blank, _ = _KINDS[template]
-    kind: Any = payload if "text" not in (fields.get("payload") or {}) else kinds.Printed
-    found = Question(
-        _text(fields, "id"), template, split, regime, day, _record(kind, fields, "payload"),
-        _record(Context, fields, "context"), _record(type(blank), fields, "truth"),
-    )  # fmt: skip
-    if fields.get("prompt") != found.prompt("full"):
-        raise InputError("", [Problem("prompt", "is not the one that its payload gives in this version of assaymark")])
-    return found
-
-
-def _theirs(fields: Mapping[str, JSON]) -> Question:
-    name = "template_id" if "template_id" in fields else "template"
-    template, split, regime, day = _place(fields, name, "split", "market_regime", "decision_date")
+def _question(fields: Mapping[str, JSON]) -> Question:
+    """A question of ours, which says what it is made of, or one of the authors' set."""
+    ours, problems = "payload" in fields, list[Problem]()
+    at = "template_id" if "template_id" in fields and not ours else "template"
+    where = (at, "split", "regime", "day") if ours else (at, "split", "market_regime", "decision_date")
+    for name, known in zip(where, (TEMPLATES, SPLITS, kinds.REGIME_NAMES), strict=False):
+        if fields.get(name) not in known:
+            what = f"must be one of {', '.join(known)} (got {shown(fields.get(name))})"
+            problems.append(Problem(name, what))
+    try:
+        day = date.fromisoformat(str(fields.get(where[3])))
+    except ValueError:
+        what = f"must be a day such as 2025-03-03 (got {shown(fields.get(where[3]))})"
+        problems.append(Problem(where[3], what))
+    if problems:
+        raise InputError("", problems)
+    template, split, regime = (cast(Any, fields[name]) for name in where[:3])
+    kind, blank, _ = _KINDS[template]
+    if ours:
+        made: Any = kind if "text" not in (fields.get("payload") or {}) else kinds.Printed
+        found = Question(
+            _text(fields, "id"), template, split, regime, day, _record(made, fields, "payload"),
+            _record(Context, fields, "context"), _record(type(blank), fields, "truth"),
+        )  # fmt: skip
+        if fields.get("prompt") != found.prompt("full"):
+            what = "is not the one that its payload gives in this version of assaymark"
+            raise InputError("", [Problem("prompt", what)])
+        return found
     assets = fields.get("assets")
     if not (isinstance(assets, list) and all(isinstance(asset, str) for asset in assets)):
         raise InputError("", [Problem("assets", f"must be a list of names (got {shown(assets)})")])
-    mark = _text(fields, "qa_id" if "qa_id" in fields else "id")
-    payload = kinds.Printed(tuple(assets), _text(fields, "question"))
-    blank = Question(mark, template, split, regime, day, payload, Context(), _KINDS[template][1])
+    mark, text = _text(fields, "qa_id" if "qa_id" in fields else "id"), _text(fields, "question")
+    empty = Question(mark, template, split, regime, day, kinds.Printed(tuple(assets), text), Context(), blank)
     said, number = fields.get("answer"), fields.get("answer_numeric")
     if template in ("T2", "T3") and isinstance(number, int | float):
-        return replace(blank, answer=kinds.Number(float(number)))
-    read = read_answer(blank, f"ANSWER: {said}" if isinstance(said, str | int | float) else "")
+        return replace(empty, answer=kinds.Number(float(number)))
+    read = read_answer(empty, f"ANSWER: {said}" if isinstance(said, str | int | float) else "")
     if read.answer is None:
         raise InputError("", [Problem("answer", f"{read.reason} (got {shown(said)})")])
-    return replace(blank, answer=read.answer)
-
-
-def _place(
-    fields: Mapping[str, JSON], template: str, split: str, regime: str, day: str
-) -> tuple[Template, Split, kinds.Regime, date]:
-    problems = [
-        Problem(name, f"must be one of {', '.join(known)} (got {shown(fields.get(name))})")
-        for name, known in ((template, TEMPLATES), (split, SPLITS), (regime, kinds.REGIME_NAMES))
-        if fields.get(name) not in known
-    ]
-    try:
-        when = date.fromisoformat(str(fields.get(day)))
-    except ValueError:
-        problems.append(Problem(day, f"must be a day such as 2025-03-03 (got {shown(fields.get(day))})"))
-    if problems:
-        raise InputError("", problems)
-    return cast(Template, fields[template]), cast(Split, fields[split]), cast(kinds.Regime, fields[regime]), when
+    return replace(empty, answer=read.answer)
 
 
 def _text(fields: Mapping[str, JSON], name: str) -> str:
