@@ -22,16 +22,7 @@ from assaymark.benchmark.questions import templates as draws
 from assaymark.benchmark.questions.answers import read_answer
 from assaymark.benchmark.questions.payloads import SPLITS, TEMPLATES, Answer, Context, Payload, Split, Template
 from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
-from assaymark.benchmark.questions.templates import (
-    CHANGES,
-    Day,
-    Question,
-    Unsuitable,
-    answer_of,
-    binds,
-    day_end,
-    day_of,
-)
+from assaymark.benchmark.questions.templates import Question
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.market import CLASSES, AssetClass, History, class_index, fill_gaps, regimes
 from assaymark.portfolio.optimisers import Floats
@@ -262,8 +253,8 @@ def dataset_card(made: QuestionSet) -> str:
             for one in asked
             if isinstance(one.payload, kinds.PositionSize) and isinstance(one.answer, kinds.Number)
         ],
-        "T4 with a required return that binds": [
-            binds(one.payload) for one in asked if isinstance(one.payload, kinds.PairAllocation)
+        "T4 with a required return that draws.binds": [
+            draws.binds(one.payload) for one in asked if isinstance(one.payload, kinds.PairAllocation)
         ],
         "T6 that need a trade": [one.answer.rebalance for one in asked if isinstance(one.answer, kinds.Trade)],
     }
@@ -448,7 +439,7 @@ def generate_questions(
         if split not in splits:
             maker.made.update(left)  # ids count on as if these had been made
             continue
-        views = ((row, kind, day_of(history, row, window=longest, instruments=only)) for row, kind in rows)
+        views = ((row, kind, draws.day_of(history, row, window=longest, instruments=only)) for row, kind in rows)
         found += maker.split(split, left, views, len(rows))
     return QuestionSet(tuple(found), history.source, history.snapshot, seed, window, horizon, lookback)
 
@@ -467,7 +458,7 @@ class _Maker:
     columns: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        last = day_end(self.history, self.history.days.size - 1)
+        last = draws.day_end(self.history, self.history.days.size - 1)
         whole = last.prices(self.history.days.size)
         # Columns of the whole market: an instrument may list after the day of a question and before the end.
         self.columns = {name: at for at, name in enumerate(whole.ids)}
@@ -475,7 +466,7 @@ class _Maker:
         self.closes[np.searchsorted(self.history.days, whole.days)] = whole.values
 
     def split(
-        self, split: Split, left: Mapping[Template, int], days: Iterator[tuple[int, AssetClass, Day]], count: int
+        self, split: Split, left: Mapping[Template, int], days: Iterator[tuple[int, AssetClass, draws.Day]], count: int
     ) -> list[Question]:
         """The questions of one split: every day has its share of each template, and what days before could not make."""
         found: list[Question] = []
@@ -510,7 +501,14 @@ class _Maker:
         return found
 
     def of_day(
-        self, rng: np.random.Generator, name: Template, day: Day, row: int, kind: AssetClass, before: int, count: int
+        self,
+        rng: np.random.Generator,
+        name: Template,
+        day: draws.Day,
+        row: int,
+        kind: AssetClass,
+        before: int,
+        count: int,
     ) -> Iterator[tuple[Payload, Answer]]:
         """Up to so many different questions of one template and day."""
         seen: set[Payload] = set()
@@ -519,14 +517,14 @@ class _Maker:
                 return
             try:
                 payload, answer = self.draw(rng, name, day, row, kind, (before + len(seen)) % 2 == 1)
-            except (Unsuitable, NotMeasurableError, InputError):
+            except (draws.Unsuitable, NotMeasurableError, InputError):
                 continue
             if payload not in seen:
                 seen.add(payload)
                 yield payload, answer
 
     def draw(
-        self, rng: np.random.Generator, name: Template, day: Day, row: int, kind: AssetClass, odd: bool
+        self, rng: np.random.Generator, name: Template, day: draws.Day, row: int, kind: AssetClass, odd: bool
     ) -> tuple[Payload, Answer]:
         """One payload with its answer."""
         if name == "T1":
@@ -537,15 +535,15 @@ class _Maker:
             seen = self.horizon, back, start, end, round(moved, 4), round(spread, 4)
             forward = float(self.closes[row + self.horizon, at] / self.closes[row, at] - 1.0)
             if not np.isfinite(forward):
-                raise Unsuitable("it stopped trading, or has a gap, where its answer lies")
+                raise draws.Unsuitable("it stopped trading, or has a gap, where its answer lies")
             way: kinds.Way = "positive" if forward > draws.FLAT else "negative" if forward < -draws.FLAT else "flat"
             return kinds.ReturnDirection(day.ids[column], *seen), kinds.Direction(way)
         if name == "T7":
             regime, call = day.regime(kind), draws.regime_call(day, kind, self.lookback)
-            todo = {move.asset_class: CHANGES[regime][move.asset_class] for move in call.moves}
+            todo = {move.asset_class: draws.CHANGES[regime][move.asset_class] for move in call.moves}
             return call, kinds.RegimeView(regime, todo)
         payload = draws.drawn(rng, name, day, self.window, self.lookback, odd)
-        answer = answer_of(payload)  # to ten decimals: machines that differ in the last bit make the same set
+        answer = draws.answer_of(payload)  # to ten decimals: machines that differ in the last bit make the same set
         if isinstance(answer, kinds.Number):
             answer = kinds.Number(round(answer.value, 10))
         elif isinstance(answer, kinds.Weights):
@@ -564,5 +562,5 @@ class _Maker:
             case kinds.Rebalancing() as one:
                 given = (*one.current, *one.target, one.threshold)
         if given and (np.abs(np.abs(np.array(given))[:, None] - _numbers(answer)) < near).any():
-            raise Unsuitable("its prompt would state its answer")
+            raise draws.Unsuitable("its prompt would state its answer")
         return payload, answer
