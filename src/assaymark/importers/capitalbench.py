@@ -307,12 +307,11 @@ def import_capitalbench(
         if n:
             tally.problem(f"{name}, {round_id}", f"{n} decisions without a context: their round is broken")
     tally.refuse("capitalbench", keep_going)
-    tally.unresolved(decisions.values(), {one.record_id for one in outcomes}, "outcome")
     notes = ["entry and exit prices are left out of every context: they scored the rounds"]
     if conflicts := sum(CLOCK_CONFLICT in decision.flags for decision in decisions.values()):
         notes.append(f"{conflicts} calls started before their material's cutoff: kept, flagged {CLOCK_CONFLICT}")
     contexts, bad = {of.context_id: of.context for of in rounds.values()}, lines - len(decisions)
-    return tally.imported("capitalbench", tuple(decisions.values()), contexts, outcomes, bad, notes)
+    return tally.imported("capitalbench", tuple(decisions.values()), contexts, outcomes, bad, notes, "outcome")
 
 
 def _faults(record: Record[Any], options: frozenset[str], first: str | None) -> Iterator[str]:
