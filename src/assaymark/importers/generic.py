@@ -138,9 +138,7 @@ class _Build:
         """Every row as a decision, or as one left out; what concerns many of them is said once."""
         columns, rows = self.map.columns, sheet.rows
         self._unread = sheet.lost
-        absent = sorted(self.columns_of("decisions") - set(sheet.columns)) if rows else []
-        for column in absent:
-            self.tally.problem(name, f"no column {column!r} (got {', '.join(sheet.columns)}); see the map")
+        absent = _absent(name, sheet, self.columns_of("decisions"), self.tally)
         if not rows and not (sheet.broken or sheet.lost):
             self.tally.problem(name, "holds no decision: no row below the header")
         if absent or not rows:
@@ -297,9 +295,7 @@ class _Build:
     def read_outcomes(self, name: str, sheet: Sheet) -> None:
         """Every row as the outcome of a decision; those of decisions that were left out are counted."""
         named = self.map.outcomes
-        absent = sorted(self.columns_of("outcomes") - set(sheet.columns)) if sheet.rows else []
-        if absent:
-            self.tally.problem(name, f"no column {absent[0]!r} (got {', '.join(sheet.columns)}); see the map")
+        if _absent(name, sheet, self.columns_of("outcomes"), self.tally):
             return
         first: dict[tuple[str, str], str] = {}
         unknown: list[tuple[Row, _Answer]] = []
@@ -438,11 +434,8 @@ class Material:
 
     def _readable(self, name: str, sheet: Sheet, named: Part) -> bool:
         """Whether the file has its columns, none of which may hold outcomes; notes what of it was lost."""
-        held = sheet.columns
-        absent = sorted({column for column in named.model_dump().values() if column} - set(held)) if sheet.rows else []
-        outcomes = [column for column in held if names_later(column)]
-        if absent:
-            self.tally.problem(name, f"no column {absent[0]!r} (got {', '.join(held)}); see the map")
+        absent = _absent(name, sheet, {column for column in named.model_dump().values() if column}, self.tally)
+        outcomes = [column for column in sheet.columns if names_later(column)]
         if outcomes:
             what = f"column {outcomes[0]!r} names an outcome; outcomes are declared in files.outcomes, never as facts"
             self.tally.problem(name, what)
@@ -544,6 +537,14 @@ class Material:
             for key, items in unknown.items():
                 said = UnknownNameError("context", key, list(self.prompts))
                 self.tally.problem(f"{items[0][0]}, {column}", f"no decision saw this ({len(items)} rows): {said}")
+
+
+def _absent(name: str, sheet: Sheet, wanted: set[str], tally: Tally) -> list[str]:
+    """The columns that a file with rows does not have, each noted."""
+    absent = sorted(wanted - set(sheet.columns)) if sheet.rows else []
+    for column in absent:
+        tally.problem(name, f"no column {column!r} (got {', '.join(sheet.columns)}); see the map")
+    return absent
 
 
 def _subject(field: str, instrument: str) -> str:
