@@ -15,7 +15,7 @@ from batch_house import House
 from engine_calls import Places, Scripted, answer, call, calls, echo
 
 from assaymark.engine import INLINE_BYTES, CircuitBreakerPolicy, End, Ledger, Reply, run_batches, run_calls, run_worker
-from assaymark.engine.database import _see_to_durability
+from assaymark.engine.database import PostgresStore
 from assaymark.errors import LedgerError, ModelError
 
 CALL = call()
@@ -102,10 +102,10 @@ class Answering:
 
 def test_a_server_that_can_lose_commits_is_refused():
     with pytest.raises(LedgerError, match="fsync = off"):
-        _see_to_durability(Answering("off", "on"), None)
+        PostgresStore.see_to_durability(Answering("off", "on"), None)
     hasty, careful = Answering("on", "off"), Answering("on", "remote_apply")
-    _see_to_durability(hasty, None)
-    _see_to_durability(careful, None)
+    PostgresStore.see_to_durability(hasty, None)
+    PostgresStore.see_to_durability(careful, None)
     assert (hasty.told[-1], len(careful.told)) == ("SET synchronous_commit = on", 1)
 
 
