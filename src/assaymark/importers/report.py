@@ -233,25 +233,26 @@ def context_id(context: Context, known: dict[int, tuple[Any, str]]) -> str:
 
     ``known`` holds parts by their identity with their JSON; it keeps them, so that no other part can get it.
     """
+    for one in context.facts:
+        if id(one) not in known:  # its keys in alphabetical order; its value was found finite when it was read
+            value = quoted(one.value) if isinstance(one.value, str) else repr(one.value)
+            known[id(one)] = (
+                one,
+                (
+                    f'{{"as_of":{_time(one.as_of)},"available_at":{_time(one.available_at)},"field":{quoted(one.field)}'
+                    f',"id":{quoted(one.id)},"instrument":{quoted(one.instrument)},"note":{quoted(one.note)}'
+                    f',"source":{quoted(one.source)},"unit":{quoted(one.unit)},"value":{value}}}'
+                ),
+            )
     text = canonical_json(replace(context, facts=(), instruments=(), series=()))
     for name in ("facts", "instruments", "series"):
         parts: tuple[Any, ...] = getattr(context, name)
-        for one in parts:
-            if id(one) not in known:
-                known[id(one)] = one, _fact_json(one) if name == "facts" else canonical_json(one)
+        for part in parts:
+            if id(part) not in known:
+                known[id(part)] = part, canonical_json(part)
         # in JSON text a quote inside a string is escaped, so the key can stand there only once
-        text = text.replace(f'"{name}":[]', f'"{name}":[{",".join(known[id(one)][1] for one in parts)}]', 1)
+        text = text.replace(f'"{name}":[]', f'"{name}":[{",".join(known[id(part)][1] for part in parts)}]', 1)
     return sha256_text(text)
-
-
-def _fact_json(fact: Fact) -> str:
-    """A fact with its keys in alphabetical order; its value was found finite when it was read."""
-    value = quoted(fact.value) if isinstance(fact.value, str) else repr(fact.value)
-    return (
-        f'{{"as_of":{_time(fact.as_of)},"available_at":{_time(fact.available_at)},"field":{quoted(fact.field)}'
-        f',"id":{quoted(fact.id)},"instrument":{quoted(fact.instrument)},"note":{quoted(fact.note)}'
-        f',"source":{quoted(fact.source)},"unit":{quoted(fact.unit)},"value":{value}}}'
-    )
 
 
 _time = lru_cache(maxsize=4096)(canonical_json)  # all facts of a context share a few

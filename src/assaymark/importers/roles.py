@@ -249,7 +249,22 @@ class Cells:
         """A column as numbers, NaN where there is none, and the rows that hold something else."""
         if name in self._numbers:
             return self._numbers[name]
-        self._numbers[name] = _as_numbers(_flat(self.file.column(name)))
+        column = _flat(self.file.column(name))
+        if pa.types.is_string_view(column.type):
+            column = column.cast(pa.string())
+        kind, none = column.type, pa.array(np.zeros(len(column), dtype=bool))
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            text = pc.utf8_trim_whitespace(column)
+            text = pc.if_else(pc.is_in(pc.utf8_lower(text), pa.array(_MISSING, type=text.type)), None, text)
+            bad = pc.fill_null(pc.invert(pc.match_substring_regex(text, _NUMBER)), False)
+            values = pc.cast(pc.utf8_ltrim(pc.if_else(bad, None, text), "+"), pa.float64())
+        elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+            values, bad = pc.cast(column, pa.float64(), safe=False), none
+        else:
+            values, bad = pa.nulls(len(column), pa.float64()), none if pa.types.is_null(kind) else pc.is_valid(column)
+        made = np.array(_whole(values).to_numpy(zero_copy_only=False), dtype=np.float64)
+        wrong = np.asarray(_whole(bad).to_numpy(zero_copy_only=False), dtype=bool) | np.isinf(made)
+        self._numbers[name] = np.where(wrong, np.nan, made), wrong
         return self._numbers[name]
 
     def labels(self, name: str) -> list[str]:
@@ -287,25 +302,6 @@ class Cells:
 
         self.problems.rows(bad, say)
         return values.copy()
-
-
-def _as_numbers(column: Any) -> tuple[Floats, Bools]:
-    """The numbers in a column of any type, NaN where there is none, and the rows that hold something else."""
-    if pa.types.is_string_view(column.type):
-        column = column.cast(pa.string())
-    kind, none = column.type, pa.array(np.zeros(len(column), dtype=bool))
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        text = pc.utf8_trim_whitespace(column)
-        text = pc.if_else(pc.is_in(pc.utf8_lower(text), pa.array(_MISSING, type=text.type)), None, text)
-        bad = pc.fill_null(pc.invert(pc.match_substring_regex(text, _NUMBER)), False)
-        values = pc.cast(pc.utf8_ltrim(pc.if_else(bad, None, text), "+"), pa.float64())
-    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        values, bad = pc.cast(column, pa.float64(), safe=False), none
-    else:
-        values, bad = pa.nulls(len(column), pa.float64()), none if pa.types.is_null(kind) else pc.is_valid(column)
-    made = np.array(_whole(values).to_numpy(zero_copy_only=False), dtype=np.float64)
-    wrong = np.asarray(_whole(bad).to_numpy(zero_copy_only=False), dtype=bool) | np.isinf(made)
-    return np.where(wrong, np.nan, made), wrong
 
 
 def _plain(name: str) -> str:

@@ -98,7 +98,7 @@ class InspectModel:
         at = replace(transport(provider, call, self._environ), options=options)
         load_sdk(INSPECT)
         (model, at), seen = await self._clients.of(at), _Seen()
-        output = await base.attempt(at, _generated(model, at, call, seen))
+        output = await base.attempt(at, self._generated(model, at, call, seen))
         # Refuse an answer to another question than the one that was asked, and remember why
         if seen.request is None or self.provider in _SENT_UNSEEN:
             sent = _SENT_UNSEEN.get(self.provider, frozenset[str]())
@@ -137,6 +137,39 @@ class InspectModel:
     async def aclose(self) -> None:
         """Close the connections of this event loop; those of a loop that has ended are closed already."""
         await self._clients.aclose()
+
+    async def _generated(self, model: Any, at: Transport, call: CallSpec, seen: _Seen) -> Any:
+        """Inspect's output for a call, or what went wrong as our error."""
+        api = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
+        system, users = base.system_and_users(call)
+        messages = [api.ChatMessageSystem(content=system)] if system else []
+        messages += [api.ChatMessageUser(content=text) for text in users]
+        # with everything of Inspect's switched off that would ask or answer by itself
+        config = api.GenerateConfig(
+            max_retries=0, cache=False, batch=False, fail_on_refusal=False, adaptive_connections=False,
+            max_connections=_MOST_AT_ONCE, max_tokens=call.args.get("max_tokens"), temperature=call.temperature,
+            seed=call.seed, reasoning_effort=call.effort, response_schema=response_schema(call),
+        )  # fmt: skip
+        token = _SEEN.set(seen)
+        try:
+            return await model.generate(messages, config=config, cache=False)
+        except ModelError as exc:
+            error = exc
+        except Exception as exc:
+            # Our rules first; where they see no status, what Inspect's provider knows of its own exceptions.
+            caused = seen.error or exc
+            made = base.as_model_error(caused, at)
+            status = getattr(caused, "status_code", None) or getattr(caused, "code", None)
+            if made.retryable or made.quota or isinstance(status, int):
+                error = made
+            else:
+                decision = model.api.should_retry(caused)
+                error = ModelError(
+                    str(made), retryable=bool(decision), retry_after=getattr(decision, "retry_after", None)
+                )
+        finally:
+            _SEEN.reset(token)
+        raise error
 
     def _problems(self, call: CallSpec) -> Iterator[str]:
         """What the call asks for and cannot get, as far as that is known before."""
@@ -201,38 +234,6 @@ def inspect_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]
 
 def _is_option(name: str) -> bool:
     return _OPTION.fullmatch(name) is not None and name.removeprefix(OPTION) not in _NOT_OPTIONS
-
-
-async def _generated(model: Any, at: Transport, call: CallSpec, seen: _Seen) -> Any:
-    """Inspect's output for a call, or what went wrong as our error."""
-    api = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
-    system, users = base.system_and_users(call)
-    messages = [api.ChatMessageSystem(content=system)] if system else []
-    messages += [api.ChatMessageUser(content=text) for text in users]
-    # with everything of Inspect's switched off that would ask or answer by itself
-    config = api.GenerateConfig(
-        max_retries=0, cache=False, batch=False, fail_on_refusal=False, adaptive_connections=False,
-        max_connections=_MOST_AT_ONCE, max_tokens=call.args.get("max_tokens"), temperature=call.temperature,
-        seed=call.seed, reasoning_effort=call.effort, response_schema=response_schema(call),
-    )  # fmt: skip
-    token = _SEEN.set(seen)
-    try:
-        return await model.generate(messages, config=config, cache=False)
-    except ModelError as exc:
-        error = exc
-    except Exception as exc:
-        # Our rules first; where they see no status, what Inspect's provider knows of its own exceptions.
-        caused = seen.error or exc
-        made = base.as_model_error(caused, at)
-        status = getattr(caused, "status_code", None) or getattr(caused, "code", None)
-        if made.retryable or made.quota or isinstance(status, int):
-            error = made
-        else:
-            decision = model.api.should_retry(caused)
-            error = ModelError(str(made), retryable=bool(decision), retry_after=getattr(decision, "retry_after", None))
-    finally:
-        _SEEN.reset(token)
-    raise error
 
 
 def response_schema(call: CallSpec) -> Any:
