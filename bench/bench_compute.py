@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from assaymark.metrology import ScoreSums
-from assaymark.workflow import Computing, silent
+from assaymark.workflow import Computing
 from assaymark.workflow.score_files import folder_sums
 from make_scores import AGENTS, DIMENSIONS, JUDGES, make_scores
 
@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def timed(folder: Path, computing: Computing, kept: Path | None = None) -> tuple[float, ScoreSums]:
     started = time.perf_counter()
-    sums = folder_sums(folder, None, computing, kept, silent, DIMENSIONS)
+    sums = folder_sums(folder, None, computing, kept, DIMENSIONS)
     return time.perf_counter() - started, sums
 
 

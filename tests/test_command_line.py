@@ -92,8 +92,7 @@ def test_help_is_asked_for_in_any_way_and_a_group_alone_shows_it_and_is_misuse(c
 
 def test_it_is_as_loud_as_is_asked_before_the_command_or_behind_it(monkeypatch):
     heard = []
-    monkeypatch.setattr("assaymark.cli.doctor.examine", lambda _: heard.append(verbosity().name) or [])
-    monkeypatch.setattr("assaymark.cli.doctor.can_run", lambda *_: [])
+    monkeypatch.setattr("assaymark.cli.start.examine", lambda _: heard.append(verbosity().name) or [])
     for words in ("doctor", "-q doctor", "doctor --quiet", "--verbose doctor", "doctor -v", "-v doctor -q"):
         assert main(words.split()) == 0
         assert verbosity() is Verbosity.NORMAL
@@ -106,8 +105,7 @@ def test_what_the_program_notes_is_heard_by_whoever_is_verbose(monkeypatch, caps
         logging.getLogger("assaymark.engine").warning("a stop")
         return []
 
-    monkeypatch.setattr("assaymark.cli.doctor.examine", examine)
-    monkeypatch.setattr("assaymark.cli.doctor.can_run", lambda *_: [])
+    monkeypatch.setattr("assaymark.cli.start.examine", examine)
     heard = {}
     for option in ("--quiet", "--json", "--verbose"):
         main(["doctor", option])
@@ -125,7 +123,7 @@ def test_the_exit_status_says_what_kind_of_end_it_was_and_who_is_verbose_sees_a_
     def broken(_):
         raise ends[-1]
 
-    monkeypatch.setattr("assaymark.cli.doctor.examine", broken)
+    monkeypatch.setattr("assaymark.cli.start.examine", broken)
     assert main(["doctor", "-v"]) == 70
     assert "in broken" in capsys.readouterr().err
     for end, status, told in (

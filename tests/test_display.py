@@ -17,11 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.encoding import content_id
 from assaymark.errors import AssayError, InputError, LedgerError, ModelError, PlanError, Problem, UnknownNameError
 from assaymark.notebook import STYLE, Drawing, Folded, Grid, Heading, Note, Said, html, text
 from assaymark.protocol import JudgeSpec, Study
-from assaymark.records import Claim, Judgment, Measurement, Rows, Verdict, canonical_json, measurement_id
+from assaymark.records import Claim, Judgment, Measurement, Rows, Verdict, canonical_json, content_id, measurement_id
 from assaymark.text import NBSP, bounds, clean, code_points, count, count_of, number, percent, prose, span, visible
 from assaymark.text import why_undefined as undefined
 from assaymark.workflow import changed_fields

@@ -1,4 +1,4 @@
-"""What assaymark raises on purpose.
+"""What assaymark raises on purpose, and what is wrong with a file that a person wrote, in words.
 
 ::
 
@@ -18,9 +18,14 @@ and where; they start in lower case and carry no markup.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+import re
+import types
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 LISTED = 20
 """An error lists so many problems and counts the rest: a broken file has thousands, and nobody reads them."""
@@ -110,3 +115,215 @@ class ModelError(AssayError):
 
 class StoppedError(AssayError):
     """The work was asked to stop before its end, by Ctrl-C or SIGTERM. The message says what is kept."""
+
+
+# --- what is wrong with a file that a person wrote: errors of pydantic and of readers of tables, in our words ---------
+
+
+_MOST_SEEN: Final = 80
+_MOST_KNOWN: Final = 12
+_NEAR: Final = 0.6
+
+_NUMBER: Final = "must be a number"
+_WHOLE: Final = "must be a whole number"
+_TRUTH: Final = "must be true or false"
+_DAY: Final = "must be a day such as 2024-03-01"
+_TIME: Final = "must be a time such as 2024-03-01T16:00:00Z"
+_TABLE: Final = "must be a table of keys"
+
+_WORDS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float", "int_parsing_size"), _WHOLE),
+    **dict.fromkeys(("float_type", "float_parsing"), _NUMBER), **dict.fromkeys(("bool_type", "bool_parsing"), _TRUTH),
+    **dict.fromkeys(("string_type", "string_unicode", "string_sub_type"), "must be text"),
+    **dict.fromkeys(("date_type", "date_parsing", "date_from_datetime_parsing", "date_from_datetime_inexact"), _DAY),
+    **dict.fromkeys(("datetime_type", "datetime_parsing", "datetime_from_date_parsing"), _TIME),
+    "datetime_object_invalid": _TIME, "timezone_aware": "must be a time with a zone, such as 2024-03-01T16:00:00Z",
+    **dict.fromkeys(("time_type", "time_parsing"), "must be a time of day such as 16:00"),
+    **dict.fromkeys(("dict_type", "mapping_type", "model_type", "model_attributes_type", "dataclass_type"), _TABLE),
+    **dict.fromkeys(("tuple_type", "list_type", "set_type", "frozen_set_type"), "must be a list"),
+    "finite_number": "must be a finite number", "none_required": "must be left out",
+}  # fmt: skip
+_LIMITS: Final[Mapping[str, tuple[str, str]]] = {
+    "greater_than": ("must be above", "gt"), "greater_than_equal": ("must be at least", "ge"),
+    "less_than": ("must be below", "lt"), "less_than_equal": ("must be at most", "le"),
+    "multiple_of": ("must be a multiple of", "multiple_of"),
+}  # fmt: skip
+_LENGTHS: Final[Mapping[str, tuple[str, str]]] = {
+    "too_short": ("needs at least {} (got {})", "min_length"),
+    "too_long": ("may have at most {} (got {})", "max_length"),
+    "string_too_short": ("must have at least {} characters", "min_length"),
+    "string_too_long": ("must have at most {} characters", "max_length"),
+}
+_MAKERS: Final = (
+    (re.compile(r"(gpt|chatgpt|o\d|codex)\b.*"), "openai/{}"), (re.compile(r"claude.*"), "anthropic/{}"),
+    (re.compile(r"gemini.*"), "google/{}"),
+    (re.compile(r"(llama|qwen|mistral|mixtral|deepseek|grok|phi|gemma|glm|kimi|command|nova).*"), "openai-chat/{}"),
+)  # fmt: skip
+SHEET: Final = "save the sheet as CSV (UTF-8) and give that file"
+_FOREIGN: Final[Mapping[bytes, str]] = {
+    b"PK\x03\x04": f"is a spreadsheet or an archive: {SHEET}",
+    b"\xd0\xcf\x11\xe0": f"is a spreadsheet of an old kind: {SHEET}", b"%PDF": "is a PDF and no table",
+    b"SQLite format 3": "is a SQLite database: export the table as CSV and give that file",
+    b"\x89PNG": "is an image and no table", b"\xff\xd8\xff": "is an image and no table",
+    b"BZh": "is packed with bzip2: unpack it, or pack it with gzip or Zstandard",
+    b"\xfd7zXZ": "is packed with xz: unpack it, or pack it with gzip or Zstandard",
+    b"7z\xbc\xaf": "is a 7z archive: unpack it and give one file", b"\xff\xfe": "is text in UTF-16: save it as UTF-8",
+    b"\xfe\xff": "is text in UTF-16: save it as UTF-8",
+}  # fmt: skip
+_TABLES: Final = (
+    (re.compile(r"Expected (\d+) columns, got (\d+): (.{0,80})"), "a row has {1} values for {0} columns ({2})"),
+    (re.compile(r"Empty CSV file|too short or header is larger"), "holds no rows that could be read"),
+    (re.compile(r"invalid UTF-?8", re.IGNORECASE), "is not UTF-8 text"),
+    (re.compile(r"[Pp]arquet (magic|file size|footer)|not a parquet file"), "is no Parquet file, or it is damaged"),
+    (re.compile(r"checksum|corrupt|deserialize|Couldn't", re.IGNORECASE), "is damaged: restore it from a copy"),
+)
+_PROVIDERS: Final = ("openai", "openai-chat", "anthropic", "google", "inspect", "http", "https", "python", "reference")
+
+
+def problems_of(error: ValidationError, kind: Any = None) -> list[Problem]:
+    """The problems in a pydantic error in our words: dotted place, what is wrong, value seen (cut at 80 characters)."""
+    items = error.errors(include_url=False)
+    places = [item["loc"] for item in items]
+    found: dict[tuple[Any, ...], list[str]] = {}
+    for item in items:
+        place = item["loc"]
+        inside = any(len(one) > len(place) and one[: len(place)] == place for one in places)
+        if item["type"] in ("too_short", "too_long") and inside:
+            continue  # it counts only entries that are right, and the wrong ones are named
+        end = place[-1] if len(place) > 1 else 0
+        if isinstance(end, str) and (end in ("str", "int", "float", "bool") or "[" in end):
+            # One of the types that a value may have, unless it is a key.
+            place = place if end in known_keys(kind, place[:-1]) else place[:-1]
+        said = found.setdefault(place, [])
+        said += [words] if (words := _said(item, kind)) not in said else []
+    problems = []
+    for place, said in found.items():
+        what = said[0]
+        if len(said) > 1:  # what a value may be, where it may be several things: with the value once
+            heads = [one.partition(" (got ")[0].removeprefix("must be ") for one in said]
+            seen = said[-1][len(said[-1].partition(" (got ")[0]) :]
+            what = f"must be {', '.join(heads[:-1])} or {heads[-1]}{seen}"
+        problems.append(Problem(".".join(map(str, place)), what))
+    return problems
+
+
+def likely_model(name: str) -> str | None:
+    """The name ``provider/model`` that a name without a provider probably stands for."""
+    maker, mark, rest = (part.strip() for part in re.findall(r"\A([^:/]*)(://|[:/]|)((?s:.*))", name)[0])
+    if mark and rest and maker.lower() in _PROVIDERS:
+        return f"{maker.lower()}/{rest}"
+    return next((form.format(name) for beginning, form in _MAKERS if beginning.fullmatch(name.lower())), None)
+
+
+def foreign(start: bytes) -> str | None:
+    """What a file is that begins like this and is neither text nor a table; None where that cannot be told."""
+    if start.lstrip()[:5].lower() in (b"<html", b"<!doc", b"<?xml"):
+        return "is a web page (HTML or XML) and no table: perhaps a login or an error page was saved in its place"
+    return next((words for magic, words in _FOREIGN.items() if start.startswith(magic)), None)
+
+
+def table_problem(error: BaseException, start: bytes = b"") -> str:
+    """Why a table could not be read, from the error of the library that reads tables and the start of the file."""
+    if (kind := foreign(start)) is not None:
+        return kind
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot be read: {error.strerror}"
+    line = (str(error).splitlines() or [type(error).__name__])[0]
+    for said, words in _TABLES:
+        if (found := said.search(line)) is not None:
+            return words.format(*found.groups())
+    return f"cannot be read as a table: {line.removeprefix('CSV parse error: ')[:_MOST_SEEN]}"
+
+
+def _said(item: Mapping[str, Any], kind: Any) -> str:
+    """One problem in words, with the value seen where that helps, and what was probably meant."""
+    what, seen, ctx = item["type"], item.get("input"), item.get("ctx", {})
+    name = str(item["loc"][-1]) if item["loc"] else ""
+    if what in ("extra_forbidden", "unexpected_keyword_argument"):
+        known = known_keys(kind, item["loc"][:-1])
+        if near := difflib.get_close_matches(name, known, n=1, cutoff=_NEAR):
+            return f"unknown key; did you mean {near[0]!r}?"
+        listed = ", ".join(sorted(known)[:_MOST_KNOWN]) + (" ..." if len(known) > _MOST_KNOWN else "")
+        return f"unknown key; known are {listed}" if known else "unknown key"
+    if what in ("value_error", "assertion_error"):
+        said = str(item["msg"]).partition(", ")[2]
+        return said if isinstance(seen, Mapping | list | tuple) or "(got " in said else f"{said} (got {_shown(seen)})"
+    if what in ("missing", "missing_argument", "missing_keyword_only_argument"):
+        return "is missing"
+    if what == "json_invalid":
+        return f"is not JSON: {ctx['error']}"
+    if what in ("too_short", "too_long"):
+        return _LENGTHS[what][0].format(ctx[_LENGTHS[what][1]], ctx.get("actual_length", 0))
+    should = _WORDS.get(what) or str(item["msg"]).replace("Input should be", "must be").replace("Input", "it")
+    if should == "must be a list" and isinstance(seen, Mapping):
+        return f"is a list of tables: write [[{name}]] in place of [{name}]"
+    if should == _TABLE and isinstance(seen, list | tuple) and any(isinstance(one, Mapping) for one in seen):
+        return f"is one table: write [{name}] in place of [[{name}]]"
+    likely = None
+    if what in _LIMITS:
+        limit = ctx[_LIMITS[what][1]]
+        should = f"{_LIMITS[what][0]} {f'{limit:g}' if isinstance(limit, float) else limit}"
+    elif what in _LENGTHS:
+        least = ctx[_LENGTHS[what][1]]
+        empty = what == "string_too_short" and least == 1
+        should = "must not be empty" if empty else _LENGTHS[what][0].format(least)
+    elif what in ("literal_error", "enum"):
+        should = f"must be {ctx['expected']}"
+        allowed = re.findall(r"'([^']*)'", str(ctx["expected"]))
+        if isinstance(seen, str):
+            likely = next(iter(difflib.get_close_matches(seen, allowed, n=1, cutoff=_NEAR)), None)
+    elif what == "string_pattern_mismatch":
+        should = f"must have the form {ctx['pattern']}"
+        if name == "model":
+            should = "must be provider/name, such as openai/gpt-4o"
+        likely = likely_model(seen) if isinstance(seen, str) and name == "model" else None
+    meant = f"; did you mean {likely!r}?" if likely and not _may_hold_secret(str(seen)) else ""
+    return f"{should} (got {_shown(seen)}){meant}"
+
+
+def _may_hold_secret(text: str) -> bool:
+    """Whether a text is an address with a user or a query in it."""
+    return re.match(r"\s*https?\W.*[@?]", text, re.IGNORECASE | re.DOTALL) is not None
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str) and _may_hold_secret(value):
+        return "an address that may hold a secret, not shown"
+    seen = str(value) if type(value).__module__ == "datetime" else repr(value)
+    return seen if len(seen) <= _MOST_SEEN else f"{seen[: _MOST_SEEN - 3]}..."
+
+
+def known_keys(kind: Any, place: Iterable[int | str]) -> tuple[str, ...]:
+    """The keys that a table may have at a place in a type; none where the type does not say."""
+    kinds = _members(kind)
+    for part in place:
+        kinds = [one for each in kinds for one in _members(_within(each, part))]
+    return tuple(dict.fromkeys(name for each in kinds for name in _fields(each)))
+
+
+def _members(kind: Any) -> list[Any]:
+    """The types that a value may have, without what only describes them."""
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        return [one for member in get_args(kind) for one in _members(member)]
+    return _members(get_args(kind)[0]) if hasattr(kind, "__metadata__") else [kind]
+
+
+def _within(kind: Any, part: int | str) -> Any:
+    """The type of an entry."""
+    if isinstance(part, str) and part in (fields := _fields(kind)):
+        return fields[part]
+    inner = [arg for arg in get_args(kind) if arg is not Ellipsis]
+    if not inner:
+        return None
+    return inner[0] if isinstance(part, int) else inner[-1]
+
+
+def _fields(kind: Any) -> Mapping[str, Any]:
+    """The keys of a table with their types."""
+    model = getattr(kind, "model_fields", None)
+    if isinstance(model, dict):
+        return {field.alias or name: field.annotation for name, field in model.items()}
+    if hasattr(kind, "__dataclass_fields__"):
+        return get_type_hints(kind)
+    return {}

@@ -24,8 +24,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from assaymark.errors import LISTED, InputError, Problem
-from assaymark.problems import SHEET, foreign, table_problem
+from assaymark.errors import LISTED, SHEET, InputError, Problem, foreign, table_problem
 
 # --- JSON as rows -----------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from looking import NARROWEST, Visitor, said, visiting
 from markup import Page, covering, pages_below
 from page_examples import NAMES
 
-from assaymark.encoding import sha256_text
+from assaymark.records import sha256_text
 
 pytestmark = pytest.mark.browser
 

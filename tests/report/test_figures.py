@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import combinations, pairwise
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.judging import load_scoring
+from assaymark.records import Measurement
 from assaymark.report import charts, text_width
 from assaymark.report import season as season_pages
 
@@ -20,12 +22,22 @@ TEXTS = re.compile(r'<text[^>]*?x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>')
 # --- studies ----------------------------------------------------------------------------------------------------------
 
 
+def measured(value, low=None, high=None, labels=MappingProxyType({}), **more):
+    return Measurement(name="m", labels=labels, value=value, n=9, n_of="texts", method="", low=low, high=high, **more)
+
+
 def drawn(*rows, title="t", desc="d"):
     """The forest of some kappas, wide and narrow."""
     base = {"title": "Sizing", "value": 0.5, "status": "publish", "interval": (0.45, 0.55), "bootstrap": (0.4, 0.6),
-            "state": "", "pooled": False}  # fmt: skip
-    made = [charts.ForestRow(**{**base, **row}) for row in rows]
-    return charts.forest("f", made, charts.Gates(0.2, 0.4), title, desc)
+            "state": "ok", "pooled": False}  # fmt: skip
+    made = []
+    for row in ({**base, **row} for row in rows):
+        low, high = row["interval"] or (None, None)
+        detail = {"bootstrap": dict(zip(("low", "high"), row["bootstrap"] or (None, None), strict=True))}
+        labels = {"dimension": "aggregate" if row["pooled"] else "sizing"}
+        item = measured(row["value"], low, high, labels=labels, state=row["state"], detail=detail)
+        made.append((row["title"], item, row["status"], row.get("by", ""), row.get("gating"), ()))
+    return charts.forest("f", made, (0.2, 0.4), title, desc)
 
 
 def used(names, rows):
@@ -81,10 +93,10 @@ def test_a_tier_has_a_box_an_agent_alone_a_point_and_one_that_may_not_be_drawn_s
 
 @given(st.lists(st.floats(1, 5), min_size=1, max_size=9))
 def test_a_score_axis_holds_its_values_on_few_ticks(values):
-    axis = charts.score_axis(values)
-    assert axis.low <= min(values) + 1e-6
-    assert max(values) <= axis.high + 1e-6
-    assert 2 <= len(axis.ticks) <= 6
+    scale, ticks = charts.score_axis(values)
+    assert scale.low <= min(values) + 1e-6
+    assert max(values) <= scale.high + 1e-6
+    assert 2 <= len(ticks) <= 6
 
 
 def test_the_ends_of_a_score_axis_have_room_and_a_strip_has_a_point_only_if_it_is_given_one():
@@ -94,26 +106,21 @@ def test_the_ends_of_a_score_axis_have_room_and_a_strip_has_a_point_only_if_it_i
         assert text_width(text, 12) / 2 + 1 <= float(x) <= 260 - text_width(text, 12) / 2 - 1
     assert charts.Scale(0, 1, 10, 20)(3) == 20, "a scale holds values at its ends"
     axis = charts.score_axis([0.3, 0.6])
-    assert ["h10v10" in charts.interval_strip(axis, 0.4, 0.5, point) for point in (None, 0.45)] == [False, True]
-    assert 'class="span"' not in charts.interval_strip(axis, None, None, None)
+    assert ["h10v10" in charts.interval_strip(axis, (0.4, 0.5), point) for point in (None, 0.45)] == [False, True]
+    assert 'class="span"' not in charts.interval_strip(axis, None)
 
 
 def test_bars_are_as_long_as_their_shares_and_long_names_stay_apart():
-    half, rest = charts.BarCell(0.5, "50 %"), charts.BarCell(0.0, "0 %")
-    wide, narrow = charts.bar_table(
-        "b", ["One", "Two"], [charts.BarRow("All", "10", (half, rest), total=True)], "t", "d"
-    )
+    half, rest = (0.5, "50 %"), (0.0, "0 %")
+    wide, narrow = charts.bar_table("b", ["One", "Two"], [("All", "10", (half, rest))], "t", "d")
     assert len(re.findall(r'class="bar1"[^>]*width="([\d.]+)"', wide)) == 1
     assert [text in narrow for text in ("50 %", "0 %")] == [True, True]
     # The names of its rows were once taken for its title.
-    rows = [
-        charts.BarRow("All", "10", (half,), total=True),
-        charts.BarRow("Alder", "4", (charts.BarCell(0.2, "20 %"),)),
-    ]
+    rows = [("All", "10", (half,)), ("Alder", "4", ((0.2, "20 %"),))]
     for figure in charts.bar_table("b", ["supported"], rows, "Shares of each state", "d"):
         assert ">Shares of each state</title>" in figure
     names = ["anthropic-claude-opus-4-7", "anthropic-claude-opus-4-8", "anthropic-claude-opus-5", "xai"]
-    bars = charts.bar_table("b", ["One", "Two"], [charts.BarRow(name, "10", (half,) * 2) for name in names], "t", "d")
+    bars = charts.bar_table("b", ["One", "Two"], [(name, "10", (half,) * 2) for name in names], "t", "d", total=False)
     for figure in (*bars, *used(names, [("Sizing", ((0.2,) * 5,) * 4)])):
         shown = {text for _, _, text in TEXTS.findall(figure) if text.endswith(("xai", "4-7", "4-8", "us-5", "-5"))}
         assert {text.rsplit(" ", 1)[-1][-3:] for text in shown} == {"4-7", "4-8", "s-5", "xai"}
@@ -172,9 +179,9 @@ def test_the_line_of_equal_weight_is_written_once_and_a_history_of_one_day_or_wi
     assert all("0.0\u00a0%" in one(flat) for flat in ([1.0], [1.0] * 50))
 
 
-POINTS = st.builds(
-    charts.StressPoint, name=st.text("abcdefgh", min_size=1, max_size=12), sharpe=st.floats(-2, 3), low=st.none(),
-    high=st.none(), fall=st.floats(0, 0.6), passes=st.sampled_from([True, False, None]), baseline=st.booleans(),
+POINTS = st.tuples(
+    st.text("abcdefgh", min_size=1, max_size=12), st.floats(-2, 3).map(measured), st.floats(0, 0.6),
+    st.sampled_from([True, False, None]), st.booleans(),
 )  # fmt: skip
 
 
@@ -183,18 +190,17 @@ def test_every_point_stands_on_the_side_of_the_limit_that_it_is_on(found, tolera
     for svg in charts.stress_scatter("s", found, tolerance, "w", "t", "d"):
         edge = float(re.search(r'class="gs" x1="[\d.]+" y1="([\d.]+)"|y1="([\d.]+)"[^>]*class="gs"', svg).group(1))
         marks = [float(y) for y in re.findall(r'<circle[^>]*cy="([\d.]+)"', svg)]
-        for y, point in zip(marks, [point for point in found if not point.baseline], strict=True):
-            if abs(point.fall - tolerance) > 0.01:
-                assert (y > edge) == (point.fall > tolerance)
+        for y, fall in zip(marks, [fall for _, _, fall, _, baseline in found if not baseline], strict=True):
+            if abs(fall - tolerance) > 0.01:
+                assert (y > edge) == (fall > tolerance)
 
 
 def test_labels_stay_apart_where_twelve_models_crowd_and_a_cross_marks_what_fails():
     rng = np.random.default_rng(4)
-    found = [
-        charts.StressPoint(f"model-{at}", x := float(rng.normal(0.6, 0.4)), x - 1, x + 1, float(rng.uniform(0.06, 0.2)),
-                           True)
-        for at in range(12)
-    ]  # fmt: skip
+    found = []
+    for at in range(12):
+        x = float(rng.normal(0.6, 0.4))
+        found.append((f"model-{at}", measured(x, x - 1, x + 1), float(rng.uniform(0.06, 0.2)), True, False))
     wide, _ = charts.stress_scatter("s", found, 0.1, "w", "t", "d")
     texts = re.findall(r'<text class="tb halo( a[em])?" x="([\d.]+)" y="([\d.]+)">([^<]+)', wide)
     assert len(texts) == 12
@@ -205,8 +211,8 @@ def test_labels_stay_apart_where_twelve_models_crowd_and_a_cross_marks_what_fail
         boxes.append((left, float(y) - 11, left + width, float(y) + 2))
     for a, b in combinations(boxes, 2):
         assert min(min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])) <= 1, (a, b)
-    two = [charts.StressPoint("</text><script>", 0.5, 0.1, 0.9, 0.2, False),
-           charts.StressPoint("good", 0.5, 0.1, 0.9, 0.05, True)]  # fmt: skip
+    sharpe = measured(0.5, 0.1, 0.9)
+    two = [("</text><script>", sharpe, 0.2, False, False), ("good", sharpe, 0.05, True, False)]
     for svg in charts.stress_scatter("s", two, 0.1, "w", "t", "d"):
         assert (svg.count("l5.2 5.2"), "<script>" in svg) == (1, False)
 
@@ -233,10 +239,9 @@ WORDS = "start", "Fall from the peak", "deepest", "{:g}".format, ()
 AXIS = load_scoring().bands, ("weak", "mixed", "strong")
 
 
-def chart(*navs: list[float]) -> tuple[str, list[charts.NavLine], tuple]:
+def chart(*navs: list[float]) -> tuple:
     roles = ("own", "first", *["other"] * len(navs))
-    lines = [charts.NavLine(name, np.array(nav), "+1 %", role)
-             for name, nav, role in zip("abcdefgh", navs, roles, strict=False)]  # fmt: skip
+    lines = [(name, np.array(nav), "+1 %", role, "") for name, nav, role in zip("abcdefgh", navs, roles, strict=False)]
     return "n", lines, WORDS
 
 
@@ -266,12 +271,12 @@ def test_names_at_the_line_ends_never_touch_and_stay_within_the_panel(ends):
 
 
 def test_a_name_that_does_not_fit_stands_above_its_return_and_what_is_written_is_escaped():
-    long = [charts.NavLine("Gleichgewichtung", np.array([1.0, 1.1]), "+10,0 %", "first"),
-            charts.NavLine("Birch", np.array([1.0, 1.0]), "0,0 %", "own")]  # fmt: skip
+    long = [("Gleichgewichtung", np.array([1.0, 1.1]), "+10,0 %", "first", ""),
+            ("Birch", np.array([1.0, 1.0]), "0,0 %", "own", "")]  # fmt: skip
     wide, narrow = charts.nav_figure("n", long, WORDS, "t", "d")
     assert "Gleichgewichtung +10,0 %" in wide
     assert ("Gleichgewichtung<" in narrow, ">+10,0 %<" in narrow) == (True, True)
-    hostile = "n", [charts.NavLine("<b>&", np.array([1.0, 1.0]), "<i>", "own")], WORDS
+    hostile = "n", [("<b>&", np.array([1.0, 1.0]), "<i>", "own", "")], WORDS
     row = "<b>", "<i>", [(50.0, None)], ()
     for svg in (*charts.nav_figure(*hostile, "<t>", "<d>"), *season_pages.part_figure("p", [row], *AXIS, "<t>", "<d>")):
         assert not re.search(r"<[bidt]>", svg)
@@ -286,7 +291,7 @@ def test_falls_fit_their_axis_ticks_rise_from_the_start_to_the_last_day_and_its_
     assert (ticks[0], ticks[-1], list(ticks)) == (0, days, sorted(set(ticks)))
     assert len(ticks) <= 7
     words = "Beginn", "f", "d", "{:g}".format, ()
-    made = charts.NavLine("a", np.linspace(1, 2, few + 1), "+1 %", "own")
+    made = ("a", np.linspace(1, 2, few + 1), "+1 %", "own", "")
     for svg in charts.nav_figure("n", [made], words, "t", "d"):
         (start, _), (second, text), *_ = re.findall(
             r'<text class="tk(?: am)?" x="([\d.]+)" y="(?:332|288)">(\w+)<', svg

@@ -106,22 +106,22 @@ def test_the_score_of_a_model_that_shares_its_tier_is_not_on_the_page():
 
 
 def test_measurements_of_unsupported_differences_and_shared_tiers_have_no_number():
-    rows = {row.id: row for row in portbench.every_measurement(EIGHT)}
+    rows = {item.id: row.cells for item, row in portbench.every_measurement(EIGHT)}
     for item in EIGHT.by_name["contrast"]:
         level, row = EIGHT.pair_level(item.labels["dimension"], item.labels["high"], item.labels["low"]), rows[item.id]
-        assert (row.value == "not shown: no supported order") == (level == "no-claim")
+        assert (row[2] == "not shown: no supported order") == (level == "no-claim")
         if level == "no-claim":
             names = sorted((item.labels["high"], item.labels["low"]))
-            assert f"agents {names[0]} and {names[1]}" in row.about
-            assert "high" not in row.about
-            assert row.interval == ""
+            assert f"agents {names[0]} and {names[1]}" in row[1]
+            assert "high" not in row[1]
+            assert row[3] == ""
     for board in EIGHT.run.leaderboards:
         for tier in board.tiers:
             for name in tier:
-                item, value = board.levels[name], rows[board.levels[name].id].value
+                item, value = board.levels[name], rows[board.levels[name].id][2]
                 hidden = f"{number(item.low)} to {number(item.high)}, its interval; the model shares its tier"
                 assert (value == hidden) == (len(tier) > 1)
-    assert rows[EIGHT.by_name["bench.sharpe.contrast"][0].id].value == "not shown: the difference is not supported"
+    assert rows[EIGHT.by_name["bench.sharpe.contrast"][0].id][2] == "not shown: the difference is not supported"
 
 
 def test_only_licensed_sentences_are_set_in_serif():

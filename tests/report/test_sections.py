@@ -361,19 +361,19 @@ def test_agents_that_are_all_ranked_have_scores_of_their_own():
     found = runs.agents_measured(realistic().study, levels, AGGREGATE, "none")
     claims = runs.verdicts(levels, {AGGREGATE: 0.6}, bent="none")
     made = pages_of.board(book(measurements=tuple(found), verdicts=tuple(claims)))
-    assert [(row.agents[0][0], row.ranks, row.note, row.score) for row in made] == [
-        (agent, str(at), "", f"{level:.2f}") for at, (agent, level) in enumerate(levels.items(), 1)
+    assert [(names[0][0], tier.rank, tier.ranked, score) for tier, names, score, *_ in made] == [
+        (agent, str(at), True, f"{level:.2f}") for at, (agent, level) in enumerate(levels.items(), 1)
     ]
-    assert {row.why for row in made} == {"Ranked by 4 supported orders"}
+    assert {why for *_, why in made} == {"Ranked by 4 supported orders"}
 
 
 def test_a_score_without_interval_and_a_rank_without_a_score_say_so():
     bare = tuple(replace(m, low=None, high=None, level=None) for m in realistic().measurements)
-    first, rest = pages_of.board(book(measurements=bare))
-    assert (first.score, first.bounds) == ("4.31", "(no interval)")
-    assert rest.score is None, "points without intervals would show the differences"
+    (_, _, *first, _), (_, _, *rest, _) = pages_of.board(book(measurements=bare))
+    assert first == ["4.31", "(no interval)"]
+    assert rest[0] is None, "points without intervals would show the differences"
     found = tuple(m for m in realistic().measurements if m.name != "score.effect")
-    assert [row.score for row in pages_of.board(book(measurements=found))] == ["not measured", None]
+    assert [score for _, _, score, *_ in pages_of.board(book(measurements=found))] == ["not measured", None]
 
 
 # --- evidence -------------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ import json
 import shlex
 import subprocess
 import sys
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -17,8 +16,8 @@ from test_bare_tables import make_rows, study_of, written
 from assaymark import __version__
 from assaymark.cli import COMMANDS, app, main
 from assaymark.cli import study as cli_study
-from assaymark.cli.doctor import CORE, KEYS, can_run, examine
-from assaymark.cli.options import Services, logging_session
+from assaymark.cli.options import logging_session
+from assaymark.cli.start import CORE, examine
 from assaymark.importers import IMPORTERS
 from assaymark.market import Origin, snapshot_of
 from assaymark.workflow import study_toml, verbs
@@ -73,13 +72,13 @@ def test_doctor_says_what_is_there_and_never_a_value_and_names_what_is_missing(m
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
     assert [word in out for word in ("OPENAI_API_KEY", "reference/auditor", "sk-canary-41")] == [True, True, False]
-    findings = examine({}, lambda name: None if name == "duckdb" else "1.0")
-    assert [finding.what for finding in findings if finding.needed and not finding.present] == ["duckdb"]
-    assert can_run(findings, []) == ["nothing until the missing packages above are installed"]
-    assert {finding.what for finding in findings} >= {*CORE, *KEYS}
-    monkeypatch.setattr("assaymark.cli.doctor._installed", lambda _: None)
+    assert {finding.what for finding in examine({})} >= {*CORE, "OPENAI_API_KEY", "FRED_API_KEY"}
+    monkeypatch.setattr("assaymark.cli.start.CORE", ("duckdb", "nothing-41"))
     assert main(["doctor"]) == 1
-    assert "a package that assaymark needs is missing" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert "NO   nothing-41           missing; install assaymark again with pip\n" in out
+    assert out.endswith("\nnothing until the missing packages above are installed\n")
+    assert "a package that assaymark needs is missing" in err
 
 
 def test_a_stop_from_the_keyboard_is_one_line(monkeypatch, capsys):
@@ -94,9 +93,8 @@ def test_a_stop_from_the_keyboard_is_one_line(monkeypatch, capsys):
 # --- the help of each command -----------------------------------------------------------------------------------------
 
 
-TOOLS = Services(dict, nullcontext, list, print)
 ROOT = typer.main.get_command(app)
-CONTEXT = ROOT.make_context("assaymark", [], resilient_parsing=True, obj=TOOLS)
+CONTEXT = ROOT.make_context("assaymark", [], resilient_parsing=True)
 COMMANDS_IN_FULL = [
     words for name in NAMES
     for words in ((name,), *((name, inner) for inner in getattr(ROOT.get_command(CONTEXT, name), "commands", {})))
@@ -122,7 +120,7 @@ def test_the_help_of_each_command_fits_a_screen_and_ends_with_examples_that_are_
             typed = shlex.split(line.partition(" | ")[0].partition(" > ")[0])[1:]
             found, rest = ROOT, typed
             while hasattr(found, "commands"):
-                context = found.make_context("assaymark", list(rest), resilient_parsing=True, obj=TOOLS)
+                context = found.make_context("assaymark", list(rest), resilient_parsing=True)
                 found, rest = found.get_command(context, rest[0]), rest[1:]
             with logging_session():
                 found.make_context("assaymark", rest, parent=context)  # raises what is misuse

@@ -58,8 +58,8 @@ def folder(tmp_path):
     return where
 
 
-def put(folder, calls, models, progress=workflow.silent):
-    return workflow.ask_judge(folder, calls, models, "one", "asking", progress, EngineChoice(concurrency=2))
+def put(folder, calls, models):
+    return workflow.ask_judge(folder, calls, models, "one", "asking", EngineChoice(concurrency=2))
 
 
 def test_a_budget_ends_the_asking_and_a_higher_one_goes_on(folder, prices):
@@ -102,8 +102,8 @@ def test_the_bound_after_a_kill_counts_each_address_of_a_model():
 
 def test_one_budget_is_for_all_judges_of_a_folder(folder, prices):
     models = workflow.paid_models({"paid/one": Paid()}, 0.4, prices)
-    with workflow.bars(Console(file=io.StringIO())) as shown:
-        put(folder, asked(20), models, workflow.Within(shown, lambda _done, _total: None))
+    with workflow.bars(Console(file=io.StringIO())) as shown, workflow.watched(workflow.silent):
+        put(folder, asked(20), models)
     assert shown.usd == pytest.approx(0.22)  # what replies cost reaches the whole through its parts
     with pytest.raises(ModelError, match=r"0\.[23]\d spent"):
         put(folder, asked(60), models)
@@ -121,9 +121,7 @@ def test_a_budget_is_an_amount_and_the_models_keep_their_providers_with_it():
 def test_a_forecast_counts_each_call_once_and_estimates_the_rest(folder, prices):
     calls = asked(5)
     put(folder, calls[:1], {"paid/one": Paid()})
-    (one,) = workflow.forecast(
-        [workflow.Stage("a", calls[:3]), workflow.Stage("b", calls)], folder, None, load_prices(prices)
-    ).models
+    (one,) = workflow.forecast({"a": calls[:3], "b": calls}, folder, load_prices(prices)).models
     assert (one.stages, one.already) == ({"a": 3, "b": 2}, 1)
     assert one.rest.output_tokens == 400
     assert one.rest.cost == pytest.approx(4 * (0.0003 + 0.1))

@@ -15,7 +15,7 @@ from rich.console import Console
 from assaymark.cli import main
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import open_history, read_manifest, read_snapshot, sources
-from assaymark.workflow import check_market, pull_market, show_market, synth_market
+from assaymark.workflow import check_market, pull_market, show_market, synth_market, watched
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -54,7 +54,8 @@ def test_synth_says_what_is_there_does_it_once_and_keeps_a_folder_to_one_seed(ma
     assert main(["data", "synth", "--seed", "1", "--out", str(made)]) == 1
     assert "holds the snapshot 'synthetic-0' of synthetic; a folder holds one" in capsys.readouterr().err
     told: list[tuple[str, int, int]] = []
-    synth_market(tmp_path / "told", 0, progress=lambda *state: told.append(state))
+    with watched(lambda *state: told.append(state)):
+        synth_market(tmp_path / "told", 0)
     assert told == [("market", done, 2) for done in range(3)]
     pull_market(tmp_path / "pulled", "synthetic", options=["seed=0"], now=NOW, environment={})
     assert read_manifest(tmp_path / "pulled").digest == read_manifest(made).digest

@@ -111,7 +111,7 @@ def of_demo(at, _lines):
     at.patch.setattr(verbs, "report", partial(verbs.report, calls="none"))
     real = at.get("real")  # which this very command has made
     shown = open_checked(RunFolder(real)), real / "report/index.html"
-    at.patch.setattr("assaymark.workflow.check_real", lambda _out, _progress: shown)
+    at.patch.setattr("assaymark.workflow.check_real", lambda _out: shown)
 
 
 def of_finished(at, _lines, fixture="finished", text=STUDY):

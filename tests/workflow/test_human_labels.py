@@ -138,9 +138,8 @@ def scores(
             rows.append(row | {name: value(f"q{q:02}") for name, value in columns.items()})
     if not grades:
         rows = [{k: v for k, v in row.items() if not k.startswith("human_")} for row in rows]
-    path.write_text(
-        "\n".join([",".join(rows[0]), *(",".join("" if v is None else str(v) for v in row.values()) for row in rows)])
-    )
+    lines = (",".join("" if value is None else str(value) for value in row.values()) for row in rows)
+    path.write_text("\n".join([",".join(rows[0]), *lines]))
     return path
 
 
@@ -208,11 +207,8 @@ def test_judges_that_favour_an_agent_are_contradicted_by_labels(tmp_path: Path, 
     assert main(["import", "human", str(labels), "--out", str(folder.path)]) == 0
     assert main(["check", str(path), "--out", str(folder.path)]) == 0
     one = verdict(folder.path)
-    assert (one["human_anchor"], one["publication_level"], one["binding"]) == (
-        "contradicts",
-        "no-claim",
-        ["human_anchor"],
-    )
+    said = one["human_anchor"], one["publication_level"], one["binding"]
+    assert said == ("contradicts", "no-claim", ["human_anchor"])
     page = (folder.path / "report" / "agreement.html").read_text()
     assert "3 contradicted" in page
     assert "Supported orders as people see them" not in page  # no number of what is not supported
@@ -335,9 +331,8 @@ def test_a_study_reads_the_grades_that_people_gave_after_the_judging(demo, tasks
     assert main(["draw", str(folder.path), "--sample", "30", "--json"]) == 0
     units = set(json.loads(capsys.readouterr().out)["units"])
     frame = workflow.frame_of(folder)
-    given = {
-        one.trajectory: one.scores for one in workflow.Store(folder).read(workflow.JUDGMENTS) if one.judge == "auditor"
-    }
+    judged = workflow.Store(folder).read(workflow.JUDGMENTS)
+    given = {one.trajectory: one.scores for one in judged if one.judge == "auditor"}
     chance, rows = random.Random(2), []
     for name, (cycle, _) in frame.records.items():
         for who in ("ab", "cd") if cycle in units else ():
@@ -349,7 +344,7 @@ def test_a_study_reads_the_grades_that_people_gave_after_the_judging(demo, tasks
     pq.write_table(pa.Table.from_pylist(rows), folder.path / "grades.parquet")
     workflow.import_named_grades(
         folder, "grades.parquet", anchor=True
-    )  # as measuring does with human.grades of the plan
+    )  # as measuring does with the plan's human.grades
     assert len(workflow.stored_grades(folder)) == len(rows)
     assert main(["import", "human", str(folder.path / "grades.parquet"), "--out", str(folder.path)]) == 0
     assert f"{len(rows)} grades by people" in capsys.readouterr().out
@@ -372,9 +367,8 @@ def test_a_study_reads_the_grades_that_people_gave_after_the_judging(demo, tasks
     kappas = {}
     del sheets["outsider"]  # the held-out judge scored none of these
     for judge, sheet in sheets.items():
-        found = {
-            one["name"]: one["value"] for one in sheet["measurements"] if one["labels"] == {"dimension": AGGREGATE}
-        }
+        measured = sheet["measurements"]
+        found = {one["name"]: one["value"] for one in measured if one["labels"] == {"dimension": AGGREGATE}}
         assert found["human.ceiling"] > 0.8
         kappas[judge] = found["human.kappa"]
     assert max(kappas, key=kappas.__getitem__) == "auditor"

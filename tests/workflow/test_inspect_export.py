@@ -203,7 +203,7 @@ def test_the_entry_point_registers_both_tasks_under_our_name(ai):
 
 def test_the_task_shows_what_the_study_shows_and_not_who_decided(ai, finished):
     folder = workflow.RunFolder(finished)
-    desk = workflow.JudgingSession(folder, workflow.open_locked(folder), {}, workflow.silent)
+    desk = workflow.JudgingSession(folder, workflow.open_locked(folder), {})
     wanted = {item: desk.shown[name].text for name, item in workflow.item_names(desk.shown).items()}
     task = workflow.inspect_tasks.judge(str(finished))
     assert [(one.id, one.input[1].text) for one in task.dataset] == sorted(wanted.items())

@@ -7,6 +7,7 @@ import logging
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from rich.console import Console
@@ -15,7 +16,7 @@ from assaymark import workflow
 from assaymark.notebook import Folded, Grid, Rows, Said, parts_of
 from assaymark.records import parse
 from assaymark.text import prose
-from assaymark.workflow import Piece, Shown, Within, bars, silent, tracks
+from assaymark.workflow import Piece, Shown, bars, counts, note, paying, say, tracks, watched
 
 
 @pytest.fixture(scope="module")
@@ -141,11 +142,19 @@ def test_lines_are_shown_unless_it_is_quiet():
             assert (words in out.getvalue()) is not quiet
 
 
-def test_the_counts_of_a_part_are_its_own_and_its_lines_and_costs_those_of_the_whole():
-    whole = shown_to(Console(file=io.StringIO()), Clock())
-    counts: list[tuple[int, int]] = []
-    part = Within(whole, lambda done, total: counts.append((done, total)))
-    part("a part", 1, 2)
-    part.pay(0.0125)
-    assert (whole.usd, counts) == (0.0125, [(1, 2)])
-    Within(silent, lambda *_: None).pay(1.0)
+def test_progress_is_that_of_the_block_and_a_part_keeps_its_counts_and_hands_on_lines_and_costs():
+    out, told = io.StringIO(), []
+    assert (paying(), note("nobody watches", 1, 2), say("nobody hears")) == (None, None, None)
+    with bars(Console(file=out)) as whole:
+        note("the whole", 1, 2)
+        with watched(lambda *now: told.append(now)):
+            note("a part", 3, 4)
+            ours, pay = counts("on a thread"), paying()
+            say("a line")
+        # what a runner is handed goes where it would have gone then, whichever thread calls it
+        thread = Thread(target=lambda: (ours(5, 6), pay(0.0125), note("a thread of nobody", 7, 8), say("unheard")))
+        thread.start()
+        thread.join()
+    note("nobody watches again", 1, 2)
+    assert told == [("a part", 3, 4), ("on a thread", 5, 6)]
+    assert (whole.usd, whole.where(), out.getvalue()) == (0.0125, " at the whole (1 of 2)", "a line\n")

@@ -35,7 +35,7 @@ from assaymark.market import History, synthetic_history
 from assaymark.portfolio import Bar, Book, StatedFill, StatedStep, reconcile
 from assaymark.prompting import fence, material_blocks
 from assaymark.records import Context, canonical_json, content_id
-from assaymark.workflow import CONTEXTS, DECISIONS, OUTCOMES, RunFolder, Store, content_digest
+from assaymark.workflow import CONTEXTS, DECISIONS, OUTCOMES, RunFolder, Store, content_digest, watched
 from assaymark.workflow import tracks
 
 A, B = IDS[0], IDS[1]
@@ -88,8 +88,8 @@ def test_a_season_replayed_twice_or_stopped_between_days_is_byte_equal(whole, tm
     assert set(wanted) == {f"{name}.parquet" for name in TABLES}
     stopped, steps = (begun(tmp_path / name, season_text(last=DAYS[-1]), models()) for name in ("stopped", "steps"))
     for days in (1, 2, 0):
-        with pytest.raises(Stop):
-            tracks.run_season(stopped, models(), now=NOW, progress=stopping(days))
+        with pytest.raises(Stop), watched(stopping(days)):
+            tracks.run_season(stopped, models(), now=NOW)
     tracks.run_season(stopped, models(), now=NOW)
     for day in DAYS:
         assert [str(one) for one in tracks.step_season(steps, models(), now=NOW).days] == [day]
@@ -283,8 +283,8 @@ def test_an_agent_that_fails_every_day_holds_and_that_is_seen(tmp_path, answer, 
 
 def test_a_call_that_was_answered_is_not_made_again_after_a_kill(tmp_path):
     folder, one, who = scripted(tmp_path, lambda _: orders((A, "buy", 1.0)))
-    with pytest.raises(Stop):
-        tracks.run_season(folder, who, now=NOW, progress=stopping(3))
+    with pytest.raises(Stop), watched(stopping(3)):
+        tracks.run_season(folder, who, now=NOW)
     tracks.journal_path(folder).unlink()  # as if nothing of it had reached the disk
     tracks.run_season(folder, who, now=NOW)
     assert one.asked == DAYS

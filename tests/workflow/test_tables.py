@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from assaymark.encoding import write_atomic
+from assaymark.records import write_atomic
 from assaymark.errors import InputError, LedgerError, PlanError
 from assaymark.records import Context, Evidence, Judgment, Measurement, Outcome, content_id
 from assaymark.workflow import (

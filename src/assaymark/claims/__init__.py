@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from assaymark.claims.boards import (
-    DISSOCIATION,
-    DRAWDOWN,
-    SHARPE_CONTRAST,
-    BenchRules,
-    Board,
-    Leaderboard,
-    decide_benchmark,
-)
+from typing import TYPE_CHECKING
+
 from assaymark.claims.certificates import KEPT, certificate, certificate_name, certificates, season_certificates
 from assaymark.claims.findings import governing_agreement
 from assaymark.claims.levels import (
@@ -29,19 +22,31 @@ from assaymark.claims.levels import (
 )
 from assaymark.claims.messages import ENGLISH, Catalogue, Said, catalogue, english, languages, said
 from assaymark.claims.recompute import Verification
-from assaymark.claims.season_claims import (
-    CONSTANT,
-    MISSING,
-    SINGLE,
-    Place,
-    Season,
-    SeasonVerdict,
-    SeasonVerdicts,
-    decide_season,
-)
 from assaymark.claims.verdicts import decide, decide_claims, summary_of
 from assaymark.claims.verify import verify
+from assaymark.lazy import exported
 from assaymark.metrology.controls import cell_b_outcome
+
+if TYPE_CHECKING:
+    from assaymark.claims.boards import (
+        DISSOCIATION,
+        DRAWDOWN,
+        SHARPE_CONTRAST,
+        BenchRules,
+        Board,
+        Leaderboard,
+        decide_benchmark,
+    )
+    from assaymark.claims.season_claims import (
+        CONSTANT,
+        MISSING,
+        SINGLE,
+        Place,
+        Season,
+        SeasonVerdict,
+        SeasonVerdicts,
+        decide_season,
+    )
 
 __all__ = [
     "CONSTANT", "DISSOCIATION", "DRAWDOWN", "ENGLISH", "KEPT", "MISSING", "SHARPE_CONTRAST", "SILENT", "SINGLE",
@@ -52,3 +57,5 @@ __all__ = [
     "decide_claims", "decide_season", "english", "governing_agreement", "index", "kind_of", "languages",
     "publication_level", "said", "season_certificates", "summary_of", "suppressed_phrase", "verify",
 ]  # fmt: skip
+
+__getattr__ = exported(__name__)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from assaymark import __version__
 from assaymark.claims import levels as rule
 from assaymark.claims.levels import Index, Rules, SeasonGates, kind_of
 from assaymark.claims.messages import Said
 from assaymark.claims.orders import Row, rows_of
-from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.claims.verdicts import PUT, ask_people, rejecting
 from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, JSON, Claim, Measurement, Verdict, sha256_text, to_json
+
+if TYPE_CHECKING:
+    from assaymark.claims.season_claims import SeasonVerdict
 
 FORMAT: Final = "assaymark certificate 3"
 SEASON: Final = "assaymark season certificate 1"

@@ -14,7 +14,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import gc
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.abc import MetaPathFinder
@@ -26,13 +26,13 @@ from typer.main import get_group
 
 from assaymark import __version__
 from assaymark.cli import options as opts
+from assaymark.cli.options import models as models
 from assaymark.errors import AssayError, StoppedError
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
     from typer._click.shell_completion import CompletionItem
 
-    from assaymark.engine import Model
 
 DONE: Final = 0
 WRONG: Final = 1
@@ -93,30 +93,6 @@ class _WithoutPandas(MetaPathFinder):
             raise ModuleNotFoundError(f"{fullname} is not used here", name=fullname)
 
 
-def models() -> Mapping[str, Model]:
-    """Every model that can answer a call, by name."""
-    from assaymark.agents import DATER, Dater, reference_agents
-    from assaymark.benchmark.reference import reference_benchmark_models
-    from assaymark.engine.providers.registry import Models, providers
-    from assaymark.judging import ORACLE, ConstraintOracle, reference_judges
-    from assaymark.judging.pairs import reference_pair_judges
-    from assaymark.judging.reference.judges import reference_season_judges
-
-    fixed: dict[str, Model] = {
-        **reference_agents(), **reference_judges(), **reference_pair_judges(), **reference_season_judges(),
-        **reference_benchmark_models(), ORACLE: ConstraintOracle(), DATER: Dater(),
-    }  # fmt: skip
-    return Models(fixed, providers())
-
-
-def _print_lines(lines: Iterable[str]) -> None:
-    from rich.markup import escape
-
-    out = opts.console()
-    for line in lines:
-        out.print(escape(line), soft_wrap=True)
-
-
 def _version(wanted: bool) -> None:
     if wanted:
         print(f"assaymark {__version__}")
@@ -131,7 +107,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "proofread": ("start", "check the sentences of a text against a run"),
         "skill": ("start", "print instructions for a coding agent"),
         "serve": ("start", "show a run in the browser, also while it is running"),
-        "doctor": ("doctor", "check packages and keys, and list what can run"),
+        "doctor": ("start", "check packages and keys, and list what can run"),
     },
     "A study": {
         "run": ("study", "lock, decide, judge, measure, claim and report in one"),
@@ -228,10 +204,7 @@ class Root(opts.CommandGroup):
 app = typer.Typer(
     name="assaymark", cls=Root,
     help="Report which comparisons of LLM systems your judge scores support.",
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "obj": opts.Services(models, opts.progress, _print_lines, lambda content: opts.console().print(content)),
-    },
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None, pretty_exceptions_enable=False,
 )  # fmt: skip
 

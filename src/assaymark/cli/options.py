@@ -8,9 +8,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from assaymark.engine import Model
     from assaymark.engine.providers.registry import Models
-    from assaymark.workflow import Forecast, Progress, RunFolder
+    from assaymark.workflow import Forecast, RunFolder
 
 
 class Verbosity(enum.IntEnum):
@@ -149,14 +148,28 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False)
 
 
+def show(content: RenderableType) -> None:
+    """Print a table or a summary for people."""
+    console().print(content)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines for people, as they are."""
+    from rich.markup import escape
+
+    out = console()
+    for line in lines:
+        out.print(escape(line), soft_wrap=True)
+
+
 @contextmanager
-def progress(kept: str = KEPT) -> Iterator[Progress]:
-    """How far the work in the block is, on stderr. When it is stopped, ``kept`` says what is safe."""
+def working(kept: str = KEPT) -> Iterator[None]:
+    """Show on stderr how far the work in the block is; when it is stopped, ``kept`` says what is safe."""
     from assaymark.workflow import bars
 
     with bars(console(stderr=True), quiet=verbosity() is Verbosity.QUIET) as shown:
         try:
-            yield shown
+            yield
         except BaseException as exc:
             if was_interrupt(exc):
                 raise StoppedError(f"stopped{shown.where()}: {kept}") from None
@@ -314,24 +327,20 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document in
 DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Print the planned calls and their cost; send nothing.")]
 
 
-@dataclass(frozen=True, slots=True)
-class Services:
-    """The models that can be asked, progress, and how lines and tables are printed.
+def models() -> Mapping[str, Model]:
+    """Every model that can answer a call, by name."""
+    from assaymark.agents import DATER, Dater, reference_agents
+    from assaymark.benchmark.reference import reference_benchmark_models
+    from assaymark.engine.providers.registry import Models, providers
+    from assaymark.judging import ORACLE, ConstraintOracle, reference_judges
+    from assaymark.judging.pairs import reference_pair_judges
+    from assaymark.judging.reference.judges import reference_season_judges
 
-    ``progress`` can be told what is safe when the work in its block is stopped.
-    """
-
-    models: Callable[[], Mapping[str, Model]]
-    progress: Callable[..., AbstractContextManager[Progress]]
-    print_lines: Callable[[Iterable[str]], None]
-    show: Callable[[RenderableType], None]
-
-
-def tools_of(ctx: Context) -> Services:
-    """The tools that the root of the command line was given."""
-    found = ctx.find_object(Services)
-    assert found is not None, "the root sets them before any command runs"
-    return found
+    fixed: dict[str, Model] = {
+        **reference_agents(), **reference_judges(), **reference_pair_judges(), **reference_season_judges(),
+        **reference_benchmark_models(), ORACLE: ConstraintOracle(), DATER: Dater(),
+    }  # fmt: skip
+    return Models(fixed, providers())
 
 
 def payer(ctx: Context) -> Models:
@@ -339,13 +348,7 @@ def payer(ctx: Context) -> Models:
     from assaymark.workflow import paid_models
 
     given = ctx.params
-    models, strict = tools_of(ctx).models(), given.get("strict_agents", False)
-    return paid_models(models, given["budget"], given["prices"], strict)
-
-
-def working(ctx: Context, kept: str = KEPT) -> AbstractContextManager[Progress]:
-    """Progress of the work in the block; when it is stopped, ``kept`` says what is safe."""
-    return tools_of(ctx).progress(kept)
+    return paid_models(models(), given["budget"], given["prices"], given.get("strict_agents", False))
 
 
 def say(ctx: Context, value: object, lines: Iterable[str]) -> None:
@@ -353,7 +356,7 @@ def say(ctx: Context, value: object, lines: Iterable[str]) -> None:
     if ctx.params["json"]:
         say_json(value)
     else:
-        tools_of(ctx).print_lines(lines)
+        print_lines(lines)
 
 
 def say_json(value: object) -> None:
@@ -374,7 +377,7 @@ def say_paid(
 ) -> None:  # fmt: skip
     """A result, for a person below its summary; with what the replies of the run cost, where it asked models."""
     if summary is not None and not ctx.params["json"]:
-        tools_of(ctx).show(summary)
+        show(summary)
     if who is None:
         say(ctx, value, [*lines, *then])
         return

@@ -1,18 +1,22 @@
-"""Where people begin, and what they may say then: `check`, `gate`, `proofread`, `skill` and `serve`."""
+"""Where people begin, and what they may say then: `check`, `gate`, `proofread`, `skill`, `serve` and `doctor`."""
 
 from __future__ import annotations
 
+import os
+import platform
 import sys
 import webbrowser
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from assaymark import workflow
+from assaymark import __version__, workflow
 from assaymark.cli import options as opts
 from assaymark.cli.options import AsJson, examples, option
 from assaymark.errors import AssayError, InputError, Problem, StoppedError
@@ -72,14 +76,14 @@ def run_check(ctx: typer.Context, table: Path, out: Path | None, **given: Any) -
     asked = ctx.params
     given |= {"map": mapped(asked["role_map"] or (), "--map"), "family": mapped(asked["family"] or (), "--family")}
     given |= {name: asked[name] for name in _READ if name in asked} | {"without": asked["without"] or ()}
-    with opts.working(ctx, opts.NOTHING) as progress:
+    with opts.working(opts.NOTHING):
         try:
-            found = workflow.check_table(table, dimensions=asked["dimensions"], progress=progress, **given)
+            found = workflow.check_table(table, dimensions=asked["dimensions"], **given)
         except UnnamedError as exc:
             if (named := chosen(exc)) is None:
                 raise
             given |= {"dimensions": asked["dimensions"], exc.wanted: named}
-            found = workflow.check_table(table, progress=progress, **given)
+            found = workflow.check_table(table, **given)
         page = None if out is None else found.save(out)
     show_checked(ctx, found, page)
 
@@ -89,8 +93,8 @@ def show_checked(ctx: typer.Context, found: Checked, page: Path | None) -> None:
     if ctx.params["json"]:
         opts.say_json(found.document | ({} if page is None else {"page": str(page)}))
         return
-    opts.tools_of(ctx).show(found.summary)
-    opts.tools_of(ctx).print_lines([] if page is None else [f"page: {page}"])
+    opts.show(found.summary)
+    opts.print_lines([] if page is None else [f"page: {page}"])
 
 
 def chosen(error: UnnamedError) -> tuple[str, ...] | None:
@@ -213,7 +217,7 @@ def proofread(
             typer.echo(line)
     else:
         lines = workflow.proofread_lines(found, decided, fixing=fix)
-        opts.tools_of(ctx).print_lines([*changes, *([""] if changes else []), *lines])
+        opts.print_lines([*changes, *([""] if changes else []), *lines])
     if failing:
         raise typer.Exit(1)
 
@@ -247,10 +251,88 @@ def serve(
         address, *others = (f"http://{name}:{server.server_address[1]}/" for name in names)
         hint = "others on the network are refused: say with --allow-host NAME how they call this machine"
         said = [f"{folder} at {', '.join([address, *others])}", *([hint] if everywhere and not allow else [])]
-        opts.tools_of(ctx).print_lines([*said, "Ctrl-C ends this; a run that is under way goes on"])
+        opts.print_lines([*said, "Ctrl-C ends this; a run that is under way goes on"])
         if open_:
             webbrowser.open(address)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            opts.tools_of(ctx).print_lines(["stopped"])
+            opts.print_lines(["stopped"])
+
+
+# --- What is installed ------------------------------------------------------------------------------------------------
+
+CORE: Final = ("numpy", "scipy", "pyarrow", "duckdb", "sqlalchemy", "pydantic", "zstandard", "pyyaml", "typer", "rich",
+               "jinja2", "svg.py")  # fmt: skip
+_EXTRAS: Final = {
+    "openai": ("openai", ""), "anthropic": ("anthropic", ""), "google": ("google-genai", ""),
+    "inspect": ("inspect-ai", ""), "postgres": ("psycopg", "a ledger in PostgreSQL"),
+    "ray": ("ray", "assaymark measure --compute ray"),
+}  # fmt: skip
+"""The package of each extra for models, shared ledgers and clusters, and what it is for if not for models."""
+_CLIENTS: Final = {"yfinance": "yfinance", "fred": "fredapi", "ccxt": "ccxt", "huggingface": "huggingface_hub"}
+"""The client library of each extra for market data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the examination: what was looked at, whether it is there, and what that means."""
+
+    what: str
+    present: bool
+    detail: str
+    needed: bool = True
+
+
+def examine(environment: Mapping[str, str]) -> list[Finding]:
+    """Look at the interpreter, the packages and the keys. Values of keys are not read beyond "is it empty"."""
+    from assaymark.engine.providers.anthropic import ANTHROPIC
+    from assaymark.engine.providers.google import GOOGLE
+    from assaymark.engine.providers.openai import RESPONSES
+    from assaymark.market.sources import SOURCES
+
+    findings = [Finding("assaymark", True, f"{__version__} on Python {platform.python_version()}")]
+
+    def package(name: str, lacking: str, needed: bool = False) -> None:
+        try:
+            findings.append(Finding(name, True, version(name), needed))
+        except PackageNotFoundError:
+            findings.append(Finding(name, False, lacking, needed))
+
+    def key(name: str, purpose: str) -> None:
+        present = bool(environment.get(name))
+        findings.append(Finding(name, present, f"{'set' if present else 'not set'} (for {purpose})", False))
+
+    for name in CORE:
+        package(name, "missing; install assaymark again with pip", True)
+    for extra, (name, purpose) in _EXTRAS.items():
+        package(name, f"not installed; pip install 'assaymark[{extra}]' for {purpose or f'models {extra}/...'}")
+    for provider in (RESPONSES, ANTHROPIC, GOOGLE):
+        for name in provider.key_envs:
+            key(name, f"models {provider.name}/...")
+    for extra in dict.fromkeys(one.extra for one in SOURCES.values()):
+        package(_CLIENTS[extra], f"not installed; pip install 'assaymark[{extra}]' for assaymark data pull")
+    for name in dict.fromkeys(filter(None, (one.key_variable for one in SOURCES.values()))):
+        asking = ", ".join(source for source, one in SOURCES.items() if one.key_variable == name)
+        key(name, f"assaymark data pull: {asking}")
+    return findings
+
+
+@app.command(epilog=examples("assaymark doctor", "assaymark doctor --json | jq .can_run"))
+def doctor(ctx: typer.Context, json: AsJson = False) -> None:
+    """Check which packages and keys are present (never the keys' values), and list what can run."""
+    from assaymark.importers import IMPORTERS
+
+    findings = examine(os.environ)
+    missing = any(not finding.present for finding in findings if finding.needed)
+    runs = ["nothing until the missing packages above are installed"] if missing else [
+        "assaymark demo: yes, with no key, no file and no network",
+        "assaymark bench qa, assaymark bench pipeline: yes, with ten reference models",
+        "assaymark run studies/valueblind.toml: yes; agents of your own as http/... or python/...",
+        f"import: {', '.join(sorted(IMPORTERS))}", f"models without a key: {', '.join(sorted(opts.models()))}",
+    ]  # fmt: skip
+    marks = ["yes" if one.present else ("NO " if one.needed else "no ") for one in findings]
+    lines = [f"{mark}  {one.what:<20} {one.detail}" for mark, one in zip(marks, findings, strict=True)]
+    opts.say(ctx, {"findings": findings, "can_run": runs}, [*lines, *runs])
+    if missing:
+        raise AssayError("a package that assaymark needs is missing")

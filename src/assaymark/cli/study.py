@@ -14,18 +14,7 @@ import typer
 from assaymark import workflow
 from assaymark.cli import options as opts
 from assaymark.cli import start as tables
-from assaymark.cli.options import (
-    AsJson,
-    Budget,
-    DryRun,
-    PriceFile,
-    StrictAgents,
-    examples,
-    option,
-    say,
-    tools_of,
-    working,
-)
+from assaymark.cli.options import AsJson, Budget, DryRun, PriceFile, StrictAgents, examples, option, say, working
 from assaymark.errors import AssayError, InputError, LedgerError, Problem
 from assaymark.workflow import RunFolder
 
@@ -54,12 +43,12 @@ def demo(
     """Run a small built-in study and write its report: no key, no file, no network."""
     out = out or Path("assaymark-demo-real" if real else "assaymark-demo")
     if real:
-        with working(ctx, opts.NOTHING) as progress:
-            found, page = workflow.check_real(out, progress)
+        with working(opts.NOTHING):
+            found, page = workflow.check_real(out)
         tables.show_checked(ctx, found, page)
         return
-    with working(ctx) as progress:
-        result = workflow.demo(RunFolder(out), tools_of(ctx).models(), datetime.now(UTC), progress)
+    with working():
+        result = workflow.demo(RunFolder(out), opts.models(), datetime.now(UTC))
     _finish(ctx, RunFolder(out), result)
 
 
@@ -94,8 +83,8 @@ def import_(
         grades = workflow.import_grades(RunFolder(out), path, rubric)
         say(ctx, {"grades": grades}, [f"{grades} grades by people"])
         return
-    with working(ctx, opts.WHOLE) as progress:
-        report = workflow.import_files(format, path, RunFolder(out), keep_going, progress)
+    with working(opts.WHOLE):
+        report = workflow.import_files(format, path, RunFolder(out), keep_going)
     say(ctx, report, report.lines())
     if report.problems:
         raise AssayError(f"{len(report.problems)} problems were left out; the good records are in {out}")
@@ -116,11 +105,8 @@ def controls(
     Verbose but wrong, terse but right, and records with one number changed, where the arithmetic can be verified.
     """
     now = datetime.now(UTC)
-    with working(ctx) as progress:
-        made = workflow.make_controls(
-            RunFolder(run), now, count, [one.strip() for one in kinds.split(",")], seed,
-            progress=progress,
-        )  # fmt: skip
+    with working():
+        made = workflow.make_controls(RunFolder(run), now, count, [one.strip() for one in kinds.split(",")], seed)
     say(ctx, made, list(made.lines()))
 
 
@@ -134,8 +120,8 @@ def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -
         lines = [f"plan hash {made}", f"locked {when}", f"then: assaymark check TABLE --study {out}"]
         say(ctx, {"plan_hash": made, "locked_at": when}, lines)
         return
-    with working(ctx) as progress:
-        locked = workflow.lock_study(RunFolder(out), text, str(study), now, tools_of(ctx).models(), progress)
+    with working():
+        locked = workflow.lock_study(RunFolder(out), text, str(study), now, opts.models())
     found = {"plan_hash": locked.plan_hash, "locked_at": locked.locked_at, "preflight": locked.preflight}
     say(ctx, found | {"date_probes": locked.date_probes}, workflow.lock_lines(locked))
 
@@ -167,7 +153,7 @@ def amend(
         opts.refuse(ctx, "--out and --reason are needed, or RUN --rules 2")
     else:
         folder, text = RunFolder(out), workflow.study_text(study)
-        made = workflow.amend_study(folder, text, str(study), reason, now, tools_of(ctx).models())
+        made = workflow.amend_study(folder, text, str(study), reason, now, opts.models())
     kept = workflow.read_lock(folder)["preregistered"]
     value = {"amendment": made, "plan_hash": made.plan_after, "preregistered": kept}
     say(ctx, value, workflow.amendment_lines(made))
@@ -188,12 +174,12 @@ def run(
     if dry_run:
         opts.say_forecast(ctx, workflow.expect_study(folder, text, str(study), who, workflow.prices_of(who)))
         return
-    with working(ctx) as progress:
+    with working():
         with workflow.new_folder(folder.path) if ledger is not None else nullcontext():
             if ledger is not None:
                 workflow.name_ledger(folder, ledger)
-            workflow.start(folder, text, str(study), now, who, progress)
-        result = workflow.finish(folder, who, progress)
+            workflow.start(folder, text, str(study), now, who)
+        result = workflow.finish(folder, who)
     _finish(ctx, folder, result, who)
 
 
@@ -207,8 +193,8 @@ def worker(
         opts.refuse(ctx, "give a run folder, or --ledger URL")
     who = opts.payer(ctx)
     where = ledger or RunFolder(run or Path())
-    with working(ctx) as progress:
-        summary = workflow.work(where, who, progress)
+    with working():
+        summary = workflow.work(where, who)
     say(ctx, summary, workflow.work_lines(summary))
     workflow.require_not_stopped(summary, "the ledger" if isinstance(where, str) else where)
 
@@ -227,17 +213,17 @@ def judge(
     """
     folder = RunFolder(run)
     if reparse:
-        with working(ctx, opts.WHOLE) as progress:
-            read = workflow.reparse(folder, datetime.now(UTC), progress)
+        with working(opts.WHOLE):
+            read = workflow.reparse(folder, datetime.now(UTC))
         say(ctx, {"amendment": read.amendment}, read.lines)
         return
     who = opts.payer(ctx)
     if dry_run:
         opts.say_forecast(ctx, workflow.expect_judging(folder, workflow.prices_of(who)))
         return
-    with working(ctx) as progress:
-        workflow.decide(folder, who, progress)
-        result = workflow.judge(folder, who, progress)
+    with working():
+        workflow.decide(folder, who)
+        result = workflow.judge(folder, who)
     line = f"{result.judgments} judgments ({result.made} calls made now), {result.evidence} numbers ledgered"
     opts.say_paid(ctx, folder, who, dataclasses.asdict(result), [line])
 
@@ -268,16 +254,15 @@ def measure(
         tables.run_check(ctx, judgments, out)
     elif judgments is not None:
         plan = None if study is None else workflow.read_study(study)
-        with working(ctx, opts.NOTHING if out is None else opts.KEPT) as progress:
+        with working(opts.NOTHING if out is None else opts.KEPT):
             found = workflow.measure_table(
                 judgments, plan, None if out is None else RunFolder(out), dimensions, computing,
-                progress,
             )  # fmt: skip
         value: object = {"measurements": found.measurements, "verdicts": found.verdicts, "notes": found.notes}
         say(ctx, value, found.lines())
     elif run is not None:
-        with working(ctx, opts.WHOLE) as progress:
-            count = workflow.measure_study(RunFolder(run), progress)
+        with working(opts.WHOLE):
+            count = workflow.measure_study(RunFolder(run))
         value = {"measurements": workflow.Store(RunFolder(run)).read(workflow.MEASUREMENTS)} if json else {}
         say(ctx, value, [f"{count} measurements"])
 
@@ -350,8 +335,8 @@ def plan_calls(
             given[name.strip()] = float(value)
         except ValueError:
             opts.refuse(ctx, f"--price must be written call=0.01 (got {one!r})")
-    with working(ctx, opts.NOTHING) as progress:
-        plan = workflow.plan_further_calls(RunFolder(run), budget, effect, given, progress)
+    with working(opts.NOTHING):
+        plan = workflow.plan_further_calls(RunFolder(run), budget, effect, given)
     say(ctx, plan.document, workflow.plan_calls_lines(plan))
 
 
@@ -373,46 +358,40 @@ def report(
     if out is None and len(folders) > 1:
         opts.refuse(ctx, "several runs make one site: say where with --out SITE")
     if out is not None:
-        with working(ctx, opts.WHOLE) as progress:
-            shown, pages = workflow.join_runs(folders, out, title, calls, progress)
+        with working(opts.WHOLE):
+            shown, pages = workflow.join_runs(folders, out, title, calls)
         named = [{"kind": one.kind, "title": one.title, "claims": one.verdicts} for one in shown]
         page, lines = out / "index.html", [f"{len(shown)} runs, {len(pages)} files"]
         say(ctx, {"page": str(page), "runs": named}, [*lines, f"page: {page}"])
         return
+    folder = folders[0]
     try:
-        _report_one(ctx, folders[0], calls, language)
+        if folder.check.is_file():
+            checked = workflow.open_checked(folder)
+            tables.show_checked(ctx, checked, checked.write_pages(folder, language=language))
+            return
+        match workflow.kind_of(folder):
+            case "portbench":
+                with working(opts.WHOLE):
+                    done = workflow.bench_report(folder, calls, language)
+                value = {"page": str(done.page), "verdicts": workflow.verdicts_of(folder)}
+                say(ctx, value, [*done.lines, f"page: {done.page}"])
+            case "season":
+                then = f"assaymark season publish {folder.path} --out SITE"
+                raise AssayError(f"the pages of a season are a site; run: {then}")
+            case "judges":
+                made = workflow.datasheet_report(folder, calls, language)
+                value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
+                say(ctx, value, [f"{len(made.sheets)} datasheets", f"page: {made.page}"])
+            case "study" if workflow.Store(folder).rows(workflow.VERDICTS):
+                _finish(ctx, folder, workflow.report(folder, calls, language))
+            case "study":
+                page, view = workflow.report_unfinished(folder)
+                say(ctx, {"page": str(page), "verdicts": None, **view.facts()}, [view.said(), f"page: {page}"])
     except LedgerError as exc:
         if os.access(runs[0], os.W_OK):
             raise
         raise LedgerError(f"{exc}; to have the pages elsewhere: assaymark report {runs[0]} --out SITE") from None
-
-
-def _report_one(ctx: typer.Context, folder: RunFolder, calls: Calls, language: str) -> None:
-    """The pages of one run in its own folder, whatever it holds."""
-    if folder.check.is_file():
-        checked = workflow.open_checked(folder)
-        tables.show_checked(ctx, checked, checked.write_pages(folder, language=language))
-        return
-    match workflow.kind_of(folder):
-        case "portbench":
-            with working(ctx, opts.WHOLE) as progress:
-                done = workflow.bench_report(folder, calls, progress, language)
-            value = {"page": str(done.page), "verdicts": workflow.verdicts_of(folder)}
-            say(ctx, value, [*done.lines, f"page: {done.page}"])
-        case "season":
-            raise AssayError(
-                f"the pages of a season are a site; run: assaymark season publish {folder.path} --out SITE"
-            )
-        case "judges":
-            made = workflow.datasheet_report(folder, calls, language)
-            value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
-            say(ctx, value, [f"{len(made.sheets)} datasheets", f"page: {made.page}"])
-        case "study":
-            if not workflow.Store(folder).rows(workflow.VERDICTS):
-                page, view = workflow.report_unfinished(folder)
-                say(ctx, {"page": str(page), "verdicts": None, **view.facts()}, [view.said(), f"page: {page}"])
-                return
-            _finish(ctx, folder, workflow.report(folder, calls, language))
 
 
 @app.command(
@@ -430,8 +409,8 @@ def export(
     if inspect != (out is not None) or (out is None and arrow is None):
         opts.refuse(ctx, "give --inspect --out FOLDER, or --arrow FOLDER, or both")
     folder = RunFolder(run)
-    with working(ctx, opts.WHOLE) as progress:
-        logs = workflow.export_inspect(folder, out, progress) if out is not None else []
+    with working(opts.WHOLE):
+        logs = workflow.export_inspect(folder, out) if out is not None else []
         tables = [str(one) for one in workflow.export_arrow(folder, arrow)] if arrow is not None else []
     lines = map("{path}: {samples} answers of {judge}, {scored} with scores".format_map, logs)
     say(ctx, {"logs": logs, "tables": tables}, [*lines, *tables])
@@ -511,7 +490,7 @@ def label(
     elif file is not None:
         if file.suffix != ".html":
             raise InputError("--file", [Problem(str(file), "the name of a page ends in .html")])
-        from assaymark.encoding import write_atomic
+        from assaymark.records import write_atomic
         from assaymark.report.label import label_files
 
         sheets = [found.sheet(grader) for grader in found.sheets.graders]

@@ -12,18 +12,7 @@ import typer
 
 from assaymark import workflow
 from assaymark.cli import options as opts
-from assaymark.cli.options import (
-    AsJson,
-    Budget,
-    DryRun,
-    PriceFile,
-    StrictAgents,
-    examples,
-    option,
-    say,
-    tools_of,
-    working,
-)
+from assaymark.cli.options import AsJson, Budget, DryRun, PriceFile, StrictAgents, examples, option, say, working
 from assaymark.errors import AssayError, InputError
 from assaymark.workflow import RunFolder
 
@@ -92,7 +81,7 @@ def datasheet(
         if budget is not None or prices is not None or dry_run:
             opts.refuse(ctx, f"--budget, --prices and --dry-run are {asked}")
         mapping = workflow.log_map(log_map or (), only or ())
-        with working(ctx, opts.WHOLE):
+        with working(opts.WHOLE):
             made = workflow.measure_log(
                 RunFolder(out), log, mapping, seed=seed, old=compare or (), keep_going=keep_going
             )
@@ -117,11 +106,11 @@ def datasheet(
         )
         opts.say_forecast(ctx, found)
         return
-    with working(ctx) as progress:
+    with working():
         made = workflow.measure_judges(
             folder, judges, who, **{name: ctx.params[name] for name in ("tasks", "seed", "strict")},
             pointwise=pointwise, rubric=wanted, study=run is not None,
-            comparator=comparator.partition("/")[2] if comparator else None, old=compare or (), progress=progress,
+            comparator=comparator.partition("/")[2] if comparator else None, old=compare or (),
         )  # fmt: skip
     _show(ctx, folder, made, who)
 
@@ -193,8 +182,8 @@ def _asking(name: str, verb: str, short: str, help: str) -> None:
             return
         if ledger is not None:
             workflow.name_ledger(folder, ledger)
-        with working(ctx) as progress:
-            done = getattr(workflow, verb)(folder, text, source, who, now=datetime.now(UTC), progress=progress)
+        with working():
+            done = getattr(workflow, verb)(folder, text, source, who, now=datetime.now(UTC))
         value = {"page": str(done.page), "verdicts": workflow.verdicts_of(folder) if json else ()}
         opts.say_paid(ctx, folder, who, value, done.lines, [f"page: {done.page}"])
 
@@ -215,8 +204,8 @@ def questions(
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Write the whole set of questions as JSON lines, with its dataset card and manifest."""
-    with working(ctx, opts.WHOLE) as progress:
-        size, digest = workflow.write_set(out, market, seed, progress)
+    with working(opts.WHOLE):
+        size, digest = workflow.write_set(out, market, seed)
     card = str(out / "card.md")
     value = {"questions": size, "sha256": digest, "card": card}
     say(ctx, value, [f"{size:,} questions, sha256 {digest}", f"card: {card}"])
@@ -258,10 +247,9 @@ def season_init(
     if ledger is not None:
         workflow.check_ledger_name(folder, ledger)
     text, absent = workflow.read_text(file, "season"), allow_absent or ()
-    with working(ctx) as progress:
+    with working():
         locked = workflow.start_season(
-            folder, text, str(file), tools_of(ctx).models(), now=datetime.now(UTC), allow_absent=absent,
-            progress=progress,
+            folder, text, str(file), opts.models(), now=datetime.now(UTC), allow_absent=absent,
         )  # fmt: skip
     if ledger is not None:
         workflow.name_ledger(folder, ledger)
@@ -318,8 +306,8 @@ def season_judge(
     if dry_run:
         opts.say_forecast(ctx, workflow.expect_season_judging(folder, workflow.prices_of(who)))
         return
-    with working(ctx) as progress:
-        done = workflow.judge_season(folder, who, progress)
+    with working():
+        done = workflow.judge_season(folder, who)
     then = f"assaymark season publish {season} --out SITE"
     value = {"made": done.made, "lines": done.lines, "next": then}
     opts.say_paid(ctx, folder, who, value, done.lines, [f"next: {then}"])
@@ -334,16 +322,16 @@ def season_publish(
 ) -> None:  # fmt: skip
     """Measure and decide a judged season, and write its site: pages that need no server."""
     chosen = workflow.chosen_languages(language or ())
-    with working(ctx, opts.WHOLE) as progress:
-        done = workflow.publish_season(RunFolder(season), out, chosen, calls, url or "", progress)
+    with working(opts.WHOLE):
+        done = workflow.publish_season(RunFolder(season), out, chosen, calls, url or "")
     value = {"page": str(out / "index.html"), "pages": len(done.pages), "url": url, "verdicts": done.file}
     say(ctx, value, done.lines)
 
 
 def _run(ctx: typer.Context, season: Path, who: Models, verb: Callable[..., Any]) -> None:
     folder = RunFolder(season)
-    with working(ctx) as progress:
-        done = verb(folder, who, now=datetime.now(UTC), progress=progress)
+    with working():
+        done = verb(folder, who, now=datetime.now(UTC))
     days = [str(day) for day in done.days]
     value = {"days": days, "navs": done.navs, "overdue": done.overdue, "absent": done.absent}
     opts.say_paid(ctx, folder, who, value, done.lines)
@@ -371,8 +359,8 @@ def data_synth(
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Write the synthetic market of a seed: 183 instruments, 2015 to 2025, with macro series, news and filings."""
-    with working(ctx, opts.WHOLE) as progress:
-        line = workflow.synth_market(out, seed, progress)
+    with working(opts.WHOLE):
+        line = workflow.synth_market(out, seed)
     say(ctx, workflow.market_facts(out) if json else {}, [line])
 
 
@@ -393,9 +381,9 @@ def data_pull(
     json: AsJson = False,
 ) -> None:
     """Fetch a snapshot from a source; keys are read from the environment and written nowhere."""
-    with working(ctx, opts.WHOLE) as progress:
+    with working(opts.WHOLE):
         line = workflow.pull_market(out, source, symbol or (), start, end, options=option or (),
-                                now=datetime.now(UTC), environment=os.environ, progress=progress)  # fmt: skip
+                                now=datetime.now(UTC), environment=os.environ)  # fmt: skip
     say(ctx, workflow.market_facts(out) if json else {}, [line])
 
 
@@ -412,7 +400,7 @@ def data_show(
     if json:
         opts.say_json(workflow.market_facts(folder, at, instrument))
         return
-    tools_of(ctx).show(workflow.show_market(folder, at, instrument))
+    opts.show(workflow.show_market(folder, at, instrument))
 
 
 @data.command("check", short_help="find gaps, frozen series, impossible prices, damage", epilog=examples(

@@ -26,12 +26,12 @@ import sqlalchemy as sa
 from sqlalchemy import Column, Double, ForeignKey, String, Table, Text
 
 from assaymark import __version__
-from assaymark.encoding import JSON, canonical_json
 from assaymark.engine import database, schema
 from assaymark.engine.calls import pack
 from assaymark.engine.database import KEYS_A_QUERY, Store, groups
 from assaymark.engine.schema import check_sealed, metadata, sealed
 from assaymark.errors import AssayError, InputError, LedgerError, UnknownNameError
+from assaymark.records import JSON, canonical_json
 
 if TYPE_CHECKING:
     from assaymark.engine.ledger import Ledger

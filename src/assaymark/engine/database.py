@@ -24,11 +24,11 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from assaymark.encoding import sync_folder
 from assaymark.engine import schema
 from assaymark.engine.calls import INLINE_BYTES, Packed, damaged, pack, text_bytes
 from assaymark.engine.schema import SCHEMA, Attempt, Committed, End, Row, meta, metadata, seal, traffic
 from assaymark.errors import LedgerError
+from assaymark.records import sync_folder
 
 BUSY_S = 30.0
 """How long a transaction waits for another process before it gives up."""

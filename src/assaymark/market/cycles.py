@@ -16,7 +16,6 @@ import pyarrow.parquet
 from scipy.special import bdtrc
 
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
-from assaymark.market.files import numbers, read_price_table
 from assaymark.market.instruments import CLASS_NAMES
 from assaymark.market.macro import class_index, regimes
 from assaymark.market.synthetic import SyntheticMarket, synthetic_market
@@ -150,6 +149,8 @@ class FileMinutes:
 
 def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> FileMinutes:
     """Minutes from a CSV or Parquet file with the columns time, instrument, open, high, low, close and volume."""
+    from assaymark.market.files import numbers, read_price_table
+
     table = read_price_table(path)
     if missing := [name for name in ("time", "instrument", *_PRICES, "volume") if name not in table.column_names]:
         raise InputError(path.name, [Problem(name, "this column is needed") for name in missing])

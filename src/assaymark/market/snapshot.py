@@ -18,12 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, LedgerError, Problem
 from assaymark.market.history import FACTOR, History, Restated, WideBars, synthetic_history
 from assaymark.market.instruments import LAST_DAY
 from assaymark.notebook import Grid, Heading, Note, Part, Result
-from assaymark.records import JSON, canonical_json, content_id, parse, record, sha256_text
+from assaymark.records import JSON, canonical_json, content_id, parse, record, sha256_text, write_atomic
 from assaymark.text import clean, count
 
 _INSTANT = pa.timestamp("us", tz="UTC")

@@ -13,6 +13,7 @@ import numpy as np
 
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.checks import Floats, Ints
+from assaymark.plan import Missing
 from assaymark.protocol import SCALE, Scale, scale_words
 from assaymark.records import AGGREGATE, Decision, Judgment
 
@@ -128,9 +129,9 @@ class ScoreTable:
         """Replies asked for, by judge."""
         return {judge: calls.total for judge, calls in self.calls.items()}
 
-    def excess(self, per_judge: float, per_agent: float) -> dict[str, str]:
+    def excess(self, allowed: Missing) -> dict[str, str]:
         """The judges that lack too many replies, each with the reason in words."""
-        return excess_replies(*self.missing(), per_judge=per_judge, per_agent=per_agent)
+        return excess_replies(*self.missing(), allowed.per_judge, allowed.per_agent)
 
     def frozen(self) -> ScoreTable:
         """The table itself, whose arrays nobody can write to from now on."""

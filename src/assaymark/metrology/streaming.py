@@ -16,11 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from assaymark.errors import LISTED, InputError, Problem
+from assaymark.errors import LISTED, InputError, Problem, table_problem
 from assaymark.metrology.checks import Ints
 from assaymark.metrology.columns import KNOWN, TEXTS, name_problems, named_dimensions, numeric_columns
 from assaymark.metrology.sums import Codes, NotStreamableError, Part, ScoreSums, TableSpec, count, total, whole_weights
-from assaymark.problems import table_problem
 from assaymark.protocol import SCALE, RubricChoice, Scale, scale_words
 
 # Putting the rows of a large score table in order: by cycle, trajectory and judge, on disk where memory ends.

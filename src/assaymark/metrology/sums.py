@@ -18,6 +18,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.kappa import Pair
 from assaymark.metrology.scores import excess_replies, missing_shares, weight_problems, weight_shares
+from assaymark.plan import Missing
 from assaymark.protocol import SCALE, Scale
 
 _LARGEST_TABLES: Final = 1 << 24  # cells of contingency tables, 128 MB
@@ -109,9 +110,9 @@ class ScoreSums:
         """As `ScoreTable.missing`: every row is a record that a judge was asked about."""
         return missing_shares(self.layout.judges, self.agents, self.replies)
 
-    def excess(self, per_judge: float, per_agent: float) -> dict[str, str]:
+    def excess(self, allowed: Missing) -> dict[str, str]:
         """As `ScoreTable.excess`."""
-        return excess_replies(*self.missing(), per_judge=per_judge, per_agent=per_agent)
+        return excess_replies(*self.missing(), allowed.per_judge, allowed.per_agent)
 
     @property
     def agent_families(self) -> dict[str, str] | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         Beside, Block, Facts, Figure, Group, Items, Linked, Mark, Page, Quote, Section, Table, Text, inline, plain,
     )  # fmt: skip
     from assaymark.report.datasheet import judges_frame, render_comparison, render_datasheet
-    from assaymark.report.evidence import evidence_section, ledger_pages, ledger_rows, written_number
+    from assaymark.report.measurements import evidence_section, ledger_pages, ledger_rows, written_number
     from assaymark.report.inputs import (
         AssayRun, PaidView, PlantedView, RubricView, RunIndex, SubstrateView,
     )  # fmt: skip

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from markupsafe import Markup
 
-from assaymark.encoding import content_id
-from assaymark.records import Level, Measurement, measurement_id
+from assaymark.records import Level, Measurement, content_id, measurement_id
 from assaymark.report.charts.intervals import JudgeWords
 from assaymark.report.charts.paths import Brush
 from assaymark.text import count

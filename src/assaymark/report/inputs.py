@@ -16,7 +16,7 @@ from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, AgreementStatus, Context, Decision, Evidence, Level, Measurement, Verdict
 from assaymark.report.blocks import Index, by_name
 from assaymark.report.records.judgments import Judged
-from assaymark.report.text import counted, shown, weakest
+from assaymark.report.text import counted, ordinal_span, shown, weakest
 from assaymark.text import clean, number
 
 
@@ -316,6 +316,16 @@ class Tier:
         """Whether it is one agent: only then may a score of its own be shown."""
         return len(self.agents) == 1
 
+    @property
+    def ranked(self) -> bool:
+        """Whether it is one agent with a supported place."""
+        return self.alone and self.level != "no-claim"
+
+    @property
+    def rank(self) -> str:
+        """Its rank, or the range of its ranks."""
+        return ordinal_span(*self.ranks)
+
 
 def tiers(book: RunIndex, dimension: str) -> tuple[Tier, ...]:
     """The tiers on one score from high to low; a single one where no cut is supported."""
@@ -343,4 +353,4 @@ def judged_range(book: RunIndex, dimension: str, agent: str) -> tuple[float, flo
 
 def ranked_alone(book: RunIndex, dimension: str) -> dict[str, Tier]:
     """The tiers of one agent, by agent: what may have a rank and a score of its own."""
-    return {tier.agents[0]: tier for tier in tiers(book, dimension) if tier.alone and tier.level != "no-claim"}
+    return {tier.agents[0]: tier for tier in tiers(book, dimension) if tier.ranked}

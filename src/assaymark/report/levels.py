@@ -6,13 +6,12 @@ its range from end to end; each has its own possible ranks, and the range of wha
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from assaymark.claims import kind_of, suppressed_phrase
 from assaymark.claims.levels import KINDS
 from assaymark.claims.messages import english, stand_ins
-from assaymark.records import AGGREGATE, Level, Measurement, Verdict
+from assaymark.records import AGGREGATE, Measurement, Verdict
 from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.inputs import RunIndex, Tier, judged_range, score_words, supported_orders, tiers
@@ -207,19 +206,10 @@ def outside_words(book: RunIndex, pairs: Iterable[Verdict]) -> list[tuple[str, b
 # --- the board --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class BoardRow:
-    """One tier. ``agents`` are (name, family, possible ranks, range of the judges). The ranks are empty where they are
-    those of the tier, the range where the agent has a score of its own. ``score`` is None where neither an interval nor
-    a range of judges was measured."""
-
-    agents: tuple[tuple[str, str, str, str], ...]
-    ranks: str
-    note: str
-    score: str | None
-    bounds: str
-    level: Level
-    why: str
+BoardRow = tuple[Tier, list[tuple[str, str, str, str]], str | None, str, str]
+"""A tier; its agents as (name, family, possible ranks, range of the judges), whose ranks are empty where they are those
+of the tier, the range where an agent has a score of its own; the score, None where neither an interval nor a range of
+judges was measured, and its bounds; and what places the tier."""
 
 
 def board(book: RunIndex) -> tuple[BoardRow, ...]:
@@ -227,7 +217,7 @@ def board(book: RunIndex) -> tuple[BoardRow, ...]:
     rows: list[BoardRow] = []
     possible, orders = book.summary.ranks.get(AGGREGATE, {}), supported_orders(book, AGGREGATE)
     for tier in tiers(book, AGGREGATE):
-        ends, alone = tier_ends(book, tier), tier.alone and tier.level != "no-claim"
+        ends, alone = tier_ends(book, tier), tier.ranked
         effect = effect_of(book, tier.agents[0]) if alone else None
         score, limits = None if ends is None else span(*ends), ""
         if effect is not None and effect.value is not None and ends is not None:
@@ -257,25 +247,24 @@ def board(book: RunIndex) -> tuple[BoardRow, ...]:
                 why += f"; stopped by {t.listing([cap_words(name) for name in stopped])}"
             if about and all("agreement" in stopping(v) for v in about):
                 why = f"The judges do not agree: {agreement_words(book, about[0])}"
-        note = "" if alone else "cannot be ranked"
-        rows.append(BoardRow(tuple(agents), t.ordinal_span(*tier.ranks), note, score, limits, tier.level, why))
+        rows.append((tier, agents, score, limits, why))
     return tuple(rows)
 
 
 def board_section(book: RunIndex) -> b.Section:
     """The board as a table, with how the numbers were made."""
     level, rows = percent(book.study.inference.level), []
-    for row in board(book):
+    for tier, agents, given, bounds, why in board(book):
         who: list[b.Inline] = []
-        for name, family, ranks, judged in row.agents:
+        for name, family, ranks, judged in agents:
             told: list[b.Inline] = [b.small(f" rank {ranks}")] if ranks else []
             told += [b.small(" judges "), judged] if judged else []
             who.append((b.bold(name), *told, b.small(f" family {family}") if family else ""))
         score: b.Inline = b.Styled("no range was measured", "gap")
-        if row.score is not None:
-            score = (row.score, b.small(f" {row.bounds or 'the tier from end to end'}"))
-        rank: b.Inline = (row.ranks, b.small(f" {row.note}")) if row.note else row.ranks
-        rows.append((rank, b.spaced(who), score, (b.Mark(row.level, TAGS[row.level]), b.small(f" {row.why}"))))
+        if given is not None:
+            score = (given, b.small(f" {bounds or 'the tier from end to end'}"))
+        rank = b.noted(tier.rank, "" if tier.ranked else " cannot be ranked")
+        rows.append((rank, b.spaced(who), score, (b.Mark(tier.level, TAGS[tier.level]), b.small(f" {why}"))))
     lead = (
         "Agents that cannot be ranked share a tier: its ranks and its range of scores. They are listed in alphabetical "
         "order, each with the lowest and the highest score that one of the judges gives it, and with the ranks that it "

@@ -1,50 +1,38 @@
-"""The pages of every measurement of a run: value, interval, denominator and method, the same for all kinds of runs."""
+"""The pages of every measurement of a run, the same for all kinds of runs, and of every number in its rationales."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from assaymark.records import Measurement, sha256_text
-from assaymark.report.blocks import Inline, Linked, Page, Row, Table, row_bytes, row_filters, spaced
-from assaymark.report.page import Frame, beside
+from assaymark.claims.messages import english
+from assaymark.judging.evidence.ledger import BEFORE
+from assaymark.records import Evidence, EvidenceState, Measurement, sha256_text
+from assaymark.report import blocks as b
+from assaymark.report.blocks import Block, Inline, Linked, Page, Row, Table, row_bytes, row_filters, spaced
+from assaymark.report.charts.grids import BarRow, bar_table
+from assaymark.report.page import PAGE_BYTES, Frame, beside, in_parts, paged, paged_by
 from assaymark.report.records.calls import Rests
-from assaymark.report.text import listing, state_words
-from assaymark.text import bounds, clean, count_of, number
+from assaymark.report.text import STATE_WORDS, STATES, counted, excerpt, listing, real, signed, state_words
+from assaymark.text import bounds, clean, count, count_of, number, percent
+
+if TYPE_CHECKING:
+    from assaymark.report.inputs import RunIndex
 
 STYLES: Final = ("measured.css",)
 """The style of pages of measurements, beside that of every page."""
 
-_ROW_BYTES, _REF_BYTES, _LABEL_CHARS = 240, 20, 80
+_ROW_BYTES, _NUMBER_BYTES, _REF_BYTES, _LABEL_CHARS = 240, 330, 20, 80
 _KEYS: Final = {"dropped": "without judge family", "family": "judge family", "part": "component"}
 """Labels by other words: agents may be called as a judge family is."""
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredRow:
-    """One measurement, ready to show: its place in a page, the words of its filter button, its cells, and in ``rests``
-    the records that it was computed from, where they have pages."""
-
-    id: str
-    anchor: str
-    group: str
-    title: str
-    about: str
-    value: str
-    interval: str
-    n: str
-    method: str
-    rests: tuple[Linked, ...] = ()
-
-    @property
-    def size(self) -> int:
-        """About how many bytes the row will take on a page."""
-        texts = [self.title, self.about, self.value, self.interval, self.n, self.method]
-        texts += [text for ref in self.rests for text in (ref, ref.href)]
-        return row_bytes(_ROW_BYTES + _REF_BYTES * len(self.rests), texts)
+Measured = tuple[Measurement, Row]
+"""A measurement and its row, whose last cell holds the records that it was computed from, where they have pages."""
 
 
 def rows_of(
@@ -54,9 +42,9 @@ def rows_of(
     rests: Rests = lambda _: (),
     groups: Mapping[str, str] = MappingProxyType({}),
     hidden: Callable[[Measurement], str] = lambda _: "",
-) -> tuple[MeasuredRow, ...]:
+) -> tuple[Measured, ...]:
     """Measurements by kind, in the order of the titles, and then by what they are about; never by value."""
-    order, seen, rows = {name: at for at, name in enumerate(titles)}, Counter[str](), list[MeasuredRow]()
+    order, seen, rows = {name: at for at, name in enumerate(titles)}, Counter[str](), list[Measured]()
 
     def undirected(item: Measurement) -> str:
         """An id without the higher of two agents: neither place nor link may show an order that is not supported."""
@@ -76,39 +64,214 @@ def rows_of(
         if not why:
             known = f"{number(item.value or 0.0, 3)} {clean(item.unit, 24)}".rstrip()
             value = state_words(item) if item.value is None else known
-        rows.append(MeasuredRow(
-            item.id, anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}",
-            groups.get(item.name) or groups.get(item.name.partition(".")[0], title), title,
-            "; ".join(words) or "the whole run", value,
-            "" if why else bounds(item.low, item.high, item.level), count_of(item.n, item.n_of),
-            clean(item.method, 200), rests(item),
-        ))  # fmt: skip
+        cells = (
+            title,
+            "; ".join(words) or "the whole run",
+            value,
+            "" if why else bounds(item.low, item.high, item.level),
+            count_of(item.n, item.n_of),
+            clean(item.method, 200),
+        )
+        on = rests(item)
+        size = row_bytes(_ROW_BYTES + _REF_BYTES * len(on), [*cells, *(text for ref in on for text in (ref, ref.href))])
+        anchor = anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"
+        group = groups.get(item.name) or groups.get(item.name.partition(".")[0], title)
+        rows.append((item, Row((*cells, spaced(on)), anchor, group, size=size)))
     return tuple(rows)
 
 
-def measured_links(pages: Mapping[str, Sequence[MeasuredRow]]) -> dict[str, str]:
+def measured_parts(rows: Sequence[Measured]) -> dict[str, tuple[Measured, ...]]:
+    """The pages of some rows by their files."""
+    return in_parts("measurements", paged_by(rows, lambda one: one[1].size, PAGE_BYTES))
+
+
+def measured_links(pages: Mapping[str, Sequence[Measured]]) -> dict[str, str]:
     """Where each measurement is: its id to the page and row that show it."""
-    return {row.id: f"{name}#{row.anchor}" for name, rows in pages.items() for row in rows}
+    return {item.id: f"{name}#{row.id}" for name, rows in pages.items() for item, row in rows}
 
 
-def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) -> Iterator[tuple[str, str]]:
+def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[Measured]]) -> Iterator[tuple[str, str]]:
     """The pages of measurements, one at a time, as path and HTML; ``pages`` are their rows by path."""
     lead = (
         "Whether a value supports a claim is decided on the ", Linked("first page", "index.html"),
         ". Rows are sorted by kind and name, never by value.",
     )  # fmt: skip
-    for path, rows, parts in beside(pages.items()):
-        resting = any(row.rests for row in rows)
-        heads = ("Measurement", "About", "Value", "Interval", "n", "Method", *(["Rests on"] if resting else []))
+    for path, found, parts in beside(pages.items()):
+        heads, rows = shown_rows(("Measurement", "About", "Value", "Interval", "n", "Method", "Rests on"), found)
         table = Table(
-            heads, tuple(measured_row(row, resting) for row in rows), frozenset({2, 3, 4}), "", stacked=True,
-            id="measured-rows", filters=row_filters([row.group for row in rows]), what="measurements",
+            heads, rows, frozenset({2, 3, 4}), "", stacked=True, id="measured-rows",
+            filters=row_filters([row.key for row in rows]), what="measurements",
         )  # fmt: skip
         page = Page(path, "Every measurement", lead, (), (table,), parts, here="measurements", styles=STYLES)
         yield path, frame.page(page)
 
 
-def measured_row(row: MeasuredRow, resting: bool) -> Row:
-    """A measurement as a row of a table; ``resting`` is whether its last column is what a value rests on."""
-    cells: list[Inline] = [row.title, row.about, row.value, row.interval, row.n, row.method]
-    return Row((*cells, *([spaced(row.rests)] if resting else [])), row.anchor, row.group)
+def shown_rows(heads: tuple[str, ...], found: Iterable[Measured]) -> tuple[tuple[str, ...], tuple[Row, ...]]:
+    """The heads and the rows of a page, without the column of records where no row rests on one."""
+    rows = tuple(row for _, row in found)
+    if any(row.cells[-1] for row in rows):
+        return heads, rows
+    return heads[:-1], tuple(replace(row, cells=row.cells[:-1]) for row in rows)
+
+
+# --- the fact-check table: every number in the rationales against what its author could see ---------------------------
+
+
+STATE_MEANINGS: Final[Mapping[EvidenceState, str]] = {
+    "supported": "the material that the agent was given says it of the same subject",
+    "derivable": "it follows from given numbers by arithmetic",
+    "rule": "it restates a limit or rule the agent was given",
+    "own_action": "it describes the agent’s own order",
+    "in_context": "it is printed in the prompt or the material, but whether of the same subject is not established",
+    "not_found": "the stored material neither holds nor excludes it",
+    "contradicted": "the material gives another value for the same thing",
+    "not_verifiable": "in tables of versions before 0.2: in the context or not found",
+}
+_LOOSE: Final = ("in_context", "not_found", "contradicted", BEFORE)
+_REACH: Final = 70
+_PROMPT: Final = re.compile(r"\Aprompt:(\d+)\Z")
+_UNITS: Final = {
+    "percent": "\u00a0%", "bps": " bps", "usd": " USD", "multiple": " ×", "none": "", "count": "", "price": "",
+}  # fmt: skip
+
+
+def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[Row, ...]:
+    """All numbers of all rationales, by time of decision, then agent, record and place in the text."""
+    decisions = {d.record_id: d for d in book.run.decisions}
+
+    def order(one: Evidence) -> tuple[float, str, str, int, int]:
+        made = decisions.get(one.decision)
+        when = made.decided_at.timestamp() if made else float("inf")
+        return when, made.agent.id if made else "", one.decision, one.part, one.start
+
+    rows: list[Row] = []
+    for item in sorted(book.run.evidence, key=order):
+        decision, place = decisions.get(item.decision), places.get(item.decision, "")
+        facts = [_PROMPT.sub(r"line \1 of the prompt", clean(fact, 48)) for fact in item.facts[:2]]
+        rule = english().texts.get(f"model.claim_rule.{item.rule.replace('-', '_')}", item.rule)
+        more = f" and {len(item.facts) - 2} more" if len(item.facts) > 2 else ""
+        text = decision.rationales[item.part].text if decision and item.part < len(decision.rationales) else ""
+        before, quote, after = excerpt(text, item.start, item.quote, _REACH)
+        agent, record = clean(decision.agent.id, 80) if decision else "unknown", clean(item.decision, 60)
+        quote, number, subject = clean(quote, 220), written_number(item.number, item.unit), clean(item.subject, 48)
+        against = f"{clean(rule, 60)}{': ' if facts else ''}{', '.join(facts)}{more}"
+        texts = (agent, record, item.kind, before, quote, after, number, subject, against, place)
+        cells: tuple[Inline, ...] = (
+            agent, Linked(record, place) if place else record, (f"“{before}", b.bold(quote), f"{after}”"), number,
+            f"{subject} · {against}" if subject else against, (b.Mark(item.state), STATE_WORDS[item.state]),
+        )  # fmt: skip
+        rows.append(Row(cells, key=item.state, size=row_bytes(_NUMBER_BYTES, texts)))
+    return tuple(rows)
+
+
+def written_number(value: float, unit: str) -> str:
+    """A number as a text wrote it, with its unit."""
+    text = f"{value:,.10g}" if abs(value) < 1e15 else f"{value:.6g}"
+    return text.replace("-", "−") + _UNITS.get(unit, f" {clean(unit, 20)}")
+
+
+def evidence_section(book: RunIndex) -> b.Section:
+    """Where the numbers in the rationales come from, overall and by agent."""
+    evidence, agents = book.run.evidence, {d.record_id: clean(d.agent.id, 80) for d in book.run.decisions}
+    by_agent: dict[str, Counter[EvidenceState]] = {}
+    for one in evidence:
+        by_agent.setdefault(agents.get(one.decision, "unknown"), Counter())[one.state] += 1
+    everything = Counter(one.state for one in evidence)
+    # The states of this version; the one of older tables only where they are shown.
+    states = tuple(state for state in STATES if state != BEFORE or everything[BEFORE])
+
+    def shares(agent: str | None, seen: Mapping[EvidenceState, int]) -> dict[EvidenceState, tuple[float, str]]:
+        """Measured shares with their words; where a share was not measured, the share of the rows themselves."""
+        found, total, labels = {}, sum(seen.values()), {} if agent is None else {"agent": agent}
+        for state in STATES:
+            item = book.one("evidence.share", state=state, **labels)
+            value = item.value if item is not None and item.value is not None else seen.get(state, 0) / max(total, 1)
+            found[state] = value, book.to(item, percent(value))
+        return found
+
+    blocks: list[Block] = []
+    answer, overall = "No number was found in the rationales.", shares(None, everything)
+    if evidence:
+        meanings: list[Inline] = []
+        for state in states:
+            known = book.value("evidence.share", state=state) is not None
+            parts: tuple[Inline, ...] = (", ", overall[state][1]) if known else ()
+            meanings.append((b.Mark(state), " ", b.bold(STATE_WORDS[state]), *parts, f": {STATE_MEANINGS[state]}"))
+        groups = [("All agents", everything, overall)]
+        groups += [(agent, by_agent[agent], shares(agent, by_agent[agent])) for agent in sorted(by_agent)]
+        columns, said, rows = [STATE_WORDS[state].capitalize() for state in states], [], []
+        bars: list[BarRow] = []
+        for title, seen, found in groups:
+            cells, n = [found[state] for state in states], count(sum(seen.values()))
+            bars.append((title, n, tuple((share, str(words)) for share, words in cells)))
+            named = zip(columns, cells, strict=True)
+            said.append(f"{title}: {', '.join(f'{words} {column.lower()}' for column, (_, words) in named)}")
+            rows.append((title, *(words for _, words in cells), n))
+        title = "Share of numbers in each state, overall and by agent"
+        wide, narrow = bar_table("states", columns, bars, title, "; ".join(said))
+        caption = "Share of an agent’s numbers in each state; agents in alphabetical order. A full column is 100 %."
+        table = Table(("Agent", *columns, "Numbers"), tuple(rows), frozenset(range(1, len(columns) + 2)))
+        figure = b.Figure("Where do the numbers come from?", caption, wide, narrow, table)
+        blocks = [figure, b.Items(tuple(meanings), "defs")]
+        share = {state: value for state, (value, _) in overall.items()}
+        traced = sum(value for state, value in share.items() if state not in _LOOSE)
+        loose = f"{percent(share['in_context'])} are printed there without an established subject, "
+        against = f"{percent(share['contradicted'])} contradict" if share["contradicted"] else "none contradicts"
+        answer = (
+            f"Of {counted(len(evidence), 'number')} in the rationales, {percent(traced)} can be traced to what the "
+            f"agent had, {loose if share['in_context'] else ''}{percent(share['not_found'] + share[BEFORE])} were not "
+            f"found, and {against} it."
+        )
+    partial = (
+        "Where the stored context is partial, a number that is not found may have stood in the part that is missing. "
+        "It then counts as not found and never as contradicted, so few contradictions are no praise there."
+    )
+    way = Linked(f"The whole fact-check table: {counted(len(evidence), 'number')}", "ledger/page-001.html")
+    return b.Section(
+        "evidence", "Do the numbers in the rationales hold?", answer,
+        (*blocks, *b.notes([*_side_measures(book), partial, way if evidence else ""])),
+    )  # fmt: skip
+
+
+def _side_measures(book: RunIndex) -> Iterator[str]:
+    """Records without a number, support beyond chance, and forecasts that do not add up; or why they are not known."""
+    for name, title in (
+        ("evidence.no_number_share", "Share of records without a number"),
+        ("evidence.chance_corrected", "Support beyond chance"),
+        ("forecast.mismatch", "Arithmetic of stated forecasts"),
+    ):
+        item = book.one(name)
+        if item is None:
+            continue
+        value, detail = item.value or 0.0, item.detail
+        if item.value is None:
+            yield f"{title}: {state_words(item)}."
+        elif name == "evidence.no_number_share":
+            some = f"{percent(value)} of {counted(item.n, 'record')} hold no number at all and so cannot be checked "
+            yield f"{some}here." if value else f"Each of {counted(item.n, 'record')} holds at least one number."
+        elif name == "evidence.chance_corrected":
+            observed, chance = real(detail.get("observed")), real(detail.get("chance"))
+            beside = "" if observed is None or chance is None else (
+                f" ({percent(observed)} found, {percent(chance)} by chance; n = {count(item.n)})"
+            )  # fmt: skip
+            lead = f"Support beyond chance is {signed(value)}: 0 is what accidental matches alone would give, "
+            yield f"{lead}1 is every number{beside}."
+        else:
+            said = f"{percent(value)} of" if value else "None of"
+            differ = "differ from the weighted sum of their" if value else "differs from the weighted sum of its"
+            yield f"{said} {counted(item.n, 'stated portfolio forecast')} {differ} own parts."
+
+
+def ledger_pages(rows: Sequence[Row]) -> Iterator[Page]:
+    """The pages of the fact-check table, one at a time."""
+    done, pages = 0, [(f"ledger/page-{at:03d}.html", part) for at, part in enumerate(paged(rows), 1)]
+    heads = ("Agent", "Record", "The text says", "Number", "Read against", "State")
+    titles = {state: words.capitalize() for state, words in STATE_WORDS.items()}
+    for path, part, links in beside(pages):
+        here = f"Rows {count(done + 1)} to {count(done + len(part))} of {count(len(rows))}." if part else "It is empty."
+        done += len(part)
+        table = Table(heads, part, frozenset({3}), "", stacked=True, id="ledger-rows", what="this page",
+                      filters=row_filters([row.key for row in part], titles))  # fmt: skip
+        lead = f"Every number in the rationales against what its author could see. {here}"
+        yield Page(path, "Fact-check table", lead, (), (table,), links, here="facts",
+                   up=Linked("Fact check", "fact-check.html"))  # fmt: skip

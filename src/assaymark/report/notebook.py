@@ -81,13 +81,13 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
     yield Heading("Who is ahead?")
     cells = (
         (
-            ", ".join(f"{name} (rank {ranks})" if ranks else name for name, _, ranks, _ in row.agents),
-            f"{row.ranks}, {row.note}" if row.note else row.ranks,
-            "no range" if row.score is None else f"{row.score} {row.bounds}".strip(),
-            f"{MARKS[row.level]}{NBSP}{TAGS[row.level]}",
-            row.why,
+            ", ".join(f"{name} (rank {ranks})" if ranks else name for name, _, ranks, _ in agents),
+            tier.rank if tier.ranked else f"{tier.rank}, cannot be ranked",
+            "no range" if score is None else f"{score} {bounds}".strip(),
+            f"{MARKS[tier.level]}{NBSP}{TAGS[tier.level]}",
+            why,
         )
-        for row in board(book)
+        for tier, agents, score, bounds, why in board(book)
     )
     yield Grid(("Agent", "Rank", f"Score, {book.run.study.scale_text}", "Verdict", "Why"), tuple(cells))
     if (figure := kappa_figure(book)) is not None:

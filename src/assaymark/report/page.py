@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 
 from assaymark import __version__
 from assaymark.claims.messages import Catalogue, english
-from assaymark.encoding import content_id
+from assaymark.records import content_id
 from assaymark.report.blocks import Facts, Mark, Page, inline, markup_of, only, plain, rows_of
 from assaymark.report.charts.canvas import csv_text
 

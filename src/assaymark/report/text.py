@@ -154,6 +154,13 @@ def bounds_of(item: Measurement | None) -> tuple[float, float] | None:
     return None if item is None or item.low is None or item.high is None else (item.low, item.high)
 
 
+def bootstrap_of(item: Measurement) -> tuple[float, float] | None:
+    """The ends of a kappa's percentile bootstrap, which is too narrow with few clusters and so printed second."""
+    second = item.detail.get("bootstrap")
+    low, high = (real(second.get(end)) for end in ("low", "high")) if isinstance(second, Mapping) else (None, None)
+    return None if low is None or high is None else (low, high)
+
+
 def estimate(item: Measurement) -> str:
     """The value of a measurement with its interval."""
     return interval(item.value or 0.0, item.low, item.high)

@@ -15,7 +15,7 @@ from assaymark.lazy import exported
 if TYPE_CHECKING:
     from assaymark.workflow.amend import amend as amend_study, amendment_lines, make_controls, reparse
     from assaymark.workflow.ask import (
-        Forecast, Stage, check_ledger_name, forecast, name_ledger, paid_lines, paid_models, paid_views, prices_of,
+        Forecast, check_ledger_name, forecast, name_ledger, paid_lines, paid_models, paid_views, prices_of,
         raw_calls, require_not_stopped, unusable_decisions, ask as ask_judge,
     )  # fmt: skip
     from assaymark.workflow.check import (
@@ -49,12 +49,16 @@ if TYPE_CHECKING:
         CANNOT_SAY, FIELDS, Labelling, draw_cycles, draw_lines, open_labelling, read_labels, lines as labelling_lines,
         needed as labels_needed, frame_of,
     )  # fmt: skip
-    from assaymark.workflow.lock import STUDY, Locked, lock_lines, open_locked, texts_of, lock as lock_study
+    from assaymark.workflow.lock import (
+        STUDY, Locked, bench_text, lock_lines, open_locked, read_study, study_text, texts_of, lock as lock_study,
+    )  # fmt: skip
     from assaymark.workflow.measure import (
         conduct_of, measured_conduct, oracle_known, scored_by_oracle, measure as measure_study,
     )  # fmt: skip
     from assaymark.workflow.plan_calls import PRICES, lines as plan_calls_lines, ASSUMPTIONS, plan_calls_report
-    from assaymark.workflow.progress import Piece, Progress, Shown, bars, silent
+    from assaymark.workflow.progress import (
+        Piece, Progress, Shown, bars, counts, note, paying, say, silent, watched,
+    )  # fmt: skip
     from assaymark.workflow.proofread import (
         fix as fix_text, gate_lines, github_lines, read_decided, read_document, sarif, lines_of as proofread_lines,
         proofread as proofread_text, Document, form_of,
@@ -69,13 +73,12 @@ if TYPE_CHECKING:
     from assaymark.workflow.score_files import (
         Computing, MeasuredTable, computing_of, default_study, measure_table, study_toml,
     )  # fmt: skip
-    from assaymark.workflow.serve import EVERY, HOST, LabelDesk, Served, listen, open_server
+    from assaymark.workflow.serve import EVERY, HOST, LabelDesk, Served, join_runs, listen, open_server
     from assaymark.workflow.study_calls import JudgeResult, JudgingSession, decide, judge, work, work_lines
     from assaymark.workflow.tables import (
         ANCHOR, CONTEXTS, CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, MEASUREMENTS, OUTCOMES, PAIRS, POINTS, PROBE,
         SCORES, VERDICTS, Store, Table, content_digest, export_arrow, verdicts_of,
     )  # fmt: skip
-    from assaymark.workflow.track import Within, bench_text, read_study, study_text
     from assaymark.workflow.tracks.benchmark import (
         bench_pipeline, bench_qa, bench_report, default_folder, plan_text, write_set,
     )  # fmt: skip
@@ -87,7 +90,7 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.season_judge import expect_season_judging, expect_season_run, judge_season
     from assaymark.workflow.tracks.season_publish import chosen_languages, publish_season
     from assaymark.workflow.verbs import (
-        demo, expect_datasheets, expect_judging, expect_study, finish, join_runs, panel_of, start, plan_calls as
+        demo, expect_datasheets, expect_judging, expect_study, finish, panel_of, start, plan_calls as
         plan_further_calls,
     )  # fmt: skip
     from assaymark.workflow.verdict_file import VerdictFile
@@ -98,10 +101,10 @@ __all__ = [
     "HOST", "HUMAN", "JUDGMENTS", "MANIFEST", "MEASUREMENTS", "OUTCOMES", "PAIRS", "POINTS", "PRICES", "PROBE",
     "SCORES", "STUDY", "VERDICTS", "Checked", "Computing", "Document", "Draw", "Forecast", "HumanGrade", "JudgeResult",
     "JudgingSession", "LabelDesk", "Labelling", "Locked", "MadeSheets", "MeasuredTable", "Piece", "Progress",
-    "Reported", "RunFolder", "Served", "Shown", "Stage", "Store", "Table", "VerdictFile", "VerifiedRun", "Within",
-    "adopt_rules", "amend_study", "amendment_lines", "ask_judge", "bars", "bench_pipeline", "bench_qa", "bench_report",
-    "bench_text", "changed_fields", "check_ledger_name", "check_market", "check_real", "check_table",
-    "chosen_languages", "claim_study", "computing_of", "conduct_of", "content_digest", "datasheet_report", "decide",
+    "Reported", "RunFolder", "Served", "Shown", "Store", "Table", "VerdictFile", "VerifiedRun", "adopt_rules",
+    "amend_study", "amendment_lines", "ask_judge", "bars", "bench_pipeline", "bench_qa", "bench_report", "bench_text",
+    "changed_fields", "check_ledger_name", "check_market", "check_real", "check_table", "chosen_languages",
+    "claim_study", "computing_of", "conduct_of", "content_digest", "counts", "datasheet_report", "decide",
     "default_folder", "default_study", "demo", "draw_cycles", "draw_lines", "draw_sample", "expect_bench",
     "expect_datasheets", "expect_judging", "expect_season_judging", "expect_season_run", "expect_study", "export_arrow",
     "export_inspect", "file_sha256", "finish", "fix_text", "forecast", "form_of", "frame_of", "gate_lines",
@@ -109,16 +112,17 @@ __all__ = [
     "is_plan_of_scores", "item_names", "join_runs", "json_text", "judge", "judge_season", "judges_of", "kind_of",
     "labelling_lines", "labels_needed", "listen", "lock_lines", "lock_plan", "lock_study", "log_map", "make_controls",
     "market_facts", "measure_judges", "measure_log", "measure_study", "measure_table", "measured_conduct",
-    "name_ledger", "new_folder", "open_checked", "open_labelling", "open_locked", "open_server", "open_version_1",
-    "oracle_known", "paid_lines", "paid_models", "paid_views", "panel_of", "plan_calls_lines", "plan_calls_report",
-    "plan_further_calls", "plan_text", "planted_agents", "preferred_value", "prices_of", "proofread_lines",
-    "proofread_text", "publish_season", "pull_market", "raw_calls", "read_decided", "read_document", "read_json",
-    "read_labels", "read_lock", "read_study", "read_text", "recompute", "renewed_text", "reparse", "replace_files",
-    "replace_site", "report", "report_unfinished", "require_not_stopped", "run_season", "sarif", "scored_by_oracle",
-    "show_market", "silent", "start", "start_season", "step_season", "store_draw", "store_grades", "store_records",
-    "stored_draw", "stored_grades", "study_shown", "study_text", "study_toml", "substrate_view", "synth_market",
-    "take_over", "tested_by", "texts_of", "texts_of_1", "unusable_decisions", "verdicts_of", "verification_lines",
-    "verify_certificate", "verify_run", "work", "work_lines", "write_set",
+    "name_ledger", "new_folder", "note", "open_checked", "open_labelling", "open_locked", "open_server",
+    "open_version_1", "oracle_known", "paid_lines", "paid_models", "paid_views", "panel_of", "paying",
+    "plan_calls_lines", "plan_calls_report", "plan_further_calls", "plan_text", "planted_agents", "preferred_value",
+    "prices_of", "proofread_lines", "proofread_text", "publish_season", "pull_market", "raw_calls", "read_decided",
+    "read_document", "read_json", "read_labels", "read_lock", "read_study", "read_text", "recompute", "renewed_text",
+    "reparse", "replace_files", "replace_site", "report", "report_unfinished", "require_not_stopped", "run_season",
+    "sarif", "say", "scored_by_oracle", "show_market", "silent", "start", "start_season", "step_season", "store_draw",
+    "store_grades", "store_records", "stored_draw", "stored_grades", "study_shown", "study_text", "study_toml",
+    "substrate_view", "synth_market", "take_over", "tested_by", "texts_of", "texts_of_1", "unusable_decisions",
+    "verdicts_of", "verification_lines", "verify_certificate", "verify_run", "watched", "work", "work_lines",
+    "write_set",
 ]  # fmt: skip
 
 __getattr__ = exported(__name__)

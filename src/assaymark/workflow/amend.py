@@ -19,7 +19,7 @@ from assaymark.records import JSON, DerivationKind
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.lock import STUDY, Locked, check_plan, open_locked, probe_calls, write_plan
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import Amendment, RunFolder
 from assaymark.workflow.study_calls import JudgingSession, parsed
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, JUDGMENTS, Store
@@ -61,7 +61,7 @@ def amend(
         free = {judge for judge, parts in judges.items() if any(f"{name}.".startswith(parts) for name in late)}
         if free and store.digest(DECISIONS) is not None and folder.has_ledger:
             # Only a judge of whom no reply is usable may get another model or other arguments.
-            desk = JudgingSession(folder, locked, {}, silent)
+            desk = JudgingSession(folder, locked, {})
             specs = [one for one in old.model_judges if one.name in free]
             planned = desk.plan(locked.rubric, specs)
             with Ledger.open(folder.ledger, create=False) as ledger:
@@ -107,7 +107,7 @@ class Reparsed(Told):
     lines: tuple[str, ...]
 
 
-def reparse(folder: RunFolder, now: datetime, progress: Progress = silent) -> Reparsed:
+def reparse(folder: RunFolder, now: datetime) -> Reparsed:
     """Read the stored replies of judges again by this version's parser, and record that as an amendment."""
     locked, store = open_locked(folder), Store(folder)
     if not (fields := _parser_field(locked)):
@@ -119,7 +119,7 @@ def reparse(folder: RunFolder, now: datetime, progress: Progress = silent) -> Re
         for judgment in store.read(JUDGMENTS)
         if judgment.status == "ok"
     }
-    desk = JudgingSession(folder, locked, {}, progress)
+    desk = JudgingSession(folder, locked, {})
     planned = desk.plan(locked.rubric)
     with Ledger.open(folder.ledger, create=False) as ledger:
         found = parsed(planned, ledger, locked.rubric)
@@ -182,7 +182,6 @@ class MadeControls(Result):
 
 def make_controls(
     folder: RunFolder, now: datetime, count: int = 30, kinds: Sequence[str] = KINDS, seed: int = 0,
-    progress: Progress = silent,
 ) -> MadeControls:  # fmt: skip
     """Add control texts to the imported records of a run, of which no judge was asked yet."""
     folder.require()
@@ -205,13 +204,13 @@ def make_controls(
     found, made = list(decisions), MadeControls({}, count, {}, {})
     wanted = [kind for kind in KINDS if kind in kinds]
     for at, kind in enumerate(wanted):
-        progress("making controls", at, len(wanted))
+        note("making controls", at, len(wanted))
         why: dict[str, str] = {}
         cells = cell_decisions(material, kind, count, seed, CONTROL, "plain", honest=honest, reasons=why)
         found += cells
         made.made[kind], made.sources[kind] = len(cells), len(honest if kind == "fact_flip" else material)
         made.reasons[kind] = dict(Counter(filter(None, why.values())))
-    progress("making controls", len(wanted), len(wanted))
+    note("making controls", len(wanted), len(wanted))
     if len(found) == len(decisions):
         said = "; ".join(f"{kind}: {max(one, key=one.__getitem__)}" for kind, one in made.reasons.items() if one)
         raise InputError(str(folder.path), [Problem("", f"no control could be made from these records ({said})")])

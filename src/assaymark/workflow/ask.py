@@ -12,25 +12,22 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
-from pydantic import ValidationError
 from sqlalchemy.exc import ArgumentError
 
 from assaymark import engine as calling
 from assaymark.agents.llm import NOT_USABLE
-from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary, SpendLimit, Text, Unusable, Watch, run_calls
 from assaymark.engine import prices as tariffs
-from assaymark.engine.batching import run_batches
 from assaymark.engine.prices import Estimate, Prices, costs_nothing, load_prices
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.engine.providers.registry import Models, batch_providers, check_ready
 from assaymark.engine.rate_limits import KEPT, endpoint_of
-from assaymark.errors import InputError, ModelError, PlanError, Problem, StoppedError
+from assaymark.errors import InputError, LedgerError, ModelError, PlanError, Problem, StoppedError
 from assaymark.prompting import NotJson, Rejected, strict_reply
-from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
-from assaymark.records import Decision, Judgment, PairCall, canonical_json, problems_of, sha256_text
+from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec
+from assaymark.records import Decision, Judgment, PairCall, canonical_json, sha256_text, write_atomic
 from assaymark.text import money
-from assaymark.workflow.progress import Progress, paying, saying, silent
+from assaymark.workflow.progress import counts, paying, say
 from assaymark.workflow.run_folder import RunFolder, anchor_lock, missing
 from assaymark.workflow.tables import PAIRS, POINTS, Store
 
@@ -40,7 +37,7 @@ if TYPE_CHECKING:
     from assaymark.report.records.calls import AskedCall, ReadCalls
 
 _LOG: Final = logging.getLogger(__name__)
-_MANNER, _PLAN, _PRICES = "manner", "plan", "prices"  # notes in a ledger
+MANNER, _PLAN, _PRICES = "manner", "plan", "prices"  # notes in a ledger
 _LOOKED_AT: Final = 200  # calls of each model whose replies of earlier runs are looked at
 _AT_ONCE: Final = 200  # calls that are read at once for pages
 _STAYS: Final = "stored verbatim and not retried"
@@ -107,11 +104,10 @@ def unusable_of(planned: Sequence[Any], why: Callable[[Any, Reply], str | None])
 # --- Asking -----------------------------------------------------------------------------------------------------------
 
 
-def _ask_in_batches(
-    ledger: Ledger, batched: Sequence[CallSpec], engine: EngineChoice, what: str, progress: Progress
-) -> None:
+def _ask_in_batches(ledger: Ledger, batched: Sequence[CallSpec], engine: EngineChoice, what: str) -> None:
     """Ask calls in batches, and wait for them."""
-    say = saying(progress)
+    from assaymark.engine.batching import run_batches
+
     if waiting := len(ledger.pending({call.key for call in batched})):
         say(
             f"{what}: {waiting:,} calls without a reply go in batches, looked at every {engine.batch_poll_s:g} s; this "
@@ -119,7 +115,7 @@ def _ask_in_batches(
         )
     summary = run_batches(
         ledger, batched, batch_providers(), poll_s=engine.batch_poll_s, attempts=engine.attempts,
-        progress=lambda done, total: progress(f"{what} in batches", done, total), say=say,
+        progress=counts(f"{what} in batches"), say=say,
     )  # fmt: skip
     if waiting:
         say(f"{what}: {summary.made:,} replies collected from batches, {waiting - summary.made:,} calls without one")
@@ -136,7 +132,7 @@ def _ask_in_batches(
 
 def run_all(
     ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model], engine: EngineChoice, what: str,
-    progress: Progress, unusable: Unusable | None = None, *, first: bool = True,
+    unusable: Unusable | None = None, *, first: bool = True,
 ) -> RunSummary:  # fmt: skip
     """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so."""
     # See that every model that is not ours, and has something left to answer, is there and has its key.
@@ -146,7 +142,7 @@ def run_all(
         if call.model in models:
             check_ready(models[call.model], call.args)
     if ledger.leases is not None:  # for workers that have nothing but the ledger
-        ledger.notes.replace(_MANNER, engine.model_dump_json())
+        ledger.notes.replace(MANNER, engine.model_dump_json())
     own = models.prices if isinstance(models, Models) else None
     if own is not None and own.source != tariffs.SHIPPED:  # the report is made without the file that they are in
         ledger.notes.replace(_PRICES, tariffs.text_of_prices(own))
@@ -156,10 +152,12 @@ def run_all(
         if purse is not None:
             purse.check_affordable(ledger, batched)
         if batched:
-            _ask_in_batches(ledger, batched, engine, what, progress)
-    counts = sorted(Counter(call.model for call in calls).items())
-    _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in counts))
-    paid = {"purse": purse, "told": _cost_told(models, progress), **run_options(engine)}
+            _ask_in_batches(ledger, batched, engine, what)
+    models_asked = sorted(Counter(call.model for call in calls).items())
+    _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in models_asked))
+    pay, prices = paying(), prices_of(models)
+    told = None if pay is None else lambda model, reply: pay(prices.paid(model, reply) or 0.0)
+    paid = {"purse": purse, "told": told, **run_options(engine)}
     # First one call of each provider's model that has several and has answered nothing on this ledger yet.
     by_model: dict[str, list[CallSpec]] = {}
     for call in calls if first else ():
@@ -188,7 +186,7 @@ def run_all(
             watch.replied(asked[key], reply)
     summary = run_calls(
         ledger, [call for call in calls if call.key not in lost] if lost else calls, models,
-        progress=lambda done, total: progress(what, done, total), watch=watch, **paid,
+        progress=counts(what), watch=watch, **paid,
     )  # fmt: skip
     if tried is None:
         return summary
@@ -211,33 +209,10 @@ def run_all(
     )  # fmt: skip
 
 
-def _cost_told(models: Mapping[str, Model], progress: Progress) -> Callable[[str, Reply], None] | None:
-    """Tells whoever watches what each reply cost; None where nobody wants to know, or nothing costs anything."""
-    pay = paying(progress)
-    if pay is None:
-        return None
-    prices = prices_of(models)
-
-    def told(model: str, reply: Reply) -> None:
-        if cost := prices.paid(model, reply):
-            pay(cost)
-
-    return told
-
-
-def stored_run_options(ledger: Ledger) -> EngineChoice | None:
-    """The manner in which calls of a shared ledger were asked last; None if none were."""
-    text = ledger.notes.read(_MANNER)
-    try:
-        return None if text is None else EngineChoice.model_validate_json(text)
-    except ValidationError as exc:
-        raise InputError(f"{ledger.name}, how its calls are asked", problems_of(exc, EngineChoice)) from None
-
-
-def say_raised(models: Mapping[str, Model], progress: Progress) -> None:
+def say_raised(models: Mapping[str, Model]) -> None:
     """Show what Python agents raised, once each."""
     for line in models.raised() if isinstance(models, Models) else ():
-        saying(progress)(line)
+        say(line)
 
 
 def purse_of(models: Mapping[str, Model]) -> SpendLimit | None:
@@ -259,15 +234,32 @@ def run_options(engine: EngineChoice) -> Any:
 
 def ask(
     folder: RunFolder, calls: Sequence[CallSpec], models: Mapping[str, Model], judge: str, what: str,
-    progress: Progress, engine: EngineChoice | None = None, unusable: Unusable | None = None,
+    engine: EngineChoice | None = None, unusable: Unusable | None = None,
 ) -> dict[str, Reply]:  # fmt: skip
     """The replies to one judge's calls by key, asking only for those that the ledger does not have."""
     with Ledger.open(folder.ledger) as ledger:
         anchor_lock(folder, ledger)
-        ledger.plan(calls)
-        summary = run_all(ledger, calls, models, engine or EngineChoice(), f"{what} {judge}", progress, unusable)
-        require_all(summary, judge, folder)
-        return dict(ledger.replies([call.key for call in calls]))
+        how = models, engine or EngineChoice()
+        return answered(folder, ledger, calls, *how, f"{what} {judge}", judge, unusable)[0]
+
+
+def answered(
+    folder: RunFolder, ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model], engine: EngineChoice,
+    what: str, who: str, unusable: Unusable | None = None,
+) -> tuple[dict[str, Reply], int]:  # fmt: skip
+    """The replies to calls by key, all of them, and how many came now; see `run_all` and `require_all`."""
+    ledger.plan(calls)
+    summary = run_all(ledger, calls, models, engine, what, unusable)
+    require_all(summary, who, folder)
+    return stored_replies(ledger, calls), summary.made
+
+
+def stored_replies(ledger: Ledger, calls: Sequence[CallSpec]) -> dict[str, Reply]:
+    """The replies to calls that were all answered."""
+    replies = dict(ledger.replies([call.key for call in calls]))
+    if lost := sum(call.key not in replies for call in calls):
+        raise LedgerError(f"{lost} replies that were recorded cannot be found in the ledger; it is damaged")
+    return replies
 
 
 def require_all(summary: RunSummary, judge: str, folder: RunFolder) -> None:
@@ -306,11 +298,10 @@ _CHECK: Final = (
 
 @dataclass(eq=False)
 class Canaries:
-    """The first planned call of each model, asked before a plan is locked, and kept under its key once it is."""
+    """The first planned call of each model, asked before a plan is locked, which keeps it under its key."""
 
     models: Mapping[str, Model]
     engine: EngineChoice = field(default_factory=EngineChoice)
-    progress: Progress = silent
     problems: list[str] = field(default_factory=list)
     kept: dict[str, tuple[CallSpec, Reply]] = field(default_factory=dict)
     _asked: set[tuple[str, ...]] = field(default_factory=set)
@@ -355,8 +346,7 @@ class Canaries:
         with TemporaryDirectory() as path, Ledger.open(Path(path) / "ledger.db") as ledger:
             summary = run_calls(
                 ledger, calls, self.models, purse=None if purse is None else purse.emptied(),
-                progress=lambda done, total: self.progress("asking each model once", done, total),
-                **run_options(self.engine),
+                progress=counts("asking each model once"), **run_options(self.engine),
             )  # fmt: skip
             replies = dict(ledger.replies([call.key for call in calls]))
         require_not_stopped(summary, "no folder, because nothing is locked yet")
@@ -472,15 +462,6 @@ def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path 
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """Calls that one part of a study makes. ``stand_in``: made of texts that are not written yet."""
-
-    what: str
-    calls: Sequence[CallSpec]
-    stand_in: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class CostEstimate:
     """What one model has to answer: calls by stage, how many have their reply, and the estimate of the others."""
 
@@ -504,13 +485,14 @@ class Forecast:
 
 
 def forecast(
-    stages: Sequence[Stage], folder: RunFolder, study: Study | None, prices: Prices, batch: bool = False
-) -> Forecast:
-    """What each model has to answer, and the sum. ``batch`` where no study says it."""
+    stages: Mapping[str, Iterable[CallSpec]], folder: RunFolder, prices: Prices, batch: bool = False,
+    notes: Sequence[str] = (),
+) -> Forecast:  # fmt: skip
+    """What each model has to answer in the stages of a run, and the sum; ``notes`` say what is not in it."""
     calls: dict[str, tuple[str, CallSpec]] = {}
-    for stage in stages:
-        for call in stage.calls:
-            calls.setdefault(call.key, (stage.what, call))
+    for stage, some in stages.items():
+        for call in some:
+            calls.setdefault(call.key, (stage, call))
     pending = set(calls)
     if folder.has_ledger:
         with Ledger.open(folder.ledger, create=False) as ledger:
@@ -520,7 +502,6 @@ def forecast(
         counts[call.model][what] += 1
         if key in pending:
             rest[call.model].append(call)
-    batch = batch if study is None else study.engine.batch
     found = [CostEstimate(name, of, of.total() - len(rest[name]), prices.estimate_all(rest[name], batch))
              for name, of in sorted(counts.items())]  # fmt: skip
     lines = []
@@ -542,10 +523,7 @@ def forecast(
         whole = f"cost not known, because there is no price of {unpriced} (--prices FILE){others}"
     already = sum(one.already for one in found)
     lines.append(f"in all {len(calls):,} calls, {already:,} answered already; the rest: {whole}")
-    if any(stage.stand_in for stage in stages):
-        lines.append("judges' calls are estimated: their number is known, texts of 300 tokens stand in for the agents'")
-    if study is not None and (probe := study.stability.probe) is not None:
-        lines.append(f"not counted: {probe.name}, asked only about pairs that the panel leaves open")
+    lines += notes
     if any(not costs_nothing(one.model) for one in found):
         lines.append(f"input tokens: characters / {tariffs.CHARACTERS_PER_TOKEN}; prices: {prices.source}")
     costs = [one.rest.cost for one in found if one.rest.cost is not None]

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from rich.console import RenderableType
 
 from assaymark.claims import certificate_name, certificates, index
-from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers.roles import Wanted, listed, plural
 from assaymark.importers.scores import ScoresRead, read_scores
@@ -26,13 +25,13 @@ from assaymark.metrology.columns import TEXTS, Columns
 from assaymark.notebook import Note, Part, Result
 from assaymark.plan import ClusterOrder, Missing
 from assaymark.protocol import Study, parse_study, plan_hash
-from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json
+from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json, write_atomic
 from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
 from assaymark.report.inputs import TableView
 from assaymark.report.translation import in_language
 from assaymark.workflow import human_labels
 from assaymark.workflow import run_folder as runs
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import note, silent, watched
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.score_files import (
     MeasuredTable,
@@ -179,7 +178,7 @@ def check(
     family: Mapping[str, str] | None = None, cluster: str | None = None, cluster_order: ClusterOrder | None = None,
     without: Sequence[str] | str = (), study: Path | str | None = None, pairs: Any = None,
     out: Path | str | None = None, human: Sequence[str] | str | None = None,
-    labels: Path | str | None = None, progress: Progress = silent,
+    labels: Path | str | None = None
 ) -> Checked:  # fmt: skip
     """Read a table of scores, and decide which sentences about its agents the scores support.
 
@@ -237,7 +236,7 @@ def check(
         and is_large(Path(table))
         and set(TEXTS) <= {*pq.read_schema(Path(table)).names}
     ):
-        return _streamed(Path(table), study, dimensions, out, progress)
+        return _streamed(Path(table), study, dimensions, out)
     rows = _rows(table)
     source = rows.name
     roles = dict(map or {}) | ({} if cluster is None else {"cluster": cluster})
@@ -256,10 +255,10 @@ def check(
     wanted = Wanted(roles=roles, scale=told if plan is None else plan.scale, dimensions=named, judges=_names(judges),
                     human=_names(human), family=dict(family or {}), planned=makers,
                     without=_names(without) or ())  # fmt: skip
-    progress("reading scores", 0, 1)
+    note("reading scores", 0, 1)
     read = read_scores(rows, wanted)
     columns = replace(Columns.of(read.table, source, read.dimensions, read.scale), families_known=read.families_known)
-    progress("reading scores", 1, 1)
+    note("reading scores", 1, 1)
     kept, notes, lacks = kept and not read.choices, list[str](), np.isnan(columns.scores)
     if part := int((lacks.any(axis=1) & ~lacks.all(axis=1)).sum()):
         most = np.argsort(-lacks.sum(axis=0), kind="stable").tolist()
@@ -281,17 +280,19 @@ def check(
         held = RunFolder(Path(labels or out or ""))
         human_labels.take_over(held)
     people = human_labels.people_of_scores(read, held, source)
-    found = measure_columns(Path(source), columns, plan, progress, notes, kept, unit, people)
+    found = measure_columns(Path(source), columns, plan, notes, kept, unit, people)
     made = Checked(plan, found.plan_hash, kept, found.verdicts, found.measurements, _view(rows, read, columns, found))
     if pairs is not None:
-        made = _with_pairs(made, check(pairs, family=family))
+        made = _with_pairs(made, pairs, family)
     if out is not None:
         made.save(out)
     return made
 
 
-def _with_pairs(scored: Checked, seen: Checked) -> Checked:
+def _with_pairs(scored: Checked, pairs: Any, family: Mapping[str, str] | None) -> Checked:
     """A table of scores with what its judges did with pairs: both orders, and wins of their own family."""
+    with watched(silent):
+        seen = check(pairs, family=family)
     judges, orders = {judge.name for judge in scored.study.judges}, seen.read.orders
     if not orders or orders.keys() - judges:
         strange = listed(sorted(orders.keys() - judges))
@@ -319,12 +320,12 @@ ABOUT: Final = (
 )
 
 
-def check_real(out: Path, progress: Progress = silent) -> tuple[Checked, Path]:
+def check_real(out: Path) -> tuple[Checked, Path]:
     """Check the real grades that ship with the package, and write a run folder with the tables beside its page."""
     source = files("assaymark.workflow") / "mt_bench_repro"
     with as_file(source) as folder:
         found = check(folder / REAL[0], map={"dimension": "language"}, study=folder / "plan.toml",
-                      pairs=folder / REAL[1], progress=progress)  # fmt: skip
+                      pairs=folder / REAL[1])  # fmt: skip
     said = tuple(one.replace(str(folder / REAL[1]), REAL[1]) for one in found.read.left)
     raised = "judges may lack 8 % of the scores of a system, not 5 %, so that all six are kept"
     read = replace(found.read, source=str(out / REAL[0]), left=said, choices=(*found.read.choices, raised), about=ABOUT)
@@ -337,11 +338,10 @@ def check_real(out: Path, progress: Progress = silent) -> tuple[Checked, Path]:
 
 def _streamed(
     path: Path, study: Path | str | None, dimensions: Sequence[str] | str | None, out: Path | str | None,
-    progress: Progress,
 ) -> Checked:  # fmt: skip
     """A Parquet file of millions of rows in documented columns, of which only sums are kept."""
     plan, kept = _plan(study, str(path))
-    found = measure_table(path, plan, None, _names(dimensions), None, progress)
+    found = measure_table(path, plan, None, _names(dimensions), None)
     size, study_ = found.size, found.study
     names = tuple(
         sorted({m.labels["dimension"] for m in found.measurements if m.name == "kappa.mean_pairwise"} - {AGGREGATE})
@@ -444,7 +444,7 @@ def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
     """A plan, and whether it was locked before the scores were made."""
     if study is None:
         return None, False
-    from assaymark.workflow.track import study_text
+    from assaymark.workflow.lock import study_text
 
     path = Path(study)
     folder = RunFolder(path if path.is_dir() else path.parent)

@@ -20,8 +20,6 @@ from assaymark.workflow.lock import open_locked
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import probe_basis
 from assaymark.workflow.tables import JUDGMENTS, MADE_BY, MEASUREMENTS, PROBE, VERDICTS, Store
-from assaymark.workflow.tracks.season_day import journal_path, read_journal, times_of
-from assaymark.workflow.tracks.season_records import TIMES
 from assaymark.workflow.verdict_file import VerdictFile, verdict_file
 
 
@@ -89,6 +87,113 @@ class VerifiedRun:
             said = str(exc)
             self.differs(path, said.removeprefix(str(path)).lstrip("/: ") if said.startswith(str(path)) else said)
 
+    def check_lock(self, folder: RunFolder) -> Mapping[str, Any]:
+        """The lock, held against the ledger, and the plan, held against the lock; empty if no lock can be read."""
+        held: tuple[Mapping[str, Any], ...] = ()
+        with suppress(LedgerError):  # a ledger that cannot be read is named where it is looked at
+            held = runs.anchored(folder)
+        if not folder.lock.is_file():
+            if held:
+                what = f"is gone; calls were made under it, with the plan hash {held[0]['plan_hash']}"
+                self.differs(folder.lock, what)
+            return {}
+        stored: Mapping[str, Any] = {}
+        with self.reading(folder.lock):
+            text = runs.read_text(folder.lock, "lock")
+            read = runs.read_json(folder.lock, "lock")
+            if not isinstance(read, dict):
+                self.differs(folder.lock, "is no table of fields")
+            elif fields := runs.edited_fields(read, held):
+                for name in fields:
+                    now, then = canonical_json(read.get(name)), canonical_json(held[0].get(name))
+                    what = f"its {name} was edited after the first call under it: {now:.80}, the ledger says"
+                    self.differs(folder.lock, f"{what} {then:.80}")
+            elif held and text != runs.json_text(read):
+                self.differs(folder.lock, "is not written as assaymark writes it, though its fields are the same")
+            else:
+                stored = read
+        if not stored:
+            return {}
+        if held:
+            self.same += (f"{self.name(folder.lock)}: every field, by the ledger",)
+        else:
+            what = "the ledger does not have it: no call was made under it yet, or it was"
+            self.notes += (f"{self.name(folder.lock)}: {what} {_BEFORE}",)
+        name, written = self.name(folder.plan), stored.get(runs.PLAN_BYTES)
+        with self.reading(folder.plan):
+            made = runs.file_sha256(folder.plan)
+            if written is None:
+                self.notes += (f"{name}: the lock does not hold the sha256 of its bytes; it was {_BEFORE}",)
+            elif made != written:
+                self.differs(folder.plan, f"was edited: its sha256 is {made}, the lock says {written}")
+            else:
+                self.same += (f"{name}: every byte, by the lock",)
+        with self.reading(folder.amendments):
+            if made_since := runs.read_amendments(folder, stored.get("amendments", ())):
+                self.same += (f"{self.name(folder.amendments)}: {len(made_since)}, by the lock",)
+        return stored
+
+    def check_ledger(self, where: Path | str) -> None:
+        """Every row and object of a ledger."""
+        path = Path(where) if isinstance(where, str) else where
+        if isinstance(where, Path) and not where.is_file():
+            return
+        name = where if isinstance(where, str) else self.name(where)
+        with self.reading(path), Ledger.open(where, create=False) as ledger:
+            audit = ledger.audit()
+            for what in audit.differences:
+                named = _OBJECT.match(what)
+                file = path.parent / "objects" / named[1] if named else path
+                self.differs(file if file.is_file() else path, what)
+            if not audit.differences:
+                self.same += (f"{name}: {audit.rows:,} rows with all objects",)
+            if audit.since is None:
+                why = "a database never is" if isinstance(where, str) else "this version has not closed it yet"
+                self.notes += (f"{name}: its rows were checked one by one, and are not sealed: {why}",)
+            elif audit.since:
+                what = f"written after its last clean close, and so not sealed yet: {'; '.join(audit.since)}"
+                self.notes += (f"{name}: {what}",)
+
+    def check_files(self, folder: RunFolder, stored: Mapping[str, Any]) -> None:
+        """Tables against the manifest, or the lock where it was locked on them; what is handed on against its sums."""
+        manifest, store, before = folder.tables / "manifest.json", Store(folder), len(self.differences)
+        if manifest.is_file():
+            with self.reading(manifest):
+                contents = store.contents
+                if runs.read_text(manifest, "manifest") != runs.json_text(runs.read_json(manifest, "manifest")):
+                    self.differs(manifest, "is not written as assaymark writes it, though it says the same")
+                for name in contents:
+                    with self.reading(path := folder.tables / f"{name}.parquet"):
+                        if store.digest(name) is None:
+                            self.differs(path, f"is not there as it was last written; make it with {MADE_BY[name]}")
+                if stored and not folder.has_ledger and (made := _FROM_REPLIES.intersection(contents)):
+                    what = f"is gone; the replies behind {', '.join(sorted(made))} are in it"
+                    self.differs(folder.path / "ledger.db", what)
+                for name, content in stored.get("tables", {}).items():
+                    if contents.get(name, content) != content:
+                        self.differs(folder.tables / f"{name}.parquet", "is not the one that the plan was locked on")
+            if len(self.differences) == before:
+                self.same += (f"{self.name(folder.tables)}: {len(contents)}, by the manifest",)
+        before, said = len(self.differences), dict[str, str]()
+        with self.reading(folder.sums):
+            there = runs.handed_on(folder)
+            if not folder.sums.is_file():
+                if there:
+                    what = f"{len(there)} files that are handed on have no digest on record"
+                    self.notes += (f"{self.name(folder.sums)}: is not there; {what}; they were {_BEFORE}, or cut off",)
+                return
+            for number, line in enumerate(runs.read_text(folder.sums, "list of sums").splitlines(), start=1):
+                if part := _LINE.fullmatch(line):
+                    said[part[2]] = part[1]
+                else:
+                    self.differs(folder.sums, f"is damaged at line {number}")
+            for name in sorted({*said, *there}):
+                if said.get(name) != there.get(name):
+                    what = f"has the sha256 {there.get(name)}, SHA256SUMS says {said.get(name, 'nothing')}"
+                    self.differs(folder.path / name, what if name in there else "is gone")
+        if len(self.differences) == before:
+            self.same += (f"{self.name(folder.sums)}: {len(said)} files that are handed on",)
+
 
 def verify_run(folder: RunFolder) -> VerifiedRun:
     """Go over everything that a run folder keeps, and name what is not as it was written; nothing is changed."""
@@ -99,11 +204,14 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
     found = VerifiedRun(folder.path)
     for one in (folder, folder.rationales):
         if one.path.is_dir():
-            stored = _check_lock(one, found)
-            _check_ledger(one.ledger, found)
-            _check_files(one, stored, found)
+            stored = found.check_lock(one)
+            found.check_ledger(one.ledger)
+            found.check_files(one, stored)
     if (parts := folder.path / "partitions" / "ledger.db").is_file():
-        _check_ledger(parts, found)
+        found.check_ledger(parts)
+    from assaymark.workflow.tracks.season_day import journal_path, read_journal, times_of
+    from assaymark.workflow.tracks.season_records import TIMES
+
     # The journal of a season: its chain, and the measured times, which are in no chain, against their table.
     if (path := journal_path(folder)).is_file():
         store = Store(folder)
@@ -116,115 +224,6 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
             else:
                 found.same += (f"{found.name(path)}: {len(entries)} days",)
     return found
-
-
-def _check_lock(folder: RunFolder, found: VerifiedRun) -> Mapping[str, Any]:
-    """The lock, held against the ledger, and the plan, held against the lock; empty if no lock can be read."""
-    held: tuple[Mapping[str, Any], ...] = ()
-    with suppress(LedgerError):  # a ledger that cannot be read is named where it is looked at
-        held = runs.anchored(folder)
-    if not folder.lock.is_file():
-        if held:
-            found.differs(folder.lock, f"is gone; calls were made under it, with the plan hash {held[0]['plan_hash']}")
-        return {}
-    stored: Mapping[str, Any] = {}
-    with found.reading(folder.lock):
-        text = runs.read_text(folder.lock, "lock")
-        read = runs.read_json(folder.lock, "lock")
-        if not isinstance(read, dict):
-            found.differs(folder.lock, "is no table of fields")
-        elif fields := runs.edited_fields(read, held):
-            for name in fields:
-                now, then = canonical_json(read.get(name)), canonical_json(held[0].get(name))
-                what = f"its {name} was edited after the first call under it: {now:.80}, the ledger says"
-                found.differs(folder.lock, f"{what} {then:.80}")
-        elif held and text != runs.json_text(read):
-            found.differs(folder.lock, "is not written as assaymark writes it, though its fields are the same")
-        else:
-            stored = read
-    if not stored:
-        return {}
-    if held:
-        found.same += (f"{found.name(folder.lock)}: every field, by the ledger",)
-    else:
-        what = "the ledger does not have it: no call was made under it yet, or it was"
-        found.notes += (f"{found.name(folder.lock)}: {what} {_BEFORE}",)
-    name, written = found.name(folder.plan), stored.get(runs.PLAN_BYTES)
-    with found.reading(folder.plan):
-        made = runs.file_sha256(folder.plan)
-        if written is None:
-            found.notes += (f"{name}: the lock does not hold the sha256 of its bytes; it was {_BEFORE}",)
-        elif made != written:
-            found.differs(folder.plan, f"was edited: its sha256 is {made}, the lock says {written}")
-        else:
-            found.same += (f"{name}: every byte, by the lock",)
-    with found.reading(folder.amendments):
-        if made_since := runs.read_amendments(folder, stored.get("amendments", ())):
-            found.same += (f"{found.name(folder.amendments)}: {len(made_since)}, by the lock",)
-    return stored
-
-
-def _check_ledger(where: Path | str, found: VerifiedRun) -> None:
-    """Every row and object of a ledger."""
-    path = Path(where) if isinstance(where, str) else where
-    if isinstance(where, Path) and not where.is_file():
-        return
-    name = where if isinstance(where, str) else found.name(where)
-    with found.reading(path), Ledger.open(where, create=False) as ledger:
-        audit = ledger.audit()
-        for what in audit.differences:
-            named = _OBJECT.match(what)
-            file = path.parent / "objects" / named[1] if named else path
-            found.differs(file if file.is_file() else path, what)
-        if not audit.differences:
-            found.same += (f"{name}: {audit.rows:,} rows with all objects",)
-        if audit.since is None:
-            why = "a database never is" if isinstance(where, str) else "this version has not closed it yet"
-            found.notes += (f"{name}: its rows were checked one by one, and are not sealed: {why}",)
-        elif audit.since:
-            what = f"written after its last clean close, and so not sealed yet: {'; '.join(audit.since)}"
-            found.notes += (f"{name}: {what}",)
-
-
-def _check_files(folder: RunFolder, stored: Mapping[str, Any], found: VerifiedRun) -> None:
-    """Tables against the manifest, or the lock where it was locked on them; what is handed on against its sums."""
-    manifest, store, before = folder.tables / "manifest.json", Store(folder), len(found.differences)
-    if manifest.is_file():
-        with found.reading(manifest):
-            contents = store.contents
-            if runs.read_text(manifest, "manifest") != runs.json_text(runs.read_json(manifest, "manifest")):
-                found.differs(manifest, "is not written as assaymark writes it, though it says the same")
-            for name in contents:
-                with found.reading(path := folder.tables / f"{name}.parquet"):
-                    if store.digest(name) is None:
-                        found.differs(path, f"is not there as it was last written; make it with {MADE_BY[name]}")
-            if stored and not folder.has_ledger and (made := _FROM_REPLIES.intersection(contents)):
-                what = f"is gone; the replies behind {', '.join(sorted(made))} are in it"
-                found.differs(folder.path / "ledger.db", what)
-            for name, content in stored.get("tables", {}).items():
-                if contents.get(name, content) != content:
-                    found.differs(folder.tables / f"{name}.parquet", "is not the one that the plan was locked on")
-        if len(found.differences) == before:
-            found.same += (f"{found.name(folder.tables)}: {len(contents)}, by the manifest",)
-    before, said = len(found.differences), dict[str, str]()
-    with found.reading(folder.sums):
-        there = runs.handed_on(folder)
-        if not folder.sums.is_file():
-            if there:
-                what = f"{len(there)} files that are handed on have no digest on record"
-                found.notes += (f"{found.name(folder.sums)}: is not there; {what}; they were {_BEFORE}, or cut off",)
-            return
-        for number, line in enumerate(runs.read_text(folder.sums, "list of sums").splitlines(), start=1):
-            if part := _LINE.fullmatch(line):
-                said[part[2]] = part[1]
-            else:
-                found.differs(folder.sums, f"is damaged at line {number}")
-        for name in sorted({*said, *there}):
-            if said.get(name) != there.get(name):
-                what = "is gone" if name not in there else f"has the sha256 {there[name]}, SHA256SUMS says"
-                found.differs(folder.path / name, what if name not in there else f"{what} {said.get(name, 'nothing')}")
-    if len(found.differences) == before:
-        found.same += (f"{found.name(folder.sums)}: {len(said)} files that are handed on",)
 
 
 def verify_certificate(path: Path) -> Verification:

@@ -17,7 +17,7 @@ from assaymark.market.instruments import CLASSES, Listing
 from assaymark.market.open import Condition, condition, quotes
 from assaymark.notebook import Told
 from assaymark.report.market_terminal import origin_summary, store_summary, view_summary
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import note, watching
 from assaymark.workflow.run_folder import missing
 
 LISTED: Final = 40
@@ -35,19 +35,19 @@ class Checked(Told):
     lines: tuple[str, ...]
 
 
-def synth(folder: Path, seed: int, progress: Progress = silent) -> str:
+def synth(folder: Path, seed: int) -> str:
     """Write the embedded market of a seed into a folder, and say in one line what is there now."""
-    progress("market", 0, 2)
+    note("market", 0, 2)
     snapshot = market.synthetic_snapshot(seed)
-    progress("market", 1, 2)
+    note("market", 1, 2)
     line = _written(folder, snapshot)
-    progress("market", 2, 2)
+    note("market", 2, 2)
     return line
 
 
 def pull(
     folder: Path, source: str, symbols: Sequence[str] = (), start: str | None = None, end: str | None = None,
-    *, options: Sequence[str] = (), now: datetime, environment: Mapping[str, str], progress: Progress = silent,
+    *, options: Sequence[str] = (), now: datetime, environment: Mapping[str, str],
 ) -> str:  # fmt: skip
     """Fetch a snapshot into a folder, and say in one line what is there now: days in ISO form, options as KEY=VALUE."""
     given: dict[str, str] = {}
@@ -94,7 +94,7 @@ def pull(
     if asked.key_option and asked.key_variable and environment.get(asked.key_variable):
         given.setdefault(asked.key_option, environment[asked.key_variable])
     request = sources.Request(symbols=tuple(symbols), start=first, end=last, options=given)
-    return _written(folder, sources.pull(source, request, now=now, progress=progress))
+    return _written(folder, sources.pull(source, request, now=now, progress=watching()))
 
 
 def show(folder: Path, at: str | None = None, instrument: str | None = None) -> RenderableType:

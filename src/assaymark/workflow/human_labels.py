@@ -11,18 +11,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from assaymark import engine
-from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
-from assaymark.importers.roles import HUMAN
-from assaymark.importers.scores import ScoresRead
 from assaymark.metrology.measure_people import FEWEST_DOUBLE, Labels
 from assaymark.plan import Human
-from assaymark.records import AGGREGATE, JSON, Decision, canonical_json, content_id, parse, sha256_text
+from assaymark.records import AGGREGATE, JSON, Decision, canonical_json, content_id, parse, sha256_text, write_atomic
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
 from assaymark.workflow.tables import Store, Table, columns
+
+if TYPE_CHECKING:
+    from assaymark.importers.scores import ScoresRead
 
 _NOTE: Final = "draw"
 _FILE: Final = "draw.json"
@@ -337,6 +337,8 @@ def records_of_scores(read: ScoresRead) -> tuple[dict[str, tuple[str, str]], dic
 
 def people_of_scores(read: ScoresRead, folder: RunFolder | None, source: str) -> Labels | None:
     """The grades of people in the table's own columns and in a run folder, with the design of their sample."""
+    from assaymark.importers.roles import HUMAN
+
     if not read.people and (folder is None or not stored_grades(folder)):
         return None
     records, clusters = records_of_scores(read)

@@ -21,7 +21,7 @@ from assaymark.records import AGGREGATE, Context, Decision, Outcome, sha256_text
 from assaymark.workflow.human_labels import HumanGrade, store_grades, stored_draw
 from assaymark.workflow.labelling import frame_of
 from assaymark.workflow.lock import STUDY
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import watching
 from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_lock, read_text
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
 from assaymark.workflow.tracks.season_facts import season_material
@@ -29,9 +29,7 @@ from assaymark.workflow.tracks.season_lock import is_season, stored_season
 from assaymark.workflow.tracks.season_records import TIMES
 
 
-def import_records(
-    format: str, path: Path, folder: RunFolder, keep_going: bool = False, progress: Progress = silent
-) -> ImportReport:
+def import_records(format: str, path: Path, folder: RunFolder, keep_going: bool = False) -> ImportReport:
     """Read the files of a format below ``path`` into a run folder."""
     chosen = importer(format)
     if not path.exists():
@@ -40,7 +38,7 @@ def import_records(
     if not names:
         raise InputError(str(path), [Problem("", f"is no file of {format}: {', '.join(chosen.patterns)}")])
     data = {name: _bytes(where / name) for name in names}
-    imported = chosen.read(data, keep_going=keep_going, progress=progress)
+    imported = chosen.read(data, keep_going=keep_going, progress=watching())
     if not imported.decisions:
         raise InputError(str(path), [Problem("", "no decision could be imported"), *imported.report.problems])
     read_lock(folder)
@@ -91,10 +89,7 @@ def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
             study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
             graders = [judge.name for judge in study.judges if judge.human]
         wanted = find_rubric(rubric)
-        grades = import_human(
-            path.name, data, records, wanted.names, wanted.version, wanted.scale,
-            graders=graders,
-        )  # fmt: skip
+        grades = import_human(path.name, data, records, wanted.names, wanted.version, wanted.scale, graders=graders)
     made = HUMAN.to_arrow(grades)
     basis: dict[str, str | None] = {"grades": content_digest(made)}
     if store.done(HUMAN, basis):

@@ -26,7 +26,6 @@ from assaymark.judging.pairs import TIE_ALLOWED, PlannedPairCall
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Judgment, sha256_text
 from assaymark.workflow.lock import Locked, open_locked
-from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder, is_version_1
 from assaymark.workflow.study_calls import JudgingSession
 from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE, Table, in_place
@@ -43,7 +42,7 @@ def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
     folder = RunFolder(Path(run))
     locked = open_locked(folder)
     wanted = find_rubric(rubric) if rubric else locked.rubric
-    desk = JudgingSession(folder, locked, {}, silent)
+    desk = JudgingSession(folder, locked, {})
     planned = desk.plan(wanted, [_ASKED])
     names = item_names(desk.shown)
     clusters = {decision.record_id: decision.cluster for decision in desk.decisions}
@@ -185,11 +184,11 @@ def require_inspect(name: str = "inspect_ai") -> ModuleType:
     raise AssayError("this needs the package inspect-ai: pip install 'assaymark[inspect]'")
 
 
-def export_inspect(folder: RunFolder, out: Path, progress: Progress = silent) -> list[dict[str, Any]]:
+def export_inspect(folder: RunFolder, out: Path) -> list[dict[str, Any]]:
     """Write what the judges of a run were asked and answered, one ``.eval`` log for each judge."""
     require_inspect()
     locked = open_version_1(folder) if is_version_1(folder) else open_locked(folder)
-    desk = JudgingSession(folder, locked, {}, progress)
+    desk = JudgingSession(folder, locked, {})
     study, store, names = locked.study, desk.store, item_names(desk.shown)
     clusters = {decision.record_id: decision.cluster for decision in desk.decisions}
     probe, anchor = study.stability.probe, study.anchor_probe

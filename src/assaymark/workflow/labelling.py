@@ -32,11 +32,10 @@ from assaymark.rows import Rows, read
 from assaymark.workflow import human_labels
 from assaymark.workflow.check import read_again, table_frame
 from assaymark.workflow.human_labels import Draw, Frame, Sheets
-from assaymark.workflow.lock import STUDY, open_locked
+from assaymark.workflow.lock import STUDY, open_locked, select
 from assaymark.workflow.run_folder import RunFolder, missing, write_json
 from assaymark.workflow.study_calls import Scores
 from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, Store
-from assaymark.workflow.track import select
 from assaymark.workflow.tracks.season_lock import SEASON
 
 FIELDS: Final = ("run", "id", "grader", "dimension", "grade", "at", "seconds", "comment")
@@ -188,31 +187,24 @@ def open_labelling(
         draw = draw_cycles(folder, size, now, seed=draw.seed if draw is not None and seed is None else seed)
     if sheets is not None and sheets.draw != content_id(draw):
         sheets = None
-    if sheets is None or graders is not None or gold is not None:
-        sheets = _sheets(folder, texts, draw, sheets, graders, gold)
-        write_json(folder.labels / human_labels.SHEETS, sheets)
-    return Labelling(folder, texts, draw, sheets, late)
-
-
-def _sheets(
-    folder: RunFolder, texts: Texts, draw: Draw, held: Sheets | None, graders: Sequence[str] | None, gold: Path | None,
-) -> Sheets:  # fmt: skip
-    """New sheets of a draw, or those that are held if they say the same."""
-    names = tuple(graders or (held.graders if held else ("1",)))
+    if sheets is not None and graders is None and gold is None:
+        return Labelling(folder, texts, draw, sheets, late)
+    # New sheets of the draw, or those that are held if they say the same.
+    names = tuple(graders or (sheets.graders if sheets else ("1",)))
     wrong = [name for name in names if not _GRADER.fullmatch(name)]
     twice = [one for one, times in Counter(map(str.lower, names)).items() if times > 1]
     problems = [Problem(one, "a grader is initials or a number: 1 to 8 letters or digits") for one in wrong]
     problems += [Problem(one, "named twice") for one in twice]
     if problems:
         raise InputError("--graders", problems)
-    if held is not None:
-        begun = held.handed or any(Labelling(folder, texts, draw, held).labels(grader) for grader in held.graders)
-        if begun and (names != held.graders or gold is not None):
-            raise PlanError(
-                f"{folder.path}: graders ({', '.join(held.graders)}) and known answers are fixed, because "
-                f"{'files were written' if held.handed else 'labels were given'}; leave out --graders and --gold"
-            )
-        if begun:
+    if sheets is not None:
+        held = Labelling(folder, texts, draw, sheets, late)
+        if sheets.handed or any(map(held.labels, sheets.graders)):
+            if names != sheets.graders or gold is not None:
+                raise PlanError(
+                    f"{folder.path}: graders ({', '.join(sheets.graders)}) and known answers are fixed, because "
+                    f"{'files were written' if sheets.handed else 'labels were given'}; leave out --graders and --gold"
+                )
             return held
     # One grader a cycle, two for those that are graded twice, as even as can be.
     dealt: dict[str, list[str]] = {grader: [] for grader in names}
@@ -221,12 +213,14 @@ def _sheets(
             dealt[one].append(cycle)
     salt, members = secrets.token_hex(8), texts.members()
     ids = [(cycle, trajectory) for cycle in draw.units for trajectory in members[cycle]]
-    return Sheets(
-        draw=content_id(draw), run=secrets.token_hex(6), key=secrets.token_hex(16), salt=salt, graders=names,
+    sheets = Sheets(
+        content_id(draw), secrets.token_hex(6), secrets.token_hex(16), salt, names,
         cycles={one: tuple(cycles) for one, cycles in dealt.items()},
         ids=dict(sorted((secrets.token_hex(6), one) for one in ids)),
-        gold=_gold(gold, texts, salt) if gold else held.gold if held else {},
+        gold=_gold(gold, texts, salt) if gold else sheets.gold if sheets else {},
     )  # fmt: skip
+    write_json(folder.labels / human_labels.SHEETS, sheets)
+    return Labelling(folder, texts, draw, sheets, late)
 
 
 def _gold(path: Path, texts: Texts, salt: str) -> dict[str, human_labels.Gold]:

@@ -2,65 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from assaymark.agents.llm import agent_texts, date_call, read_date, task_text
-from assaymark.encoding import write_atomic
+from assaymark import judging
+from assaymark import records as rec
+from assaymark.agents import agent_argument_problems, reference_agents
+from assaymark.agents.llm import Place, agent_texts, date_call, read_date, task_text
 from assaymark.engine import CallSpec, Model
-from assaymark.errors import PlanError
-from assaymark.judging import PARSER, Rubric, load_rubric, plan_texts, rubric_of
+from assaymark.engine.providers.http_agent import is_outside
+from assaymark.engine.providers.registry import Models, check_ready, provider_argument_problems
+from assaymark.errors import InputError, ModelError, PlanError, Problem, UnknownNameError
+from assaymark.judging import PARSER, Rubric, argument_problems, load_rubric, plan_texts, rubric_names, rubric_of
+from assaymark.judging.reference.judges import SEASON_PLANTED, dimension_problem, season_argument_problems
 from assaymark.market import cycles as cutting
 from assaymark.metrology import preflight
+from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.notebook import Heading, Note, Part, Result
-from assaymark.protocol import Study, Substrate, parse_study, plan_hash
-from assaymark.records import JSON, Context, Instrument, Series, content_id, to_json
+from assaymark.plan import read_toml
+from assaymark.protocol import AgentSpec, JudgeSpec, Study, Substrate, parse_study, plan_hash, scale_words
+from assaymark.records import AGGREGATE, JSON, content_id, to_json, write_atomic
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
-from assaymark.workflow.ask import ask
-from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, OUTCOMES, Store
-from assaymark.workflow.track import checked_rubric, planned_decisions, select
-
-if TYPE_CHECKING:
-    from assaymark.workflow.tables import Table
-
+from assaymark.workflow.ask import Canaries, ask
+from assaymark.workflow.progress import note
+from assaymark.workflow.run_folder import RunFolder, read_text
+from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, OUTCOMES, Store, Table
 
 _PLACE: Final = ("regimes", "cycles", "bars", "seed", "source", "windows")
 _COLUMNS: Final = ("open", "high", "low", "close", "volume")
 
 
-def prepare(folder: RunFolder, study: Study, progress: Progress = silent) -> None:
-    """Cut the cycles of a study into a run folder: contexts, and apart from them where each was cut from."""
+def prepare(folder: RunFolder, study: Study) -> list[cutting.Cycle]:
+    """Cut the cycles of a study into a run folder: contexts, and apart from them where each was cut from. Returns those
+    that were cut now."""
     if study.substrate is None:
-        return
+        return []
     store = Store(folder)
     chosen = study.substrate.model_dump(mode="json", include=set(_PLACE))
     basis: dict[str, str | None] = {"substrate": content_id({"substrate": chosen, "task": task_text()})}
     if all(store.done(table, basis) for table in (CONTEXTS, CYCLES, OUTCOMES)):
-        return
+        return []
     # The same contexts without the rest are what a kill between two tables leaves.
     if store.digest(CONTEXTS) is not None and not store.done(CONTEXTS, basis):
         raise PlanError(f"{folder.path} holds other records already; run this study in a new folder")
-    contexts: list[Context] = []
+    made: list[cutting.Cycle] = []
     keys: list[cutting.CycleKey] = []
     wanted = len(study.substrate.regimes) * study.substrate.cycles
-    for cycle in cut(study.substrate):
-        contexts.append(cycle.context)
-        keys.append(cutting.key_of(cycle, content_id(cycle.context), study.substrate.source))
-        progress("cutting cycles", len(keys), wanted)
+    for one in cut(study.substrate):
+        made.append(one)
+        keys.append(cutting.key_of(one, content_id(one.context), study.substrate.source))
+        note("cutting cycles", len(keys), wanted)
     with runs.new_folder(folder.path):
-        store.write(CONTEXTS, contexts, basis)
+        store.write(CONTEXTS, [cycle.context for cycle in made], basis)
         store.write(CYCLES, keys, basis)
         store.write(OUTCOMES, (), basis)
+    return made
 
 
 def cut(substrate: Substrate, *, cycles: int | None = None) -> list[cutting.Cycle]:
@@ -81,7 +88,7 @@ def source_of(substrate: Substrate) -> cutting.MinuteSource:
     )
 
 
-def unsanitised(cycle: cutting.Cycle) -> Context:
+def unsanitised(cycle: cutting.Cycle) -> rec.Context:
     """A cycle as it would be shown with dates, names and levels left in: what a date probe has to be able to date."""
     shown = cycle.context
     shift = timedelta(seconds=int(cycle.raw[0].times[-1])) - timedelta(seconds=shown.cutoff.timestamp())
@@ -89,22 +96,22 @@ def unsanitised(cycle: cutting.Cycle) -> Context:
     series = []
     for one in cycle.raw:
         columns = {name: tuple(np.asarray(getattr(one, name)).tolist()) for name in _COLUMNS}
-        series.append(Series(instrument=one.instrument, interval_s=60, times=times, **columns))
-    return Context(
+        series.append(rec.Series(instrument=one.instrument, interval_s=60, times=times, **columns))
+    return rec.Context(
         completeness="complete", cutoff=shown.cutoff + shift, cutoff_source="bars", prompt=shown.prompt,
         series=tuple(series), constraints=shown.constraints,
-        instruments=tuple(Instrument(id=one.instrument, name=one.instrument) for one in cycle.raw),
+        instruments=tuple(rec.Instrument(id=one.instrument, name=one.instrument) for one in cycle.raw),
     )  # fmt: skip
 
 
 def probe_dates(
-    folder: RunFolder, study: Study, models: Mapping[str, Model] | None, progress: Progress = silent
+    folder: RunFolder, study: Study, models: Mapping[str, Model] | None, made: Sequence[cutting.Cycle] = ()
 ) -> tuple[cutting.ProbeResult, ...]:
     """Look for each cycle's day by its price ranges, and ask the plan's model (ValueBlindBench section 4)."""
     substrate = study.substrate
     if substrate is None:
         return ()
-    cycles, wanted = sample_of(substrate), substrate.date_probe
+    cycles, wanted = sample_of(substrate, made), substrate.date_probe
     ranges, columns = source_of(substrate).ranges()
     moments = [datetime.fromtimestamp(int(cycle.raw[0].times[-1]), UTC) for cycle in cycles]
     hits, control = [], []
@@ -124,7 +131,7 @@ def probe_dates(
     found = [cutting.probe_result("mechanical", hits, control, chance=1.0 / ranges.days.size, **rules)]
     if wanted.model is not None and models is not None:
         calls = probe_calls(study, cycles)
-        replies = ask(folder, calls, models, wanted.model, "asking for dates", progress, study.engine)
+        replies = ask(folder, calls, models, wanted.model, "asking for dates", study.engine)
         said = [read_date(replies[call.key]) for call in calls]
         right = [one == (true.year, true.month) for one, true in zip(said, [*moments, *moments], strict=True)]
         chance = 1.0 / np.unique(ranges.days.astype("datetime64[M]")).size
@@ -147,10 +154,11 @@ def probe_calls(study: Study, cycles: Sequence[cutting.Cycle] | None = None) -> 
     return [date_call(model, one) for one in (*(cycle.context for cycle in cycles), *map(unsanitised, cycles))]
 
 
-def sample_of(substrate: Substrate) -> list[cutting.Cycle]:
-    """The cycles that are probed: the first of every regime, as many as the plan says."""
+def sample_of(substrate: Substrate, made: Sequence[cutting.Cycle] = ()) -> list[cutting.Cycle]:
+    """The cycles that are probed, of those ``made`` or cut anew: the first of every regime, as many as planned."""
     wanted = substrate.date_probe.sample
-    found = cut(substrate, cycles=-(-wanted // len(substrate.regimes)))
+    each = -(-wanted // len(substrate.regimes))
+    found = [cycle for cycle in made if cycle.number <= each] or cut(substrate, cycles=each)
     return found[: max(wanted, len(substrate.regimes))]
 
 
@@ -200,14 +208,14 @@ class Locked(Result):
 
 def lock(
     folder: RunFolder, study_text: str, source: str, now: datetime, models: Mapping[str, Model] | None = None,
-    progress: Progress = silent, first: Callable[[Study], object] | None = None,
+    first: Callable[[Study], Canaries] | None = None,
 ) -> Locked:  # fmt: skip
-    """Lock a study on the records of a run folder: validate, run the preflight, fingerprint."""
+    """Lock a study on the records of a run folder: validate, run the preflight, fingerprint; ``first`` asks models."""
     if folder.lock.is_file():
         STUDY.stored(folder)  # what is locked here may be no study, or of version 1
     study = parse_study(study_text, source)
     with runs.new_folder(folder.path) if study.substrate is not None else nullcontext():
-        prepare(folder, study, progress)
+        made = prepare(folder, study)
         folder.require()
         checked = check_plan(folder, study, source, models)
         if folder.lock.is_file():
@@ -220,11 +228,13 @@ def lock(
                     f"--out {folder.path} --reason WHY"
                 )
             return locked
-        if first is not None:
-            first(study)
-    probes = [to_json(date) | {"passed": date.passed} for date in probe_dates(folder, study, models, progress)]
+        sent = None if first is None else first(study)
+    probes = [to_json(date) | {"passed": date.passed} for date in probe_dates(folder, study, models, made)]
     write_plan(folder, study_text, checked, to_json(now), probes)
-    return open_locked(folder)
+    locked = open_locked(folder)
+    if sent is not None:
+        sent.keep(folder, locked)
+    return locked
 
 
 def check_plan(
@@ -242,7 +252,7 @@ def check_plan(
     for one in selection.honest:
         answered[one.agent.id].add(one.cycle)
         cluster_of[one.cycle] = one.cluster
-    common = [answered[a] & answered[b] for a, b in combinations(answered, 2)]
+    common = [answered[a] & answered[b] for a, b in itertools.combinations(answered, 2)]
     report = preflight(
         study, len(families), len(rubric.dimensions),
         np.array([len({cluster_of[cycle] for cycle in cycles}) for cycles in common], dtype=int),
@@ -278,7 +288,7 @@ def open_locked(folder: RunFolder) -> Locked:
     """The locked plan of a run folder."""
     folder.require()
     stored = STUDY.stored(folder)
-    study = parse_study(runs.read_text(folder.plan, "plan"), source=str(folder.plan))
+    study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
     tables = locked_tables(study, Store(folder))
     if changed := sorted(name for name in tables if tables[name] != stored["tables"].get(name)):
         raise PlanError(f"{folder.path}: {' and '.join(changed)} changed after the lock; lock a new run folder on them")
@@ -337,3 +347,226 @@ def lock_lines(locked: Locked) -> list[str]:
             f"sanitised cycles, {one['control_hits']} of {one['control_asked']} unsanitised ones"
         )
     return [*lines, *(f"warning: {text}" for text in report["warnings"])]
+
+
+# --- What a study is about, and whether all that its plan names exists ------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The decisions a study is about, control cells included, and how many were left out for which reason."""
+
+    decisions: tuple[rec.Decision, ...]
+    excluded: Mapping[str, int]
+
+    @property
+    def honest(self) -> tuple[rec.Decision, ...]:
+        """Those that are ranked."""
+        return self.cell("honest")
+
+    def cell(self, kind: rec.DerivationKind) -> tuple[rec.Decision, ...]:
+        """Those of one control cell."""
+        return tuple(decision for decision in self.decisions if decision.derivation.kind == kind)
+
+
+def select(decisions: Sequence[rec.Decision], study: Study) -> Selection:
+    """The decisions that a study's ``[records]`` asks for, in the order given."""
+    reasons = [judging.left_out(decision, study.records) for decision in decisions]
+    left = Counter(reason for reason in reasons if reason is not None)
+    chosen = tuple(one for one, reason in zip(decisions, reasons, strict=True) if reason is None)
+    return Selection(chosen, dict(sorted(left.items())))
+
+
+def checked_rubric(
+    study: Study, source: str, decisions: Sequence[rec.Decision], selection: Selection,
+    models: Mapping[str, Model] | None = None, graders: Collection[str] = (),
+) -> Rubric:  # fmt: skip
+    """The rubric of a study, after everything that the study names was found."""
+    known = sorted({decision.agent.id for decision in decisions})
+    problems = [*_unknown("records.agents", "agent", study.records.agents or (), known)]
+    for at, agent in enumerate(study.agents):
+        problems += agent_problems(f"agents.{at}", agent, models)
+    dated = None if study.substrate is None else study.substrate.date_probe.model
+    if dated is not None and (unknown := unknown_model(dated, models)) is not None:
+        problems.append(Problem("substrate.date_probe.model", unknown))
+    for at, judge in enumerate(study.judges):
+        problems += judge_problems(f"judges.{at}", judge, models)
+    if study.stability.probe is not None:
+        problems += judge_problems("stability.probe", study.stability.probe, models)
+    for at, judge in enumerate(study.judges):
+        if judge.human and not graders:
+            what = "a human grader, but no grades were imported; run: assaymark import human"
+            problems.append(Problem(f"judges.{at}", what))
+        elif judge.human:
+            problems += _unknown(f"judges.{at}.name", "human grader", [judge.name], graders)
+    for name in graders:
+        if name not in {judge.name for judge in study.judges if judge.human}:
+            what = f"grades of {name!r:.60} were imported, and no judge of the plan is that person"
+            add = f'add [[judges]] name = "{name:.60}", model = "human/table", family = "human"'
+            problems.append(Problem("judges", f"{what}; {add}, or import a table without these grades"))
+    for kind in study.cells_judged:
+        if not selection.cell(kind):
+            problems.append(Problem("records.derivations", f"no record of the control cell {kind} was imported"))
+    clusters, after = sorted({one.cluster for one in selection.honest}), getattr(study.contamination, "post_cutoff", ())
+    problems += _unknown("contamination.post_cutoff", "cluster", after, clusters)
+    if (probe := study.anchor_probe) is not None:
+        problems += _unknown("anchor_probe.rubric", "rubric", [probe.rubric], rubric_names())
+        if probe.rubric == study.rubric.name and probe.rubric in rubric_names():
+            what = f"is the study's own rubric (got {study.rubric.name}); name another"
+            problems.append(Problem("anchor_probe.rubric", what))
+    if not selection.honest:
+        left = ", ".join(f"{count} by {reason}" for reason, count in selection.excluded.items()) or "none were imported"
+        problems.append(Problem("records", f"no decision is left to judge ({left})"))
+    try:
+        rubric = rubric_of(study.rubric)
+    except UnknownNameError as exc:
+        raise InputError(source, [*problems, Problem("rubric.name", str(exc))]) from None
+    if problems := [*problems, *_rubric_problems(study, rubric)]:
+        raise InputError(source, problems)
+    return rubric
+
+
+def _unknown(place: str, kind: str, names: Iterable[str], known: Collection[str]) -> Iterator[Problem]:
+    """A problem for each of some names that is not known."""
+    return (Problem(place, str(UnknownNameError(kind, name, tuple(known)))) for name in names if name not in known)
+
+
+def _rubric_problems(study: Study, rubric: Rubric) -> Iterator[Problem]:
+    """Where a plan and its rubric, or its rubric and those who grade by it, do not fit."""
+    if study.rubric.name != rubric.version:
+        yield Problem("rubric.name", f"is the version in the rubric, {rubric.version} (got {study.rubric.name})")
+    if study.scale != rubric.scale:
+        what = f"rubric {rubric.version} is graded on {scale_words(rubric.scale)}; leave rubric.scale out"
+        yield Problem("rubric.scale", f"{what} (got {scale_words(study.scale)})")
+    probe = study.stability.probe
+    judges = [(f"judges.{at}.model", judge.model) for at, judge in enumerate(study.judges)]
+    for place, model in (*judges, *([] if probe is None else [("stability.probe.model", probe.model)])):
+        if (unknown := dimension_problem(model, rubric.names)) is not None:
+            yield Problem(place, unknown)
+    if study.oracle and ORACLE_DIMENSION not in rubric.names:
+        yield Problem("oracle", f"scores {ORACLE_DIMENSION} alone, which rubric {rubric.version} does not ask for")
+    anchor, known = study.anchor_probe, [dimension.name for dimension in rubric.dimensions]
+    if anchor is not None and anchor.rubric in rubric_names() and load_rubric(anchor.rubric).scale != rubric.scale:
+        yield Problem("anchor_probe.rubric", f"must have the scale of the study's, {scale_words(rubric.scale)}")
+    weights = study.rubric.weights
+    yield from _unknown("rubric.weights", "dimension", weights or (), known)
+    yield from _unknown("claims.dimensions", "dimension", study.claims.dimensions or (), (AGGREGATE, *known))
+    yield from _unknown("cells.contaminates", "dimension", study.cells.contaminates or (), (AGGREGATE, *known))
+    if weights is not None:
+        if missing := ", ".join(name for name in known if name not in weights):
+            yield Problem("rubric.weights", f"every dimension needs a weight, 0 allowed (missing: {missing})")
+        if not sum(weights.values()) > 0:
+            yield Problem("rubric.weights", "at least one weight must be above 0")
+
+
+def study_text(path: Path) -> str:
+    """The text of a study file, with the rubric that ``rubric.file`` names in its place."""
+    return _with_rubric(path, "study file", ("rubric", "file"), "text")
+
+
+def read_study(path: Path) -> Study:
+    """The study in a file."""
+    return parse_study(study_text(path), str(path))
+
+
+def bench_text(path: Path) -> str:
+    """The text of a benchmark file, with the rubric whose path is ``rubric`` in its place."""
+    return _with_rubric(path, "benchmark file", ("rubric",), "rubric")
+
+
+def _with_rubric(path: Path, what: str, place: Sequence[str], name: str) -> str:
+    """A plan with the content of the rubric whose path stands at a place, under ``name``."""
+    text, source = read_text(path, what), str(path)
+    file = _value_at(text, source, place)
+    if not isinstance(file, str) or not (name == "text" or file.endswith(".toml")):
+        return text
+    held = read_text(path.parent / file, "rubric")
+    judging.parse_rubric(held, source=str(path.parent / file))
+    plain = "'''" not in held and held.endswith("\n") and "\r" not in held
+    literal = f"'''\n{held}'''" if plain else json.dumps(held, ensure_ascii=False)
+    written = rf"\b{place[-1]}\s*=\s*(?:'{re.escape(file)}'|{re.escape(json.dumps(file, ensure_ascii=False))})"
+    found, count = re.subn(written, lambda _: f"{name} = {literal}", text)
+    if count != 1 or _value_at(found, source, (*place[:-1], name)) != held:
+        raise InputError(source, [Problem(".".join(place), f'write it once, as {place[-1]} = "{file}"')])
+    return found
+
+
+def _value_at(text: str, source: str, place: Sequence[str]) -> object:
+    value: object = read_toml(text, source)
+    for key in place:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def planned_decisions(study: Study, cycles: Sequence[cutting.CycleKey]) -> list[rec.Decision]:
+    """What will be decided, as far as the plan can know it: who, on which cycle, in which cluster."""
+    planned = [(key, spec.name, spec.family, rec.Derivation()) for key in cycles for spec in study.agents]
+    for kind, count in study.controls.wanted.items():
+        for number, key in enumerate(itertools.islice(itertools.cycle(cycles), count), start=1):
+            planned.append((key, f"{kind}-{number}", study.controls.family, rec.Derivation(kind=kind)))
+    found = []
+    for key, agent, family, derivation in planned:
+        place = Place(study.name, key.regime, key.number, key.context_id)
+        one = rec.Decision(
+            record_id=place.record_id(agent), episode_id=place.episode, step=1, cluster=place.regime,
+            decided_at=cutting.NEUTRAL_NOW, context_id=place.context_id, actions=(), rationales=(), format="planned",
+            agent=rec.Agent(id=agent if derivation.kind == "honest" else "control", family=family),
+            provenance=rec.Provenance(source="the plan"), derivation=derivation,
+        )  # fmt: skip
+        found.append(one)
+    return found
+
+
+def unknown_model(name: str, models: Mapping[str, Model] | None) -> str | None:
+    """Why nobody provides a model, in words; None if somebody does, or nobody is to be asked."""
+    if isinstance(models, Models):
+        return models.problem(name)
+    return None if models is None or name in models else str(UnknownNameError("model", name, tuple(models)))
+
+
+def agent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
+    """What is wrong with an agent; ``place`` is where the file names it."""
+    known, what = reference_agents(), "cannot decide; built-in models that can"
+    found = list(_problems(place, agent, models, agent_argument_problems, known, what))
+    yield from found
+    if is_outside(agent.model) and not any(one.where == f"{place}.model" for one in found):
+        said = [name for name in ("seed", "temperature", "effort") if getattr(agent, name) is not None]
+        yield from (Problem(f"{place}.{name}", "is not sent to an agent of its own; leave it out") for name in said)
+
+
+def absent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
+    """That an agent of one's own does not answer: nobody at its address, or its callable cannot be imported."""
+    if models is None or not is_outside(agent.model) or unknown_model(agent.model, models) is not None:
+        return
+    try:
+        check_ready(models[agent.model], agent.args)
+    except ModelError as exc:
+        yield Problem(f"{place}.model", str(exc))
+
+
+def judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
+    """What is wrong with a judge of single decisions; nothing with a person."""
+    return iter(()) if judge.human else _problems(place, judge, models, argument_problems)
+
+
+def season_judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
+    """What is wrong with a judge of seasons; nothing with a person."""
+    what = "cannot read whole records; reference models that can"
+    given = (place, judge, models, season_argument_problems, SEASON_PLANTED, what)
+    return iter(()) if judge.human else _problems(*given)
+
+
+def _problems(
+    place: str, asked: AgentSpec | JudgeSpec, models: Mapping[str, Model] | None,
+    argument_problems: Callable[[str, Mapping[str, Any]], Iterable[str]], known: Iterable[str] | None = None,
+    what: str = "",
+) -> Iterator[Problem]:  # fmt: skip
+    """That nobody has a model, that it is built in and none of those ``known`` here, or what its arguments lack."""
+    model = asked.model
+    if (unknown := unknown_model(model, models)) is not None:
+        yield Problem(f"{place}.model", unknown)
+    elif known is not None and model.startswith("reference/") and model not in (names := sorted(known)):
+        yield Problem(f"{place}.model", f"{model} {what}: {', '.join(names)}")
+    else:
+        found = (*argument_problems(model, asked.args), *provider_argument_problems(model, asked.args))
+        yield from (Problem(f"{place}.args", one) for one in found)

@@ -24,9 +24,8 @@ from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import SCALE
 from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measurement, content_id
 from assaymark.workflow.human_labels import labels_of, people_basis, records_of, take_over
-from assaymark.workflow.import_records import import_named_grades
 from assaymark.workflow.lock import Locked, open_locked
-from assaymark.workflow.progress import Progress, counted, saying, silent
+from assaymark.workflow.progress import parts, say
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import Scores, probe_basis
 from assaymark.workflow.tables import ANCHOR, DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, PROBE, Store
@@ -83,11 +82,14 @@ def oracle_known(
     return {name: {**found.get(name, {}), **known.get(name, {})} for name in {**found, **known}}
 
 
-def measure(folder: RunFolder, progress: Progress = silent) -> int:
+def measure(folder: RunFolder) -> int:
     """Measure the panel, the agents, the control cells and the evidence of a judged run; returns how many there are."""
     locked = open_locked(folder)
     store, study = Store(folder), locked.study
-    import_named_grades(folder, study.human.grades, anchor=True)
+    if study.human.grades:
+        from assaymark.workflow.import_records import import_named_grades
+
+        import_named_grades(folder, study.human.grades, anchor=True)
     take_over(folder)
     tables = (JUDGMENTS, EVIDENCE, ANCHOR, PROBE)
     basis = {"plan": locked.plan_hash, **{table.name: store.digest(table) for table in tables}}
@@ -97,15 +99,15 @@ def measure(folder: RunFolder, progress: Progress = silent) -> int:
         basis["people"] = graded
     if not store.done(MEASUREMENTS, basis):
         scores = Scores.of(store, locked)
-        found = [*_measured(store, locked, scores, progress), *limit_measurements(sheets, study)]
+        found = [*_measured(store, locked, scores), *limit_measurements(sheets, study)]
         store.write(MEASUREMENTS, found, basis)
         lacking = [one for one in found if one.name == "missing.share" and "judge" in one.labels and one.value]
         for line in missing_words(lacking, study.inference.alpha):
-            saying(progress)(line)
+            say(line)
     return store.rows(MEASUREMENTS)
 
 
-def _measured(store: Store, locked: Locked, scores: Scores, progress: Progress) -> list[Measurement]:
+def _measured(store: Store, locked: Locked, scores: Scores) -> list[Measurement]:
     """Everything, the parts that the plan did not ask for named as not measured where a verdict needs them."""
     study, honest, records = locked.study, scores.honest, scores.selection.honest
     level, tables = study.inference.level, [honest, *(cell.table for cell in scores.cells)]
@@ -115,7 +117,7 @@ def _measured(store: Store, locked: Locked, scores: Scores, progress: Progress) 
     style: dict[str, dict[str, float]] = {name: {key: found[name] for key, found in texts.items()} for name in names}
     people = labels_of(store.folder, *records_of(records))
     panel = metrology.analyse(honest, study, np.random.default_rng([study.seed, 1]), style, people,
-                    progress=counted(progress))  # fmt: skip
+                    progress=parts())  # fmt: skip
     found = [*panel, *metrology.missing_measurements(scores.whole, scores.left_out)]
     found += metrology.style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))
     found += metrology.cell_measurements(honest, scores.cells, study)

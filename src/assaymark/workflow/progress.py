@@ -8,9 +8,10 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from rich.console import Console
 from rich.markup import escape
@@ -19,10 +20,6 @@ from rich.progress import Progress as Bars
 from rich.text import Text
 
 from assaymark.text import money
-
-if TYPE_CHECKING:
-    pass
-
 
 PARTS: Final = 4
 """Parts of an analysis that are told to whoever watches."""
@@ -36,24 +33,59 @@ class Progress(Protocol):
         ...
 
 
-def saying(progress: Progress) -> Callable[[str], None]:
-    """Shows lines where ``progress`` has a method ``say``, and else nobody."""
-    return getattr(progress, "say", lambda _line: None)
-
-
-def paying(progress: Progress) -> Callable[[float], None] | None:
-    """Takes account of what replies cost, in USD, where ``progress`` has a method ``pay``, and else is None."""
-    return getattr(progress, "pay", None)
-
-
 def silent(what: str, done: int, total: int, /) -> None:
     """The progress of work that nobody watches."""
 
 
-def counted(progress: Progress) -> Callable[[object], None]:
-    """``progress`` for an analysis, which only says that the next of its parts begins."""
+_WATCHING: Final[ContextVar[Progress]] = ContextVar("watching", default=silent)
+_SHOWN: Final[ContextVar[Shown | None]] = ContextVar("shown", default=None)
+
+
+@contextmanager
+def watched(progress: Progress) -> Iterator[None]:
+    """Have the counts of the work in the block noted by ``progress``; lines and costs go where they went before.
+
+    It holds for this thread. Runners that call back from others are handed `counts` or `watching`.
+    """
+    before = _WATCHING.set(progress)
+    try:
+        yield
+    finally:
+        _WATCHING.reset(before)
+
+
+def watching() -> Progress:
+    """Whoever notes the counts of the work on this thread now."""
+    return _WATCHING.get()
+
+
+def note(what: str, done: int, total: int) -> None:
+    """Note the state of one piece of work."""
+    _WATCHING.get()(what, done, total)
+
+
+def counts(what: str) -> Callable[[int, int], None]:
+    """Notes the state of one piece of work, from any thread, where it would be noted now."""
+    progress = _WATCHING.get()
+    return lambda done, total: progress(what, done, total)
+
+
+def parts() -> Callable[[object], None]:
+    """Notes the parts of an analysis, which only says that the next of them begins."""
     done = itertools.count()
-    return lambda _: progress("measuring", next(done), PARTS)
+    return lambda _: note("measuring", next(done), PARTS)
+
+
+def say(line: str) -> None:
+    """Show a line to people, if any watch."""
+    if (shown := _SHOWN.get()) is not None:
+        shown.say(line)
+
+
+def paying() -> Callable[[float], None] | None:
+    """Takes account, from any thread, of what replies cost in USD; None where nobody watches."""
+    shown = _SHOWN.get()
+    return None if shown is None else shown.pay
 
 
 EVERY_S: Final = 10.0
@@ -157,10 +189,15 @@ class _State(ProgressColumn):
 
 @contextmanager
 def bars(console: Console, *, quiet: bool = False, every_s: float = EVERY_S) -> Iterator[Shown]:
-    """Progress on ``console``: a bar for each piece of work on a terminal, and lines in any case."""
+    """Progress of the work in the block on ``console``: a bar for each piece on a terminal, and lines in any case."""
     state = _State()
     columns = (TextColumn("{task.description}"), BarColumn(_BAR), state)
     hidden = quiet or not console.is_terminal
     with Bars(*columns, console=console, transient=True, disable=hidden) as display:
-        state.shown = Shown(display, quiet=quiet, every_s=every_s)
-        yield state.shown
+        state.shown = shown = Shown(display, quiet=quiet, every_s=every_s)
+        before = _SHOWN.set(shown)
+        try:
+            with watched(shown):
+                yield shown
+        finally:
+            _SHOWN.reset(before)

@@ -18,10 +18,8 @@ from pydantic import TypeAdapter, ValidationError
 from assaymark import __version__
 from assaymark.claims.proofread import Decided, Finding, Gated, Mark, proofread_sentence
 from assaymark.claims.sentences import LONGEST, Names
-from assaymark.encoding import write_atomic
-from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.problems import foreign, problems_of
-from assaymark.records import AGGREGATE
+from assaymark.errors import InputError, Problem, UnknownNameError, foreign, problems_of
+from assaymark.records import AGGREGATE, write_atomic
 from assaymark.text import clean, visible
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
 from assaymark.workflow.verdict_file import FORMAT, VerdictFile

@@ -43,9 +43,8 @@ from assaymark.report.translation import in_language
 from assaymark.text import clean
 from assaymark.workflow import tables
 from assaymark.workflow.ask import calls_of, paid_views, stored_answers
-from assaymark.workflow.lock import open_locked
+from assaymark.workflow.lock import open_locked, select
 from assaymark.workflow.run_folder import RunFolder, replace_files
-from assaymark.workflow.track import select
 from assaymark.workflow.tracks.datasheet import datasheet_pages, stored_datasheets
 
 if TYPE_CHECKING:

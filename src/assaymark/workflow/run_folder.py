@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from assaymark import __version__
-from assaymark.encoding import as_object
-from assaymark.encoding import write_atomic as write_atomic
-from assaymark.errors import InputError, LedgerError, PlanError, Problem
-from assaymark.problems import foreign
-from assaymark.records import JSON, canonical_json, to_json
+from assaymark.errors import InputError, LedgerError, PlanError, Problem, foreign
+from assaymark.records import JSON, as_object, canonical_json, to_json
+from assaymark.records import write_atomic as write_atomic
 
 if TYPE_CHECKING:
     from assaymark.engine import Ledger

@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 from assaymark import __version__
 from assaymark.claims import decide_claims
 from assaymark.claims.findings import FEW_CLUSTERS
-from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.metrology.analysis import analyse, analyse_sums
 from assaymark.metrology.columns import Columns, numeric_columns, score_table_of
@@ -45,10 +44,10 @@ from assaymark.protocol import (
     Study,
     plan_hash,
 )
-from assaymark.records import AGGREGATE, DerivationKind, Measurement, Rows, Verdict, measurement_id
+from assaymark.records import AGGREGATE, DerivationKind, Measurement, Rows, Verdict, measurement_id, write_atomic
 from assaymark.rows import read
 from assaymark.text import clean
-from assaymark.workflow.progress import Progress, counted, silent
+from assaymark.workflow.progress import note, parts, watching
 from assaymark.workflow.run_folder import RunFolder, missing, write_json, write_sums
 from assaymark.workflow.tables import MEASUREMENTS, Store
 from assaymark.workflow.verdict_file import tally_of, verdict_file
@@ -146,7 +145,7 @@ class MeasuredTable(Result):
 
 def measure_table(
     path: Path, study: Study | None = None, out: RunFolder | Path | None = None,
-    dimensions: Sequence[str] | None = None, computing: Computing | None = None, progress: Progress = silent,
+    dimensions: Sequence[str] | None = None, computing: Computing | None = None,
 ) -> MeasuredTable:  # fmt: skip
     """Measure a table of scores made elsewhere, and decide every candidate claim on it."""
     folder = RunFolder(out) if isinstance(out, Path) else out
@@ -163,9 +162,9 @@ def measure_table(
             needed = 'records.agents, [contamination] and agreement = "alpha" need the rows of a table'
             raise PlanError(f"{path}: {needed}; measure it as one file")
         kept = None if folder is None else folder.path / "partitions"
-        sums = folder_sums(path, weights, computing or Computing(), kept, progress, named, scale)
+        sums = folder_sums(path, weights, computing or Computing(), kept, named, scale)
         # All partitions have the same columns, or there would be no sums.
-        found = _of_sums(path, sums, study, progress, partition_files(path)[0])
+        found = _of_sums(path, sums, study, partition_files(path)[0])
     elif not path.exists():
         raise missing(path, "score table" if computing is None else "folder of partitions")
     elif computing is not None:
@@ -176,17 +175,17 @@ def measure_table(
             try:
                 with tempfile.TemporaryDirectory(prefix="assaymark-") as scratch:
                     sums = score_sums(
-                        path, weights, dimensions=named, scratch=Path(scratch), progress=progress, scale=scale
+                        path, weights, dimensions=named, scratch=Path(scratch), progress=watching(), scale=scale
                     )
-                found = _of_sums(path, sums, study, progress, path)
+                found = _of_sums(path, sums, study, path)
             except NotStreamableError as reason:
                 large, said = False, [f"read whole into memory, because {reason}"]
         if not large:
-            progress("reading scores", 0, 1)
+            note("reading scores", 0, 1)
             columns = Columns.of(read(path).table, str(path), named, scale)
-            progress("reading scores", 1, 1)
+            note("reading scores", 1, 1)
             notes = [*said, *_unused(columns.unused)]
-            found = measure_columns(path, columns, study, progress, notes, study is not None)
+            found = measure_columns(path, columns, study, notes, study is not None)
     if folder is None:
         return found
     found = replace(found, out=folder.path)
@@ -232,7 +231,7 @@ def study_toml(study: Study) -> str:
 
 
 def measure_columns(
-    path: Path, columns: Columns, study: Study | None, progress: Progress, notes: Sequence[str], planned: bool,
+    path: Path, columns: Columns, study: Study | None, notes: Sequence[str], planned: bool,
     unit: str = "cycle", people: Labels | None = None,
 ) -> MeasuredTable:  # fmt: skip
     """What is found in a checked table; ``planned``: its plan was fixed before the scores were seen."""
@@ -255,7 +254,7 @@ def measure_columns(
         )
     if ignored := sorted(set(present) - set(plan.records.derivations)):
         said.append(f"rows that the plan does not name are left out: {', '.join(ignored)}")
-    left_out = honest.excess(per_judge=plan.missing.per_judge, per_agent=plan.missing.per_agent)
+    left_out = honest.excess(plan.missing)
     if left_out:
         judges = columns.names["judge"]
         if plan.missing.on_excess == "stop" or len(left_out) == len(judges):
@@ -266,14 +265,14 @@ def measure_columns(
     if honest.left_out and plan.rubric.coefficient != "alpha":
         said.append(f"{_lacking(len(honest.left_out), unit)}: agreement is measured without them")
     rng = np.random.default_rng([plan.seed, 1])
-    found = analyse(honest, plan, rng, people=people, progress=counted(progress))
+    found = analyse(honest, plan, rng, people=people, progress=parts())
     found = (*found, *_controls(columns, honest, plan), *missing_measurements(whole, left_out))
     scope = (honest.n, len(honest.left_out), len(honest.agents), len(honest.clusters))
     size = TableSize(*scope, len(honest.judges), len(set(honest.families)), len(honest.dimensions))
     return _decided(path, size, plan, planned, "cycle" in columns.codes, found, honest.digest, said, unit)
 
 
-def _of_sums(path: Path, sums: ScoreSums, study: Study | None, progress: Progress, file: Path) -> MeasuredTable:
+def _of_sums(path: Path, sums: ScoreSums, study: Study | None, file: Path) -> MeasuredTable:
     layout = sums.layout
     families = dict(zip(layout.judges, layout.families, strict=True))
     plan = default_study(families) if study is None else study
@@ -282,11 +281,11 @@ def _of_sums(path: Path, sums: ScoreSums, study: Study | None, progress: Progres
     if sums.left_out:
         why = "partitions are only summed, while one file is read whole"
         notes.append(f"left out of every number: {_lacking(sums.left_out)}, and {why}")
-    if excess := sums.excess(per_judge=plan.missing.per_judge, per_agent=plan.missing.per_agent):
+    if excess := sums.excess(plan.missing):
         said = "; ".join(f"{judge}: {why}" for judge, why in excess.items())
         instead = "take these judges out, or measure the table as one file"
         raise PlanError(f"{path}: too many replies are missing ({said}); {instead}")
-    found = analyse_sums(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=counted(progress))
+    found = analyse_sums(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=parts())
     found = (*found, *missing_measurements(sums, {}))
     scope = (sums.n, sums.left_out, len(sums.agents), int(np.count_nonzero(sums.sizes.sum(axis=0))))
     size = TableSize(*scope, len(layout.judges), len(set(layout.families)), len(layout.dimensions))
@@ -419,7 +418,7 @@ def computing_of(
 
 
 def folder_sums(
-    folder: Path, weights: Mapping[str, float] | None, computing: Computing, kept: Path | None, progress: Progress,
+    folder: Path, weights: Mapping[str, float] | None, computing: Computing, kept: Path | None,
     dimensions: Sequence[str] | None = None, scale: Scale = SCALE,
 ) -> ScoreSums:  # fmt: skip
     """The sums of all partitions below a folder."""
@@ -462,7 +461,7 @@ def folder_sums(
             summed = map_chunks(
                 partition_sums, chunks, version=f"{VERSION} of {__version__}", how=computing.how,
                 workers=computing.workers, deadline_s=computing.deadline_s or DEADLINE_S, ledger=ledger,
-                address=computing.address, progress=progress, what="summing partitions",
+                address=computing.address, progress=watching(), what="summing partitions",
             )  # fmt: skip
             found = dict(enumerate(summed))
         except ChunkError as exc:

@@ -1,4 +1,4 @@
-"""What this machine serves to its own browser: the pages of a run folder, and the pages on which people grade."""
+"""What this machine serves to its own browser, pages of runs and pages of grading; and one site of several runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,12 +17,21 @@ from urllib.parse import unquote, urlsplit
 
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, Problem
-from assaymark.records import to_json
+from assaymark.records import sha256_text, to_json, write_atomic
+from assaymark.report import Site, each_page
+from assaymark.report import site as sites
+from assaymark.report.datasheet import COMPARISON, judges_frame
 from assaymark.report.label import label_page
-from assaymark.report.site import FRONTS, LiveView, render_call, render_live, render_missing
+from assaymark.report.records.judgments import Calls
+from assaymark.report.site import FRONTS, FrontRun, LiveView, render_call, render_live, render_missing
+from assaymark.workflow import ask
+from assaymark.workflow import run_folder as runs
+from assaymark.workflow.check import open_checked
 from assaymark.workflow.labelling import Labelling
-from assaymark.workflow.publish import standing_of
+from assaymark.workflow.progress import note, silent, watched
+from assaymark.workflow.publish import standing_of, study_pages, study_shown
 from assaymark.workflow.run_folder import RunFolder, missing, read_lock
+from assaymark.workflow.tracks import datasheet as sheets_of
 
 PORT: Final = 8400
 HOST: Final = "127.0.0.1"
@@ -256,3 +265,84 @@ def listen(served: Served | LabelDesk, host: str, port: int) -> ThreadingHTTPSer
         raise InputError(f"{host}:{port}", [Problem("", what)]) from None
     server.daemon_threads = True
     return server
+
+
+# --- One site of several runs ------------------------------------------------------------------------------------
+
+TITLE: Final = "What may be said"
+
+_NAME: Final = "several runs"
+"""What a site of several runs is known by; which they are may change from one time to the next."""
+
+Write = Callable[[Path, Site], object]
+
+
+def join_runs(
+    folders: Sequence[RunFolder], site: Path, title: str = TITLE, calls: Calls = "all"
+) -> tuple[tuple[FrontRun, ...], tuple[Path, ...]]:
+    """Make one site of finished runs of any kind; returns them in the order of its menu, and its files."""
+    paths, problems = [folder.path.resolve() for folder in folders], []
+    for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
+        if path in paths[:at]:
+            problems.append(Problem(str(folder.path), "is named twice"))
+        elif not folder.lock.is_file() and not folder.datasheets.is_dir() and not folder.check.is_file():
+            what = "is no run folder" if folder.path.is_dir() else "does not exist"
+            problems.append(Problem(str(folder.path), f"{what}; name folders of finished runs"))
+    if problems:
+        raise InputError("runs of a site", problems)
+    runs.site_files(site, _NAME, "")
+    made: dict[str, tuple[FrontRun, Write]] = {}
+    for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
+        note("reading the runs", at, len(folders))
+        # The name of its own folder where that is a plain one.
+        key = re.sub(r"[^a-z0-9]+", "-", path.name.lower()).strip("-")[:40].strip("-") or "run"
+        key = key if key not in made else f"{key}-{sha256_text(str(path))[:6]}"
+        with watched(silent):
+            made[key] = _shown(folder, calls)
+    fronts = {key: front for key, (front, _) in made.items()}
+    links = sites.menu(fronts)
+
+    def write(out: Path) -> None:
+        for at, (key, (_, pages)) in enumerate(made.items()):
+            note("writing pages", at, len(made))
+            pages(out / key, sites.site_of(links, key))
+        write_atomic(out / "index.html", sites.render_front(fronts, title))
+
+    found = runs.replace_site(site, _NAME, "", write)
+    note("writing pages", len(made), len(made))
+    return tuple(fronts[key] for key in links), found
+
+
+def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
+    """What the first page says of a run, and what writes its pages to a folder."""
+    if folder.check.is_file():
+        run = open_checked(folder).run
+        return sites.front_of_study(run), lambda out, site: runs.replace_files(out, each_page(run, site))
+    read = None if calls == "none" else ask.calls_of(folder)
+    match runs.kind_of(folder):
+        case "portbench":
+            from assaymark.report.portbench import each_benchmark_page
+            from assaymark.workflow.tracks.benchmark import bench_shown
+
+            bench = bench_shown(folder)
+            return sites.front_of_benchmark(bench), lambda out, site: runs.replace_files(
+                out, each_benchmark_page(bench, site, read)
+            )
+        case "season":
+            from assaymark.workflow.tracks.season_publish import decide_judged_season, shipped_languages, write_season
+
+            season, measured, *_ = decide_judged_season(folder)
+            return sites.front_of_season(season), lambda out, site: write_season(
+                out, season, shipped_languages(), measured, site
+            )
+        case "judges":
+            sheets, own = sheets_of.stored_datasheets(folder), sheets_of.stored_agreement(folder)
+            answers = ask.stored_answers(folder)
+            return sites.front_of_judges(sheets, folder.path.resolve().name), lambda out, site: runs.replace_files(
+                out, sheets_of.datasheet_pages(sheets, own, judges_frame(COMPARISON, site), answers, read)
+            )
+        case "study":
+            shown = study_shown(folder)
+            return sites.front_of_study(shown[0]), lambda out, site: runs.replace_files(
+                out, study_pages(shown, site, calls)
+            )

@@ -9,26 +9,26 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+from pydantic import ValidationError
 
 from assaymark import judging, metrology
 from assaymark.agents.llm import NOT_USABLE, LLMAgent, Place, date_call, envelope_of, prompt_of
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, beside, run_worker
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside, patience
-from assaymark.errors import LedgerError, PlanError
+from assaymark.errors import InputError, LedgerError, PlanError
 from assaymark.judging import PlannedCall, Rubric, second_call, user_messages
 from assaymark.judging.evidence.context_index import Material
 from assaymark.market.cycles import CycleKey
 from assaymark.metrology import Cell, ScoreTable
 from assaymark.notebook import Shown
 from assaymark.protocol import EngineChoice, JudgeSpec, Study
-from assaymark.records import Context, Decision, Evidence, Judgment, Rationale, content_id, sha256_text
+from assaymark.records import Context, Decision, Evidence, Judgment, Rationale, content_id, problems_of, sha256_text
 from assaymark.workflow import ask as asking
-from assaymark.workflow.lock import Locked, cut, open_locked
-from assaymark.workflow.progress import Progress, saying, silent
+from assaymark.workflow.lock import Locked, Selection, cut, open_locked, planned_decisions, select
+from assaymark.workflow.progress import counts, say
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import ANCHOR, CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, PROBE, Store
-from assaymark.workflow.track import Selection, planned_decisions, select
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,6 @@ class JudgingSession:
     folder: RunFolder
     locked: Locked
     models: Mapping[str, Model]
-    progress: Progress
 
     @property
     def store(self) -> Store:
@@ -77,12 +76,8 @@ class JudgingSession:
             asking.check_plan_hash(self.folder, ledger, self.locked)
             calls, made, engine = [item.call for item in planned], 0, self.locked.study.engine
             for again in ("", " again"):
-                ledger.plan(calls)
-                summary = asking.run_all(
-                    ledger, calls, self.models, engine, what + again, self.progress, None if again else unusable
-                )
-                asking.require_all(summary, "the judges", self.folder)
-                made += summary.made
+                how = self.models, engine, what + again, "the judges", None if again else unusable
+                made += asking.answered(self.folder, ledger, calls, *how)[1]
                 found = parsed(planned, ledger, rubric)
                 bad = {
                     item.call.key: item.call
@@ -104,7 +99,7 @@ class JudgingSession:
 
 def parsed(planned: Sequence[PlannedCall], ledger: Ledger, rubric: Rubric) -> list[Judgment]:
     """What the stored replies to planned calls amount to, those of second calls included."""
-    replies = _stored(ledger, [item.call for item in planned])
+    replies = asking.stored_replies(ledger, [item.call for item in planned])
     found = [judging.judgment(item, replies[item.call.key], rubric) for item in planned]
     bad = {at: second_call(item.call).key for at, item in enumerate(planned) if found[at].status == "invalid"}
     seconds = dict(ledger.replies(bad.values()))
@@ -112,14 +107,6 @@ def parsed(planned: Sequence[PlannedCall], ledger: Ledger, rubric: Rubric) -> li
         if key in seconds:
             found[at] = judging.judgment(planned[at], replies[planned[at].call.key], rubric, second=seconds[key])
     return found
-
-
-def _stored(ledger: Ledger, calls: Sequence[CallSpec]) -> dict[str, Reply]:
-    """The replies to calls that were all answered."""
-    replies = dict(ledger.replies([call.key for call in calls]))
-    if missing := sum(call.key not in replies for call in calls):
-        raise LedgerError(f"{missing} replies that were recorded cannot be found in the ledger; it is damaged")
-    return replies
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +136,7 @@ class Scores:
 
         whole = honest = table(selection.honest)
         missing = study.missing
-        left_out = honest.excess(per_judge=missing.per_judge, per_agent=missing.per_agent)
+        left_out = honest.excess(missing)
         if left_out:
             words = "; ".join(f"judge {judge}: {why}" for judge, why in left_out.items())
             if missing.on_excess == "stop" or len(left_out) == len(honest.judges):
@@ -197,9 +184,9 @@ class JudgeResult(Shown):
     reasked: int
 
 
-def judge(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> JudgeResult:
+def judge(folder: RunFolder, models: Mapping[str, Model]) -> JudgeResult:
     """Grade every selected decision with every judge of the locked plan, and ledger its numbers."""
-    desk = JudgingSession(folder, open_locked(folder), models, progress)
+    desk = JudgingSession(folder, open_locked(folder), models)
     store, locked, study = desk.store, desk.locked, desk.locked.study
     reading, plan = locked.reading, {"plan": locked.plan_hash}
     made = reasked = 0
@@ -210,7 +197,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], progress: Progress = s
             judgments, made = desk.grade(locked.rubric, "asking the judges")
             store.write(JUDGMENTS, [*judgments, *desk.of_people()], reading)
             for line in asking.reply_lines(judgments):
-                saying(progress)(line)
+                say(line)
         # One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6).
         if (anchor := study.anchor_probe) is not None and not store.done(ANCHOR, reading):
             judges, only = [one for one in study.judges if one.name == anchor.judge], desk.selection.honest
@@ -273,7 +260,7 @@ class Asked:
         return self.agent.decide(self.context, self.place, reply, key=self.call.key, cost_usd=cost)
 
 
-def decide(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> int:
+def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     """Let every agent of a locked study decide on every cycle, and compose its control cells."""
     locked = open_locked(folder)
     study, store, engine = locked.study, Store(folder), locked.study.engine
@@ -288,17 +275,14 @@ def decide(folder: RunFolder, models: Mapping[str, Model], progress: Progress = 
     lane = {"concurrency": min(engine.concurrency, _LANE), "deadline_s": max([engine.deadline_s, *outside])}
     with Ledger.open(folder.ledger) as ledger:
         asking.check_plan_hash(folder, ledger, locked)
-        ledger.plan(calls)
-        engine = engine.model_copy(update=lane)
-        summary = asking.run_all(ledger, calls, models, engine, "asking the agents", progress)
-        asking.require_all(summary, "the agents", folder)
-        replies = _stored(ledger, calls)
+        how = models, engine.model_copy(update=lane), "asking the agents", "the agents"
+        replies, made = asking.answered(folder, ledger, calls, *how)
         batched = ledger.batches.answered_in_batches(replies)
     prices = asking.prices_of(models)
     decisions = [one.decided(replies[one.call.key], prices, one.call.key in batched) for one in asked]
     for line in asking.unusable_decisions(decisions):
-        saying(progress)(line)
-    asking.say_raised(models, progress)
+        say(line)
+    asking.say_raised(models)
     found, controls = list(decisions), study.controls
     usable = [decision for decision in decisions if not set(decision.flags) & set(NOT_USABLE)]
     material = [(key.context_id, context, key.regime) for key, context in contexts]
@@ -310,7 +294,7 @@ def decide(folder: RunFolder, models: Mapping[str, Model], progress: Progress = 
             honest=usable, tokens=controls.length_tokens, study=study.name,
         )  # fmt: skip
     store.write(DECISIONS, found, basis)
-    return summary.made
+    return made
 
 
 def questions_of(study: Study, store: Store, cycles: slice = slice(None)) -> list[Asked]:
@@ -344,9 +328,9 @@ STAND_IN: Final = "This text stands in for the reasons that an agent will give. 
 """A text that is not written yet: about 300 tokens."""
 
 
-def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model], progress: Progress) -> asking.Canaries:
+def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model]) -> asking.Canaries:
     """The canaries of a study whose cycles or records are there: its agents, its date probe, then its judges."""
-    found = asking.Canaries(models, study.engine, progress)
+    found = asking.Canaries(models, study.engine)
     judges = [*study.model_judges, *([study.stability.probe] if study.stability.probe else [])]
     outside = [judge for judge in judges if not judge.model.startswith("reference/")]
     store = Store(folder)
@@ -387,14 +371,19 @@ def stand_in(planned: Decision) -> Decision:
     return replace(planned, rationales=(Rationale(text=text, kind="summary"),))
 
 
-def work(where: RunFolder | str, models: Mapping[str, Model], progress: Progress = silent) -> RunSummary:
+def work(where: RunFolder | str, models: Mapping[str, Model]) -> RunSummary:
     """Answer planned calls of a shared ledger until none is left that could be answered here."""
     folder = None if isinstance(where, str) else where
     locked = None if folder is None else open_locked(folder)
     with Ledger.open(where if isinstance(where, str) else where.ledger, create=False) as ledger:
         if folder is not None and locked is not None:
             asking.check_plan_hash(folder, ledger, locked)
-        engine = asking.stored_run_options(ledger) or (locked.study.engine if locked is not None else None)
+        # The manner in which calls of this ledger were asked last, if any were.
+        engine, noted = None if locked is None else locked.study.engine, ledger.notes.read(asking.MANNER)
+        try:
+            engine = engine if noted is None else EngineChoice.model_validate_json(noted)
+        except ValidationError as exc:
+            raise InputError(f"{ledger.name}, how its calls are asked", problems_of(exc, EngineChoice)) from None
         if engine is None and ledger.pending_models():
             raise PlanError(
                 f"{ledger.name} does not say how its calls are to be asked, and with which limits: no run has begun to "
@@ -402,7 +391,7 @@ def work(where: RunFolder | str, models: Mapping[str, Model], progress: Progress
             )
         return run_worker(
             ledger, models, purse=asking.purse_of(models),
-            progress=lambda done, total: progress("answering calls", done, total),
+            progress=counts("answering calls"),
             **asking.run_options(engine or EngineChoice()),
         )  # fmt: skip
 

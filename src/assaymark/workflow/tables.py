@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from assaymark import records as rec
-from assaymark.encoding import write_atomic
 from assaymark.errors import LedgerError
 from assaymark.market.cycles import CycleKey
+from assaymark.records import write_atomic
 from assaymark.workflow.run_folder import RunFolder, file_sha256, read_json, write_json
 
 T = TypeVar("T")

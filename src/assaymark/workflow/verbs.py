@@ -1,52 +1,55 @@
-"""The verbs that run several: a whole study, the demo, which calls to make next, and one site of several runs."""
+"""The verbs that run several: a whole study, the demo, and which calls to make next."""
 
 from __future__ import annotations
 
 import ctypes
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from assaymark import judging
-from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.prices import Prices
-from assaymark.errors import InputError, Problem
 from assaymark.judging import PLANTED, Rubric, pairs
+from assaymark.lazy import exported
 from assaymark.protocol import JudgeSpec, Study, parse_study
-from assaymark.records import sha256_text
-from assaymark.report import Site, each_page
-from assaymark.report import site as sites
-from assaymark.report.datasheet import COMPARISON, judges_frame
-from assaymark.report.records.judgments import Calls
-from assaymark.report.site import FrontRun
-from assaymark.workflow import ask, study_calls
+from assaymark.records import Decision
 from assaymark.workflow import run_folder as runs
-from assaymark.workflow.amend import amend, amendment_lines, reparse
-from assaymark.workflow.ask import Canaries, Forecast, Stage, forecast, name_ledger
-from assaymark.workflow.check import open_checked
+from assaymark.workflow import study_calls
+from assaymark.workflow.ask import Forecast, forecast, name_ledger
 from assaymark.workflow.claim import claim, verification_lines, verify_certificate, verify_run
-from assaymark.workflow.import_records import import_grades, import_records
-from assaymark.workflow.lock import Locked, check_plan, lock, lock_lines, open_locked, prepare, probe_calls
+from assaymark.workflow.lock import (
+    Locked,
+    check_plan,
+    lock,
+    lock_lines,
+    open_locked,
+    planned_decisions,
+    prepare,
+    probe_calls,
+    select,
+)  # fmt: skip
 from assaymark.workflow.measure import measure
 from assaymark.workflow.plan_calls import PRICES, CallPlan, plan_calls_report
 from assaymark.workflow.plan_calls import lines as plan_calls_lines
-from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.publish import Reported, asked, report, study_pages, study_shown
+from assaymark.workflow.progress import note
+from assaymark.workflow.publish import Reported, asked, report
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import JudgeResult, Scores, decide, judge, work, work_lines
 from assaymark.workflow.tables import CYCLES, DECISIONS, MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.track import planned_decisions, select
 from assaymark.workflow.tracks import datasheet as sheets_of
 from assaymark.workflow.tracks.datasheet import judges_of, log_map, measure_judges, measure_log, tested_by
 from assaymark.workflow.verdict_file import VerdictFile
+
+if TYPE_CHECKING:
+    from assaymark.workflow.amend import amend, amendment_lines, reparse
+    from assaymark.workflow.import_records import import_grades, import_records
 
 __all__ = [
     "JudgeResult", "Locked", "Reported", "VerdictFile", "amend", "amendment_lines", "claim", "decide", "demo",
@@ -56,38 +59,27 @@ __all__ = [
     "work_lines",
 ]  # fmt: skip
 
+__getattr__ = exported(__name__)
 
-def start(
-    folder: RunFolder, text: str, source: str, now: datetime, models: Mapping[str, Model], progress: Progress = silent
-) -> Locked:
+
+def start(folder: RunFolder, text: str, source: str, now: datetime, models: Mapping[str, Model]) -> Locked:
     """Lock a study as `lock` does, after one call to each of its models; what they answer is kept if it is locked."""
-    sent: list[Canaries] = []
-
-    def first(study: Study) -> None:
-        sent.append(study_calls.study_canaries(folder, study, models, progress))
-
-    locked = lock(folder, text, source, now, models, progress, first)
-    for one in sent:
-        one.keep(folder, locked)
-    return locked
+    return lock(folder, text, source, now, models, lambda study: study_calls.study_canaries(folder, study, models))
 
 
-def finish(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> Reported:
+def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
     """Decide, judge, measure, claim and report a locked run, as far as they are not done."""
-    decide(folder, models, progress)
-    judge(folder, models, progress)
+    decide(folder, models)
+    judge(folder, models)
     study = open_locked(folder).study
     measured = {sheet.judge for sheet in sheets_of.stored_datasheets(folder)} if study.datasheets else set()
     if study.datasheets and not measured >= {one.name for one in study.model_judges}:
-        measure_judges(
-            folder, asked(study), models, pointwise=True, rubric=tested_by(study), study=True, pages=False,
-            progress=progress,
-        )  # fmt: skip
+        measure_judges(folder, asked(study), models, pointwise=True, rubric=tested_by(study), study=True, pages=False)
     # Memory of what was rendered for the judges goes back to the system, so that the next stage starts small.
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-    measure(folder, progress)
+    measure(folder)
     claim(folder)
     return report(folder)
 
@@ -99,100 +91,21 @@ def panel_of(folder: RunFolder) -> list[JudgeSpec]:
 
 def plan_calls(
     folder: RunFolder, budget: int | None, effect: float | None = None, prices: Mapping[str, float] = PRICES,
-    progress: Progress = silent,
 ) -> CallPlan:  # fmt: skip
     """Which further judge calls would most likely move a claim to the next level; `plan_calls_lines` words it."""
     locked, store = open_locked(folder), Store(folder)
     verdicts, measurements, scores = store.read(VERDICTS), store.read(MEASUREMENTS), Scores.of(store, locked).honest
-    progress("simulating studies", 0, 1)
+    note("simulating studies", 0, 1)
     found = plan_calls_report(scores, locked.study, verdicts, measurements, budget, locked.study.seed, effect, prices)
-    progress("simulating studies", 1, 1)
+    note("simulating studies", 1, 1)
     return found
 
 
-def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime, progress: Progress = silent) -> Reported:
+def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime) -> Reported:
     """The study that ships with the package, from its cycles to its page: a small cut of `studies/valueblind.toml`."""
     study = files("assaymark.workflow").joinpath("demo.toml").read_text(encoding="utf-8")
-    lock(folder, study, "demo.toml", now, models, progress)
-    return finish(folder, models, progress)
-
-
-TITLE: Final = "What may be said"
-
-_NAME: Final = "several runs"
-"""What a site of several runs is known by; which they are may change from one time to the next."""
-
-Write = Callable[[Path, Site], object]
-
-
-def join_runs(
-    folders: Sequence[RunFolder], site: Path, title: str = TITLE, calls: Calls = "all", progress: Progress = silent
-) -> tuple[tuple[FrontRun, ...], tuple[Path, ...]]:
-    """Make one site of finished runs of any kind; returns them in the order of its menu, and its files."""
-    paths, problems = [folder.path.resolve() for folder in folders], []
-    for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
-        if path in paths[:at]:
-            problems.append(Problem(str(folder.path), "is named twice"))
-        elif not folder.lock.is_file() and not folder.datasheets.is_dir() and not folder.check.is_file():
-            what = "is no run folder" if folder.path.is_dir() else "does not exist"
-            problems.append(Problem(str(folder.path), f"{what}; name folders of finished runs"))
-    if problems:
-        raise InputError("runs of a site", problems)
-    runs.site_files(site, _NAME, "")
-    made: dict[str, tuple[FrontRun, Write]] = {}
-    for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
-        progress("reading the runs", at, len(folders))
-        # The name of its own folder where that is a plain one.
-        key = re.sub(r"[^a-z0-9]+", "-", path.name.lower()).strip("-")[:40].strip("-") or "run"
-        key = key if key not in made else f"{key}-{sha256_text(str(path))[:6]}"
-        made[key] = _shown(folder, calls)
-    fronts = {key: front for key, (front, _) in made.items()}
-    links = sites.menu(fronts)
-
-    def write(out: Path) -> None:
-        for at, (key, (_, pages)) in enumerate(made.items()):
-            progress("writing pages", at, len(made))
-            pages(out / key, sites.site_of(links, key))
-        write_atomic(out / "index.html", sites.render_front(fronts, title))
-
-    found = runs.replace_site(site, _NAME, "", write)
-    progress("writing pages", len(made), len(made))
-    return tuple(fronts[key] for key in links), found
-
-
-def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
-    """What the first page says of a run, and what writes its pages to a folder."""
-    if folder.check.is_file():
-        run = open_checked(folder).run
-        return sites.front_of_study(run), lambda out, site: runs.replace_files(out, each_page(run, site))
-    read = None if calls == "none" else ask.calls_of(folder)
-    match runs.kind_of(folder):
-        case "portbench":
-            from assaymark.report.portbench import each_benchmark_page
-            from assaymark.workflow.tracks.benchmark import bench_shown
-
-            bench = bench_shown(folder)
-            return sites.front_of_benchmark(bench), lambda out, site: runs.replace_files(
-                out, each_benchmark_page(bench, site, read)
-            )
-        case "season":
-            from assaymark.workflow.tracks.season_publish import decide_judged_season, shipped_languages, write_season
-
-            season, measured, *_ = decide_judged_season(folder)
-            return sites.front_of_season(season), lambda out, site: write_season(
-                out, season, shipped_languages(), measured, site
-            )
-        case "judges":
-            sheets, own = sheets_of.stored_datasheets(folder), sheets_of.stored_agreement(folder)
-            answers = ask.stored_answers(folder)
-            return sites.front_of_judges(sheets, folder.path.resolve().name), lambda out, site: runs.replace_files(
-                out, sheets_of.datasheet_pages(sheets, own, judges_frame(COMPARISON, site), answers, read)
-            )
-        case "study":
-            shown = study_shown(folder)
-            return sites.front_of_study(shown[0]), lambda out, site: runs.replace_files(
-                out, study_pages(shown, site, calls)
-            )
+    lock(folder, study, "demo.toml", now, models)
+    return finish(folder, models)
 
 
 # --- What would be asked: nothing is sent, and nothing is written into the folder -------------------------------------
@@ -209,17 +122,18 @@ def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str,
         if not there:
             prepare(where, study)
         check_plan(where, study, source, models)
-        stages = [Stage("date probe", [] if folder.lock.is_file() else probe_calls(study)), *_stages(where, study)]
+        stages, notes = _stages(where, study)
+        stages = {"date probe": [] if folder.lock.is_file() else probe_calls(study), **stages}
         if study.datasheets is not None:
-            calls = _datasheet_calls(asked(study), None, 7, True, True, tested_by(study))
-            stages.append(Stage("datasheets", list(calls)))
-        return forecast(stages, folder, study, prices)
+            stages["datasheets"] = _datasheet_calls(asked(study), None, 7, True, True, tested_by(study))
+        return forecast(stages, folder, prices, study.engine.batch, notes)
 
 
 def expect_judging(folder: RunFolder, prices: Prices) -> Forecast:
     """What `assaymark judge` would ask and cost."""
     study = open_locked(folder).study
-    return forecast(_stages(folder, study), folder, study, prices)
+    stages, notes = _stages(folder, study)
+    return forecast(stages, folder, prices, study.engine.batch, notes)
 
 
 def expect_datasheets(
@@ -227,29 +141,31 @@ def expect_datasheets(
     pointwise: bool, rubric: Rubric,
 ) -> Forecast:  # fmt: skip
     """What `assaymark datasheet` would ask and cost."""
-    stage = Stage("datasheets", list(_datasheet_calls(judges, tasks, seed, strict, pointwise, rubric)))
-    return forecast([stage], folder, None, prices)
+    return forecast({"datasheets": _datasheet_calls(judges, tasks, seed, strict, pointwise, rubric)}, folder, prices)
 
 
-def _stages(folder: RunFolder, study: Study) -> list[Stage]:
-    """Everything that agents and judges of a study are asked once it is locked, but for the outside judge."""
-    store = Store(folder)
-    questions = [] if study.substrate is None else [one.call for one in study_calls.questions_of(study, store)]
-    stages = [] if study.substrate is None else [Stage("agents", questions)]
-    made = store.digest(DECISIONS) is not None
-    # A text of likely length stands in the place of each that is not written yet.
-    planned = [] if made else planned_decisions(study, store.read(CYCLES))
-    decisions = store.read(DECISIONS) if made else [study_calls.stand_in(one) for one in planned]
+def _stages(folder: RunFolder, study: Study) -> tuple[dict[str, Iterable[CallSpec]], list[str]]:
+    """Everything that agents and judges of a study are asked once it is locked; what is estimated or not counted."""
+    store, stages, notes = Store(folder), dict[str, Iterable[CallSpec]](), list[str]()
+    if study.substrate is not None:
+        stages["agents"] = [one.call for one in study_calls.questions_of(study, store)]
+    if store.digest(DECISIONS) is not None:
+        decisions: Sequence[Decision] = store.read(DECISIONS)
+    else:  # a text of likely length stands in the place of each that is not written yet
+        decisions = [study_calls.stand_in(one) for one in planned_decisions(study, store.read(CYCLES))]
+        notes.append("judges' calls are estimated: their number is known, texts of 300 tokens stand in for the agents'")
     shown = judging.user_messages(decisions, store.each_context(), study)
     graded = judging.plan_calls(decisions, {}, study, judging.rubric_of(study.rubric), shown=shown)
-    stages.append(Stage("judges", [one.call for one in graded], not made))
+    stages["judges"] = [one.call for one in graded]
     if (probe := study.anchor_probe) is not None:
         judges = [one for one in study.judges if one.name == probe.judge]
         only = study_calls.anchor_sample(select(decisions, study).honest, study)
         rubric = judging.load_rubric(probe.rubric)
         again = judging.plan_calls(decisions, {}, study, rubric, judges=judges, only=only, shown=shown)
-        stages.append(Stage("anchor probe", [one.call for one in again], not made))
-    return stages
+        stages["anchor probe"] = [one.call for one in again]
+    if (outside := study.stability.probe) is not None:
+        notes.append(f"not counted: {outside.name}, asked only about pairs that the panel leaves open")
+    return stages, notes
 
 
 def _datasheet_calls(

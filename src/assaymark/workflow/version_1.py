@@ -11,12 +11,11 @@ from typing import Any, Final
 
 from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
 from assaymark.claims.season_plan import Season, read_recorded, season_hash
-from assaymark.encoding import write_atomic
 from assaymark.errors import LedgerError, PlanError
 from assaymark.judging import rubric_of
 from assaymark.plan import REPLACED, BiasRules, Frozen, Missing, OrderRules, read_toml, toml_text, toml_value
 from assaymark.protocol import Study, parse_study
-from assaymark.records import content_id, sha256_text
+from assaymark.records import content_id, sha256_text, write_atomic
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.amend import asking_begun
 from assaymark.workflow.lock import Locked, check_plan, locked_tables, probe_calls, study_lock, texts_of

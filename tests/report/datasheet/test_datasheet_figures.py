@@ -44,12 +44,12 @@ def ticks(panel, anchor):
 
 
 def test_every_pair_class_has_a_fill_of_its_own_without_any_hue_and_lengths_of_a_stack_are_its_pairs():
-    text = drawn(charts.stacks("s", [charts.StackRow("j", (1, 2, 3, 4, 5), "")], 524))
+    text = drawn(charts.stacks("s", [("j", (1, 2, 3, 4, 5), "", 0)], 524))
     assert len({fill for _, _, fill in charts.PARTS}) == len(charts.PARTS)
     assert {"url(#s-lines)", "url(#s-cross)"} == set(re.findall(r'fill="(url[^"]+)"', text))
     assert {"pb p-grey", "pb p-solid", "pb p-empty"} <= set(re.findall(r'class="(pb p-\w+)"', text))
     assert not re.search(r"#[0-9a-f]{3,6}\b", text.replace("#s-", ""))
-    panel = charts.stacks("s", [charts.StackRow("j", (6, 14, 10, 0, 30), "")], 524)
+    panel = charts.stacks("s", [("j", (6, 14, 10, 0, 30), "", 0)], 524)
     widths = np.array([float(r["width"]) for r in elements(panel, "rect") if r["height"] == "28"])
     assert np.allclose(widths / widths.sum(), np.array([6, 14, 10, 30]) / 60, atol=0.002)
     assert texts(panel)[-4:] == ["6", "14", "10", "30"]
@@ -132,16 +132,16 @@ def test_a_segment_has_a_filled_and_an_empty_end_and_no_curve_and_equal_points_n
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=5))
 def test_an_axis_holds_what_is_drawn_on_it(values):
     rows = [charts.DotRow("r", value, (value - 0.1, value + 0.1), "") for value in values]
-    axis = charts.axis_of(rows, line=0.0)
-    assert axis.low <= min(min(values) - 0.1, 0) + 1e-6
-    assert axis.high >= max(max(values) + 0.1, 0) - 1e-6
-    assert (axis.high - axis.low) / axis.step <= 9
+    first, last, step = charts.axis_of(rows, against=0.0)
+    assert first * step <= min(min(values) - 0.1, 0) + 1e-6
+    assert last * step >= max(max(values) + 0.1, 0) - 1e-6
+    assert last - first <= 9
 
 
 def test_a_row_without_a_value_is_a_dashed_box_and_long_titles_and_numbers_take_two_lines():
     rows = [charts.DotRow("a", None, None, "not measured: x"), charts.DotRow("b", 0.1, (0.05, 0.2), "0.10")]
-    text = drawn(charts.dots(rows, charts.axis_of(rows, shares=True), 350))
+    text = drawn(charts.dots(rows, 350, shares=True))
     assert (text.count('class="void"'), "not measured: x" in text) == (1, True)
-    words, axis = "0.100 to 0.200, +0.100", charts.DotAxis(0, 1, 0.5)
-    short, long = (charts.dots([charts.DotRow("t" * n, 0.1, None, words)], axis, 350) for n in (5, 45))
+    words = "0.100 to 0.200, +0.100"
+    short, long = (charts.dots([charts.DotRow("t" * n, 0.1, None, words)], 350) for n in (5, 45))
     assert long.height > short.height

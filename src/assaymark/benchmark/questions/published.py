@@ -57,12 +57,11 @@ from assaymark.benchmark.questions.templates import (
     day_end,
     day_of,
 )
-from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.market import CLASSES, AssetClass, History, class_index, fill_gaps, regimes
 from assaymark.portfolio.optimisers import Floats
 from assaymark.prompting import Rejected, shown, strict_json
-from assaymark.records import JSON, canonical_json, problems_of, to_json
+from assaymark.records import JSON, canonical_json, problems_of, to_json, write_atomic
 
 LARGEST_FILE: Final = 1 << 30
 """Bytes of the largest file of questions that is read."""

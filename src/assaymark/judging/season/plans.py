@@ -23,13 +23,12 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from pydantic import Field, model_validator
 
-from assaymark.encoding import canonical_json, sha256_text
 from assaymark.engine.calls import Reply
 from assaymark.judging.prompts import Invalid, Read, Reasoned, parsed_by, read_end, text_of, whole, word_of
 from assaymark.judging.rubric import shipped_names, shipped_text
 from assaymark.plan import Frozen, read_model
 from assaymark.prompting import Rejected, members, object_schema, shown, token_count
-from assaymark.records import JSON, Context, row
+from assaymark.records import JSON, Context, canonical_json, row, sha256_text
 
 Component = Literal["reasoning", "evidence", "process", "outcome"]
 PanelRule = Literal["single", "median"]

@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, Problem
 from assaymark.market.files import snapshot_from_file
 from assaymark.market.snapshot import Origin
@@ -25,7 +24,7 @@ from assaymark.market.sources.request import (
     one_line,
 )
 from assaymark.prompting import Rejected, strict_json
-from assaymark.records import canonical_json
+from assaymark.records import canonical_json, write_atomic
 
 SOURCE = service.Source(
     name="huggingface", extra="huggingface",

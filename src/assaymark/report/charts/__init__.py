@@ -12,17 +12,17 @@ from assaymark.lazy import exported
 if TYPE_CHECKING:
     from assaymark.report.charts.canvas import Box, Scale, apart, around, csv_text, label, placed
     from assaymark.report.charts.datasheet import (
-        PARTS, Curve, DotAxis, DotRow, MapPoint, StackRow, axis_of, curves, dots, segment, series, share_map, stacks,
+        PARTS, Curve, DotRow, MapPoint, axis_of, curves, dots, segment, series, share_map, stacks,
     )  # fmt: skip
     from assaymark.report.charts.grids import (
-        BarCell, BarRow, bar_table, class_panel, correlation_map, scale_use, tint_of,
+        bar_table, class_panel, correlation_map, scale_use, tint_of,
     )  # fmt: skip
     from assaymark.report.charts.intervals import (
-        POINTED, ForestRow, Gates, JudgeWords, forest, interval_strip, judge_marks, score_axis, score_head,
+        POINTED, JudgeWords, forest, interval_strip, judge_marks, score_axis, score_head,
     )  # fmt: skip
-    from assaymark.report.charts.models import StressPoint, Strip, TierRow, stress_scatter, strip_axis, tier_chart
+    from assaymark.report.charts.models import Strip, TierRow, stress_scatter, strip_axis, tier_chart
     from assaymark.report.charts.paths import (
-        NavLine, day_ticks, fall_steps, falls, history_panels, nav_figure, price_chart, steps,
+        day_ticks, fall_steps, falls, history_panels, nav_figure, price_chart, steps,
     )  # fmt: skip
 
 __getattr__ = exported(__name__)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import svg
 
 from assaymark.report.text import text_width
-from assaymark.text import clean
+from assaymark.text import clean, number
 
 if TYPE_CHECKING:
     from assaymark.report.charts.paths import Floats
@@ -75,11 +75,18 @@ def frame(
     name: str, title: str, desc: str, size: tuple[float, float], elements: Sequence[svg.Element], kind: str
 ) -> str:
     """The finished figure with its title and description; ``kind`` is ``wide``, ``narrow`` or ``both``."""
-    width, height = map(num, size)
     head = (svg.Title(id=f"{name}-t", text=escape(title)), svg.Desc(id=f"{name}-d", text=escape(desc)))
+    said = {"role": "img", "aria-labelledby": f"{name}-t {name}-d"}
+    return _picture(size, [*head, *elements], ["fig", kind], said, name)
+
+
+def _picture(
+    size: tuple[float, float], parts: Sequence[svg.Element], kinds: list[str], said: dict[str, str], name: str | None
+) -> str:
+    width, height = map(num, size)
     return svg.SVG(
-        xmlns=None, id=name, class_=["fig", kind], viewBox=svg.ViewBoxSpec(0, 0, width, height), width=width,
-        height=height, elements=[*head, *elements], extra={"role": "img", "aria-labelledby": f"{name}-t {name}-d"},
+        xmlns=None, id=name, class_=kinds, viewBox=svg.ViewBoxSpec(0, 0, width, height), width=width, height=height,
+        elements=[*parts], extra=said,
     ).as_str()  # fmt: skip
 
 
@@ -97,10 +104,7 @@ def both(
 
 def row_mark(parts: Sequence[svg.Element], width: int, height: int) -> str:
     """The mark of a table's row. It repeats what its row says in numbers, so it is hidden from screen readers."""
-    return svg.SVG(
-        xmlns=None, class_=["strip"], viewBox=svg.ViewBoxSpec(0, 0, width, height), width=width, height=height,
-        elements=list(parts), extra={"aria-hidden": "true", "focusable": "false"},
-    ).as_str()  # fmt: skip
+    return _picture((width, height), parts, ["strip"], {"aria-hidden": "true", "focusable": "false"}, None)
 
 
 class Scale:
@@ -113,6 +117,16 @@ class Scale:
         """Where a value lies."""
         inside = min(max(value, self.low), self.high)
         return self.left + (inside - self.low) / (self.high - self.low) * (self.right - self.left)
+
+
+def rungs(
+    up: Callable[[float], float], left: float, right: float, marks: Iterable[tuple[float, str, str]]
+) -> list[svg.Element]:
+    """Lines across a figure at some values, each of its kind and with its words at the left."""
+    parts: list[svg.Element] = []
+    for value, text, kind in marks:
+        parts += [line(left, up(value), right, up(value), kind), label(left - 6, up(value) + 4, text, "tk", "end")]
+    return parts
 
 
 def axis(scale: Scale, y: float, ticks: Iterable[tuple[float, str]], edge: float | None = None) -> list[svg.Element]:
@@ -128,6 +142,11 @@ def axis(scale: Scale, y: float, ticks: Iterable[tuple[float, str]], edge: float
 def step_of(reach: float, sizes: Sequence[float], most: float, otherwise: float | None = None) -> float:
     """The first of some sizes of steps of which at most so many cover a reach; else all of it."""
     return next((size for size in sizes if reach / size <= most), reach if otherwise is None else otherwise)
+
+
+def steps_of(first: int, last: int, step: float) -> list[tuple[float, str]]:
+    """The steps from the first to the last, and how each is written below an axis."""
+    return [(at * step, number(at * step, 2 if step < 0.1 else 1)) for at in range(first, last + 1)]
 
 
 def scale_ticks(low: float, high: float) -> tuple[float, ...]:

@@ -14,7 +14,7 @@ from assaymark.report.charts import canvas as c
 from assaymark.report.charts.canvas import Box, Scale, Spot, label, line, num, path, rect
 from assaymark.report.charts.intervals import judge_marks
 from assaymark.report.text import fit, shortened, text_width
-from assaymark.text import count, number, percent
+from assaymark.text import count, percent
 
 # Marks of judges and patterns of pair classes: shape beside hue, pattern beside grey, so that no colour is needed.
 
@@ -67,19 +67,12 @@ def mark(x: float, y: float, at: int, size: float = 6.0, empty: bool = False) ->
 # --- what becomes of a pair shown in both orders: one stacked bar a judge, in greys and patterns, with pair counts ----
 
 
-@dataclass(frozen=True, slots=True)
-class StackRow:
-    """A judge: its pairs by class, in the order of `PARTS`, the words above its bar, and its place among the judges."""
-
-    name: str
-    pairs: tuple[int, ...]
-    head: str
-    strong: bool = False  # the judge of the page
-    at: int = 0
+StackRow = tuple[str, tuple[int, ...], str, int]
+"""A judge: its name, its pairs by class, in the order of `PARTS`, the words above its bar, and its place."""
 
 
-def stacks(name: str, rows: Sequence[StackRow], width: float) -> Panel:
-    """All judges, one bar each; every bar is all pairs of that judge."""
+def stacks(name: str, rows: Sequence[StackRow], width: float, *, focus: bool = False) -> Panel:
+    """All judges, one bar each; every bar is all pairs of that judge. With ``focus`` the page is about the first."""
 
     def block(x: float, y: float, wide: float, height: float, fill: str) -> svg.Element:
         hatched = fill in ("lines", "cross")
@@ -95,19 +88,20 @@ def stacks(name: str, rows: Sequence[StackRow], width: float) -> Panel:
         parts += [block(x + 0.5, y + 4.5, 12, 11, fill), label(x + 18, y + 14, word, "tk")]
         x += room
     y += 30
-    room = width - max((text_width(row.head, 12) for row in rows), default=0.0) - 12
-    for row, title in zip(rows, shortened([row.name for row in rows], room, 13), strict=True):
+    room = width - max((text_width(head, 12) for _, _, head, _ in rows), default=0.0) - 12
+    for (_, pairs, head, place), title in zip(rows, shortened([row[0] for row in rows], room, 13), strict=True):
         bar, counts, x = list[svg.Element](), list[tuple[float, str]](), 0.5
-        for (_, _, fill), n in zip(PARTS, row.pairs, strict=True):
+        for (_, _, fill), n in zip(PARTS, pairs, strict=True):
             if n:
-                size = (width - 1) * n / sum(row.pairs)
+                size = (width - 1) * n / sum(pairs)
                 bar.append(block(x, y + 20, size, 28.0, fill))
                 counts.append((x + size / 2, count(n)))
                 x += size
         centres = c.apart([at for at, _ in counts], [text_width(text, 12) + 6 for _, text in counts], width)
         bar += [label(at, y + 63, text, "tk", "middle") for at, (_, text) in zip(centres, counts, strict=True)]
-        heads = [label(0, y + 14, title, "k1t" if row.strong else "tb"), label(width, y + 14, row.head, "tk", "end")]
-        parts += judge_marks(row.at, [*heads, *bar])
+        strong = "k1t" if focus and not place else "tb"
+        heads = [label(0, y + 14, title, strong), label(width, y + 14, head, "tk", "end")]
+        parts += judge_marks(place, [*heads, *bar])
         y += 68.0
     return Panel(width, y + 4, tuple(parts))
 
@@ -126,20 +120,10 @@ class DotRow:
     empty: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DotAxis:
-    """The ends of the axis, its step, whether it is in percent, and a line that is read against."""
-
-    low: float
-    high: float
-    step: float
-    percent: bool = False
-    line: float | None = None
-
-
-def dots(rows: Sequence[DotRow], axis: DotAxis, width: float) -> Panel:
-    """All rows: title and numbers on one line where both fit, the mark on its axis below."""
-    scale, parts, y = Scale(axis.low, axis.high, 8, width - 8), list[svg.Element](), 0.0
+def dots(rows: Sequence[DotRow], width: float, *, shares: bool = False, against: float | None = None) -> Panel:
+    """All rows: title and numbers on one line where both fit, the mark on its axis below, a line ``against`` it."""
+    first, last, step = axis_of(rows, shares, against)
+    scale, parts, y = Scale(first * step, last * step, 8, width - 8), list[svg.Element](), 0.0
     for row in rows:
         parts.append(label(0, y + 14, fit(row.title, width, 13)))
         if text_width(row.title, 13) + text_width(row.text, 12) + 12 > width:
@@ -150,38 +134,35 @@ def dots(rows: Sequence[DotRow], axis: DotAxis, width: float) -> Panel:
             parts.append(rect(scale.left, middle - 7, scale.right - scale.left, 14, "void"))
         else:
             parts.append(line(scale.left, middle, scale.right, middle, "hair"))
-            if axis.line is not None:
-                parts.append(line(scale(axis.line), middle - 9, scale(axis.line), middle + 9, "gs"))
+            if against is not None:
+                parts.append(line(scale(against), middle - 9, scale(against), middle + 9, "gs"))
             if row.ends:
                 parts.append(line(scale(row.ends[0]), middle, scale(row.ends[1]), middle, "k1b"))
             parts.append(mark(scale(row.value), middle, 0, 5.5, row.empty))
         y += 46.0
-    values = [axis.low + k * axis.step for k in range(round((axis.high - axis.low) / axis.step) + 1)]
-    ticks = [(one, percent(one) if axis.percent else number(one, 2 if axis.step < 0.1 else 1)) for one in values]
+    ticks = [(at, percent(at) if shares else text) for at, text in c.steps_of(first, last, step)]
     return Panel(width, y + 24, (*parts, *c.axis(scale, y - 2, ticks, width)))
 
 
-def axis_of(rows: Sequence[DotRow], *, shares: bool = False, line: float | None = None) -> DotAxis:
-    """An axis that holds every interval: shares from 0 to the next tenth, else round ends that hold the ``line``.
+def axis_of(rows: Sequence[DotRow], shares: bool = False, against: float | None = None) -> tuple[int, int, float]:
+    """The first and the last step of an axis, and how large a step is: it holds every interval, of shares from 0 to the
+    next tenth, else between round ends that hold the line at ``against``.
 
-    >>> axis_of([DotRow("a", 0.12, (0.08, 0.19), "")], shares=True)
-    DotAxis(low=0.0, high=0.2, step=0.05, percent=True, line=None)
-    >>> one = axis_of([DotRow("a", 1.0, (1.0, 1.0), "")])
-    >>> one.low < 1.0 < one.high
-    True
+    >>> axis_of([DotRow("a", 0.12, (0.08, 0.19), "")], shares=True), axis_of([DotRow("a", 1.0, (1.0, 1.0), "")])
+    ((0, 4, 0.05), (49, 51, 0.02))
     """
     found = [end for row in rows for end in (*(row.ends or ()), *(() if row.value is None else (row.value,)))]
     if shares:
         high = min(1.0, max(0.2, math.ceil(max(found, default=1.0) * 10 - 1e-9) / 10))
         high = high if high <= 0.5 else 1.0
-        return DotAxis(0.0, high, 0.05 if high <= 0.2 else 0.1 if high <= 0.5 else 0.25, True, line)
-    found += [] if line is None else [line]
+        step = 0.05 if high <= 0.2 else 0.1 if high <= 0.5 else 0.25
+        return 0, round(high / step), step
+    found += [] if against is None else [against]
     low, high = min(found, default=0.0), max(found, default=1.0)
     step = c.step_of(max(high - low, 0.1), (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 6)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    if first == last:  # a width even where all rows are one value
-        first, last = first - 1, last + 1
-    return DotAxis(first * step, last * step, step, False, line)
+    # A width even where all rows are one value.
+    return (first, last, step) if first < last else (first - 1, last + 1, step)
 
 
 # --- the ladder: the share of calls that pick the better text at each step --------------------------------------------
@@ -384,9 +365,8 @@ def segment(base: MapPoint, strict: MapPoint, at: int, width: float, height: flo
     low = round(min(0.8, max(0.0, math.floor(min(ys) * 5 + 1e-9) / 5)) * 5)
     across, up, floor = Scale(0, right, 44, width - 24), Scale(low / 5, 1, height - _FOOT, _TOP_MAP), height - _FOOT
     parts: list[svg.Element] = [label(0, 16, "↑ Picks the better text, one requirement apart", "tk")]
-    for k in range(low, 6):
-        parts.append(line(44, up(k / 5), width - 14, up(k / 5), "hair" if k > low else "axis"))
-        parts.append(label(38, up(k / 5) + 4, f"{20 * k} %", "tk", "end"))
+    rungs = [(k / 5, f"{20 * k} %", "hair" if k > low else "axis") for k in range(low, 6)]
+    parts += c.rungs(up, 44, width - 14, rungs)
     step = 0.1 if right <= 0.6 else 0.2
     for k in range(round(right / step) + 1):
         x = across(k * step)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
@@ -50,60 +49,49 @@ def heat(name: str, agents: Sequence[str], cells: Mapping[tuple[int, int], Level
 # --- shares in a table of bars: one row a group, one column a state, the percent beside each bar ----------------------
 
 
-@dataclass(frozen=True, slots=True)
-class BarCell:
-    """A share in [0, 1] and the text beside its bar."""
-
-    share: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class BarRow:
-    """A group: its name, how many it counts (as text), and one cell a state. ``total`` stands first and bold."""
-
-    title: str
-    n: str
-    cells: tuple[BarCell, ...]
-    total: bool = False
+BarRow = tuple[str, str, tuple[tuple[float, str], ...]]
+"""A group: its name, how many it counts (as text), and for each state a share in [0, 1] and the text beside its bar."""
 
 
 def bar_table(
-    name: str, columns: Sequence[str], rows: Sequence[BarRow], title: str, desc: str, of: str = "numbers"
-) -> tuple[str, str]:
-    """The figure for a screen, and for a phone with two panels side by side, one a state; rows count ``of``."""
+    name: str, columns: Sequence[str], rows: Sequence[BarRow], title: str, desc: str, of: str = "numbers",
+    total: bool = True,
+) -> tuple[str, str]:  # fmt: skip
+    """The figure for a screen, and for a phone with two panels side by side, one a state; rows count ``of``. The first
+    row is the ``total`` of the others, and bold."""
 
-    def bar(x: float, y: float, reach: float, cell: BarCell, total: bool) -> list[svg.Element]:
-        width = reach * cell.share
-        drawn = [rect(x, y + 1, max(width, 1.5), 13, "bar1" if total else "bar2")] if cell.share > 0 else []
-        return [*drawn, label(x + max(width, 0) + 6, y + 12, cell.text, "tk")]
+    def bar(x: float, y: float, reach: float, cell: tuple[float, str], bold: bool) -> list[svg.Element]:
+        share, text = cell
+        drawn = [rect(x, y + 1, max(reach * share, 1.5), 13, "bar1" if bold else "bar2")] if share > 0 else []
+        return [*drawn, label(x + max(reach * share, 0) + 6, y + 12, text, "tk")]
 
     def draw(_: str, screen: float) -> tuple[list[svg.Element], float]:
-        parts = list[svg.Element]()
+        parts, names = list[svg.Element](), [name for name, *_ in rows]
         if screen == WIDE:
             left, y = 250.0, 24.0
             width = (WIDE - left) / max(len(columns), 1)
             parts.append(label(left - 24, 14, of, "tk", "end"))
             parts += [label(left + at * width, 14, fit(text, width - 4, 13), "tb") for at, text in enumerate(columns)]
-            for words, row in zip(shortened([row.title for row in rows], 180, 13), rows, strict=True):
-                parts.append(label(0, y + 18, words, "tb" if row.total else ""))
-                parts.append(label(left - 24, y + 18, row.n, "t2", "end"))
-                for at, cell in enumerate(row.cells):
-                    parts += bar(left + at * width, y + 6, width - 14.0 - 48, cell, row.total)
+            for place, (words, (_, n, cells)) in enumerate(zip(shortened(names, 180, 13), rows, strict=True)):
+                bold = total and not place
+                parts.append(label(0, y + 18, words, "tb" if bold else ""))
+                parts.append(label(left - 24, y + 18, n, "t2", "end"))
+                for at, cell in enumerate(cells):
+                    parts += bar(left + at * width, y + 6, width - 14.0 - 48, cell, bold)
                 y += 26
-                parts.append(line(0, y, WIDE, y, "rule" if row.total else "hair"))
-                y += 4 if row.total else 0
+                parts.append(line(0, y, WIDE, y, "rule" if bold else "hair"))
+                y += 4 if bold else 0
             parts += [line(left + at * width, 24, left + at * width, y, "hair") for at in range(len(columns))]
             return parts, y + 4
         panel, room, height = 167.0, 92.0, 0.0
-        titles = shortened([row.title for row in rows], room, 13)
+        titles = shortened(names, room, 13)
         for at, column in enumerate(columns):
             x, y = (at % 2) * (panel + 16), (at // 2) * (len(rows) * 20 + 40.0)
             parts += [label(x, y + 16, fit(column, panel, 13), "tb"), line(x, y + 24, x + panel, y + 24, "hair")]
-            for place, row in enumerate(rows):
-                top = y + 28 + 20 * place
-                parts.append(label(x, top + 14, titles[place], "tb" if row.total else "t2"))
-                parts += bar(x + room + 4, top + 2, 32.0, row.cells[at], row.total)
+            for place, (_, _, cells) in enumerate(rows):
+                top, bold = y + 28 + 20 * place, total and not place
+                parts.append(label(x, top + 14, titles[place], "tb" if bold else "t2"))
+                parts += bar(x + room + 4, top + 2, 32.0, cells[at], bold)
             bottom = y + 28 + 20 * len(rows)
             parts.append(line(x + room + 4, y + 28, x + room + 4, bottom, "hair"))
             height = max(height, bottom)
@@ -118,14 +106,9 @@ def bar_table(
 PLACES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class RankRow:
-    """One agent: the share of resamples in which it takes each rank, the first one first; None where not shown."""
-
-    title: str
-    shares: tuple[float, ...] | None
-    place: int = 0  # the supported rank, whose bar is filled as its level says
-    level: Level = "no-claim"
+RankRow = tuple[str, tuple[float, ...] | None, int, Level]
+"""An agent: the share of resamples in which it takes each rank, the first one first (None where not shown), and its
+supported rank, whose bar is filled as its level says."""
 
 
 def rank_bars(name: str, rows: Sequence[RankRow], places: int, title: str, desc: str) -> tuple[str, str]:
@@ -136,18 +119,19 @@ def rank_bars(name: str, rows: Sequence[RankRow], places: int, title: str, desc:
         left, step, room = (124.0, 56.0, 112.0) if width == HALF else (0.0, 74.0, float(NARROW))
         slot, y, parts = (width - left) / len(heads), 22.0, list[svg.Element]([hatch(f"{called}-h")])
         parts += [label(left + (at + 0.5) * slot, 14, head, "tk", "middle") for at, head in enumerate(heads)]
-        for row, text in zip(rows, shortened([row.title for row in rows], room, 13), strict=True):
+        names = shortened([name for name, *_ in rows], room, 13)
+        for (_, shares, supported, level), text in zip(rows, names, strict=True):
             base, bar = y + step - 8, min(slot - 6, 46.0)
-            parts.append(label(0, base - 6 if width == HALF else y + 16, text, "tb" if row.place else ""))
+            parts.append(label(0, base - 6 if width == HALF else y + 16, text, "tb" if supported else ""))
             y += step
-            if row.shares is None:
+            if shares is None:
                 parts.append(rect(left + 1, base - 24, width - left - 2, 22, "void", f"url(#{called}-h)"))
                 continue
             parts.append(line(left, base, width, base, "hair"))
-            for place, share in enumerate(binned(row.shares, places), 1):
+            for place, share in enumerate(binned(shares, places), 1):
                 if share > 0:
-                    middle, height, own = left + (place - 0.5) * slot, max(30.0 * share, 1.5), place == row.place
-                    kind = ("mh" if row.level == "headline" else "mq") if own else "bar2"
+                    middle, height, own = left + (place - 0.5) * slot, max(30.0 * share, 1.5), place == supported
+                    kind = ("mh" if level == "headline" else "mq") if own else "bar2"
                     parts.append(path(f"M{middle - bar / 2:.1f} {base:.1f}v{-height:.1f}h{bar:.1f}V{base:.1f}z", kind))
                     parts.append(label(middle, base - height - 4, percent(share), "tb" if own else "tk", "middle"))
         return parts, y + 4
@@ -228,14 +212,11 @@ def scan_line(
     lengths, gaps, top, bottom = [terse, chosen, *(x for x, _ in points)], [0.0, *(y for _, y in points)], 34.0, 190.0
     step = canvas.step_of(max(max(gaps) - min(gaps), 0.1), (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 5)
     first, last = math.floor(min(gaps) / step), math.ceil(max(gaps) / step)
-    up = Scale(first * step, last * step, bottom, top)
+    up, ticks = Scale(first * step, last * step, bottom, top), canvas.steps_of(first, last, step)
 
     def draw(_: str, width: float) -> tuple[list[svg.Element], float]:
         across, parts = Scale(min(lengths) - 1, max(lengths) + 1, 44, width - 12), list[svg.Element]()
-        for at in range(first, last + 1):
-            y = up(at * step)
-            parts.append(line(44, y, width - 12, y, "axis" if at == 0 else "hair"))
-            parts.append(label(38, y + 4, number(at * step, 2 if step < 0.1 else 1), "tk", "end"))
+        parts += canvas.rungs(up, 44, width - 12, [(at, text, "hair" if at else "axis") for at, text in ticks])
         parts += [line(across(x), top - 4, across(x), bottom, kind) for x, kind in ((terse, "gd"), (chosen, "gs"))]
         parts.append(path("M" + "L".join(f"{across(x):.1f} {up(y):.1f}" for x, y in points), "curve"))
         # The two lines' names on two heights, so that they stay apart however close the lines are.
@@ -273,10 +254,8 @@ def class_panel(
         found = [step * 10**decade for decade in decades for step in steps if low <= step * 10**decade <= high]
         if len({*found, 100}) <= 6:
             break
-    for value in sorted({*found, 100}):
-        y = up(math.log10(value))
-        parts.append(line(left, y, NARROW - 8, y, "axis" if value == 100 else "hair"))
-        parts.append(label(left - 6, y + 4, count(round(value)), "tk", "end"))
+    rungs = [(math.log10(at), count(round(at)), "axis" if at == 100 else "hair") for at in sorted({*found, 100})]
+    parts += canvas.rungs(up, left, NARROW - 8, rungs)
     xs, moves = np.array([across(year) for year in years]), list[str]()
     for values in (*lines.T, index):
         there = np.flatnonzero(np.isfinite(values))

@@ -9,10 +9,19 @@ from typing import Final, Literal
 
 import svg
 
-from assaymark.records import AgreementStatus
+from assaymark.records import AGGREGATE, AgreementStatus, Measurement
 from assaymark.report.charts import canvas as c
 from assaymark.report.charts.canvas import HALF, NARROW, WIDE, Scale, hatch, label, line, path, rect
-from assaymark.report.text import AGREES, fit, shortened, text_width
+from assaymark.report.text import (
+    AGREES,
+    bootstrap_of,
+    bounds_of,
+    ends_of,
+    fit,
+    shortened,
+    state_words,
+    text_width,
+)  # fmt: skip
 from assaymark.text import MINUS, number, span
 
 Mark = Literal["mh", "mq", "mn"]
@@ -47,8 +56,7 @@ def axis_rows(name: str, rows: Sequence[AxisRow], title: str, desc: str, ends: E
         drawn += [one for row in rows for one in (row.value, row.cut) if one is not None]
         step = c.step_of(max(max(drawn) - min(drawn), 0.1), (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 6)
         first, last = math.floor(min(drawn) / step - 0.1), math.ceil(max(drawn) / step + 0.1)
-        low, high = first * step, last * step
-        ticks = [(at * step, number(at * step, 2 if step < 0.1 else 1)) for at in range(first, last + 1)]
+        low, high, ticks = first * step, last * step, c.steps_of(first, last, step)
 
     def mark(row: AxisRow, scale: Scale, y: float) -> list[svg.Element]:
         parts: list[svg.Element] = []
@@ -110,47 +118,27 @@ def point(x: float, y: float, mark: Mark, r: float = 5, *, diamond: bool = False
 # --- agreement by dimension: point, two intervals and the gates they are measured against -----------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Gates:
-    """The cut-offs below which agreement is too little for any claim, and from which it is enough for a headline."""
-
-    halt: float
-    publish: float
-    sign: str = "κ"
+ForestRow = tuple[str, Measurement, AgreementStatus | None, str, float | None, tuple[float, ...]]
+"""The title of a score, its kappa (that of the aggregate is drawn as a diamond) and what it permits; where a format
+decides the gate, that kappa in words and alone; and the kappas within all formats that have a gate."""
 
 
-@dataclass(frozen=True, slots=True)
-class ForestRow:
-    """One dimension. ``value`` is None where ``state`` says why; ``pooled`` marks the aggregate, drawn as a diamond."""
-
-    title: str
-    value: float | None
-    interval: Ends | None
-    bootstrap: Ends | None
-    status: AgreementStatus | None
-    state: str
-    pooled: bool = False
-    by: str = ""  # where a format decides the gate: its kappa and name
-    gating: float | None = None  # that kappa
-    within: tuple[float, ...] = ()  # the kappas within all formats that have a gate
-
-
-def forest(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc: str) -> tuple[str, str]:
-    """The figure for a screen and for a phone. Thick bar: the jackknife; thin line below: the bootstrap."""
-    drawn = [0.0, *(end for row in rows for pair in (row.interval, row.bootstrap) if pair for end in pair)]
-    drawn += [one for row in rows for one in (row.value, row.gating, *row.within) if one is not None]
+def forest(
+    name: str, rows: Sequence[ForestRow], gates: tuple[float, float], title: str, desc: str, sign: str = "κ"
+) -> tuple[str, str]:
+    """The figure for a screen and for a phone. Thick bar: the jackknife; thin line below: the bootstrap. Below the
+    first of the ``gates`` agreement is too little for any claim, from the second it is enough for a headline."""
+    both = [ends for _, item, *_ in rows for ends in (bounds_of(item), bootstrap_of(item)) if ends]
+    drawn = [0.0, *(end for ends in both for end in ends)]
+    drawn += [one for _, item, _, _, *own, within in rows for one in (item.value, *own, *within) if one is not None]
     low = max(math.floor(min(drawn) * 5) / 5, -1.0)
     ticks = [(at / 5, f"{at / 5:g}".replace("-", MINUS)) for at in range(round(low * 5), 6)]
-    split = len(rows) > 1 and any(row.pooled for row in rows)
-    kinds: list[Mark] = [
-        "mh" if row.status == "publish" else "mq" if row.status == "methodology" else "mn" for row in rows
-    ]
-    words = [AGREES[row.status] if row.status else "not measured" for row in rows]
+    split = len(rows) > 1 and any(_pooled(item) for _, item, *_ in rows)
 
     def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
         roomy = width == WIDE
         scale = Scale(low, 1.0, *((196, 676) if roomy else (13, 342)))
-        halt, publish = scale(gates.halt), scale(gates.publish)
+        halt, publish = map(scale, gates)
         y, below = (30.0, 52.0) if roomy else (24.0, 42.0)
 
         def bands(top: float, bottom: float) -> list[svg.Element]:
@@ -164,30 +152,31 @@ def forest(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc:
         parts: list[svg.Element] = [hatch(f"{called}-h"), *(bands(64, bottom) if roomy else ())]
         middles = (("halt", scale.left + halt), ("methodology", halt + publish), ("publish", publish + scale.right))
         parts += [label(at / 2, y, AGREES[status], "tk", "middle") for status, at in middles]  # type: ignore[index]
-        parts += [label(scale(cut), below, f"{cut:g}", "tb", "middle") for cut in (gates.halt, gates.publish)]
+        parts += [label(scale(cut), below, f"{cut:g}", "tb", "middle") for cut in gates]
         if roomy:
-            heads = (gates.sign, "jackknife", "bootstrap", "agreement")
+            heads = (sign, "jackknife", "bootstrap", "agreement")
             parts += [label(x, 44, text, "tk") for x, text in zip(_COLUMNS, heads, strict=True)]
         y = 82.0 if roomy else 50.0
-        for row, kind, word in zip(rows, kinds, words, strict=True):
-            bold = "tb" if row.pooled else ""
+        for row in rows:
+            words, item, status, by, *_ = row
+            bold, word = "tb" if _pooled(item) else "", AGREES[status] if status else "not measured"
             if roomy:
-                parts += _wide_row(row, kind, word, scale, y)
+                parts += _wide_row(row, scale, y)
                 y += 36
-                if row.pooled and len(rows) > 1:
+                if _pooled(item) and len(rows) > 1:
                     parts.append(line(0, y - 12, WIDE, y - 12, "hair"))
                     y += 12
                 continue
             figures = "no number"
-            if row.value is not None:
-                figures = number(row.value) + (f" ({span(*row.interval)})" if row.interval else "")
-                figures += "" if row.status == "publish" or row.by else f" {word}"
-            parts.append(label(0, y + 13, fit(row.title, 340 - 7 * len(figures), 13), bold))
+            if item.value is not None:
+                figures = number(item.value) + ends_of(item)
+                figures += "" if status == "publish" or by else f" {word}"
+            parts.append(label(0, y + 13, fit(words, 340 - 7 * len(figures), 13), bold))
             parts.append(label(NARROW, y + 13, figures, "tk", "end"))
-            if row.by:
+            if by:
                 y += 16
-                parts.append(label(NARROW, y + 12, fit(f"{word}: {row.by}", NARROW, 12), "tk", "end"))
-            parts += [*bands(y + 20, y + 42), *_kappa(row, kind, scale, y + 31, 6)]
+                parts.append(label(NARROW, y + 12, fit(f"{word}: {by}", NARROW, 12), "tk", "end"))
+            parts += [*bands(y + 20, y + 42), *_kappa(row, scale, y + 31, 6)]
             y += 54
         bottom = bottom if roomy else y - 4
         return [*parts, *c.axis(scale, bottom, ticks)], bottom + 26
@@ -198,38 +187,44 @@ def forest(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc:
 _COLUMNS: Final = (708, 756, 868, 980)
 
 
-def _wide_row(row: ForestRow, kind: Mark, word: str, scale: Scale, y: float) -> list[svg.Element]:
+def _pooled(item: Measurement) -> bool:
+    return item.labels.get("dimension") == AGGREGATE
+
+
+def _wide_row(row: ForestRow, scale: Scale, y: float) -> list[svg.Element]:
     """A row of the wide figure: its title, mark, numbers, the gate's word, and the kappa that decides below it."""
-    bold, style = "tb" if row.pooled else "", "tb"
-    parts: list[svg.Element] = [label(0, y + 4.5, fit(row.title, 186, 13), bold), *_kappa(row, kind, scale, y, 7)]
-    if row.value is None:
+    title, item, status, by, *_ = row
+    bold, style = "tb" if _pooled(item) else "", "tb"
+    parts: list[svg.Element] = [label(0, y + 4.5, fit(title, 186, 13), bold), *_kappa(row, scale, y, 7)]
+    if item.value is None:
         parts.append(label(_COLUMNS[0], y + 4.5, "no number", "tk"))
     else:
-        ends = (span(*pair) if pair else "none" for pair in (row.interval, row.bootstrap))
-        parts.append(label(_COLUMNS[0], y + 4.5, number(row.value), bold))
+        ends = (span(*pair) if pair else "none" for pair in (bounds_of(item), bootstrap_of(item)))
+        parts.append(label(_COLUMNS[0], y + 4.5, number(item.value), bold))
         parts += [label(x, y + 4.5, text, "t2") for x, text in zip(_COLUMNS[1:3], ends, strict=True)]
-        style = {"mh": bold, "mq": "tq", "mn": "tn"}[kind]
-    parts.append(label(_COLUMNS[3], y + (-2.5 if row.by else 4.5), word, style))
-    by = shortened((row.by,), WIDE - _COLUMNS[3], 12)[0] if row.by else ""
-    return [*parts, label(_COLUMNS[3], y + 12.5, by, "tk")] if row.by else parts
+        style = {"publish": bold, "methodology": "tq"}.get(status or "", "tn")
+    word = AGREES[status] if status else "not measured"
+    parts.append(label(_COLUMNS[3], y + (-2.5 if by else 4.5), word, style))
+    (by,) = shortened((by,), WIDE - _COLUMNS[3], 12)
+    return [*parts, label(_COLUMNS[3], y + 12.5, by, "tk")] if by else parts
 
 
-def _kappa(row: ForestRow, kind: Mark, scale: Scale, y: float, size: float) -> list[svg.Element]:
-    if row.value is None:
+def _kappa(row: ForestRow, scale: Scale, y: float, size: float) -> list[svg.Element]:
+    _, item, status, _, gating, within = row
+    if item.value is None:
         middle, width = (scale.left + scale.right) / 2, scale.right - scale.left
         box = rect(scale.left + 4, y - 10, width - 8, 20, "void")
-        return [box, label(middle, y + 4, fit(row.state, width - 20, 12), "tk halo", "middle")]
+        return [box, label(middle, y + 4, fit(state_words(item), width - 20, 12), "tk halo", "middle")]
+    kind: Mark = "mh" if status == "publish" else "mq" if status == "methodology" else "mn"
     parts: list[svg.Element] = []
-    if row.bootstrap:
-        below = y + size + 4
-        parts.append(line(scale(row.bootstrap[0]), below, scale(row.bootstrap[1]), below, f"{kind}l"))
-    if row.interval:
-        parts.append(line(scale(row.interval[0]), y, scale(row.interval[1]), y, f"{kind}b"))
-    parts += [c.circle(scale(kappa), y, 3.5, "open ring") for kappa in row.within]
-    if row.gating is not None:
-        x = scale(row.gating)
+    for ends, at, thick in ((bootstrap_of(item), y + size + 4, "l"), (bounds_of(item), y, "b")):
+        parts += [line(scale(ends[0]), at, scale(ends[1]), at, kind + thick)] if ends else []
+    parts += [c.circle(scale(kappa), y, 3.5, "open ring") for kappa in within]
+    if gating is not None:
+        x = scale(gating)
         parts += [line(x, y - 9, x, y + 9, "gap"), line(x, y - 8, x, y + 8, f"{kind}l")]
-    return parts + point(scale(row.value), y, kind, size + 1.5 if row.pooled else size - 1, diamond=row.pooled)
+    pooled = _pooled(item)
+    return parts + point(scale(item.value), y, kind, size + 1.5 if pooled else size - 1, diamond=pooled)
 
 
 # --- the board's score marks: intervals on a common axis, with a point only where the rank is supported ---------------
@@ -238,48 +233,37 @@ def _kappa(row: ForestRow, kind: Mark, scale: Scale, y: float, size: float) -> l
 STRIP = 260
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreAxis:
-    """The common axis of all strips, made from scores that may be shown; ``ticks`` is empty when there are none."""
-
-    low: float
-    high: float
-    ticks: tuple[float, ...]
-    digits: int
-
-    @property
-    def scale(self) -> Scale:
-        """Where values lie on a strip."""
-        return Scale(self.low, self.high, 18, STRIP - 18)
+Axis = tuple[Scale, tuple[tuple[float, str], ...]]
+"""The common axis of all strips, made from scores that may be shown, and its ticks; none when there are no scores."""
 
 
-def score_axis(values: Sequence[float]) -> ScoreAxis:
+def score_axis(values: Sequence[float]) -> Axis:
     """An axis with three to six round ticks that holds the values.
 
-    >>> score_axis([3.91, 4.38]).ticks, score_axis([]).ticks
-    ((3.8, 4.0, 4.2, 4.4), ())
+    >>> score_axis([3.91, 4.38])[1], score_axis([])[1]
+    (((3.8, '3.8'), (4.0, '4.0'), (4.2, '4.2'), (4.4, '4.4')), ())
     """
     if not values:
-        return ScoreAxis(0.0, 1.0, (), 0)
+        return Scale(0.0, 1.0, 18, STRIP - 18), ()
     low, high = min(values), max(values)
     step = c.step_of(max(high - low, 0.05), (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0), 4)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    ticks = tuple(round(at * step, 6) for at in range(first, max(last, first + 1) + 1))
-    return ScoreAxis(ticks[0], ticks[-1], ticks, 2 if step < 0.1 else 1)
+    ticks = tuple((round(at, 6), text) for at, text in c.steps_of(first, max(last, first + 1), step))
+    return Scale(ticks[0][0], ticks[-1][0], 18, STRIP - 18), ticks
 
 
-def score_head(axis: ScoreAxis) -> str:
+def score_head(axis: Axis) -> str:
     """The tick labels above the strips; empty without an axis."""
-    texts = [label(axis.scale(tick), 13, number(tick, axis.digits), "tb", "middle") for tick in axis.ticks]
+    texts = [label(axis[0](tick), 13, text, "tb", "middle") for tick, text in axis[1]]
     return c.row_mark(texts, STRIP, 18) if texts else ""
 
 
-def interval_strip(axis: ScoreAxis, low: float | None, high: float | None, point: float | None) -> str:
+def interval_strip(axis: Axis, ends: Ends | None, point: float | None = None) -> str:
     """One row's mark, hidden from screen readers because its row says the same in numbers."""
-    scale, parts = axis.scale, list[svg.Element]([line(0, 14, STRIP, 14, "hair")])
-    parts += [line(scale(tick), 10, scale(tick), 18, "hair") for tick in axis.ticks]
-    if low is not None and high is not None:
-        parts.append(line(scale(low), 14, max(scale(high), scale(low) + 1), 14, "span"))
+    (scale, ticks), parts = axis, list[svg.Element]([line(0, 14, STRIP, 14, "hair")])
+    parts += [line(scale(tick), 10, scale(tick), 18, "hair") for tick, _ in ticks]
+    if ends is not None:
+        parts.append(line(scale(ends[0]), 14, max(scale(ends[1]), scale(ends[0]) + 1), 14, "span"))
     if point is not None:
         parts.append(path(f"M{scale(point) - 5:.1f} 9h10v10h-10z", "ink gap"))
     return c.row_mark(parts, STRIP, 28)

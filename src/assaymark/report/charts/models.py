@@ -10,11 +10,11 @@ from typing import Final
 
 import svg
 
-from assaymark.records import Level
+from assaymark.records import Level, Measurement
 from assaymark.report.charts import canvas as c
 from assaymark.report.charts.canvas import HALF, WIDE, Box, Scale, Spot, hatch, label, line, path, rect
 from assaymark.report.charts.intervals import Ends, Mark, point
-from assaymark.report.text import fit, shortened, text_width
+from assaymark.report.text import bounds_of, fit, shortened, text_width
 from assaymark.text import MINUS, NBSP, number
 
 KINDS: Final[dict[Level, Mark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
@@ -151,36 +151,30 @@ Bar = tuple[Ends | None, str]
 """The interval of a value, where it has one, and the value in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One score of every row; a row without one is None and hatched. ``best`` is dotted: the most that is possible."""
-
-    name: str
-    words: str
-    bars: tuple[Bar | None, ...]
-    best: float | None
+Column = tuple[str, str, tuple[Bar | None, ...], float | None]
+"""One score: its name and words, the bar of every row (None is hatched), and the most that is possible, dotted."""
 
 
-def column_chart(name: str, rows: Sequence[str], columns: Sequence[Column], title: str, desc: str) -> tuple[str, str]:
+def column_chart(name: str, rows: Sequence[str], columns: Sequence[Column], head: str, desc: str) -> tuple[str, str]:
     """Columns from 0 to 1 beside each other, or below each other on a phone. No bar has a point."""
     tall, names = _HEAD + _ROW * len(rows), 104.0
 
     def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
         stacked, parts = width < 600, list[svg.Element]([hatch(f"{called}-h")])
         step = 0.0 if stacked else (width - names) / max(len(columns), 1)
-        for at, column in enumerate(columns):
+        for at, (title, said, bars, best) in enumerate(columns):
             top, left = at * (tall + 18.0) if stacked else 0.0, names + at * step + 8
             scale = Scale(0.0, 1.0, left, width - _ROOM if stacked else left + step - 8 - _ROOM)
-            parts += [label(left, top + 13, column.name, "tb"), label(left + 26, top + 13, column.words, "t2")]
+            parts += [label(left, top + 13, title, "tb"), label(left + 26, top + 13, said, "t2")]
             for tick, words in ((0.0, "0"), (0.5, ".5"), (1.0, "1")):
                 parts.append(label(scale(tick), top + 32, words, "tk", "middle"))
                 parts.append(line(scale(tick), top + 37, scale(tick), top + tall, "hair"))
-            if column.best is not None:
-                parts.append(line(scale(column.best), top + 37, scale(column.best), top + tall, "gd"))
-            for row, (who, bar) in enumerate(zip(rows, column.bars, strict=True)):
+            if best is not None:
+                parts.append(line(scale(best), top + 37, scale(best), top + tall, "gd"))
+            for row, (who, bar) in enumerate(zip(rows, bars, strict=True)):
                 y = top + _HEAD + _ROW * row + _ROW / 2
                 if stacked or not at:
-                    style = "tb" if all(one.bars[row] is not None for one in columns) else "t2"
+                    style = "tb" if all(own[row] is not None for _, _, own, _ in columns) else "t2"
                     parts.append(label(0, y + 4.5, fit(who, names - 8, 13), style))
                     parts.append(line(0, y + _ROW / 2, width, y + _ROW / 2, "hair"))
                 if bar is None:
@@ -192,7 +186,7 @@ def column_chart(name: str, rows: Sequence[str], columns: Sequence[Column], titl
                 parts.append(label(scale.right + 6, y + 4.5, bar[1], "t2"))
         return parts, ((tall + 18.0) * len(columns) - 18 if stacked else tall) + 4
 
-    return c.both(name, title, desc, draw)
+    return c.both(name, head, desc, draw)
 
 
 Twice = tuple[str, Bar, Bar | None, str, bool]
@@ -252,17 +246,9 @@ def limit_chart(name: str, rows: Sequence[Fall], limit: float, title: str, desc:
 # --- calm returns against stressed losses: Sharpe ratio with its interval, maximum drawdown, the limit as a region ----
 
 
-@dataclass(frozen=True, slots=True)
-class StressPoint:
-    """One model or baseline; ``passes`` is None where no verdict says whether the limit was kept."""
-
-    name: str
-    sharpe: float
-    low: float | None
-    high: float | None
-    fall: float  # its maximum drawdown as a positive share
-    passes: bool | None
-    baseline: bool = False
+StressPoint = tuple[str, Measurement, float, bool | None, bool]
+"""A name, its Sharpe ratio, its maximum drawdown as a positive share, whether it kept the limit (None: not decided),
+and whether it is a baseline."""
 
 
 def stress_scatter(
@@ -273,13 +259,13 @@ def stress_scatter(
     def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
         height = 400.0 if width == WIDE else 440.0
         # Both ends of the axis of Sharpe ratios, and the shallowest and the deepest percent of the other, with steps.
-        ends = [end for p in points for end in (p.low, p.high, p.sharpe) if end is not None]
+        ends = [end for _, item, *_ in points for end in (item.low, item.high, item.value) if end is not None]
         low, high = min(ends, default=0.0), max(ends, default=1.0)
         pad, most = max(0.06 * (high - low), 0.1), 8 if width == WIDE else 5
         reach = high - low + 2 * pad
         step = c.step_of(reach, (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0), most, reach / most)
         low, high = low - pad, high + pad
-        depths = [100 * tolerance, *(100 * p.fall for p in points)]
+        depths = [100 * tolerance, *(100 * fall for _, _, fall, *_ in points)]
         room = max(0.12 * (max(depths) - min(depths)), 1.5)
         top, bottom = max(min(depths) - room, 0.0), max(depths) + room
         depth = c.step_of(bottom - top, (1.0, 2.0, 5.0, 10.0, 20.0), 6, 25.0)
@@ -316,34 +302,34 @@ def _stressed(
     points: Sequence[StressPoint], across: Scale, down: Scale, taken: list[Box], inside: Box, width: float
 ) -> list[svg.Element]:
     """Whiskers, marks and names: filled passes, a cross fails, a ring alone is undecided; baselines are diamonds."""
-    lines, marks, texts, requests = list[svg.Element](), list[svg.Element](), list[svg.Element](), []
-    names = shortened([one.name for one in points], width * 0.3, 13)
-    for one, name in zip(points, names, strict=True):
-        x, y = across(one.sharpe), down(100 * one.fall)
-        left, right = (x if end is None else across(end) for end in (one.low, one.high))
-        if one.low is not None and one.high is not None:
-            lines.append(line(left, y, right, y, "wsk dash" if one.baseline else "wsk"))
+    lines, marks, texts, requests = list[svg.Element](), list[svg.Element](), list[svg.Element](), list[c.Request]()
+    names, spotted = shortened([name for name, *_ in points], width * 0.3, 13), list[tuple[float, ...]]()
+    for _, sharpe, fall, passes, baseline in points:
+        x, y = across(sharpe.value or 0.0), down(100 * fall)
+        left, right = (x if end is None else across(end) for end in (sharpe.low, sharpe.high))
+        spotted.append((y, left, right))
+        if bounds_of(sharpe):
+            lines.append(line(left, y, right, y, "wsk dash" if baseline else "wsk"))
             taken.append(Box(left, y - 1.5, right, y + 1.5))
-        if one.baseline:
-            r, kind = 6.5, "bar1 gap" if one.passes else "open dia"
+        if baseline:
+            r, kind = 6.5, "bar1 gap" if passes else "open dia"
             marks.append(path(f"M{x:.1f} {y - r:.1f}l{r} {r}l-{r} {r}l-{r}-{r}z", kind))
         else:
-            marks.append(c.circle(x, y, 6, "mh gap" if one.passes else "open mhs"))
-            if one.passes is False:
+            marks.append(c.circle(x, y, 6, "mh gap" if passes else "open mhs"))
+            if passes is False:
                 marks.append(path(f"M{x - 2.6:.1f} {y - 2.6:.1f}l5.2 5.2m0-5.2l-5.2 5.2", "mhs"))
         taken.append(Box(x - 7, y - 7, x + 7, y + 7))
         # Beyond the ends of the whisker, then beside the mark, then further up and down.
-        spots: list[Spot] = [(right + 8, y + 4, "start"), (left - 8, y + 4, "end")][:: -1 if one.baseline else 1]  # type: ignore[assignment]
+        spots: list[Spot] = [(right + 8, y + 4, "start"), (left - 8, y + 4, "end")][:: -1 if baseline else 1]  # type: ignore[assignment]
         spots += [(x, y - 10, "middle"), (x, y + 20, "middle"), (x + 14, y - 8, "start"), (x - 14, y - 8, "end")]
         for turn in (sign * step for step in range(1, 9) for sign in (-1, 1)):
             shift = 4 + turn * 14
             spots += [(right + 8, y + shift, "start"), (left - 8, y + shift, "end")]
             spots.append((x, y + shift + (6 if turn > 0 else -6), "middle"))
-        requests.append(((name,), spots))
-    for one, name, (x, y, anchor) in zip(points, names, c.placed(requests, taken, inside), strict=True):
-        height = down(100 * one.fall)
+        requests.append(((names[len(requests)],), spots))
+    places = c.placed(requests, taken, inside)
+    for (*_, baseline), name, (height, left, right), (x, y, anchor) in zip(points, names, spotted, places, strict=True):
         if abs(y - 4 - height) > 14:
-            end = one.high if anchor == "start" else one.low
-            lines.append(line(across(one.sharpe if end is None else end), height, x, y - 4, "hair"))
-        texts.append(label(x, y, name, "tk halo" if one.baseline else "tb halo", anchor))
+            lines.append(line(right if anchor == "start" else left, height, x, y - 4, "hair"))
+        texts.append(label(x, y, name, "tk halo" if baseline else "tb halo", anchor))
     return [*lines, *marks, *texts]

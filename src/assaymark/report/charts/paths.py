@@ -104,16 +104,8 @@ _LINE: Final = 17.0
 _OTHERS: Final = ("nvo dash", "nvo dots2", "nvo dash2")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NavLine:
-    """Net asset value from the start (its first entry) to the last day, and what is said beside it and its fall."""
-
-    name: str
-    nav: Floats
-    end: str
-    role: Role
-    fallen: str = ""
-
+NavLine = tuple[str, Floats, str, Role, str]
+"""A name, its net asset value from the start to the last day, the words beside it, its role, and those of its fall."""
 
 NavWords = tuple[str, str, str, Callable[[float], str], Sequence[str]]
 """Beside the lines' own names: of the start, of the fall, of the deepest one, what sets the numbers of the axes, and
@@ -158,17 +150,14 @@ def nav_figure(
 ) -> tuple[str, str]:
     """The figure at both widths; with ``log`` it has a second upper panel on a logarithmic axis, hidden at first."""
     # A class for each line; baselines beyond the first differ in their dashes.
-    styles, others, agents, (start, _, _, ticks, names) = list[str](), 0, 0, words
-    for one in lines:
-        if one.role == "agent":
-            styles.append(f"k{agents % 4 + 1}l{' dash' if agents >= 4 else ''}")
-            agents += 1
-        elif one.role == "other":
-            styles.append(_OTHERS[others % len(_OTHERS)])
-            others += 1
-        else:
-            styles.append("nav" if one.role == "own" else "nv1")
-    navs, days = [100 * one.nav / one.nav[0] for one in lines], len(lines[0].nav) - 1
+    roles, styles, (start, _, _, ticks, names) = [role for *_, role, _ in lines], list[str](), words
+    for at, role in enumerate(roles):
+        nth = roles[:at].count(role)
+        styles.append({
+            "own": "nav", "first": "nv1", "other": _OTHERS[nth % len(_OTHERS)],
+            "agent": f"k{nth % 4 + 1}l{' dash' if nth >= 4 else ''}",
+        }[role])  # fmt: skip
+    navs, days = [100 * nav / nav[0] for _, nav, *_ in lines], len(lines[0][1]) - 1
     low = min(float(nav.min()) for nav in navs)
     marks = steps(low, max(float(nav.max()) for nav in navs), most=6)
 
@@ -199,27 +188,26 @@ def _values_on(
     navs: Sequence[Floats], marks: Sequence[float], up: Callable[[float], float],
 ) -> list[svg.Element]:  # fmt: skip
     """The lines with their axis, and their names and returns at the line ends, moved apart, with a hairline."""
-    found: list[svg.Element] = []
-    for mark in marks:
-        found.append(line(box.left, up(mark), box.right, up(mark), "axis" if mark == 100 else "hair"))
-        found.append(label(box.left - 6, up(mark) + 4, ticks(mark), "tk", "end"))
+    rungs = [(mark, ticks(mark), "axis" if mark == 100 else "hair") for mark in marks]
+    found = c.rungs(up, box.left, box.right, rungs)
     # The line that the figure is about is drawn last, on top of the others.
-    for at in sorted(range(len(navs)), key=lambda k: lines[k].role == "own"):
-        found.append(path(box.moves(lines[at].nav, navs[at], up), styles[at]))
+    for at in sorted(range(len(navs)), key=lambda k: lines[k][3] == "own"):
+        found.append(path(box.moves(lines[at][1], navs[at], up), styles[at]))
     heights, bottom, room = [up(float(nav[-1])) for nav in navs], box.nav[1] + _LINE / 2, box.width - box.right - 20
     order = sorted(range(len(heights)), key=lambda k: heights[k])
     # Where a name does not fit beside its return it stands above it, as long as there is room for all of them.
-    wide = any(text_width(f"{line.name} {line.end}", 13) > room for line in lines)
+    wide = any(text_width(f"{name} {end}", 13) > room for name, _, end, *_ in lines)
     two = wide and 2 * _LINE * len(order) <= bottom
     places = c.apart([heights[k] for k in order], [_LINE * (1 + two)] * len(order), bottom)
-    beside = 0.0 if two else max(text_width(f" {line.end}", 13) for line in lines)
+    beside = 0.0 if two else max(text_width(f" {end}", 13) for _, _, end, *_ in lines)
     # An ellipsis is wider than other characters are taken to be.
-    names = shortened([line.name for line in lines], room - beside, 13)
+    names = shortened([name for name, *_ in lines], room - beside, 13)
     for k, y in zip(order, places, strict=True):
-        kind = {"own": "tb th", "first": "tb", "other": "t2"}.get(lines[k].role, styles[k].split()[0].replace("l", "t"))
+        _, _, end, role, _ = lines[k]
+        kind = {"own": "tb th", "first": "tb", "other": "t2"}.get(role, styles[k].split()[0].replace("l", "t"))
         if abs(y - heights[k]) > 2:
             found.append(path(f"M{num(box.right + 1)} {num(heights[k])}L{num(box.right + 11)} {num(y)}", "hair lead"))
-        texts = ((y - 3, names[k]), (y + 12, lines[k].end)) if two else ((y + 4.5, f"{names[k]} {lines[k].end}"),)
+        texts = ((y - 3, names[k]), (y + 12, end)) if two else ((y + 4.5, f"{names[k]} {end}"),)
         found += [label(box.right + 14, at, text, kind) for at, text in texts]
     return found
 
@@ -237,26 +225,25 @@ def fall_steps(deepest: float) -> tuple[float, ...]:
 def _fallen(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Plane) -> list[svg.Element]:
     """The lower panel: falls of the line and of its baseline, or of several agents with the largest of each."""
     order, (_, of_fall, deepest, ticks, _) = ("first", "agent", "own"), words
-    kept = sorted((pair for pair in zip(lines, styles, strict=True) if pair[0].role in order),
-                  key=lambda pair: order.index(pair[0].role))  # fmt: skip
-    fallen = [-100 * falls(one.nav) for one, _ in kept]
+    kept = sorted(
+        (one for one in zip(lines, styles, strict=True) if one[0][3] in order), key=lambda one: order.index(one[0][3])
+    )
+    fallen, last = [-100 * falls(nav) for (_, nav, *_), _ in kept], kept[-1][0][3]
     marks, room = fall_steps(max(float(fall.max()) for fall in fallen)), box.width - box.right - 14
     down = Scale(0.0, marks[-1], *box.fall)
     found: list[svg.Element] = [label(box.left, box.fall[0] - 8, of_fall, "tk")]
-    for mark in marks:
-        found.append(line(box.left, down(mark), box.right, down(mark), "hair"))
-        found.append(label(box.left - 6, down(mark) + 4, ticks(-mark), "tk", "end"))
-    moves = [box.moves(one.nav, fall, down) for (one, _), fall in zip(kept, fallen, strict=True)]
+    found += c.rungs(down, box.left, box.right, [(mark, ticks(-mark), "hair") for mark in marks])
+    moves = [box.moves(nav, fall, down) for ((_, nav, *_), _), fall in zip(kept, fallen, strict=True)]
     zero = line(box.left, down(0), box.right, down(0), "axis")
-    if kept[-1][0].role == "agent":
+    if last == "agent":
         found += [path(move, f"{style} thin") for move, (_, style) in zip(moves, kept, strict=True)]
-        ends = [(one, style, down(float(fall[-1]))) for (one, style), fall in zip(kept, fallen, strict=True)]
-        named = sorted((end for end in ends if end[0].role == "agent"), key=lambda end: end[2])
-        if _LINE * len(named) <= box.fall[1] - box.fall[0] + 2 * _LINE:
-            places = c.apart([y for _, _, y in named], [_LINE] * len(named), box.fall[1] + _LINE)
-            for (one, style, _), y in zip(named, places, strict=True):
-                kind = style.split()[0].replace("l", "t")  # the class of a text about a line
-                found.append(label(box.right + 14, y + 4.5, fit(one.fallen, room, 13), kind))
+        ends = [(down(float(fall[-1])), said, style.split()[0].replace("l", "t"))  # the class of a text about a line
+                for ((*_, role, said), style), fall in zip(kept, fallen, strict=True) if role == "agent"]  # fmt: skip
+        ends.sort(key=lambda end: end[0])
+        if _LINE * len(ends) <= box.fall[1] - box.fall[0] + 2 * _LINE:
+            places = c.apart([y for y, *_ in ends], [_LINE] * len(ends), box.fall[1] + _LINE)
+            found += [label(box.right + 14, y + 4.5, fit(said, room, 13), kind)
+                      for (_, said, kind), y in zip(ends, places, strict=True)]  # fmt: skip
         return [*found, zero]
     floor, own, at = num(down(0)), moves[-1], int(fallen[-1].argmax())
     found.append(path(f"M{num(box.left)} {floor}{own[own.index('l') :]}V{floor}z", "fall"))
@@ -314,9 +301,8 @@ def history_panels(
         shared = f'<svg class="sprite" aria-hidden="true"><path id="{name}-b" d="{moves}"/></svg>'
     for at, (model, nav) in enumerate(histories, 1):
         fall, parts = falls(nav), list[svg.Element]([box.selection()])
-        for mark in marks:
-            parts.append(line(left, up(mark), right, up(mark), "axis" if mark == 100 else "hair"))
-            parts.append(label(left - 6, up(mark) + 4, number(mark, 0), "tk", "end"))
+        rungs = [(mark, number(mark, 0), "axis" if mark == 100 else "hair") for mark in marks]
+        parts += c.rungs(up, left, right, rungs)
         parts += [] if baseline is None else [svg.Use(href=f"#{name}-b", class_=["eqw"])]
         parts.append(path(box.moves(nav, 100 * nav, up), "nav"))
         # The number below the deepest point, and below the limit where it would stand on its line.

@@ -101,7 +101,7 @@ def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.P
         pairs, raw = pair_counts(sheet), r.known(sheet.part("raw"))
         what = "preference" if sheet.is_log else "false preference"
         head = "" if raw is None else f"{what} {r.of_n(raw, none='0')} calls = {number(raw.value or 0.0)}"
-        rows.append(charts.StackRow(sheet.name, pairs, head, focus and not at, at))
+        rows.append((sheet.name, pairs, head, at))
         linked = (sheet.to(sheet.part(name), count(n)) for (name, _, _), n in zip(charts.PARTS, pairs, strict=True))
         cells.append((sheet.name, *linked, count(sum(pairs))))
         said = ", ".join(f"{count(n)} {word}" for (_, word, _), n in zip(charts.PARTS, pairs, strict=True))
@@ -110,7 +110,7 @@ def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.P
     what = "pairs of the log" if log else "pairs of equal texts"
     return r.Plot(
         "parts", title, f"{cells[0][-1]} {what}, each in both orders. Figures are pairs.",
-        draw=lambda key, width: charts.stacks(key, rows, width), judges=tuple(judges),
+        draw=lambda key, width: charts.stacks(key, rows, width, focus=focus), judges=tuple(judges),
         table=Table(heads, tuple(cells), _RIGHT),
         note=identity(sheets[0]) if focus else _FORMULA.replace("False p", "P" if log else "False p"),
     )  # fmt: skip
@@ -144,7 +144,7 @@ def near_plot(sheet: r.DatasheetIndex) -> r.Plot | r.Missing:
         "near", title,
         "Share of calls that named one of two texts (filler: the padded one), with intervals over tasks.",
         desc="; ".join(f"{row.title}: {row.text}" for row in rows),
-        draw=lambda _, width: charts.dots(rows, charts.axis_of(rows, shares=True), width),
+        draw=lambda _, width: charts.dots(rows, width, shares=True),
         table=Table(("Texts", "Share", "Interval", "n"), cells, frozenset({1, 2, 3})), note=note,
     )  # fmt: skip
 
@@ -522,9 +522,7 @@ def _dots(
     name: str, title: str, caption: str, rows: Sequence[charts.DotRow], table: Table, line: float | None
 ) -> r.Plot:
     desc = "; ".join(f"{row.title}: {row.text}" for row in rows)
-    return r.Plot(
-        name, title, caption, lambda _, width: charts.dots(rows, charts.axis_of(rows, line=line), width), table, desc
-    )
+    return r.Plot(name, title, caption, lambda _, width: charts.dots(rows, width, against=line), table, desc)
 
 
 def _dimension(measurement: Measurement) -> str:

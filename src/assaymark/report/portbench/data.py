@@ -13,7 +13,7 @@ import numpy as np
 from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLATES
 from assaymark.report.blocks import Beside, Figure, Group, Inline, Linked, Page, Panels, Section, Table, Text, bold
 from assaymark.report.charts.canvas import csv_text, paths_text
-from assaymark.report.charts.grids import BarCell, BarRow, bar_table, class_panel, correlation_map
+from assaymark.report.charts.grids import BarRow, bar_table, class_panel, correlation_map
 from assaymark.report.charts.paths import Floats
 from assaymark.report.portbench.book import BenchmarkIndex, MarketView, SnapshotView
 from assaymark.report.portbench.records import template_words
@@ -37,9 +37,8 @@ def data_page(book: BenchmarkIndex, market: MarketView) -> tuple[Page, tuple[tup
     counts = [(name, (one.instruments, one.listed)) for name, one in zip(names, classes, strict=True)]
     totals = sum(held for _, (held, _) in counts), sum(listed for _, (_, listed) in counts)
     rows = [
-        BarRow(name, count(own[0]), tuple(BarCell(one / max(of, 1), count(one))
-               for one, of in zip(own, totals, strict=True)), total=not at)
-        for at, (name, own) in enumerate([("all", totals), *counts])
+        (name, count(own[0]), tuple((one / max(of, 1), count(one)) for one, of in zip(own, totals, strict=True)))
+        for name, own in [("all", totals), *counts]
     ]  # fmt: skip
     title, columns = "How many instruments are in each class?", ("In this run", "In the market")
     desc = "; ".join(f"{name}: {held} of {listed}" for name, (held, listed) in counts) + "."
@@ -161,11 +160,11 @@ def question_figures(book: BenchmarkIndex) -> tuple[Figure, ...]:
         with_text, characters = map(float, texts[name])
         share, length = percent(with_text), count(round(characters))
         words, every = template_words(name), count(len(mine))
-        bars.append(BarRow(words, every, (BarCell(with_text, share), BarCell(characters / longest, length))))
+        bars.append((words, every, ((with_text, share), (characters / longest, length))))
         cells.append((words, every, share, length))
         said.append(f"{name}: {share}, {length} characters")
     title, columns = "How much text comes with a question?", ("With news or filings", "Characters of the prompt")
-    wide, narrow = bar_table("texts", columns, bars, title, f"{'; '.join(said)}.", "questions")
+    wide, narrow = bar_table("texts", columns, bars, title, f"{'; '.join(said)}.", "questions", False)
     caption = f"{drawn}: the share with news or filings, and the mean length of the full prompt."
     table = Table(("Template", "Questions", *columns), tuple(cells), frozenset({1, 2, 3}))
     return (
@@ -181,8 +180,7 @@ def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tup
     bars, cells = list[BarRow](), list[tuple[str, ...]]()
     for words, counts in (("all", sums), *rows):
         every, total = count(sum(counts)), max(sum(counts), 1)
-        parts = tuple(BarCell(one / total, count(one)) for one in counts)
-        bars.append(BarRow(words, every, parts, total=not bars))
+        bars.append((words, every, tuple((one / total, count(one)) for one in counts)))
         cells.append((words, every, *map(count, counts)))
     desc = "; ".join(f"{name}: {count(one)}" for name, one in zip(columns, sums, strict=True)) + "."
     wide, narrow = bar_table(columns[0], columns, bars, title, desc, "questions")

@@ -139,16 +139,16 @@ def _stages(book: BenchmarkIndex) -> b.Group:
             bar = None if item is None or item.value is None else (bounds_of(item), number(item.value))
             bars.append(bar)
             rows.append("no score" if bar is None else book.to(item, shown(item)))
-        columns.append(charts.Column(stage, words, tuple(bars), best[stage]))
+        columns.append((stage, words, tuple(bars), best[stage]))
     names = [clean(name, 60) for name in book.names]
-    drawn = [["no score" if bar is None else bar[1] for bar in c.bars] for c in columns]
-    desc = "; ".join(f"{who}: {', '.join(f'{c.name} {of[at]}' for c, of in zip(columns, drawn, strict=True))}"
+    drawn = [["no score" if bar is None else bar[1] for bar in bars] for _, _, bars, _ in columns]
+    desc = "; ".join(f"{who}: {', '.join(f'{name} {of[at]}' for (name, *_), of in zip(columns, drawn, strict=True))}"
                      for at, who in enumerate(names))  # fmt: skip
     dates = counted(sum(book.run.decisions.values()), "date")
     title = f"Mean score by stage, with {percent(book.run.plan.level)} interval over {dates}; dotted: best possible"
     wide, narrow = charts.column_chart("stages", names, columns, title, desc)
     table = b.Table(
-        ("Model", *(f"{c.name} {c.words}" for c in columns)),
+        ("Model", *(f"{name} {said}" for name, said, *_ in columns)),
         tuple((who, *rows[at :: len(names)]) for at, who in enumerate(names)), frozenset(range(1, 1 + len(columns))),
     )  # fmt: skip
     hatched = [note.removeprefix(_NO_SCORE) for note in book.run.notes if note.startswith(_NO_SCORE)]
@@ -157,8 +157,10 @@ def _stages(book: BenchmarkIndex) -> b.Group:
         for note in hatched
     )
     # The two stages furthest from what is possible.
-    reached = {c.name: max((float(bar[1]) for bar in c.bars if bar is not None), default=None) for c in columns}
-    gaps = {c.name: c.best - top for c in columns if c.best is not None and (top := reached[c.name]) is not None}
+    reached = {
+        name: max((float(bar[1]) for bar in bars if bar is not None), default=None) for name, _, bars, _ in columns
+    }
+    gaps = {name: most - top for name, most in best.items() if most is not None and (top := reached[name]) is not None}
     worst = sorted(sorted(gaps, key=lambda name: -gaps[name])[:2])
     lost = "Bars are intervals of mean scores from 0 to 1."
     if worst:

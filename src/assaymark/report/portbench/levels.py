@@ -214,7 +214,7 @@ def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
                 score: b.Inline = whole
                 if item is not None and item.value is not None:
                     point = item.value if head.licensed else None
-                    strip = Markup(interval_strip(axis, item.low, item.high, point))
+                    strip = Markup(interval_strip(axis, t.bounds_of(item), point))
                     if point is not None:
                         score = (book.to(item, number(point)), f" ({whole})")
                 mixed = built_in.get(model) and not all(built_in.values())

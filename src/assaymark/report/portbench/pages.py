@@ -9,7 +9,7 @@ from typing import Final
 from assaymark.benchmark.reference import words_of
 from assaymark.report import blocks as b
 from assaymark.report import page as p
-from assaymark.report.measurements import measured_links, measurement_pages
+from assaymark.report.measurements import measured_links, measured_parts, measurement_pages
 from assaymark.report.portbench import levels
 from assaymark.report.portbench import records as r
 from assaymark.report.portbench import sections as s
@@ -67,7 +67,7 @@ def each_benchmark_page(
         for mine, parts in zip(names, cut, strict=True)
     ]
     trail = r.BenchTrail.of(run.answers, [*zip(run.episodes, places, strict=True)])
-    measured = p.in_parts("measurements", p.paged(s.every_measurement(unlinked, trail.rests)))
+    measured = measured_parts(s.every_measurement(unlinked, trail.rests))
     book = replace(unlinked, links=measured_links(measured))
     # What each board or profile has one of: the first page shows the first, the page of profiles the others.
     calm = [book.normal] if book.normal is not None and book.has_pipeline else []

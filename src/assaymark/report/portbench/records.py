@@ -13,13 +13,11 @@ from assaymark.benchmark.questions.answers import EXCERPT, FORMULA, JUDGMENT, Sc
 from assaymark.benchmark.questions.published import answer_text
 from assaymark.records import Measurement, content_id
 from assaymark.report import blocks as b
-from assaymark.report.page import Frame, file_stems, in_parts, paged
+from assaymark.report.page import Frame, file_stems
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench import levels
 from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, DateTrace, EpisodeTrace
-from assaymark.report.records.answers import AnswerRow, each_answer_page
-from assaymark.report.records.calls import PAGE
-from assaymark.report.records.judgments import TILDE
+from assaymark.report.records.answers import Pages, answer_parts, answer_row, each_answer_page
 from assaymark.report.text import block, counted, interval, moment, signed
 from assaymark.text import clean, count, number, span
 
@@ -39,7 +37,7 @@ class BenchTrail:
     """Where the answers of a benchmark and its episodes stand; ``episodes`` come with the place of each date."""
 
     asked: Sequence[Answer]
-    pages: Mapping[str, tuple[tuple[str, tuple[AnswerRow, ...]], ...]]
+    pages: Mapping[str, Pages]
     places: Mapping[tuple[str, str, str], str]
     episodes: Sequence[tuple[EpisodeTrace, Sequence[str]]]
 
@@ -53,25 +51,22 @@ class BenchTrail:
             for model, mine in sorted(answers.items())
             if mine
         }
-        pages: dict[str, tuple[tuple[str, tuple[AnswerRow, ...]], ...]] = {}
+        pages: dict[str, Pages] = {}
         places: dict[tuple[str, str, str], str] = {}
         stems = file_stems("answers", [(model,) for model in by_model])
         for (model, mine), stem in zip(by_model.items(), stems, strict=True):
             rows = []
             for one in mine:
                 labels, usable = _labels(one), one.score.state == "ok"
-                rows.append(AnswerRow(
-                    anchor=f"q{content_id([model, one.question.id, one.condition])[:12]}",
-                    key=labels["template"], title=clean(one.question.id, 80),
-                    about=f"{labels['template']}, {labels['kind']}, {clean(labels['regime'], 40)}",
-                    asked=f"{clean(one.condition, 24)} condition", trial="1",
-                    answer=f"{number(one.score.score, 3)}{'' if usable else f', {clean(one.score.state, 200)}'}",
-                    usable=usable, call_key=one.key,
-                ))  # fmt: skip
-            pages[model] = tuple(in_parts(stem, paged(rows, PAGE), TILDE).items())
-            anchors = {row.anchor: f"{path}#{row.anchor}" for path, part in pages[model] for row in part}
-            for one, row in zip(mine, rows, strict=True):
-                places[model, one.condition, one.question.id] = anchors[row.anchor]
+                about = f"{labels['template']}, {labels['kind']}, {clean(labels['regime'], 40)}"
+                said = f"{number(one.score.score, 3)}{'' if usable else f', {clean(one.score.state, 200)}'}"
+                cells = (clean(one.question.id, 80), about, f"{clean(one.condition, 24)} condition", said)
+                anchor = f"q{content_id([model, one.question.id, one.condition])[:12]}"
+                rows.append(answer_row(anchor, labels["template"], cells, usable, one.key))
+            pages[model] = answer_parts(stem, rows)
+            anchors = {row.id: f"{path}#{row.id}" for path, part in pages[model] for row, _ in part}
+            for one, (row, _) in zip(mine, rows, strict=True):
+                places[model, one.condition, one.question.id] = anchors[row.id]
         return cls([(model, one) for model, mine in by_model.items() for one in mine], pages, places, episodes)
 
     def uses(self) -> dict[str, list[b.Linked]]:

@@ -19,7 +19,7 @@ from assaymark.report.charts.datasheet import MapPoint, share_map
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.report.charts.models import StressPoint, stress_scatter
 from assaymark.report.charts.paths import brush_of, history_panels
-from assaymark.report.measurements import MeasuredRow, rows_of
+from assaymark.report.measurements import Measured, rows_of
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench.book import BenchmarkIndex, profile_word
 from assaymark.report.portbench.levels import pass_mark
@@ -195,8 +195,7 @@ def windows_table(book: BenchmarkIndex) -> b.Table | None:
         cells: list[b.Inline] = [clean(name, 60)]
         for kind in kinds:
             item = found[name, kind]
-            low, high = (item.low, item.high) if item else (None, None)
-            cells += [Markup(interval_strip(axis, low, high, None)), book.to(item, bench.range_words(item))]
+            cells += [Markup(interval_strip(axis, bounds_of(item))), book.to(item, bench.range_words(item))]
         rows.append(tuple(cells))
     for words in kinds.values():
         heads += [(words, Markup(score_head(axis))), f"{words}, {percent(book.run.plan.level)} interval"]
@@ -259,7 +258,7 @@ def scatter_views(book: BenchmarkIndex) -> tuple[b.Figure, ...]:
             deepest, item = max(known, key=itemgetter(0))
             passes = deepest <= limit + bench.ROUNDING if baseline else book.gate(model, profile.name)
             called = baseline_word(model) if baseline else clean(model, 60)
-            points.append(StressPoint(called, sharpe.value, sharpe.low, sharpe.high, deepest, passes, baseline))
+            points.append((called, sharpe, deepest, passes, baseline))
             kept = "not decided" if passes is None else "within" if passes else "beyond"
             value = book.to(sharpe, interval(sharpe.value, sharpe.low, sharpe.high))
             rows.append((called, value, book.to(item, percent(deepest, 1)), kept))
@@ -267,7 +266,10 @@ def scatter_views(book: BenchmarkIndex) -> tuple[b.Figure, ...]:
             continue
         where, level = book.window(window.name), percent(book.run.plan.level)
         title = f"Sharpe ratio in {where} and maximum drawdown under stress, {clean(profile.name, 40)} profile"
-        desc = "; ".join(f"{p.name}: Sharpe {number(p.sharpe)}, maximum drawdown {percent(p.fall, 1)}" for p in points)
+        desc = "; ".join(
+            f"{name}: Sharpe {number(sharpe.value or 0.0)}, maximum drawdown {percent(fall, 1)}"
+            for name, sharpe, fall, *_ in points
+        )
         wide, narrow = stress_scatter(f"scatter-{at}", points, limit, where, title, f"{desc}.")
         caption = (
             f"Whiskers: {level} intervals over resampled histories. Filled: stays within {percent(limit)} in every "
@@ -394,7 +396,7 @@ _TITLES: Final = {
 }  # fmt: skip
 
 
-def every_measurement(book: BenchmarkIndex, rests: Rests = lambda _: ()) -> tuple[MeasuredRow, ...]:
+def every_measurement(book: BenchmarkIndex, rests: Rests = lambda _: ()) -> tuple[Measured, ...]:
     """All measurements of a benchmark; ``rests`` gives the records that one was computed from."""
 
     def hidden(item: Measurement) -> str:

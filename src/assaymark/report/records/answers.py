@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from assaymark.records import Judgment, Measurement, PairCall, content_id
 from assaymark.report.blocks import Inline, Linked, Page, Row, Table, bold, row_bytes, row_filters
 from assaymark.report.datasheet.reading import arm_words, condition_words, step_words, variant_words
-from assaymark.report.page import JUDGES, Frame, beside, file_stems, in_parts, paged
+from assaymark.report.page import JUDGES, Frame, beside, file_stems, in_parts, paged_by
 from assaymark.report.records.calls import BELOW, PAGE, ReadCalls, call_pages
 from assaymark.report.records.judgments import TILDE, call_cell
 from assaymark.report.text import counted
@@ -46,27 +46,16 @@ class _Kind(NamedTuple):
     variant: str
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerRow:
-    """One answer, ready to show."""
+Answer = tuple[Row, str]
+"""A row about an answer, and the key of its call, which becomes its last cell when calls have their places."""
 
-    anchor: str
-    key: str
-    title: str
-    about: str
-    asked: str
-    trial: str
-    answer: str
-    usable: bool
-    call_key: str
-
-    @property
-    def size(self) -> int:
-        """About how many bytes the row will take on a page."""
-        return row_bytes(_ROW, (self.title, self.about, self.asked, self.answer, self.key))
+Pages = tuple[tuple[str, tuple[Answer, ...]], ...]
 
 
-_Pages = tuple[tuple[str, tuple[AnswerRow, ...]], ...]
+def answer_row(anchor: str, key: str, cells: tuple[str, ...], usable: bool, call_key: str) -> Answer:
+    """An answer, ready to show; its last cell is what was answered, bold where that cannot be used."""
+    size = row_bytes(_ROW, (*cells[:3], cells[-1], key))
+    return Row(cells if usable else (*cells[:-1], bold(cells[-1])), anchor, key, size=size), call_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +63,7 @@ class Booklet:
     """The answers of each judge, planned as pages: ``pages`` are path and rows, by judge."""
 
     answers: Answers
-    pages: Mapping[str, _Pages]
+    pages: Mapping[str, Pages]
     counts: Mapping[str, Counter[_Kind]]
     first: Mapping[tuple[str, _Kind], str]
     singles: Mapping[str, Linked]
@@ -84,14 +73,14 @@ class Booklet:
         """Plan the pages of all judges."""
         judges, pages, first = (
             sorted({*answers.pairs, *answers.texts}),
-            dict[str, _Pages](),
+            dict[str, Pages](),
             dict[tuple[str, _Kind], str](),
         )
         counts, singles = dict[str, Counter[_Kind]](), dict[str, Linked]()
         for judge, stem in zip(judges, file_stems("answers", [(judge,) for judge in judges]), strict=True):
             pairs = sorted(answers.pairs.get(judge, ()), key=lambda one: (_kind(one), one.pair, one.order, one.trial))
             texts = sorted(answers.texts.get(judge, ()), key=lambda one: (one.trajectory, one.trial))
-            rows = list[AnswerRow]()
+            rows = list[Answer]()
             for pair in pairs:  # whether it is the text that meets more requirements
                 apart = f", {step_words(f'{pair.delta:g}')} apart" if pair.delta else ""
                 variant = f": {variant_words(pair.variant)}" if pair.variant else ""
@@ -102,21 +91,19 @@ class Booklet:
                     better = ", the better one" if chosen == pair.better else ", not the better one"
                     said = f"{said} ({chosen}){'' if pair.better is None else better}"
                 place = f"p{content_id([pair.judge, pair.prompt, pair.pair, pair.order, pair.trial])[:12]}"
-                rows.append(AnswerRow(
-                    place, condition, clean(pair.pair, 80), f"{condition}{variant}{apart}",
-                    f"{arm_words(pair.prompt)}, {first_text} first", count(pair.trial), said, pair.verdict != "invalid",
-                    pair.call_key,
-                ))  # fmt: skip
+                cells = (clean(pair.pair, 80), f"{condition}{variant}{apart}",
+                         f"{arm_words(pair.prompt)}, {first_text} first", count(pair.trial), said)  # fmt: skip
+                rows.append(answer_row(place, condition, cells, pair.verdict != "invalid", pair.call_key))
             for one in texts:
                 each = (f"{clean(name.replace('_', ' '), 40)} {value:g}" for name, value in sorted(one.scores.items()))
                 ok = one.status == "ok"
                 said = ", ".join(each) if ok else f"{one.status}: {clean(one.reason or 'no reason was kept', 200)}"
                 place = f"s{content_id([one.judge, one.rubric, one.trajectory, one.trial])[:12]}"
                 asked = f"rubric {clean(one.rubric, 60)}"
-                rows.append(AnswerRow(place, _SINGLE, clean(one.trajectory, 80), _SINGLE, asked, count(one.trial), said,
-                                      ok, one.call_key))  # fmt: skip
-            pages[judge] = tuple(in_parts(stem, paged(rows, PAGE), TILDE).items())
-            places = [f"{path}#{row.anchor}" for path, part in pages[judge] for row in part]
+                cells = (clean(one.trajectory, 80), _SINGLE, asked, count(one.trial), said)
+                rows.append(answer_row(place, _SINGLE, cells, ok, one.call_key))
+            pages[judge] = answer_parts(stem, rows)
+            places = [f"{path}#{row.id}" for path, part in pages[judge] for row, _ in part]
             counts[judge] = Counter(map(_kind, pairs))
             for pair, place in zip(pairs, places, strict=False):
                 first.setdefault((judge, _kind(pair)), place)
@@ -149,11 +136,16 @@ class Booklet:
     def keys(self) -> dict[str, list[Linked]]:
         """What was asked in each call, by its key, in the order of the pages."""
         found: defaultdict[str, list[Linked]] = defaultdict(list)
-        each = ((judge, path, row) for judge, pages in self.pages.items() for path, rows in pages for row in rows)
-        for judge, path, row in each:
-            if row.call_key:
-                found[row.call_key].append(Linked(f"{judge} on {row.title}", f"{path}#{row.anchor}"))
+        for judge, (path, rows) in ((judge, one) for judge, pages in self.pages.items() for one in pages):
+            for row, key in rows:
+                if key:
+                    found[key].append(Linked(f"{judge} on {row.cells[0]}", f"{path}#{row.id}"))
         return found
+
+
+def answer_parts(stem: str, rows: Sequence[Answer]) -> Pages:
+    """The pages of somebody's answers, as path and rows."""
+    return tuple(in_parts(stem, paged_by(rows, lambda one: one[0].size, PAGE), TILDE).items())
 
 
 def answer_pages(book: Booklet, frame: Frame, read: ReadCalls | None) -> Iterator[tuple[str, str]]:
@@ -168,18 +160,12 @@ def answer_pages(book: Booklet, frame: Frame, read: ReadCalls | None) -> Iterato
 
 
 def each_answer_page(
-    lead: Inline, heads: tuple[str, ...], here: str,
-    books: Mapping[str, Sequence[tuple[str, Sequence[AnswerRow]]]], frame: Frame, calls: Mapping[str, str],
-) -> Iterator[tuple[str, str]]:  # fmt: skip
-    """The pages of everybody who answered, one at a time, as path and HTML; without a head "Trial" none is shown."""
-    trial = "Trial" in heads
+    lead: Inline, heads: tuple[str, ...], here: str, books: Mapping[str, Pages], frame: Frame, calls: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """The pages of everybody who answered, one at a time, as path and HTML."""
     for who, (path, rows, parts) in ((who, one) for who, pages in books.items() for one in beside(pages)):
-        shown = tuple(
-            Row((row.title, row.about, row.asked, *([row.trial] if trial else []),
-                 row.answer if row.usable else bold(row.answer), call_cell(row.call_key, calls)), row.anchor, row.key)
-            for row in rows
-        )  # fmt: skip
-        filters = row_filters(sorted(row.key for row in rows))
+        shown = tuple(replace(row, cells=(*row.cells, call_cell(key, calls))) for row, key in rows)
+        filters = row_filters(sorted(row.key for row in shown))
         table = Table(heads, shown, frozenset((3,)), "", stacked=True, id="answer-rows", filters=filters,
                       what="answers")  # fmt: skip
         title = f"Answers of {clean(who, 80)}"

@@ -60,19 +60,6 @@ _WHOLE: Final = "The ledger holds the {} whole: `assaymark serve` {}."
 _LINK: Final = Markup('<a href="{}">{}</a>')
 
 
-@dataclass(frozen=True, slots=True)
-class ShownText:
-    """A text as a page shows it, and how many characters were left out of its middle."""
-
-    markup: Markup
-    left_out: int
-
-    @property
-    def size(self) -> int:
-        """Bytes on the page."""
-        return len(self.markup.encode())
-
-
 def visible(text: str) -> Markup:
     """A text as markup from which it can be read back: characters that are not seen stand by their code point."""
     found = escaped_text(text, quote=False)
@@ -87,11 +74,11 @@ def visible(text: str) -> Markup:
     return Markup(found)
 
 
-def shown_text(text: str, limit: int = WHOLE) -> ShownText:
-    """A text as markup of about ``limit`` bytes at most, with its middle left out where it is longer."""
+def shown_text(text: str, limit: int = WHOLE) -> tuple[Markup, int]:
+    """A text as markup of about ``limit`` bytes at most, and how many characters of its middle were left out."""
     whole = visible(text) if len(text) <= limit else None
     if whole is not None and len(whole.encode()) <= limit:
-        return ShownText(whole, 0)
+        return whole, 0
     kept = min(len(text) - 1, int(limit * 0.9))
     while True:  # a character takes at most 23 bytes, so that this ends
         head = int(kept * 0.7)
@@ -101,7 +88,7 @@ def shown_text(text: str, limit: int = WHOLE) -> ShownText:
         kept = kept * 2 // 3
     left = len(text) - kept
     gap = Markup('<b class="cut">[{} characters are left out here]</b>').format(count(left))
-    return ShownText(first + gap + last, left)
+    return first + gap + last, left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,16 +215,16 @@ def call_pages(
     for one in calls:
         for text in one.new:
             if text.sha256 not in found:
-                words, shown = counted(len(text.text), "character"), shown_text(text.text)
-                left = (Text(_WHOLE.format("text", "shows it with its calls")),) if shown.left_out else ()
-                whole = (Text(("sha256 ", code(text.sha256)), "cap"), Passage(shown.markup), *left)
+                words, (shown, cut) = counted(len(text.text), "character"), shown_text(text.text)
+                left = (Text(_WHOLE.format("text", "shows it with its calls")),) if cut else ()
+                whole = (Text(("sha256 ", code(text.sha256)), "cap"), Passage(shown), *left)
                 row = Group(words, whole, f"t{text.sha256[:16]}", style="call", level=2)
-                full, place = texts.add(row, _FRAME + shown.size)
+                full, place = texts.add(row, _FRAME + len(shown.encode()))
                 link = Linked(f"whole text, {words}", place)
-                excerpt = shown_text(text.text, 2 * _SHORT if len(text.text) <= _SHORT else _EXCERPT)
-                both = Passage(excerpt.markup, style="said"), Text(link, "whole")
+                excerpt, _ = shown_text(text.text, 2 * _SHORT if len(text.text) <= _SHORT else _EXCERPT)
+                both = Passage(excerpt, style="said"), Text(link, "whole")
                 written = (b.markup_of(both[0], _ROOT), b.markup_of(both[1], _ROOT))
-                found[text.sha256] = _Shown(written, excerpt.size, link)
+                found[text.sha256] = _Shown(written, len(excerpt.encode()), link)
                 if full:
                     yield _page(texts, texts.done, full, frame, row.id)
         card, size = _card(one, uses.get(one.key, ()), found)
@@ -325,9 +312,9 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -
         blocks += [Text(bold(role.capitalize()), "who"), *(block for part in found for block in part.blocks)]
     shown = [] if reply is None else [shown_text(reply.text), *([shown_text(reply.raw)] if reply.raw else [])]
     blocks.append(Text(bold("Reply") if shown else "There is no reply.", "who"))
-    for text, name in zip(shown, ("", "Response body as the provider sent it"), strict=False):
-        blocks.append(Passage(text.markup, name))
-        blocks += [Text(_WHOLE.format("reply", "shows it"))] if text.left_out and not name else []
+    for (text, cut), name in zip(shown, ("", "Response body as the provider sent it"), strict=False):
+        blocks.append(Passage(text, name))
+        blocks += [Text(_WHOLE.format("reply", "shows it"))] if cut and not name else []
     # The fields of a reply that is a JSON object, those of objects in it one by one.
     parsed, body = list[tuple[str, str]](), object()
     with suppress(ValueError, RecursionError):
@@ -343,6 +330,6 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -
     links = [*uses, *(link for _, link in schema), *(part.whole for _, found in asked for part in found)]
     texts_of = [*links, *(link.href for link in links), *(text for fact in (*known, *parsed) for text in fact)]
     excerpts = sum(text.size + 60 for _, found in asked for text in found)
-    size = b.row_bytes(_FACTS + 40 * len(texts_of), texts_of) + sum(text.size for text in shown) + excerpts
+    size = b.row_bytes(_FACTS + 40 * len(texts_of), texts_of) + sum(len(text.encode()) for text, _ in shown) + excerpts
     title = clean(uses[0] if uses else call.model, 160)
     return Group(title, tuple(blocks), f"c{one.key[:16]}", key=clean(call.model, 80), style="call", level=2), size

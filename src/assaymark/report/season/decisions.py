@@ -400,7 +400,7 @@ def account_figure(book: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.F
             role, name = "own" if only else "agent", clean(path.name, 60)
         falling.append(words.percent(deepest))
         fallen = words.say("accounts.fallen", agent=name, fall=falling[-1])
-        lines.append(NavLine(name, nav, words.percent(gain, sign=True), role, fallen))
+        lines.append((name, nav, words.percent(gain, sign=True), role, fallen))
         rows.append((
             name, words.amount(float(nav[-1]), 2),
             book.to(book.one("season.return", **of), words.percent(gain, 2, sign=True)),
@@ -410,10 +410,10 @@ def account_figure(book: SeasonIndex, only: str = "", **shown: Any) -> tuple[b.F
     start, title = words.say("earned.start"), words.say("accounts.title")
     beside = (start, words.say("earned.fall"), words.say("earned.deepest", fall=falling[0]), words.amount,
               tuple(words.day(day, short=True) for day in days))  # fmt: skip
-    ends = "; ".join(f"{line.name} {line.end}" for line in lines)
-    desc = words.say("earned.desc", agent=lines[0].name, ends=ends, fall=falling[0]) if only else ends
+    ends = "; ".join(f"{name} {end}" for name, _, end, *_ in lines)
+    desc = words.say("earned.desc", agent=lines[0][0], ends=ends, fall=falling[0]) if only else ends
     wide, narrow = nav_figure("nav" if only else "accounts", lines, beside, title, desc, log=True)
-    navs = [(line.name, line.nav) for line in lines]
+    navs = [(name, nav) for name, nav, *_ in lines]
     caption = words.say(
         "earned.caption_elsewhere" if book.run.source else "earned.caption",
         first=words.day(days[0]), last=words.day(days[-1]), start=words.amount(paths[0].start),

@@ -14,8 +14,7 @@ from xml.sax.saxutils import escape
 import svg
 
 from assaymark import __version__
-from assaymark.encoding import content_id
-from assaymark.records import Level
+from assaymark.records import Level, content_id
 from assaymark.report.blocks import Inline, Linked, Page, Table, notes
 from assaymark.report.charts.canvas import Scale, csv_text, label, line, num, rect
 from assaymark.report.page import Site

@@ -18,7 +18,7 @@ from assaymark.judging.season.table import SeasonRow, SeasonTable
 from assaymark.protocol import AgentSpec
 from assaymark.records import EvidenceState, Measurement
 from assaymark.report.blocks import Filter, Index, Inline, Linked, by_name
-from assaymark.report.measurements import MeasuredRow, measured_links, rows_of
+from assaymark.report.measurements import Measured, measured_links, rows_of
 from assaymark.report.page import file_stems, in_parts, paged_by
 from assaymark.text import NBSP, clean, prose
 
@@ -321,7 +321,7 @@ _GROUPS: Final[Mapping[str, str]] = {
 
 def measured_pages(
     measurements: Iterable[Measurement], hidden: Callable[[Measurement], str] = lambda _: ""
-) -> Mapping[str, tuple[MeasuredRow, ...]]:
+) -> Mapping[str, tuple[Measured, ...]]:
     """The rows of every page, by its name, in no language yet; at least one page, which may be empty."""
     found = {
         name if "." in name or name == "contrast" else f"season.{name}": group
@@ -350,7 +350,7 @@ class SeasonIndex(Index):
     grades: Mapping[str, Sequence[SeasonGradeView]]
     rows: Mapping[str, SeasonRow]
     pages: Mapping[str, str]
-    measured: Mapping[str, tuple[MeasuredRow, ...]] = field(default_factory=dict)
+    measured: Mapping[str, tuple[Measured, ...]] = field(default_factory=dict)
     up: str = ""
 
     @classmethod

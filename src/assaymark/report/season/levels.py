@@ -13,7 +13,7 @@ from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, Inline, Linked, Quote, SaidLevel, Styled, Text, WithheldGroup
-from assaymark.report.measurements import MeasuredRow
+from assaymark.report.measurements import Measured
 from assaymark.report.season.index import AgentIndex, SeasonIndex, Words
 from assaymark.report.text import LEVELS
 from assaymark.text import clean
@@ -267,9 +267,9 @@ _DECIDED: Final = ("season.decisions", "season.thrash", "season.ledger")
 _ONE_JUDGE: Final = ("season.composite", "season.invalid", "season.judge_noise", "season.author_probe", "human.judge")
 
 
-def worded_row(book: SeasonIndex, row: MeasuredRow) -> MeasuredRow:
+def worded_row(book: SeasonIndex, measured: Measured) -> Measured:
     """A row of `SeasonLookup.measured` in the language of the book: what of whom, its value, what it rests on."""
-    item, words = book.by_id[row.id], book.words
+    (item, row), words = measured, book.words
     title, hidden = words.term("measure", item.name.removeprefix("season.")), book.hidden(item)
     pair = sorted(clean(item.labels[key], 80) for key in ("high", "low") if hidden and key in item.labels)
 
@@ -311,9 +311,7 @@ def worded_row(book: SeasonIndex, row: MeasuredRow) -> MeasuredRow:
         for who, of in found
         if item.name not in _BOOKS and (place := book.record(kind, who, of))
     ]
-    return replace(
-        row, group=words.term("measured.group", row.group), title=title[:1].upper() + title[1:],
-        about="; ".join(about) or words("measured.whole"), value=value, interval=interval,
-        method=Styled(row.method, "en"), n=f"{words.amount(item.n)} {words.of(item.n, item.n_of)}".strip(),
-        rests=tuple(rests),
-    )  # fmt: skip
+    n = f"{words.amount(item.n)} {words.of(item.n, item.n_of)}".strip()
+    cells = (title[:1].upper() + title[1:], "; ".join(about) or words("measured.whole"), value, interval, n,
+             Styled(str(row.cells[5]), "en"), b.spaced(rests))  # fmt: skip
+    return item, replace(row, cells=cells, key=words.term("measured.group", row.key))

@@ -15,7 +15,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.judging.season.plans import PROCESS, ScoringPlan, load_scoring, scoring_names
 from assaymark.report import blocks as b
 from assaymark.report.blocks import code
-from assaymark.report.measurements import STYLES, measured_row
+from assaymark.report.measurements import STYLES, shown_rows
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, frame_words, in_parts, paged_by
 from assaymark.report.season import feeds
 from assaymark.report.season.agent import agent_pages
@@ -119,13 +119,12 @@ def _edition(book: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page | 
         yield b.Page(path, words("claims.title"), words("claims.lede"), blocks=(found,), parts=parts, here="claims")
     yield panel_page(book)
     for path, measured, parts in beside(book.measured.items(), **named):
-        lines = [worded_row(book, row) for row in measured]
-        resting, groups = any(row.rests for row in lines), [row.group for row in lines]
-        kinds = ("kind", "about", "value", "interval", "n", "method", *(["rests"] if resting else []))
+        kinds = ("kind", "about", "value", "interval", "n", "method", "rests")
+        heads, lines = shown_rows(kinds, [worded_row(book, one) for one in measured])
+        groups = [row.key for row in lines]
         table: b.Block = b.Table(
-            tuple("n" if kind == "n" else words(f"measured.{kind}") for kind in kinds),
-            tuple(measured_row(row, resting) for row in lines), frozenset({2, 3, 4}), "", stacked=True,
-            id="measured-rows", filters=words.filters(groups, {group: group for group in groups}),
+            tuple("n" if kind == "n" else words(f"measured.{kind}") for kind in heads), lines, frozenset({2, 3, 4}), "",
+            stacked=True, id="measured-rows", filters=words.filters(groups, {group: group for group in groups}),
             what=words("measured.what"),
         )  # fmt: skip
         lead = f"{words('measured.lede')} ", b.Linked(words("claims.title"), "claims.html")

@@ -3,7 +3,7 @@ have said; which ranks are possible; and whether each order holds without any on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from assaymark.claims import agreement_status
@@ -12,7 +12,7 @@ from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Inline
 from assaymark.report.charts.grids import RankRow, binned, place_heads, rank_bars, scale_use
-from assaymark.report.charts.intervals import POINTED, ForestRow, Gates, JudgeWords, forest, told
+from assaymark.report.charts.intervals import POINTED, ForestRow, JudgeWords, forest, told
 from assaymark.report.inputs import KAPPA, RunIndex, ranked_alone
 from assaymark.report.study.checks import family_words, significant
 from assaymark.report.text import words
@@ -116,23 +116,24 @@ def ranks_section(book: RunIndex) -> b.Section:
     found, placed, places = book.known("rank.first", dimension=AGGREGATE), placed_agents(book), len(book.agents)
     if not found or not placed:
         return b.section("ranks", "Which ranks are possible?", answer, possible)
-    drawn = [(p.agent, RankRow(clean(p.agent, 60), p.shares, p.place, p.level)) for p in placed]
-    alone = {p.agent for p in placed}
-    drawn += [(agent, RankRow(clean(agent, 60), None)) for agent in book.agents if agent not in alone]
+    rows: list[RankRow] = [(clean(p.agent, 60), p.shares, p.place, p.level) for p in placed]
+    agents = [p.agent for p in placed]
+    agents += [agent for agent in book.agents if agent not in agents]
+    rows += [(clean(agent, 60), None, 0, "no-claim") for agent in agents[len(placed) :]]
     heads, body, said, values = place_heads(places), [], [], []
-    for agent, row in drawn:
+    for agent, (name, known, *_) in zip(agents, rows, strict=True):
         cells: list[Inline] = [b.HATCHED] * len(heads)
-        if row.shares is not None:
-            shares = binned(row.shares, places)
+        if known is not None:
+            shares = binned(known, places)
             first, *others = map(percent, shares)
             cells = [book.to(book.one("rank.first", dimension=AGGREGATE, agent=agent), first), *others]
             in_words = (f"rank {head} in {percent(one)}" for head, one in zip(heads, shares, strict=True) if one > 0)
-            said.append(f"{row.title}: {', '.join(in_words)}")
-        body.append((row.title, *cells))
-        values.append((row.title, *(str(one) for one in row.shares or [t.NOT_SHOWN] * places)))
-    kept = [row.title for _, row in drawn if row.shares is None]
+            said.append(f"{name}: {', '.join(in_words)}")
+        body.append((name, *cells))
+        values.append((name, *(str(one) for one in known or [t.NOT_SHOWN] * places)))
+    kept = [name for name, known, *_ in rows if known is None]
     desc = "; ".join(said) + (f"; not ranked: {t.listing(kept)}" if kept else "")
-    rows, title = [row for _, row in drawn], "Share of resamples in which an agent takes each rank"
+    title = "Share of resamples in which an agent takes each rank"
     wide, narrow = rank_bars("ranks", rows, places, title, desc)
     caption = (
         f"Share of {draws_words(found)} in which an agent takes each rank; ties share their ranks. The filled bar is "
@@ -403,7 +404,7 @@ def agreement_table(book: RunIndex) -> b.Table | None:
     """Every score with its kappas, the overall score first, then by kappa; None where none was measured."""
     rows = []
     for dimension, item in _measured(book):
-        bootstrap, by, status = bootstrap_of(item), book.gating_note(dimension), book.status(dimension)
+        bootstrap, by, status = t.bootstrap_of(item), book.gating_note(dimension), book.status(dimension)
         gate = t.AGREES[status] if status else "no gate"
         rows.append((
             book.title(dimension), book.to(item, t.shown(item)), t.ends_of(item)[2:-1] or "no interval",
@@ -424,16 +425,9 @@ def _clusters(item: Measurement) -> str:
     return count(clusters) if isinstance(clusters, int) else "not stated"
 
 
-def bootstrap_of(item: Measurement) -> tuple[float, float] | None:
-    """The ends of a kappa's percentile bootstrap, which is too narrow with few clusters and so printed second."""
-    second = item.detail.get("bootstrap")
-    low, high = (t.real(second.get(end)) for end in ("low", "high")) if isinstance(second, Mapping) else (None, None)
-    return None if low is None or high is None else (low, high)
-
-
 def kappa_figure(book: RunIndex) -> b.Figure | None:
     """The kappa of every score with its intervals against the gates; None where none was measured."""
-    rows, said, found = [], [], _measured(book)
+    rows, said, found = list[ForestRow](), [], _measured(book)
     if not found:
         return None
     for dimension, item in found:
@@ -443,27 +437,25 @@ def kappa_figure(book: RunIndex) -> b.Figure | None:
             m.value for m in book.known(KAPPA, dimension=dimension)
             if m.value is not None and "format" in m.labels and not m.state.startswith("too few")
         )  # fmt: skip
-        rows.append(ForestRow(
-            book.title(dimension), item.value, ends, bootstrap_of(item), status, t.state_words(item),
-            dimension == AGGREGATE, by, gating.value if gating and "format" in gating.labels else None, within,
-        ))  # fmt: skip
+        own = gating.value if gating and "format" in gating.labels else None
+        rows.append((book.title(dimension), item, status, by, own, within))
         word = t.AGREES[status] if status else "no gate"
         words = (
             t.state_words(item) if item.value is None else f"{t.interval(item.value, *(ends or (None, None)))}, {word}"
         )
-        said.append((rows[-1].title, words + _bracketed(by)))
+        said.append((rows[-1][0], words + _bracketed(by)))
     gates = book.study.gates
     desc = "; ".join(f"{title}: {words}" for title, words in said)
     title = "Agreement between judges on each score, against the gates"
-    wide, narrow = forest("kappa", rows, Gates(gates.halt, gates.publish, book.sign), title, desc)
+    wide, narrow = forest("kappa", rows, (gates.halt, gates.publish), title, desc, book.sign)
     caption = (
         f"{_COEFFICIENTS[book.study.rubric.coefficient]}, where 1 is full agreement and 0 is chance; n = "
         f"{count(max(m.n for _, m in found))} {clean(found[0][1].n_of, 40)}. Thick bar: jackknife interval over the "
         "clusters. Thin line below it: their percentile bootstrap. Square: one dimension. Diamond: the overall score."
     )
-    if any(row.within for row in rows):
+    if any(within for *_, within in rows):
         caption += f" Small circle: {book.sign} within one submission format."
-    if any(row.by for row in rows):
+    if any(by for _, _, _, by, *_ in rows):
         caption += f" Upright stroke: the lowest {book.sign} within a format that has a gate of its own; it decides."
     values = b.Table(("Score", book.sign), tuple(said))
     return b.Figure("How far is each score from a gate?", caption, wide, narrow, None, values)

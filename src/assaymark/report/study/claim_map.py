@@ -66,7 +66,7 @@ def supported_words(verdicts: Sequence[Verdict]) -> str:
 def _kappa_words(book: RunIndex, item: Measurement) -> str:
     if item.value is None:
         return t.state_words(item)
-    second, by = agreement.bootstrap_of(item), book.gating_note(item.labels["dimension"])
+    second, by = t.bootstrap_of(item), book.gating_note(item.labels["dimension"])
     also = f", bootstrap {span(*second)}" if second else ""
     return f"{book.sign} {t.estimate(item)}{also}{f'; {by} decides' if by else ''}"
 

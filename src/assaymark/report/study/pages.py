@@ -12,7 +12,6 @@ from assaymark.claims import ClaimKind, certificate_name, kind_of, suppressed_ph
 from assaymark.records import AGGREGATE, Level, Measurement, sha256_text
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, Inline
-from assaymark.report.evidence import evidence_section, ledger_pages, ledger_rows
 from assaymark.report.inputs import AssayRun, RunIndex, judged_range, ranked_alone, score_words, supported_orders
 from assaymark.report.levels import (
     amended_words,
@@ -22,8 +21,17 @@ from assaymark.report.levels import (
     rule_words,
     said_claim,
 )
-from assaymark.report.measurements import MeasuredRow, measured_links, measurement_pages, rows_of
-from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, in_parts, paged, paged_by
+from assaymark.report.measurements import (
+    Measured,
+    evidence_section,
+    ledger_pages,
+    ledger_rows,
+    measured_links,
+    measured_parts,
+    measurement_pages,
+    rows_of,
+)
+from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, in_parts, paged_by
 from assaymark.report.records.calls import OVERVIEW, RECORDS, ReadCalls, Rests
 from assaymark.report.records.judgments import Calls, Trail, lineage
 from assaymark.report.study.agreement import agreement_section, ranks_section, single_section, stability_section
@@ -155,8 +163,8 @@ def each_page(
         return
     trail = Trail.of(run.judged, run.rubric.dimensions, run.study.rubric.scale) if run.judged else None
     rows = ledger_rows(book, {} if trail is None else trail.decisions)
-    parts = paged(measured_rows(book) if trail is None else measured_rows(book, lineage(trail, run.evidence)))
-    measured = in_parts("measurements", parts)
+    rests: Rests = (lambda _: ()) if trail is None else lineage(trail, run.evidence)
+    measured = measured_parts(measured_rows(book, rests))
     # Claims link to measurements, and pages to both.
     book = replace(book, links=measured_links(measured), made={})
     sized = paged_by(cards(book), lambda one: len(str(one[1]).encode(errors="surrogatepass")) + _CARD_BYTES, _CARDS)
@@ -312,7 +320,7 @@ def cards(book: RunIndex) -> tuple[tuple[str, b.Card], ...]:
     return tuple(made)
 
 
-def measured_rows(book: RunIndex, rests: Rests = lambda _: ()) -> tuple[MeasuredRow, ...]:
+def measured_rows(book: RunIndex, rests: Rests = lambda _: ()) -> tuple[Measured, ...]:
     """All measurements of a study. A difference whose order is not supported is without its numbers; a score of an
     agent that shares its tier has the range of its judges in its place."""
     orders = {d: {frozenset(pair) for pair in supported_orders(book, d)} for d in book.dimensions}

@@ -33,7 +33,6 @@ from assaymark.benchmark.scores import (
 from assaymark.claims import boards
 from assaymark.claims.boards import MISSING, PIPELINE, BenchVerdicts, Board, missing_replies
 from assaymark.claims.messages import english, listing, stand_ins
-from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, Problem
@@ -45,32 +44,32 @@ from assaymark.notebook import Note, Part, Result
 from assaymark.plan import toml_value
 from assaymark.portfolio.backtest import CLASSES
 from assaymark.portfolio.optimisers import Floats
-from assaymark.records import Measurement, Score
+from assaymark.records import Measurement, Score, write_atomic
 from assaymark.report import portbench as pages
 from assaymark.report.portbench.book import ALL, QUESTIONS
 from assaymark.report.records.judgments import Calls
 from assaymark.report.translation import in_language
 from assaymark.workflow.ask import Canaries, calls_of, check_call, say_raised
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.lock import bench_text, unknown_model
+from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder, replace_files, write_json, write_sums
 from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store
-from assaymark.workflow.track import bench_text, unknown_model
 from assaymark.workflow.tracks import benchmark_measure as measure
 from assaymark.workflow.tracks import benchmark_plan as plans
 from assaymark.workflow.tracks.benchmark_plan import Answers, Episode, LockedBench
 from assaymark.workflow.verdict_file import Panel, decided_file, tally_of
 
 
-def write_set(folder: Path, market: str | None, seed: int, progress: Progress = silent) -> tuple[int, str]:
+def write_set(folder: Path, market: str | None, seed: int) -> tuple[int, str]:
     """Write a set, its card and its manifest: how many questions, and the hash of the file that they are in."""
-    progress("making questions", 0, 1)
+    note("making questions", 0, 1)
     history = synthetic_history(seed) if market is None else open_history(Path(market))
     made = published.generate_questions(history, seed)
     folder.mkdir(parents=True, exist_ok=True)
     digest = published.write_questions(folder / "questions.jsonl", made.questions)
     write_atomic(folder / "card.md", published.dataset_card(made))
     write_json(folder / "manifest.json", published.manifest(made))
-    progress("making questions", 1, 1)
+    note("making questions", 1, 1)
     return len(made.questions), digest
 
 
@@ -170,10 +169,7 @@ class Benched(Result):
         yield Note(f"page: {self.page}")
 
 
-def bench_pipeline(
-    folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime,
-    progress: Progress = silent,
-) -> Benched:  # fmt: skip
+def bench_pipeline(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime) -> Benched:
     """Lock a plan, take every episode to its end, and write what came of it. Run again, it goes on where it was."""
 
     def opening(bench: LockedBench) -> Iterator[CallSpec]:  # the first call to each model, window by window
@@ -182,49 +178,45 @@ def bench_pipeline(
             if (call := EpisodeState(agent, profile, window, plans.rules_of(plan)).next_call()) is not None:
                 yield call
 
-    locked = _lock(folder, text, source, models, opening, now, progress)
-    episodes = plans.episodes_of(folder, locked, progress, models)
-    say_raised(models, progress)
+    locked = _lock(folder, text, source, models, opening, now)
+    episodes = plans.episodes_of(folder, locked, models)
+    say_raised(models)
     if locked.plan.judges:
-        measure.grade_rationales(folder, locked, episodes or (), models, now, progress)
+        measure.grade_rationales(folder, locked, episodes or (), models, now)
     return _publish(folder, locked, episodes, plans.answers_of(folder, locked))
 
 
-def bench_qa(
-    folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime,
-    progress: Progress = silent,
-) -> Benched:  # fmt: skip
+def bench_qa(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime) -> Benched:
     """Lock a plan, have every question answered, and write what came of it; see `bench_pipeline`."""
     first = lambda bench: [call for *_, call in plans.planned_questions(bench)]  # noqa: E731
-    locked = _lock(folder, text, source, models, first, now, progress)
-    answers = plans.answers_of(folder, locked, progress, models)
-    say_raised(models, progress)
-    return _publish(folder, locked, plans.episodes_of(folder, locked, progress), answers)
+    locked = _lock(folder, text, source, models, first, now)
+    answers = plans.answers_of(folder, locked, models)
+    say_raised(models)
+    return _publish(folder, locked, plans.episodes_of(folder, locked), answers)
 
 
-def bench_report(folder: RunFolder, calls: Calls = "all", progress: Progress = silent, language: str = "") -> Benched:
+def bench_report(folder: RunFolder, calls: Calls = "all", language: str = "") -> Benched:
     """Write the pages of a benchmark again, from the replies in its ledger; ``calls`` as for the report of a study."""
     locked = plans.open_bench(folder)
-    found = plans.episodes_of(folder, locked, progress), plans.answers_of(folder, locked)
+    found = plans.episodes_of(folder, locked), plans.answers_of(folder, locked)
     return _publish(folder, locked, *found, calls, language)
 
 
-def bench_shown(folder: RunFolder, *, progress: Progress = silent) -> pages.BenchRun:
+def bench_shown(folder: RunFolder) -> pages.BenchRun:
     """What the pages of a benchmark show, from the replies in its ledger; its tables and verdicts are written."""
     locked = plans.open_bench(folder)
-    found = plans.episodes_of(folder, locked, progress), plans.answers_of(folder, locked)
+    found = plans.episodes_of(folder, locked), plans.answers_of(folder, locked)
     return _decided(folder, locked, *found)[0]
 
 
 def _lock(
     folder: RunFolder, text: str, source: str, models: Mapping[str, Model],
-    calls: Callable[[LockedBench], Iterable[CallSpec]], now: datetime, progress: Progress,
+    calls: Callable[[LockedBench], Iterable[CallSpec]], now: datetime,
 ) -> LockedBench:  # fmt: skip
     """Lock a plan after one call to each of its models, the first of ``calls``, and one to each judge."""
-    sent: list[Canaries] = []
 
-    def ask(bench: LockedBench) -> None:
-        plan, found, known = bench.plan, Canaries(models, bench.plan.engine, progress), reference_benchmark_models()
+    def ask(bench: LockedBench) -> Canaries:
+        plan, found, known = bench.plan, Canaries(models, bench.plan.engine), reference_benchmark_models()
         wrong: dict[str, None] = {}
         for model in (*(one.model for one in plan.models), *(judge.model for judge in plan.judges)):
             problem = unknown_model(model, models)
@@ -244,12 +236,9 @@ def _lock(
             schema = plan_texts(rubric)[f"schema {rubric.version}"]
             found.ask([*calls(bench), *(check_call(judge, schema) for judge in plan.judges)])
             found.require()
-        sent.append(found)
+        return found
 
-    locked = plans.lock_bench(folder, text, source, now, first=ask)
-    for one in sent:
-        one.keep(folder, locked)
-    return locked
+    return plans.lock_bench(folder, text, source, now, first=ask)
 
 
 def _publish(

@@ -24,7 +24,6 @@ from assaymark.benchmark.questions.payloads import Condition
 from assaymark.benchmark.replies import rationale_of
 from assaymark.benchmark.scores import STAGES, Convention, DateResult, EpisodeResult
 from assaymark.claims.boards import DISSOCIATION, DRAWDOWN, MISSING, PIPELINE, SHARPE_CONTRAST
-from assaymark.encoding import content_id
 from assaymark.engine import Ledger, Model, Reply
 from assaymark.errors import InputError, LedgerError, NotMeasurableError, Problem
 from assaymark.metrology import measure_orders as orders
@@ -37,11 +36,10 @@ from assaymark.metrology.scores import excess_replies
 from assaymark.plan import toml_text
 from assaymark.portfolio import max_drawdown, performance
 from assaymark.protocol import AgentSpec
-from assaymark.records import JSON, Measurement, Score
+from assaymark.records import JSON, Measurement, Score, content_id
 from assaymark.report.portbench.book import ALL, QUESTIONS
 from assaymark.workflow.import_records import store_records
 from assaymark.workflow.lock import lock
-from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tracks.benchmark_plan import Answers, Episode, LockedBench, rules_of
 from assaymark.workflow.verbs import finish
@@ -64,7 +62,6 @@ _CLOSE: Final = time(21, 0, tzinfo=UTC)
 
 def grade_rationales(
     folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode], models: Mapping[str, Model], now: datetime,
-    progress: Progress = silent,
 ) -> RunFolder:  # fmt: skip
     """Have the plan's judges grade every rationale: a whole assay with its own lock, verdicts and pages."""
     within, market = folder.rationales, locked.market
@@ -148,8 +145,8 @@ def grade_rationales(
         raise InputError("--judge", [Problem("", "no reply holds a rationale that could be graded")])
     within.path.mkdir(parents=True, exist_ok=True)
     store_records(within, decisions, contexts, [])
-    lock(within, study_text(locked.plan), f"judges of {locked.plan.name}", now, models, progress)
-    finish(within, models, progress)
+    lock(within, study_text(locked.plan), f"judges of {locked.plan.name}", now, models)
+    finish(within, models)
     return within
 
 

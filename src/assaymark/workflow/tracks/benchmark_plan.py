@@ -22,21 +22,18 @@ from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.reference import ReferenceBenchmarkModel
 from assaymark.benchmark.replies import ANSWER_SCHEMA, model_call, outside_call, stage_texts
 from assaymark.benchmark.scores import Convention, EpisodeResult, Stage
-from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside, no_reply
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.market import open_history, synthetic_history
 from assaymark.protocol import AgentSpec
-from assaymark.records import content_id, sha256_text, to_json
+from assaymark.records import content_id, sha256_text, to_json, write_atomic
 from assaymark.report.portbench.book import QUESTIONS
 from assaymark.workflow import run_folder as runs
-from assaymark.workflow.ask import Forecast, check_plan_hash, forecast, require_all, run_all
-from assaymark.workflow.ask import Stage as Asking
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.ask import Canaries, Forecast, answered, check_plan_hash, forecast
+from assaymark.workflow.progress import note, watched, watching
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.track import Within
 
 BENCHMARK: Final = runs.Track(
     format="assaymark benchmark lock 2",
@@ -84,7 +81,7 @@ class LockedBench:
 
 
 def lock_bench(
-    folder: RunFolder, text: str, source: str, now: datetime, *, first: Callable[[LockedBench], object] | None = None
+    folder: RunFolder, text: str, source: str, now: datetime, *, first: Callable[[LockedBench], Canaries] | None = None
 ) -> LockedBench:
     """Lock a plan in a run folder; the same plan again changes nothing. ``first`` is called with it before that."""
     if folder.lock.is_file():
@@ -108,12 +105,14 @@ def lock_bench(
     opening = LockedBench(plan, made, "", *data)
     if plan.questions.file is not None:
         _ = opening.pool  # a file that cannot be read is reported before anything is written
-    if first is not None:
-        first(opening)
+    sent = None if first is None else first(opening)
     with runs.new_folder(folder.path):
         write_atomic(folder.plan, text)
         runs.write_lock(folder, BENCHMARK.new_lock(made, to_json(now), inputs=dict(inputs_of(data))))
-    return open_bench(folder)
+    locked = open_bench(folder)
+    if sent is not None:
+        sent.keep(folder, locked)
+    return locked
 
 
 def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
@@ -169,7 +168,7 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
     data = open_data(plan)
     locked = LockedBench(plan, fingerprint(plan, data), "", *data)
     if questions:
-        return forecast([Asking("questions", [call for *_, call in planned_questions(locked)])], folder, None, prices)
+        return forecast({"questions": [call for *_, call in planned_questions(locked)]}, folder, prices)
     # the calls of every model, as one reference model would bring them about: it reads prompts, not numbers
     stand_in, calls = ReferenceBenchmarkModel("stubborn"), list[CallSpec]()
     reader = AgentSpec(name="stand-in", family="stand-in", model=stand_in.name)
@@ -187,7 +186,7 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
             reply = Reply(text=stand_in.answer(parts)[0], model="stand-in")
             for state in states:
                 state.take(reply)
-    return forecast([Asking("pipeline", calls)], folder, None, prices).noting(
+    return forecast({"pipeline": calls}, folder, prices).noting(
         "calls after the first of a window show what was answered before: reference replies stand in for that"
     )
 
@@ -217,7 +216,7 @@ def rules_of(plan: BenchPlan) -> EpisodeRules:
 
 
 def episodes_of(
-    folder: RunFolder, locked: LockedBench, progress: Progress = silent, models: Mapping[str, Model] | None = None
+    folder: RunFolder, locked: LockedBench, models: Mapping[str, Model] | None = None
 ) -> tuple[Episode, ...] | None:
     """Every episode of a plan under both conventions, wave by wave, from the replies in its ledger.
 
@@ -235,7 +234,7 @@ def episodes_of(
     ]
     total, done = sum(first.calls for first, _, _ in episodes), 0
     engine = plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
-    told = Within(progress, lambda now, _of: progress("pipeline", done + now, total))
+    told = watching()
     with Ledger.open(folder.ledger, create=models is not None) as ledger:
         if models is not None:
             check_plan_hash(folder, ledger, locked)
@@ -245,8 +244,8 @@ def episodes_of(
             if ledger.pending(asked):
                 if models is None:
                     return None
-                ledger.plan(calls)
-                require_all(run_all(ledger, calls, models, engine, "pipeline", told), "the pipeline", folder)
+                with watched(lambda _, now, _of, before=done: told(what, before + now, total)):
+                    answered(folder, ledger, calls, models, engine, what, "the pipeline")
             replies = dict(ledger.replies(list(asked)))
             for (first, second, heard), call in wave:
                 reply, (day, stage, _) = replies[call.key], first.asked[-1]
@@ -257,7 +256,7 @@ def episodes_of(
                 first.take(reply)
                 second.follow(reply)
             done += len(wave)
-            progress(what, done, total)
+            note(what, done, total)
     return tuple(
         Episode(first.agent, first, first.result(), second.result(), heard) for first, second, heard in episodes
     )
@@ -270,9 +269,7 @@ Answers = Mapping[str, Sequence[Scored]]
 """All that each model answered."""
 
 
-def answers_of(
-    folder: RunFolder, locked: LockedBench, progress: Progress = silent, models: Mapping[str, Model] | None = None
-) -> Answers | None:
+def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Model] | None = None) -> Answers | None:
     """The replies of every model to every question, scored by both conventions.
 
     What the ledger lacks is asked of ``models``; without them the result is None if a question was not answered yet.
@@ -287,9 +284,7 @@ def answers_of(
     with Ledger.open(folder.ledger, create=models is not None) as ledger:
         if models is not None:
             check_plan_hash(folder, ledger, locked)
-            ledger.plan(list(calls.values()))
-            summary = run_all(ledger, list(calls.values()), models, locked.plan.engine, QUESTIONS, progress)
-            require_all(summary, "the questions", folder)
+            answered(folder, ledger, [*calls.values()], models, locked.plan.engine, QUESTIONS, "the questions")
         elif ledger.pending(calls):
             return None
         replies = dict(ledger.replies(list(calls)))

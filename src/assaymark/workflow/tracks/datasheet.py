@@ -7,16 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from pydantic import ValidationError
 
-from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Ledger, Model
 from assaymark.engine.providers.registry import provider_argument_problems
 from assaymark.errors import InputError, Problem
-from assaymark.importers.verdicts import VerdictMap, parse_verdict_map, read_verdicts, verdict_map
 from assaymark.judging import PLANTED, PlannedCall, Rubric, judgment, load_rubric, plan_calls, rubric_of
 from assaymark.judging import pairs as texts
 from assaymark.judging.pairs import PLANTED_PAIRS, STRICT, TIE_ALLOWED, PointStimulus, finance_tasks, pair_call
@@ -26,7 +24,17 @@ from assaymark.metrology.datasheet import BASE, Datasheet
 from assaymark.metrology.measure_people import beside_people
 from assaymark.notebook import Note, Part, Result
 from assaymark.protocol import SCALE, JudgeSpec, Records, Scale, Study
-from assaymark.records import AGGREGATE, JSON, Judgment, Measurement, PairCall, canonical_json, parse, sha256_text
+from assaymark.records import (
+    AGGREGATE,
+    JSON,
+    Judgment,
+    Measurement,
+    PairCall,
+    canonical_json,
+    parse,
+    sha256_text,
+    write_atomic,
+)
 from assaymark.report import Frame, judges_frame, render_comparison, render_datasheet
 from assaymark.report.datasheet import datasheet_path
 from assaymark.report.records.answers import Answers, Booklet, answer_pages
@@ -35,10 +43,12 @@ from assaymark.report.records.judgments import Calls
 from assaymark.report.translation import in_language
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Canaries, ask, calls_of, stored_answers, unusable_of
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.lock import unknown_model
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import MEASUREMENTS, PAIRS, POINTS, Store
-from assaymark.workflow.track import unknown_model
+
+if TYPE_CHECKING:
+    from assaymark.importers.verdicts import VerdictMap
 
 
 def tested_by(study: Study | None) -> Rubric:
@@ -114,7 +124,7 @@ class Made(Result):
 def measure_judges(
     folder: RunFolder, judges: Sequence[JudgeSpec], models: Mapping[str, Model], *, tasks: Path | None = None,
     seed: int = 7, strict: bool = True, pointwise: bool = False, rubric: Rubric | None = None, study: bool = False,
-    comparator: str | None = None, old: Sequence[Path] = (), pages: bool = True, progress: Progress = silent,
+    comparator: str | None = None, old: Sequence[Path] = (), pages: bool = True,
 ) -> Made:  # fmt: skip
     """Show each judge texts with known differences, and write its datasheet, with ``pages`` unless they follow."""
     wanted = tested_by(None) if rubric is None else rubric
@@ -135,7 +145,7 @@ def measure_judges(
         ]
         return [one.call for calls in asked for one in calls]
 
-    canaries = Canaries(models, progress=progress)
+    canaries = Canaries(models)
     if not folder.has_ledger:  # else whoever has not answered yet is asked one call by the run
         canaries.ask(first(pairs[:1]), further=lambda: first(pairs[1:2]))
         canaries.require()
@@ -152,7 +162,7 @@ def measure_judges(
             planned = texts.plan_pair_calls(pairs, judge, variants)
             unusable = unusable_of(planned, lambda one, reply: pair_call(one, reply).reason)
             asked = [item.call for item in planned]
-            replies = ask(folder, asked, models, judge.name, "asking", progress, unusable=unusable)
+            replies = ask(folder, asked, models, judge.name, "asking", unusable=unusable)
             prints = {reply.fingerprint for reply in replies.values() if reply.fingerprint}
             calls[judge.name] = [pair_call(item, replies[item.call.key]) for item in planned]
             sheet = sheets_of.datasheet_of(
@@ -163,9 +173,7 @@ def measure_judges(
             )  # fmt: skip
         if judge.model in PLANTED or (pointwise and judge.model not in PLANTED_PAIRS):
             # what single texts under a rubric show, beside the pairs if there are any
-            graded, more = _measure_pointwise(
-                folder, judge, models, texts.point_stimuli(given, seed), wanted, seed, progress
-            )
+            graded, more = _measure_pointwise(folder, judge, models, texts.point_stimuli(given, seed), wanted, seed)
             ok = [one.status == "ok" for one in graded]
             counts = {"all": len(ok), "ok": sum(ok), "invalid": len(ok) - sum(ok)}
             sheet = replace(
@@ -212,13 +220,13 @@ def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model], wa
 
 
 def _measure_pointwise(
-    folder: RunFolder, judge: JudgeSpec, models: Mapping[str, Model], stimuli: Sequence[PointStimulus], rubric: Rubric,
-    seed: int, progress: Progress,
+    folder: RunFolder, judge: JudgeSpec, models: Mapping[str, Model], stimuli: Sequence[PointStimulus],
+    rubric: Rubric, seed: int,
 ) -> tuple[list[Judgment], tuple[Measurement, ...]]:  # fmt: skip
     """What a rubric judge gives to nothing, for each requirement met and for length, by dimension and on their mean."""
     planned = point_calls(stimuli, judge, rubric)
     unusable = unusable_of(planned, lambda one, reply: judgment(one, reply, rubric).reason)
-    asked = [item.call for item in planned], models, judge.name, "asking for grades by", progress
+    asked = [item.call for item in planned], models, judge.name, "asking for grades by"
     replies = ask(folder, *asked, unusable=unusable)
     graded = [judgment(item, replies[item.call.key], rubric) for item in planned]
     return graded, point_measurements(stimuli, graded, rubric.names, judge.name, seed, rubric.scale)
@@ -244,6 +252,8 @@ def measure_log(
     keep_going: bool = False,
 ) -> Made:  # fmt: skip
     """Datasheets of the judges in a log of pairwise verdicts that assaymark did not make."""
+    from assaymark.importers.verdicts import read_verdicts
+
     _require_own_folder(folder, seed)
     if not log.exists():
         raise runs.missing(log, "log of verdicts")
@@ -292,6 +302,8 @@ def measure_log(
 
 def log_map(maps: Sequence[str], only: Sequence[str]) -> VerdictMap | None:
     """The column map of a log: from its file, and from ``role=column`` words, with the rows to read."""
+    from assaymark.importers.verdicts import parse_verdict_map, verdict_map
+
     wanted = dict(pair.partition("=")[::2] for pair in only)
     if wrong := [pair for pair in only if "=" not in pair]:
         raise InputError("--only", [Problem(pair, "must be COLUMN=VALUE") for pair in wrong])

@@ -38,7 +38,6 @@ from assaymark.records import (
     canonical_json,
 )
 from assaymark.workflow.ask import purse_of, run_all
-from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 
 INTERVAL_S: Final = 86_400
@@ -301,7 +300,7 @@ def calls_of(season: Season, asked: Asked, shared: DayMaterial) -> list[Call]:
 
 def ask_agents(
     folder: RunFolder, ledger: Ledger, season: Season, day: date, asked: Sequence[Asked], shared: DayMaterial,
-    models: Mapping[str, Model], prices: Prices, progress: Progress = silent,
+    models: Mapping[str, Model], prices: Prices,
 ) -> list[tuple[Decision, float | None]]:  # fmt: skip
     """Ask every agent about one day in all replicates: the decisions, and beside them the seconds they took."""
     calls, live = [one for each in asked for one in calls_of(season, each, shared)], season.market.live
@@ -324,7 +323,7 @@ def ask_agents(
                 absent[name] = str(exc).partition("; ")[0]
     specs = [call for (spec, _, _), _, call in calls if spec.name not in absent]
     engine = season.engine.model_copy(update=lane)
-    summary = run_all(ledger, specs, models, engine, f"asking on {day}", progress, first=False)
+    summary = run_all(ledger, specs, models, engine, f"asking on {day}", first=False)
     if summary.interrupted:
         raise StoppedError(f"stopped: {kept}")
     failed = {one.key: one.reason for one in summary.failed}

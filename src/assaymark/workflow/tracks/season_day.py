@@ -20,7 +20,6 @@ import pyarrow as pa
 
 from assaymark.agents.llm import ABSENT, NOT_USABLE, season_texts
 from assaymark.claims.season_plan import Season
-from assaymark.encoding import sync_folder
 from assaymark.engine import CallSpec, Ledger, Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
 from assaymark.importers.report import CASH, EQUAL_WEIGHT
@@ -29,12 +28,11 @@ from assaymark.market.history import Clock, Day
 from assaymark.notebook import Told
 from assaymark.portfolio.broker import Book
 from assaymark.protocol import AgentSpec
-from assaymark.records import Context, Decision, Portfolio, canonical_json, parse, sha256_text, to_json
+from assaymark.records import Context, Decision, Portfolio, canonical_json, parse, sha256_text, sync_folder, to_json
 from assaymark.workflow.ask import Canaries, check_call, check_plan_hash, prices_of, say_raised
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import note, silent, watched
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, texts_array
-from assaymark.workflow.track import Within
 from assaymark.workflow.tracks import season_books as books
 from assaymark.workflow.tracks import season_records as rows
 from assaymark.workflow.tracks.season_books import Account, Arrivals, Settlement
@@ -208,13 +206,12 @@ class Stepped(Told):
 
 def start_season(
     folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime,
-    allow_absent: Collection[str] = (), progress: Progress = silent,
+    allow_absent: Collection[str] = (),
 ) -> LockedSeason:  # fmt: skip
     """Lock a season as `lock_season` does, after one call to each of its models: agents about the first day."""
-    sent: list[Canaries] = []
 
-    def ask(season: Season, data: SeasonData) -> None:
-        found, schemas = Canaries(models, season.engine, progress), horizon_texts(season.scoring_plan)
+    def ask(season: Season, data: SeasonData) -> Canaries:
+        found, schemas = Canaries(models, season.engine), horizon_texts(season.scoring_plan)
         agents = [agent for agent in season.agents if agent.name not in allow_absent]
         if not season.recorded and not all(agent.model.startswith("reference/") for agent in agents):
             clock = data.clock(season)
@@ -225,12 +222,9 @@ def start_season(
                 found.ask(check_call(agent, season_texts()["schema of an agent"]) for agent in agents)
         found.ask(check_call(one, schemas[f"schema {season.scoring}"]) for one in season.panel if not one.human)
         found.require()
-        sent.append(found)
+        return found
 
-    locked = lock_season(folder, text, source, models, now=now, allow_absent=allow_absent, first=ask)
-    for one in sent:
-        one.keep(folder, locked)
-    return locked
+    return lock_season(folder, text, source, models, now=now, allow_absent=allow_absent, first=ask)
 
 
 def opening_calls(season: Season, day: Day, agents: Sequence[AgentSpec]) -> list[CallSpec]:
@@ -251,17 +245,12 @@ def open_run(folder: RunFolder) -> LockedSeason:
     return locked
 
 
-def run_season(
-    folder: RunFolder, models: Mapping[str, Model], *, now: datetime, progress: Progress = silent
-) -> Stepped:
+def run_season(folder: RunFolder, models: Mapping[str, Model], *, now: datetime) -> Stepped:
     """Do every day of a season that is due: a replay to its end."""
-    return _run(folder, models, now, progress, lambda _locked, _clock, _done, found: found)
+    return _run(folder, models, now, lambda _locked, _clock, _done, found: found)
 
 
-def step_season(
-    folder: RunFolder, models: Mapping[str, Model], *, now: datetime, day: date | None = None,
-    progress: Progress = silent,
-) -> Stepped:  # fmt: skip
+def step_season(folder: RunFolder, models: Mapping[str, Model], *, now: datetime, day: date | None = None) -> Stepped:
     """Do one trading day of a season, and every missed one before it, in order."""
 
     def chosen(locked: LockedSeason, clock: Clock, done: date | None, found: Arrivals) -> Arrivals:
@@ -285,11 +274,11 @@ def step_season(
         days, lost = (one for one in found.days if one[0] <= day), (one for one in found.lost if one <= day)
         return Arrivals(tuple(days), found.reached, tuple(lost))
 
-    return _run(folder, models, now, progress, chosen)
+    return _run(folder, models, now, chosen)
 
 
 def _run(
-    folder: RunFolder, models: Mapping[str, Model], now: datetime, progress: Progress,
+    folder: RunFolder, models: Mapping[str, Model], now: datetime,
     choose: Callable[[LockedSeason, Clock, date | None, Arrivals], Arrivals],
 ) -> Stepped:  # fmt: skip
     """Do the chosen days, then write the tables, also when a day could not be done."""
@@ -303,24 +292,25 @@ def _run(
             gc.set_threshold(_YOUNG, 50, 50)  # seldom: a replay keeps what every day made, and it would go over all
             with Ledger.open(folder.ledger) as ledger:
                 check_plan_hash(folder, ledger, locked)
-                desk = Desk(folder, locked, journal, ledger, models, Within(progress, lambda _done, _total: None))
+                desk = Desk(folder, locked, journal, ledger, models)
                 for number, (day, data) in enumerate(found.days):
-                    progress("days", number, len(due))
+                    note("days", number, len(due))
                     desk.digest = data.digest
                     own = clock if data is locked.data else data.clock(locked.season)
-                    desk.do(own.day(day, after=journal.last))
-                progress("days", len(due), len(due))
+                    with watched(silent):  # days are counted, and not the calls of each
+                        desk.do(own.day(day, after=journal.last))
+                note("days", len(due), len(due))
         finally:
             gc.set_threshold(*before)
-            say_raised(models, progress)
+            say_raised(models)
             journal.sync()
             write_tables(folder, locked, journal.entries, journal.digest)
         # why agents gave no usable reply, by name and day: those that could not be asked, and those that could
-        absent, silent = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+        absent, mute = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
         entries = journal.entries[-len(due) :] if due else []
         for one in (one for entry in entries for one in entry.record["decisions"] if one["replicate"] == 1):
             if {*one["flags"]} & {*NOT_USABLE}:
-                (absent if ABSENT in one["flags"] else silent)[one["agent"]["id"]].append("; ".join(one["missing"]))
+                (absent if ABSENT in one["flags"] else mute)[one["agent"]["id"]].append("; ".join(one["missing"]))
         waiting = [found.announced] if found.announced else []
         begins = f"nothing is due: the season begins on {clock.first}, and the market has nothing of it yet"
         lines = waiting or ([] if found.overdue else [begins])
@@ -333,7 +323,7 @@ def _run(
             done = f"{len(due)} days done" if len(due) > 1 else f"{due[0]} done"
             without = f"; without data: {', '.join(empty[:5])}" if empty else ""
             lines, of = [f"{locked.season.name}: {done}{without}", state], f"of {len(due)} days, and held"
-            for name, days in sorted(silent.items()):
+            for name, days in sorted(mute.items()):
                 lines.append(f"{name} gave no usable reply on {len(days)} {of}")
             for name, days in sorted(absent.items()):
                 lines.append(f"{name} was absent on {len(days)} {of} (last: {days[-1]})")
@@ -349,9 +339,8 @@ class Desk:
 
     def __init__(
         self, folder: RunFolder, locked: LockedSeason, journal: Journal, ledger: Ledger, models: Mapping[str, Model],
-        calls: Progress,
     ) -> None:  # fmt: skip
-        self.folder, self.journal, self.ledger, self.models, self.calls = folder, journal, ledger, models, calls
+        self.folder, self.journal, self.ledger, self.models = folder, journal, ledger, models
         self.season, self.prices, self.digest = locked.season, prices_of(models), locked.data.digest
         start, universe = Account(Book(self.season.capital)), set(locked.data.universe)
         self.accounts = {agent.name: start for agent in self.season.agents}
@@ -421,7 +410,7 @@ class Desk:
         if day.quotes:
             self.traded, self.marks = True, books.marks_after(marks, day)
             shared, asked = _shown(season, day, season.agents, settled)
-            given = asked, shared, self.models, self.prices, self.calls
+            given = asked, shared, self.models, self.prices
             decided = ask_agents(self.folder, self.ledger, season, day.date, *given)
             first = {one.agent.id: one for one, _ in decided if one.replicate == 1}
             self.accounts = {name: Account(one.book, first[name]) for name, one in settled.items()}

@@ -36,7 +36,6 @@ from assaymark.records import Judgment, JudgmentStatus
 from assaymark.report.text import counted
 from assaymark.workflow.ask import (
     Forecast,
-    Stage,
     again_line,
     check_plan_hash,
     forecast,
@@ -47,7 +46,7 @@ from assaymark.workflow.ask import (
 )
 from assaymark.workflow.human_labels import Frame, stored_draw, stored_grades
 from assaymark.workflow.import_records import import_named_grades
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, OUTCOMES, Store
 from assaymark.workflow.tracks import season_records as rows
@@ -63,10 +62,8 @@ Probe = tuple[SeasonCall, str]
 class SeasonAsker:
     """Asks calls through the ledger, each of them once, and holds what became of them."""
 
-    def __init__(
-        self, folder: RunFolder, ledger: Ledger, models: Mapping[str, Model], engine: EngineChoice, progress: Progress
-    ) -> None:
-        self.folder, self.ledger, self.models, self.engine, self.progress = folder, ledger, models, engine, progress
+    def __init__(self, folder: RunFolder, ledger: Ledger, models: Mapping[str, Model], engine: EngineChoice) -> None:
+        self.folder, self.ledger, self.models, self.engine = folder, ledger, models, engine
         self.replies: dict[str, Reply] = {}
         self.heard: set[str] = set()
         self.silent: dict[str, str] = {}
@@ -95,7 +92,7 @@ class SeasonAsker:
         wanted = {key: call for key, call in wanted.items() if key not in reasons}
         if wanted:
             calls = list(wanted.values())
-            how = self.models, self.engine, "asking the judges", self.progress, unusable
+            how = self.models, self.engine, "asking the judges", unusable
             summary = run_all(self.ledger, calls, *how, first=False)
             self.made += summary.made
             self.replies |= dict(self.ledger.replies(list(wanted)))
@@ -339,7 +336,7 @@ class SeasonJudged(Told):
     lines: tuple[str, ...]
 
 
-def judge_season(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> SeasonJudged:
+def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> SeasonJudged:
     """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates."""
     stored, store = stored_season(folder), Store(folder)
     import_named_grades(folder, stored.season.human.grades)
@@ -351,12 +348,12 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], progress: Progr
         season = stored.season
         if material is None:
             return SeasonJudged(0, tuple(judged_lines(folder, season, store.read(GRADES), store.read(GUESSES))))
-        progress("reading the records", 0, 1)
+        note("reading the records", 0, 1)
         parts, plan, budget = season_parts(material), material.scoring, season.judging.token_budget
-        progress("reading the records", 1, 1)
+        note("reading the records", 1, 1)
         with Ledger.open(folder.ledger) as ledger:
             check_plan_hash(folder, ledger, stored)
-            asker = SeasonAsker(folder, ledger, models, season.engine, progress)
+            asker = SeasonAsker(folder, ledger, models, season.engine)
             planned = season_tasks(parts, season, plan)
             given = asker.grades([task for _, task in planned])
             asked = [
@@ -486,8 +483,8 @@ def expect_season_run(folder: RunFolder, prices: Prices, *, now: datetime) -> Fo
         day = clock.day(due, after=done)
         days += [day] if day.quotes else []
         done = due
-    stage = Stage("agents", [call for day in days for call in opening_calls(locked.season, day, locked.season.agents)])
-    found = forecast([stage], folder, None, prices, locked.season.engine.batch)
+    calls = [call for day in days for call in opening_calls(locked.season, day, locked.season.agents)]
+    found = forecast({"agents": calls}, folder, prices, locked.season.engine.batch)
     if len(days) > 1:
         found = found.noting(
             f"{len(days):,} days: what agents hold on later ones is not known; books as at the start stand in for it"
@@ -520,9 +517,8 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
                 asked = asking.outcome_calls(grades, part.horizon, material.outcomes, judge, plan, budget)
                 outcomes += [one.call for one in asked]
     probes = season_probes(parts, season)
-    stages = [Stage("grades", graded), Stage("outcomes", outcomes)]
-    stages.append(Stage("author identification", [probe.call for probe, _ in probes]))
-    found = forecast(stages, folder, None, prices, season.engine.batch)
+    stages = {"grades": graded, "outcomes": outcomes, "author identification": [probe.call for probe, _ in probes]}
+    found = forecast(stages, folder, prices, season.engine.batch)
     if any(len(task.parts) > 1 for _, task in tasks):
         found = found.noting(
             f"of long records later parts show a judge's notes: {plans.MOST_NOTE_TOKENS:,} words stand in for those"

@@ -16,7 +16,6 @@ from assaymark import __version__
 from assaymark.agents.llm import season_texts
 from assaymark.claims import season_plan as plans
 from assaymark.claims.season_plan import Season, SeasonMarket, parse_season
-from assaymark.encoding import write_atomic
 from assaymark.engine import Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
 from assaymark.judging.season.calls import author_texts, horizon_texts, outcome_texts
@@ -25,10 +24,11 @@ from assaymark.market.history import Clock
 from assaymark.market.instruments import weekdays
 from assaymark.plan import read_toml
 from assaymark.protocol import AgentSpec, JudgeSpec
-from assaymark.records import JSON, canonical_json, content_id, parse, sha256_text, to_json
+from assaymark.records import JSON, canonical_json, content_id, parse, sha256_text, to_json, write_atomic
 from assaymark.workflow import run_folder as runs
+from assaymark.workflow.ask import Canaries
+from assaymark.workflow.lock import absent_problems, agent_problems, season_judge_problems
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.track import absent_problems, agent_problems, season_judge_problems
 from assaymark.workflow.tracks.season_records import FoundSeason, find_season, records_digest, write_season
 
 SEASON: Final = runs.Track(
@@ -105,7 +105,7 @@ def is_season(folder: RunFolder) -> bool:
 
 def lock_season(
     folder: RunFolder, text: str, source: str, models: Mapping[str, Model] | None = None, *, now: datetime,
-    allow_absent: Collection[str] = (), first: Callable[[Season, SeasonData], object] | None = None,
+    allow_absent: Collection[str] = (), first: Callable[[Season, SeasonData], Canaries] | None = None,
 ) -> LockedSeason:  # fmt: skip
     """Lock a season in a run folder; the same season again changes nothing, and a failure leaves nothing behind."""
     runs.require_version_2(folder)
@@ -129,8 +129,7 @@ def lock_season(
                 f"{source} differs from the season locked in {folder.path} (plan hash {made[:12]}..., locked "
                 f"{locked.plan_hash[:12]}...); a locked season is not changed: use a new run folder (--out)"
             )
-    elif first is not None:
-        first(season, data)
+    sent = None if first is None or folder.lock.is_file() else first(season, data)
     with runs.new_folder(folder.path):
         if found is not None:
             write_season(folder, found, made)
@@ -138,7 +137,10 @@ def lock_season(
             write_atomic(folder.plan, text)
             inputs = _inputs(season, data)
             runs.write_lock(folder, season_lock(season, made, to_json(now), inputs, data.universe, found, absent))
-    return open_season(folder, data)
+    locked = open_season(folder, data)
+    if sent is not None:
+        sent.keep(folder, locked)
+    return locked
 
 
 def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeason:

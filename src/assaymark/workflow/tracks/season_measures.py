@@ -149,7 +149,7 @@ def replies_lacking(
     for (judge, agent, *_), ok in usable.items():
         replies[judges.index(judge), agents.index(agent), int(not ok)] += 1
     shares = missing_shares(judges, agents, replies)
-    left_out = excess_replies(*shares, per_judge=missing.per_judge, per_agent=missing.per_agent)
+    left_out = excess_replies(*shares, missing.per_judge, missing.per_agent)
     if left_out and missing.on_excess == "stop":
         words = "; ".join(f"judge {judge}: {why}" for judge, why in left_out.items())
         raise LedgerError(f"too many replies are missing: {words}")

@@ -23,7 +23,6 @@ from assaymark.claims.levels import SPAN
 from assaymark.claims.messages import Catalogue, catalogue, english, languages, said
 from assaymark.claims.season_claims import SeasonVerdicts
 from assaymark.claims.season_plan import Season
-from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
 from assaymark.judging.season.calls import quoted_spans
 from assaymark.judging.season.plans import HorizonClaim
@@ -34,7 +33,7 @@ from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import Note, Part, Result
 from assaymark.plan import Frozen
 from assaymark.protocol import HUMAN_FAMILY
-from assaymark.records import Context, Decision, Evidence, Measurement, content_id, sha256_text
+from assaymark.records import Context, Decision, Evidence, Measurement, content_id, sha256_text, write_atomic
 from assaymark.report import ALONE, Site
 from assaymark.report.datasheet import datasheet_path
 from assaymark.report.season import index, season_frame, write_site
@@ -44,7 +43,7 @@ from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import calls_of
 from assaymark.workflow.human_labels import labels_of, people_basis
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.tracks.datasheet import datasheet_pages, stored_datasheets
@@ -81,14 +80,13 @@ class SeasonPublished(Result):
 
 def publish_season(
     folder: RunFolder, site: Path, languages: Sequence[Catalogue] = (), calls: bool = False, url: str = "",
-    progress: Progress = silent,
 ) -> SeasonPublished:  # fmt: skip
     """Measure and decide a judged season, write its tables and ``verdicts.json``, and make its site."""
     if url and not re.fullmatch(r"https?://[^\s<>\"]+", url):
         raise InputError("--url", [Problem("", f"must begin with https:// or http:// (got {clean(url, 80)!r})")])
     stored = stored_season(folder)
     runs.site_files(site, stored.season.name, stored.plan_hash)
-    shown, sheets, file, material, judged = decide_judged_season(folder, progress)
+    shown, sheets, file, material, judged = decide_judged_season(folder)
     run = replace(shown, url=url)
     records: Iterable[tuple[str, str]] = ()
     if calls:
@@ -102,7 +100,7 @@ def publish_season(
             write_atomic(out / name, page)
 
     written = runs.replace_site(site, run.plan.name, run.plan_hash, write)
-    progress("writing pages", 3, 3)
+    note("writing pages", 3, 3)
     html = [page for page in written if page.suffix == ".html"]
     tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
     lines = [f"{file.study}: {len(file.verdicts)} claims decided ({tally}); plan {file.plan_hash[:12]}..."]
@@ -159,7 +157,7 @@ def season_records(
 
 
 def decide_judged_season(
-    folder: RunFolder, progress: Progress = silent
+    folder: RunFolder,
 ) -> tuple[index.SeasonRun, list[Datasheet], VerdictFile, SeasonMaterial, SeasonJudgments]:
     """Measure and decide a judged season: what its pages show, its datasheets, ``verdicts.json``, and what they are of.
 
@@ -168,9 +166,9 @@ def decide_judged_season(
     stored, store = stored_season(folder), Store(folder)
     if store.digest(GRADES) is None or not store.rows(GRADES):
         raise LedgerError(f"{folder.path} was not judged yet; run: assaymark season judge {folder.path}")
-    progress("reading the records", 0, 3)
+    note("reading the records", 0, 3)
     material, judged, sheets = season_material(folder, stored), SeasonJudgments.read(store), stored_datasheets(folder)
-    progress("measuring", 1, 3)
+    note("measuring", 1, 3)
     made_by = content_id({one.judge: one for one in sheets}) if sheets else None
     basis = {"plan": stored.plan_hash, "datasheets": made_by}
     basis |= {table.name: store.digest(table) for table in (GRADES, GUESSES, EVIDENCE, NAVS, TIMES, CHECKS)}
@@ -209,7 +207,7 @@ def decide_judged_season(
     kept.parent.mkdir(exist_ok=True)
     runs.write_json(kept, verdicts_of(index.SeasonIndex.of(run)))
     runs.write_sums(folder)
-    progress("writing pages", 2, 3)
+    note("writing pages", 2, 3)
     earlier = (path for path in sorted(kept.parent.glob("*.json")) if path.stem <= kept.stem)
     run = replace(run, publications=tuple(json.loads(path.read_text(encoding="utf-8")) for path in earlier))
     return run, sheets, file, material, judged
