@@ -1,5 +1,7 @@
 """The four APIs: requests field by field, what answers and failures come to, and the same of the real ones."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 import asyncio
@@ -11,21 +13,9 @@ from typing import Any
 
 import pytest
 from provider_cases import (
-    CANARY,
-    CASES,
-    CHAT,
-    CLAUDE,
-    COMPLETION,
-    GEMINI,
-    GENERATED,
-    MESSAGE,
-    OPENAI,
-    RESPONSE,
-    SAID,
-    SCHEMA,
-    completion,
+    CANARY, CASES, CHAT, CLAUDE, COMPLETION, GEMINI, GENERATED, MESSAGE, OPENAI, RESPONSE, SAID, SCHEMA, completion,
     with_said,
-)
+)  # fmt: skip
 from provider_server import answer, serving
 from pydantic import BaseModel
 

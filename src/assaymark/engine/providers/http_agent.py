@@ -201,6 +201,7 @@ def _object(text: str) -> dict[str, Any]:
 
 _TRIES: Final = 3
 _BETWEEN_TRIES_S: Final = 0.2
+_KNOCK_S: Final = 3.0
 _PART_BYTES: Final = 65_536
 _LOOKED_AT: Final = 4096
 _SHORTEST_TOKEN: Final = 8
@@ -255,8 +256,16 @@ class HttpAgent:
         self._sleep = sleep
 
     def check(self) -> None:
-        """Raise `ModelError` unless something answers at the address; see `reachable`."""
-        reachable(self.url)
+        """Connect once and hang up, before a run asks anything: an agent that was never started must not cost a study.
+
+        `ModelError` unless something answers at the address.
+        """
+        try:
+            socket.create_connection((self._site.host, self._site.port), timeout=_KNOCK_S).close()
+        except (OSError, UnicodeError) as exc:
+            reason = failure("unreachable", _reason(exc)).detail
+            advice = "start the agent and run the same command again"
+            raise ModelError(f"nothing answers at {self.url} ({reason}); {advice}", retryable=True) from None
 
     async def complete(self, call: CallSpec) -> Reply:
         """Send the request of a call and take what comes back. No answer is an answer too: ``finish`` is ``failed``."""
@@ -299,17 +308,6 @@ class HttpAgent:
             problem = f"holds no bearer token: at least {_SHORTEST_TOKEN} visible ASCII characters without spaces"
             raise ModelError(f"the environment variable {name}, named by token_env, {problem}", retryable=False)
         return token
-
-
-def reachable(url: str, *, timeout_s: float = 3.0) -> None:
-    """Connect once and hang up, before a run asks anything: an agent that was never started must not cost a study."""
-    site = Site.of(url)
-    try:
-        socket.create_connection((site.host, site.port), timeout=timeout_s).close()
-    except (OSError, UnicodeError) as exc:
-        reason = failure("unreachable", _reason(exc)).detail
-        advice = "start the agent and run the same command again"
-        raise ModelError(f"nothing answers at {url} ({reason}); {advice}", retryable=True) from None
 
 
 class _Post:
