@@ -241,12 +241,12 @@ def texts_of(text: str | None) -> tuple[tuple[records.Rationale, ...], tuple[str
     # what was thought aloud is kept apart: only one of the models left it in its log
     thoughts = [found.strip() for found in _THINK.findall(written)]
     answer = _FINISH.sub("", _THINK.sub("", written)).strip()
-    kept = [records.Rationale(text=thought, kind="stage") for thought in thoughts if thought]
+    kept: list[tuple[str, records.RationaleKind]] = [(thought, "stage") for thought in thoughts]
     tool = answer.startswith(_TOOL_OUTPUT)  # repeats what a tool returned: not written by the agent
-    if answer and answer != _TOOL_OUTPUT:
-        kept.append(records.Rationale(text=answer, kind="arena" if tool else "summary"))
+    if answer != _TOOL_OUTPUT:
+        kept.append((answer, "arena" if tool else "summary"))
     marks = {"think-block": thoughts, "tool-output": tool, "no-finish-signal": not _FINISH.search(written)}
-    return tuple(kept), tuple(flag for flag, found in marks.items() if found)
+    return report.rationales_of(kept), tuple(flag for flag, found in marks.items() if found)
 
 
 class _Shape(BaseModel):

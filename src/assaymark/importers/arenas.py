@@ -247,14 +247,13 @@ class Conversation(_Shape):
             again = None if trace == self.llm_response else json.dumps(trace)
             trace = trace.get(_FAILED) if _FAILED in trace else again
         trace = trace or self.llm_response.get(_FAILED)
-        said: list[tuple[str, records.RationaleKind]] = [
+        texts = report.rationales_of([
             (self.cot_trace_summary or "", "summary"),
             *((f"{coin}: {one.justification}", "candidate")
               for coin, one in orders.items() if one.justification.strip()),
             ("\n".join(["Invalidation conditions", *off]) if off else "", "risk"),
             (trace if isinstance(trace, str) else "", "stage"),  # what was thought aloud
-        ]  # fmt: skip
-        texts = tuple(records.Rationale(text=text, kind=kind) for text, kind in said if text.strip())
+        ])  # fmt: skip
         # the risk in dollars is the one number of an order that an action has no field for
         risks: list[records.JSON] = [
             {"instrument": x, "risk_usd": one.risk_usd} for x, one in orders.items() if one.risk_usd
@@ -496,11 +495,11 @@ def import_deepfund(
             agent, model = f"{config.llm_model.rsplit('/', 1)[-1]} ({config.exp_name})", config.llm_model
             question = f"{one.trading_date:%Y-%m-%d}/{one.ticker}"
             asked[agent, question] += 1
-            nth, own = asked[agent, question], one.justification
-            texts = (*((records.Rationale(text=own, kind="summary"),) if own.strip() else ()), *(
-                records.Rationale(text=f"{got.analyst} analyst ({got.signal}): {got.justification}", kind="stage")
+            nth = asked[agent, question]
+            texts = report.rationales_of([(one.justification, "summary"), *(
+                (f"{got.analyst} analyst ({got.signal}): {got.justification}", "stage")
                 for got in heard if got.justification.strip()
-            ))  # fmt: skip
+            )])  # fmt: skip
             contexts[records.content_id(context)] = context
             made[one.id] = records.Decision(
                 record_id=f"{question}/{agent}" if nth == 1 else f"{question}/{agent}/r{nth}",

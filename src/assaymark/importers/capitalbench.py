@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from assaymark import records
 from assaymark.importers.capitalbench_rounds import Round, finite, read_rounds
 from assaymark.importers.read import NAME, SHA256, Progress, json_objects, midnight, moment, require, shaped
-from assaymark.importers.report import Imported, Tally, outcome, text_missing, week_of
+from assaymark.importers.report import Imported, Tally, outcome, rationales_of, text_missing, week_of
 
 PROVENANCE: Final = records.Provenance(source="ishtiaqrahman/capitalbench", licence="CC BY 4.0")
 """Where the records come from unless the caller knows more (a commit, another mirror)."""
@@ -278,9 +278,8 @@ class Record(_Shape, Generic[S]):
             missing.append("candidate ledger")
         texts: dict[str, records.RationaleKind] = {}
         for kind, text in self.texts():
-            if text.strip():
-                texts.setdefault(text, kind)
-        rationales = tuple(records.Rationale(text=text, kind=kind) for text, kind in texts.items())
+            texts.setdefault(text, kind)
+        rationales = rationales_of(texts.items())
         try:
             cluster = week_of(date.fromisoformat("-".join(self.round_id.split("-")[1:4])))
         except ValueError:

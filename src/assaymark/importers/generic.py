@@ -30,7 +30,7 @@ from assaymark.importers.read import (
     rounds_of,
     text_of,
 )
-from assaymark.importers.report import Imported, Tally, outcome, text_missing, week_of
+from assaymark.importers.report import Imported, Tally, outcome, rationales_of, text_missing, week_of
 from assaymark.importers.report import fact as new_fact
 from assaymark.rows import unpack
 
@@ -229,7 +229,7 @@ class _Build:
         seconds = row.number(columns.seconds, 0, 1e9)
         source, texts = self.map.provenance, self.map.rationales.model_dump()
         pairs = [(text, kind) for kind in KINDS for column in texts[kind] for one in rows for text in one.texts(column)]
-        rationales = tuple(records.Rationale(text=text, kind=kind) for text, kind in dict.fromkeys(pairs))
+        rationales = rationales_of(dict.fromkeys(pairs))
         sure = {value for one in rows if (value := one.number(columns.confidence, 0, 1)) is not None}
         actions = [action for one in rows for action in self._actions(one, columns, each=len(sure) > 1)]
         total = sum(abs(action.weight or 0.0) for action in actions)

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict
 
+from assaymark import records
 from assaymark.errors import LISTED, InputError, Problem
 from assaymark.notebook import Note, Part, Result
 from assaymark.portfolio.broker import CheckKind
-from assaymark.records import Agent, Context, Decision, Fact, Outcome, Rationale, canonical_json, sha256_text
 
 EXAMPLES = 3
 """How many examples of each missing thing a report keeps."""
@@ -107,9 +107,9 @@ class ImportReport(Result):
 class Imported:
     """The records of one import. ``contexts`` is keyed by content id; outcomes stay a table of their own."""
 
-    decisions: tuple[Decision, ...]
-    contexts: Mapping[str, Context]
-    outcomes: tuple[Outcome, ...]
+    decisions: tuple[records.Decision, ...]
+    contexts: Mapping[str, records.Context]
+    outcomes: tuple[records.Outcome, ...]
     report: ImportReport
 
 
@@ -145,8 +145,8 @@ class Tally:
             raise InputError(source, self.problems)
 
     def imported(
-        self, source: str, decisions: Sequence[Decision], contexts: Mapping[str, Context], outcomes: Sequence[Outcome],
-        bad: int, notes: Sequence[str] = (), lacking: str = "",
+        self, source: str, decisions: Sequence[records.Decision], contexts: Mapping[str, records.Context],
+        outcomes: Sequence[records.Outcome], bad: int, notes: Sequence[str] = (), lacking: str = "",
     ) -> Imported:  # fmt: skip
         """The finished import; contexts that no decision names are left out.
 
@@ -228,7 +228,7 @@ class Findings:
             raise InputError(self.source, [problem for *_, problem in shown], more=more)
 
 
-def context_id(context: Context, known: dict[int, tuple[Any, str]]) -> str:
+def context_id(context: records.Context, known: dict[int, tuple[Any, str]]) -> str:
     """`content_id` of a context, many times as fast where its facts are flat and its parts shared with others.
 
     ``known`` holds parts by their identity with their JSON; it keeps them, so that no other part can get it.
@@ -244,43 +244,48 @@ def context_id(context: Context, known: dict[int, tuple[Any, str]]) -> str:
                     f',"source":{quoted(one.source)},"unit":{quoted(one.unit)},"value":{value}}}'
                 ),
             )
-    text = canonical_json(replace(context, facts=(), instruments=(), series=()))
+    text = records.canonical_json(replace(context, facts=(), instruments=(), series=()))
     for name in ("facts", "instruments", "series"):
         parts: tuple[Any, ...] = getattr(context, name)
         for part in parts:
             if id(part) not in known:
-                known[id(part)] = part, canonical_json(part)
+                known[id(part)] = part, records.canonical_json(part)
         # in JSON text a quote inside a string is escaped, so the key can stand there only once
         text = text.replace(f'"{name}":[]', f'"{name}":[{",".join(known[id(part)][1] for part in parts)}]', 1)
-    return sha256_text(text)
+    return records.sha256_text(text)
 
 
-_time = lru_cache(maxsize=4096)(canonical_json)  # all facts of a context share a few
+_time = lru_cache(maxsize=4096)(records.canonical_json)  # all facts of a context share a few
 
 
 def fact(
     name: str, of: str, field: str, value: float | str, unit: str, at: datetime, source: str,
     as_of: datetime | None = None, note: str = "",
-) -> Fact:  # fmt: skip
+) -> records.Fact:  # fmt: skip
     """A fact about an instrument that was available ``at`` a time."""
-    return Fact(id=name, instrument=of, field=field, value=value, unit=unit, available_at=at, source=source,
+    return records.Fact(id=name, instrument=of, field=field, value=value, unit=unit, available_at=at, source=source,
                 as_of=as_of, note=note)  # fmt: skip
 
 
 def outcome(
     record: str, horizon: str, value: float, benchmark: float | None, resolved: datetime | None, source: str
-) -> Outcome:
+) -> records.Outcome:
     """What came of a decision."""
-    return Outcome(record_id=record, horizon=horizon, value=value, benchmark=benchmark, resolved_at=resolved,
+    return records.Outcome(record_id=record, horizon=horizon, value=value, benchmark=benchmark, resolved_at=resolved,
                    source=source)  # fmt: skip
 
 
-def agent_of(name: str, model: str) -> Agent:
+def agent_of(name: str, model: str) -> records.Agent:
     """An agent whose family is the maker of its model, where the table knows it."""
-    return Agent(id=name, family=maker_of(model) or model, model=model)
+    return records.Agent(id=name, family=maker_of(model) or model, model=model)
 
 
-def text_missing(rationales: Iterable[Rationale]) -> tuple[str, ...]:
+def rationales_of(texts: Iterable[tuple[str, records.RationaleKind]]) -> tuple[records.Rationale, ...]:
+    """Texts with their kinds as rationales, in the order given; one that is blank is none."""
+    return tuple(records.Rationale(text=text, kind=kind) for text, kind in texts if text.strip())
+
+
+def text_missing(rationales: Iterable[records.Rationale]) -> tuple[str, ...]:
     """The entry of ``Decision.missing`` where a judge can read nothing; reasons for single holdings are not judged."""
     return () if any(r.kind not in ("arena", "holding") and r.text.strip() for r in rationales) else (NO_TEXT,)
 
@@ -291,7 +296,7 @@ def week_of(day: date) -> str:
     return f"{year}-W{week:02d}"
 
 
-def replayed(decisions: Iterable[Decision], what: str) -> list[str]:
+def replayed(decisions: Iterable[records.Decision], what: str) -> list[str]:
     """The note on decisions that were written more than a day after their ``what``, if there are any."""
     late = sum(REPLAYED in decision.flags for decision in decisions)
     kept = f"decisions were written more than a day after their {what}: kept, flagged {REPLAYED}"
