@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 import zstandard
 
 from assaymark.errors import LedgerError, ModelError
+from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import JSON, canonical_json, sha256_text
 from assaymark.text import code_points
 
@@ -151,6 +152,17 @@ class CallSpec:
     schema: Text | None = None
     again: bool = False
     args: Mapping[str, JSON] = field(default_factory=dict)
+
+    @classmethod
+    def to(
+        cls, spec: AgentSpec | JudgeSpec, messages: tuple[Message, ...], template: str, schema: Text | None = None,
+        trial: int = 1, order: int = 0,
+    ) -> CallSpec:  # fmt: skip
+        """The call that puts messages to a model with the settings that its plan names."""
+        return cls(
+            model=spec.model, messages=messages, template=template, trial=trial, order=order, seed=spec.seed,
+            temperature=spec.temperature, effort=spec.effort, schema=schema, args=dict(spec.args),
+        )  # fmt: skip
 
     @property
     def canonical(self) -> bytes:

@@ -114,14 +114,14 @@ def test_a_probe_is_held_against_chance(low, said):
 def test_blinding_is_counted_over_all_records():
     run = made.made_season(3, 3)
     sentences, names = season_pages.blinding_blocks(season_pages.SeasonIndex.of(run))
-    replaced = sum(line.count for lines in run.blinding.values() for line in lines if line.state == "replaced")
+    replaced = sum(line.count for line in run.blinding if line.state == "replaced")
     assert f"replaced {replaced} names" in sentences.items[0]
     assert ("NVX", "kept", "36", "a holding") in names.blocks[0].rows
 
 
 def test_a_band_that_efficiency_moved_is_named_only_where_the_total_is_shown():
     run = made.made_season()
-    row = next(row for row in run.table.rows if row.contestant == "Dogwood")
+    row = next(row for row in run.table if row.contestant == "Dogwood")
     moved = replace(row, standing=replace(row.standing, band="strong"))
     assert season_pages.band_words(moved, ENGLISH) == "mixed, all judges"
     assert season_pages.band_words(moved, ENGLISH, shown=True) == "strong with efficiency, mixed without"
@@ -175,6 +175,6 @@ def test_the_board_names_whose_totals_lack_a_part():
     run = made.made_season(4, 3)
     elsewhere = season_pages.board_notes(season_pages.SeasonIndex.of(replace(run, source="a log")))
     assert "after costs" not in " ".join(elsewhere)
-    rows = tuple(replace(row, efficiency=None) for row in run.table.rows)
-    untimed = replace(run, table=replace(run.table, rows=rows))
+    rows = tuple(replace(row, efficiency=None) for row in run.table)
+    untimed = replace(run, table=rows)
     assert "for any agent" in " ".join(season_pages.board_notes(season_pages.SeasonIndex.of(untimed)))

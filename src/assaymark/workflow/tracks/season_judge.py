@@ -7,17 +7,16 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from assaymark.claims.season_plan import Season, period_of
 from assaymark.engine import CallSpec, Ledger, Model, Reply, Unusable
 from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, ModelError, Problem
-from assaymark.judging import asks_again, second_call
-from assaymark.judging.prompts import Read, ReplyState
+from assaymark.judging import PlannedCall
 from assaymark.judging.season import calls as asking
 from assaymark.judging.season import plans
-from assaymark.judging.season.calls import HorizonLedger, HorizonTask, SeasonCall
+from assaymark.judging.season.calls import HorizonLedger, HorizonTask
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.record import Horizon, StepRecord
 from assaymark.judging.season.scoring import (
@@ -31,8 +30,9 @@ from assaymark.judging.season.scoring import (
 )
 from assaymark.market.instruments import weekdays
 from assaymark.notebook import Told
+from assaymark.prompting import Read, ReplyState
 from assaymark.protocol import EngineChoice
-from assaymark.records import Judgment, JudgmentStatus
+from assaymark.records import Judgment
 from assaymark.report.text import counted
 from assaymark.workflow.ask import (
     Forecast,
@@ -52,10 +52,18 @@ from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, HUMAN, JUDG
 from assaymark.workflow.tracks import season_records as rows
 from assaymark.workflow.tracks.season_day import alone, not_stepping, open_run, opening_calls, read_journal
 from assaymark.workflow.tracks.season_facts import SeasonMaterial, season_material
-from assaymark.workflow.tracks.season_lock import StoredSeason, stored_season
-from assaymark.workflow.tracks.season_records import GRADES, GUESSES, GradeScope, SeasonGrade, SeasonGuess
+from assaymark.workflow.tracks.season_lock import LockedSeason, stored_season
+from assaymark.workflow.tracks.season_records import (
+    GRADES,
+    GUESSES,
+    GradeScope,
+    SeasonGrade,
+    SeasonGuess,
+    judged_periods,
+    judgment_row,
+)
 
-Probe = tuple[SeasonCall, str]
+Probe = tuple[asking.PlannedProbe, str]
 """A probe of the blinding, and the period that it shows; empty for a whole record."""
 
 
@@ -72,14 +80,14 @@ class SeasonAsker:
         """The keys of second calls, by the keys of calls whose reply was no JSON at all."""
         self.made = 0
 
-    def ask(self, calls: Sequence[CallSpec], unusable: Unusable | None = None) -> None:
+    def ask(self, planned: Sequence[PlannedCall[Any, Any]], unusable: Unusable | None = None) -> None:
         """Ask what has no reply yet, and once more what has one that is no JSON at all: the second reply counts."""
-        asked = {call.key: call for call in calls}
-        self._ask(asked, unusable)
+        asked = {one.call.key: one for one in planned}
+        self._ask({key: one.call for key, one in asked.items()}, unusable)
         again = {
-            key: second_call(call)
-            for key, call in asked.items()
-            if key not in self.seconds and asks_again(self.replies[key], most=plans.MOST_CHARACTERS)
+            key: one.again().call
+            for key, one in asked.items()
+            if key not in self.seconds and one.asks_again(self.replies[key])
         }
         self._ask({call.key: call for call in again.values()})
         self.seconds |= {key: call.key for key, call in again.items()}
@@ -117,15 +125,14 @@ class SeasonAsker:
         """The grades of all tasks, asked for part by part; `HorizonGrades` also where a judge gave none."""
         found: dict[int, HorizonGrades] = {}
         while len(found) < len(tasks):
-            due: list[asking.PlannedHorizonCall] = []
+            due: list[asking.PlannedHorizon] = []
             for at, task in enumerate(tasks):
                 if at not in found:  # what is graded is not read again in every round
                     asked, graded = horizon_round([task], self.replies.get)
                     due += asked
                     if graded:
                         found[at] = graded[0]
-            unusable = unusable_of(due, lambda one, reply: plans.read_horizon_reply(reply, one.asked).reason)
-            self.ask([one.call for one in due], unusable)
+            self.ask(due, unusable_of(due))
         again = self.seconds  # a part has the key of its second call, where that is the one that counts
         for at, one in found.items():
             parts = (
@@ -139,14 +146,14 @@ class SeasonAsker:
 
     def guesses(self, probes: Sequence[Probe]) -> list[SeasonGuess]:
         """What the probes of the blinding brought."""
-        self.ask([planned.call for planned, _ in probes])
+        self.ask([planned for planned, _ in probes])
         found = []
         for planned, period in probes:
-            call = planned.call
-            read = asking.read_guess(self.replies[call.key], planned)
-            key, guess = self.seconds.get(call.key, call.key), None if read.answer is None else read.answer.value
-            of = planned.agent, planned.judge.name, call.trial
-            found.append(SeasonGuess(*of, period, len(planned.options), read.state, guess, key))
+            call, (author, options) = planned.call, planned.about
+            read = planned.read(self.replies[call.key])
+            key, guess = self.seconds.get(call.key, call.key), None if read.answer is None else read.answer[0]
+            of = author, planned.judge.name, call.trial
+            found.append(SeasonGuess(*of, period, len(options), read.state, guess, key))
         return found
 
 
@@ -213,17 +220,8 @@ def season_probes(parts: Sequence[SeasonPart], season: Season) -> list[Probe]:
     for period, horizons in by_period.items():
         if set(horizons) == agents and len(agents) > 1:
             for probe in asking.probe_calls(horizons, once if period else judges, budget):
-                found.setdefault((probe.agent, probe.call.key), (probe, period))
+                found.setdefault((probe.about[0], probe.call.key), (probe, period))
     return list(found.values())
-
-
-_STATUS: Final[dict[ReplyState, JudgmentStatus]] = {
-    "ok": "ok",
-    "refused": "refused",
-    "invalid": "invalid",
-    "truncated": "invalid",
-    "failed": "invalid",
-}
 
 
 def grade_row(part: SeasonPart, grades: HorizonGrades, plan: ScoringPlan, outcome: OutcomeGrade | None) -> SeasonGrade:
@@ -259,21 +257,6 @@ def human_rows(
         points = judgment.scores.get("outcome")
         outcome = None if points is None or part.period else OutcomeGrade(state="ok", outcome=points)
         yield grade_row(part, grades, plan, outcome)
-
-
-def judgment_row(grade: SeasonGrade) -> Judgment:
-    """A grade as a judgment: what is graded is the agent, with its period or replicate behind a slash."""
-    grades, score = grade.score.grades, grade.score.score
-    within = grade.period or (f"r{grade.replicate}" if grade.scope == "replicate" else "")
-    names = ("reasoning", "evidence", "process", "composite", "outcome")
-    points = {} if score is None else {name: getattr(score, name) for name in names}
-    return Judgment(
-        trajectory=f"{grade.agent}/{within}" if within else grade.agent, judge=grade.judge, family=grade.family,
-        rubric=grades.grader, trial=grade.trial, status=_STATUS[grades.state],
-        scores={name: value for name, value in points.items() if value is not None},
-        call_key=grades.parts[-1].call_key, first_key=grades.parts[-1].first_key,
-        lookahead_check=grades.lookahead_check, reason=grades.reason,
-    )  # fmt: skip
 
 
 def judged_lines(
@@ -362,11 +345,11 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> SeasonJudged
                 else []
                 for (part, task), one in zip(planned, given, strict=True)
             ]
-            asker.ask([one.call for calls in asked for one in calls])
+            asker.ask([one for calls in asked for one in calls])
             grades = []
             for (part, _), one, calls in zip(planned, given, asked, strict=True):
-                reads = [plans.read_outcome_reply(asker.replies[asked_.call.key]) for asked_ in calls]
-                outcome = outcome_grade([call.part for call in calls], reads) if calls else None
+                replies = [asker.replies[each.call.key] for each in calls]
+                outcome = outcome_grade(calls, replies) if calls else None
                 grades.append(grade_row(part, one, plan, outcome))
             guesses = asker.guesses(season_probes(parts, season))
         people = {one.name for one in season.panel if one.human}
@@ -390,7 +373,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> SeasonJudged
         return SeasonJudged(asker.made, tuple(judged_lines(folder, season, grades, guesses)))
 
 
-def judging_basis(store: Store, stored: StoredSeason) -> dict[str, str | None]:
+def judging_basis(store: Store, stored: LockedSeason) -> dict[str, str | None]:
     """What the grades of a season are made from: its plan, the tables that judges are shown, and people's grades."""
     tables = (CONTEXTS, DECISIONS, rows.FILLS, rows.REJECTIONS, rows.NAVS, OUTCOMES)
     given = store.content(HUMAN)
@@ -398,7 +381,7 @@ def judging_basis(store: Store, stored: StoredSeason) -> dict[str, str | None]:
     return {"plan": stored.plan_hash, **{table.name: store.content(table) for table in tables}, **people}
 
 
-def is_judged(store: Store, stored: StoredSeason) -> bool:
+def is_judged(store: Store, stored: LockedSeason) -> bool:
     """Whether the grades are whole, of the season as it is now, and no call is left that never brought a reply."""
     basis = judging_basis(store, stored)
     if not all(store.done(table, basis) for table in (GRADES, GUESSES, rows.REPLACED, EVIDENCE, JUDGMENTS)):
@@ -406,19 +389,6 @@ def is_judged(store: Store, stored: StoredSeason) -> bool:
     grades = store.read(GRADES)
     states = {guess.state for guess in store.read(GUESSES)} | {grade.score.grades.state for grade in grades}
     return "failed" not in states | {grade.score.outcome.state for grade in grades if grade.score.outcome is not None}
-
-
-def judged_periods(grades: Iterable[SeasonGrade]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    """The (period, agent) of each record of a period in which all graded agents were graded, and each period's
-    cluster: itself, as claims of a season have it."""
-    found: dict[str, set[str]] = {}
-    for grade in grades:
-        if grade.scope == "period" and grade.score.score is not None:
-            found.setdefault(grade.period, set()).add(grade.agent)
-    agents = set[str]().union(*found.values())
-    whole = sorted(period for period, mine in found.items() if mine == agents)
-    records = {f"{agent}/{period}": (period, agent) for period in whole for agent in sorted(agents)}
-    return records, {period: period for period in whole}
 
 
 def judged_frame(folder: RunFolder) -> Frame:
@@ -509,7 +479,7 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
                 # A record in one part needs no answer to say what comes next.
                 keys = [planned.call.key] if ledger is not None and len(task.parts) > 1 else []
                 reply = next((one for _, one in ledger.replies(keys)), None) if ledger is not None and keys else None
-                reads.append(Read("ok", _ANSWER) if reply is None else plans.read_horizon_reply(reply, planned.asked))
+                reads.append(Read("ok", _ANSWER) if reply is None else planned.read(reply))
             if part.scope == "whole":
                 judge = task.judge
                 grader = asking.grader_version(task.plan)
