@@ -218,12 +218,9 @@ def envelope_of(context: Context) -> Message:
 
 def agent_call(spec: AgentSpec, message: Message, template: str = TEMPLATE, trial: int = 1) -> CallSpec:
     """The call that asks an agent about one context."""
-    outside = is_outside(spec.model)
-    return CallSpec(
-        model=spec.model, messages=(message,) if outside else (_system(template), message),
-        template="" if outside else agent_template(template).sha256, trial=trial, seed=spec.seed,
-        temperature=spec.temperature, effort=spec.effort, schema=None if outside else _schema(), args=dict(spec.args),
-    )  # fmt: skip
+    if is_outside(spec.model):
+        return CallSpec.of(spec, (message,), "", None, trial)
+    return CallSpec.of(spec, (_system(template), message), agent_template(template).sha256, _schema(), trial)
 
 
 SEASON_TEMPLATE: Final = "season-v1.txt"

@@ -7,12 +7,15 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring as _quoted
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import zstandard
 
 from assaymark.errors import LedgerError, ModelError
 from assaymark.records import JSON, canonical_json, sha256_text
+
+if TYPE_CHECKING:
+    from assaymark.protocol import AgentSpec, JudgeSpec
 
 # Content-addressed bytes: packed small, checked whenever they are read, in a file of their own when large
 
@@ -150,6 +153,16 @@ class CallSpec:
     schema: Text | None = None
     again: bool = False
     args: Mapping[str, JSON] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, asked: AgentSpec | JudgeSpec, messages: tuple[Message, ...], template: str, schema: Text | None = None,
+        trial: int = 1, order: int = 0,
+    ) -> CallSpec:  # fmt: skip
+        """The call that puts messages to an agent or a judge as its plan names it."""
+        named = {name: getattr(asked, name) for name in ("model", "seed", "temperature", "effort")}
+        args = dict(asked.args)
+        return cls(messages=messages, template=template, trial=trial, order=order, schema=schema, args=args, **named)
 
     @property
     def canonical(self) -> bytes:

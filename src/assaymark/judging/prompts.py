@@ -272,16 +272,6 @@ class PlannedCall:
     trial: int
 
 
-def judge_call(
-    judge: JudgeSpec, trial: int, messages: tuple[Message, ...], template: PromptTemplate, schema: Text, order: int = 0
-) -> CallSpec:
-    """A call to a judge, of whatever is judged."""
-    return CallSpec(
-        model=judge.model, messages=messages, template=template.sha256, trial=trial, order=order, seed=judge.seed,
-        temperature=judge.temperature, effort=judge.effort, schema=schema, args=dict(judge.args),
-    )  # fmt: skip
-
-
 def judge_template(rubric: Rubric | None = None) -> PromptTemplate:
     """The prompt template, whose text enters the plan hash, with the words of a rubric's scale."""
     template = prompt_template("assaymark.judging", TEMPLATE)
@@ -379,7 +369,7 @@ def plan_calls(
     for decision in chosen:
         for judge in study.model_judges if judges is None else judges:
             for trial in range(1, judge.trials + 1):
-                call = judge_call(judge, trial, (system, users[decision.record_id]), template, schema)
+                call = CallSpec.of(judge, (system, users[decision.record_id]), template.sha256, schema, trial)
                 planned.append(PlannedCall(call, decision.record_id, judge.name, judge.family, trial))
     return planned
 

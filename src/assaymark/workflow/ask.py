@@ -399,11 +399,8 @@ class Canaries:
 
 def check_call(spec: AgentSpec | JudgeSpec, schema: str) -> CallSpec:
     """A call that stands in for the first of a model where that hangs on what is not there yet."""
-    return CallSpec(
-        model=spec.model, messages=(calling.Message("user", (Text.of(_CHECK), Text.of(schema))),),
-        template=sha256_text(_CHECK), seed=spec.seed, temperature=spec.temperature, effort=spec.effort,
-        schema=Text.of(schema), args=dict(spec.args),
-    )  # fmt: skip
+    form = Text.of(schema)
+    return CallSpec.of(spec, (calling.Message("user", (Text.of(_CHECK), form)),), sha256_text(_CHECK), form)
 
 
 # --- One ledger for several machines ----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from assaymark import records
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.judging.prompts import Invalid, Reasoned, judge_call, parsed_by, read_end, text_of, word_of
+from assaymark.judging.prompts import Invalid, Reasoned, parsed_by, read_end, text_of, word_of
 from assaymark.plan import read_model
 from assaymark.prompting import PromptTemplate, Rejected, fence, members, object_schema, prompt_template, row
 from assaymark.protocol import JudgeSpec
@@ -438,7 +438,7 @@ def plan_pair_calls(
         for prompt in prompts:
             for at, order in enumerate(pair.orders):
                 for trial in range(1, times + 1):
-                    call = judge_call(judge, trial, (systems[prompt], users[at]), pair_template(), schema, order=at)
+                    call = CallSpec.of(judge, (systems[prompt], users[at]), pair_template().sha256, schema, trial, at)
                     planned.append(PlannedPairCall(call, pair, order, prompt, judge.name, judge.family, trial))
     return planned
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem
 from assaymark.judging.evidence import BORNE_OUT, Material, numeric_ledger
-from assaymark.judging.prompts import Read, Reasoned, judge_call, word_of
+from assaymark.judging.prompts import Read, Reasoned, word_of
 from assaymark.judging.season.plans import (
     MOST_CLAIMS,
     MOST_FIELDS,
@@ -151,7 +151,7 @@ def next_call(task: HorizonTask, answered: Sequence[Read[HorizonAnswer]] = ()) -
 
 def _call(judge: JudgeSpec, trial: int, system: Text, user: tuple[Text, ...], template: str, schema: Text) -> CallSpec:
     messages = (Message("system", (system,)), Message("user", user))
-    return judge_call(judge, trial, messages, season_template(template), schema)
+    return CallSpec.of(judge, messages, season_template(template).sha256, schema, trial)
 
 
 def record_head(mandate: str, part: HorizonPart, notes: str | None = None, *, template: str = HORIZON_TEMPLATE) -> Text:
