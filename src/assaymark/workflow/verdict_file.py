@@ -133,9 +133,7 @@ def decided_file(
     """The contents of ``verdicts.json`` of a study, a season or a benchmark; ``given`` are its other fields."""
     built_in = {one.name for one in made_by if one.model.startswith("reference/")}
     used = {name for verdict in verdicts for name in verdict.measurements}
-    supported = {
-        name for verdict in verdicts if verdict.publication_level != "no-claim" for name in verdict.measurements
-    }
+    supported = {name for one in verdicts if one.publication_level != "no-claim" for name in one.measurements}
     return VerdictFile(
         format=FORMAT,
         software=f"assaymark {__version__}",
