@@ -628,7 +628,4 @@ def raw_calls(folder: RunFolder, keys: Sequence[str]) -> Iterator[AskedCall]:
                 seen.update((text.sha256, Text("", text.sha256)) for text in new)
                 reply = replies.pop(key, None)
                 usd = None if reply is None else prices.paid(call.model, reply, key in cheap)
-                yield AskedCall(
-                    key=key, call=call, new=new, reply=reply, attempts=attempts.get(key, 0), usd=usd,
-                    in_batch=key in cheap,
-                )  # fmt: skip
+                yield AskedCall(key, call, new, reply, attempts.get(key, 0), usd, key in cheap)

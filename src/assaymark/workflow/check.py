@@ -89,7 +89,7 @@ class Checked(Result):
         titles = tuple((name, name.replace("_", " ").capitalize()) for name in names)
         return AssayRun(
             study=self.study, plan_hash=self.plan_hash, locked_at=None, decisions=(), evidence=(), table=self.read,
-            rubric=RubricView(name=self.study.rubric.name, title="Scores made elsewhere", dimensions=titles),
+            rubric=RubricView(self.study.rubric.name, "Scores made elsewhere", titles),
             verdicts=self.verdicts, measurements=self.measurements,
         )  # fmt: skip
 
