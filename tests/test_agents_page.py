@@ -21,7 +21,7 @@ import jsonschema
 import pytest
 from agent_servers import agent_call, context
 
-from assaymark.agents import NOT_USABLE, REJECTED, Answer, envelope_of, parse_answer, reply_schema
+from assaymark.agents import NOT_USABLE, REJECTED, envelope_of, parse_answer, reply_schema
 from assaymark.benchmark import questions as question_set
 from assaymark.cli import models
 from assaymark.engine.providers.http_agent import (
@@ -62,8 +62,7 @@ def test_the_request_on_the_page_and_what_is_sent_fit_the_schema(schemas):
 
 def test_the_answer_on_the_page_is_one_and_its_schema_and_reader_agree(schemas):
     schemas["agent-reply"].validate(json.loads(ANSWERED))
-    found = parse_answer(ANSWERED, NAMES)
-    assert isinstance(found, Answer)
+    found = parse_answer(ANSWERED, NAMES).answer
     assert (found.rejected, found.model, found.input_tokens) == ((), "desk-7", 2140)
     for change in (
         {"orders": "none"}, {"rationale": None}, {"rationale": ""}, {"confidence": 1.5}, {"model": "x" * 201},
@@ -71,7 +70,7 @@ def test_the_answer_on_the_page_is_one_and_its_schema_and_reader_agree(schemas):
         {"orders": [{"instrument": "Asset A", "side": "buy", "quantity": 1, "price": 3}]}, {"orders": []},
     ):  # fmt: skip
         answer = json.loads(ANSWERED) | change
-        read = isinstance(parse_answer(json.dumps(answer), NAMES), Answer)
+        read = parse_answer(json.dumps(answer), NAMES).state == "ok"
         assert schemas["agent-reply"].is_valid(answer) == read, change
 
 
@@ -111,8 +110,7 @@ def server():
 def answer_of(agent, model, seen):
     """The orders of an agent, which fit the form and keep every limit."""
     reply = asyncio.run(agent.complete(agent_call(model, seen=seen)))
-    found = parse_answer(reply.text, NAMES)
-    assert isinstance(found, Answer)
+    found = parse_answer(reply.text, NAMES).answer
     assert found.rejected == ()
     after = settle(seen.portfolio, dict.fromkeys(NAMES, 100.0), found.orders, fee_bps=10)
     assert [check.rule for check in audit(after, seen.constraints) if not check.kept] == []

@@ -8,25 +8,14 @@ from functools import cache
 
 import numpy as np
 
+from assaymark import records
 from assaymark.agents import COMPOSERS as RULES
-from assaymark.agents import LLMAgent, Place, observe, prompt_of, reference_agents, task_text
+from assaymark.agents import Place, agent_call, decision_of, observe, prompt_of, reference_agents, task_text
 from assaymark.engine import Reply
 from assaymark.market import REGIMES, Cycle, cycles_of, synthetic_minutes
 from assaymark.prompting import signature
 from assaymark.protocol import AgentSpec
-from assaymark.records import (
-    Agent,
-    Constraint,
-    Context,
-    Decision,
-    Fact,
-    Instrument,
-    Portfolio,
-    Provenance,
-    Rationale,
-    Series,
-    content_id,
-)
+from assaymark.records import Context, Decision
 
 MODELS = reference_agents()
 
@@ -42,11 +31,10 @@ def spec(model: str, name: str = "one", **values) -> AgentSpec:
 
 def asked(agent: AgentSpec, cycle: Cycle) -> tuple[Decision, Reply]:
     """What an agent decides on a cycle."""
-    one = LLMAgent(agent)
-    call = one.call(prompt_of(cycle.context))
+    call = agent_call(agent, prompt_of(cycle.context))
     reply = asyncio.run(MODELS[agent.model].complete(call))
-    place = Place("test", cycle.regime, cycle.number, content_id(cycle.context))
-    return one.decide(cycle.context, place, reply, key=call.key), reply
+    place = Place("test", cycle.regime, cycle.number, records.content_id(cycle.context))
+    return decision_of(agent, cycle.context, place, reply, call.key), reply
 
 
 NOW = datetime(2000, 1, 3, 12, tzinfo=UTC)
@@ -63,12 +51,12 @@ def made_context(seed: int, *, instruments: int = 0) -> Context:
     close = np.round(100 * np.cumprod(np.vstack([np.ones(size), 1 + moves]), axis=0), 4)
     volume = rng.lognormal(4, 0.4, (_BARS, size)).round(0)
     limits = (
-        Constraint(kind="max_weight", limit=float(rng.choice([0.3, 0.35, 0.4])), unit="nav", scope="holding"),
-        Constraint(kind="min_cash", limit=float(rng.choice([0.02, 0.05, 0.08])), unit="nav"),
-        Constraint(kind="max_leverage", limit=float(rng.choice([1.0, 1.2, 1.5])), unit="multiple"),
-        Constraint(kind="max_orders", limit=float(rng.integers(2, 4)), unit="count"),
-        Constraint(kind="allow_short", limit=float(rng.integers(0, 2)), unit="count"),
-        Constraint(kind="fee", limit=10.0, unit="bps", scope="order"),
+        records.Constraint(kind="max_weight", limit=float(rng.choice([0.3, 0.35, 0.4])), unit="nav", scope="holding"),
+        records.Constraint(kind="min_cash", limit=float(rng.choice([0.02, 0.05, 0.08])), unit="nav"),
+        records.Constraint(kind="max_leverage", limit=float(rng.choice([1.0, 1.2, 1.5])), unit="multiple"),
+        records.Constraint(kind="max_orders", limit=float(rng.integers(2, 4)), unit="count"),
+        records.Constraint(kind="allow_short", limit=float(rng.integers(0, 2)), unit="count"),
+        records.Constraint(kind="fee", limit=10.0, unit="bps", scope="order"),
     )
     prices = {name: float(close[-1, at]) for at, name in enumerate(names)}
     held = [str(name) for name in rng.choice(list(prices), size=int(rng.integers(2, 4)), replace=False)]
@@ -80,8 +68,8 @@ def made_context(seed: int, *, instruments: int = 0) -> Context:
     facts, series = [], []
     for at, name in enumerate(names):
         ends, column = close[:, at], tuple(close[:, at].tolist())
-        series.append(Series(instrument=name, interval_s=60, times=times, close=column, open=column, high=column,
-                             low=column, volume=tuple(volume[:, at].tolist())))  # fmt: skip
+        bars = dict.fromkeys(("open", "high", "low", "close"), column) | {"volume": tuple(volume[:, at].tolist())}
+        series.append(records.Series(instrument=name, interval_s=60, times=times, **bars))
         low, high = ends.min(), ends.max()
         for field, unit, value in (
             ("price", "price", ends[-1]),
@@ -90,15 +78,15 @@ def made_context(seed: int, *, instruments: int = 0) -> Context:
             ("range_60m", "ratio", (ends[-1] - low) / (high - low)),
             ("volume_15m", "multiple", volume[-15:, at].mean() / volume[:, at].mean()),
         ):
-            facts.append(Fact(id=f"{name}.{field}", instrument=name, field=field, value=round(float(value), 6),
+            facts.append(records.Fact(id=f"{name}.{field}", instrument=name, field=field, value=round(float(value), 6),
                               unit=unit, available_at=NOW, as_of=NOW, source="bars"))  # fmt: skip
     return Context(
         completeness="complete", cutoff=NOW, cutoff_source="neutral clock", facts=tuple(facts), series=tuple(series),
         prompt="Decide which orders to give for the book, keep every limit, and explain your reasons.",
         instruments=tuple(
-            Instrument(id=name, name=name, asset_class=CLASSES[at % len(CLASSES)]) for at, name in enumerate(names)
+            records.Instrument(id=name, name=name, asset_class=CLASSES[at % 5]) for at, name in enumerate(names)
         ),
-        portfolio=Portfolio(currency="USD", cash=cash, nav=round(cash + worth, 2), positions=positions),
+        portfolio=records.Portfolio(currency="USD", cash=cash, nav=round(cash + worth, 2), positions=positions),
         constraints=limits,
     )  # fmt: skip
 
@@ -113,9 +101,9 @@ def honest_decision(seed: int, agent: str = "momentum", *, text: str | None = No
     draft = RULES[f"reference/{agent}"](observe(context), signature(STYLES[COMPOSERS.index(agent)]))
     decision = Decision(
         record_id=f"{agent}-{seed}", episode_id=f"made-{seed}", step=1, cluster=f"regime {seed % 5}",
-        decided_at=context.cutoff + timedelta(seconds=5), agent=Agent(id=agent, family=f"ref-{agent}"),
-        context_id=content_id(context), actions=draft.orders, format="orders-v1",
-        rationales=(Rationale(text=draft.text if text is None else text, kind="summary"),),
-        provenance=Provenance(source="test"), confidence=draft.confidence,
+        decided_at=context.cutoff + timedelta(seconds=5), agent=records.Agent(id=agent, family=f"ref-{agent}"),
+        context_id=records.content_id(context), actions=draft.orders, format="orders-v1",
+        rationales=(records.Rationale(text=draft.text if text is None else text, kind="summary"),),
+        provenance=records.Provenance(source="test"), confidence=draft.confidence,
     )  # fmt: skip
     return context, decision

@@ -14,21 +14,8 @@ from jsonschema import Draft202012Validator
 from made_cycles import MODELS, some_cycles, spec
 from perturbed import Later
 
-from assaymark.agents import (
-    Answer,
-    Dater,
-    LLMAgent,
-    Place,
-    Unusable,
-    cell_decisions,
-    date_call,
-    envelope_of,
-    parse_answer,
-    prompt_of,
-    read_date,
-    reply_schema,
-    task_text,
-)
+from assaymark import agents
+from assaymark.agents import Place, agent_call, decision_of, parse_answer
 from assaymark.engine import Reply
 from assaymark.errors import InputError
 from assaymark.judging import load_rubric, plan_calls
@@ -48,12 +35,11 @@ def order(**changes):
 
 
 def test_a_reply_in_the_form_asked_for_is_taken():
-    found = parse_answer(reply(orders=[order(), {"instrument": "Asset B", "side": "close"}]), OFFERED)
-    assert isinstance(found, Answer)
+    found = parse_answer(reply(orders=[order(), {"instrument": "Asset B", "side": "close"}]), OFFERED).answer
     taken = [(one.instrument, one.kind, one.quantity) for one in found.orders]
     assert taken == [("Asset A", "buy", 2.5), ("Asset B", "close", None)]
     assert (found.rationale, found.confidence, found.rejected) == ("Nothing moved.", 0.5, ())
-    Draft202012Validator(reply_schema()).validate(json.loads(reply(orders=[order()])))
+    Draft202012Validator(agents.reply_schema()).validate(json.loads(reply(orders=[order()])))
 
 
 QUANTITY = "order 1: quantity must be above 0 and at most 1e+12"
@@ -73,8 +59,7 @@ QUANTITY = "order 1: quantity must be above 0 and at most 1e+12"
 )  # fmt: skip
 def test_an_order_that_cannot_be_taken_is_rejected_alone(entry, reason):
     text = reply(orders=[entry, order(instrument="Asset B")]).replace("Infinity", "1e999")
-    found = parse_answer(text, OFFERED)
-    assert isinstance(found, Answer)
+    found = parse_answer(text, OFFERED).answer
     assert found.rejected == (reason,)
     assert [one.instrument for one in found.orders] == ["Asset B"]
 
@@ -109,7 +94,7 @@ def test_an_order_that_cannot_be_taken_is_rejected_alone(entry, reason):
 )
 def test_a_reply_of_another_form_is_unusable_and_says_why(text, reason):
     found = parse_answer(text, OFFERED)
-    assert isinstance(found, Unusable)
+    assert (found.state, found.answer) == ("invalid", None)
     assert any(part in found.reason for part in reason.split("|"))
     assert len(found.reason) < 300
 
@@ -123,9 +108,7 @@ def test_a_reply_of_another_form_is_unusable_and_says_why(text, reason):
     ), max_leaves=12,
 ).map(json.dumps)))  # fmt: skip
 def test_nothing_that_comes_back_raises(text):
-    found = parse_answer(text, OFFERED)
-    assert isinstance(found, Answer | Unusable)
-    if isinstance(found, Answer):
+    if found := parse_answer(text, OFFERED).answer:
         assert all(one.instrument in OFFERED and (one.quantity or 1) > 0 for one in found.orders)
 
 
@@ -136,9 +119,9 @@ PLACE = Place("study", "pandemic", 7, "c" * 64)
 
 
 def decided(text, **values):
-    agent = LLMAgent(spec("openai/some-model", name="one", seed=3, args={"top_p": 0.9}))
+    agent = spec("openai/some-model", name="one", seed=3, args={"top_p": 0.9})
     came = Reply(text=text, model="some-model-2026", fingerprint="fp_1", seconds=1.25, output_tokens=40, **values)
-    return agent.decide(CYCLE.context, PLACE, came, key="k" * 64, attempts=2)
+    return decision_of(agent, CYCLE.context, PLACE, came, "k" * 64)
 
 
 def test_a_decision_says_who_when_how_long_and_where_the_raw_reply_is():
@@ -147,7 +130,7 @@ def test_a_decision_says_who_when_how_long_and_where_the_raw_reply_is():
     assert (made.agent.model, made.agent.fingerprint) == ("openai/some-model", "fp_1")
     assert made.agent.params == {"seed": 3, "top_p": 0.9}
     assert (made.call.seconds, made.call.timing_source, made.call.output_tokens) == (1.25, "measured", 40)
-    assert (made.call.attempts, made.call.raw_object) == (2, "k" * 64)
+    assert (made.call.attempts, made.call.raw_object) == (1, "k" * 64)
     assert made.decided_at > CYCLE.context.cutoff
     assert made.decided_at - CYCLE.context.cutoff < timedelta(minutes=1)
 
@@ -174,8 +157,8 @@ def test_whatever_came_back_is_a_record(text, values, flags):
 
 def test_an_agent_outside_is_given_the_context_and_a_model_the_rendered_prompt():
     context = CYCLE.context
-    outside = LLMAgent(spec("http/127.0.0.1:1/decide")).call(envelope_of(context))
-    inside = LLMAgent(spec("reference/steward")).call(prompt_of(context))
+    outside = agent_call(spec("http/127.0.0.1:1/decide"), agents.envelope_of(context))
+    inside = agent_call(spec("reference/steward"), agents.prompt_of(context))
     whole = json.loads(outside.messages[0].text)
     assert (len(outside.messages), whole["format"]) == (1, "assaymark context 1")
     assert whole["context"]["portfolio"]["cash"] == context.portfolio.cash
@@ -188,29 +171,31 @@ STUDY = Study(name="s", seed=1, judges=(JudgeSpec(name="j", model="reference/aud
 
 
 def cut(regime, seed, source=SOURCE):
-    return next(cycles_of(source, [regime], cycles=1, bars=60, seed=seed, prompt=task_text()))
+    return next(cycles_of(source, [regime], cycles=1, bars=60, seed=seed, prompt=agents.task_text()))
 
 
 def answered(model, context, place, **values):
     """The call, the reply and the decision of a built-in agent."""
-    agent = LLMAgent(spec(model, name=model.partition("/")[2], **values))
-    call = agent.call(prompt_of(context))
+    agent = spec(model, name=model.partition("/")[2], **values)
+    call = agent_call(agent, agents.prompt_of(context))
     came = asyncio.run(MODELS[model].complete(call))
-    return call, came, agent.decide(context, place, came, key=call.key)
+    return call, came, decision_of(agent, context, place, came, call.key)
 
 
 def everything(cycle) -> list[str]:
     """Every byte that an agent or a judge can be shown of a cycle, and everything that comes of it."""
     name = content_id(cycle.context)
     place = Place("study", cycle.regime, 1, name)
-    found = [prompt_of(cycle.context).text, envelope_of(cycle.context).text]
+    found = [agents.prompt_of(cycle.context).text, agents.envelope_of(cycle.context).text]
     decisions = []
     for model in MODELS:
         call, came, decision = answered(model, cycle.context, place, seed=3)
         decisions.append(decision)
         found += [call.key, came.text]
     for kind in ("cell_a", "cell_b"):
-        decisions += cell_decisions([(name, cycle.context, cycle.regime)], kind=kind, count=1, seed=2, family="f")
+        decisions += agents.cell_decisions(
+            [(name, cycle.context, cycle.regime)], kind=kind, count=1, seed=2, family="f"
+        )
     found += [canonical_json(to_json(one)) for one in decisions]
     study = STUDY.model_copy(update={"records": STUDY.records.model_copy(
         update={"derivations": ("honest", "cell_a", "cell_b")})})  # fmt: skip
@@ -230,7 +215,7 @@ def test_a_future_that_is_another_changes_no_prompt_no_decision_and_no_judge_cal
 def test_a_past_that_is_another_does_change_them():
     cycle = cut("recent", 7)
     other = cut("recent", 7, Later(SOURCE, int(cycle.raw[0].times[-1]) - 60, 1))
-    assert prompt_of(other.context).text != prompt_of(cycle.context).text
+    assert agents.prompt_of(other.context).text != agents.prompt_of(cycle.context).text
 
 
 def test_a_fact_from_the_future_in_a_context_is_refused_before_any_judge_is_asked():
@@ -252,10 +237,12 @@ def test_the_model_probe_dates_a_clock_that_was_left_in_and_guesses_without_one(
     series = tuple(replace(one, times=tuple(when + shift for when in one.times)) for one in cycle.context.series)
     facts = tuple(replace(one, available_at=true, as_of=true) for one in cycle.context.facts)
     dated = replace(cycle.context, cutoff=true, series=series, facts=facts)
-    said = read_date(asyncio.run(Dater().complete(date_call("reference/dater", dated))))
+    said = agents.read_date(asyncio.run(agents.Dater().complete(agents.date_call("reference/dater", dated))))
     assert said == (2021, 11)
     guesses = {
-        read_date(asyncio.run(Dater().complete(date_call("reference/dater", cut("tightening", seed).context))))
+        agents.read_date(
+            asyncio.run(agents.Dater().complete(agents.date_call("reference/dater", cut("tightening", seed).context)))
+        )
         for seed in range(12)
     }
     assert len(guesses) > 6

@@ -15,36 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_cycles import COMPOSERS, honest_decision, made_context
 
-from assaymark.agents import (
-    CELL_KINDS,
-    CONTROL,
-    DERIVED_KINDS,
-    Composed,
-    admissible,
-    cell_decision,
-    cell_decisions,
-    checked,
-    fact_flip,
-    failed,
-    is_admissible,
-    length_matched,
-    paraphrase,
-    terse_right,
-    verbose_wrong,
-)
-from assaymark.agents.controls.checks import (
-    book_of,
-    figures_in,
-    held_values,
-    is_held,
-    mentions_in,
-    numerals_in,
-    run_overlap,
-    sentences_of,
-    statements_of,
-    word_overlap,
-    words_without,
-)
+from assaymark import agents
+from assaymark.agents import Composed, admissible, failed
+from assaymark.agents.controls import checks
+from assaymark.agents.controls.checks import figures_in, sentences_of
 from assaymark.agents.controls.compose import features_of, reworded
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.judging import evidence, numeric_ledger, reconcile
@@ -91,12 +65,12 @@ def terse(text: str | None = None, *, kind: str = "buy", quantity: float = 5.0) 
 
 
 def test_a_terse_cell_that_a_person_wrote_is_admissible_with_every_check_recorded():
-    assert is_admissible("cell_b", terse(), CONTEXT)
+    assert agents.is_admissible("cell_b", terse(), CONTEXT)
     base = terse().text  # sixty tokens are enough and sixty-one too many
     filler = " ".join(["so"] * (60 - len(base.split())))
     assert broken(terse(f"{base} {filler}")) == set()
     assert broken(terse(f"{base} {filler} so")) == {"tokens"}
-    assert {check.rule: check.passed for check in checked(terse(), CONTEXT).admissibility} == dict.fromkeys((
+    assert {check.rule: check.passed for check in agents.checked(terse(), CONTEXT).admissibility} == dict.fromkeys((
         "characters", "tokens", "hedging words", "correct features", "wrong numbers",
         "numbers that cannot be checked", "orders", "broken rules", DIRECTION), True)  # fmt: skip
 
@@ -142,10 +116,10 @@ def test_b_orders_that_break_a_rule_are_refused_and_closing_what_is_held_is_a_sa
 
 
 def test_a_every_rule_is_broken_alone():
-    verbose = verbose_wrong(CONTEXT, drawn())
+    verbose = agents.verbose_wrong(CONTEXT, drawn())
     features = features_of(CONTEXT)
     volume = next(one for one in features if one.kind == "volume")
-    residual = book_of(CONTEXT, verbose.actions).after.residual
+    residual = checks.book_of(CONTEXT, verbose.actions).after.residual
     calm = " ".join(f"{one.instrument}'s {one.horizon} {one.kind} is 9.87%." for one in features[:6])
     account = "Cash 1.00 less cost 2.00 leaves 3.00. " + "The book is what it is and stays so. " * 25
     kept = [verbose.text[a:b] for a, b in sentences_of(verbose.text)]
@@ -200,7 +174,7 @@ def test_hostile_texts_are_read_to_the_end(text):
 
 def test_names_inside_names_horizons_and_codes_are_not_mistaken():
     longer = replace(CONTEXT, instruments=(Instrument(id="Asset A"), Instrument(id="Asset AB")))
-    found = [one.instrument for one in mentions_in("Asset AB beats Asset A, Asset ABC", longer)]
+    found = [one.instrument for one in checks.mentions_in("Asset AB beats Asset A, Asset ABC", longer)]
     assert found == ["Asset AB", "Asset A"]
     for text in ("over 15 minutes", "a 60m range", "60-minute", "21 sessions", "ISO27001", "v1.2.3",
                  "the 15-minute one"):  # fmt: skip
@@ -220,15 +194,15 @@ def test_a_feature_is_read_in_many_wordings(wording):
     shown = one.printed(one.value)
     way = "up" if one.value > 0 else "down"
     text = wording.format(x=one.instrument, v=shown, way=way, size=shown.lstrip("+-"))
-    ((found,), _) = statements_of(text, CONTEXT, (), None)
+    ((found,), _) = checks.statements_of(text, CONTEXT, (), None)
     assert (found.kind, found.instrument, found.about, found.right) == ("feature", one.instrument, "return_60m", True)
 
 
 def test_generated_terse_cells_leave_no_number_unread():
     for seed in range(10):
         context = made_context(seed)
-        cell = terse_right(context, drawn(seed))
-        said, unread = statements_of(cell.text, context, cell.actions, book_of(context, cell.actions))
+        cell = agents.terse_right(context, drawn(seed))
+        said, unread = checks.statements_of(cell.text, context, cell.actions, checks.book_of(context, cell.actions))
         assert unread == []
         assert all(one.right for one in said)
 
@@ -246,17 +220,17 @@ def ledger(decision, context, text: str):
 @given(SEEDS, AGENTS)
 def test_a_paraphrase_keeps_every_fact_and_hardly_a_run_of_words(seed, agent):
     context, decision = honest(seed, agent)
-    cell = paraphrase(decision, context, drawn(seed))
+    cell = agents.paraphrase(decision, context, drawn(seed))
     before, after = judged_text(decision), cell.text
     names = [item.id for item in context.instruments]
     assert failed(admissible("paraphrase", cell, context)) == ()
     assert cell.actions == decision.actions
-    for kept in (numerals_in, lambda text: [text.count(name) for name in names], lambda text: len(hedges_in(text)),
-                 style_of):  # fmt: skip
+    for kept in (checks.numerals_in, lambda text: [text.count(name) for name in names],
+                 lambda text: len(hedges_in(text)), style_of):  # fmt: skip
         assert kept(before) == kept(after)
     assert abs(token_count(after) / token_count(before) - 1) <= 0.15
-    assert word_overlap(before, after, names) <= 0.8
-    assert run_overlap(before, after, names) <= 0.5
+    assert checks.word_overlap(before, after, names) <= 0.8
+    assert checks.run_overlap(before, after, names) <= 0.5
     # The judges' ledger supports it no less than the original.
     was, now = (Counter(one.state for one in ledger(decision, context, text)) for text in (before, after))
     assert now["supported"] >= was["supported"]
@@ -266,7 +240,7 @@ def test_a_paraphrase_keeps_every_fact_and_hardly_a_run_of_words(seed, agent):
 def test_paraphrases_read_as_sentences_and_a_conclusion_may_come_before_its_reason():
     for agent in COMPOSERS:
         context, decision = honest(3, agent)
-        text = paraphrase(decision, context, drawn(1)).text
+        text = agents.paraphrase(decision, context, drawn(1)).text
         pieces = [text[start:end] for start, end in sentences_of(text)]
         ended = [before[-1] for before in pieces[:-1]]
         assert all(after[0].isupper() or mark == ";" for mark, after in zip(ended, pieces[1:], strict=True))
@@ -280,9 +254,13 @@ def test_paraphrases_read_as_sentences_and_a_conclusion_may_come_before_its_reas
 @pytest.mark.parametrize(
     ("make", "text", "why"),
     [
-        (paraphrase, "Zwei Titel steigen, und wir kaufen 3.5 davon.", "not admissible as drawn: overlap of words is 1"),
-        (paraphrase, "Up \ue0000\ue002 now.", "private-use characters"),
-        (fact_flip, "Two of them rise, so I buy 3 of 7.", "states no number that the material holds"),
+        (
+            agents.paraphrase,
+            "Zwei Titel steigen, und wir kaufen 3.5 davon.",
+            "not admissible as drawn: overlap of words is 1",
+        ),
+        (agents.paraphrase, "Up \ue0000\ue002 now.", "private-use characters"),
+        (agents.fact_flip, "Two of them rise, so I buy 3 of 7.", "states no number that the material holds"),
     ],
 )
 def test_a_text_of_which_no_cell_can_be_made_is_refused(make, text, why):
@@ -293,7 +271,7 @@ def test_a_text_of_which_no_cell_can_be_made_is_refused(make, text, why):
 
 def test_the_checker_refuses_a_paraphrase_that_changes_what_is_said():
     context, decision = honest(2, "momentum")
-    cell = paraphrase(decision, context, drawn())
+    cell = agents.paraphrase(decision, context, drawn())
     for text, rule in (
         (cell.text.replace("0.", "1.", 1), "numbers added or lost"),
         (cell.text.replace("Asset", "Ascot", 1), "instruments named more or less often"),
@@ -319,18 +297,17 @@ def test_the_checker_refuses_a_paraphrase_that_changes_what_is_said():
 def test_a_flip_changes_one_number_to_one_that_nothing_supports(seed, agent, draw):
     """Nor does the judges' ledger, which supported the number before."""
     context, decision = honest(seed, agent)
-    cell = fact_flip(decision, context, drawn(draw))
-    before, change = judged_text(decision), cell.change
-    assert cell.text == before[: change.start] + change.new + before[change.start + len(change.old) :]
-    assert change.old != change.new
-    assert before[change.start :].startswith(change.old)
-    (new,) = figures_in(change.new)
-    assert not is_held(held_values(context, decision.actions), abs(new.value), new.half)
+    cell = agents.fact_flip(decision, context, drawn(draw))
+    before, (old, now) = judged_text(decision), cell.change
+    assert cell.text == before[: old.start] + now + before[old.end :]
+    assert before[old.start : old.end] == old.quote != now
+    (new,) = figures_in(now)
+    assert not checks.is_held(checks.held_values(context, decision.actions), abs(new.value), new.half)
     assert cell.actions == decision.actions
     assert failed(admissible("fact_flip", cell, context)) == ()
     was, now = ({one.start: one.state for one in ledger(decision, context, text)} for text in (before, cell.text))
-    assert was.pop(change.start) == "supported"
-    assert now.pop(change.start) in ("not_found", "contradicted")
+    assert was.pop(old.start) == "supported"
+    assert now.pop(old.start) in ("not_found", "contradicted")
     assert sorted(was.values()) == sorted(now.values())
 
 
@@ -340,27 +317,27 @@ def test_a_sign_may_be_turned_and_amounts_features_without_a_book_and_places_are
 
     one, place = fact("return_60m"), fact("range_60m")
     context, decision = honest_decision(4, text=f"{one.instrument}'s 60m return is {one.value * 100:+.2f}%.")
-    made = [fact_flip(decision, context, drawn(seed)) for seed in range(12)]
-    assert 0 < sum(cell.change.new[1:] == cell.change.old[1:] for cell in made) < len(made)
+    made = [agents.fact_flip(decision, context, drawn(seed)) for seed in range(12)]
+    assert 0 < sum(now[1:] == old.quote[1:] for old, now in (cell.change for cell in made)) < len(made)
     assert {ledger(decision, context, cell.text)[0].state for cell in made} == {"contradicted"}
     account = judged_text(honest_decision(4, "steward")[1]).split("\n\n")[-2]
     context, decision = honest_decision(4, "steward", text=account)
-    change = fact_flip(decision, context, drawn()).change
-    assert change.old in account
-    assert "." in change.new
+    old, now = agents.fact_flip(decision, context, drawn()).change
+    assert old.quote in account
+    assert "." in now
     context, decision = honest_decision(4)
     targets = tuple(replace(one, kind="target_weight", weight=0.1, quantity=None) for one in decision.actions)
-    cell = fact_flip(replace(decision, actions=targets), replace(context, portfolio=None), drawn())
+    cell = agents.fact_flip(replace(decision, actions=targets), replace(context, portfolio=None), drawn())
     assert failed(cell.admissibility) == ()
     context, decision = honest_decision(4, text=f"{place.instrument}'s 60m range is {place.value:.2f}.")
     for seed in range(10):  # a place in the range stays between its ends
-        assert 0 < float(fact_flip(decision, context, drawn(seed)).change.new) <= 1
+        assert 0 < float(agents.fact_flip(decision, context, drawn(seed)).change[1]) <= 1
 
 
 def test_the_checker_refuses_a_flip_that_is_none():
     context, decision = honest(6, "momentum")
-    cell, text = fact_flip(decision, context, drawn()), judged_text(decision)
-    old = cell.change.old
+    cell, text = agents.fact_flip(decision, context, drawn()), judged_text(decision)
+    old = cell.change[0].quote
     (figure,) = figures_in(old)
     other = next(f for f in context.facts if f.field == "volatility_60m" and f"{f.value * 100:.2f}%" != old)
     for was, now, rules, whole in (
@@ -384,7 +361,7 @@ def test_the_checker_refuses_a_flip_that_is_none():
 def fitted(decision, context, tokens: int, seed: int) -> Composed | None:
     """A rerun of that length, or None where whole sentences cannot make it."""
     try:
-        return length_matched(decision, context, tokens, drawn(seed))
+        return agents.length_matched(decision, context, tokens, drawn(seed))
     except NotMeasurableError:
         return None
 
@@ -415,11 +392,11 @@ def test_most_lengths_can_be_met_the_right_one_stays_and_numbers_go_last():
     assert sum(one is not None for one in made) >= 0.7 * len(made)
     context, decision = honest(1, "momentum")
     tokens = token_count(judged_text(decision))
-    assert length_matched(decision, context, tokens, drawn()).text == judged_text(decision)
+    assert agents.length_matched(decision, context, tokens, drawn()).text == judged_text(decision)
     plain = "The book is quiet and this sentence holds none. "
     text = "Read plainly, it rises. " + plain * 3 + "Asset A is up 0.10% over 15 minutes. Asset B is up 0.20% over 5m."
     context, decision = honest_decision(1, text=text)
-    cell = length_matched(decision, context, 19, drawn())
+    cell = agents.length_matched(decision, context, 19, drawn())
     assert cell.text == "Read plainly, it rises. Asset A is up 0.10% over 15 minutes. Asset B is up 0.20% over 5m."
     context, decision = honest(1, "equal-weight")
     for tokens, error, why in (
@@ -428,12 +405,12 @@ def test_most_lengths_can_be_met_the_right_one_stays_and_numbers_go_last():
         (0, InputError, r"tokens: must be at least 1 \(got 0\)"),
     ):
         with pytest.raises(error, match=why):
-            length_matched(decision, context, tokens, drawn())
+            agents.length_matched(decision, context, tokens, drawn())
 
 
 def test_the_checker_refuses_what_is_not_made_of_whole_true_sentences():
     context, decision = honest(7, "momentum")
-    cell = length_matched(decision, context, 150, drawn())
+    cell = agents.length_matched(decision, context, 150, drawn())
     _, *rest = [cell.text[a:b] for a, b in sentences_of(cell.text)]
     for text, rule in (
         (f"{cell.text} {context.instruments[0].id}'s 60m volatility is 91.00%.", "added numbers that are wrong"),
@@ -447,7 +424,7 @@ def test_the_checker_refuses_what_is_not_made_of_whole_true_sentences():
 
 # --- cells A and B, held against the checker, the ledger of numbers and the oracle ------------------------------------
 
-MAKERS = {"cell_a": verbose_wrong, "cell_b": terse_right}
+MAKERS = {"cell_a": agents.verbose_wrong, "cell_b": agents.terse_right}
 
 
 @cache
@@ -468,7 +445,7 @@ def test_every_cell_is_what_it_should_be_to_checkers_that_did_not_make_it(seed):
         found = Counter(
             one.state for one in evidence.audit_texts([("summary", cell.text)], evidence.Material.of(context))
         )
-        book = book_of(context, cell.actions)
+        book = checks.book_of(context, cell.actions)
         parts = reconcile(cell.text, book.after, context.constraints).parts
         verdicts = {part.quantity: part.verdict for part in parts if part.quantity not in limits}
         assert topic_counts(cell.text)["hedge"] == 0
@@ -492,7 +469,7 @@ def test_fifty_of_each_are_no_near_copies():
     for kind in MAKERS:
         texts = [made(kind, seed)[1].text for seed in range(50)]
         assert len(set(texts)) == 50
-        words = [words_without(text) for text in texts]
+        words = [checks.words_without(text) for text in texts]
         runs[kind] = [[tuple(one[at : at + 5]) for at in range(len(one) - 4)] for one in words]
     # The largest share of runs that any two share (Jaccard); cell B says a few words about few things.
     for kind, most in (("cell_a", 0.25), ("cell_b", 0.7)):
@@ -525,8 +502,8 @@ def test_a_context_without_what_a_cell_is_about_is_refused():
     for make, other, why in (
         *((make, replace(context, portfolio=None), "portfolio") for make in MAKERS.values()),
         *((make, replace(context, facts=prices), few) for make in MAKERS.values()),
-        (verbose_wrong, replace(context, constraints=()), r"cell_a is not admissible as drawn: .*of 24 draws"),
-        (terse_right, replace(context, constraints=tight), r"broken rules is 1, needs 0 \(max_leverage"),
+        (agents.verbose_wrong, replace(context, constraints=()), r"cell_a is not admissible as drawn: .*of 24 draws"),
+        (agents.terse_right, replace(context, constraints=tight), r"broken rules is 1, needs 0 \(max_leverage"),
     ):
         with pytest.raises(NotMeasurableError, match=why):
             make(other, drawn())
@@ -542,24 +519,22 @@ BY_ID = {key: context for key, context, _ in PLACED}
 
 def cells(kind: str, count: int = 12, **changes) -> list[Decision]:
     given = {"seed": 5, "family": "north", "style": "birch", "honest": HONEST, "tokens": 100, **changes}
-    return cell_decisions(PLACED, kind=kind, count=count, **given)
+    return agents.cell_decisions(PLACED, kind=kind, count=count, **given)
 
 
 def test_a_cell_as_a_record():
     at = CONTEXTS[0].cutoff + timedelta(seconds=1)
     rest = (PLACED[0][0], "b-1", "calm", "north", 0, at)
-    found = cell_decision("cell_b", terse_right(CONTEXTS[0], drawn()), *rest)
-    assert (found.agent.id, found.agent.family, found.derivation.kind) == (CONTROL, "north", "cell_b")
+    found = agents.cell_decision(agents.terse_right(CONTEXTS[0], drawn()), *rest)
+    assert (found.agent.id, found.agent.family, found.derivation.kind) == (agents.CONTROL, "north", "cell_b")
     assert [text.kind for text in found.rationales] == ["summary"]
     assert (found.episode_id, found.step, found.cluster) == ("b-1", 1, "calm")
     assert parse(Decision, canonical_json(found)) == found
     with pytest.raises(NotMeasurableError, match="cell_b b-1 is no control cell: it was never checked"):
-        cell_decision("cell_b", Composed(kind="cell_b", actions=(), text="Buy."), *rest)
-    with pytest.raises(InputError, match=r"kind: must be that of the cell, cell_b \(got cell_a\)"):
-        cell_decision("cell_a", terse_right(CONTEXTS[0], drawn()), *rest)
+        agents.cell_decision(Composed(kind="cell_b", actions=(), text="Buy."), *rest)
 
 
-@pytest.mark.parametrize("kind", CELL_KINDS)
+@pytest.mark.parametrize("kind", agents.CELL_KINDS)
 def test_cells_are_spread_evenly_repeat_by_seed_and_are_paired_with_their_parents(kind):
     found = cells(kind)
     per_cluster = Counter(cell.cluster for cell in found)
@@ -570,7 +545,7 @@ def test_cells_are_spread_evenly_repeat_by_seed_and_are_paired_with_their_parent
     assert {(cell.derivation.kind, cell.agent.family) for cell in found} == {(kind, "north")}
     assert cells(kind, 3)[0].rationales != cells(kind, 3, seed=6)[0].rationales
     assert all(bool(cell.flags) == (kind == "fact_flip") for cell in found)
-    if kind in DERIVED_KINDS:
+    if kind in agents.DERIVED_KINDS:
         parents = {decision.record_id: decision for decision in HONEST}
         assert len({cell.derivation.parent for cell in found}) == 12
         for cell in found:
@@ -582,13 +557,13 @@ def test_cells_are_spread_evenly_repeat_by_seed_and_are_paired_with_their_parent
 
 
 def test_contexts_are_used_again_passed_over_or_run_out_and_what_is_refused():
-    few = cell_decisions(PLACED[:1], kind="cell_a", count=7, seed=1, family="f")
+    few = agents.cell_decisions(PLACED[:1], kind="cell_a", count=7, seed=1, family="f")
     assert len({cell.rationales[0].text for cell in few}) == 7
     mixed = [("none", replace(CONTEXTS[0], constraints=()), "calm"), ("some", CONTEXTS[1], "calm")]
-    found = cell_decisions(mixed, kind="cell_a", count=4, seed=1, family="f")
+    found = agents.cell_decisions(mixed, kind="cell_a", count=4, seed=1, family="f")
     assert {cell.context_id for cell in found} == {"some"}
     with pytest.raises(NotMeasurableError, match=r"only 0 of 2 cell_a cells could be made; the last reason: cell_a is"):
-        cell_decisions(mixed[:1], kind="cell_a", count=2, seed=1, family="f")
+        agents.cell_decisions(mixed[:1], kind="cell_a", count=2, seed=1, family="f")
     assert cells("cell_b", 1, study="pilot")[0].record_id == "pilot/cell_b-5-0001"
     assert cells("cell_a", 0) == []
     derived = [replace(HONEST[0], derivation=replace(HONEST[0].derivation, kind="red_team"))]

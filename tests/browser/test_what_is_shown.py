@@ -161,9 +161,9 @@ def season_turned(run: season_pages_door.SeasonRun) -> season_pages_door.SeasonR
     every = [one.verdict for one in run.decided.verdicts]
     pairs = unsupported(every)
     members = {place.agent for place in run.decided.places if not place.shown}
-    share = {row.contestant: 1.0 for row in run.table.rows}
+    share = {row.contestant: 1.0 for row in run.table}
     rows = []
-    for row in run.table.rows:
+    for row in run.table:
         found = row.agreement
         if row.contestant in members and found is not None and row.total is not None and found.high > found.low:
             middle = 0.4 * found.low + 0.6 * found.median
@@ -173,7 +173,7 @@ def season_turned(run: season_pages_door.SeasonRun) -> season_pages_door.SeasonR
                 row, agreement=replace(found, median=middle), total=row.total * share[row.contestant], efficiency=whole
             )
         rows.append(row)
-    totals = {row.contestant: row.total for row in run.table.rows}
+    totals = {row.contestant: row.total for row in run.table}
 
     def item(one: Measurement) -> Measurement:
         agent = one.labels.get("agent", "")

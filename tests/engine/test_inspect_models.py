@@ -16,11 +16,11 @@ from assaymark.engine import Message, Text, run_calls
 from assaymark.engine.providers.inspect import InspectModel, response_schema
 from assaymark.engine.providers.registry import Models, provider_argument_problems
 from assaymark.errors import InputError, ModelError
-from assaymark.judging import load_rubric, reply_schema
+from assaymark.judging import load_rubric, rubric_form
 
 KEY = "canary-key-4711"
 MOCK, OPENAI = "inspect/mockllm/model", "inspect/openai/gpt-4o"
-RUBRIC = reply_schema(load_rubric("v1.0"))
+RUBRIC = json.loads(rubric_form(load_rubric("v1.0")).schema)
 SCHEMA = Text.of(json.dumps(RUBRIC))
 
 

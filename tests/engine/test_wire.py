@@ -22,8 +22,7 @@ from assaymark.engine.providers import transports
 from assaymark.engine.providers.base import Refused, as_model_error, read_object, retry_after_of, strict_schema
 from assaymark.engine.providers.transports import Provider, Secret, Transport, address_problem, printable, scrub
 from assaymark.errors import ModelError
-from assaymark.judging import load_rubric, pairs, rubric_names
-from assaymark.judging import reply_schema as judge_schema
+from assaymark.judging import load_rubric, pairs, rubric_form, rubric_names
 
 HOME = Provider("acme", "json", "acme", ("ACME_KEY", "ACME_OLD_KEY"), "https://api.acme.test/v1", "ACME_BASE_URL")
 KEY = "canary-8d1e/44+key"
@@ -277,7 +276,8 @@ def test_a_strict_schema_is_sent_as_it_is_and_another_refused_with_its_problems(
         closed(), closed(a={"type": ["string", "null"]}, b={"type": "array", "items": closed(c={"enum": [1, 2]})}),
         closed(a={"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}),
         {**closed(a={"$ref": "#/$defs/x"}), "$defs": {"x": {"type": "string"}}},
-        *(judge_schema(load_rubric(name)) for name in rubric_names()), agent_schema(), pairs.pair_schema(),  # ours are
+        *(json.loads(rubric_form(load_rubric(name)).schema) for name in rubric_names()), agent_schema(),  # ours are
+        json.loads(pairs.pair_form().schema),
     ):  # fmt: skip
         assert strict_schema(Text.of(json.dumps(schema, indent=1))) == schema
     for schema, problem in (

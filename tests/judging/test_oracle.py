@@ -43,8 +43,8 @@ def said(one, **more):
 
 def graded(one, source=None):
     """The score by the model, which must be that of the scores of a study."""
-    parsed = judging.parse_reply(said(one, source=source), RUBRIC)
-    assert isinstance(parsed, judging.Parsed)
+    parsed = judging.rubric_form(RUBRIC).parse(said(one, source=source)).answer
+    assert parsed is not None
     score = parsed.scores[DIMENSION]
     assert judging.oracle_scores([one], [(one.context_id, source or context())], study()) == {one.record_id: score}
     return score

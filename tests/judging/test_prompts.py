@@ -157,7 +157,7 @@ def test_who_is_planned_and_the_names_that_the_study_keeps():
     cell = replace(decision(2), derivation=records.Derivation(kind="cell_a"))
     late = replace(decision(1), flags=("clock-conflict",), decided_at=CUTOFF - timedelta(days=1))
     decisions = [decision(0), late, cell]
-    assert {call.trajectory for call in plan(decisions)} == {"made-up-run7/record-0"}
+    assert {call.about for call in plan(decisions)} == {"made-up-run7/record-0"}
     for agent in AGENTS[1:]:
         named = study(extra=f'[records]\nagents = ["{agent.id}"]\nderivations = ["honest", "cell_a"]').records
         assert [one.record_id for one in eligible(decisions, named)] == ["made-up-run7/record-2"]
@@ -170,10 +170,10 @@ def test_who_is_planned_and_the_names_that_the_study_keeps():
 
 def test_a_plan_has_a_call_per_decision_judge_and_trial_with_all_that_can_change_its_answer():
     calls = plan_calls([decision(n) for n in range(4)], by_id(context()), study(trials=2), RUBRIC)
-    assert [(c.trajectory, c.judge, c.trial) for c in calls[:6]] == [
+    assert [(c.about, c.judge.name, c.call.trial) for c in calls[:6]] == [
         ("made-up-run7/record-0", judge, trial) for judge in ("auditor", "reader", "allocator") for trial in (1, 2)
     ]
-    assert (len(calls), {call.family for call in calls}) == (24, {"ledger", "prose", "desk"})
+    assert (len(calls), {call.judge.family for call in calls}) == (24, {"ledger", "prose", "desk"})
     args = 'seed = 42\ntemperature = 0.5\neffort = "low"\nargs = {noise = 0.0}'
     call = plan([decision()], args=args)[0].call
     assert (call.seed, call.temperature, call.effort, call.args) == (42, 0.5, "low", {"noise": 0.0})

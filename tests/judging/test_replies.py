@@ -87,11 +87,12 @@ def test_a_rubric_of_ones_own_is_shown_and_answered_on_its_scale():
     assert above == "Grade the argument.\nNothing else."
     assert clarity == "clarity\n  Is it clear?\n  0 = Not at all.\n  5 = Half of it.\n  10 = All of it."
     assert (rubric.weights, rubric.scale) == ({"clarity": 2, "risk": 1}, (0, 10))
-    score = judging.reply_schema(rubric)["properties"]["scores"]["properties"]["risk"]
+    form = judging.rubric_form(rubric)
+    score = json.loads(form.schema)["properties"]["scores"]["properties"]["risk"]
     assert score == {"type": "integer", "enum": list(range(11))}
     hundred = re.sub(r"anchors = .*", 'anchors = { 0 = "No.", 100 = "Yes." }', OWN.replace("[0, 10]", "[0, 100]"))
-    score = judging.reply_schema(judging.parse_rubric(hundred))["properties"]["scores"]["properties"]["risk"]
-    assert score == {"type": "integer", "description": "0 to 100"}
+    wide = json.loads(judging.rubric_form(judging.parse_rubric(hundred)).schema)["properties"]["scores"]
+    assert wide["properties"]["risk"] == {"type": "integer", "description": "0 to 100"}
     shown = system_text(rubric)
     assert "a whole number from 0 to 10; the texts describe what some numbers mean" in shown
     assert "whole numbers from 0 to 10 as values" in shown
@@ -99,9 +100,9 @@ def test_a_rubric_of_ones_own_is_shown_and_answered_on_its_scale():
     assert TEMPLATE in judging.plan_texts(rubric)
     assert judging.plan_texts(rubric)[TEMPLATE] != judging.plan_texts(judging.load_rubric("v1.0"))[TEMPLATE]
     reply = {"scores": {"clarity": 0, "risk": 10}, "evidence": [], "lookahead_check": "pass"}
-    assert judging.parse_reply(json.dumps(reply), rubric).scores == {"clarity": 0, "risk": 10}
+    assert form.parse(json.dumps(reply)).answer.scores == {"clarity": 0, "risk": 10}
     reply["scores"]["risk"] = 11
-    assert "risk must be a whole number from 0 to 10 (got 11)" in judging.parse_reply(json.dumps(reply), rubric).reason
+    assert "risk must be a whole number from 0 to 10 (got 11)" in form.parse(json.dumps(reply)).reason
 
 
 def test_a_wrong_rubric_is_refused_with_every_problem_in_its_place():
@@ -130,6 +131,7 @@ def test_a_wrong_rubric_is_refused_with_every_problem_in_its_place():
 
 
 RUBRIC = judging.load_rubric("v1.0")
+FORM = judging.rubric_form(RUBRIC)
 SCORES = dict(zip(RUBRIC.names, (1, 2, 3, 4, 5, 3), strict=True))
 GOOD = {"scores": SCORES, "evidence": ["+3.1%"], "lookahead_check": "pass", "comment": None}
 SAID = json.dumps(GOOD)
@@ -182,8 +184,8 @@ HOSTILE = (
 
 def test_hostile_replies_are_invalid_for_a_short_printable_reason():
     for text, reason in HOSTILE:
-        found = judging.parse_reply(text, RUBRIC)
-        assert isinstance(found, judging.Invalid), text[:99]
+        found = FORM.parse(text)
+        assert (found.state, found.answer) == ("invalid", None), text[:99]
         assert re.search(reason, found.reason), found.reason
         assert len(found.reason) < 300
         assert found.reason.isprintable()
@@ -202,28 +204,28 @@ json_values = st.recursive(
 
 @given(json_values | st.fixed_dictionaries(dict.fromkeys(GOOD, json_values)), st.text(max_size=5))
 def test_no_reply_raises_and_none_is_guessed(value, tail):
-    found = judging.parse_reply(json.dumps(value) + tail, RUBRIC)
-    assert isinstance(found, judging.Invalid) or all(
-        type(score) is int and 1 <= score <= 5 for score in found.scores.values()
+    found = FORM.parse(json.dumps(value) + tail)
+    assert found.state == "invalid" or all(
+        type(score) is int and 1 <= score <= 5 for score in found.answer.scores.values()
     )
 
 
 @given(st.binary(max_size=60))
 def test_no_bytes_raise(raw):
-    assert isinstance(judging.parse_reply(raw.decode("utf-8", "surrogateescape"), RUBRIC), judging.Invalid)
+    assert FORM.parse(raw.decode("utf-8", "surrogateescape")).state == "invalid"
 
 
 def test_a_good_reply_is_parsed_alone_or_in_one_code_fence_and_the_schema_names_what_is_wanted():
-    good = judging.Parsed(SCORES, ("+3.1%",), "pass", None)
+    good = judging.Graded(SCORES, ("+3.1%",), "pass", None)
     without = json.dumps({key: value for key, value in GOOD.items() if key != "comment"})
     turned = changed(scores=dict(reversed(SCORES.items())))
     fences = (f"```json\n{SAID}\n```", f"\n```\n{SAID}\n```\n", f"```JSON \r\n{SAID}\r\n```")
     for reply in (f"\n {SAID}\t", without, turned, *fences):
-        found = judging.parse_reply(reply, RUBRIC)
+        found = FORM.parse(reply).answer
         assert found == good
         assert tuple(found.scores) == RUBRIC.names
-    assert judging.parse_reply(changed(comment="fine"), RUBRIC) == judging.Parsed(SCORES, ("+3.1%",), "pass", "fine")
-    schema = judging.reply_schema(RUBRIC)
+    assert FORM.parse(changed(comment="fine")).answer == judging.Graded(SCORES, ("+3.1%",), "pass", "fine")
+    schema = json.loads(FORM.schema)
     assert set(schema["required"]) == set(GOOD)
     assert tuple(schema["properties"]["scores"]["required"]) == RUBRIC.names
     objects = [schema, schema["properties"]["scores"]]
@@ -238,7 +240,7 @@ def planned():
 
 def test_a_judgment_carries_the_reply_or_says_why_it_has_no_scores():
     call = planned()
-    found = judging.judgment(call, Reply(text=SAID, model="m"), RUBRIC)
+    found = judging.judgment(call, Reply(text=SAID, model="m"))
     assert found == Judgment(
         trajectory="made-up-run7/record-0", judge="auditor", family="ledger", rubric="v1.0", trial=1, status="ok",
         scores=SCORES, call_key=call.call.key, evidence=("+3.1%",), lookahead_check="pass", reason=None,
@@ -249,29 +251,29 @@ def test_a_judgment_carries_the_reply_or_says_why_it_has_no_scores():
         (SAID, "length", "invalid", "cut off at the length limit"),
         ("x" * (MOST_CHARACTERS + 1), "stop", "invalid", "longer than 100000 characters (got 100001)"),
     ):
-        found = judging.judgment(call, Reply(text=text, model="m", finish=finish), RUBRIC)
+        found = judging.judgment(call, Reply(text=text, model="m", finish=finish))
         assert (found.status, found.scores, found.reason, found.lookahead_check) == (status, {}, reason, None)
 
 
 def test_only_what_is_no_json_at_all_is_asked_for_again():
     for text in ("I give it a 4.", "", SAID[:-9]):
-        assert judging.asks_again(Reply(text=text, model="m"))
+        assert planned().asks_again(Reply(text=text, model="m"))
     for text, finish in (
         *((text, "stop") for text in (SAID, f"```json\n{SAID}\n```", scored("6"), scored("NaN"), "5", "[" * 90_000,
                                       "x" * (MOST_CHARACTERS + 1))),
         ("I cannot.", "refusal"), (SAID[:-9], "length"),
     ):  # fmt: skip
-        assert not judging.asks_again(Reply(text=text, model="m", finish=finish))
+        assert not planned().asks_again(Reply(text=text, model="m", finish=finish))
 
 
 def test_the_second_reply_counts_where_the_first_is_no_json():
     call, prose = planned(), Reply(text="I give it a 4.", model="m")
-    second = judging.second_call(call.call)
-    found = judging.judgment(call, prose, RUBRIC, second=Reply(text=SAID, model="m"))
+    second = call.again().call
+    found = judging.judgment(call, prose, second=Reply(text=SAID, model="m"))
     assert (found.status, found.scores, found.trial) == ("ok", SCORES, 1)
     assert (found.first_key, found.call_key) == (call.call.key, second.key)
     assert second.key != call.call.key
-    still = judging.judgment(call, prose, RUBRIC, second=prose)
+    still = judging.judgment(call, prose, second=prose)
     assert (still.status, still.first_key, still.call_key) == ("invalid", call.call.key, second.key)
-    good = judging.judgment(call, Reply(text=SAID, model="m"), RUBRIC, second=prose)
+    good = judging.judgment(call, Reply(text=SAID, model="m"), second=prose)
     assert (good.status, good.first_key, good.call_key) == ("ok", "", call.call.key)

@@ -231,7 +231,7 @@ def test_pairs_come_in_both_orders_with_what_is_known_of_them(ai):
     for name, slot in swapped.items():
         other = f"{name[:-2]}{'vu' if name.endswith('uv') else 'uv'}"
         assert {slot, swapped[other]} == {"1", "2"}
-    assert task.config.response_schema.json_schema.model_dump(exclude_none=True) == pairs.pair_schema()
+    assert task.config.response_schema.json_schema.model_dump(exclude_none=True) == json.loads(pairs.pair_form().schema)
 
 
 @pytest.mark.filterwarnings("ignore")  # of Inspect's own event streams, closed by the garbage collector

@@ -38,10 +38,10 @@ def grades(args, trials=1, model="reference/auditor"):
     async def answered(planned):
         return [await reference_judges()[model].complete(item.call) for item in planned]
 
-    planned = [item for item in calls(args, trials, model) if ".vacuum." not in item.trajectory]
+    planned = [item for item in calls(args, trials, model) if ".vacuum." not in item.about]
     found = defaultdict(list)
     for item, reply in zip(planned, asyncio.run(answered(planned)), strict=True):
-        found[item.trial].append(judgment(item, reply, RUBRIC))
+        found[item.call.trial].append(judgment(item, reply))
     return list(found.values())
 
 
@@ -62,7 +62,7 @@ def opinions():
     views, found = reference.VIEWS["reference/auditor"], {}
     for item in calls({}):
         if seen := reference.notice([part.text for part in item.call.messages[1].parts]):
-            found[item.trajectory] = seen["tokens"], [reference.opinion(views[name], seen) for name in RUBRIC.names]
+            found[item.about] = seen["tokens"], [reference.opinion(views[name], seen) for name in RUBRIC.names]
     return found
 
 

@@ -1,9 +1,9 @@
 """Who decides: agents are asked by calls like any other model, and whatever comes back becomes a record.
 
 An agent is handed a `Context` and nothing else: it cannot reach a price table, let alone what happened next. A language
-model and a reference agent get it as a prompt, an agent outside as JSON (`assaymark.agents.llm`); `LLMAgent` makes
-the call and turns its reply into a `Decision`. Reference agents are rule-based models that read the same prompt
-(`assaymark.agents.reference`), and control cells are texts made by rules on the same cycles
+model and a reference agent get it as a prompt, an agent outside as JSON (`assaymark.agents.llm`); `agent_call` makes
+the call and `decision_of` turns its reply into a `Decision`. Reference agents are rule-based models that read the same
+prompt (`assaymark.agents.reference`), and control cells are texts made by rules on the same cycles
 (`assaymark.agents.controls`).
 `Dater` is the reference model of the date probe, which asks whether sanitised material can still be dated.
 """
@@ -38,11 +38,10 @@ if TYPE_CHECKING:
         REJECTED,
         Answer,
         Dater,
-        LLMAgent,
         Place,
-        Unusable,
         agent_call,
         date_call,
+        decision_of,
         envelope_of,
         parse_answer,
         prompt_of,
@@ -65,8 +64,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CELL_KINDS", "COMPOSERS", "CONTROL", "DATER", "DERIVED_KINDS", "INVESTED", "MIXED", "NOT_USABLE", "REJECTED",
-    "WORDS", "Answer", "Composed", "Dater", "LLMAgent", "Place", "Unusable", "admissible", "agent_argument_problems",
-    "agent_call", "cell_decision", "cell_decisions", "checked", "date_call", "envelope_of", "fact_flip", "failed",
+    "WORDS", "Answer", "Composed", "Dater", "Place", "admissible", "agent_argument_problems", "agent_call",
+    "cell_decision", "cell_decisions", "checked", "date_call", "decision_of", "envelope_of", "fact_flip", "failed",
     "is_admissible", "length_matched", "observe", "orders_towards", "paraphrase", "parse_answer", "planted_words",
     "prompt_of", "read_date", "reference_agents", "reply_schema", "season_message", "task_text", "terse_right",
     "verbose_wrong",

@@ -11,39 +11,15 @@ from datetime import timedelta
 from functools import cache
 from typing import Any, Final, cast
 
+from assaymark import prompting as p
+from assaymark import records as rec
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import AgentRequest, is_outside
 from assaymark.errors import InputError, ModelError
 from assaymark.portfolio.orders import audit, fee_of, prices_of, settle
-from assaymark.prompting import (
-    Block,
-    PromptTemplate,
-    Rejected,
-    fence,
-    flagged,
-    material_blocks,
-    members,
-    object_schema,
-    prompt_template,
-    read_material,
-    sections,
-    shown,
-    strict_json,
-    strict_reply,
-)
+from assaymark.prompting import PromptTemplate, Read, Rejected, ReplyForm, fence, shown
 from assaymark.protocol import AgentSpec
-from assaymark.records import (
-    JSON,
-    Action,
-    ActionKind,
-    Agent,
-    CallFacts,
-    Context,
-    Decision,
-    Provenance,
-    Rationale,
-    canonical_json,
-)
+from assaymark.records import JSON, Agent, Context, Decision, Rationale
 
 MOST_CHARACTERS: Final = 200_000
 """A longer reply is invalid unread."""
@@ -65,7 +41,7 @@ class Answer:
     agent outside reports of itself.
     """
 
-    orders: tuple[Action, ...]
+    orders: tuple[rec.Action, ...]
     rationale: str
     confidence: float | None = None
     rejected: tuple[str, ...] = ()
@@ -73,13 +49,6 @@ class Answer:
     output_tokens: int | None = None
     model: str | None = None
     fingerprint: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Unusable:
-    """A reply that has not, and why: a short line with at most a few printable characters of the reply."""
-
-    reason: str
 
 
 def reply_schema() -> dict[str, JSON]:
@@ -93,37 +62,32 @@ def reply_schema() -> dict[str, JSON]:
         "side": {"type": "string", "enum": list(SIDES)},
         "quantity": {"type": ["number", "null"]},
     }
-    return object_schema(
+    return p.object_schema(
         {
-            "orders": {"type": "array", "items": object_schema(order)},
+            "orders": {"type": "array", "items": p.object_schema(order)},
             "rationale": {"type": "string"},
             "confidence": {"type": ["number", "null"]},
         }
     )
 
 
-def parse_answer(text: str, instruments: Collection[str]) -> Answer | Unusable:
-    """An agent's reply, or why it is unusable; nothing in ``text`` can make this raise.
+def parse_answer(text: str, instruments: Collection[str]) -> Read[Answer]:
+    """An agent's reply, or why it is unusable as a whole; nothing in ``text`` can make this raise."""
+    offered = frozenset(instruments)
 
-    The whole reply must be one JSON object in the form of `reply_schema`, alone or in one code fence; else it is
-    unusable as a whole.
-    """
-    if len(text) > MOST_CHARACTERS:
-        return Unusable(f"longer than {MOST_CHARACTERS} characters (got {len(text)})")
-    try:
+    def check(read: JSON) -> Answer:
         # The parts of a reply, each checked; the order of the checks decides which problem is recorded.
         further = ("confidence", "usage", "model", "fingerprint")
-        raw = members(strict_reply(text), ("orders", "rationale"), optional=further)
-        offered = frozenset(instruments)
+        raw = p.members(read, ("orders", "rationale"), optional=further)
         orders = raw["orders"]
         if not isinstance(orders, list) or len(orders) > MOST_ORDERS:
             raise Rejected(f"orders must be a list of at most {MOST_ORDERS} (got {shown(orders)})")
-        taken: list[Action] = []
+        taken: list[rec.Action] = []
         rejected: list[str] = []
         for number, entry in enumerate(orders, start=1):
             refusal = f"order {number} must be an object (got {shown(entry)})"
             keys = f"order {number}: keys"
-            members(entry, ("instrument", "side"), keys, optional=("quantity",), otherwise=refusal)
+            p.members(entry, ("instrument", "side"), keys, optional=("quantity",), otherwise=refusal)
             name, side, quantity, reason = entry["instrument"], entry["side"], entry.get("quantity"), ""
             number_given = isinstance(quantity, (int, float)) and not isinstance(quantity, bool)
             if not isinstance(name, str) or name not in offered:
@@ -140,7 +104,7 @@ def parse_answer(text: str, instruments: Collection[str]) -> Answer | Unusable:
                 rejected.append(f"order {number}: {reason}")
             else:
                 units = None if quantity is None else float(quantity)
-                taken.append(Action(instrument=name, kind=cast(ActionKind, side), quantity=units))
+                taken.append(rec.Action(instrument=name, kind=cast(rec.ActionKind, side), quantity=units))
         rationale, confidence = raw["rationale"], raw.get("confidence")
         if not isinstance(rationale, str) or not rationale.strip():
             raise Rejected(f"rationale must be a text that says something (got {shown(rationale)})")
@@ -164,15 +128,10 @@ def parse_answer(text: str, instruments: Collection[str]) -> Answer | Unusable:
             word = reported[name] = raw.get(name)
             if word is not None and (not isinstance(word, str) or len(word) > 200 or not word.isprintable()):
                 raise Rejected(f"{name} must be a short printable text (got {shown(word)})")
-        return Answer(
-            orders=tuple(taken),
-            rationale=rationale,
-            confidence=None if confidence is None else float(confidence),
-            rejected=tuple(rejected),
-            **reported,
-        )
-    except Rejected as exc:
-        return Unusable(str(exc))
+        sure = None if confidence is None else float(confidence)
+        return Answer(orders=tuple(taken), rationale=rationale, confidence=sure, rejected=tuple(rejected), **reported)
+
+    return ReplyForm(FORMAT, _schema().text, check, MOST_CHARACTERS).parse(text)
 
 
 TEMPLATE: Final = "agent-v1.txt"
@@ -181,7 +140,7 @@ TEMPLATE: Final = "agent-v1.txt"
 
 def agent_template(name: str = TEMPLATE) -> PromptTemplate:
     """A template for agents; seasons have one of their own."""
-    return prompt_template("assaymark.agents", name)
+    return p.prompt_template("assaymark.agents", name)
 
 
 def task_text() -> str:
@@ -206,21 +165,21 @@ def _system(template: str) -> Message:
 
 def prompt_of(context: Context) -> Message:
     """The material as agents read it: the same bytes for the same context, whoever is asked."""
-    blocks = "\n\n".join(fence(label, content) for label, content in material_blocks(context))
+    blocks = "\n\n".join(fence(label, content) for label, content in p.material_blocks(context))
     return Message("user", (Text.of(agent_template().filled("material", blocks=blocks)),))
 
 
 def envelope_of(context: Context) -> Message:
     """The context as an agent outside is given it: one JSON object with the reply schema beside it."""
     request = AgentRequest(context=context, reply_schema=reply_schema())
-    return Message("user", (Text.of(canonical_json(request)),))
+    return Message("user", (Text.of(rec.canonical_json(request)),))
 
 
 def agent_call(spec: AgentSpec, message: Message, template: str = TEMPLATE, trial: int = 1) -> CallSpec:
     """The call that asks an agent about one context."""
     if is_outside(spec.model):
-        return CallSpec.of(spec, (message,), "", None, trial)
-    return CallSpec.of(spec, (_system(template), message), agent_template(template).sha256, _schema(), trial)
+        return CallSpec.to(spec, (message,), "", trial=trial)
+    return CallSpec.to(spec, (_system(template), message), agent_template(template).sha256, _schema(), trial)
 
 
 SEASON_TEMPLATE: Final = "season-v1.txt"
@@ -232,7 +191,7 @@ def season_texts() -> dict[str, str]:
     return agent_texts(SEASON_TEMPLATE)
 
 
-def fenced(block: Block) -> Text:
+def fenced(block: p.Block) -> Text:
     """One section of the material with its fence and digest, made once for all agents that are shown it."""
     return Text.of(fence(*block))
 
@@ -288,70 +247,49 @@ class Place:
         return f"{self.study}-{self.regime}-{self.number:03d}"
 
 
-@dataclass(frozen=True, slots=True)
-class LLMAgent:
-    """An agent of a study: any model that the engine can ask."""
+def decision_of(
+    spec: AgentSpec, context: Context, place: Place, reply: Reply, key: str, cost_usd: float | None = None
+) -> Decision:
+    """The decision that an agent's reply amounts to; ``key`` is that of the call.
 
-    spec: AgentSpec
-
-    def call(self, message: Message) -> CallSpec:
-        """The call about one context; see `agent_call`."""
-        return agent_call(self.spec, message)
-
-    def decide(
-        self,
-        context: Context,
-        place: Place,
-        reply: Reply,
-        *,
-        key: str,
-        attempts: int = 1,
-        cost_usd: float | None = None,
-    ) -> Decision:
-        """The decision that an agent's reply amounts to.
-
-        A refusal, a failure and a reply of another form are decisions without orders, flagged (`NOT_USABLE`) and with
-        the reason under ``missing``. Orders that cannot be taken are named there too.
-        """
-        found: Answer | None = None
-        flags: tuple[str, ...]
-        missing: tuple[str, ...]
-        if reply.finish == "failed":
-            flags, missing = ("no-answer",), (reply.text[:300],)
-        elif reply.finish == "refusal":
-            flags, missing = ("refused",), ("the model refused",)
-        else:
-            answer = parse_answer(reply.text, [item.id for item in context.instruments])
-            if isinstance(answer, Unusable):
-                flags, missing = ("invalid-reply",), (answer.reason,)
-            else:
-                found, missing = answer, answer.rejected
-                broken = breaches(answer, context)
-                flags = (*([REJECTED] if answer.rejected else []), *([BREACH] if broken else []))
-        # The agent as its records name it, with the provider's own word for who answered.
-        own = {"seed": self.spec.seed, "temperature": self.spec.temperature, "effort": self.spec.effort}
-        agent = Agent(
-            id=self.spec.name,
-            family=self.spec.family,
-            model=self.spec.model,
-            fingerprint=reply.fingerprint or (found.fingerprint if found else None) or reply.model,
-            params={name: value for name, value in {**own, **self.spec.args}.items() if value is not None},
-        )
-        used = [found.input_tokens, found.output_tokens] if found else [None, None]
-        call = CallFacts(
-            seconds=reply.seconds, timing_source="absent" if reply.seconds is None else "measured",
-            input_tokens=reply.input_tokens if used[0] is None else used[0],
-            output_tokens=reply.output_tokens if used[1] is None else used[1],
-            cost_usd=cost_usd, attempts=attempts, raw_object=key,
-        )  # fmt: skip
-        made = Decision(
-            record_id=place.record_id(self.spec.name), episode_id=place.episode, step=1, cluster=place.regime,
-            decided_at=context.cutoff + timedelta(seconds=_SHORTEST_S), agent=agent, context_id=place.context_id,
-            actions=found.orders if found else (), confidence=found.confidence if found else None, call=call,
-            rationales=(Rationale(text=found.rationale, kind="summary"),) if found else (), format=FORMAT,
-            provenance=Provenance(source="assaymark study"), flags=flags, missing=missing,
-        )  # fmt: skip
-        return flagged(made)
+    A refusal, a failure and a reply of another form are decisions without orders, flagged (`NOT_USABLE`) and with the
+    reason under ``missing``. Orders that cannot be taken are named there too.
+    """
+    found: Answer | None = None
+    flags: tuple[str, ...]
+    missing: tuple[str, ...]
+    if reply.finish == "failed":
+        flags, missing = ("no-answer",), (reply.text[:300],)
+    elif reply.finish == "refusal":
+        flags, missing = ("refused",), ("the model refused",)
+    else:
+        read = parse_answer(reply.text, [item.id for item in context.instruments])
+        found, flags, missing = read.answer, ("invalid-reply",), (read.reason or "",)
+        if found:
+            broken, missing = breaches(found, context), found.rejected
+            flags = (*([REJECTED] if missing else []), *([BREACH] if broken else []))
+    # The agent as its records name it, with the provider's own word for who answered.
+    settings = {"seed": spec.seed, "temperature": spec.temperature, "effort": spec.effort, **spec.args}
+    agent = Agent(
+        id=spec.name, family=spec.family, model=spec.model,
+        fingerprint=reply.fingerprint or (found.fingerprint if found else None) or reply.model,
+        params={name: value for name, value in settings.items() if value is not None},
+    )  # fmt: skip
+    used = (found.input_tokens, found.output_tokens) if found else (None, None)
+    call = rec.CallFacts(
+        seconds=reply.seconds, timing_source="absent" if reply.seconds is None else "measured",
+        input_tokens=reply.input_tokens if used[0] is None else used[0],
+        output_tokens=reply.output_tokens if used[1] is None else used[1],
+        cost_usd=cost_usd, attempts=1, raw_object=key,
+    )  # fmt: skip
+    made = Decision(
+        record_id=place.record_id(spec.name), episode_id=place.episode, step=1, cluster=place.regime,
+        decided_at=context.cutoff + timedelta(seconds=_SHORTEST_S), agent=agent, context_id=place.context_id,
+        actions=found.orders if found else (), confidence=found.confidence if found else None, call=call,
+        rationales=(Rationale(text=found.rationale, kind="summary"),) if found else (), format=FORMAT,
+        provenance=rec.Provenance(source="assaymark study"), flags=flags, missing=missing,
+    )  # fmt: skip
+    return p.flagged(made)
 
 
 def breaches(answer: Answer, context: Context) -> tuple[str, ...]:
@@ -387,7 +325,7 @@ def date_call(model: str, context: Context, *, seed: int | None = None) -> CallS
     answer: dict[str, JSON] = {
         "year": {"type": "integer"}, "month": {"type": "integer"}, "event": {"type": ["string", "null"]},
     }  # fmt: skip
-    schema = Text.of(json.dumps(object_schema(answer), indent=1))
+    schema = Text.of(json.dumps(p.object_schema(answer), indent=1))
     messages = (Message("system", (question,)), prompt_of(context))
     return CallSpec(model=model, messages=messages, template=question.sha256, seed=seed, schema=schema)
 
@@ -397,7 +335,7 @@ def read_date(reply: Reply) -> tuple[int, int] | None:
     if len(reply.text) > 10_000:
         return None
     try:
-        raw = strict_json(reply.text)
+        raw = p.strict_json(reply.text)
     except Rejected:
         return None
     if not isinstance(raw, dict):
@@ -424,7 +362,7 @@ class Dater:
         """
         prompt = "\n\n".join(part.text for message in call.messages if message.role == "user" for part in message.parts)
         try:
-            cutoff = read_material(sections(prompt)).cutoff
+            cutoff = p.read_material(p.sections(prompt)).cutoff
         except InputError as exc:
             raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
         year, month = cutoff.year, cutoff.month

@@ -378,7 +378,7 @@ def outside_call(
             f"{numbers.text}}}}}",
         ]
     messages = (Message("user", tuple(map(Text.of, parts))),)
-    return replace(CallSpec.of(agent, messages, template), temperature=None, effort=None)
+    return replace(CallSpec.to(agent, messages, template), temperature=None, effort=None)
 
 
 def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
@@ -575,7 +575,7 @@ def stage_call(
         prompt = "\n\n".join([_system().text, *(part.text for part in parts)])
         given = None if numbers is None else (own, numbers)
         return outside_call(agent, prompt, reply_schema(stage), stage_template().sha256, known.day, given)
-    return CallSpec.of(agent, (_system(), Message("user", parts)), stage_template().sha256, _schema(stage))
+    return CallSpec.to(agent, (_system(), Message("user", parts)), stage_template().sha256, _schema(stage))
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

@@ -7,15 +7,13 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring as _quoted
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 import zstandard
 
 from assaymark.errors import LedgerError, ModelError
+from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import JSON, canonical_json, sha256_text
-
-if TYPE_CHECKING:
-    from assaymark.protocol import AgentSpec, JudgeSpec
 
 # Content-addressed bytes: packed small, checked whenever they are read, in a file of their own when large
 
@@ -155,14 +153,15 @@ class CallSpec:
     args: Mapping[str, JSON] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, asked: AgentSpec | JudgeSpec, messages: tuple[Message, ...], template: str, schema: Text | None = None,
+    def to(
+        cls, spec: AgentSpec | JudgeSpec, messages: tuple[Message, ...], template: str, schema: Text | None = None,
         trial: int = 1, order: int = 0,
     ) -> CallSpec:  # fmt: skip
-        """The call that puts messages to an agent or a judge as its plan names it."""
-        named = {name: getattr(asked, name) for name in ("model", "seed", "temperature", "effort")}
-        args = dict(asked.args)
-        return cls(messages=messages, template=template, trial=trial, order=order, schema=schema, args=args, **named)
+        """The call that puts messages to a model with the settings that its plan names."""
+        return cls(
+            model=spec.model, messages=messages, template=template, trial=trial, order=order, seed=spec.seed,
+            temperature=spec.temperature, effort=spec.effort, schema=schema, args=dict(spec.args),
+        )  # fmt: skip
 
     @property
     def canonical(self) -> bytes:

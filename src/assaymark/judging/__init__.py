@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from assaymark.judging.blinding import Anonymised, anonymise, blinding_names
     from assaymark.judging.evidence import numeric_ledger
     from assaymark.judging.prompts import (
-        PARSER, Invalid, Parsed, PlannedCall, asks_again, eligible, judgment, left_out, parse_reply, plan_calls,
-        plan_texts, reply_schema, second_call, user_messages,
+        PARSER, Graded, PlannedCall, PlannedGrade, eligible, judgment, left_out, plan_calls, plan_texts, rubric_form,
+        user_messages,
     )  # fmt: skip
     from assaymark.judging.reference.judges import (
         ORACLE, PLANTED, ConstraintOracle, argument_problems, asked_alike, oracle_scores, reference_judges,
@@ -33,29 +33,25 @@ if TYPE_CHECKING:
     from assaymark.judging.season.plans import ScoringPlan, load_scoring, parse_scoring, scoring_names
     from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
     from assaymark.judging.season.scoring import (
-        DecisionTime, GradedPart, HorizonGrades, HorizonScore, JudgeScore, OutcomeGrade, band, composite,
-        contested_band, decision_time, efficiency, horizon_grades, horizon_round, horizon_score, judge_score,
-        outcome_grade, process_score, total_score, weighted_axis,
-    )  # fmt: skip
-    from assaymark.judging.season.table import (
-        Contestant, NoiseFloor, RoundTrip, SeasonTable, agreement_row, gap_floor, noise_floor, season_table, thrashing,
-        tie_classes,
+        Contestant, DecisionTime, GradedPart, HorizonGrades, HorizonScore, JudgeScore, NoiseFloor, OutcomeGrade,
+        agreement_row, band, composite, contested_band, decision_time, efficiency, gap_floor, horizon_grades,
+        horizon_round, horizon_score, judge_score, noise_floor, outcome_grade, process_score, season_table, thrashing,
+        tie_classes, total_score, weighted_axis,
     )  # fmt: skip
     from assaymark.prompting import judged_text, style_counts, token_count
 
 __all__ = [
-    "ORACLE", "PARSER", "PLANTED", "Anonymised", "ConstraintOracle", "Contestant", "DecisionTime", "GradedPart",
-    "Horizon", "HorizonGrades", "HorizonLedger", "HorizonScore", "Invalid", "JudgeScore", "NoiseFloor", "OutcomeGrade",
-    "Parsed", "PlannedCall", "Reconciliation", "RoundTrip", "Rubric", "ScoringPlan", "SeasonTable", "StepRecord",
-    "agreement_row", "anonymise", "argument_problems", "asked_alike", "asks_again", "band",
+    "ORACLE", "PARSER", "PLANTED", "Anonymised", "ConstraintOracle", "Contestant", "DecisionTime", "Graded",
+    "GradedPart", "Horizon", "HorizonGrades", "HorizonLedger", "HorizonScore", "JudgeScore", "NoiseFloor",
+    "OutcomeGrade", "PlannedCall", "PlannedGrade", "Reconciliation", "Rubric", "ScoringPlan",
+    "StepRecord", "agreement_row", "anonymise", "argument_problems", "asked_alike", "band",
     "blinding_names", "composite", "contested_band", "decision_time", "efficiency", "eligible", "find_rubric",
     "gap_floor", "horizon_grades", "horizon_ledgers", "horizon_of", "horizon_round", "horizon_score", "horizon_tasks",
     "judge_score", "judged_text", "judgment", "left_out", "load_rubric", "load_scoring", "next_call", "noise_floor",
-    "numeric_ledger", "oracle_scores", "outcome_calls", "outcome_grade", "parse_reply", "parse_rubric", "parse_scoring",
-    "plan_calls", "plan_texts", "probe_calls", "process_score", "reconcile", "reference_judges",
-    "reference_season_judges", "reply_schema", "rubric_names", "rubric_of", "scoring_names", "season_table",
-    "second_call", "style_counts", "thrashing", "tie_classes", "token_count", "total_score", "user_messages",
-    "weighted_axis",
+    "numeric_ledger", "oracle_scores", "outcome_calls", "outcome_grade", "parse_rubric", "parse_scoring", "plan_calls",
+    "plan_texts", "probe_calls", "process_score", "reconcile", "reference_judges", "reference_season_judges",
+    "rubric_form", "rubric_names", "rubric_of", "scoring_names", "season_table", "style_counts", "thrashing",
+    "tie_classes", "token_count", "total_score", "user_messages", "weighted_axis",
 ]  # fmt: skip
 
 __getattr__ = exported(__name__)

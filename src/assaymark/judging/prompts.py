@@ -2,47 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final, Generic, Literal, TypeVar, cast, get_args
 
+from assaymark import prompting as p
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem
 from assaymark.judging.blinding import Blinding, blinding_names, compiled
 from assaymark.judging.rubric import Rubric
 from assaymark.portfolio.orders import ORDER_RULES, SIDES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
-from assaymark.prompting import (
-    JUDGED_KINDS,
-    Block,
-    PromptTemplate,
-    Rejected,
-    Section,
-    cells,
-    fence,
-    judged_rationales,
-    latest,
-    lines_of,
-    material_blocks,
-    members,
-    no_json,
-    number_text,
-    object_schema,
-    prompt_template,
-    refuse_future,
-    row,
-    shown,
-    strict_reply,
-)
+from assaymark.prompting import Block, PromptTemplate, Read, Rejected, ReplyForm, Section, cells, members, row, shown
 from assaymark.protocol import JudgeSpec, Records, Study
 from assaymark.records import JSON, Action, ActionKind, Context, Decision, Judgment, Rationale
 
-# Judges' replies: parsed strictly, recorded whatever they are, never guessed at
+# Planned calls: what is asked of a judge, and what its reply becomes
 
 A = TypeVar("A")
-W = TypeVar("W", bound=str)
+About = TypeVar("About")
 Lookahead = Literal["pass", "fail", "unsure"]
 
 PARSER: Final = "2"
@@ -55,10 +35,51 @@ MOST_EVIDENCE = 12
 MOST_QUOTED = 2_000
 """Maximum number of characters in a quotation or comment."""
 
+shared_text = lru_cache(maxsize=64)(Text.of)
+"""A text that many calls share, hashed once."""
+
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
-    """A reply in exactly the form that was asked for."""
+class PlannedCall(Generic[About, A]):
+    """One call to a judge, whatever is judged: what its answer is about, and the form that its reply is held to."""
+
+    call: CallSpec
+    judge: JudgeSpec
+    about: About
+    form: ReplyForm[A]
+
+    @classmethod
+    def of(
+        cls, judge: JudgeSpec, trial: int, messages: tuple[Message, ...], template: PromptTemplate, about: About,
+        form: ReplyForm[A], order: int = 0,
+    ) -> PlannedCall[About, A]:  # fmt: skip
+        """The call that shows a judge these messages."""
+        call = CallSpec.to(judge, messages, template.sha256, shared_text(form.schema), trial, order)
+        return cls(call, judge, about, form)
+
+    def read(self, reply: Reply) -> Read[A]:
+        """What became of a reply: a refusal or a cut reply is that, whatever text came with it."""
+        if reply.finish == "refusal":
+            return Read("refused", None, "the model refused to answer")
+        if reply.finish == "length":
+            return Read("truncated", None, "cut off at the length limit")
+        if reply.finish == "failed" and self.form.failures:
+            said = f"the model gave no answer: {shown(reply.text)}" if reply.text else "no answer came"
+            return Read("failed", None, said)
+        return self.form.parse(reply.text)
+
+    def asks_again(self, reply: Reply) -> bool:
+        """Whether a reply is no JSON at all, so that the call is made once more."""
+        return reply.finish == "stop" and len(reply.text) <= self.form.most and p.no_json(reply.text)
+
+    def again(self) -> PlannedCall[About, A]:
+        """The same question once more: trial 1b of trial 1."""
+        return replace(self, call=replace(self.call, again=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """A reply by a rubric, in exactly the form that was asked for."""
 
     scores: Mapping[str, int]
     evidence: tuple[str, ...]
@@ -66,136 +87,52 @@ class Parsed:
     comment: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reasoned(Generic[A]):
-    """A valid reply of one value and a reason: the better of a pair, points of an outcome, a guess at an author."""
-
-    value: A
-    reason: str
+PlannedGrade = PlannedCall[str, Graded]
+"""A call for grades of a record, by its id."""
 
 
-@dataclass(frozen=True, slots=True)
-class Invalid:
-    """A reply in another form, and why: a short line with at most a few printable characters of the reply."""
+def rubric_form(rubric: Rubric) -> ReplyForm[Graded]:
+    """The form of a reply by a rubric."""
 
-    reason: str
-
-
-ReplyState = Literal["ok", "invalid", "refused", "truncated", "failed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Read(Generic[A]):
-    """What became of a reply: its answer where ``state`` is ok, else the reason in words."""
-
-    state: ReplyState
-    answer: A | None = None
-    reason: str | None = None
-
-
-def read_end(reply: Reply, parsed: A | Invalid) -> Read[A]:
-    """A reply with what its text was parsed as: a refusal or a cut reply is that, whatever text came with it."""
-    if reply.finish == "refusal":
-        return Read("refused", None, "the model refused to answer")
-    if reply.finish == "length":
-        return Read("truncated", None, "cut off at the length limit")
-    return Read("invalid", None, parsed.reason) if isinstance(parsed, Invalid) else Read("ok", parsed)
-
-
-def parsed_by(text: str, check: Callable[[JSON], A], most: int) -> A | Invalid:
-    """A reply as strict JSON, alone or in one code fence, through a check that raises `Rejected`; never raises."""
-    if len(text) > most:
-        return Invalid(f"longer than {most} characters (got {len(text)})")
-    try:
-        return check(strict_reply(text))
-    except Rejected as exc:
-        return Invalid(str(exc))
-
-
-def whole(raw: JSON, what: str, low: int, high: int) -> int:
-    """A whole number in a range."""
-    # bool is an int to Python, and 4.0 is equal to 4: neither is a whole number that somebody wrote.
-    if type(raw) is not int or not low <= raw <= high:
-        raise Rejected(f"{what} must be a whole number from {low} to {high} (got {shown(raw)})")
-    return raw
-
-
-def text_of(raw: JSON, what: str, most: int) -> str:
-    """Text of bounded length that UTF-8 can carry."""
-    if not isinstance(raw, str):
-        raise Rejected(f"{what} must be text (got {shown(raw)})")
-    if len(raw) > most:
-        raise Rejected(f"{what} has {len(raw)} characters, at most {most} are allowed")
-    if any("\ud800" <= char <= "\udfff" for char in raw):
-        raise Rejected(f"{what} holds half of a surrogate pair")
-    return raw
-
-
-def word_of(raw: JSON, words: Sequence[W], what: str) -> W:
-    """One of the words; ``what`` says in words what it must be."""
-    for word in words:
-        if raw == word:
-            return word
-    raise Rejected(f"{what} (got {shown(raw)})")
-
-
-def reply_schema(rubric: Rubric) -> dict[str, JSON]:
-    """The JSON schema of a reply, in the subset that providers with structured output accept."""
-    return object_schema({
-        "scores": object_schema(dict.fromkeys(rubric.names, rubric.points)),
-        "evidence": {"type": "array", "items": {"type": "string"}},
-        "lookahead_check": {"type": "string", "enum": list(get_args(Lookahead))},
-        "comment": {"type": ["string", "null"]},
-    })  # fmt: skip
-
-
-def parse_reply(text: str, rubric: Rubric) -> Parsed | Invalid:
-    """A judge's reply, or why it is invalid. The whole reply must be one JSON object, alone or in one code fence."""
-
-    def check(raw: JSON) -> Parsed:
+    def check(raw: JSON) -> Graded:
         found = members(raw, ("scores", "evidence", "lookahead_check"), optional=("comment",))
         refusal = f"scores must be an object (got {shown(found['scores'])})"
         given = members(found["scores"], rubric.names, "dimensions", otherwise=refusal)
-        scores = {name: whole(given[name], name, *rubric.scale) for name in rubric.names}
+        scores = {name: p.whole(given[name], name, *rubric.scale) for name in rubric.names}
         evidence, comment = found["evidence"], found.get("comment")
         if not isinstance(evidence, list):
             raise Rejected(f"evidence must be a list (got {shown(evidence)})")
         if len(evidence) > MOST_EVIDENCE:
             raise Rejected(f"evidence has {len(evidence)} entries, at most {MOST_EVIDENCE} are allowed")
-        return Parsed(
+        return Graded(
             scores,
-            tuple(text_of(item, "evidence", MOST_QUOTED) for item in evidence),
-            word_of(found["lookahead_check"], get_args(Lookahead), "lookahead_check must be pass, fail or unsure"),
-            None if comment is None else text_of(comment, "comment", MOST_QUOTED),
+            tuple(p.text_of(item, "evidence", MOST_QUOTED) for item in evidence),
+            p.word_of(found["lookahead_check"], get_args(Lookahead), "lookahead_check must be pass, fail or unsure"),
+            None if comment is None else p.text_of(comment, "comment", MOST_QUOTED),
         )
 
-    return parsed_by(text, check, MOST_CHARACTERS)
+    schema = p.schema_text({
+        "scores": p.object_schema(dict.fromkeys(rubric.names, rubric.points)),
+        "evidence": {"type": "array", "items": {"type": "string"}},
+        "lookahead_check": {"type": "string", "enum": list(get_args(Lookahead))},
+        "comment": {"type": ["string", "null"]},
+    })  # fmt: skip
+    return ReplyForm(rubric.version, schema, check, MOST_CHARACTERS)
 
 
-def asks_again(reply: Reply, *, most: int = MOST_CHARACTERS) -> bool:
-    """Whether a reply of up to ``most`` characters is no JSON at all, so that the call is made once more."""
-    return reply.finish == "stop" and len(reply.text) <= most and no_json(reply.text)
-
-
-def second_call(call: CallSpec) -> CallSpec:
-    """The same question once more: trial 1b of trial 1."""
-    return replace(call, again=True)
-
-
-def judgment(planned: PlannedCall, reply: Reply, rubric: Rubric, *, second: Reply | None = None) -> Judgment:
+def judgment(planned: PlannedGrade, reply: Reply, *, second: Reply | None = None) -> Judgment:
     """The judgment that a reply to a planned call amounts to."""
-    if second is not None and asks_again(reply):
-        made = judgment(replace(planned, call=second_call(planned.call)), second, rubric)
-        return replace(made, first_key=planned.call.key)
-    read = read_end(reply, parse_reply(reply.text, rubric))
-    given: dict[str, Any] = {}
+    if second is not None and planned.asks_again(reply):
+        return replace(judgment(planned.again(), second), first_key=planned.call.key)
+    read = planned.read(reply)
+    given: dict[str, Any] = {"scores": {}}
     if answer := read.answer:
         given = {"evidence": answer.evidence, "lookahead_check": answer.lookahead_check}
         given["scores"] = {name: float(score) for name, score in answer.scores.items()}
     return Judgment(
-        trajectory=planned.trajectory, judge=planned.judge, family=planned.family, rubric=rubric.version,
-        trial=planned.trial, status="ok" if answer else "refused" if read.state == "refused" else "invalid",
-        call_key=planned.call.key, reason=read.reason, **{"scores": {}, **given},
+        trajectory=planned.about, judge=planned.judge.name, family=planned.judge.family, rubric=planned.form.version,
+        trial=planned.call.trial, status="ok" if answer else "refused" if read.state == "refused" else "invalid",
+        call_key=planned.call.key, reason=read.reason, **given,
     )  # fmt: skip
 
 
@@ -211,7 +148,8 @@ def decision_blocks(decision: Decision, known: Collection[str] = ()) -> list[Blo
     actions = decision.actions
     filled = [name for name in ACTION_NUMBERS if any(getattr(action, name) is not None for action in actions)]
     rows = [
-        (action.instrument, action.kind, *(number_text(getattr(action, name)) for name in filled)) for action in actions
+        (action.instrument, action.kind, *(p.number_text(getattr(action, name)) for name in filled))
+        for action in actions
     ]
     # Single values of the structured parts come first, then every list of alike entries as a table.
     values: list[str] = []
@@ -223,7 +161,7 @@ def decision_blocks(decision: Decision, known: Collection[str] = ()) -> list[Blo
         if isinstance(value, int):
             return str(value)
         if isinstance(value, float):
-            return number_text(value)
+            return p.number_text(value)
         return value if isinstance(value, str) and (value in known or value in STATED_WORDS) else None
 
     def add(path: str, value: JSON) -> None:
@@ -249,7 +187,7 @@ def decision_blocks(decision: Decision, known: Collection[str] = ()) -> list[Blo
     return [
         ("actions", "\n".join(row(cells) for cells in [("instrument", "action", *filled), *rows])),
         ("stated", "\n".join([*values, *tables])),
-        *((rationale.kind, rationale.text) for rationale in judged_rationales(decision)),
+        *((rationale.kind, rationale.text) for rationale in p.judged_rationales(decision)),
     ]
 
 
@@ -261,20 +199,9 @@ _SOME = "the texts describe what some numbers mean, and a number between two of 
 _TELLING = re.compile(r"\A(?=.*[^\W\d_])(?=.*\d).{8,}\Z", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedCall:
-    """One call to be made, and whose judgment of what its answer will be. ``trajectory`` is a record id."""
-
-    call: CallSpec
-    trajectory: str
-    judge: str
-    family: str
-    trial: int
-
-
 def judge_template(rubric: Rubric | None = None) -> PromptTemplate:
     """The prompt template, whose text enters the plan hash, with the words of a rubric's scale."""
-    template = prompt_template("assaymark.judging", TEMPLATE)
+    template = p.prompt_template("assaymark.judging", TEMPLATE)
     if rubric is None or rubric.scale == (1, 5):
         return template
     text = template.text.replace("from 1 to 5", "from {} to {}".format(*rubric.scale))
@@ -288,18 +215,13 @@ def plan_texts(rubric: Rubric) -> dict[str, str]:
     return {
         TEMPLATE: judge_template(rubric).text,
         f"rubric {rubric.version}": rubric.text,
-        f"schema {rubric.version}": _schema_text(rubric),
+        f"schema {rubric.version}": rubric_form(rubric).schema,
     }
-
-
-def _schema_text(rubric: Rubric) -> str:
-    """The reply schema as it is shown and sent."""
-    return json.dumps(reply_schema(rubric), indent=1)
 
 
 def system_text(rubric: Rubric) -> str:
     """The system message: the task, the rubric with its anchors, and the form of the answer."""
-    schema = _schema_text(rubric)
+    schema = rubric_form(rubric).schema
     return judge_template(rubric).filled("system", rubric=rubric.text, schema=schema, most_evidence=MOST_EVIDENCE)
 
 
@@ -354,19 +276,21 @@ def plan_calls(
     decisions: Sequence[Decision], contexts: Mapping[str, Context], study: Study, rubric: Rubric,
     judges: Sequence[JudgeSpec] | None = None, only: Collection[str] | None = None,
     shown: Mapping[str, Message] | None = None,
-) -> list[PlannedCall]:  # fmt: skip
+) -> list[PlannedGrade]:  # fmt: skip
     """Every judge call of a study, by decision, then judge, then trial."""
     chosen = [one for one in eligible(decisions, study.records) if only is None or one.record_id in only]
     users = user_messages(decisions, contexts.items(), study) if shown is None else shown
-    system = Message("system", (Text.of(system_text(rubric)),))
-    schema, template = Text.of(_schema_text(rubric)), judge_template(rubric)
-    planned = []
-    for decision in chosen:
-        for judge in study.model_judges if judges is None else judges:
-            for trial in range(1, judge.trials + 1):
-                call = CallSpec.of(judge, (system, users[decision.record_id]), template.sha256, schema, trial)
-                planned.append(PlannedCall(call, decision.record_id, judge.name, judge.family, trial))
-    return planned
+    system, template, form = (
+        Message("system", (Text.of(system_text(rubric)),)),
+        judge_template(rubric),
+        rubric_form(rubric),
+    )
+    return [
+        PlannedCall.of(judge, trial, (system, users[one.record_id]), template, one.record_id, form)
+        for one in chosen
+        for judge in (study.model_judges if judges is None else judges)
+        for trial in range(1, judge.trials + 1)
+    ]
 
 
 def user_messages(
@@ -388,17 +312,17 @@ def user_messages(
         members = waiting.pop(context_id, [])
         if not members:
             continue
-        newest = latest(context)
+        newest = p.latest(context)
         for decision in members:
             # Single facts are looked at only where the newest one is too new for a decision.
             if newest is not None and newest > decision.decided_at:
-                refuse_future(decision, context)
+                p.refuse_future(decision, context)
         out = hidden(members, context, names, study.records.keep_names)
         wanted = [decision for decision in members if only is None or decision.record_id in only]
-        sections = [material_blocks(context), *(decision_blocks(decision, out[1]) for decision in wanted)]
+        sections = [p.material_blocks(context), *(decision_blocks(decision, out[1]) for decision in wanted)]
         shown = []
         for part, blocks in zip(["material", *["decision"] * len(wanted)], sections, strict=True):
-            fenced = "\n\n".join(fence(label, content) for label, content in _blinded(out, blocks))
+            fenced = "\n\n".join(p.fence(label, content) for label, content in _blinded(out, blocks))
             shown.append(Text.of(judge_template().filled(part, blocks=fenced)))
         messages |= {
             one.record_id: Message("user", (shown[0], said)) for one, said in zip(wanted, shown[1:], strict=True)
@@ -418,7 +342,7 @@ def people_blocks(
 ) -> tuple[list[Block], dict[str, list[Block]]]:
     """What a person is shown of a context and, by record id, of its decisions: a judge's sections without fences."""
     out = hidden(decisions, context, names, keep_names)
-    return [one for one in _blinded(out, material_blocks(context)) if one[1]], {
+    return [one for one in _blinded(out, p.material_blocks(context)) if one[1]], {
         decision.record_id: [one for one in _blinded(out, decision_blocks(decision, out[1])) if one[1]]
         for decision in decisions
     }
@@ -446,7 +370,7 @@ class Shown:
 def read_decision(found: Sequence[Section]) -> Shown:
     """The decision of a prompt, read back: all that a built-in judge knows of it."""
     content = {section.label: section.content for section in reversed(found)}
-    head, *lines = [cells(line) for line in lines_of(content.get("actions", ""))] or [[]]
+    head, *lines = [cells(line) for line in p.lines_of(content.get("actions", ""))] or [[]]
     actions = []
     for line in lines:
         named = dict(zip(head, line, strict=True))
@@ -454,7 +378,7 @@ def read_decision(found: Sequence[Section]) -> Shown:
         actions.append(Action(instrument=line[0], kind=cast(ActionKind, line[1]), **numbers))
     values: dict[str, Cell] = {}
     tables: dict[str, tuple[Mapping[str, Cell], ...]] = {}
-    stated = iter(lines_of(content.get("stated", "")))
+    stated = iter(p.lines_of(content.get("stated", "")))
     for text in stated:
         kind, second, third = cells(text)
         if kind == "value":
@@ -463,7 +387,7 @@ def read_decision(found: Sequence[Section]) -> Shown:
             columns = cells(next(stated))
             rows = [cells(next(stated)) for _ in range(int(second))]
             tables[third] = tuple({k: _cell(v) for k, v in zip(columns, row, strict=True) if v} for row in rows)
-    texts = (Rationale(text=one.content, kind=one.label) for one in found if one.label in JUDGED_KINDS)
+    texts = (Rationale(text=one.content, kind=one.label) for one in found if one.label in p.JUDGED_KINDS)
     return Shown(tuple(actions), values, tables, tuple(texts))
 
 

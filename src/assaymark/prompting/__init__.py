@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -15,7 +15,7 @@ from importlib.resources import files
 from itertools import groupby
 from string import Template
 from types import MappingProxyType
-from typing import Any, Final, NoReturn
+from typing import Any, Final, Generic, Literal, NoReturn, TypeVar
 
 from assaymark.errors import InputError, Problem
 from assaymark.records import (
@@ -33,7 +33,10 @@ from assaymark.records import (
 )
 from assaymark.text import code_points
 
-# JSON from a model read without a guess, the words of texts, and which of a decision's texts are judged
+# Replies: parsed strictly, recorded whatever they are, never guessed at
+
+A = TypeVar("A")
+W = TypeVar("W", bound=str)
 
 _FENCE = "```"
 MOST_DIGITS = 20
@@ -83,10 +86,15 @@ def members(
 
 
 def object_schema(properties: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The schema of an object with exactly these keys."""
+    """The schema of an object with exactly these keys, in the subset that providers with structured output accept."""
     return {
         "type": "object", "properties": dict(properties), "required": list(properties), "additionalProperties": False,
     }  # fmt: skip
+
+
+def schema_text(properties: Mapping[str, JSON]) -> str:
+    """The schema of a reply as it is shown and sent: an object with exactly these keys."""
+    return json.dumps(object_schema(properties), indent=1)
 
 
 def strict_json(text: str) -> JSON:
@@ -120,6 +128,72 @@ def shown(value: object) -> str:
     """A value for a reason: cut short, printable ASCII only."""
     seen = ascii(value)
     return seen if len(seen) <= 60 else seen[:57] + "..."
+
+
+def whole(raw: JSON, what: str, low: int, high: int) -> int:
+    """A whole number in a range."""
+    # bool is an int to Python, and 4.0 is equal to 4: neither is a whole number that somebody wrote.
+    if type(raw) is not int or not low <= raw <= high:
+        raise Rejected(f"{what} must be a whole number from {low} to {high} (got {shown(raw)})")
+    return raw
+
+
+def text_of(raw: JSON, what: str, most: int) -> str:
+    """Text of bounded length that UTF-8 can carry."""
+    if not isinstance(raw, str):
+        raise Rejected(f"{what} must be text (got {shown(raw)})")
+    if len(raw) > most:
+        raise Rejected(f"{what} has {len(raw)} characters, at most {most} are allowed")
+    if any("\ud800" <= char <= "\udfff" for char in raw):
+        raise Rejected(f"{what} holds half of a surrogate pair")
+    return raw
+
+
+def word_of(raw: JSON, words: Sequence[W], what: str) -> W:
+    """One of the words; ``what`` says in words what it must be."""
+    for word in words:
+        if raw == word:
+            return word
+    raise Rejected(f"{what} (got {shown(raw)})")
+
+
+ReplyState = Literal["ok", "invalid", "refused", "truncated", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Generic[A]):
+    """What became of a reply: its answer where ``state`` is ok, else why there is none, in a short printable line."""
+
+    state: ReplyState
+    answer: A | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyForm(Generic[A]):
+    """The form that a prompt asks for and that replies are held to: a JSON schema, and a check that raises `Rejected`.
+
+    ``version`` is that of the rubric, plan or instruction that asks. A reply of more than ``most`` characters is
+    invalid unread. ``failures``: a call that brought no reply is an outcome as well.
+    """
+
+    version: str
+    schema: str
+    check: Callable[[JSON], A]
+    most: int
+    failures: bool = False
+
+    def parse(self, text: str) -> Read[A]:
+        """A reply as strict JSON, alone or in one code fence; nothing in ``text`` can make this raise."""
+        if len(text) > self.most:
+            return Read("invalid", None, f"longer than {self.most} characters (got {len(text)})")
+        try:
+            return Read("ok", self.check(strict_reply(text)))
+        except Rejected as exc:
+            return Read("invalid", None, str(exc))
+
+
+# The words of texts, and which of a decision's texts are judged
 
 
 _HEDGING = """

@@ -66,7 +66,7 @@ def amend(
             planned = desk.plan(locked.rubric, specs)
             with Ledger.open(folder.ledger, create=False) as ledger:
                 pending = set(ledger.pending([one.call.key for one in planned]))
-                found = parsed([one for one in planned if one.call.key not in pending], ledger, locked.rubric)
+                found = parsed([one for one in planned if one.call.key not in pending], ledger)
             free -= {one.judge for one in found if one.status == "ok"}
         parts = tuple(part for judge in free for part in judges[judge])
         if late := [name for name in late if not f"{name}.".startswith(parts)]:
@@ -122,7 +122,7 @@ def reparse(folder: RunFolder, now: datetime) -> Reparsed:
     desk = JudgingSession(folder, locked, {})
     planned = desk.plan(locked.rubric)
     with Ledger.open(folder.ledger, create=False) as ledger:
-        found = parsed(planned, ledger, locked.rubric)
+        found = parsed(planned, ledger)
     reason, after = f"replies are read by parser {PARSER} of this version", runs.read_text(folder.plan, "plan")
     plan = locked.plan_hash
     digests = runs.record_amendment(folder, locked.amendments, now, reason, fields, plan, (plan, after))

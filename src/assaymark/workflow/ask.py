@@ -32,6 +32,7 @@ from assaymark.workflow.run_folder import RunFolder, anchor_lock, missing
 from assaymark.workflow.tables import PAIRS, POINTS, Store
 
 if TYPE_CHECKING:
+    from assaymark.judging import PlannedCall
     from assaymark.report import PaidView
     from assaymark.report.records.answers import Answers
     from assaymark.report.records.calls import AskedCall, ReadCalls
@@ -89,16 +90,16 @@ def unusable_decisions(decisions: Sequence[Decision]) -> list[str]:
     ]  # fmt: skip
 
 
-def unusable_of(planned: Sequence[Any], why: Callable[[Any, Reply], str | None]) -> Unusable:
-    """Says whose reply to one of these planned calls is of no use, for `run_all`; ``why`` reads a reply."""
-    asked: dict[str, Any] = {}
+def unusable_of(planned: Sequence[PlannedCall[Any, Any]]) -> Unusable:
+    """Says whose reply to one of these planned calls is of no use, for `run_all`."""
+    asked: dict[str, PlannedCall[Any, Any]] = {}
 
     def found(call: CallSpec, reply: Reply) -> tuple[str, str] | None:
         if not asked:  # a key costs something, and most runs never ask
             asked.update({one.call.key: one for one in planned})
         one = asked[call.key]
-        reason = why(one, reply)
-        return None if reason is None else (one.judge, reason)
+        reason = one.read(reply).reason
+        return None if reason is None else (one.judge.name, reason)
 
     return found
 
@@ -410,7 +411,7 @@ class Canaries:
 def check_call(spec: AgentSpec | JudgeSpec, schema: str) -> CallSpec:
     """A call that stands in for the first of a model where that hangs on what is not there yet."""
     form = Text.of(schema)
-    return CallSpec.of(spec, (calling.Message("user", (Text.of(_CHECK), form)),), sha256_text(_CHECK), form)
+    return CallSpec.to(spec, (calling.Message("user", (Text.of(_CHECK), form)),), sha256_text(_CHECK), form)
 
 
 # --- One ledger for several machines ----------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import importlib.util
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -20,9 +19,9 @@ from assaymark import __version__
 from assaymark.engine import CallSpec, Finish, Ledger, Message, Reply
 from assaymark.engine.providers.inspect import response_schema
 from assaymark.errors import AssayError, InputError, LedgerError, PlanError, Problem
-from assaymark.judging import Invalid, PlannedCall, Rubric, find_rubric, judgment, load_rubric, second_call
+from assaymark.judging import PlannedCall, PlannedGrade, Rubric, find_rubric, judgment, load_rubric, rubric_form
 from assaymark.judging import pairs as stimuli
-from assaymark.judging.pairs import TIE_ALLOWED, PlannedPairCall
+from assaymark.judging.pairs import TIE_ALLOWED
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Judgment, sha256_text
 from assaymark.workflow.lock import Locked, open_locked
@@ -46,7 +45,7 @@ def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
     planned = desk.plan(wanted, [_ASKED])
     names = item_names(desk.shown)
     clusters = {decision.record_id: decision.cluster for decision in desk.decisions}
-    samples = [_sample(one.call, names[one.trajectory], {"cluster": clusters[one.trajectory]}) for one in planned]
+    samples = [_sample(one.call, names[one.about], {"cluster": clusters[one.about]}) for one in planned]
     about = {"plan_hash": locked.plan_hash, "rubric": wanted.version}
     ordered = sorted(samples, key=lambda sample: str(sample.id))
     return _task(
@@ -63,10 +62,10 @@ def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
     # What is known of a pair in one order: for the scorer and for readers of the log, never for the model.
     samples: list[Any] = []
     for one in planned:
-        pair = one.pair
-        slot = "" if pair.better is None else str(one.order.index(pair.better) + 1)
+        pair, order = one.about
+        slot = "" if pair.better is None else str(order.index(pair.better) + 1)
         what = {"condition": pair.condition, "variant": pair.variant, "delta": pair.delta, "task": pair.task}
-        samples.append(_sample(one.call, f"{one.pair.id} {one.order}", {"better": slot, **what}))
+        samples.append(_sample(one.call, f"{pair.id} {order}", {"better": slot, **what}))
     about = {"seed": seed, "prompt": prompt, "tasks": "finance"}
     return _task("pairs", samples, planned, _scorers()["preferred"](), trials, about)
 
@@ -75,8 +74,8 @@ def graded_value(text: str, stop: str, rubric: str) -> tuple[Value, str | None]:
     """A judge's reply as the values of a score (NaN where it is not usable), and why it carries none."""
     wanted = find_rubric(rubric)
     call = CallSpec(model=_ASKED.model, messages=(), template="")
-    planned = PlannedCall(call, trajectory="", judge=_ASKED.name, family=_ASKED.family, trial=1)
-    found = judgment(planned, Reply(text=text, model="", finish=_ENDS.get(stop, "stop")), wanted)
+    planned = PlannedCall(call, _ASKED, "", rubric_form(wanted))
+    found = judgment(planned, Reply(text=text, model="", finish=_ENDS.get(stop, "stop")))
     scores = found.scores or dict.fromkeys(wanted.names, math.nan)
     return {"usable": float(found.status == "ok"), **scores}, found.reason
 
@@ -84,11 +83,12 @@ def graded_value(text: str, stop: str, rubric: str) -> tuple[Value, str | None]:
 def preferred_value(text: str, stop: str, better: str) -> tuple[Value, str | None]:
     """A judge's reply to a pair as the values of a score, and why it carries none; NaN where that is no question."""
     finish = _ENDS.get(stop)
-    found = Invalid(f"the reply ended by {finish}") if finish else stimuli.parse_pair_reply(text)
-    if isinstance(found, Invalid):
-        return {"usable": 0.0, "first": math.nan, "right": math.nan}, found.reason
-    first = {"1": 1.0, "2": 0.0}.get(found.value, math.nan)
-    right = float(found.value == better) if better else math.nan
+    read = stimuli.pair_form().parse(text)
+    if finish or read.answer is None:
+        why = f"the reply ended by {finish}" if finish else read.reason
+        return {"usable": 0.0, "first": math.nan, "right": math.nan}, why
+    first = {"1": 1.0, "2": 0.0}.get(read.answer, math.nan)
+    right = float(read.answer == better) if better else math.nan
     return {"usable": 1.0, "first": first, "right": right}, None
 
 
@@ -97,7 +97,7 @@ def _sample(call: CallSpec, name: str, metadata: dict[str, Any]) -> Any:
 
 
 def _task(
-    name: str, samples: list[Any], planned: Sequence[PlannedCall | PlannedPairCall], scorer: Any, trials: int,
+    name: str, samples: list[Any], planned: Sequence[PlannedCall[Any, Any]], scorer: Any, trials: int,
     metadata: dict[str, Any],
 ) -> Any:  # fmt: skip  # fmt: skip
     """A task that asks for the form of the reply by the provider's own means, and never answers from a cache."""
@@ -205,12 +205,8 @@ def export_inspect(folder: RunFolder, out: Path) -> list[dict[str, Any]]:
         held = {(one.judge, one.trajectory, one.trial): one for one in store.read(table)}
         for judge in judges:
             planned = desk.plan(rubric, [judge])
-            pairs = [(one, held.get((judge.name, one.trajectory, one.trial))) for one in planned]
-            known = [
-                (replace(one, call=second_call(one.call)) if found.first_key else one, found)
-                for one, found in pairs
-                if found is not None
-            ]
+            pairs = [(one, held.get((judge.name, one.about, one.call.trial))) for one in planned]
+            known = [(one.again() if found.first_key else one, found) for one, found in pairs if found is not None]
             if any(one.call.key != found.call_key for one, found in known):
                 raise PlanError(f"{folder.path}: the judgments of {judge.name} were not made under this plan")
             keys = [one.call.key for one, _ in known]
@@ -223,7 +219,7 @@ def export_inspect(folder: RunFolder, out: Path) -> list[dict[str, Any]]:
                 samples = [
                     _answer(kind, rubric, names, clusters, one, replies[one.call.key], found) for one, found in known
                 ]
-                ids = sorted({names[one.trajectory] for one, _ in known})
+                ids = sorted({names[one.about] for one, _ in known})
                 scored = sum(found.status == "ok" for _, found in known)
                 log = _log(locked, kind, judge, rubric, ids, samples, scored)
                 with in_place(path) as part:
@@ -277,7 +273,7 @@ def _log(
 
 
 def _answer(
-    kind: str, rubric: Rubric, names: Mapping[str, str], clusters: Mapping[str, str], planned: PlannedCall,
+    kind: str, rubric: Rubric, names: Mapping[str, str], clusters: Mapping[str, str], planned: PlannedGrade,
     reply: Reply, given: Judgment,
 ) -> Any:  # fmt: skip
     """One answer: the prompt as it was shown, the reply as it came, and the scores that it was taken for."""
@@ -303,12 +299,12 @@ def _answer(
         lost = {"reason": _REASONS[given.status], "explanation": given.reason}
         scores = {name: score.unscored(**lost) for name in rubric.names}
     return log.EvalSample(
-        id=names[planned.trajectory], epoch=planned.trial,
-        uuid=sha256_text(f"{kind} {planned.judge} {planned.trajectory} {planned.trial}")[:22],
+        id=names[planned.about], epoch=planned.call.trial,
+        uuid=sha256_text(f"{kind} {planned.judge.name} {planned.about} {planned.call.trial}")[:22],
         input=messages, target="", messages=[*messages, output.message], output=output, scores=scores,
         model_usage={planned.call.model: output.usage} if output.usage else {}, total_time=reply.seconds,
         metadata={
-            "cluster": clusters[planned.trajectory],
+            "cluster": clusters[planned.about],
             "status": given.status,
             "call_key": given.call_key,
             "lookahead_check": given.lookahead_check,

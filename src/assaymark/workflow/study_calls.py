@@ -12,17 +12,17 @@ import numpy as np
 from pydantic import ValidationError
 
 from assaymark import judging, metrology
-from assaymark.agents.llm import NOT_USABLE, LLMAgent, Place, date_call, envelope_of, prompt_of
+from assaymark.agents.llm import NOT_USABLE, Place, agent_call, date_call, decision_of, envelope_of, prompt_of
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, beside, run_worker
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, LedgerError, PlanError
-from assaymark.judging import PlannedCall, Rubric, second_call, user_messages
+from assaymark.judging import PlannedGrade, Rubric, user_messages
 from assaymark.judging.evidence.context_index import Material
 from assaymark.market.cycles import CycleKey
 from assaymark.metrology import Cell, ScoreTable
 from assaymark.notebook import Shown
-from assaymark.protocol import EngineChoice, JudgeSpec, Study
+from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
 from assaymark.records import Context, Decision, Evidence, Judgment, Rationale, content_id, problems_of, sha256_text
 from assaymark.workflow import ask as asking
 from assaymark.workflow.lock import Locked, Selection, cut, open_locked, planned_decisions, select
@@ -61,7 +61,7 @@ class JudgingSession:
 
     def plan(
         self, rubric: Rubric, judges: Sequence[JudgeSpec] | None = None, only: Collection[str] | None = None
-    ) -> list[PlannedCall]:
+    ) -> list[PlannedGrade]:
         """The calls by which judges grade decisions under a rubric."""
         study = self.locked.study
         return judging.plan_calls(self.decisions, {}, study, rubric, judges, only, self.shown)
@@ -71,20 +71,20 @@ class JudgingSession:
     ) -> tuple[list[Judgment], int]:
         """Judgments of decisions under a rubric, parsed strictly, and how many calls were made for them now."""
         planned = self.plan(rubric, judges, only)
-        unusable = asking.unusable_of(planned, lambda one, reply: judging.judgment(one, reply, rubric).reason)
+        unusable = asking.unusable_of(planned)
         with Ledger.open(self.folder.ledger) as ledger:
             asking.check_plan_hash(self.folder, ledger, self.locked)
             calls, made, engine = [item.call for item in planned], 0, self.locked.study.engine
             for again in ("", " again"):
                 how = self.models, engine, what + again, "the judges", None if again else unusable
                 made += asking.answered(self.folder, ledger, calls, *how)[1]
-                found = parsed(planned, ledger, rubric)
+                found = parsed(planned, ledger)
                 bad = {
-                    item.call.key: item.call
+                    item.call.key: item
                     for item, one in zip(planned, found, strict=True)
                     if one.status == "invalid" and not one.first_key
                 }
-                calls = [second_call(bad[key]) for key, reply in ledger.replies(bad) if judging.asks_again(reply)]
+                calls = [bad[key].again().call for key, reply in ledger.replies(bad) if bad[key].asks_again(reply)]
                 if not calls:
                     break
             return found, made
@@ -97,15 +97,15 @@ class JudgingSession:
         return [one for one in human if one.judge in people and one.trajectory in chosen]
 
 
-def parsed(planned: Sequence[PlannedCall], ledger: Ledger, rubric: Rubric) -> list[Judgment]:
+def parsed(planned: Sequence[PlannedGrade], ledger: Ledger) -> list[Judgment]:
     """What the stored replies to planned calls amount to, those of second calls included."""
     replies = asking.stored_replies(ledger, [item.call for item in planned])
-    found = [judging.judgment(item, replies[item.call.key], rubric) for item in planned]
-    bad = {at: second_call(item.call).key for at, item in enumerate(planned) if found[at].status == "invalid"}
+    found = [judging.judgment(item, replies[item.call.key]) for item in planned]
+    bad = {at: item.again().call.key for at, item in enumerate(planned) if found[at].status == "invalid"}
     seconds = dict(ledger.replies(bad.values()))
     for at, key in bad.items():
         if key in seconds:
-            found[at] = judging.judgment(planned[at], replies[planned[at].call.key], rubric, second=seconds[key])
+            found[at] = judging.judgment(planned[at], replies[planned[at].call.key], second=seconds[key])
     return found
 
 
@@ -244,7 +244,7 @@ def ledger_of(folder: RunFolder, study: Study) -> list[Evidence]:
 class Asked:
     """One agent before one cycle."""
 
-    agent: LLMAgent
+    spec: AgentSpec
     place: Place
     context: Context
     call: CallSpec
@@ -253,7 +253,7 @@ class Asked:
         """What a reply decides; its cost stands in the record where a price is known."""
         tokens = reply.input_tokens, reply.output_tokens, reply.cached_tokens
         cost = prices.cost_of(self.call.model, *tokens, batch)
-        return self.agent.decide(self.context, self.place, reply, key=self.call.key, cost_usd=cost)
+        return decision_of(self.spec, self.context, self.place, reply, self.call.key, cost)
 
 
 def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
@@ -312,8 +312,7 @@ def _questions(study: Study, key: CycleKey, context: Context) -> list[Asked]:
         outside = is_outside(spec.model)
         if outside not in messages:
             messages[outside] = envelope_of(context) if outside else prompt_of(context)
-        agent = LLMAgent(spec)
-        found.append(Asked(agent, place, context, agent.call(messages[outside])))
+        found.append(Asked(spec, place, context, agent_call(spec, messages[outside])))
     return found
 
 

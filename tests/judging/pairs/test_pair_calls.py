@@ -12,13 +12,11 @@ from jsonschema import Draft202012Validator
 
 from assaymark.engine import Reply
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.judging import Invalid
 from assaymark.judging import pairs as judge_pairs
 from assaymark.judging.pairs import calls
 from assaymark.judging.pairs.calls import candidates_text, criterion_text, pair_system_text, pair_texts
 from assaymark.judging.pairs.reference import read_pair
-from assaymark.judging.prompts import Reasoned
-from assaymark.prompting import fence, sections
+from assaymark.prompting import Read, fence, sections
 from assaymark.protocol import JudgeSpec
 from assaymark.records import PairCall
 from assaymark.text import code_points
@@ -95,7 +93,7 @@ def test_the_prompt_is_made_of_the_texts_alone(pairs, spec):
     )  # fmt: skip
     for one in judge_pairs.plan_pair_calls(pairs, spec(), judge_pairs.PAIR_PROMPTS):
         text = "\n\n".join(message.text for message in one.call.messages)
-        assert not [secret for secret in (one.pair.id, one.pair.task, *secrets) if secret in text]
+        assert not [secret for secret in (one.about[0].id, one.about[0].task, *secrets) if secret in text]
     for pair in pairs[::7]:
         u, v = judge_pairs.Stimulus(text=pair.u.text, met=("x",)), judge_pairs.Stimulus(text=pair.v.text, partly=("y",))
         other = replace(pair, id=f"{pair.id}.again", variant="anything", delta=4.0, better="v", u=u, v=v)
@@ -114,7 +112,7 @@ def test_a_candidate_looks_the_same_in_either_slot_and_the_variants_differ_in_on
     assert base.replace(criterion_text(judge_pairs.TIE_ALLOWED), criterion_text(judge_pairs.STRICT)) == strict
     for word in ("wording", "style", "fluency", "verbosity", "form"):
         assert word in criterion_text(judge_pairs.STRICT)
-    assert json.dumps(judge_pairs.pair_schema(), indent=1) in base
+    assert judge_pairs.pair_form().schema in base
     hashes = judge_pairs.pair_prompt_hashes()
     assert (list(hashes), len(set(hashes.values()))) == (list(judge_pairs.PAIR_PROMPTS), 2)
 
@@ -150,9 +148,9 @@ def test_reading_gives_back_what_was_rendered(first, second):
 
 def test_a_plan_asks_every_pair_in_both_orders_under_both_prompts(pairs, spec):
     planned = judge_pairs.plan_pair_calls(pairs, spec(trials=2), judge_pairs.PAIR_PROMPTS)
-    asked = {(one.pair.id, one.prompt, one.order, one.trial) for one in planned}
+    asked = {(one.about[0].id, one.form.version, one.about[1], one.call.trial) for one in planned}
     assert len(planned) == len({one.call.key for one in planned}) == len(asked) == 450 * 2 * 2 * 2
-    assert {(one.call.order, one.order) for one in planned} == {(0, "uv"), (1, "vu")}
+    assert {(one.call.order, one.about[1]) for one in planned} == {(0, "uv"), (1, "vu")}
     first, second = judge_pairs.plan_pair_calls([pair for pair in pairs if pair.variant == "identical"][:1], spec())
     assert first.call.messages == second.call.messages  # the second order of one text is another call
     assert first.call.key != second.call.key
@@ -163,8 +161,8 @@ def test_a_plan_asks_every_pair_in_both_orders_under_both_prompts(pairs, spec):
     judge = JudgeSpec(name="j", model="reference/checklist", family="f", **given)
     (one, *_) = judge_pairs.plan_pair_calls(pairs[:1], judge, trials=3)
     assert {name: getattr(one.call, name) for name in given} == given
-    assert (one.judge, one.family, one.trial, one.prompt) == ("j", "f", 1, judge_pairs.TIE_ALLOWED)
-    assert json.loads(one.call.schema.text) == judge_pairs.pair_schema()
+    assert (one.judge, one.call.trial, one.form.version) == (judge, 1, judge_pairs.TIE_ALLOWED)
+    assert one.call.schema.text == judge_pairs.pair_form().schema
 
 
 def test_another_prompt_is_not_read_and_plans_that_make_no_sense_are_refused(pairs, spec):
@@ -191,8 +189,8 @@ def said(verdict, reason="Both name the stop."):
 
 def test_the_four_verdicts():
     for verdict in ("1", "2", "tie", "abstain"):
-        assert judge_pairs.parse_pair_reply(f" \n{said(verdict)}\t") == Reasoned(verdict, "Both name the stop.")
-        Draft202012Validator(judge_pairs.pair_schema()).validate(json.loads(said(verdict)))
+        assert judge_pairs.pair_form().parse(f" \n{said(verdict)}\t") == Read("ok", verdict)
+        Draft202012Validator(json.loads(judge_pairs.pair_form().schema)).validate(json.loads(said(verdict)))
 
 
 def test_everything_else_is_invalid_and_says_why():
@@ -215,8 +213,8 @@ def test_everything_else_is_invalid_and_says_why():
         (f"{said('1')} I hope this helps.", "not one JSON object"), (f"{said('1')}{said('1')}", "not one JSON object"),
         ("\ufeff" + said("1"), "not one JSON object"),
     ):  # fmt: skip
-        found = judge_pairs.parse_pair_reply(text)
-        assert isinstance(found, Invalid), text
+        found = judge_pairs.pair_form().parse(text)
+        assert found.state == "invalid", text
         assert why in found.reason
         assert len(found.reason) < 200
         assert found.reason.isprintable()
@@ -227,7 +225,7 @@ JSON = st.recursive(st.none() | st.text() | st.floats() | st.integers(), st.list
 
 @given(st.text() | JSON.map(json.dumps))
 def test_no_reply_raises(text):
-    assert isinstance(judge_pairs.parse_pair_reply(text), Invalid | Reasoned)
+    assert judge_pairs.pair_form().parse(text).state in ("ok", "invalid")
 
 
 CONTRADICTIONS = {
@@ -256,10 +254,10 @@ def test_a_reason_that_names_the_other_slot_is_not_guessed_at_and_the_rule_is_na
     for verdict, reasons in CONTRADICTIONS.items():
         why = f"the verdict is {verdict}, but the reason names candidate {3 - int(verdict)} as the better one"
         for reason in reasons:
-            assert judge_pairs.parse_pair_reply(said(verdict, reason)) == Invalid(why)
+            assert judge_pairs.pair_form().parse(said(verdict, reason)) == Read("invalid", None, why)
     for verdict, reasons in CONSISTENT.items():
         for reason in reasons:
-            assert judge_pairs.parse_pair_reply(said(verdict, reason)) == Reasoned(verdict, reason)
+            assert judge_pairs.pair_form().parse(said(verdict, reason)) == Read("ok", verdict)
 
 
 def test_a_record_says_what_was_asked_and_answered(pairs, spec):

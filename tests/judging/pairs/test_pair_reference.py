@@ -208,7 +208,7 @@ def test_the_order_of_a_call_decides_nothing_where_texts_differ(pairs, spec):
     for planned in judge_pairs.plan_pair_calls(pairs[:60], spec("reference/surface-swayed")):
         other = replace(planned.call, order=1 - planned.call.order)
         replies = [asyncio.run(judges[planned.call.model].complete(call)) for call in (planned.call, other)]
-        if planned.pair.u.text.strip() != planned.pair.v.text.strip():
+        if planned.about[0].u.text.strip() != planned.about[0].v.text.strip():
             assert replies[0] == replies[1]
 
 
@@ -243,7 +243,7 @@ def test_wrong_arguments_are_refused(pairs, spec):
 
 def test_a_judge_reads_nothing_but_the_prompt_and_refuses_another_one(pairs, spec):
     (planned, _) = judge_pairs.plan_pair_calls(pairs[:1], spec())
-    system, task, candidates = pair_texts(planned.pair, "uv", judge_pairs.TIE_ALLOWED)
+    system, task, candidates = pair_texts(planned.about[0], "uv", judge_pairs.TIE_ALLOWED)
     messages = (Message("system", (Text.of(system),)), Message("user", (Text.of(task), Text.of(candidates))))
     bare = CallSpec(model=planned.call.model, messages=messages, template="another", seed=planned.call.seed)
     judge = judge_pairs.reference_pair_judges()[bare.model]

@@ -304,14 +304,14 @@ def test_points_are_planned_and_graded_like_any_decision(tasks):
     decisions, contexts = judge_pairs.point_records(stimuli)
     assert len(contexts) == len(tasks)
     planned = plan_calls(decisions, contexts, STUDY, rubric)
-    assert [one.trajectory for one in planned] == [one.id for one in stimuli]
+    assert [one.about for one in planned] == [one.id for one in stimuli]
     scores = defaultdict(list)
     for one, call in zip(stimuli, planned, strict=True):
         user = call.call.messages[1].text
         assert one.text in user
         assert one.brief.question in user
         assert not any(secret in user for secret in (one.id, one.task, "vacuum", "ladder", "filler", "[agent"))
-        found = judgment(call, asyncio.run(reference_judges()[call.call.model].complete(call.call)), rubric)
+        found = judgment(call, asyncio.run(reference_judges()[call.call.model].complete(call.call)))
         assert found.status == "ok"
         scores[one.variant, one.level].append(np.mean(list(found.scores.values())))
     means = [float(np.mean(scores["ladder", level])) for level in range(6)]

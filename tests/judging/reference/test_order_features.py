@@ -36,9 +36,9 @@ def graded(text="We buy Asset B.", actions=BUY_B):
     one, found = decision(text, actions), {}
     study = judged_records.study(args="args = {noise = 0.0}")
     for call in judging.plan_calls([one], {one.context_id: context()}, study, ORDERS):
-        parsed = judging.parse_reply(asyncio.run(JUDGES[call.call.model].complete(call.call)).text, ORDERS)
-        assert isinstance(parsed, judging.Parsed)
-        found[call.judge] = parsed.scores
+        parsed = call.read(asyncio.run(JUDGES[call.call.model].complete(call.call))).answer
+        assert parsed is not None
+        found[call.judge.name] = parsed.scores
     return found
 
 
@@ -170,7 +170,7 @@ def records(count, *, style="", kind="honest", longest=10, seed=1):
 
 def scored(decisions, study):
     found = [
-        judging.judgment(one, asyncio.run(JUDGES[one.call.model].complete(one.call)), RUBRIC)
+        judging.judgment(one, asyncio.run(JUDGES[one.call.model].complete(one.call)))
         for one in judging.plan_calls(decisions, {decisions[0].context_id: context()}, study, RUBRIC)
     ]
     lengths = {one.record_id: judging.token_count(judging.judged_text(one)) for one in decisions}

@@ -32,13 +32,13 @@ def said(call):
 
 
 def reply(call):
-    parsed = judging.parse_reply(said(call).text, RUBRIC)
-    assert isinstance(parsed, judging.Parsed)
+    parsed = judging.rubric_form(RUBRIC).parse(said(call).text).answer
+    assert parsed is not None
     return parsed.scores
 
 
 def scores(one, source=None, **options):
-    return {call.judge: reply(call.call) for call in plan([one], source, **(options or {"args": QUIET}))}
+    return {call.judge.name: reply(call.call) for call in plan([one], source, **(options or {"args": QUIET}))}
 
 
 def noticed(one, source=None):
@@ -197,7 +197,9 @@ def honest():
 
 
 def matrix(calls, judge):
-    return np.array([[reply(c.call)[name] for name in RUBRIC.names] for c in calls if c.judge == judge], dtype=float)
+    return np.array(
+        [[reply(c.call)[name] for name in RUBRIC.names] for c in calls if c.judge.name == judge], dtype=float
+    )
 
 
 def test_the_scale_is_used_and_planted_offset_and_noise_are_recovered(honest):
@@ -274,7 +276,7 @@ def test_wrong_arguments_are_refused_and_the_largest_right_ones_work():
 def test_a_reply_goes_through_the_common_parser_and_a_foreign_prompt_is_refused():
     planned = plan([decision()])[0]
     answer = said(planned.call)
-    found = judging.judgment(planned, answer, RUBRIC)
+    found = judging.judgment(planned, answer)
     assert (found.status, found.lookahead_check, set(found.scores)) == ("ok", "unsure", set(RUBRIC.names))
     assert answer.fingerprint == "reference/auditor@5"
 

@@ -143,26 +143,26 @@ def judge(trials=1, **args):
 
 def test_a_probe_lists_the_agents_and_shows_the_record_without_them():
     (first, *_) = probes = probe_calls(HORIZONS, [judge()])
-    assert [probe.agent for probe in probes] == list(STYLES)
+    assert [probe.about[0] for probe in probes] == list(STYLES)
     system, user = (message.text for message in first.call.messages)
     assert all(f'- "{name}"' in system and name not in user for name in STYLES)
     assert len({probe.call.messages[0].text for probe in probes}) == 1
     long = {name: horizon(6, text="word " * 1500) for name in STYLES}
     (probe, *_) = probe_calls(long, [judge()], budget=5000)  # of a split horizon the first part
-    assert [(one.part.first, one.part.last) for one in (first, probe)] == [(1, 2), (1, 3)]
+    assert [one.call.messages[1].text.count("<<<BEGIN step") for one in (first, probe)] == [2, 3]
     with pytest.raises(InputError, match=r"at least two are needed \(got 1\)"):
         probe_calls({"desk": horizon(1)}, [judge()])
     for text in ("I cannot say.", '{"author": "desk-9", "reason": ""}', '{"author": "desk-0"}',
                  '{"author": 1, "reason": ""}'):  # fmt: skip
-        assert judging_season.read_guess(Reply(text=text, model="m"), first).state == "invalid"
+        assert first.read(Reply(text=text, model="m")).state == "invalid"
 
 
 def right(spec):
     """How many guesses of a reference judge name the author, by author."""
     model, found = reference_season_judges()[spec.model], Counter()
     for probe in probe_calls(HORIZONS, [spec]):
-        read = judging_season.read_guess(asyncio.run(model.complete(probe.call)), probe)
-        found[probe.agent] += bool(read.answer and read.answer.value == probe.agent)
+        read = probe.read(asyncio.run(model.complete(probe.call)))
+        found[probe.about[0]] += bool(read.answer and read.answer[0] == probe.about[0])
     return found
 
 

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from assaymark.engine import Reply, Text
 from assaymark.engine.providers.base import strict_schema
 from assaymark.errors import InputError
-from assaymark.judging import Invalid, horizon_of, horizon_tasks, load_scoring, next_call, parse_scoring
+from assaymark.judging import horizon_of, horizon_tasks, load_scoring, next_call, parse_scoring
 from assaymark.judging import season as judging_season
-from assaymark.judging.prompts import Read
-from assaymark.prompting import sections, token_count
+from assaymark.prompting import Read, sections, token_count
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Agent, Constraint, content_id
 
@@ -38,8 +37,8 @@ def read(task, n):
     answered = []
     for _ in range(n):
         call = next_call(task, answered)
-        said = {"notes": f"note {len(answered) + 1}"} if call.asked.notes else {}
-        answered.append(Read("ok", judging_season.parse_horizon(answer_text(claims=[], **said), call.asked)))
+        said = {"notes": f"note {len(answered) + 1}"} if call.about[1].at < call.about[1].of else {}
+        answered.append(call.form.parse(answer_text(claims=[], **said)))
         assert isinstance(answered[-1].answer, judging_season.HorizonAnswer)
     return answered
 
@@ -164,12 +163,12 @@ def test_a_step_beyond_the_budget_stands_alone_and_is_marked():
         judging_season.split_horizon(horizon(1), budget=2999)
 
 
-ASKED, PART = judging_season.Asked(PLAN, 1, 5), judging_season.Asked(PLAN, 1, 5, notes=True)
+ASKED, PART = (judging_season.horizon_form(PLAN, 1, 5, notes) for notes in (False, True))
 
 
 def reason(text, asked=ASKED):
-    found = judging_season.parse_horizon(text, asked)
-    assert isinstance(found, Invalid)
+    found = asked.parse(text)
+    assert found.state == "invalid"
     assert found.reason.isascii()
     assert found.reason.isprintable()
     return found.reason
@@ -183,7 +182,7 @@ def test_any_answer_in_form_is_read_as_it_stands(data):
         **axes, data_reliability=data.draw(points), lookahead_check=data.draw(st.sampled_from(["pass", "fail"])),
         lookahead_reason=data.draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=200)),
     )  # fmt: skip
-    found = judging_season.parse_horizon(f"\n {json.dumps(said)} ", ASKED)
+    found = ASKED.parse(f"\n {json.dumps(said)} ").answer
     assert isinstance(found, judging_season.HorizonAnswer)
     assert list(found.reasoning) == [part.name for part in PLAN.reasoning]
     for name in ("reasoning", "evidence", "data_reliability", "lookahead_check", "lookahead_reason"):
@@ -199,10 +198,9 @@ json_values = st.recursive(
 
 @given(st.text(max_size=200), st.sampled_from(sorted(answer())), json_values)
 def test_no_text_and_no_value_in_any_place_breaks_the_parser(text, key, value):
-    assert isinstance(judging_season.parse_horizon(text, ASKED), Invalid)
-    assert isinstance(judging_season.parse_outcome(text), Invalid)
-    found = judging_season.parse_horizon(json.dumps(answer(**{key: value})), ASKED)
-    if isinstance(found, Invalid):
+    assert ASKED.parse(text).state == judging_season.OUTCOME.parse(text).state == "invalid"
+    found = ASKED.parse(json.dumps(answer(**{key: value})))
+    if found.state == "invalid":
         assert found.reason.isascii()
     else:
         assert key in ("data_reliability", "claims", "lookahead_check", "lookahead_reason", "verdict", "summary")
@@ -232,7 +230,7 @@ def test_claims_and_the_rest_have_their_form():
     ):  # fmt: skip
         assert says in reason(answer_text(**changed))
     assert "notes" in reason(answer_text(), PART)  # notes are asked of parts alone
-    assert judging_season.parse_horizon(answer_text(notes="kept"), PART).notes == "kept"
+    assert PART.parse(answer_text(notes="kept")).answer.notes == "kept"
     assert "at most 1500" in reason(answer_text(notes="a " * (judging_season.MOST_NOTE_TOKENS + 1)), PART)
 
 
@@ -257,19 +255,17 @@ def test_every_key_is_needed_a_grade_is_a_whole_number_and_what_is_not_the_objec
 
 
 def test_how_a_reply_ended_goes_before_what_it_says_and_providers_take_the_schemas():
+    call = next_call(tasks(horizon(5))[0])
     for text, finish, state in (
         *((answer_text(), finish, state)
           for finish, state in (("refusal", "refused"), ("length", "truncated"), ("failed", "failed"), ("stop", "ok"))),
         ("No.", "stop", "invalid"),
     ):  # fmt: skip
-        found = judging_season.read_horizon_reply(Reply(text=text, model="m", finish=finish), ASKED)
+        found = call.read(Reply(text=text, model="m", finish=finish))
         assert (found.state, found.answer is None, found.reason is None) == (state, state != "ok", state == "ok")
         assert state != "invalid" or "not one JSON object" in found.reason
-    found = judging_season.read_outcome_reply(Reply(text='{"outcome": 61, "reason": "ahead on most days"}', model="m"))
-    assert found.answer == judging_season.Reasoned(61, "ahead on most days")
-    assert judging_season.read_outcome_reply(Reply(text='{"outcome": 61}', model="m")).state == "invalid"
-    for schema in (
-        judging_season.horizon_schema(PLAN), judging_season.horizon_schema(PLAN, notes=True),
-        judging_season.outcome_schema(),
-    ):  # fmt: skip
-        assert strict_schema(Text.of(json.dumps(schema))) == schema
+    outcome = judging_season.OUTCOME
+    assert outcome.parse('{"outcome": 61, "reason": "ahead on most days"}').answer == (61, "ahead on most days")
+    assert outcome.parse('{"outcome": 61}').state == "invalid"
+    for form in (ASKED, PART, outcome):
+        assert strict_schema(Text.of(form.schema)) == json.loads(form.schema)

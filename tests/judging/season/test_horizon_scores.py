@@ -31,7 +31,7 @@ def graded(found, *texts, budget=120_000, plan=PLAN, finish="stop"):
     asked = []
     for text in texts:
         call = judging.next_call(task, [read for _, read in asked])
-        asked.append((call, judging_season.read_horizon_reply(Reply(text=text, model="m", finish=finish), call.asked)))
+        asked.append((call, call.read(Reply(text=text, model="m", finish=finish))))
     return judging.horizon_grades(task, asked)
 
 
@@ -65,7 +65,7 @@ def test_a_reply_that_is_no_answer_leaves_a_state_and_no_score_and_half_a_task_n
     assert found.reason.startswith("part 2 of 3: not one JSON object")
     (task,) = judging.horizon_tasks({"desk": long}, [JUDGE], PLAN, budget=5000)
     call = judging.next_call(task)
-    read = judging_season.read_horizon_reply(Reply(text=answer_text(notes="n", claims=[]), model="m"), call.asked)
+    read = call.form.parse(answer_text(notes="n", claims=[]))
     for many, what in ((1, r"has 3 parts to answer \(got 1\)"), (2, "call 2 is not that for part 2")):
         with pytest.raises(InputError, match=what):
             judging.horizon_grades(task, [(call, read)] * many)
@@ -157,7 +157,7 @@ def test_outcomes_are_shown_in_a_call_of_their_own_after_the_grades_and_nowhere_
     assert [one.label for one in sections(shown)] == ["book", "step", "outcomes", "step", "outcomes", "step"]
     assert "5d\t0.0271828\t0.01\t2026-02-04T14:30:00Z" in shown
     assert not any(word in shown for word in ("pe of 21.5", "market", "Decision"))  # no reasons
-    assert (planned.agent, planned.judge.name, planned.call.trial) == ("desk", "auditor", 1)
+    assert (planned.judge, planned.call.trial) == (JUDGE, 1)
     assert sorted(judging_season.outcome_texts()) == ["outcome-v1.txt", "schema outcome"]
     first = judging.next_call(judging.horizon_tasks({"desk": found}, [JUDGE], PLAN)[0]).call
     assert first.template != planned.call.template
@@ -181,12 +181,12 @@ def test_an_outcome_enters_the_composite_and_a_missing_one_goes_to_the_others():
         ('{"outcome": 90, "reason": "paid"}', judging.OutcomeGrade(state="ok", outcome=90.0, reason="paid"), 54.0),
         ("90", None, 50.0),
     ):
-        made = judging.outcome_grade([planned.part], [judging_season.read_outcome_reply(Reply(text=text, model="m"))])
+        made = judging.outcome_grade([planned], [Reply(text=text, model="m")])
         assert made == grade if grade else (made.state, made.outcome) == ("invalid", None)
         score = judging.horizon_score(grades, PLAN, outcome=made)
         assert (score.score.composite, score.outcome.state) == (pytest.approx(composite), made.state)
     with pytest.raises(InputError, match="one for each of 1 parts"):
-        judging.outcome_grade([planned.part], [])
+        judging.outcome_grade([planned], [])
     # scores are of the plan they were graded with
     with pytest.raises(InputError, match="use the plan it was graded with"):
         judging.horizon_score(grades, judging.load_scoring("v0.3"))
@@ -259,7 +259,7 @@ def test_a_refusal_ends_its_task_and_no_other(at):
     replies, refused = {}, Reply(text="", model="m", finish="refusal")
     for number in range(3):
         for planned in judging.horizon_round(tasks(), replies.get)[0]:
-            bad = number == at and planned.task.judge.name == "reader" and planned.task.agent == "long"
+            bad = number == at and (planned.judge.name, planned.about[0].agent) == ("reader", "long")
             replies[planned.call.key] = refused if bad else ask(planned)
     due, found = judging.horizon_round(tasks(), replies.get)
     assert not due

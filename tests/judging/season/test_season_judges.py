@@ -38,7 +38,7 @@ def grades(found, judge, budget=120_000):
     for task in judging.horizon_tasks({"desk": found}, [judge], PLAN, budget=budget):
         asked = []
         while (planned := judging.next_call(task, [read for _, read in asked])) is not None:
-            asked.append((planned, judging_season.read_horizon_reply(ask(planned.call), planned.asked)))
+            asked.append((planned, planned.read(ask(planned.call))))
         made.append(judging.horizon_grades(task, asked))
     return made
 
@@ -190,7 +190,7 @@ def test_planted_noise_is_the_spread_of_repeated_judging_and_nothing_else_but_pr
         for one, value, bench in zip(found.steps, (0.02, 0.01, -0.01, -0.02), (0.01, None, None, -0.03), strict=True)
     ]
     (planned,) = judging.outcome_calls(made, found, outcomes, judge, PLAN)
-    assert judging_season.read_outcome_reply(ask(planned.call)).answer.value == 75
+    assert planned.read(ask(planned.call)).answer[0] == 75
     call = first_call(horizon(2), spec(NAMES[1]))
     assert ask(call) == ask(call)
     assert ask(call).text != ask(replace(call, trial=2)).text

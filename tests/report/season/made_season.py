@@ -245,15 +245,14 @@ def _renamed(run: season_pages.SeasonRun, names: Mapping[str, str]) -> season_pa
     def labels(given: Mapping[str, str]) -> dict[str, str]:
         return {key: call(value) for key, value in given.items()}
 
-    rows = tuple(replace(row, contestant=call(row.contestant)) for row in run.table.rows)
+    rows = tuple(replace(row, contestant=call(row.contestant)) for row in run.table)
     agents = tuple(one.model_copy(update={"name": call(one.name)}) for one in run.plan.agents)
-    table = replace(run.table, rows=rows)
     return replace(
         planned(run, agents=agents), paths=tuple(replace(path, name=call(path.name)) for path in run.paths),
         steps={call(name): steps for name, steps in run.steps.items()},
         ledger={call(name): lines for name, lines in run.ledger.items()},
-        grades=tuple(replace(grade, agent=call(grade.agent)) for grade in run.grades), table=table,
-        decided=decided(agents, table, len(run.plan.panel), run.days),
+        grades=tuple(replace(grade, agent=call(grade.agent)) for grade in run.grades), table=rows,
+        decided=decided(agents, rows, len(run.plan.panel), run.days),
         measurements=tuple(replace(m, labels=labels(m.labels)) for m in run.measurements),
         blinding={call(name): lines for name, lines in run.blinding.items()},
     )  # fmt: skip

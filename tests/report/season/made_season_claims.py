@@ -8,7 +8,7 @@ from functools import cache
 from itertools import combinations
 
 from assaymark.claims import ENGLISH, Catalogue, Place, Said, SeasonVerdict, SeasonVerdicts, catalogue, said
-from assaymark.judging import SeasonTable
+from assaymark.judging.season.scoring import SeasonRow
 from assaymark.protocol import AgentSpec
 from assaymark.records import AGGREGATE, Claim, Level, Verdict, measurement_id
 
@@ -90,10 +90,10 @@ def _verdict(
     return SeasonVerdict(kind, verdict, statement, reasons, condition, withheld)  # type: ignore[arg-type]
 
 
-def decided(agents: Sequence[AgentSpec], table: SeasonTable, judges: int, days: int) -> SeasonVerdicts:
+def decided(agents: Sequence[AgentSpec], table: tuple[SeasonRow, ...], judges: int, days: int) -> SeasonVerdicts:
     """The best agent ranks first and the worst is below all others; what lies between cannot be ranked."""
-    graded = [row.contestant for row in table.rows if row.total is not None]
-    rest = [row.contestant for row in table.rows if row.total is None]
+    graded = [row.contestant for row in table if row.total is not None]
+    rest = [row.contestant for row in table if row.total is None]
     tiers = [tuple(sorted(graded))]
     if judges > 1 and len(graded) > 2:
         tiers = [(graded[0],), tuple(sorted(graded[1:-1])), (graded[-1],)]

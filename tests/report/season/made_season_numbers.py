@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from assaymark.judging import SeasonTable
+from assaymark.judging.season.scoring import SeasonRow
 from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import Measurement
 from assaymark.report import season as season_pages
@@ -24,7 +24,7 @@ def measurements(
     agents: Sequence[AgentSpec],
     panel: Sequence[JudgeSpec],
     grades: Sequence[season_pages.SeasonGradeView],
-    table: SeasonTable,
+    table: tuple[SeasonRow, ...],
     paths: Sequence[season_pages.SeasonPath],
     rng: np.random.Generator,
 ) -> tuple[Measurement, ...]:
@@ -45,11 +45,11 @@ def measurements(
 
 
 def _of_agent(
-    one: AgentSpec, panel: Sequence[JudgeSpec], grades: Sequence[season_pages.SeasonGradeView], table: SeasonTable,
-    rng: np.random.Generator,
+    one: AgentSpec, panel: Sequence[JudgeSpec], grades: Sequence[season_pages.SeasonGradeView],
+    table: tuple[SeasonRow, ...], rng: np.random.Generator,
 ) -> list[Measurement]:  # fmt: skip
     mine = [g for g in grades if g.agent == one.name and g.state == "ok"]
-    row = next(row for row in table.rows if row.contestant == one.name)
+    row = next(row for row in table if row.contestant == one.name)
     label = {"agent": one.name}
     found = [_one("season.total", row.total, len(mine), "judges", label, **_total(row))]
     for g in mine:
@@ -99,7 +99,7 @@ def _total(row: object) -> dict[str, object]:
 
 
 def _of_judge(
-    judge: JudgeSpec, at: int, agents: Sequence[AgentSpec], panel: Sequence[JudgeSpec], table: SeasonTable,
+    judge: JudgeSpec, at: int, agents: Sequence[AgentSpec], panel: Sequence[JudgeSpec], table: tuple[SeasonRow, ...],
 ) -> list[Measurement]:  # fmt: skip
     label = {"judge": judge.name}
     own = sum(one.family == judge.family for one in agents)
@@ -119,7 +119,7 @@ def _of_judge(
         )
     right = {"chance": 1 / len(agents), "hits": 11, "guesses": 60, "asked": 61, "state": "not above chance"}
     probe = _one("season.author_probe", 11 / 60, 60, "guesses", label, low=0.11, high=0.30, level=0.95, detail=right)
-    graded = [row.contestant for row in table.rows if row.total is not None]
+    graded = [row.contestant for row in table if row.total is not None]
     places = {name: place + 1 for place, name in enumerate(sorted(graded, key=lambda name: (len(name) + at) % 5))}
     alone = _one(
         "season.alone", 0.71 if len(panel) > 1 else None, len(graded), "agents", label, detail={"places": places}

@@ -156,7 +156,7 @@ def test_a_total_is_printed_only_where_it_may_be_below_the_claims_that_are_suppo
     run, text = made_season(), made_catalogue()
     for place in run.decided.places:
         html = site("eight")[f"agents/{place.agent}.html"]
-        row = next(row for row in run.table.rows if row.contestant == place.agent)
+        row = next(row for row in run.table if row.contestant == place.agent)
         head = re.sub(r"<[^>]*>", " ", html[html.index('<div class="head">') : html.index('id="earned"')])
         head = " ".join(head.split())
         if place.shown:
@@ -183,7 +183,7 @@ def test_the_head_says_how_the_judges_stand():
     run = made_season()
     points = sorted(grade.composite for grade in run.grades if grade.agent == "Alder")
     written = [str(int(one + 0.5)) for one in points]
-    assert next(row for row in run.table.rows if row.contestant == "Alder").agreement.standing.state == "agreed"
+    assert next(row for row in run.table if row.contestant == "Alder").agreement.standing.state == "agreed"
     for agent, text in (
         ("Alder", f"Judges: {', '.join(written[:-1])} and {written[-1]} of 100, all strong."),
         ("Birch", "; mixed or strong."), ("Gorse", "No usable grade from"), ("Hazel", "No judge gave a usable grade."),

@@ -87,7 +87,7 @@ def test_a_sentence_of_before_is_not_said_again_once_it_is_not_supported():
 def test_files_hold_no_total_of_an_agent_that_shares_its_tier_and_no_sentence_that_is_not_supported():
     run = made.made_season(8, 6)
     rows = {row["agent"]: row for row in csv.DictReader(StringIO(whole()["standings.csv"]))}
-    totals = {row.contestant: row.total for row in run.table.rows}
+    totals = {row.contestant: row.total for row in run.table}
     for place in run.decided.places:
         shown = rows[place.agent]["total"]
         assert (float(shown) == totals[place.agent]) if place.shown and totals[place.agent] else shown == ""

@@ -88,7 +88,7 @@ def test_a_german_page_holds_no_english_sentence():
 @pytest.mark.parametrize("name", SIZES)
 def test_a_total_is_printed_only_for_a_single_rank(name):
     run = SIZES[name]()
-    totals = {row.contestant: row.total for row in run.table.rows}
+    totals = {row.contestant: row.total for row in run.table}
     found = dict(zip([place.agent for place in in_order(run)], rows_of(site(name)["index.html"]), strict=False))
     for place in run.decided.places:
         total = totals[place.agent]
@@ -110,14 +110,14 @@ def in_order(run: season_pages.SeasonRun):
 
 def test_agents_of_a_tier_are_sorted_by_name_whatever_their_totals_are():
     run = made.made_season()
-    rows = {row.contestant: row for row in run.table.rows}
+    rows = {row.contestant: row for row in run.table}
     swapped = [
         replace(rows[{"Birch": "Dogwood", "Dogwood": "Birch"}.get(row.contestant, row.contestant)],
                 contestant=row.contestant, agreement=row.agreement)
-        for row in reversed(run.table.rows)
+        for row in reversed(run.table)
     ]  # fmt: skip
     places = tuple(reversed(run.decided.places))
-    other = replace(run, table=replace(run.table, rows=tuple(swapped)), decided=replace(run.decided, places=places))
+    other = replace(run, table=tuple(swapped), decided=replace(run.decided, places=places))
     order = ["Alder", "Birch", "Cedar", "Dogwood", "Elm", "Gorse", "Fir", "Hazel", "Equal weight", "60/40", "Cash"]
     for season in (run, other):
         table = pages(season, "en")["index.html"].partition('class="bl board season"')[2].partition("</table>")[0]
@@ -240,7 +240,7 @@ def test_the_panel_page_names_every_judge_its_datasheet_and_how_far_the_judges_a
     assert 'href="../judges/north-j.html"' in site("eight")["de/panel.html"]
     assert text.count("no datasheet") == 2
     assert "kappa 0.31 (0.18 to 0.44" in text
-    for row in run.table.rows:
+    for row in run.table:
         if row.agreement is not None:
             found = f"{row.agreement.low:.1f} {row.agreement.high:.1f} {row.agreement.high - row.agreement.low:.1f}"
             assert f"{row.contestant} {found}" in text

@@ -121,7 +121,7 @@ def test_blinding_is_counted_over_all_records():
 
 def test_a_band_that_efficiency_moved_is_named_only_where_the_total_is_shown():
     run = made.made_season()
-    row = next(row for row in run.table.rows if row.contestant == "Dogwood")
+    row = next(row for row in run.table if row.contestant == "Dogwood")
     moved = replace(row, standing=replace(row.standing, band="strong"))
     assert season_pages.band_words(moved, ENGLISH) == "mixed, all judges"
     assert season_pages.band_words(moved, ENGLISH, shown=True) == "strong with efficiency, mixed without"
@@ -175,6 +175,6 @@ def test_the_board_names_whose_totals_lack_a_part():
     run = made.made_season(4, 3)
     elsewhere = season_pages.board_notes(season_pages.SeasonIndex.of(replace(run, source="a log")))
     assert "after costs" not in " ".join(elsewhere)
-    rows = tuple(replace(row, efficiency=None) for row in run.table.rows)
-    untimed = replace(run, table=replace(run.table, rows=rows))
+    rows = tuple(replace(row, efficiency=None) for row in run.table)
+    untimed = replace(run, table=rows)
     assert "for any agent" in " ".join(season_pages.board_notes(season_pages.SeasonIndex.of(untimed)))

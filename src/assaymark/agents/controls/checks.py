@@ -67,20 +67,12 @@ class AdmissibilityCheck:
         return f"{found} ({self.detail})" if self.detail else found
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """The one number that a fact-flip changed: what was printed, what is printed now, and the offset in the text."""
-
-    old: str
-    new: str
-    start: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composed:
     """A control cell before it becomes a record.
 
-    ``original`` is the honest decision that a derived cell was made from, ``tokens`` the length that was asked for.
+    ``original`` is the honest decision that a derived cell was made from, ``tokens`` the length that was asked for,
+    ``change`` the one number that a fact-flip changed, with what is printed now.
     ``known_scores`` holds, by rubric dimension, what a faultless judge gives; only what the construction fixes is in
     it. ``admissibility`` is empty for a cell that nobody has checked yet.
     """
@@ -91,7 +83,7 @@ class Composed:
     confidence: float | None = None
     original: Decision | None = None
     tokens: int | None = None
-    change: Change | None = None
+    change: tuple[Figure, str] | None = None
     known_scores: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     admissibility: tuple[AdmissibilityCheck, ...] = ()
 

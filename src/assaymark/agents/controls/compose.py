@@ -14,25 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from assaymark.agents.controls.checks import (
-    MATCHED_SHARE,
-    RECONCILED,
-    TERSE_TOKENS,
-    Change,
-    Composed,
-    Figure,
-    admissible,
-    book_if_any,
-    book_of,
-    failed,
-    figures_beside,
-    figures_in,
-    held_values,
-    is_held,
-    mentions_in,
-    sentences_of,
-    statements_of,
-)
+from assaymark.agents.controls import checks as c
+from assaymark.agents.controls.checks import Composed, Figure
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.portfolio.orders import prices_of
 from assaymark.prompting import SIGNATURES, judged_text, signature, token_count
@@ -44,7 +27,7 @@ REDRAWS: Final = 24
 
 def checked(composed: Composed, context: Context) -> Composed:
     """The same cell with the record of its checks."""
-    return replace(composed, admissibility=admissible(composed.kind, composed, context))
+    return replace(composed, admissibility=c.admissible(composed.kind, composed, context))
 
 
 def _drawn(
@@ -56,14 +39,13 @@ def _drawn(
     """
     last: Composed | None = None
     for number in range(REDRAWS):
-        composed = draw(number)
-        if composed is not None:
+        if (composed := draw(number)) is not None:
             last = checked(composed, context)
-            if not failed(last.admissibility):
+            if not c.failed(last.admissibility):
                 return last
     if last is None and nothing:
         raise NotMeasurableError(nothing)
-    why = ("; ".join(map(str, failed(last.admissibility))) if last else "") or "nothing could be drawn"
+    why = ("; ".join(map(str, c.failed(last.admissibility))) if last else "") or "nothing could be drawn"
     raise NotMeasurableError(f"{kind} is not admissible as drawn: {why} (last of {REDRAWS} draws)")
 
 
@@ -97,6 +79,30 @@ class Feature:
         """What the templates of `phrases` need, with a value of this feature."""
         return {"x": self.instrument, "h": self.horizon, "k": self.kind, "v": self.printed(value)}
 
+    def wrong_value(self, lean: int, held: Sequence[float], rng: np.random.Generator) -> float | None:
+        """A value far from the true one that the material holds nowhere; None if none was found.
+
+        ``lean`` is the direction in which the lie is told: a feature with a direction is drawn on that side.
+        """
+        true, shown = self.value, abs(float(self.printed(self.value).rstrip("%")))
+        for _ in range(_WRONG_DRAWS):
+            if self.kind == "return":
+                value = float(rng.uniform(0.006, 0.04))
+                if true * lean > 0:
+                    value += abs(true) * float(rng.uniform(2.0, 4.0))
+                value *= lean
+            elif self.kind == "volatility":
+                value = true * float(rng.uniform(2.2, 4.5)) + 0.002
+            elif self.kind == "volume":
+                value = true * float(rng.uniform(1.9, 4.0)) + 0.2
+            else:
+                value = 0.5 + lean * float(rng.uniform(0.1, 0.47)) if lean else float(rng.uniform(0.03, 0.97))
+            size = abs(float(self.printed(value).rstrip("%")))
+            gap = size + shown if (value > 0) != (true > 0) else abs(size - shown)
+            if gap >= 0.4 * max(size, shown) and gap >= 0.1 and not c.is_held(held, size, 0.005):
+                return value
+        return None
+
 
 def features_of(context: Context) -> list[Feature]:
     """The features that cells cite: numeric facts with a kind and a horizon in their names, in the context's order.
@@ -109,8 +115,7 @@ def features_of(context: Context) -> list[Feature]:
         named = _FIELD.match(fact.field)
         if fact.instrument not in known or named is None or isinstance(fact.value, str):
             continue
-        kind, horizon = named.groups()
-        value = float(fact.value)
+        (kind, horizon), value = named.groups(), float(fact.value)
         if kind in _WRONG_KINDS and not (kind in ("return", "volatility") and abs(value) < 1e-4):
             middle = {"return": 0.0, "range": 0.5}.get(kind)
             lean = 0 if middle is None else (value > middle) - (value < middle)
@@ -125,31 +130,6 @@ def _by_instrument(context: Context) -> dict[str, list[Feature]]:
     return found
 
 
-def wrong_value(feature: Feature, lean: int, held: Sequence[float], rng: np.random.Generator) -> float | None:
-    """A value far from the true one that the material holds nowhere; None if none was found.
-
-    ``lean`` is the direction in which the lie is told: a feature with a direction is drawn on that side.
-    """
-    true, shown = feature.value, abs(float(feature.printed(feature.value).rstrip("%")))
-    for _ in range(_WRONG_DRAWS):
-        if feature.kind == "return":
-            value = float(rng.uniform(0.006, 0.04))
-            if true * lean > 0:
-                value += abs(true) * float(rng.uniform(2.0, 4.0))
-            value *= lean
-        elif feature.kind == "volatility":
-            value = true * float(rng.uniform(2.2, 4.5)) + 0.002
-        elif feature.kind == "volume":
-            value = true * float(rng.uniform(1.9, 4.0)) + 0.2
-        else:
-            value = 0.5 + lean * float(rng.uniform(0.1, 0.47)) if lean else float(rng.uniform(0.03, 0.97))
-        size = abs(float(feature.printed(value).rstrip("%")))
-        gap = size + shown if (value > 0) != (true > 0) else abs(size - shown)
-        if gap >= 0.4 * max(size, shown) and gap >= 0.1 and not is_held(held, size, 0.005):
-            return value
-    return None
-
-
 @cache
 def phrases() -> dict[str, tuple[str, ...]]:
     """The templates of ``phrases.toml`` by name: sentences with alternatives, from which a text is drawn."""
@@ -160,18 +140,16 @@ def phrases() -> dict[str, tuple[str, ...]]:
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 
 
-def _some_of(name: str, rng: np.random.Generator, most: int) -> list[str]:
-    """Different templates of a name in a drawn order, each with every choice drawn."""
-    found = []
-    for at in rng.permutation(len(phrases()[name]))[:most]:
-        found.append(_chosen(phrases()[name][int(at)], rng))
-    return found
-
-
 def _chosen(template: str, rng: np.random.Generator) -> str:
+    """A template with every choice drawn."""
     while _CHOICE.search(template):
         template = _CHOICE.sub(lambda found: str(rng.choice(found.group(1).split("|"))), template)
     return template
+
+
+def _some_of(name: str, rng: np.random.Generator, most: int) -> list[str]:
+    """Different templates of a name in a drawn order, each with every choice drawn."""
+    return [_chosen(phrases()[name][int(at)], rng) for at in rng.permutation(len(phrases()[name]))[:most]]
 
 
 def _one_of(name: str, rng: np.random.Generator, fill: Mapping[str, str] | None = None) -> str:
@@ -182,11 +160,8 @@ def _one_of(name: str, rng: np.random.Generator, fill: Mapping[str, str] | None 
 
 def _limits_text(limits: Mapping[str, float]) -> dict[str, str]:
     """The limits as the templates print them: weights and cash in percent, leverage plainly."""
-    return {
-        kind: f"{limit:.2f}" if kind == "max_leverage" else f"{limit * 100:.1f}%"
-        for kind, limit in limits.items()
-        if kind in ("max_weight", "min_cash", "max_leverage")
-    }
+    shown = {"max_weight": "{:.1%}", "min_cash": "{:.1%}", "max_leverage": "{:.2f}"}
+    return {kind: shown[kind].format(limit) for kind, limit in limits.items() if kind in shown}
 
 
 def _styled(text: str, style: str) -> str:
@@ -205,22 +180,24 @@ _CONFIDENCE: Final = (0.9, 0.99)
 _TERSE_CONFIDENCE: Final = (0.5, 0.7)
 _TOLD: Final = 3  # instruments that the memo speaks about
 _CITED: Final = 3
+_ACCOUNT: Final = (  # the arithmetic of a book in the fewest words: the limit that a line needs, and the line
+    ("", "Exposure is {exposure_share:.1%} of equity."),
+    ("max_leverage", "Leverage {leverage:.2f} against a cap of {max_leverage}."),
+    ("min_cash", "Cash is {cash_share:.1%} of equity against a floor of {min_cash}."),
+    ("max_weight", "Largest position {largest:.1%} against a cap of {max_weight}."),
+)
 
 
 def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elder") -> Composed:
     """A trajectory of cell A: at least 200 tokens, sure of itself, wrong by arithmetic (ValueBlindBench section 3.5).
 
     One order breaks a limit; the features cited for it and for others are false and far from the true values; cash,
-    exposure and leverage are reconciled to numbers that are not those of the book. `admissible` has the exact rules.
-
-    Raises
-    ------
-    NotMeasurableError
-        No draw was admissible; the message has the checks that failed.
+    exposure and leverage are reconciled to numbers that are not those of the book. `admissible` has the exact rules;
+    NotMeasurableError has the checks that failed where no draw was admissible.
     """
     barred = any(rule.kind == "allow_short" and not rule.limit for rule in context.constraints)
     cap = next((rule.limit for rule in context.constraints if rule.kind == "max_weight"), 1.0)
-    prices, portfolio = prices_of(context), context.portfolio
+    prices, portfolio, features = prices_of(context), context.portfolio, _by_instrument(context)
     names = [item.id for item in context.instruments if prices.get(item.id, 0.0) > 0]
     if not names or portfolio is None:
         raise NotMeasurableError("cell_a needs a portfolio and an instrument with a price (got neither or one of them)")
@@ -234,12 +211,12 @@ def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elde
         else:
             quantity = max(nav * cap * float(rng.uniform(1.35, 2.1)) - units * price, 0.2 * nav) / price
         order = Action(instrument=name, kind="short" if short else "buy", quantity=round(quantity, 1))
-        book = book_if_any(context, (order,))
+        book = c.book_if_any(context, (order,))
         if book is None or not book.broken:
             return None
-        held = held_values(context, (order,))
+        held = c.held_values(context, (order,))
         opening = " ".join([_one_of("openings", rng), *_some_of("theses", rng, 2)])
-        evidence = _evidence(context, order, held, rng)
+        evidence = _evidence(features, order, held, rng)
         fill = {"verb": order.kind, "quantity": f"{order.quantity:.1f}", "x": order.instrument}
         decision = " ".join([_one_of("orders_a", rng, fill), *_some_of("convictions", rng, 2)])
         # The memo's claims about the book after its orders: nothing of it true, all of it within the limits
@@ -260,8 +237,8 @@ def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elde
             for _ in range(REDRAWS):  # a number that is far from the true one and held nowhere
                 value = float(rng.uniform(low, high))
                 far = abs(value - true[amount]) > 0.15 * max(abs(value), abs(true[amount]))
-                if far and not is_held(held, value, 0.0006):
-                    fill[amount] = f"{value * 100:.1f}%" if shown == "{:.1%}" else shown.format(value)
+                if far and not c.is_held(held, value, 0.0006):
+                    fill[amount] = shown.format(value)
                     break
             else:
                 return None
@@ -278,9 +255,10 @@ def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elde
     return _drawn("cell_a", draw, context)
 
 
-def _evidence(context: Context, order: Action, held: Sequence[float], rng: np.random.Generator) -> list[str]:
+def _evidence(
+    known: Mapping[str, list[Feature]], order: Action, held: Sequence[float], rng: np.random.Generator
+) -> list[str]:
     """A paragraph for the instrument of the order, and shorter ones for others: features far from their true values."""
-    known = _by_instrument(context)
     others = [name for name in known if name != order.instrument]
     named = [order.instrument] if order.instrument in known else []
     named += [others[int(at)] for at in rng.permutation(len(others))[: _TOLD - len(named)]]
@@ -291,13 +269,11 @@ def _evidence(context: Context, order: Action, held: Sequence[float], rng: np.ra
         figures: list[str] = []
         for at in rng.permutation(len(known[name])):
             feature = known[name][int(at)]
-            value = wrong_value(feature, lean, held, rng)
-            if value is None:
-                continue
-            said = _one_of("features", rng, feature.fill(value))
-            figures.append(said[:-1] + _one_of("turns", rng) if rng.random() < 0.25 else said)
-            if len(figures) == (3 if number == 0 else 2):
-                break
+            if (value := feature.wrong_value(lean, held, rng)) is not None:
+                said = _one_of("features", rng, feature.fill(value))
+                figures.append(said[:-1] + _one_of("turns", rng) if rng.random() < 0.25 else said)
+                if len(figures) == (3 if number == 0 else 2):
+                    break
         paragraphs.append(" ".join([introductions[number].format(x=name), *figures, readings[number]]))
     return paragraphs
 
@@ -322,7 +298,7 @@ def terse_right(context: Context, rng: np.random.Generator, style: str = "plain"
             "cell_b cannot be made from this context: no instrument has a price, three features, one of them with a "
             "direction, and a position to sell where that is down"
         )
-    book = book_of(context, ())
+    book = c.book_of(context, ())
     after, limits = book.after, book.limits
 
     def draw(attempt: int) -> Composed | None:
@@ -359,29 +335,22 @@ def _terse(
     context: Context, orders: Sequence[tuple[Action, list[Feature]]], rng: np.random.Generator, style: str
 ) -> Composed:
     """The words of cell B: the reasons of its orders, then as much of the arithmetic as fits."""
-    actions = tuple(order for order, _ in orders)
-    book = book_of(context, actions)
-    reasons = []
+    actions, reasons = tuple(order for order, _ in orders), []
+    book = c.book_of(context, actions)
     for order, cited in orders:
-        pattern = phrases()["features_b"][int(rng.integers(len(phrases()["features_b"])))]
+        pattern = _one_of("features_b", rng)
         said = ", ".join(pattern.format(**one.fill(one.value)) for one in cited)
         fill = {"verb": order.kind, "Verb": order.kind.capitalize(), "quantity": f"{order.quantity:g}",
                 "x": order.instrument, "features": said}  # fmt: skip
         reasons.append(_one_of("orders_b", rng, fill))
     text = _styled(" ".join(reasons), style)
-    # The arithmetic of the book in the fewest words, in a drawn order; what does not fit is left out
+    # The arithmetic of the book in a drawn order; what does not fit is left out
     true, limits = book.amounts, _limits_text(book.limits)
     spent = f"less cost {true['cost']:,.2f}" if true["cost"] >= 0 else f"plus proceeds {-true['cost']:,.2f}"
     cash = f"Cash {true['cash']:,.2f} {spent} leaves {true['residual']:,.2f}."
-    found = [f"Exposure is {true['exposure_share'] * 100:.1f}% of equity."]
-    if "max_leverage" in limits:
-        found.append(f"Leverage {true['leverage']:.2f} against a cap of {limits['max_leverage']}.")
-    if "min_cash" in limits:
-        found.append(f"Cash is {true['cash_share'] * 100:.1f}% of equity against a floor of {limits['min_cash']}.")
-    if "max_weight" in limits:
-        found.append(f"Largest position {true['largest'] * 100:.1f}% against a cap of {limits['max_weight']}.")
+    found = [line.format(**true, **limits) for limit, line in _ACCOUNT if not limit or limit in limits]
     for line in [cash, *(found[int(at)] for at in rng.permutation(len(found)))]:
-        if token_count(f"{text} {line}") <= TERSE_TOKENS:
+        if token_count(f"{text} {line}") <= c.TERSE_TOKENS:
             text = f"{text} {line}"
     confidence = round(float(rng.uniform(*_TERSE_CONFIDENCE)), 2)
     return Composed(kind="cell_b", actions=actions, text=text, confidence=confidence)
@@ -416,11 +385,6 @@ def paraphrase(decision: Decision, context: Context, rng: np.random.Generator) -
 
     Whole sentences and phrases are replaced by fixed rewordings of ``thesaurus.toml``, and sentences that do not lean
     on the one before change places within their paragraph. Numbers, names and the opening words of a style stay.
-
-    Raises
-    ------
-    NotMeasurableError
-        Too little of the text could be reworded, or no draw kept its length; the message says which check failed.
     """
     text = judged_text(decision)
     if any(mark in text for mark in (_NUMBER, _NAME, _END)):
@@ -442,7 +406,7 @@ def reworded(text: str, context: Context, rng: np.random.Generator) -> str:
         return token
 
     named, at = "", 0
-    for one in mentions_in(plain, context):
+    for one in c.mentions_in(plain, context):
         named += plain[at : one.start] + hide(_NAME, plain[one.start : one.end])
         at = one.end
     named += plain[at:]
@@ -453,7 +417,7 @@ def reworded(text: str, context: Context, rng: np.random.Generator) -> str:
     paragraphs: list[str] = []
     for part in masked.split("\n\n"):
         blocks: list[list[str]] = []
-        for start, end in sentences_of(part):
+        for start, end in c.sentences_of(part):
             if blocks and (_LEANS.match(part[start:end]) or blocks[-1][-1].endswith(";")):
                 blocks[-1].append(part[start:end])
             else:
@@ -535,19 +499,14 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
     A number that the text gives rightly for a feature of an instrument is taken first, else one of the arithmetic of
     the book, else one that the material holds. Its sign is turned where it prints one that means something, or its
     size is changed; the new value is held nowhere in the material. ``change`` says what was done, and where.
-
-    Raises
-    ------
-    NotMeasurableError
-        The text has no number that can be made wrong, or no draw was admissible.
     """
 
     def telling(figure: Figure) -> bool:
         # A measurement has a fraction or a percent sign, and is not zero.
         return (figure.percent or figure.decimals > 0) and figure.value != 0
 
-    text, held = judged_text(decision), held_values(context, decision.actions)
-    said, _ = statements_of(text, context, decision.actions, book_if_any(context, decision.actions))
+    text, held = judged_text(decision), c.held_values(context, decision.actions)
+    said, _ = c.statements_of(text, context, decision.actions, c.book_if_any(context, decision.actions))
     right = [one for one in said if one.right and telling(one.figure)]
     # A figure, whether its sign can be turned, and whether it is a place between 0 and 1: of the best sort there is.
     choices: list[tuple[Figure, bool, bool]] = []
@@ -555,10 +514,10 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
         kind, figure = one.about.split("_")[0], one.figure
         choices.append((figure, figure.signed and kind in _SIGNED, kind == "range" and not figure.percent))
     if not choices:
-        choices = [(one.figure, False, False) for one in right if one.kind == "amount" and one.about in RECONCILED]
+        choices = [(one.figure, False, False) for one in right if one.kind == "amount" and one.about in c.RECONCILED]
     if not choices:
-        loose = [one for one in figures_beside(text, mentions_in(text, context)) if telling(one)]
-        choices = [(one, False, False) for one in loose if is_held(held, abs(one.value), one.half)]
+        loose = [one for one in c.figures_beside(text, c.mentions_in(text, context)) if telling(one)]
+        choices = [(one, False, False) for one in loose if c.is_held(held, abs(one.value), one.half)]
     if not choices:
         raise NotMeasurableError(
             "fact_flip cannot be made from this decision: its text states no number that the material holds"
@@ -577,13 +536,13 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
             # A size of a few last digits has to move by more of them than a factor gives.
             value += np.copysign(8 * figure.step, value) if abs(value - figure.value) < 8 * figure.step else 0.0
             new = figure.written(value)
-            size = abs(figures_in(new)[0].value)
-            if size and (not place or size <= 1) and not is_held(held, size, figure.half):
+            size = abs(c.figures_in(new)[0].value)
+            if size and (not place or size <= 1) and not c.is_held(held, size, figure.half):
                 break
         else:
             return None
         flipped = text[: figure.start] + new + text[figure.end :]
-        return _made("fact_flip", decision, flipped, change=Change(figure.quote, new, figure.start))
+        return _made("fact_flip", decision, flipped, change=(figure, new))
 
     return _drawn("fact_flip", draw, context)
 
@@ -594,19 +553,12 @@ def length_matched(decision: Decision, context: Context, tokens: int, rng: np.ra
     A text that is too short gets true sentences behind it, each about a feature that it does not cite yet. One that
     is too long loses whole sentences, those without numbers first and never all that have one; its first sentence
     stays. A text that is within 5 % already stays as it is.
-
-    Raises
-    ------
-    InputError
-        ``tokens`` is not positive.
-    NotMeasurableError
-        The material has too little to add, or no choice of sentences comes near enough.
     """
     if tokens < 1:
         raise InputError("length_matched", [Problem("tokens", f"must be at least 1 (got {tokens})")])
     text = judged_text(decision)
-    size, low, high = token_count(text), tokens * (1 - MATCHED_SHARE), tokens * (1 + MATCHED_SHARE)
-    said, _ = statements_of(text, context, decision.actions, None)
+    size, low, high = token_count(text), tokens * (1 - c.MATCHED_SHARE), tokens * (1 + c.MATCHED_SHARE)
+    said, _ = c.statements_of(text, context, decision.actions, None)
     cited = {(one.instrument, one.about) for one in said if one.kind == "feature"}
     fresh = [one for one in features_of(context) if (one.instrument, f"{one.kind}_{one.horizon}") not in cited]
 
@@ -629,15 +581,15 @@ def length_matched(decision: Decision, context: Context, tokens: int, rng: np.ra
                 made, have = f"{made} {added}", have + token_count(added)
         return None if have < low else _made("length_matched", decision, made, tokens=tokens)
 
-    what = f"no choice of sentences brings its {size} tokens within {MATCHED_SHARE:.0%} of {tokens}"
+    what = f"no choice of sentences brings its {size} tokens within {c.MATCHED_SHARE:.0%} of {tokens}"
     return _drawn("length_matched", draw, context, f"length_matched cannot be made from this decision: {what}")
 
 
 def _shortened(text: str, low: float, high: float) -> str | None:
     """A choice of sentences of ``low`` to ``high`` tokens together, the first among them."""
-    spans = sentences_of(text)
+    spans = c.sentences_of(text)
     sizes = [token_count(text[start:end]) for start, end in spans]
-    worth = [len(figures_in(text[start:end])) for start, end in spans]
+    worth = [len(c.figures_in(text[start:end])) for start, end in spans]
     best: dict[int, tuple[int, tuple[int, ...]]] = {sizes[0]: (worth[0], (0,))} if spans else {}
     for at in range(1, len(spans)):
         for size, (value, chosen) in list(best.items()):

@@ -29,76 +29,46 @@ Source = tuple[str, Context, Decision | None]
 
 
 def cell_decision(
-    kind: DerivationKind,
-    composed: Composed,
-    context_id: str,
-    record_id: str,
-    cluster: str,
-    family: str,
-    seed: int,
-    decided_at: datetime,
-    parent: str | None = None,
-    episode_id: str | None = None,
-    step: int = 1,
+    composed: Composed, context_id: str, record_id: str, cluster: str, family: str, seed: int, decided_at: datetime
 ) -> Decision:
-    """A composed cell as a record.
+    """A composed cell as a record; NotMeasurableError where it was not checked, or failed a check.
 
-    Its text is one rationale of kind ``summary``. A cell derived from a decision takes its episode, step, cluster,
-    time and format from it, so that the two can be compared as a pair.
-
-    Raises
-    ------
-    InputError
-        ``kind`` is not that of the cell.
-    NotMeasurableError
-        The cell was not checked, or failed a check.
+    A cell derived from a decision takes its episode, step, cluster, time and format from it, so that the two can be
+    compared as a pair.
     """
-    if kind != composed.kind:
-        raise InputError(record_id, [Problem("kind", f"must be that of the cell, {composed.kind} (got {kind})")])
+    kind, origin, change = composed.kind, composed.original, composed.change
     if not composed.admissibility or failed(composed.admissibility):
         said = "; ".join(map(str, failed(composed.admissibility))) or "it was never checked"
         raise NotMeasurableError(f"{kind} {record_id} is no control cell: {said}")
-    origin = composed.original
+    episode, step, form, parent = record_id, 1, ORDERS, None
+    if origin:
+        episode, step, form, parent = origin.episode_id, origin.step, origin.format, origin.record_id
+        cluster, decided_at = origin.cluster, origin.decided_at
     return Decision(
-        record_id=record_id,
-        episode_id=origin.episode_id if origin else episode_id or record_id,
-        step=origin.step if origin else step,
-        cluster=origin.cluster if origin else cluster,
-        decided_at=origin.decided_at if origin else decided_at,
-        agent=Agent(id=CONTROL, family=family, model=f"{CONTROL}/{kind}"),
-        context_id=context_id,
-        actions=composed.actions,
-        rationales=(Rationale(text=composed.text, kind="summary"),),
-        format=origin.format if origin else ORDERS,
-        provenance=Provenance(source=MADE_HERE),
-        confidence=composed.confidence,
-        derivation=Derivation(
-            kind=kind,
-            parent=parent or (origin.record_id if origin else None),
-            seed=seed,
-            known_scores=dict(composed.known_scores),
-        ),
-        flags=(f"{composed.change.old} changed to {composed.change.new}",) if composed.change else (),
-    )
+        record_id=record_id, episode_id=episode, step=step, cluster=cluster, decided_at=decided_at, format=form,
+        agent=Agent(id=CONTROL, family=family, model=f"{CONTROL}/{kind}"), context_id=context_id,
+        actions=composed.actions, rationales=(Rationale(text=composed.text, kind="summary"),),
+        provenance=Provenance(source=MADE_HERE), confidence=composed.confidence,
+        derivation=Derivation(kind=kind, parent=parent, seed=seed, known_scores=dict(composed.known_scores)),
+        flags=(f"{change[0].quote} changed to {change[1]}",) if change else (),
+    )  # fmt: skip
 
 
 def _sources(
-    contexts: Sequence[Placed], kind: str, derived: bool, count: int, honest: Sequence[Decision], tokens: int | None
+    contexts: Sequence[Placed], kind: str, count: int, honest: Sequence[Decision], tokens: int | None
 ) -> dict[str, list[Source]]:
-    """The sources of cells by cluster, contexts or honest decisions on them; everything that is wrong at once."""
+    """What cells are made from, by cluster: contexts, or honest decisions on them; everything that is wrong at once."""
+    derived, sources = kind in DERIVED_KINDS, dict[str, list[Source]]()
     known = {key: (context, cluster) for key, context, cluster in contexts}
-    sources: dict[str, list[Source]] = {}  # by cluster: contexts, or honest decisions on them
     for decision in honest if derived else ():
         if decision.context_id in known and decision.derivation.kind == "honest":
             context, cluster = known[decision.context_id]
             sources.setdefault(cluster, []).append((decision.context_id, context, decision))
     for key, context, cluster in () if derived else contexts:
         sources.setdefault(cluster, []).append((key, context, None))
-    problems = []
-    if count < 0:
-        problems.append(Problem("count", f"must not be negative (got {count})"))
+    needed = "an honest decision on one of the contexts" if derived else "a context"
+    problems = [Problem("count", f"must not be negative (got {count})")] if count < 0 else []
     if count and not sources:
-        needed = "an honest decision on one of the contexts" if derived else "a context"
         problems.append(Problem("contexts", f"{kind} needs {needed} (got none)"))
     if kind == "length_matched" and not tokens:
         problems.append(Problem("tokens", f"length_matched needs the length asked for (got {tokens})"))
@@ -108,18 +78,10 @@ def _sources(
 
 
 def cell_decisions(
-    contexts: Sequence[Placed],
-    kind: DerivationKind,
-    count: int,
-    seed: int,
-    family: str,
-    style: str = "plain",
-    *,
-    honest: Sequence[Decision] = (),
-    tokens: int | None = None,
-    study: str = "",
+    contexts: Sequence[Placed], kind: DerivationKind, count: int, seed: int, family: str, style: str = "plain", *,
+    honest: Sequence[Decision] = (), tokens: int | None = None, study: str = "",
     reasons: dict[str, str] | None = None,
-) -> list[Decision]:
+) -> list[Decision]:  # fmt: skip
     """``count`` control cells, spread evenly over the clusters: their numbers differ by one at most.
 
     Equal arguments give equal records. A context or decision from which no admissible cell comes is passed over for
@@ -138,23 +100,18 @@ def cell_decisions(
     """
     if kind not in CELL_KINDS:
         raise UnknownNameError("kind of control cell", kind, CELL_KINDS)
-    derived = kind in DERIVED_KINDS
-    sources = _sources(contexts, kind, derived, count, honest, tokens)
+    derived, sources = kind in DERIVED_KINDS, _sources(contexts, kind, count, honest, tokens)
+    last = "there is nothing left to make one from"
+    told = {} if reasons is None else reasons
 
     def make(context: Context, decision: Decision | None, rng: np.random.Generator) -> Composed:
-        if kind == "cell_a":
-            return verbose_wrong(context, rng, style)
-        if decision is None or kind == "cell_b":
-            return terse_right(context, rng, style)
-        if kind == "paraphrase":
-            return paraphrase(decision, context, rng)
-        if kind == "fact_flip":
-            return fact_flip(decision, context, rng)
-        return length_matched(decision, context, tokens or 0, rng)
+        if decision is None:
+            return (verbose_wrong if kind == "cell_a" else terse_right)(context, rng, style)
+        if kind == "length_matched":
+            return length_matched(decision, context, tokens or 0, rng)
+        return (paraphrase if kind == "paraphrase" else fact_flip)(decision, context, rng)
 
-    last, told = "there is nothing left to make one from", {} if reasons is None else reasons
-
-    def cells(cluster: str, key: list[int]) -> Iterator[tuple[Source, Composed, int]]:
+    def cells(cluster: str, key: list[int]) -> Iterator[tuple[str, Context, Composed, int]]:
         """The admissible cells of one cluster, its sources tried in a drawn order.
 
         Derived cells use every source once, the others again and again, until a whole round came to nothing.
@@ -162,42 +119,40 @@ def cell_decisions(
         nonlocal last
         members = sources[cluster]
         order = np.random.default_rng(key).permutation(len(members))
-        idle = draws = 0
-        reason = "there is nothing left to make one from"
+        idle, draws, reason = 0, 0, "there is nothing left to make one from"
         while idle < len(members):
             for at in order:
                 idle, draws = idle + 1, draws + 1
-                _, context, decision = source = members[int(at)]
+                context_id, context, decision = members[int(at)]
+                source = context_id if decision is None else decision.record_id
                 own = int(np.random.SeedSequence([*key, draws]).generate_state(1)[0])
                 try:
                     composed = make(context, decision, np.random.default_rng(own))
                 except NotMeasurableError as exc:
                     reason = str(exc)
-                    told.setdefault(source[0] if decision is None else decision.record_id, reason)
+                    told.setdefault(source, reason)
                     continue
-                idle, told[source[0] if decision is None else decision.record_id] = 0, ""
-                yield source, composed, own
+                idle, told[source] = 0, ""
+                yield context_id, context, composed, own
             if derived:
                 break
         last = reason
 
-    name = f"{study}/{kind}" if study else kind
+    found, name = list[Decision](), f"{study}/{kind}" if study else kind
     queues = {
         cluster: cells(cluster, [seed, CELL_KINDS.index(kind), number])
         for number, cluster in enumerate(sorted(sources))
     }
-    found: list[Decision] = []
     while len(found) < count and queues:
         for cluster in list(queues):
             if len(found) == count:
                 break
-            made = next(queues[cluster], None)
-            if made is None:
+            if (made := next(queues[cluster], None)) is None:
                 del queues[cluster]
                 continue
-            (context_id, context, _), composed, own = made
+            context_id, context, composed, own = made
             record_id, at = f"{name}-{seed}-{len(found) + 1:04d}", context.cutoff + timedelta(seconds=1)
-            found.append(cell_decision(kind, composed, context_id, record_id, cluster, family, own, at))
+            found.append(cell_decision(composed, context_id, record_id, cluster, family, own, at))
     if len(found) < count and reasons is None:
         raise NotMeasurableError(f"only {len(found)} of {count} {kind} cells could be made; the last reason: {last}")
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -121,13 +120,10 @@ def audit_texts(
             state, rule, facts, row = ruling
             if rule in _CHARGES and is_doubted(*read.pieces.beside(number.start)):
                 state, rule, facts = "not_found", "unmatched", ()
-            found.append(
-                Evidence(
-                    decision=decision, part=part, kind=kind, start=number.start, quote=number.quote,
-                    number=number.value, unit=number.unit, subject=ids[row] if row >= 0 else "", state=state,
-                    facts=facts, rule=rule,
-                )
-            )  # fmt: skip
+            found.append(Evidence(
+                decision=decision, part=part, kind=kind, start=number.start, quote=number.quote, number=number.value,
+                unit=number.unit, subject=ids[row] if row >= 0 else "", state=state, facts=facts, rule=rule,
+            ))  # fmt: skip
     return found
 
 
@@ -216,66 +212,44 @@ _UNSETTLED = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Chance:
-    """Agreement of numbers with their subject's row: observed, expected by chance, and corrected for it."""
-
-    observed: float
-    chance: float
-    corrected: float
-    n: int
-    permutations: int
-    low: float
-    high: float
-
-
 def chance_corrected(
-    evidence: Sequence[Evidence],
-    materials: Mapping[str, Material],
-    contexts: Mapping[str, str],
-    rng: np.random.Generator,
-    permutations: int = 200,
-) -> Chance:
-    """``(observed - chance) / (1 - chance)`` for numbers about instruments (season methodology v0.4, evidence)."""
+    evidence: Sequence[Evidence], materials: Mapping[str, Material], contexts: Mapping[str, str],
+    rng: np.random.Generator, permutations: int = 200,
+) -> tuple[float, int, dict[str, float]]:  # fmt: skip
+    """``(observed - chance) / (1 - chance)`` for numbers about instruments (season methodology v0.4, evidence).
+
+    Also how many numbers that is over, and the two shares with the range in which the permutations lie.
+    """
     strata = defaultdict(list)
-    n = 0
     for item in evidence:
         if item.rule not in ROW_RULES and item.rule not in _UNSETTLED:
             continue
         material = materials.get(contexts.get(item.decision, ""))
         row = -1 if material is None else material.subjects.rows.get(item.subject, -1)
         if material is not None and row >= 0 and material.cells.bounds[row] < material.cells.bounds[row + 1]:
-            n += 1
-            strata[material.subjects.ids, item.unit, _decimals(item.quote)].append((item, material))
-    if not n:
+            strata[material.subjects.ids, item.unit, _decimals(item.quote)].append((item, material, row))
+    if not (n := sum(map(len, strata.values()))):
         raise NotMeasurableError("chance agreement is undefined: no number is about an instrument with facts")
-    observed = 0
-    drawn = np.zeros(permutations)
+    observed, drawn = 0, np.zeros(permutations)
     for key in sorted(strata, key=repr):
         members = strata[key]
         agrees = np.zeros((len(members), len(key[0])), dtype=bool)
-        own = np.array([material.subjects.rows[item.subject] for item, material in members], dtype=np.int64)
+        own = np.array([row for *_, row in members], dtype=np.int64)
         groups: dict[int, list[int]] = defaultdict(list)
-        for at, (_, material) in enumerate(members):
+        for at, (_, material, _) in enumerate(members):
             groups[id(material)].append(at)
         for places in groups.values():
             # Agreement of each number with each row of one material, over any cell and with the printed sign.
-            items = [members[at][0] for at in places]
-            agreement_material = members[places[0]][1]
-            cells = agreement_material.cells
-            readings = [_reading(item) for item in items]
-            rate = np.array([reading.as_rate for reading in readings])[:, None]
-            size = np.array([reading.size for reading in readings])[:, None]
-            half = np.array([reading.half for reading in readings])[:, None]
+            items, cells = [members[at][0] for at in places], members[places[0]][1].cells
+            found = [(one.as_rate, one.size, one.half) for one in map(_reading, items)]
+            rate, size, half = (np.array(column)[:, None] for column in zip(*found, strict=True))
             heads = [item.quote[:4] for item in items]
-            sign = np.array([-1 if any(dash in head for dash in "-−–") else int("+" in head) for head in heads])[
-                :, None
-            ]
+            signs = [-1 if any(dash in head for dash in "-−–") else int("+" in head) for head in heads]
+            sign = np.array(signs)[:, None]
             stored = np.where(rate, cells.values.rate[None, :], cells.values.plain[None, :])
             plus, minus = np.abs(stored - size) <= half, np.abs(stored + size) <= half
-            hits = np.where(sign > 0, plus, np.where(sign < 0, minus, plus | minus)) | (
-                (plus | minus) & cells.depth[None, :]
-            )
+            hits = np.where(sign > 0, plus, np.where(sign < 0, minus, plus | minus))
+            hits |= (plus | minus) & cells.depth[None, :]
             counts = np.concatenate([np.zeros((len(items), 1), dtype=np.int64), np.cumsum(hits, axis=1)], axis=1)
             totals: NDArray[np.bool_] = counts[:, cells.bounds[1:]] > counts[:, cells.bounds[:-1]]
             agrees[places] = totals
@@ -287,7 +261,8 @@ def chance_corrected(
     if expected >= 1.0:
         raise NotMeasurableError("chance agreement is complete: every number agrees with every row")
     low, high = (float(q) / n for q in np.quantile(drawn, (0.025, 0.975)))
-    return Chance(share, expected, (share - expected) / (1 - expected), n, permutations, low, high)
+    detail = {"observed": share, "chance": expected, "permutations": permutations, "chance_low": low}
+    return (share - expected) / (1 - expected), n, {**detail, "chance_high": high}
 
 
 def _decimals(quote: str) -> int:
@@ -353,14 +328,11 @@ def evidence_summary(
             error = float(np.sqrt(groups / (groups - 1) * np.square(residuals).sum())) / n
             reach = t_quantile(0.5 + level / 2, groups - 1) * error
             low, high = max(0.0, count / n - reach), min(1.0, count / n + reach)
-        rows.append(
-            Measurement(
-                name=name, labels=labels, value=count / n if n else None, n=n, n_of=n_of, method=_SHARE_METHOD, low=low,
-                high=high, level=level if low is not None else None, inputs=inputs,
-                **_defined(n, f"no {n_of}", "share"),
-                detail={"count": count, **({"clusters": len(clusters)} if n else {})},
-            ),
-        )  # fmt: skip
+        rows.append(Measurement(
+            name=name, labels=labels, value=count / n if n else None, n=n, n_of=n_of, method=_SHARE_METHOD, low=low,
+            high=high, level=level if low is not None else None, inputs=inputs, **_defined(n, f"no {n_of}", "share"),
+            detail={"count": count, **({"clusters": len(clusters)} if n else {})},
+        ))  # fmt: skip
 
     for agent in (None, *sorted({decision.agent.id for decision in decisions})):
         labels = {} if agent is None else {"agent": agent}
@@ -375,21 +347,17 @@ def evidence_summary(
             share("evidence.share", {"state": state, **labels}, by_state[state], totals)
         silent = Counter(cluster for name, cluster in cluster_of.items() if name not in with_number)
         share("evidence.no_number_share", labels, silent, Counter(cluster_of.values()))
-    found, why = None, "contexts are needed to permute rows (got none)"
+    value, n, detail, why = None, 0, dict[str, float](), "contexts are needed to permute rows (got none)"
     if contexts is not None:
         materials = {name: one if isinstance(one, Material) else Material.of(one) for name, one in contexts.items()}
         context_of = {name: decision.context_id for name, decision in known.items()}
         try:
-            found = chance_corrected(ledger, materials, context_of, rng, permutations)
+            value, n, detail = chance_corrected(ledger, materials, context_of, rng, permutations)
         except NotMeasurableError as exc:
             why = str(exc)
-    detail = {} if found is None else {"observed": found.observed, "chance": found.chance}
-    if found is not None:
-        detail |= {"permutations": found.permutations, "chance_low": found.low, "chance_high": found.high}
     corrected = Measurement(
-        name="evidence.chance_corrected", labels={}, value=found.corrected if found else None,
-        n=found.n if found else 0, n_of="numbers", method=_CHANCE_METHOD, inputs=inputs,
-        **_defined(found, why, "share beyond chance"), detail=detail,
+        name="evidence.chance_corrected", labels={}, value=value, n=n, n_of="numbers", method=_CHANCE_METHOD,
+        inputs=inputs, **_defined(n, why, "share beyond chance"), detail=detail,
     )  # fmt: skip
     return (*rows, corrected)
 

@@ -10,8 +10,8 @@ the same ladder, with filler and without, to judges that score one text at a tim
 from __future__ import annotations
 
 from assaymark.judging.pairs.calls import (
-    GATES, PAIR_PROMPTS, STRICT, TIE_ALLOWED, Pair, PlannedPairCall, Requirement, Stimulus, Task, check,
-    finance_tasks, load_tasks, marks, pair_call, pair_prompt_hashes, pair_schema, parse_pair_reply, plan_pair_calls,
+    GATES, PAIR_PROMPTS, STRICT, TIE_ALLOWED, Pair, PlannedPair, Requirement, Stimulus, Task, check,
+    finance_tasks, load_tasks, marks, pair_call, pair_form, pair_prompt_hashes, plan_pair_calls,
     repeated_tasks,
 )  # fmt: skip
 from assaymark.judging.pairs.reference import (
@@ -22,9 +22,8 @@ from assaymark.judging.pairs.stimuli import (
 )  # fmt: skip
 
 __all__ = [
-    "GATES", "PAIR_PROMPTS", "PLANTED_PAIRS", "STRICT", "TIE_ALLOWED", "Pair", "PlannedPairCall",
-    "PointStimulus", "Requirement", "Stimulus", "Task", "build_stimuli", "check", "finance_tasks", "load_tasks",
-    "manifest_of", "marks", "pair_argument_problems", "pair_call", "pair_prompt_hashes", "pair_schema",
-    "parse_pair_reply", "plan_pair_calls", "planted_values", "point_records", "point_stimuli", "read_stimuli",
-    "reference_pair_judges", "repeated_tasks", "stimuli_json",
+    "GATES", "PAIR_PROMPTS", "PLANTED_PAIRS", "STRICT", "TIE_ALLOWED", "Pair", "PlannedPair", "PointStimulus",
+    "Requirement", "Stimulus", "Task", "build_stimuli", "check", "finance_tasks", "load_tasks", "manifest_of", "marks",
+    "pair_argument_problems", "pair_call", "pair_form", "pair_prompt_hashes", "plan_pair_calls", "planted_values",
+    "point_records", "point_stimuli", "read_stimuli", "reference_pair_judges", "repeated_tasks", "stimuli_json",
 ]  # fmt: skip

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import permutations
@@ -14,12 +13,13 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from assaymark import prompting as p
 from assaymark import records
-from assaymark.engine.calls import CallSpec, Message, Reply, Text
+from assaymark.engine.calls import Message, Reply, Text
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.judging.prompts import Invalid, Reasoned, parsed_by, read_end, text_of, word_of
+from assaymark.judging.prompts import PlannedCall
 from assaymark.plan import read_model
-from assaymark.prompting import PromptTemplate, Rejected, fence, members, object_schema, prompt_template, row
+from assaymark.prompting import PromptTemplate, Rejected, ReplyForm, fence, row
 from assaymark.protocol import JudgeSpec
 from assaymark.records import JSON, PairCall, PairCondition, sha256_text
 
@@ -297,41 +297,6 @@ _NAMED = re.compile(
 )
 
 
-def pair_schema() -> dict[str, JSON]:
-    """The JSON schema of a reply, in the subset that providers with structured output accept."""
-    return object_schema(
-        {"verdict": {"type": "string", "enum": list(get_args(PairVerdict))}, "reason": {"type": "string"}}
-    )
-
-
-def parse_pair_reply(text: str) -> Reasoned[PairVerdict] | Invalid:
-    """A judge's reply to a pair, or why it is invalid; nothing in ``text`` can make this raise."""
-
-    def check(raw: JSON) -> Reasoned[PairVerdict]:
-        found = members(raw, ("verdict", "reason"))
-        words: tuple[PairVerdict, ...] = get_args(PairVerdict)
-        verdict = word_of(found["verdict"], words, 'verdict must be "1", "2", "tie" or "abstain"')
-        reason = text_of(found["reason"], "reason", MOST_REASON)
-        named = set(_NAMED.findall(reason))
-        if verdict in ("1", "2") and named and verdict not in named:
-            raise Rejected(f"the verdict is {verdict}, but the reason names candidate {named.pop()} as the better one")
-        return Reasoned(verdict, reason)
-
-    return parsed_by(text, check, MOST_CHARACTERS)
-
-
-def pair_call(planned: PlannedPairCall, reply: Reply) -> PairCall:
-    """The record that a reply to a planned call amounts to."""
-    read = read_end(reply, parse_pair_reply(reply.text))
-    pair = planned.pair
-    return PairCall(
-        pair=pair.id, condition=pair.condition, task=pair.task, order=planned.order, judge=planned.judge,
-        verdict=read.answer.value if read.answer else "invalid", delta=pair.delta, better=pair.better,
-        variant=pair.variant, prompt=planned.prompt, trial=planned.trial, call_key=planned.call.key,
-        reason=read.reason,
-    )  # fmt: skip
-
-
 PairPrompt = Literal["tie-allowed", "strict"]
 
 TIE_ALLOWED: PairPrompt = "tie-allowed"
@@ -346,27 +311,44 @@ PAIR_TEMPLATE = "pair-v1.txt"
 _CRITERIA: Mapping[PairPrompt, str] = {TIE_ALLOWED: "allowed", STRICT: "strict"}
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedPairCall:
-    """One call to be made, and which pair, order, instruction, judge and trial its answer will count for."""
+PlannedPair = PlannedCall[tuple[Pair, Order], PairVerdict]
+"""A call that shows a pair in an order; the version of its form is the variant of the instruction."""
 
-    call: CallSpec
-    pair: Pair
-    order: Order
-    prompt: PairPrompt
-    judge: str
-    family: str
-    trial: int
+
+def checked_verdict(raw: JSON) -> PairVerdict:
+    """The verdict of a judge's reply to a pair, held against its reason."""
+    found = p.members(raw, ("verdict", "reason"))
+    words: tuple[PairVerdict, ...] = get_args(PairVerdict)
+    verdict = p.word_of(found["verdict"], words, 'verdict must be "1", "2", "tie" or "abstain"')
+    named = set(_NAMED.findall(p.text_of(found["reason"], "reason", MOST_REASON)))
+    if verdict in ("1", "2") and named and verdict not in named:
+        raise Rejected(f"the verdict is {verdict}, but the reason names candidate {named.pop()} as the better one")
+    return verdict
+
+
+_SCHEMA = p.schema_text(
+    {"verdict": {"type": "string", "enum": list(get_args(PairVerdict))}, "reason": {"type": "string"}}
+)
+
+
+def pair_form(prompt: PairPrompt = TIE_ALLOWED) -> ReplyForm[PairVerdict]:
+    """The form of a reply to a pair."""
+    return ReplyForm(prompt, _SCHEMA, checked_verdict, MOST_CHARACTERS)
+
+
+def pair_call(planned: PlannedPair, reply: Reply) -> PairCall:
+    """The record that a reply to a planned call amounts to."""
+    read, (pair, order) = planned.read(reply), planned.about
+    return PairCall(
+        pair=pair.id, condition=pair.condition, task=pair.task, order=order, judge=planned.judge.name,
+        verdict=read.answer or "invalid", delta=pair.delta, better=pair.better, variant=pair.variant,
+        prompt=planned.form.version, trial=planned.call.trial, call_key=planned.call.key, reason=read.reason,
+    )  # fmt: skip
 
 
 def pair_template() -> PromptTemplate:
     """The prompt template."""
-    return prompt_template("assaymark.judging.pairs", PAIR_TEMPLATE)
-
-
-@cache
-def _schema_text() -> str:
-    return json.dumps(pair_schema(), indent=1)
+    return p.prompt_template("assaymark.judging.pairs", PAIR_TEMPLATE)
 
 
 def criterion_text(prompt: PairPrompt) -> str:
@@ -377,7 +359,7 @@ def criterion_text(prompt: PairPrompt) -> str:
 @cache
 def pair_system_text(prompt: PairPrompt) -> str:
     """The system message: the question, the criterion, and the form of the answer."""
-    return pair_template().filled("system", criterion=criterion_text(prompt), schema=_schema_text())
+    return pair_template().filled("system", criterion=criterion_text(prompt), schema=_SCHEMA)
 
 
 @lru_cache(maxsize=4096)
@@ -416,7 +398,7 @@ def _known_prompts(prompts: Sequence[str]) -> tuple[PairPrompt, ...]:
 
 def plan_pair_calls(
     pairs: Sequence[Pair], judge: JudgeSpec, variants: Sequence[str] = (TIE_ALLOWED,), trials: int | None = None
-) -> list[PlannedPairCall]:
+) -> list[PlannedPair]:
     """Every call of one judge on pairs that `check` passed: by pair, then prompt variant, then order, then trial."""
     prompts = _known_prompts(variants)
     times = judge.trials if trials is None else trials
@@ -425,7 +407,6 @@ def plan_pair_calls(
         problems.append(Problem("trials", f"must be at least 1 (got {times})"))
     if problems:
         raise InputError("datasheet", problems)
-    schema = Text.of(_schema_text())
     systems = {prompt: Message("system", (Text.of(pair_system_text(prompt)),)) for prompt in prompts}
     tasks: dict[Brief, Text] = {}
     planned = []
@@ -438,8 +419,9 @@ def plan_pair_calls(
         for prompt in prompts:
             for at, order in enumerate(pair.orders):
                 for trial in range(1, times + 1):
-                    call = CallSpec.of(judge, (systems[prompt], users[at]), pair_template().sha256, schema, trial, at)
-                    planned.append(PlannedPairCall(call, pair, order, prompt, judge.name, judge.family, trial))
+                    shown = systems[prompt], users[at]
+                    form = pair_form(prompt)
+                    planned.append(PlannedCall.of(judge, trial, shown, pair_template(), (pair, order), form, at))
     return planned
 
 

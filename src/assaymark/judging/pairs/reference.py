@@ -17,16 +17,9 @@ from assaymark.engine.calls import CallSpec
 from assaymark.errors import InputError
 from assaymark.judging.pairs.calls import STRICT, TIE_ALLOWED, PairVerdict, criterion_text, marks
 from assaymark.judging.pairs.stimuli import CHANGES
+from assaymark.judging.reference import judges
 from assaymark.judging.reference.features import planted_tables
-from assaymark.judging.reference.judges import (
-    PromptJudge,
-    is_number,
-    knobs_of,
-    parts_shown,
-    planted_with,
-    uniform,
-    value_words,
-)
+from assaymark.judging.reference.judges import PromptJudge, is_number, parts_shown
 from assaymark.prompting import cells, sections
 from assaymark.protocol import JudgeSpec
 from assaymark.records import measurement_id
@@ -129,17 +122,19 @@ def pair_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
     """The problems of a built-in pair judge's arguments, in words; nothing for models that are none."""
     if model not in PLANTED_PAIRS:
         return []
-    knobs = knobs_of(PlantedPair)
+    knobs = judges.knobs_of(PlantedPair)
     problems = []
     for key, value in args.items():
         low, high = _RANGES.get(key, (0.0, 1.0))
         if key not in knobs:
             problems.append(f"argument {key} is unknown (allowed: {', '.join(knobs)})")
         elif not is_number(value, low, high):
-            problems.append(f"argument {key} must be a number from {low:g} to {high:g} (got {value_words(value)})")
+            problems.append(
+                f"argument {key} must be a number from {low:g} to {high:g} (got {judges.value_words(value)})"
+            )
     if problems:
         return problems
-    planted = planted_with(PLANTED_PAIRS, model, args)
+    planted = judges.planted_with(PLANTED_PAIRS, model, args)
     for names in _SUMS:
         total = sum(getattr(planted, name) for name in names)
         if total > 1 + _SLACK:
@@ -174,7 +169,7 @@ def planted_values(judge: JudgeSpec, prompts: Sequence[str] = (TIE_ALLOWED, STRI
     """
     if judge.model not in PLANTED_PAIRS:
         return {}
-    planted = planted_with(PLANTED_PAIRS, judge.model, judge.args)
+    planted = judges.planted_with(PLANTED_PAIRS, judge.model, judge.args)
     found: list[Value] = [("pair.invalid_share", {"prompt": prompt}, planted.invalid) for prompt in prompts]
     decided = planted.slot_bias + planted.surface + planted.one_sided
     for prompt in () if planted.invalid else prompts:
@@ -236,7 +231,7 @@ class ReferencePairJudge(PromptJudge):
 
     def answer(self, call: CallSpec) -> str:
         """The reply as JSON text, or as a sentence where the judge forgets its form."""
-        planted = planted_with(PLANTED_PAIRS, self.name, call.args, pair_argument_problems(self.name, call.args))
+        planted = judges.planted_with(PLANTED_PAIRS, self.name, call.args, pair_argument_problems(self.name, call.args))
         parts = parts_shown(call)
         _, requirements, *texts = read_pair(parts)
         names = tuple(name for name, _ in requirements)
@@ -244,11 +239,11 @@ class ReferencePairJudge(PromptJudge):
         judge = f"{self.name}|{call.seed}|{_digest(parts[0])}"
         by_pair = f"{judge}|{'|'.join(sorted(digests))}"
         by_call = f"{judge}|{'|'.join(digests)}|{call.order if same else ''}"
-        trial = "" if uniform(f"{by_pair}|steady") < planted.steady else str(call.trial)
+        trial = "" if judges.uniform(f"{by_pair}|steady") < planted.steady else str(call.trial)
 
         def drawn(what: str, alone: bool = True) -> float:
             # A number in 0..1 of this order alone, or one that both orders share.
-            return uniform(f"{by_call if alone else by_pair}|{trial}|{what}")
+            return judges.uniform(f"{by_call if alone else by_pair}|{trial}|{what}")
 
         def slot() -> PairVerdict:
             return "1" if drawn("slot", same) < planted.slot_1 else "2"

@@ -17,36 +17,11 @@ from typing import Final, Literal
 
 import numpy as np
 
+from assaymark import records as rec
 from assaymark.errors import InputError, Problem
-from assaymark.judging.pairs.calls import (
-    BEFORE_CLOSERS,
-    CLOSERS,
-    FILLERS,
-    LEAST_REQUIREMENTS,
-    SYNONYMS,
-    UNITS,
-    Brief,
-    Order,
-    Pair,
-    Stimulus,
-    Task,
-    task_problems,
-)
-from assaymark.records import (
-    Agent,
-    Context,
-    Decision,
-    Derivation,
-    DerivationKind,
-    PairCondition,
-    Provenance,
-    Rationale,
-    canonical_json,
-    content_id,
-    parse,
-    row,
-    sha256_text,
-)
+from assaymark.judging.pairs import calls as c
+from assaymark.judging.pairs.calls import Brief, Pair, Stimulus, Task
+from assaymark.records import Context, Decision
 
 _WORD = re.compile(r"(?<![\w-])[a-z]{6,}(?![\w-])")
 
@@ -68,7 +43,7 @@ def with_typo(text: str, kept: Collection[str]) -> str | None:
 
 def with_other_unit(text: str, kept: Collection[str]) -> str | None:  # noqa: ARG001 - all changes are called alike
     """``text`` with its first unit written another way; the value stays."""
-    for pattern, written in UNITS:
+    for pattern, written in c.UNITS:
         changed, count = pattern.subn(written, text, count=1)
         if count:
             return changed
@@ -78,7 +53,7 @@ def with_other_unit(text: str, kept: Collection[str]) -> str | None:  # noqa: AR
 def with_synonym(text: str, kept: Collection[str]) -> str | None:
     """``text`` with one word swapped for another of the same meaning."""
     words = {word for name in kept for word in name.split()}
-    for word, other in SYNONYMS:
+    for word, other in c.SYNONYMS:
         changed, count = re.subn(rf"(?<![\w-]){word}(?![\w-])", other, text, count=1)
         if count and word not in words and other not in words:
             return changed
@@ -88,7 +63,7 @@ def with_synonym(text: str, kept: Collection[str]) -> str | None:
 CHANGES: Mapping[str, Change] = {"typo": with_typo, "unit": with_other_unit, "synonym": with_synonym}
 """The variants of graded vacuum by name."""
 
-STEPS = LEAST_REQUIREMENTS
+STEPS = c.LEAST_REQUIREMENTS
 """The ladder's highest step: Q5 meets five requirements more than Q0."""
 FILLER_SHARE = 0.5
 """A filler text is longer by at least this share of the other."""
@@ -97,7 +72,7 @@ _FORMS: tuple[Form, ...] = ("lines", "paragraphs", "bullets")
 _BLANKS = (("", ""), ("   ", "   "), (" \n", "\n\n\t"))
 _PLACES = ("before", "between", "after")
 
-Draft = tuple[PairCondition, str, Stimulus, Stimulus, float]
+Draft = tuple[rec.PairCondition, str, Stimulus, Stimulus, float]
 """A pair before u and v are drawn: condition, variant, the better text if any is, the other one, and the difference."""
 
 
@@ -116,10 +91,10 @@ def tokens_of(sentence: str) -> int:
 def closing(tokens: int) -> str:
     """A neutral ending of exactly ``tokens`` words."""
     found: list[str] = []
-    while tokens > max(CLOSERS):
-        found.append(BEFORE_CLOSERS[len(found) % len(BEFORE_CLOSERS)])
+    while tokens > max(c.CLOSERS):
+        found.append(c.BEFORE_CLOSERS[len(found) % len(c.BEFORE_CLOSERS)])
         tokens -= 8
-    return " ".join([*found, *([CLOSERS[tokens]] if tokens > 0 else [])])
+    return " ".join([*found, *([c.CLOSERS[tokens]] if tokens > 0 else [])])
 
 
 class _Drawn:
@@ -226,9 +201,9 @@ def drafts(task: Task, seed: int) -> Iterator[Pair]:
         place = _PLACES[(level - 1) % len(_PLACES)]
         at = {"before": 0, "between": drawn.count // 2, "after": drawn.count}[place]
         more: list[str] = []
-        order = drawn.drawn(len(FILLERS), len(FILLERS))
+        order = drawn.drawn(len(c.FILLERS), len(c.FILLERS))
         while sum(map(tokens_of, more)) < FILLER_SHARE * chain[level].tokens:
-            more.append(FILLERS[order[len(more) % len(order)]])
+            more.append(c.FILLERS[order[len(more) % len(order)]])
         longer = write(drawn.order[:level], more=more, more_at=at)
         made.append(("filler", place, chain[level], longer, 0.0))
     for blank, other_blank in _BLANKS:
@@ -257,7 +232,7 @@ VERSION = "1"
 """Changes with anything that changes a stimulus made from the same tasks and seed."""
 
 
-@row
+@rec.row
 class Manifest:
     """The contents of a set of stimuli: its hash, and how many pairs of which kind it holds."""
 
@@ -273,7 +248,7 @@ class Manifest:
 
 def build_stimuli(tasks: Sequence[Task], seed: int) -> tuple[Pair, ...]:
     """Every pair of a datasheet, task by task: ladder, controls without a difference, fillers, vacuum."""
-    if problems := task_problems(tasks):
+    if problems := c.task_problems(tasks):
         raise InputError("tasks", problems)
     return tuple(pair for task in tasks for pair in drafts(task, seed))
 
@@ -287,9 +262,9 @@ def manifest_of(pairs: Sequence[Pair], seed: int) -> Manifest:
     for pair in pairs:
         for stimulus in (pair.u, pair.v):
             if stimulus.text not in texts:
-                texts[stimulus.text] = sha256_text(stimulus.text)
+                texts[stimulus.text] = rec.sha256_text(stimulus.text)
         if id(pair.brief) not in briefs:
-            briefs[id(pair.brief)] = content_id(pair.brief)
+            briefs[id(pair.brief)] = rec.content_id(pair.brief)
         fields = [pair.id, pair.condition, pair.variant, briefs[id(pair.brief)], repr(float(pair.delta))]
         fields += [pair.better or "", ",".join(pair.orders)]
         for stimulus in (pair.u, pair.v):
@@ -297,27 +272,27 @@ def manifest_of(pairs: Sequence[Pair], seed: int) -> Manifest:
         lines.append("\t".join(fields))
     counts: Counter[str] = Counter(pair.condition for pair in pairs)
     variants = Counter(f"{pair.condition}.{pair.variant}" for pair in pairs)
-    calls, digest = sum(len(pair.orders) for pair in pairs), sha256_text("\n".join(lines))
+    calls, digest = sum(len(pair.orders) for pair in pairs), rec.sha256_text("\n".join(lines))
     tasks = len({pair.task for pair in pairs})
     return Manifest(VERSION, seed, tasks, len(pairs), calls, dict(counts), dict(variants), digest)
 
 
-@row
+@rec.row
 class _StoredPair:
     """A pair in a file: its situation by the name of the task."""
 
     id: str
-    condition: PairCondition
+    condition: rec.PairCondition
     variant: str
     task: str
     u: Stimulus
     v: Stimulus
     delta: float
     better: Literal["u", "v"] | None
-    orders: tuple[Order, ...]
+    orders: tuple[c.Order, ...]
 
 
-@row
+@rec.row
 class _Stored:
     manifest: Manifest
     tasks: tuple[Brief, ...]
@@ -334,12 +309,12 @@ def stimuli_json(pairs: Sequence[Pair], manifest: Manifest) -> str:
         {**{name: getattr(pair, name) for name in _SAME}, "task": pair.task, "delta": float(pair.delta)}
         for pair in pairs
     ]
-    return canonical_json({"manifest": manifest, "tasks": list(briefs.values()), "pairs": stored})
+    return rec.canonical_json({"manifest": manifest, "tasks": list(briefs.values()), "pairs": stored})
 
 
 def read_stimuli(text: str | bytes, *, source: str = "stimuli.json") -> tuple[tuple[Pair, ...], Manifest]:
     """The pairs and manifest of a file that `stimuli_json` made; InputError where the two do not belong together."""
-    stored = parse(_Stored, text, source)
+    stored = rec.parse(_Stored, text, source)
     briefs = {brief.task: brief for brief in stored.tasks}
     if lost := sorted({pair.task for pair in stored.pairs} - briefs.keys()):
         raise InputError(source, [Problem(f"task {name}", "its situation is not in the file") for name in lost])
@@ -357,13 +332,17 @@ FILLED_LEVELS: Final = (1, 2, 3, 4)
 """The levels that are also shown with filler: neither the floor nor the ceiling, where a scale has no room."""
 
 # A filler text is its parent's content at another length, which is what ``length_matched`` names among derivations.
-_KINDS: Final[dict[PointVariant, DerivationKind]] = {"vacuum": "vacuum", "ladder": "ladder", "filler": "length_matched"}
+_KINDS: Final[dict[PointVariant, rec.DerivationKind]] = {
+    "vacuum": "vacuum",
+    "ladder": "ladder",
+    "filler": "length_matched",
+}
 _NOTHING: Final = ("", " \n\n\t")
 _MOMENT: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _SOURCE: Final = "assaymark stimuli"
 
 
-@row
+@rec.row
 class PointStimulus:
     """One text for a rubric judge."""
 
@@ -387,7 +366,7 @@ class PointStimulus:
 
 def point_stimuli(tasks: Sequence[Task], seed: int) -> list[PointStimulus]:
     """Two texts without content, the six levels Q0 .. Q5, and Q1 .. Q4 with filler, for each task."""
-    if problems := task_problems(tasks):
+    if problems := c.task_problems(tasks):
         raise InputError("tasks", problems)
     found = []
     for task in tasks:
@@ -417,15 +396,15 @@ def point_records(stimuli: Sequence[PointStimulus]) -> tuple[list[Decision], dic
                 completeness="partial", cutoff=_MOMENT, cutoff_source="constructed",
                 prompt=f"{one.brief.question}\n\nWhat a good answer does:\n{listed}",
             )  # fmt: skip
-            names[one.task] = content_id(context)
+            names[one.task] = rec.content_id(context)
             contexts[names[one.task]] = context
         decisions.append(
             Decision(
                 record_id=one.id, episode_id=one.task, step=0, cluster=one.task, decided_at=_MOMENT,
-                agent=Agent(id=f"{one.variant}-{one.id.rpartition('.')[2]}", family=_SOURCE),
-                context_id=names[one.task], actions=(), rationales=(Rationale(text=one.text, kind="summary"),),
-                format="stimulus", provenance=Provenance(source=_SOURCE),
-                derivation=Derivation(kind=_KINDS[one.variant], parent=one.parent),
+                agent=rec.Agent(id=f"{one.variant}-{one.id.rpartition('.')[2]}", family=_SOURCE),
+                context_id=names[one.task], actions=(), rationales=(rec.Rationale(text=one.text, kind="summary"),),
+                format="stimulus", provenance=rec.Provenance(source=_SOURCE),
+                derivation=rec.Derivation(kind=_KINDS[one.variant], parent=one.parent),
             ),
         )  # fmt: skip
     return decisions, contexts

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
-    from assaymark.judging.prompts import Reasoned
     from assaymark.judging.season.calls import (
         HORIZON_TEMPLATE, CappedPart, capped, grader_version, horizon_ledgers, horizon_texts, ledger_disagreement,
-        outcome_texts, quoted_spans, read_guess, season_template,
+        outcome_texts, quoted_spans, season_template,
     )  # fmt: skip
     from assaymark.judging.season.plans import (
-        MOST_CLAIMS, MOST_NOTE_TOKENS, PROCESS, Asked, EfficiencyRule, HorizonAnswer, HorizonClaim,
-        SubComponent, horizon_schema, outcome_schema, parse_horizon, parse_outcome, read_horizon_reply,
-        read_outcome_reply,
+        MOST_CLAIMS, MOST_NOTE_TOKENS, OUTCOME, PROCESS, EfficiencyRule, HorizonAnswer, HorizonClaim, SubComponent,
+        horizon_form,
     )  # fmt: skip
     from assaymark.judging.season.record import (
         LEAST_BUDGET, NO_MARKET, AuditLine, HorizonStep, cut, market_lines, split_horizon,

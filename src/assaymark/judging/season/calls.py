@@ -14,38 +14,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
-from assaymark.engine.calls import CallSpec, Message, Reply, Text
+from assaymark.engine.calls import Message, Text
 from assaymark.errors import InputError, Problem
 from assaymark.judging.evidence import BORNE_OUT, Material, numeric_ledger
-from assaymark.judging.prompts import Read, Reasoned, word_of
-from assaymark.judging.season.plans import (
-    MOST_CLAIMS,
-    MOST_FIELDS,
-    MOST_NOTE_TOKENS,
-    MOST_QUOTED,
-    Asked,
-    ClaimState,
-    HorizonAnswer,
-    HorizonClaim,
-    ScoringPlan,
-    SubComponent,
-    horizon_schema,
-    outcome_schema,
-    parse_reasoned,
-    read_reply,
-)
-from assaymark.judging.season.record import (
-    BUDGET,
-    Horizon,
-    HorizonPart,
-    HorizonStep,
-    book_text,
-    deed_text,
-    parts_of,
-    rules_lines,
-    split_horizon,
-)
-from assaymark.prompting import PromptTemplate, fence, object_schema, prompt_template
+from assaymark.judging.prompts import PlannedCall, shared_text
+from assaymark.judging.season import plans
+from assaymark.judging.season import record as rec
+from assaymark.judging.season.plans import ClaimState, HorizonAnswer, HorizonClaim, ScoringPlan
+from assaymark.judging.season.record import BUDGET, Horizon, HorizonPart, HorizonStep
+from assaymark.prompting import PromptTemplate, Read, fence, prompt_template, word_of
 from assaymark.protocol import JudgeSpec
 from assaymark.records import JSON, Context, Decision, Evidence, EvidenceState, Outcome, row
 
@@ -76,34 +53,12 @@ class HorizonTask:
     trial: int
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedHorizonCall:
-    """One call to be made, and which part of which task its answer is about."""
-
-    call: CallSpec
-    task: HorizonTask
-    part: HorizonPart
-
-    @property
-    def judge(self) -> str:
-        """The name of the judge."""
-        return self.task.judge.name
-
-    @property
-    def asked(self) -> Asked:
-        """The form that the reply is held to."""
-        return Asked(self.task.plan, self.part.first, self.part.last, notes=self.part.at < self.part.of)
-
-
-@dataclass(frozen=True, slots=True)
-class SeasonCall:
-    """An outcome call, or a probe for the author (then ``options`` are the names listed): whose record it shows."""
-
-    call: CallSpec
-    agent: str
-    judge: JudgeSpec
-    part: HorizonPart
-    options: tuple[str, ...] = ()
+PlannedHorizon = PlannedCall[tuple[HorizonTask, HorizonPart], HorizonAnswer]
+"""A call that shows a part of a horizon, for a task."""
+PlannedOutcome = PlannedCall[HorizonPart, tuple[int, str]]
+"""A call that shows a part of a horizon with what happened afterwards."""
+PlannedProbe = PlannedCall[tuple[str, tuple[str, ...]], tuple[str, str]]
+"""A call that asks for the author of a record: who it is, and the names that are listed."""
 
 
 @lru_cache(maxsize=16)
@@ -119,8 +74,8 @@ def horizon_texts(plan: ScoringPlan) -> dict[str, str]:
     return {
         HORIZON_TEMPLATE: season_template(HORIZON_TEMPLATE).text,
         f"scoring {plan.version}": plan.text,
-        f"schema {plan.version}": schema_text(horizon_schema(plan)).text,
-        f"schema {plan.version}, part": schema_text(horizon_schema(plan, notes=True)).text,
+        f"schema {plan.version}": plans.horizon_schema(plan),
+        f"schema {plan.version}, part": plans.horizon_schema(plan, notes=True),
     }
 
 
@@ -131,59 +86,42 @@ def horizon_tasks(
     return [
         HorizonTask(agent, horizon.id, horizon.mandate, parts, plan, judge, trial)
         for agent, horizon in horizons.items()
-        for parts in [split_horizon(horizon, budget)]
+        for parts in [rec.split_horizon(horizon, budget)]
         for judge in judges
         for trial in range(1, judge.trials + 1)
     ]
 
 
-def next_call(task: HorizonTask, answered: Sequence[Read[HorizonAnswer]] = ()) -> PlannedHorizonCall | None:
+def next_call(task: HorizonTask, answered: Sequence[Read[HorizonAnswer]] = ()) -> PlannedHorizon | None:
     """The call for the next part, given what became of those before; None where there is nothing left to ask."""
     if len(answered) >= len(task.parts) or any(one.answer is None for one in answered):
         return None
     part = task.parts[len(answered)]
     before = answered[-1].answer.notes if answered and answered[-1].answer else None
     notes = part.at < part.of
-    user = (record_head(task.mandate, part, before), part.body)
-    system, schema = _system(task.plan, part.of > 1, notes), _schema(task.plan, notes)
-    return PlannedHorizonCall(_call(task.judge, task.trial, system, user, HORIZON_TEMPLATE, schema), task, part)
+    shown = _messages(_system(task.plan, part.of > 1, notes), part, task.mandate, before)
+    form = plans.horizon_form(task.plan, part.first, part.last, notes)
+    return PlannedCall.of(task.judge, task.trial, shown, season_template(HORIZON_TEMPLATE), (task, part), form)
 
 
-def _call(judge: JudgeSpec, trial: int, system: Text, user: tuple[Text, ...], template: str, schema: Text) -> CallSpec:
-    messages = (Message("system", (system,)), Message("user", user))
-    return CallSpec.of(judge, messages, season_template(template).sha256, schema, trial)
-
-
-def record_head(mandate: str, part: HorizonPart, notes: str | None = None, *, template: str = HORIZON_TEMPLATE) -> Text:
-    """The text before the steps: the mandate, and from the second part on the notes, the rules and the book."""
+def _messages(
+    system: Text, part: HorizonPart, mandate: str = "", notes: str | None = None, template: str = HORIZON_TEMPLATE
+) -> tuple[Message, Message]:
+    """The task, and the steps of a part below the mandate; from the second part on also notes, rules and the book."""
     found = season_template(template)
     blocks = [fence("mandate", mandate)] if mandate else []
     carried = ""
     if part.at > 1 and "carried" in found.parts:
         kept = [fence("notes", notes)] if notes is not None else []
-        rules = rules_lines(part.rules)
-        kept += [*([fence("rules", "\n".join(rules))] if rules else []), book_text(part.before)]
+        rules = rec.rules_lines(part.rules)
+        kept += [*([fence("rules", "\n".join(rules))] if rules else []), rec.book_text(part.before)]
         carried = found.filled("carried", first=part.first, before=part.first - 1, blocks="\n\n".join(kept)) + "\n\n"
     elif part.at == 1 and part.before is not None:
-        blocks.append(book_text(part.before))
+        blocks.append(rec.book_text(part.before))
     whole = {"least": part.whole[0], "most": part.whole[1]}
     head = found.filled("record", first=part.first, last=part.last, blocks="\n\n".join(blocks), **whole)
-    return Text.of(f"{carried}{head}".rstrip("\n"))
-
-
-shared_text = lru_cache(maxsize=64)(Text.of)
-"""A text that many calls share, hashed once."""
-
-
-@lru_cache(maxsize=16)
-def _schema(plan: ScoringPlan, notes: bool) -> Text:
-    """The reply schema of a plan as text; a season has thousands of calls and two of these."""
-    return schema_text(horizon_schema(plan, notes))
-
-
-def schema_text(schema: Mapping[str, JSON]) -> Text:
-    """A reply schema as it is shown and sent."""
-    return shared_text(json.dumps(schema, indent=1))
+    above = Text.of(f"{carried}{head}".rstrip("\n"))
+    return Message("system", (system,)), Message("user", (above, part.body))
 
 
 @lru_cache(maxsize=16)
@@ -194,10 +132,10 @@ def _system(plan: ScoringPlan, more: bool, notes: bool) -> Text:
         template.filled(
             "system", **band_words(plan), reasoning=rubric_text(plan.reasoning, "reasoning"),
             evidence=rubric_text(plan.evidence, "evidence"),
-            left_out=template.filled("left_out", parts=parts) if parts else "", most_claims=MOST_CLAIMS,
-            most_fields=MOST_FIELDS, most_quoted=MOST_QUOTED, more=template.filled("more") if more else "",
-            notes_key=template.filled("notes_key", most_notes=MOST_NOTE_TOKENS) if notes else "",
-            schema=_schema(plan, notes).text,
+            left_out=template.filled("left_out", parts=parts) if parts else "", most_claims=plans.MOST_CLAIMS,
+            most_fields=plans.MOST_FIELDS, most_quoted=plans.MOST_QUOTED, more=template.filled("more") if more else "",
+            notes_key=template.filled("notes_key", most_notes=plans.MOST_NOTE_TOKENS) if notes else "",
+            schema=plans.horizon_schema(plan, notes),
         ),
     )  # fmt: skip
 
@@ -208,7 +146,7 @@ def band_words(plan: ScoringPlan) -> dict[str, int]:
     return {"strong": strong, "mixed": mixed, "below_strong": strong - 1, "below_mixed": mixed - 1}
 
 
-def rubric_text(parts: Iterable[SubComponent], axis: str) -> str:
+def rubric_text(parts: Iterable[plans.SubComponent], axis: str) -> str:
     """The parts of an axis as judges read them: name, title, weight and question."""
     words = dict(line.split(": ", 1) for line in season_template(HORIZON_TEMPLATE).part("words").split("\n"))
     return "\n".join(
@@ -222,7 +160,7 @@ def outcome_texts() -> dict[str, str]:
     """Every text that outcome prompts are made from, by name: what a plan hash has to cover."""
     return {
         OUTCOME_TEMPLATE: season_template(OUTCOME_TEMPLATE).text,
-        "schema outcome": schema_text(outcome_schema()).text,
+        "schema outcome": plans.OUTCOME.schema,
     }
 
 
@@ -233,7 +171,7 @@ def outcome_calls(
     judge: JudgeSpec,
     plan: ScoringPlan,
     budget: int = BUDGET,
-) -> list[SeasonCall]:
+) -> list[PlannedOutcome]:
     """The outcome calls of one judge and trial on one agent: one, or one for each part that the budget makes of it."""
     who = f"{grades.judge} on {grades.agent}, trial {grades.trial}"
     problems = []
@@ -253,15 +191,14 @@ def outcome_calls(
             resolved.setdefault(numbers[one.record_id], []).append(one)
     if not resolved:
         return []
-    schema = schema_text(outcome_schema())
-    system = shared_text(season_template(OUTCOME_TEMPLATE).filled("system", **band_words(plan), schema=schema.text))
-    texts = [deed_text(step, resolved.get(step.number, ())) for step in horizon.steps]
+    template = season_template(OUTCOME_TEMPLATE)
+    system = shared_text(template.filled("system", **band_words(plan), schema=plans.OUTCOME.schema))
+    texts = [rec.deed_text(step, resolved.get(step.number, ())) for step in horizon.steps]
     planned = []
-    for part in parts_of(horizon, texts, budget, reserve=0):
+    for part in rec.parts_of(horizon, texts, budget, reserve=0):
         if any(part.first <= number <= part.last for number in resolved):
-            user = (record_head("", part, template=OUTCOME_TEMPLATE), part.body)
-            call = _call(judge, grades.trial, system, user, OUTCOME_TEMPLATE, schema)
-            planned.append(SeasonCall(call, grades.agent, judge, part))
+            shown = _messages(system, part, template=OUTCOME_TEMPLATE)
+            planned.append(PlannedCall.of(judge, grades.trial, shown, template, part, plans.OUTCOME))
     return planned
 
 
@@ -270,35 +207,30 @@ def author_texts() -> dict[str, str]:
     return {AUTHOR_TEMPLATE: season_template(AUTHOR_TEMPLATE).text}
 
 
-def probe_calls(horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], budget: int = BUDGET) -> list[SeasonCall]:
+def probe_calls(
+    horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], budget: int = BUDGET
+) -> list[PlannedProbe]:
     """A probe for every agent, judge and trial. Of a horizon that is split the first part is shown."""
     options = tuple(sorted(horizons))
     if len(options) < 2:
         raise InputError("author probe", [Problem("agents", f"at least two are needed (got {len(options)})")])
-    schema = schema_text(
-        object_schema({"author": {"type": "string", "enum": list(options)}, "reason": {"type": "string"}})
+    names: JSON = {"type": "string", "enum": list(options)}
+    form = plans.reasoned_form(
+        "author", names, lambda raw: word_of(raw, options, "author must be one of the names listed")
     )
     listed = "\n".join(f"- {json.dumps(name, ensure_ascii=False)}" for name in options)
-    system = shared_text(season_template(AUTHOR_TEMPLATE).filled("system", options=listed, schema=schema.text))
+    template = season_template(AUTHOR_TEMPLATE)
+    system = shared_text(template.filled("system", options=listed, schema=form.schema))
     planned = []
     for author in options:
-        part = split_horizon(horizons[author], budget)[0]
-        user = (record_head(horizons[author].mandate, part, template=AUTHOR_TEMPLATE), part.body)
+        part = rec.split_horizon(horizons[author], budget)[0]
+        shown = _messages(system, part, horizons[author].mandate, template=AUTHOR_TEMPLATE)
         planned += [
-            SeasonCall(_call(judge, trial, system, user, AUTHOR_TEMPLATE, schema), author, judge, part, options)
+            PlannedCall.of(judge, trial, shown, template, (author, options), form)
             for judge in judges
             for trial in range(1, judge.trials + 1)
         ]
     return planned
-
-
-def read_guess(reply: Reply, probe: SeasonCall) -> Read[Reasoned[str]]:
-    """The author that a judge guesses, or why the reply is no guess; never raises."""
-
-    def author(raw: JSON) -> str:
-        return word_of(raw, probe.options, "author must be one of the names listed")
-
-    return read_reply(reply, parse_reasoned(reply.text, "author", author))
 
 
 # The two ledgers of a horizon: numbers against the agent's own material, and the claims that a judge looked at

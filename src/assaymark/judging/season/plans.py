@@ -17,17 +17,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from pydantic import Field, model_validator
 
-from assaymark.engine.calls import Reply
-from assaymark.judging.prompts import Invalid, Read, Reasoned, parsed_by, read_end, text_of, whole, word_of
+from assaymark import prompting as p
 from assaymark.judging.rubric import shipped_names, shipped_text
 from assaymark.plan import Frozen, read_model
-from assaymark.prompting import Rejected, members, object_schema, shown, token_count
+from assaymark.prompting import Rejected, ReplyForm, shown, whole
 from assaymark.records import JSON, Context, canonical_json, row, sha256_text
 
 Component = Literal["reasoning", "evidence", "process", "outcome"]
@@ -284,67 +283,34 @@ class HorizonAnswer:
     notes: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a call asked for: the parts of a scoring plan, the numbers of the steps shown, and whether notes."""
-
-    plan: ScoringPlan
-    first: int
-    last: int
-    notes: bool = False
-
-
-def horizon_schema(plan: ScoringPlan, notes: bool = False) -> dict[str, JSON]:
+@lru_cache(maxsize=16)
+def horizon_schema(plan: ScoringPlan, notes: bool = False) -> str:
     """The JSON schema of a reply on a horizon; with ``notes`` that on a part that others follow."""
     claim: dict[str, JSON] = {
         "quote": _TEXT, "step": {"type": "integer"}, "state": {"type": "string", "enum": list(_STATES)},
         "fields": {"type": "array", "items": _TEXT},
     }  # fmt: skip
     properties: dict[str, JSON] = {
-        "reasoning": object_schema({part.name: _POINTS for part in plan.reasoning}),
-        "evidence": object_schema({part.name: _POINTS for part in plan.evidence}),
+        "reasoning": p.object_schema({part.name: _POINTS for part in plan.reasoning}),
+        "evidence": p.object_schema({part.name: _POINTS for part in plan.evidence}),
         "data_reliability": _POINTS,
-        "claims": {"type": "array", "items": object_schema(claim)},
+        "claims": {"type": "array", "items": p.object_schema(claim)},
         "lookahead_check": {"type": "string", "enum": list(_CHECKS)},
         **dict.fromkeys(("lookahead_reason", "verdict", "summary"), _TEXT),
     }
-    return object_schema({**properties, "notes": _TEXT} if notes else properties)
+    return p.schema_text({**properties, "notes": _TEXT} if notes else properties)
 
 
-def outcome_schema() -> dict[str, JSON]:
-    """The JSON schema of a reply to the outcome call."""
-    return object_schema({"outcome": _POINTS, "reason": _TEXT})
-
-
-def read_horizon_reply(reply: Reply, asked: Asked) -> Read[HorizonAnswer]:
-    """The outcome of a horizon call; never raises."""
-    return read_reply(reply, parse_horizon(reply.text, asked))
-
-
-def read_outcome_reply(reply: Reply) -> Read[Reasoned[int]]:
-    """The outcome of an outcome call; never raises."""
-    return read_reply(reply, parse_outcome(reply.text))
-
-
-def read_reply(reply: Reply, parsed: A | Invalid) -> Read[A]:
-    """A reply with what its text was parsed as, by its end: also what never came is an outcome in a season."""
-    if reply.finish == "failed":
-        return Read(
-            "failed", None, f"the model gave no answer: {shown(reply.text)}" if reply.text else "no answer came"
-        )
-    return read_end(reply, parsed)
-
-
-def parse_horizon(text: str, asked: Asked) -> HorizonAnswer | Invalid:
-    """A judge's reply on a horizon, or why it is invalid; claims about steps that were not shown make it invalid."""
+def horizon_form(plan: ScoringPlan, first: int, last: int, notes: bool = False) -> ReplyForm[HorizonAnswer]:
+    """The form of a reply on these steps of a horizon; claims about steps that were not shown make a reply invalid."""
 
     def check(raw: JSON) -> HorizonAnswer:
         # The order of the keys is the order in which a reply is checked, and so which problem is recorded.
         keys = ["reasoning", "evidence", "data_reliability", "claims"]
-        keys += ["lookahead_check", "lookahead_reason", "verdict", "summary", *(["notes"] if asked.notes else [])]
+        keys += ["lookahead_check", "lookahead_reason", "verdict", "summary", *(["notes"] if notes else [])]
         found = object_of(raw, keys)
         axes: list[dict[str, int]] = []
-        for axis, parts in (("reasoning", asked.plan.reasoning), ("evidence", asked.plan.evidence)):
+        for axis, parts in (("reasoning", plan.reasoning), ("evidence", plan.evidence)):
             names = [part.name for part in parts]
             grades = object_of(found[axis], names, f"parts of {axis}")
             axes.append({name: whole(grades[name], name, 0, HIGHEST) for name in names})
@@ -355,49 +321,48 @@ def parse_horizon(text: str, asked: Asked) -> HorizonAnswer | Invalid:
         if len(claims) > MOST_CLAIMS:
             raise Rejected(f"claims has {len(claims)} entries, at most {MOST_CLAIMS} are allowed")
         ledger = tuple(claim(one, f"claim {at}") for at, one in enumerate(claims, start=1))
-        lookahead = word_of(found["lookahead_check"], _CHECKS, f"lookahead_check must be one of {', '.join(_CHECKS)}")
-        why = text_of(found["lookahead_reason"], "lookahead_reason", MOST_QUOTED)
+        lookahead = p.word_of(found["lookahead_check"], _CHECKS, f"lookahead_check must be one of {', '.join(_CHECKS)}")
+        why = p.text_of(found["lookahead_reason"], "lookahead_reason", MOST_QUOTED)
         lines = {}
         for what in ("verdict", "summary"):
-            lines[what] = text_of(found[what], what, MOST_QUOTED).strip()
+            lines[what] = p.text_of(found[what], what, MOST_QUOTED).strip()
             if not lines[what] or any(ord(char) < 32 for char in lines[what]):
                 raise Rejected(f"{what} must be one line of text (got {shown(found[what])})")
-        notes = text_of(found["notes"], "notes", MOST_CHARACTERS) if asked.notes else None
-        if notes is not None and (count := token_count(notes)) > MOST_NOTE_TOKENS:
+        carried = p.text_of(found["notes"], "notes", MOST_CHARACTERS) if notes else None
+        if carried is not None and (count := p.token_count(carried)) > MOST_NOTE_TOKENS:
             raise Rejected(f"notes has {count} words, at most {MOST_NOTE_TOKENS} are allowed")
-        said = (lookahead, why, lines["verdict"], lines["summary"], notes)
+        said = (lookahead, why, lines["verdict"], lines["summary"], carried)
         return HorizonAnswer(axes[0], axes[1], reliability, ledger, *said)
 
     def claim(raw: JSON, where: str) -> HorizonClaim:
         found = object_of(raw, ("quote", "step", "state", "fields"), f"{where}: keys")
-        step = whole(found["step"], f"{where}: step", asked.first, asked.last)
+        step = whole(found["step"], f"{where}: step", first, last)
         fields = found["fields"]
         if not isinstance(fields, list) or len(fields) > MOST_FIELDS:
             raise Rejected(f"{where}: fields must be a list of at most {MOST_FIELDS} (got {shown(fields)})")
-        quote = text_of(found["quote"], f"{where}: quote", MOST_QUOTED)
-        state = word_of(found["state"], _STATES, f"{where}: state must be one of {', '.join(_STATES)}")
-        used = tuple(text_of(field, f"{where}: field", MOST_QUOTED) for field in fields)
+        quote = p.text_of(found["quote"], f"{where}: quote", MOST_QUOTED)
+        state = p.word_of(found["state"], _STATES, f"{where}: state must be one of {', '.join(_STATES)}")
+        used = tuple(p.text_of(field, f"{where}: field", MOST_QUOTED) for field in fields)
         return HorizonClaim(quote, step, state, used)
 
-    return parsed_by(text, check, MOST_CHARACTERS)
+    return ReplyForm(plan.version, horizon_schema(plan, notes), check, MOST_CHARACTERS, failures=True)
 
 
-def parse_outcome(text: str) -> Reasoned[int] | Invalid:
-    """A judge's reply on the outcome, or why it is invalid."""
-    return parse_reasoned(text, "outcome", lambda raw: whole(raw, "outcome", 0, HIGHEST))
+def reasoned_form(key: str, schema: JSON, value: Callable[[JSON], A]) -> ReplyForm[tuple[A, str]]:
+    """The form of a reply of one value under ``key``, and a reason."""
 
-
-def parse_reasoned(text: str, key: str, value: Callable[[JSON], A]) -> Reasoned[A] | Invalid:
-    """A reply of one value under ``key`` and a reason, or why it is invalid."""
-
-    def check(raw: JSON) -> Reasoned[A]:
+    def check(raw: JSON) -> tuple[A, str]:
         found = object_of(raw, (key, "reason"))
-        return Reasoned(value(found[key]), text_of(found["reason"], "reason", MOST_QUOTED))
+        return value(found[key]), p.text_of(found["reason"], "reason", MOST_QUOTED)
 
-    return parsed_by(text, check, MOST_CHARACTERS)
+    return ReplyForm(key, p.schema_text({key: schema, "reason": _TEXT}), check, MOST_CHARACTERS, failures=True)
+
+
+OUTCOME = reasoned_form("outcome", _POINTS, lambda raw: whole(raw, "outcome", 0, HIGHEST))
+"""The form of a reply to the outcome call."""
 
 
 def object_of(raw: JSON, keys: Sequence[str], what: str = "keys") -> Mapping[str, Any]:
     """An object with exactly these keys."""
     where = "the reply" if what == "keys" else what
-    return members(raw, keys, what, otherwise=f"{where} must be a JSON object (got {shown(raw)})")
+    return p.members(raw, keys, what, otherwise=f"{where} must be a JSON object (got {shown(raw)})")

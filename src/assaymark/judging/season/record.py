@@ -156,7 +156,7 @@ class AuditLine:
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """One agent's record in order. It does not say whose; `PlannedHorizonCall` does."""
+    """One agent's record in order. It does not say whose; `PlannedCall` does."""
 
     steps: tuple[HorizonStep, ...]
     mandate: str = ""

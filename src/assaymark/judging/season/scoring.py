@@ -1,4 +1,4 @@
-"""From the grades of judges to a total: axes, composite, median, efficiency, bands (season methodology v0.3 and v0.4).
+"""From the grades of judges to totals and the table: axes, composite, median, efficiency, bands, ranks within noise.
 
 Every score is in points from 0 to 100 and more is better. A mean never leaves the range of what it is a mean of, and
 raising any grade never lowers what follows from it, in floats too.
@@ -7,40 +7,24 @@ raising any grade never lowers what follows from it, in floats too.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from numbers import Real
 from statistics import median
 from typing import Any, Literal
 
 from assaymark.engine.calls import Reply
 from assaymark.errors import InputError, Problem
-from assaymark.judging.prompts import Read, Reasoned, ReplyState
-from assaymark.judging.season.calls import (
-    CappedPart,
-    HorizonLedger,
-    HorizonTask,
-    LedgerDisagreement,
-    PlannedHorizonCall,
-    capped,
-    grader_version,
-    ledger_disagreement,
-    next_call,
-)
-from assaymark.judging.season.plans import (
-    PORTFOLIO,
-    PROCESS,
-    TEMPORAL,
-    HorizonAnswer,
-    HorizonClaim,
-    LookaheadCheck,
-    ScoringPlan,
-    SubComponent,
-    load_scoring,
-    read_horizon_reply,
-)
-from assaymark.judging.season.record import Horizon, HorizonPart
-from assaymark.records import CallFacts, row
+from assaymark.judging.season import calls as asking
+from assaymark.judging.season import plans
+from assaymark.judging.season.calls import HorizonLedger, HorizonTask, PlannedHorizon, capped
+from assaymark.judging.season.plans import HorizonAnswer, HorizonClaim, ScoringPlan
+from assaymark.judging.season.record import Horizon
+from assaymark.prompting import Read, ReplyState
+from assaymark.quantiles import t_quantile
+from assaymark.records import IDENTICAL, CallFacts, row
 
 TimeState = Literal["ok", "no measured time"]
 
@@ -137,7 +121,7 @@ def contested_band(judge_scores: Sequence[float], plan: ScoringPlan | None = Non
     return BandStanding(band(median(scores), plan=plan), low, high, len(scores), state)
 
 
-def weighted_axis(sub_scores: Mapping[str, float], parts: Sequence[SubComponent]) -> float:
+def weighted_axis(sub_scores: Mapping[str, float], parts: Sequence[plans.SubComponent]) -> float:
     """An axis from exactly its parts (``plan.reasoning`` or ``plan.evidence``): their weighted mean."""
     names = [part.name for part in parts]
     problems = [Problem(name, "no score; every part of the axis needs one") for name in names if name not in sub_scores]
@@ -149,9 +133,9 @@ def weighted_axis(sub_scores: Mapping[str, float], parts: Sequence[SubComponent]
 
 def process_score(temporal: float, portfolio: float, *, plan: ScoringPlan | None = None) -> float:
     """Process quality: temporal consistency and portfolio discipline by their weights in reasoning, scaled to 100."""
-    scores = points_of("process_score", {TEMPORAL: temporal, PORTFOLIO: portfolio})
+    scores = points_of("process_score", {plans.TEMPORAL: temporal, plans.PORTFOLIO: portfolio})
     weights = {part.name: part.weight for part in _plan(plan).reasoning}
-    return _mean([(scores[name], weights[name]) for name in PROCESS])
+    return _mean([(scores[name], weights[name]) for name in plans.PROCESS])
 
 
 def composite(
@@ -197,7 +181,7 @@ def judge_score(
     """One judge's axes and composite from the parts that it graded, and the outcome from the call that is shown it."""
     rules = _plan(plan)
     axes = weighted_axis(reasoning, rules.reasoning), weighted_axis(evidence, rules.evidence)
-    process = process_score(reasoning[TEMPORAL], reasoning[PORTFOLIO], plan=rules)
+    process = process_score(reasoning[plans.TEMPORAL], reasoning[plans.PORTFOLIO], plan=rules)
     whole = composite(*axes, process, outcome, plan=rules)
     given = None if outcome is None else float(outcome)
     return JudgeScore(judge, *axes, process, given, whole, band(whole, plan=rules), rules.grader, rules.digest)
@@ -300,7 +284,7 @@ def efficiency(
 
 
 def _plan(plan: ScoringPlan | None) -> ScoringPlan:
-    return load_scoring() if plan is None else plan
+    return plans.load_scoring() if plan is None else plan
 
 
 def _mean(pairs: Sequence[tuple[float, float]]) -> float:
@@ -375,7 +359,7 @@ class HorizonGrades:
     evidence: Mapping[str, float] = field(default_factory=dict)
     data_reliability: float | None = None
     claims: tuple[HorizonClaim, ...] = ()
-    lookahead_check: LookaheadCheck | None = None
+    lookahead_check: plans.LookaheadCheck | None = None
     lookahead_reason: str = ""
     verdict: str = ""
     summary: str = ""
@@ -395,8 +379,8 @@ class HorizonScore:
     """One judge's score of one agent: the grades, what the numeric ledger made of them, the outcome, the composite."""
 
     grades: HorizonGrades
-    capped: tuple[CappedPart, ...]
-    disagreement: LedgerDisagreement | None
+    capped: tuple[asking.CappedPart, ...]
+    disagreement: asking.LedgerDisagreement | None
     outcome: OutcomeGrade | None
     score: JudgeScore | None
     grader: str
@@ -404,32 +388,32 @@ class HorizonScore:
 
 def horizon_round(
     tasks: Iterable[HorizonTask], reply_to: Callable[[str], Reply | None]
-) -> tuple[list[PlannedHorizonCall], list[HorizonGrades]]:
+) -> tuple[list[PlannedHorizon], list[HorizonGrades]]:
     """The calls that are due, one for each unfinished task, and the grades of the finished ones, both by task."""
-    due: list[PlannedHorizonCall] = []
+    due: list[PlannedHorizon] = []
     grades: list[HorizonGrades] = []
     for task in tasks:
-        asked: list[tuple[PlannedHorizonCall, Read[HorizonAnswer]]] = []
-        while (planned := next_call(task, [read for _, read in asked])) is not None:
+        asked: list[tuple[PlannedHorizon, Read[HorizonAnswer]]] = []
+        while (planned := asking.next_call(task, [read for _, read in asked])) is not None:
             reply = reply_to(planned.call.key)
             if reply is None:
                 due.append(planned)
                 break
-            asked.append((planned, read_horizon_reply(reply, planned.asked)))
+            asked.append((planned, planned.read(reply)))
         else:
             grades.append(horizon_grades(task, asked))
     return due, grades
 
 
-def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizonCall, Read[HorizonAnswer]]]) -> HorizonGrades:
+def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizon, Read[HorizonAnswer]]]) -> HorizonGrades:
     """The replies to the calls of a task, in the order of the parts, put together."""
     named = f"{task.judge.name} on {task.agent}, trial {task.trial}"
     problems = [
         Problem(named, f"call {at} is not that for part {at}")
         for at, (call, _) in enumerate(asked, start=1)
-        if call.task != task or call.part.at != at
+        if call.about[0] != task or call.about[1].at != at
     ]
-    if next_call(task, [read for _, read in asked]) is not None:
+    if asking.next_call(task, [read for _, read in asked]) is not None:
         problems.append(Problem(named, f"has {len(task.parts)} parts to answer (got {len(asked)})"))
     if problems:
         raise InputError("horizon grades", problems)
@@ -437,7 +421,7 @@ def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizonCall, 
     parts = tuple(
         GradedPart(part.first, part.last, part.tokens, part.over, call.call.key, read.state)
         for call, read in asked
-        for part in [call.part]
+        for _, part in [call.about]
     )
     given: dict[str, Any]
     if end.answer is None:
@@ -461,21 +445,22 @@ def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizonCall, 
             "verdict": end.answer.verdict,
             "summary": end.answer.summary,
         }
-    who = (task.agent, task.judge.name, task.judge.family, task.trial, task.horizon, grader_version(task.plan))
+    who = (task.agent, task.judge.name, task.judge.family, task.trial, task.horizon, asking.grader_version(task.plan))
     return HorizonGrades(*who, end.state, parts, **given)
 
 
-def outcome_grade(parts: Sequence[HorizonPart], reads: Sequence[Read[Reasoned[int]]]) -> OutcomeGrade:
+def outcome_grade(calls: Sequence[asking.PlannedOutcome], replies: Sequence[Reply]) -> OutcomeGrade:
     """The replies to the outcome calls of one judge and trial, put together by the steps of their parts."""
-    if not reads or len(reads) != len(parts):
-        what = f"one for each of {len(parts)} parts is needed (got {len(reads)})"
+    if not replies or len(replies) != len(calls):
+        what = f"one for each of {len(calls)} parts is needed (got {len(replies)})"
         raise InputError("outcome", [Problem("replies", what)])
+    reads = [call.read(reply) for call, reply in zip(calls, replies, strict=True)]
     answers = [read.answer for read in reads if read.answer is not None]
     if len(answers) < len(reads):
         bad = next(read for read in reads if read.answer is None)
         return OutcomeGrade(bad.state, None, bad.reason)
-    points = _mean([(one.value, part.size) for one, part in zip(answers, parts, strict=True)])
-    return OutcomeGrade("ok", points, " ".join(answer.reason for answer in answers))
+    points = _mean([(given, call.about.size) for (given, _), call in zip(answers, calls, strict=True)])
+    return OutcomeGrade("ok", points, " ".join(reason for _, reason in answers))
 
 
 def horizon_score(
@@ -490,8 +475,8 @@ def horizon_score(
     Without the horizon and its ledger nothing is capped, and no disagreement is reported. An outcome without points
     redistributes the outcome's share, like none at all, and stays on the record.
     """
-    if grades.grader != grader_version(plan):
-        what = f"made by {grades.grader!r}, not by {grader_version(plan)!r}; use the plan it was graded with"
+    if grades.grader != asking.grader_version(plan):
+        what = f"made by {grades.grader!r}, not by {asking.grader_version(plan)!r}; use the plan it was graded with"
         raise InputError("horizon score", [Problem(f"{grades.judge} on {grades.agent}", what)])
     if grades.state != "ok":
         return HorizonScore(grades, (), None, outcome, None, grades.grader)
@@ -499,5 +484,227 @@ def horizon_score(
     evidence = {**grades.evidence, **{cap.part: cap.counted for cap in caps}}
     points = outcome.outcome if outcome else None
     score = judge_score(grades.judge, grades.reasoning, evidence, points, plan)
-    compared = ledger_disagreement(grades.claims, horizon, ledger) if horizon and ledger else None
+    compared = asking.ledger_disagreement(grades.claims, horizon, ledger) if horizon and ledger else None
     return HorizonScore(grades, caps, compared, outcome, score, grades.grader)
+
+
+# The noise floor. Two things are repeated: the agent's decision on identical input, which shows the agent's own noise,
+# and the judges' grading of one record, which shows theirs. Neither says what other days would have brought: that an
+# agent is better than another is a claim over the periods of a season.
+
+FloorState = Literal["ok", "no replicates", "identical repetitions"]
+
+_ZERO = 1e-9  # points; totals are sums of floats, and their last digits are no order
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseFloor:
+    """The standard deviation of totals between repetitions, in points."""
+
+    value: float | None
+    freedom: int
+    replicates: int
+    groups: int
+    state: FloorState
+
+    def __post_init__(self) -> None:
+        if self.value is not None and not (self.freedom > 0 and 0 <= self.value <= HIGHEST):
+            what = f"needs a value in 0..100 points with a freedom of 1 or more (got {self.value!r}, {self.freedom!r})"
+            raise InputError("NoiseFloor", [Problem("value", what)])
+
+
+UNKNOWN = NoiseFloor(None, 0, 0, 0, "no replicates")
+"""The floor of what was never repeated. It is not 0: nothing can be said to be apart."""
+
+
+def noise_floor(groups: Sequence[Sequence[float]]) -> NoiseFloor:
+    """Pooled standard deviation of totals (0..100 points) within groups of repetitions."""
+    points_of("noise_floor", {f"groups[{g}][{k}]": x for g, group in enumerate(groups) for k, x in enumerate(group)})
+    repeated = [[float(value) for value in group] for group in groups if len(group) > 1]
+    if not repeated:
+        return UNKNOWN
+    replicates = sum(map(len, repeated))
+    freedom = replicates - len(repeated)
+    squares = math.fsum((x - math.fsum(group) / len(group)) ** 2 for group in repeated for x in group)
+    if squares <= _ZERO**2:
+        return NoiseFloor(None, freedom, replicates, len(repeated), IDENTICAL)
+    return NoiseFloor(math.sqrt(squares / freedom), freedom, replicates, len(repeated), "ok")
+
+
+def gap_floor(first: NoiseFloor, second: NoiseFloor, judges: NoiseFloor, level: float = 0.95) -> float | None:
+    """The gap that the noise alone of two totals stays below with probability ``level``."""
+    parts = []
+    for floor, times in ((first, 1), (second, 1), (judges, 2)):
+        if floor.state == IDENTICAL:
+            continue
+        if floor.value is None:
+            return None
+        parts.append((times * floor.value**2, floor.freedom))
+    if not parts:
+        return None
+    variance = math.fsum(part for part, _ in parts)
+    if variance <= _ZERO**2:
+        return 0.0
+    freedom = variance**2 / math.fsum(part**2 / df for part, df in parts)
+    return t_quantile(0.5 + level / 2, freedom) * math.sqrt(variance)
+
+
+def tie_classes(
+    totals: Sequence[float], floors: Sequence[NoiseFloor], judges: NoiseFloor, level: float = 0.95
+) -> list[tuple[int, int]]:
+    """The first and last place of each total, in falling order: the noise allows no more."""
+    if len(floors) != len(totals):
+        raise InputError("tie_classes", [Problem("floors", f"one for each of {len(totals)} (got {len(floors)})")])
+    if any(b > a for a, b in pairwise(totals)):
+        raise InputError("tie_classes", [Problem("totals", "must be in falling order")])
+    n = len(totals)
+
+    def apart(i: int, j: int) -> bool:
+        limit = gap_floor(floors[i], floors[j], judges, level)
+        return limit is not None and totals[i] - totals[j] > limit + _ZERO
+
+    first, last, furthest = [1] * n, [n] * n, 0
+    for k in range(1, n):
+        # The last rank that any rank above this boundary cannot be told from.
+        furthest = max([furthest, k - 1, *(j for j in range(k, n) if not apart(k - 1, j))])
+        first[k] = k + 1 if furthest < k else first[k - 1]
+    for k in reversed(range(n - 1)):
+        last[k] = last[k + 1] if first[k + 1] == first[k] else k + 1
+    return list(zip(first, last, strict=True))
+
+
+RowState = Literal["graded", "graded by part of the panel", "not graded", "no usable answer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """What is known of one agent before it is ranked."""
+
+    name: str
+    composites: Mapping[str, float]
+    seconds: float | None = None
+    floor: NoiseFloor = field(default=UNKNOWN)
+    answered: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementRow:
+    """Lowest, median and highest composite of one contestant over its judges, and the band that they make of it."""
+
+    low: float
+    median: float
+    high: float
+    standing: BandStanding
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonRow:
+    """One contestant in the table."""
+
+    contestant: str
+    state: RowState
+    agreement: AgreementRow | None
+    total: float | None
+    standing: BandStanding | None
+    efficiency: float | None
+    absent: tuple[str, ...]
+    first: int | None = None
+    last: int | None = None
+
+
+def agreement_row(contestant: str, composites: Mapping[str, float], *, plan: ScoringPlan | None = None) -> AgreementRow:
+    """How far the judges of one contestant agree."""
+    named = points_of("agreement_row", {f"{contestant}, {judge}": value for judge, value in composites.items()})
+    scores = sorted(named.values())
+    standing = contested_band(scores, plan)
+    return AgreementRow(scores[0], float(median(scores)), scores[-1], standing)
+
+
+def season_table(
+    contestants: Sequence[Contestant], judges: NoiseFloor = UNKNOWN, plan: ScoringPlan | None = None
+) -> tuple[SeasonRow, ...]:
+    """The table of a season under a scoring plan: rows by falling total, those without one at the end."""
+    rules, names = _plan(plan), [one.name for one in contestants]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    problems = [Problem(name, "more than one contestant has this name") for name in twice]
+    given = {f"{one.name}, {judge}": value for one in contestants for judge, value in one.composites.items()}
+    points_of("season_table", given, problems)
+    graded = [one for one in contestants if one.composites and one.answered]
+    agreements = [agreement_row(one.name, one.composites, plan=rules) for one in graded]
+    quick: list[float | None] = [None] * len(graded)
+    if rules.efficiency.weight:
+        quick = efficiency([row.median for row in agreements], [one.seconds for one in graded], plan=rules)
+    panel = {judge for one in contestants for judge in one.composites}
+
+    def absent(one: Contestant) -> tuple[str, ...]:
+        return tuple(sorted(panel - set(one.composites)))
+
+    rows: list[tuple[float, NoiseFloor, SeasonRow]] = []
+    for one, agreement, share in zip(graded, agreements, quick, strict=True):
+        scores = list(one.composites.values())
+        total = total_score(scores, share, plan=rules)
+        standing = contested_band([total_score([score], share, plan=rules) for score in scores], plan=rules)
+        state: RowState = "graded by part of the panel" if absent(one) else "graded"
+        rows.append((total, one.floor, SeasonRow(one.name, state, agreement, total, standing, share, absent(one))))
+    rows.sort(key=lambda row: (-row[0], row[2].contestant))
+    places = tie_classes([row[0] for row in rows], [row[1] for row in rows], judges, rules.ties.level)
+    ranked = [replace(row, first=first, last=last) for (_, _, row), (first, last) in zip(rows, places, strict=True)]
+    for one in sorted((each for each in contestants if each not in graded), key=lambda each: each.name):
+        state = "not graded" if one.answered else "no usable answer"
+        ranked.append(SeasonRow(one.name, state, None, None, None, None, absent(one)))
+    return tuple(ranked)
+
+
+# Thrashing: names that are bought and sold again, or sold and bought again, within a few days. The season methodology
+# lets judges mark it down as part of temporal consistency; this count stands beside their grade. It sees trades only.
+
+_NOTHING = 1e-9  # units, relative to the trade: what is left of 0.3 after 0.1 and 0.2 is no position
+
+
+RoundTrip = tuple[str, Literal["buy", "sell"], int, int, float]
+"""A trade that takes back earlier ones of the same name: name, what came first, the day of the earliest trade taken
+back and the day it was taken back on, counted from 0, and the quantity, which is above 0."""
+
+
+def thrashing(fills: Sequence[Iterable[tuple[str, float]]], within: int = 5) -> tuple[tuple[RoundTrip, ...], int]:
+    """The round trips of one agent within so many days, and its trades, those of one name, day and direction as one."""
+    traded: list[list[tuple[str, float]]] = []
+    for day in fills:
+        # Neighbouring fills of one name in one direction are one trade.
+        trades, last = list[tuple[str, float]](), dict[str, int]()
+        for symbol, units in day:
+            if (place := last.get(symbol)) is not None and trades[place][1] * units > 0:
+                trades[place] = (symbol, trades[place][1] + units)
+            else:
+                last[symbol] = len(trades)
+                trades.append((symbol, units))
+        traded.append(trades)
+    problems = [
+        Problem(f"day {at}, {symbol}", f"a fill trades a finite number of units, not 0 (got {quantity!r:.80})")
+        for at, trades in enumerate(traded)
+        for symbol, quantity in trades
+        if not math.isfinite(quantity) or not quantity
+    ]
+    if within < 0:
+        problems.append(Problem("within", f"must be a number of days from 0 (got {within!r})"))
+    if problems:
+        raise InputError("thrashing", problems)
+    open_trades: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    trips: list[RoundTrip] = []
+    for at, trades in enumerate(traded):
+        for symbol, quantity in trades:
+            lots, rest, opened, nothing = open_trades[symbol], abs(quantity), at, _NOTHING * abs(quantity)
+            while lots and lots[-1][1] * quantity < 0 and at - lots[-1][0] <= within and rest > nothing:
+                opened, units = lots.pop()
+                taken = min(rest, abs(units))
+                rest -= taken
+                if abs(units) - taken > _NOTHING * abs(units):
+                    lots.append((opened, math.copysign(abs(units) - taken, units)))
+            if back := abs(quantity) - rest:
+                trips.append((symbol, "sell" if quantity > 0 else "buy", opened, at, back))
+            if rest > nothing:
+                # What is open on the other side is too old to be taken back by anything that follows.
+                if lots and lots[-1][1] * quantity < 0:
+                    lots.clear()
+                lots.append((at, math.copysign(rest, quantity)))
+    return tuple(trips), sum(map(len, traded))

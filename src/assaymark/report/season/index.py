@@ -14,7 +14,7 @@ from assaymark.claims.season_claims import SeasonVerdicts
 from assaymark.claims.season_plan import RECORDS, Season
 from assaymark.judging.season.plans import ScoringPlan, SubComponent
 from assaymark.judging.season.record import AuditLine
-from assaymark.judging.season.table import SeasonRow, SeasonTable
+from assaymark.judging.season.scoring import SeasonRow
 from assaymark.protocol import AgentSpec
 from assaymark.records import EvidenceState, Measurement
 from assaymark.report.blocks import Filter, Index, Inline, Linked, by_name
@@ -148,7 +148,7 @@ class SeasonRun:
     steps: Mapping[str, tuple[SeasonStep, ...]]  # by agent, in the order of the days, like the ledger
     ledger: Mapping[str, tuple[SeasonClaimLine, ...]]
     grades: tuple[SeasonGradeView, ...]
-    table: SeasonTable  # totals, bands and tiers; which of it is printed is for ``decided``
+    table: tuple[SeasonRow, ...]  # totals, bands and tiers; which of it is printed is for ``decided``
     decided: SeasonVerdicts
     measurements: tuple[Measurement, ...]  # every number that a page prints beside facts
     blinding: Mapping[str, tuple[AuditLine, ...]]  # by agent, what blinding replaced and kept
@@ -366,7 +366,7 @@ class SeasonIndex(Index):
             grades.setdefault(grade.agent, []).append(grade)
         stems = file_stems("agents", [(name,) for name in agents])
         pages = {name: f"{stem}.html" for name, stem in zip(agents, stems, strict=True)}
-        rows, by_id = {row.contestant: row for row in run.table.rows}, {item.id: item for item in run.measurements}
+        rows, by_id = {row.contestant: row for row in run.table}, {item.id: item for item in run.measurements}
         found = cls(by_id, by_name(run.measurements), run, words or Words(english()), agents, grades, rows, pages)
         measured = measured_pages(run.measurements, found.hidden)
         return replace(found, measured=measured, links=measured_links(measured))

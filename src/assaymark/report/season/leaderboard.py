@@ -13,7 +13,7 @@ from assaymark.claims.findings import FEW_CONSECUTIVE
 from assaymark.claims.levels import SILENT
 from assaymark.claims.season_claims import Place
 from assaymark.judging.season.plans import Bands, ScoringPlan
-from assaymark.judging.season.table import SeasonRow
+from assaymark.judging.season.scoring import SeasonRow
 from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.records import AGGREGATE, Level
 from assaymark.report import blocks as b

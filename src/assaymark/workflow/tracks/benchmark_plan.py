@@ -181,7 +181,7 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
                 if is_outside(agent.model) and numbers is not None:
                     calls.append(replace(numbers, model=agent.model, seed=agent.seed, args=agent.args))
                 else:
-                    calls.append(CallSpec.of(agent, call.messages, call.template, call.schema))
+                    calls.append(CallSpec.to(agent, call.messages, call.template, call.schema))
             parts = tuple(part.text for message in call.messages if message.role == "user" for part in message.parts)
             reply = Reply(text=stand_in.answer(parts)[0], model="stand-in")
             for state in states:
@@ -321,6 +321,6 @@ def planned_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Co
             asked = question.template, question.given(condition)
             call = outside_call(agent, message.text, ANSWER_SCHEMA, question_digest(), asked=asked)
         else:
-            call = CallSpec.of(agent, (message,), question_digest())
+            call = CallSpec.to(agent, (message,), question_digest())
         found.append((agent, question, condition, call))
     return found

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from assaymark.engine import CallSpec, Ledger, Model
 from assaymark.engine.providers.registry import provider_argument_problems
 from assaymark.errors import InputError, Problem
-from assaymark.judging import PLANTED, PlannedCall, Rubric, judgment, load_rubric, plan_calls, rubric_of
+from assaymark.judging import PLANTED, PlannedGrade, Rubric, judgment, load_rubric, plan_calls, rubric_of
 from assaymark.judging import pairs as texts
 from assaymark.judging.pairs import PLANTED_PAIRS, STRICT, TIE_ALLOWED, PointStimulus, finance_tasks, pair_call
 from assaymark.judging.reference.judges import dimension_problem
@@ -56,7 +56,7 @@ def tested_by(study: Study | None) -> Rubric:
     return load_rubric("v1.0") if study is None or study.rubric.text is None else rubric_of(study.rubric)
 
 
-def point_calls(stimuli: Sequence[PointStimulus], judge: JudgeSpec, rubric: Rubric) -> list[PlannedCall]:
+def point_calls(stimuli: Sequence[PointStimulus], judge: JudgeSpec, rubric: Rubric) -> list[PlannedGrade]:
     """Every call of a judge on single texts, through the ordinary judge prompt; calls are seeded by the judge."""
     decisions, contexts = texts.point_records(stimuli)
     records = Records(derivations=("honest", "vacuum", "ladder", "length_matched"), exclude_flags=())
@@ -160,9 +160,8 @@ def measure_judges(
         )  # fmt: skip
         if judge.model not in PLANTED:  # its answers, and what it calls itself
             planned = texts.plan_pair_calls(pairs, judge, variants)
-            unusable = unusable_of(planned, lambda one, reply: pair_call(one, reply).reason)
             asked = [item.call for item in planned]
-            replies = ask(folder, asked, models, judge.name, "asking", unusable=unusable)
+            replies = ask(folder, asked, models, judge.name, "asking", unusable=unusable_of(planned))
             prints = {reply.fingerprint for reply in replies.values() if reply.fingerprint}
             calls[judge.name] = [pair_call(item, replies[item.call.key]) for item in planned]
             sheet = sheets_of.datasheet_of(
@@ -225,10 +224,9 @@ def _measure_pointwise(
 ) -> tuple[list[Judgment], tuple[Measurement, ...]]:  # fmt: skip
     """What a rubric judge gives to nothing, for each requirement met and for length, by dimension and on their mean."""
     planned = point_calls(stimuli, judge, rubric)
-    unusable = unusable_of(planned, lambda one, reply: judgment(one, reply, rubric).reason)
     asked = [item.call for item in planned], models, judge.name, "asking for grades by"
-    replies = ask(folder, *asked, unusable=unusable)
-    graded = [judgment(item, replies[item.call.key], rubric) for item in planned]
+    replies = ask(folder, *asked, unusable=unusable_of(planned))
+    graded = [judgment(item, replies[item.call.key]) for item in planned]
     return graded, point_measurements(stimuli, graded, rubric.names, judge.name, seed, rubric.scale)
 
 

@@ -344,7 +344,7 @@ def ask_agents(
         usage = reply.input_tokens, reply.output_tokens, reply.cached_tokens
         cost = prices.cost_of(call.model, *usage, call.key in batched)
         place = llm.Place(season.name, f"{week.year}-W{week.week:02d}", trial, context_id)
-        made = llm.LLMAgent(spec).decide(context, place, reply, key=call.key, cost_usd=cost)
+        made = llm.decision_of(spec, context, place, reply, call.key, cost)
         raw = None if lost else made.call.raw_object  # no such call was made
         decision = replace(
             made, record_id=f"{season.name}-{day}-{spec.name}{'' if trial == 1 else f'-r{trial}'}",

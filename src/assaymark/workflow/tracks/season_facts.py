@@ -23,7 +23,7 @@ from assaymark.importers.report import REPLAYED
 from assaymark.judging.evidence import BORNE_OUT, Material, chance_corrected
 from assaymark.judging.season.plans import ScoringPlan, applicable
 from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
-from assaymark.judging.season.table import thrashing
+from assaymark.judging.season.scoring import thrashing
 from assaymark.market.instruments import weekdays
 from assaymark.metrology.bootstrap import daily_excess
 from assaymark.metrology.estimates import number
@@ -191,7 +191,7 @@ def agent_measurements(material: SeasonMaterial, grades: Sequence[SeasonGrade]) 
                 fills[step.day] += [(fill.symbol, fill.quantity) for fill in moved]
             turned, trades = thrashing(list(fills.values()), WITHIN)
             trips, across = len(turned), len(days)
-            names = Counter(trip.symbol for trip in turned)
+            names = Counter(symbol for symbol, *_ in turned)
             by_symbol = dict(sorted(names.items(), key=lambda item: (-item[1], item[0])))
             detail = {"within": WITHIN, "trades": trades, "by_symbol": by_symbol}
         yield measured(
@@ -280,8 +280,9 @@ def ledger_measurements(
         wanted = {contexts[row.decision] for row in rows if row.decision in contexts}
         known = {name: Material.of(material.contexts[name]) for name in sorted(wanted) if name in material.contexts}
         with suppress(NotMeasurableError):
-            found = chance_corrected(rows, known, contexts, rng)
-            detail |= {name: getattr(found, name) for name in ("observed", "chance", "corrected")} | {"rows": found.n}
+            value, about, found = chance_corrected(rows, known, contexts, rng)
+            shares = {name: found[name] for name in ("observed", "chance")}
+            detail |= {**shares, "corrected": value, "rows": about}
         borne = sum(counts[state] for state in BORNE_OUT)
         method = "share of numbers that the agent's own material bears out"
         share = borne / n if n else None

@@ -7,17 +7,16 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from assaymark.claims.season_plan import Season, period_of
 from assaymark.engine import CallSpec, Ledger, Model, Reply, Unusable
 from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, ModelError, Problem
-from assaymark.judging import asks_again, second_call
-from assaymark.judging.prompts import Read, ReplyState
+from assaymark.judging import PlannedCall
 from assaymark.judging.season import calls as asking
 from assaymark.judging.season import plans
-from assaymark.judging.season.calls import HorizonLedger, HorizonTask, SeasonCall
+from assaymark.judging.season.calls import HorizonLedger, HorizonTask
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.record import Horizon, StepRecord
 from assaymark.judging.season.scoring import (
@@ -31,6 +30,7 @@ from assaymark.judging.season.scoring import (
 )
 from assaymark.market.instruments import weekdays
 from assaymark.notebook import Told
+from assaymark.prompting import Read, ReplyState
 from assaymark.protocol import EngineChoice
 from assaymark.records import Judgment, JudgmentStatus
 from assaymark.report.text import counted
@@ -55,7 +55,7 @@ from assaymark.workflow.tracks.season_facts import SeasonMaterial, season_materi
 from assaymark.workflow.tracks.season_lock import StoredSeason, stored_season
 from assaymark.workflow.tracks.season_records import GRADES, GUESSES, GradeScope, SeasonGrade, SeasonGuess
 
-Probe = tuple[SeasonCall, str]
+Probe = tuple[asking.PlannedProbe, str]
 """A probe of the blinding, and the period that it shows; empty for a whole record."""
 
 
@@ -72,14 +72,14 @@ class SeasonAsker:
         """The keys of second calls, by the keys of calls whose reply was no JSON at all."""
         self.made = 0
 
-    def ask(self, calls: Sequence[CallSpec], unusable: Unusable | None = None) -> None:
+    def ask(self, planned: Sequence[PlannedCall[Any, Any]], unusable: Unusable | None = None) -> None:
         """Ask what has no reply yet, and once more what has one that is no JSON at all: the second reply counts."""
-        asked = {call.key: call for call in calls}
-        self._ask(asked, unusable)
+        asked = {one.call.key: one for one in planned}
+        self._ask({key: one.call for key, one in asked.items()}, unusable)
         again = {
-            key: second_call(call)
-            for key, call in asked.items()
-            if key not in self.seconds and asks_again(self.replies[key], most=plans.MOST_CHARACTERS)
+            key: one.again().call
+            for key, one in asked.items()
+            if key not in self.seconds and one.asks_again(self.replies[key])
         }
         self._ask({call.key: call for call in again.values()})
         self.seconds |= {key: call.key for key, call in again.items()}
@@ -117,15 +117,14 @@ class SeasonAsker:
         """The grades of all tasks, asked for part by part; `HorizonGrades` also where a judge gave none."""
         found: dict[int, HorizonGrades] = {}
         while len(found) < len(tasks):
-            due: list[asking.PlannedHorizonCall] = []
+            due: list[asking.PlannedHorizon] = []
             for at, task in enumerate(tasks):
                 if at not in found:  # what is graded is not read again in every round
                     asked, graded = horizon_round([task], self.replies.get)
                     due += asked
                     if graded:
                         found[at] = graded[0]
-            unusable = unusable_of(due, lambda one, reply: plans.read_horizon_reply(reply, one.asked).reason)
-            self.ask([one.call for one in due], unusable)
+            self.ask(due, unusable_of(due))
         again = self.seconds  # a part has the key of its second call, where that is the one that counts
         for at, one in found.items():
             parts = (
@@ -139,14 +138,14 @@ class SeasonAsker:
 
     def guesses(self, probes: Sequence[Probe]) -> list[SeasonGuess]:
         """What the probes of the blinding brought."""
-        self.ask([planned.call for planned, _ in probes])
+        self.ask([planned for planned, _ in probes])
         found = []
         for planned, period in probes:
-            call = planned.call
-            read = asking.read_guess(self.replies[call.key], planned)
-            key, guess = self.seconds.get(call.key, call.key), None if read.answer is None else read.answer.value
-            of = planned.agent, planned.judge.name, call.trial
-            found.append(SeasonGuess(*of, period, len(planned.options), read.state, guess, key))
+            call, (author, options) = planned.call, planned.about
+            read = planned.read(self.replies[call.key])
+            key, guess = self.seconds.get(call.key, call.key), None if read.answer is None else read.answer[0]
+            of = author, planned.judge.name, call.trial
+            found.append(SeasonGuess(*of, period, len(options), read.state, guess, key))
         return found
 
 
@@ -213,7 +212,7 @@ def season_probes(parts: Sequence[SeasonPart], season: Season) -> list[Probe]:
     for period, horizons in by_period.items():
         if set(horizons) == agents and len(agents) > 1:
             for probe in asking.probe_calls(horizons, once if period else judges, budget):
-                found.setdefault((probe.agent, probe.call.key), (probe, period))
+                found.setdefault((probe.about[0], probe.call.key), (probe, period))
     return list(found.values())
 
 
@@ -362,11 +361,11 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> SeasonJudged
                 else []
                 for (part, task), one in zip(planned, given, strict=True)
             ]
-            asker.ask([one.call for calls in asked for one in calls])
+            asker.ask([one for calls in asked for one in calls])
             grades = []
             for (part, _), one, calls in zip(planned, given, asked, strict=True):
-                reads = [plans.read_outcome_reply(asker.replies[asked_.call.key]) for asked_ in calls]
-                outcome = outcome_grade([call.part for call in calls], reads) if calls else None
+                replies = [asker.replies[each.call.key] for each in calls]
+                outcome = outcome_grade(calls, replies) if calls else None
                 grades.append(grade_row(part, one, plan, outcome))
             guesses = asker.guesses(season_probes(parts, season))
         people = {one.name for one in season.panel if one.human}
@@ -509,7 +508,7 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
                 # A record in one part needs no answer to say what comes next.
                 keys = [planned.call.key] if ledger is not None and len(task.parts) > 1 else []
                 reply = next((one for _, one in ledger.replies(keys)), None) if ledger is not None and keys else None
-                reads.append(Read("ok", _ANSWER) if reply is None else plans.read_horizon_reply(reply, planned.asked))
+                reads.append(Read("ok", _ANSWER) if reply is None else planned.read(reply))
             if part.scope == "whole":
                 judge = task.judge
                 grader = asking.grader_version(task.plan)

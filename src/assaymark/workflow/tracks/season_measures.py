@@ -21,14 +21,15 @@ from assaymark.claims.season_claims import CONSTANT, MISSING, SINGLE
 from assaymark.claims.season_plan import period_of
 from assaymark.errors import LedgerError, NotMeasurableError
 from assaymark.judging import token_count
-from assaymark.judging.prompts import ReplyState
 from assaymark.judging.season.plans import ScoringPlan
-from assaymark.judging.season.scoring import DecisionTime, JudgeScore, band, decision_time
-from assaymark.judging.season.table import (
+from assaymark.judging.season.scoring import (
     Contestant,
+    DecisionTime,
+    JudgeScore,
     NoiseFloor,
     SeasonRow,
-    SeasonTable,
+    band,
+    decision_time,
     gap_floor,
     noise_floor,
     season_table,
@@ -41,7 +42,7 @@ from assaymark.metrology.length import season_verbosity
 from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.scores import excess_replies, missing_shares
 from assaymark.plan import BiasRules, ClusterOrder, Missing, OrderRules
-from assaymark.prompting import INSTRUCTION_LIKE
+from assaymark.prompting import INSTRUCTION_LIKE, ReplyState
 from assaymark.records import AGGREGATE, JSON, CallFacts, Measurement
 from assaymark.workflow.tracks.season_facts import (
     LEVEL,
@@ -75,7 +76,7 @@ _EFFICIENCY: Final = {
 def season_findings(
     material: SeasonMaterial, judged: SeasonJudgments, rng: np.random.Generator, sheets: Sequence[Datasheet] = (),
     people: measure_people.Labels | None = None,
-) -> tuple[list[Measurement], SeasonTable]:  # fmt: skip
+) -> tuple[list[Measurement], tuple[SeasonRow, ...]]:  # fmt: skip
     """The measurements of a judged season, with ``people`` also of its judges beside them, and its table."""
     season, plan, order = material.season, material.scoring, material.season.cluster_order
     agreement, returns, rows = rng.spawn(3)
@@ -99,7 +100,7 @@ def season_findings(
     totals = season_totals(scores, times, plan, silent)
     families, tokens = {one.name: one.family for one in season.agents}, written(material)
     earned = [*return_measurements(material, returns)]
-    compared = len([row for row in totals.table.rows if row.total is not None]) > 1
+    compared = len([row for row in totals.table if row.total is not None]) > 1
     # As in `decide_season`: orders share the error rate with the comparisons with a baseline.
     baseline = SeasonGates().baseline
     shared = compared and any(one.name == "season.excess" and one.labels["baseline"] == baseline for one in earned)
@@ -249,7 +250,7 @@ class SeasonTotals:
     single: NoiseFloor
     trials: int
 
-    def table_without(self, gone: Collection[str] = ()) -> SeasonTable:
+    def table_without(self, gone: Collection[str] = ()) -> tuple[SeasonRow, ...]:
         """The table that the other judges make."""
         rows = [
             Contestant(
@@ -261,17 +262,17 @@ class SeasonTotals:
         return season_table(rows, self.panel, self.plan)
 
     @cached_property
-    def table(self) -> SeasonTable:
+    def table(self) -> tuple[SeasonRow, ...]:
         """The table of the season."""
         return self.table_without()
 
     def row(self, agent: str) -> SeasonRow:
         """The row of an agent."""
-        return next(row for row in self.table.rows if row.contestant == agent)
+        return next(row for row in self.table if row.contestant == agent)
 
     def without(self, judges: Collection[str]) -> dict[str, float]:
         """The totals that the other judges make; agents without one of them are left out."""
-        return {row.contestant: row.total for row in self.table_without(judges).rows if row.total is not None}
+        return {row.contestant: row.total for row in self.table_without(judges) if row.total is not None}
 
 
 def season_totals(
@@ -321,7 +322,8 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
             # how far noise alone moves one judge's composite past a boundary, which does not move
             still = NoiseFloor(None, 1, 2, 1, "identical repetitions")
             detail = {
-                **{name: getattr(agreement, name) for name in ("low", "median", "high", "judges")},
+                **{name: getattr(agreement, name) for name in ("low", "median", "high")},
+                "judges": agreement.standing.judges,
                 "absent": [judge for judge in scores.judges if judge not in whole],
                 "efficiency": row.efficiency,
                 **{name: getattr(standing, name) for name in ("band", "lowest", "highest", "state")},
@@ -334,7 +336,7 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
         yield measured(
             "season.total", labels, row.total, (len(whole), "judges"),
             f"scoring plan {plan.version}: median of the judges' composites, and efficiency", row.state, detail,
-            unit=POINTS, inputs=totals.table.plan,
+            unit=POINTS, inputs=totals.plan.digest,
         )  # fmt: skip
         for judge in scores.judges:
             trials, composite = whole.get(judge, {}), scores.composites[agent].get(judge)
@@ -457,7 +459,7 @@ def season_comparisons(
     periods = {name: row for name, row in scores.periods.items() if not within or name in within} or {"": {}}
     graded = {judge for agents in periods.values() for row in agents.values() for judge in row} or {*scores.judges}
     judges = tuple(judge for judge in scores.judges if judge in graded)
-    agents = tuple(sorted(row.contestant for row in totals.table.rows if row.total is not None))
+    agents = tuple(sorted(row.contestant for row in totals.table if row.total is not None))
     cells = [
         [[found.get(agent, {}).get(judge, np.nan) for judge in judges] for agent in agents]
         for found in periods.values()

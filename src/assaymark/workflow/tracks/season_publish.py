@@ -27,7 +27,7 @@ from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
 from assaymark.judging.season.calls import quoted_spans
 from assaymark.judging.season.plans import HorizonClaim
 from assaymark.judging.season.record import AuditLine, Horizon
-from assaymark.judging.season.table import SeasonTable
+from assaymark.judging.season.scoring import SeasonRow
 from assaymark.market.instruments import weekdays
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import Note, Part, Result
@@ -274,7 +274,7 @@ def shipped_languages() -> tuple[Catalogue, ...]:
 
 def season_run(
     stored: StoredSeason, material: SeasonMaterial, judged: SeasonJudgments, measurements: Sequence[Measurement],
-    table: SeasonTable, decided: SeasonVerdicts, sheets: Collection[str] = (),
+    table: tuple[SeasonRow, ...], decided: SeasonVerdicts, sheets: Collection[str] = (),
 ) -> index.SeasonRun:  # fmt: skip
     """The season as its site shows it. ``sheets`` are the judges with a datasheet."""
     season = stored.season
