@@ -16,8 +16,7 @@ from assaymark.claims.orders import Evidence, orders_of, tiers_and_ranks
 from assaymark.claims.verdicts import ORDERS, Order, candidate_claims, count_said, ends_said, p_said
 from assaymark.metrology.contrasts import holm
 from assaymark.metrology.controls import TOLERANCE
-from assaymark.metrology.human_anchor import FEWEST_LABELLED
-from assaymark.metrology.measure_people import NOT_DRAWN
+from assaymark.metrology.measure_people import FEWEST_LABELLED, NOT_DRAWN
 from assaymark.protocol import Claims
 from assaymark.records import (
     AGGREGATE,
