@@ -19,7 +19,7 @@ from assaymark.judging.evidence import evidence_summary, forecast_mismatches
 from assaymark.judging.evidence.context_index import Material
 from assaymark.metrology.datasheet import limit_measurements
 from assaymark.metrology.probes import ORACLE_DIMENSION
-from assaymark.portfolio.orders import audit, fee_of, prices_of, settle
+from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import SCALE
 from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measurement, content_id
