@@ -74,6 +74,11 @@ class Questions(Frozen):
     seed: int = Field(default=0, ge=0)
     file: str | None = Field(default=None, description="a set of questions in place of our own (JSONL)")
 
+    @property
+    def main(self) -> Condition:
+        """The condition of the leaderboard, in any order of names: what reads alike under both is asked once, there."""
+        return "full" if "full" in self.conditions else "restricted"
+
 
 class BenchPlan(Frozen):
     """A whole benchmark file; see ``docs/portbench.md``."""

@@ -320,6 +320,10 @@ def test_the_ablation_pairs_questions_and_regimes_are_means_over_templates():
 def test_what_was_not_asked_has_no_number_and_nothing_or_twice_is_refused():
     found = table([cell("T4", 0, 0.5)])
     assert (set(found), found["full", "T4"].low) == ({("full", "T4"), ("full", "bull")}, None)
+    # Where nothing was asked under the full condition, means are of the other.
+    found = table([cell(name, 0, 0.5, condition="restricted") for name in qa.TEMPLATES])
+    assert {condition for condition, *_ in found} == {"restricted"}
+    assert found["restricted",].value == 0.5
     for rows, said in (([], "there are none"), ([cell("T2", 0, 0.5), cell("T2", 0, 0.6)],
                                                 r"1 questions were scored twice: T2-0 \(full\)")):  # fmt: skip
         with pytest.raises(InputError, match=said):

@@ -417,7 +417,9 @@ def tabulate(
         return {name: np.array(found) for name, found in values.items() if found}
 
     full, restricted = ([row for row in rows if row.condition == name] for name in ("full", "restricted"))
-    by_template, without = grouped(full), {one.question.id: one.score.score for one in restricted}
+    # Means are of the full condition; where nothing was asked under it, of the other.
+    main, whole = ("full", full) if full else ("restricted", restricted)
+    by_template, without = grouped(whole), {one.question.id: one.score.score for one in restricted}
     lost = {
         name: [
             one.score.score - without[one.question.id]
@@ -427,15 +429,16 @@ def tabulate(
         for name in kinds.ABLATED
     }
     found: list[tuple[str, dict[str, str], Cell | None]] = []
-    found += [("full", {"template": name}, cell(values)) for name, values in by_template.items()]
-    found += [("restricted", {"template": name}, cell(values)) for name, values in grouped(restricted).items()]
+    found += [(main, {"template": name}, cell(values)) for name, values in by_template.items()]
+    if full:
+        found += [("restricted", {"template": name}, cell(values)) for name, values in grouped(restricted).items()]
     found += [
         ("full less restricted", {"template": name}, cell(np.array(values), difference=True))
         for name, values in lost.items()
         if values
     ]
     mean, formula, judgment = (over(by_template, names) for names in (TEMPLATES, FORMULA, JUDGMENT))
-    by_regime = {name: grouped([one for one in full if one.question.regime == name]) for name in kinds.REGIME_NAMES}
-    found += [("full", {"regime": name}, over(some, tuple(some))) for name, some in by_regime.items()]
-    found += [("full", {"kind": "formula"}, formula), ("full", {"kind": "judgment"}, judgment), ("full", {}, mean)]
+    by_regime = {name: grouped([one for one in whole if one.question.regime == name]) for name in kinds.REGIME_NAMES}
+    found += [(main, {"regime": name}, over(some, tuple(some))) for name, some in by_regime.items()]
+    found += [(main, {"kind": "formula"}, formula), (main, {"kind": "judgment"}, judgment), (main, {}, mean)]
     return [(condition, labels, one) for condition, labels, one in found if one is not None]

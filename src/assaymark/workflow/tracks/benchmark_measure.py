@@ -491,15 +491,15 @@ def question_replies(answers: Answers) -> Lacking:
 
 def question_measurements(locked: LockedBench, answers: Answers) -> list[Measurement]:
     """The leaderboard of questions, and means by template, kind and regime under each condition."""
-    level, first = locked.plan.level, locked.plan.questions.conditions[0]
+    level, main = locked.plan.level, locked.plan.questions.main
     replies = question_replies(answers)
     gone = left_out(locked, replies)
-    boards, others = ({QUESTIONS: question_items(answers, first, gone, other)} for other in (False, True))
+    boards, others = ({QUESTIONS: question_items(answers, main, gone, other)} for other in (False, True))
     found = [*missing_measurements(QUESTIONS, replies, gone), *family_measurements(locked, boards, others)]
     for at, (model, items) in enumerate(answers.items()):
         rows = [
             measured(
-                "bench.question", {"model": model, "condition": first if asked == "full" else asked, **labels},
+                "bench.question", {"model": model, "condition": asked, **labels},
                 cell.value, (cell.n, "questions"), cell.method, "ok", None, (cell.low, cell.high), level,
             )
             for asked, labels, cell in tabulate(items, np.random.default_rng([locked.plan.seed, 3, at]), level)
@@ -512,12 +512,12 @@ def rank_measurements(locked: LockedBench, episodes: Sequence[Episode], answers:
     """Whether models rank alike on questions and in the pipeline; nothing for fewer than three models."""
     if len(locked.plan.models) < 3:
         return []
-    board, first, level = boards_of(locked)[0], locked.plan.questions.conditions[0], locked.plan.level
+    board, main, level = boards_of(locked)[0], locked.plan.questions.main, locked.plan.level
     gone, unscored, found = left_out(locked, question_replies(answers)), dict[str, str](), list[Measurement]()
     for at, (resamples, convention) in enumerate(((orders.RESAMPLES, locked.plan.convention), (2, locked.other))):
         unscored |= unscored_models(locked, episodes, convention)
         mine = [pair[at] for pair in episodes if board in (ALL, pair[0].profile)]
-        two = question_items(answers, first, gone, bool(at)), ceps_items(mine, unscored)
+        two = question_items(answers, main, gone, bool(at)), ceps_items(mine, unscored)
         rng = np.random.default_rng([locked.plan.seed, 2])
         labels = {"board": board}
         found.append(orders.rank_agreement(DISSOCIATION, *two, labels, rng=rng, level=level, resamples=resamples))

@@ -276,7 +276,7 @@ def answers_of(folder: RunFolder, locked: LockedBench, models: Mapping[str, Mode
 
 
 def planned_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Condition, CallSpec]]:
-    """Every call of the questions. What reads alike under both conditions is asked under the first one only."""
+    """Every call of the questions. What reads alike under both conditions is asked under the main one only."""
     wanted, found = locked.plan.questions, []
     chosen: list[Question] = []  # so many of each template from one split, by a draw that any machine repeats
     for template in TEMPLATES:
@@ -289,7 +289,7 @@ def planned_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Co
         (question, condition, Message("user", (Text.of(question.prompt(condition)),)))
         for question in chosen
         for condition in wanted.conditions
-        if condition == wanted.conditions[0] or question.template in ABLATED
+        if condition == wanted.main or question.template in ABLATED
     ]
     for agent, (question, condition, message) in product(locked.plan.models, shown):
         if is_outside(agent.model):
