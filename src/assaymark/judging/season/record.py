@@ -108,7 +108,7 @@ def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
     return MarketLines(columns, rows, tuple(dict.fromkeys([*columns, *texts])))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class StepRecord:
     """One step as it was recorded: what was decided, and what the broker made of it. ``book`` is the one after.
 
