@@ -291,17 +291,11 @@ _TRADES: Final = {
     "sold": "sell", "selling": "sell", "short": "short", "shorted": "short", "cover": "cover", "covered": "cover",
 }  # fmt: skip
 _CUES: Final = {
-    "residual": r"leaves|leaving|left|residual|remaining|remains?",
-    "cost": r"costs?|outlay|spend|spending|spent",
-    "proceeds": r"proceeds",
-    "cash": r"cash",
-    "exposure": r"exposure|exposed",
-    "equity": r"equity|nav",
-    "leverage": r"leverage|levered|gearing|geared",
-    "largest": r"largest|biggest",
-    "cap": r"caps?|limits?|ceiling|maximum",
-    "floor": r"floor|minimum",
-}
+    "residual": r"leaves|leaving|left|residual|remaining|remains?", "cost": r"costs?|outlay|spend|spending|spent",
+    "proceeds": r"proceeds", "cash": r"cash", "exposure": r"exposure|exposed", "equity": r"equity|nav",
+    "leverage": r"leverage|levered|gearing|geared", "largest": r"largest|biggest",
+    "cap": r"caps?|limits?|ceiling|maximum", "floor": r"floor|minimum",
+}  # fmt: skip
 _CUE = re.compile(r"\b(?:" + "|".join(f"(?P<{name}>{words})" for name, words in _CUES.items()) + r")\b")
 _SUBJECTS: Final = ("cash", "exposure", "leverage", "largest")
 _LIMIT_OF: Final = {"cash": "min_cash", "largest": "max_weight", "leverage": "max_leverage", "exposure": "max_leverage"}
@@ -500,17 +494,14 @@ def admissible(kind: DerivationKind, composed: Composed, context: Context) -> tu
     if kind == "cell_a":
         stated = [one for one in said if one.kind == "amount" and one.about in RECONCILED]
         return (
-            size,
-            _least("tokens", token_count(text), VERBOSE_TOKENS),
-            _none("hedging words", hedges_in(text)),
+            size, _least("tokens", token_count(text), VERBOSE_TOKENS), _none("hedging words", hedges_in(text)),
             _least("confident phrases", len(confident_in(text)), CONFIDENT_PHRASES),
             _least("contradicted features", len({(s.instrument, s.about) for s in features if s.far}), FEATURES),
             _none("features that are not far wrong", [str(one) for one in features if not one.far]),
             _least("false amounts of cash, exposure or leverage", sum(not one.right for one in stated), 1),
-            _none("amounts that are right", [str(one) for one in stated if one.right]),
-            unchecked,
+            _none("amounts that are right", [str(one) for one in stated if one.right]), unchecked,
             _least("broken rules", len(book.broken), 1),
-        )
+        )  # fmt: skip
     traded = [action for action in composed.actions if action.kind in SIDES or action.kind == "close"]
     # Orders for which no return or place in the range is cited, or one that speaks for the other side.
     held = context.portfolio.positions if context.portfolio else {}
@@ -525,16 +516,13 @@ def admissible(kind: DerivationKind, composed: Composed, context: Context) -> tu
         if leans - {0} != {side}:
             unreasoned.append(f"{order.kind} {order.instrument}")
     return (
-        size,
-        _most("tokens", token_count(text), TERSE_TOKENS),
-        _none("hedging words", hedges_in(text)),
+        size, _most("tokens", token_count(text), TERSE_TOKENS), _none("hedging words", hedges_in(text)),
         _least("correct features", len({(s.instrument, s.about) for s in features if s.right}), FEATURES),
-        _none("wrong numbers", [str(one) for one in said if not one.right]),
-        unchecked,
+        _none("wrong numbers", [str(one) for one in said if not one.right]), unchecked,
         _least("orders", len(traded), 1),
         _none("broken rules", [f"{one.rule} {one.value:.4g} against {one.limit:g}" for one in book.broken]),
         _none("orders against or without a cited direction", unreasoned),
-    )
+    )  # fmt: skip
 
 
 def _derived(kind: DerivationKind, composed: Composed, original: Decision, context: Context) -> tuple[Check, ...]:

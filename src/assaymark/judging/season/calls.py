@@ -165,13 +165,9 @@ def outcome_texts() -> dict[str, str]:
 
 
 def outcome_calls(
-    grades: HorizonGrades,
-    horizon: Horizon,
-    outcomes: Iterable[Outcome],
-    judge: JudgeSpec,
-    plan: ScoringPlan,
+    grades: HorizonGrades, horizon: Horizon, outcomes: Iterable[Outcome], judge: JudgeSpec, plan: ScoringPlan,
     budget: int = BUDGET,
-) -> list[PlannedOutcome]:
+) -> list[PlannedOutcome]:  # fmt: skip
     """The outcome calls of one judge and trial on one agent: one, or one for each part that the budget makes of it."""
     who = f"{grades.judge} on {grades.agent}, trial {grades.trial}"
     problems = []
