@@ -18,8 +18,8 @@ from made_cycles import COMPOSERS, honest_decision, made_context
 from assaymark import agents
 from assaymark.agents import Composed, admissible, failed
 from assaymark.agents.controls import checks
-from assaymark.agents.controls.checks import figures_in, sentences_of
-from assaymark.agents.controls.compose import features_of, reworded
+from assaymark.agents.controls.checks import features_of, figures_in, sentences_of
+from assaymark.agents.controls.compose import reworded
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.judging import evidence, numeric_ledger, reconcile
 from assaymark.judging.reference.features import topic_counts

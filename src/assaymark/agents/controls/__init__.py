@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from assaymark.agents.controls.checks import CELL_KINDS, DERIVED_KINDS, Composed, admissible, failed, is_admissible
 from assaymark.agents.controls.compose import (
-    checked, fact_flip, length_matched, paraphrase, terse_right, verbose_wrong,
+    CONTROL, MADE_HERE, cell_decision, cell_decisions, checked, fact_flip, length_matched, paraphrase, terse_right,
+    verbose_wrong,
 )  # fmt: skip
-from assaymark.agents.controls.decisions import CONTROL, MADE_HERE, cell_decision, cell_decisions
 
 __all__ = [
     "CELL_KINDS", "CONTROL", "DERIVED_KINDS", "MADE_HERE", "Composed", "admissible", "cell_decision", "cell_decisions",

@@ -16,6 +16,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.portfolio.orders import SIDES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
 from assaymark.prompting import confident_in, hedges_in, judged_text, token_count
@@ -160,6 +162,78 @@ def held_values(context: Context, actions: Sequence[Action]) -> list[float]:
 def is_held(values: Sequence[float], size: float, half: float) -> bool:
     """Whether a printed size equals any value within half a last digit, in any scale of a percentage."""
     return any(abs(value * scale - size) <= half for value in values for scale in (1.0, 100.0, 0.01))
+
+
+_FIELD: Final = re.compile(r"([a-z]+)_(\d{1,4}[a-z])\Z")
+_WRONG_KINDS: Final = ("return", "volatility", "range", "volume")
+_WRONG_DRAWS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One number that the material gives for an instrument over a horizon, such as ``return_15m``.
+
+    ``lean`` is 1 where it speaks for buying, -1 for selling, 0 where it has no direction.
+    """
+
+    instrument: str
+    kind: str
+    horizon: str
+    value: float
+    lean: int
+
+    def printed(self, value: float) -> str:
+        """A value of this feature as cells print it: returns with their sign and volatility in percent."""
+        if self.kind == "return":
+            return f"{value * 100:+.2f}%"
+        return f"{value * 100:.2f}%" if self.kind == "volatility" else f"{value:.2f}"
+
+    def fill(self, value: float) -> dict[str, str]:
+        """What the templates of `phrases` need, with a value of this feature."""
+        return {"x": self.instrument, "h": self.horizon, "k": self.kind, "v": self.printed(value)}
+
+    def wrong_value(self, lean: int, held: Sequence[float], rng: np.random.Generator) -> float | None:
+        """A value far from the true one that the material holds nowhere; None if none was found.
+
+        ``lean`` is the direction in which the lie is told: a feature with a direction is drawn on that side.
+        """
+        true, shown = self.value, abs(float(self.printed(self.value).rstrip("%")))
+        for _ in range(_WRONG_DRAWS):
+            if self.kind == "return":
+                value = float(rng.uniform(0.006, 0.04))
+                if true * lean > 0:
+                    value += abs(true) * float(rng.uniform(2.0, 4.0))
+                value *= lean
+            elif self.kind == "volatility":
+                value = true * float(rng.uniform(2.2, 4.5)) + 0.002
+            elif self.kind == "volume":
+                value = true * float(rng.uniform(1.9, 4.0)) + 0.2
+            else:
+                value = 0.5 + lean * float(rng.uniform(0.1, 0.47)) if lean else float(rng.uniform(0.03, 0.97))
+            size = abs(float(self.printed(value).rstrip("%")))
+            gap = size + shown if (value > 0) != (true > 0) else abs(size - shown)
+            if gap >= 0.4 * max(size, shown) and gap >= 0.1 and not is_held(held, size, 0.005):
+                return value
+        return None
+
+
+def features_of(context: Context) -> list[Feature]:
+    """The features that cells cite: numeric facts with a kind and a horizon in their names, in the context's order.
+
+    A price has no horizon and is not among them; nor is a return that prints as 0.00%, which has no direction.
+    """
+    known = {item.id for item in context.instruments}
+    found: list[Feature] = []
+    for fact in context.facts:
+        named = _FIELD.match(fact.field)
+        if fact.instrument not in known or named is None or isinstance(fact.value, str):
+            continue
+        (kind, horizon), value = named.groups(), float(fact.value)
+        if kind in _WRONG_KINDS and not (kind in ("return", "volatility") and abs(value) < 1e-4):
+            middle = {"return": 0.0, "range": 0.5}.get(kind)
+            lean = 0 if middle is None else (value > middle) - (value < middle)
+            found.append(Feature(fact.instrument, kind, horizon, value, lean))
+    return found
 
 
 # Reading: numbers, sentences and names of a text
