@@ -19,7 +19,7 @@ from assaymark.lazy import exported
 if TYPE_CHECKING:
     from assaymark.agents.controls import (
         CELL_KINDS, CONTROL, DERIVED_KINDS, Composed, admissible, cell_decision, cell_decisions, checked, fact_flip,
-        failed, is_admissible, length_matched, paraphrase, terse_right, verbose_wrong,
+        failed, length_matched, paraphrase, terse_right, verbose_wrong,
     )  # fmt: skip
     from assaymark.agents.llm import MODEL as DATER
     from assaymark.agents.llm import (
@@ -35,9 +35,8 @@ __all__ = [
     "CELL_KINDS", "COMPOSERS", "CONTROL", "DATER", "DERIVED_KINDS", "INVESTED", "MIXED", "NOT_USABLE", "REJECTED",
     "WORDS", "Answer", "Composed", "Dater", "Place", "admissible", "agent_argument_problems", "agent_call",
     "cell_decision", "cell_decisions", "checked", "date_call", "decision_of", "envelope_of", "fact_flip", "failed",
-    "is_admissible", "length_matched", "observe", "orders_towards", "paraphrase", "parse_answer", "planted_words",
-    "prompt_of", "read_date", "reference_agents", "reply_schema", "season_message", "task_text", "terse_right",
-    "verbose_wrong",
+    "length_matched", "observe", "orders_towards", "paraphrase", "parse_answer", "planted_words", "prompt_of",
+    "read_date", "reference_agents", "reply_schema", "season_message", "task_text", "terse_right", "verbose_wrong",
 ]  # fmt: skip
 
 __getattr__ = exported(__name__)

@@ -9,7 +9,7 @@ from an honest decision: other words, one number changed, another length. A gene
 
 from __future__ import annotations
 
-from assaymark.agents.controls.checks import CELL_KINDS, DERIVED_KINDS, Composed, admissible, failed, is_admissible
+from assaymark.agents.controls.checks import CELL_KINDS, DERIVED_KINDS, Composed, admissible, failed
 from assaymark.agents.controls.compose import (
     CONTROL, MADE_HERE, cell_decision, cell_decisions, checked, fact_flip, length_matched, paraphrase, terse_right,
     verbose_wrong,
@@ -17,5 +17,5 @@ from assaymark.agents.controls.compose import (
 
 __all__ = [
     "CELL_KINDS", "CONTROL", "DERIVED_KINDS", "MADE_HERE", "Composed", "admissible", "cell_decision", "cell_decisions",
-    "checked", "fact_flip", "failed", "is_admissible", "length_matched", "paraphrase", "terse_right", "verbose_wrong",
+    "checked", "fact_flip", "failed", "length_matched", "paraphrase", "terse_right", "verbose_wrong",
 ]  # fmt: skip

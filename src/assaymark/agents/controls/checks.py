@@ -665,11 +665,6 @@ def _derived(kind: DerivationKind, composed: Composed, original: Decision, conte
     )
 
 
-def is_admissible(kind: DerivationKind, composed: Composed, context: Context) -> bool:
-    """Whether every rule of the kind is kept; see `admissible` for which is not."""
-    return not failed(admissible(kind, composed, context))
-
-
 def _none(rule: str, found: Sequence[str]) -> Check:
     """A rule that nothing may break: the number of what does, and the first of it."""
     return Check(rule, len(found), "0", not found, ", ".join(found[:3]))
