@@ -201,11 +201,11 @@ def sandbox_run(targets, lengths, returns, *, cost_bps=15.0, convention="paper")
     """NAV by the day, the first close included, and the turnovers."""
     position, path, turnovers, first = equal_start(np.arange(ASSETS), ASSETS), [1.0], [], 0
     for at, (target, length) in enumerate(zip(targets, lengths, strict=True)):
-        done = trade(position, target, cost_bps=cost_bps)
-        turnovers.append(done.turnover)
+        after, turnover = trade(position, target, cost_bps=cost_bps)
+        turnovers.append(turnover)
         days = returns[first : first + length]
         first += length
-        position, nav = hold(done.after, days, to_decision=at + 1 < len(lengths), convention=convention)
+        position, nav = hold(after, days, to_decision=at + 1 < len(lengths), convention=convention)
         path += nav.tolist()
     return np.array(path), np.array(turnovers), position
 
@@ -243,9 +243,9 @@ def test_the_laws_of_a_path(book):
     assert -1.0 <= position.drawdown <= 0.0
     assert (position.nav, position.peak) == pytest.approx((nav[-1], nav.max()))
     assert position.drawdown >= max_drawdown(nav).depth - 1e-12
-    assert trade(position, None).after is position
-    again = trade(position, position.weights)
-    assert (again.turnover, again.cost, again.after.nav) == (0.0, 0.0, position.nav)
+    assert trade(position, None)[0] is position
+    again, turnover = trade(position, position.weights)
+    assert (turnover, again.nav) == (0.0, position.nav)
 
 
 def test_paths_by_hand():
@@ -254,10 +254,10 @@ def test_paths_by_hand():
     assert turnovers == pytest.approx(np.zeros(3), abs=1e-12)
     assert nav == pytest.approx(1.01 ** np.arange(7))
     start = equal_start(np.arange(2), 2)
-    whole, half = (trade(start, np.array([share, 0.0]), cost_bps=0.0).after for share in (1.0, 0.5))
+    whole, half = (trade(start, np.array([share, 0.0]), cost_bps=0.0)[0] for share in (1.0, 0.5))
     position, nav = hold(whole, np.array([[-1.0, 0.0], [5.0, 0.0]]), to_decision=False)
     assert (nav.tolist(), position.drawdown) == ([0.0, 0.0], -1.0)  # what was lost wholly does not come back
-    assert trade(position, np.array([0.0, 1.0])).turnover == 0.0
+    assert trade(position, np.array([0.0, 1.0]))[1] == 0.0
     position, nav = hold(half, np.array([[1.0, 9.0]]), to_decision=False)  # money earns nothing and is kept
     assert (nav.tolist(), position.weights.round(6).tolist()) == ([1.5], [0.666667, 0.0])
     position, nav = hold(start, np.empty((0, 2)), to_decision=False)
@@ -271,6 +271,6 @@ def test_what_cannot_be_held_is_refused_six_decimals_are_brought_to_1_and_turnov
     ):  # fmt: skip
         with pytest.raises(InputError, match=what):
             trade(Position(1.0, np.array([0.5, 0.5]), 1.0), np.array(target))
-    done = trade(Position(1.0, np.array([1.0, 0.0, 0.0]), 1.0), np.array([0.333334] * 3), cost_bps=0)
-    assert done.after.weights.tolist() == pytest.approx([1 / 3] * 3, abs=1e-12)
+    after, _ = trade(Position(1.0, np.array([1.0, 0.0, 0.0]), 1.0), np.array([0.333334] * 3), cost_bps=0)
+    assert after.weights.tolist() == pytest.approx([1 / 3] * 3, abs=1e-12)
     assert bench.turnover_between([0.5, 0.5, 0.0], [0.0, 0.5, 0.5]) == 1.0

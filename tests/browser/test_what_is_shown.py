@@ -226,7 +226,8 @@ def short(run: AssayRun) -> AssayRun:
 
 def brief(run: portbench.BenchRun) -> portbench.BenchRun:
     """A benchmark with two of its episodes, which say nothing of who is ahead."""
-    return replace(run, episodes=run.episodes[:2], pool=run.pool[:40])
+    rest = [replace(one, dates=()) for one in run.results[2:]]
+    return replace(run, results=[*run.results[:2], *rest], pool=run.pool[:40])
 
 
 MADE: Mapping[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any], Mapping[str, str]]]] = {

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from assaymark.claims import (
     Rules,
-    agent_claim,
     agreement_status,
     candidate_claims,
     cell_b_outcome,
@@ -364,15 +363,19 @@ def test_scores_that_were_seen_before_the_plan_are_qualified_at_most():
 
 
 def test_the_candidates_cover_every_agent_and_pair_of_every_dimension_unless_the_plan_narrows_them():
-    claims = candidate_claims(Claims(), ["b", "a", "c"], ["d1", "d2"], [])
+    rules = Rules(publish=0.4, halt=0.2)
+    three = {"b": 4.0, "a": 3.9, "c": 3.8}
+    scales = ("aggregate", "d1", "d2")
+    known = index([one for name in scales for one in (*panel(three, dimension=name), kappa(0.7, dimension=name))])
+    claims = candidate_claims(Claims(), known, rules)
     assert len({claim.id for claim in claims}) == len(claims) == 3 * (3 + 3) + 3
     assert [claim.scope for claim in claims[:4]] == ["aggregate-ranking"] * 3 + ["pairwise-contrast"]
     assert [claim.id.partition("[")[0] for claim in claims[6:9]] == ["within"] * 3
     assert claims[9].scope == "dimension-ranking"
-    narrow = candidate_claims(Claims(pairs=False, dimensions=("d1",)), ["a", "b"], ["d1", "d2"], [])
+    narrow = candidate_claims(Claims(pairs=False, dimensions=("d1",)), known, rules)
     assert {(claim.dimension, len(claim.subjects)) for claim in narrow} == {("d1", 1)}
     # A pair is claimed in its measured direction, and a withheld claim never states it.
-    pairs = candidate_claims(Claims(first=False), ["zeta", "alpha"], [], [("aggregate", "zeta", "alpha")])
+    pairs = candidate_claims(Claims(first=False), index(panel({"zeta": 4.0, "alpha": 3.0})), rules)
     assert [claim.subjects for claim in pairs] == [("zeta", "alpha")] * 2
     assert "above" in pairs[0].statement
     assert suppressed_phrase(pairs[0]) == "Any ranking of alpha and zeta on the overall score."
@@ -383,7 +386,7 @@ def test_what_is_of_no_known_kind_or_not_of_one_analysis_is_an_error():
                   asserts_order=True)  # fmt: skip
     with pytest.raises(NotMeasurableError, match="no known kind"):
         kind_of(other)
-    assert kind_of(agent_claim("above", "d", "a", "b")) == "pair"
+    assert kind_of(replace(other, id="above[dimension=d,high=a,low=b]")) == "pair"
     with pytest.raises(NotMeasurableError, match="measured twice"):
         index([kappa(0.5), kappa(0.6)])
     with pytest.raises(NotMeasurableError, match="no contrast"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
+from assaymark.errors import InputError
 from assaymark.portfolio import (
     FIGURES,
     Drawdown,
@@ -29,7 +28,7 @@ from assaymark.portfolio import (
 paths = st.lists(st.floats(-0.3, 0.3).map(lambda r: round(r, 4)), min_size=2, max_size=60)
 
 
-def compounded(returns: list[float], start: float = 1.0) -> list[float]:
+def compounded(returns, start=1.0) -> list[float]:
     nav = [start]
     for r in returns:
         nav.append(nav[-1] * (1 + r))
@@ -37,7 +36,7 @@ def compounded(returns: list[float], start: float = 1.0) -> list[float]:
 
 
 @given(paths, st.sampled_from([0.0, 0.04]), st.sampled_from([252, 12]))
-def test_formulas_by_hand(returns: list[float], rf: float, periods: int) -> None:
+def test_formulas_by_hand(returns, rf, periods):
     nav = compounded(returns)
     found = performance(nav, rf=rf, periods=periods)
     excess = statistics.fmean(returns) * periods - rf
@@ -45,29 +44,21 @@ def test_formulas_by_hand(returns: list[float], rf: float, periods: int) -> None
     below = math.sqrt(sum(min(r, 0) ** 2 for r in returns) / len(returns) * periods)
     spread = statistics.stdev(returns) * math.sqrt(periods)
     cagr = nav[-1] ** (periods / len(returns)) - 1
-    assert found.n == len(returns)
-    assert found.total_return == pytest.approx(nav[-1] - 1, abs=1e-12)
+    assert (found.n, found.hit_rate) == (len(returns), sum(r > 0 for r in returns) / len(returns))
+    assert (found.total_return, found.max_drawdown) == pytest.approx((nav[-1] - 1, deepest), abs=1e-12)
     assert found.cagr == pytest.approx(cagr, rel=1e-9, abs=1e-12)
     assert found.volatility == pytest.approx(spread, abs=1e-9)
-    assert found.max_drawdown == pytest.approx(deepest, abs=1e-12)
-    assert found.hit_rate == sum(r > 0 for r in returns) / len(returns)
-    if len(set(returns)) > 1:
-        assert found.sharpe == pytest.approx(excess / spread, rel=1e-6)
-    else:
-        assert found.sharpe is None
-    if below > 0:
-        assert found.sortino == pytest.approx(excess / below, rel=1e-9)
-        assert found.calmar == pytest.approx(cagr / abs(deepest), rel=1e-9)
-    else:
-        assert found.sortino is None
-        assert found.calmar is None
+    varies, falls = len(set(returns)) > 1, below > 0
+    assert found.sharpe == (pytest.approx(excess / spread, rel=1e-6) if varies else None)
+    assert found.sortino == (pytest.approx(excess / below, rel=1e-9) if falls else None)
+    assert found.calmar == (pytest.approx(cagr / abs(deepest), rel=1e-9) if falls else None)
     nothing = {name for name in FIGURES if getattr(found, name) is None}
     assert nothing == set(found.undefined)
     assert all(reason.startswith("undefined: ") for reason in found.undefined.values())
 
 
 @given(paths, st.floats(1e-3, 1e6))
-def test_the_currency_does_not_matter(returns: list[float], start: float) -> None:
+def test_the_currency_does_not_matter(returns, start):
     one, other = performance(compounded(returns)), performance(compounded(returns, start))
     assert one.max_drawdown == pytest.approx(other.max_drawdown, abs=1e-12)
     assert one.volatility == pytest.approx(other.volatility, abs=1e-9)
@@ -75,7 +66,7 @@ def test_the_currency_does_not_matter(returns: list[float], start: float) -> Non
 
 
 @given(paths)
-def test_the_places_of_the_drawdown(returns: list[float]) -> None:
+def test_the_places_of_the_drawdown(returns):
     nav = compounded(returns)
     found = max_drawdown(nav)
     if found.trough is None:
@@ -100,7 +91,7 @@ def test_the_places_of_the_drawdown(returns: list[float]) -> None:
         ([1.0, 0.5, 1e6], {"cagr", "calmar"}),
     ],
 )
-def test_what_few_values_steady_growth_and_growth_beyond_all_floats_leave_undefined(nav, undefined) -> None:
+def test_what_few_values_steady_growth_and_growth_beyond_all_floats_leave_undefined(nav, undefined):
     found = performance(nav)
     assert set(found.undefined) == undefined == {name for name in FIGURES if getattr(found, name) is None}
     if len(nav) == 400:
@@ -109,30 +100,12 @@ def test_what_few_values_steady_growth_and_growth_beyond_all_floats_leave_undefi
     assert max_drawdown([1.0, 0.8, 0.9]) == Drawdown(pytest.approx(-0.2), 0, 1, None)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("nav", "said"),
-    [
-        ([1.0, -1.0], "greater than 0"), ([1.0, 0.0], "greater than 0"), ([1.0, math.nan], "finite"),
-        ([1.0, math.inf], "finite"), ([], "at least one value"), ([[1.0]], "1 axes"),
-    ],
-)  # fmt: skip
-def test_wrong_values_are_refused(nav: list[float], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        performance(nav)
-
-
-def test_every_problem_is_told_at_once() -> None:
-    with pytest.raises(InputError) as caught:
-        performance([0.0], rf=math.nan, periods=0)
-    assert [problem.where for problem in caught.value.problems] == ["nav", "rf", "periods"]
-
-
 METHODS: tuple[Method, ...] = ("historical", "normal")
 series = st.lists(st.floats(-0.5, 0.5).map(lambda r: round(r, 5)), min_size=2, max_size=80)
 levels = st.sampled_from([0.5, 0.9, 0.95, 0.99])
 
 
-def by_sorting(returns: list[float], level: float) -> float:
+def by_sorting(returns, level) -> float:
     """The quantile written out: between the two order statistics around its place."""
     ordered = sorted(returns)
     place = (len(ordered) - 1) * (1 - level)
@@ -142,7 +115,7 @@ def by_sorting(returns: list[float], level: float) -> float:
 
 
 @given(series, levels)
-def test_historical_is_the_quantile_written_out(returns: list[float], level: float) -> None:
+def test_historical_is_the_quantile_written_out(returns, level):
     found = value_at_risk(returns, level=level)
     assert found == pytest.approx(by_sorting(returns, level), abs=1e-12)
     tail = sorted(returns)[: math.floor(round((len(returns) - 1) * (1 - level), 6)) + 1]
@@ -151,7 +124,7 @@ def test_historical_is_the_quantile_written_out(returns: list[float], level: flo
 
 
 @given(series, levels, st.sampled_from(METHODS), st.floats(0.1, 1.0), st.floats(-0.2, 0.2))
-def test_laws_of_both_measures(returns: list[float], level: float, method: Method, size: float, shift: float) -> None:
+def test_laws_of_both_measures(returns, level, method, size, shift):
     days = np.array(returns)
     for measure in (value_at_risk, expected_shortfall):
         one = measure(days, level=level, method=method)
@@ -165,7 +138,7 @@ def test_laws_of_both_measures(returns: list[float], level: float, method: Metho
 
 
 @pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
-def test_normal_agrees_with_scipy_and_recovers_a_planted_law(level: float) -> None:
+def test_normal_agrees_with_scipy_and_recovers_a_planted_law(level):
     planted = stats.norm(0.001, 0.02)
     days = planted.ppf((np.arange(100_000) + 0.5) / 100_000)
     mean, spread = float(days.mean()), float(days.std(ddof=1))
@@ -178,7 +151,7 @@ def test_normal_agrees_with_scipy_and_recovers_a_planted_law(level: float) -> No
     )
 
 
-def test_quantiles_by_hand() -> None:
+def test_quantiles_by_hand():
     assert value_at_risk(np.linspace(0.01, 0.02, 60)) < 0, "a book that only gains loses less than nothing"
     # The third worst of 60 days is place 2 of 0..59; 0.05 * 59 = 2.95.
     days = np.arange(60.0) / 1000 - 0.01
@@ -188,27 +161,6 @@ def test_quantiles_by_hand() -> None:
     assert expected_shortfall(days[:11], level=0.9) == pytest.approx(-days[:2].mean())
     # One return has a quantile and no spread.
     assert value_at_risk([-0.03]) == expected_shortfall([-0.03]) == 0.03
-    for measure in (value_at_risk, expected_shortfall):
-        with pytest.raises(NotMeasurableError, match="one return has no standard deviation"):
-            measure([-0.03], method="normal")
-
-
-@pytest.mark.parametrize("measure", [value_at_risk, expected_shortfall])
-def test_wrong_input_is_refused_all_at_once(measure: Callable[..., float]) -> None:
-    for returns, said in (
-        ([0.1, math.nan], "must be finite"), ([0.1, -math.inf], "must be finite"), ([0.1, -1.5], "not be below -1"),
-        ([], "at least one value"), ([[0.1]], "1 axes"), (["a"], "must be numbers"),
-    ):  # fmt: skip
-        with pytest.raises(InputError, match=said):
-            measure(returns)
-    for level in (0.05, 1.0, math.nan, True, "0.95"):
-        with pytest.raises(InputError, match=r"from 0\.5 to below 1"):
-            measure([0.1], level=level)
-    with pytest.raises(InputError) as caught:
-        measure([math.nan], level=2)
-    assert [problem.where for problem in caught.value.problems] == ["returns", "level"]
-    with pytest.raises(UnknownNameError, match="historical"):
-        measure([0.1], method="cornish-fisher")
 
 
 # The segment backtest against a loop that does one day of one strategy at a time
@@ -216,7 +168,7 @@ def test_wrong_input_is_refused_all_at_once(measure: Callable[..., float]) -> No
 Floats = NDArray[np.float64]
 
 
-def day_by_day(targets: Floats, returns: Floats, cost_bps: float) -> tuple[list[float], list[float], list[Floats]]:
+def day_by_day(targets, returns, cost_bps) -> tuple[list[float], list[float], list[Floats]]:
     """Amounts of money, one day after the other: earn, then trade and pay."""
     held, cash = np.zeros(returns.shape[1]), 1.0
     nav, turnover, before = [], [], []
@@ -233,7 +185,7 @@ def day_by_day(targets: Floats, returns: Floats, cost_bps: float) -> tuple[list[
     return nav, turnover, before
 
 
-def made_up(seed: int, days: int, n: int, count: int) -> tuple[Floats, Floats]:
+def made_up(seed, days, n, count) -> tuple[Floats, Floats]:
     rng = np.random.default_rng(seed)
     returns = np.maximum(0.02 * rng.standard_t(3, (days, n)), -0.9)
     targets = np.full((count, days, n), np.nan)
@@ -247,7 +199,7 @@ def made_up(seed: int, days: int, n: int, count: int) -> tuple[Floats, Floats]:
 @given(
     st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 6), st.integers(1, 4), st.sampled_from([0, 15, 200.0])
 )
-def test_same_as_day_by_day(seed: int, days: int, n: int, count: int, cost_bps: float) -> None:
+def test_same_as_day_by_day(seed, days, n, count, cost_bps):
     targets, returns = made_up(seed, days, n, count)
     found = backtest(targets, returns, cost_bps=cost_bps)
     for k in range(count):
@@ -261,7 +213,7 @@ def test_same_as_day_by_day(seed: int, days: int, n: int, count: int, cost_bps: 
         np.testing.assert_allclose(alone.nav, found.nav[k], rtol=1e-12)
 
 
-def test_a_long_history_matches_to_a_billionth() -> None:
+def test_a_long_history_matches_to_a_billionth():
     targets, returns = made_up(1, 2500, 183, 1)
     targets[0] = np.nan
     targets[0, ::21] = np.random.default_rng(2).dirichlet(np.ones(183), size=len(range(0, 2500, 21)))
@@ -287,7 +239,7 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize(("targets", "returns", "cost_bps", "nav", "turnover"), BY_HAND)
-def test_backtests_by_hand(targets, returns, cost_bps, nav, turnover) -> None:
+def test_backtests_by_hand(targets, returns, cost_bps, nav, turnover):
     found = backtest(targets, returns, cost_bps=cost_bps)
     np.testing.assert_allclose(found.nav, nav, atol=1e-15)
     np.testing.assert_allclose(found.turnover, turnover, atol=1e-15)
@@ -295,7 +247,7 @@ def test_backtests_by_hand(targets, returns, cost_bps, nav, turnover) -> None:
     assert (found.days.size == 0) == (not any(turnover))
 
 
-def test_a_missing_return_matters_only_where_the_asset_is_held() -> None:
+def test_a_missing_return_matters_only_where_the_asset_is_held():
     returns = np.array([[0.0, np.nan], [0.1, np.nan], [0.1, 0.2], [0.0, np.nan]])
     fine = backtest([[1.0, 0.0], [0.5, 0.5], [1.0, 0.0], HOLD], returns, cost_bps=0)
     np.testing.assert_allclose(fine.nav, [1.0, 1.1, 1.1 * 1.15, 1.1 * 1.15])
@@ -303,41 +255,13 @@ def test_a_missing_return_matters_only_where_the_asset_is_held() -> None:
         backtest([[1.0, 0.0], [0.5, 0.5], HOLD, HOLD], returns)
 
 
-@pytest.mark.parametrize(
-    ("target", "said"),
-    [
-        ([0.5, np.nan], "all NaN"), ([1.5, -0.5], "negative"), ([np.inf, 0.0], "finite"), ([0.8, 0.8], "at most 1"),
-        ([1.0], "days and assets"),
-    ],
-)  # fmt: skip
-def test_wrong_targets_are_refused(target: list[float], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        backtest([target], [[0.0, 0.0]])
-
-
-def test_targets_in_six_decimals_are_brought_to_1() -> None:
+def test_targets_in_six_decimals_are_brought_to_1():
     hold = [np.nan] * 3
     given, exact = ([weights, hold] for weights in ([0.333334] * 3, [1 / 3] * 3))
     returns = [[0.0, 0.0, 0.0], [0.1, 0.0, -0.2]]
     assert backtest(given, returns).nav.tolist() == pytest.approx(backtest(exact, returns).nav.tolist(), abs=1e-12)
 
 
-def test_every_problem_is_told_at_once_of_backtest() -> None:
-    with pytest.raises(InputError) as caught:
-        backtest([[2.0, -1.0]], [[np.inf, -2.0]], cost_bps=9000)
-    assert [problem.where for problem in caught.value.problems] == ["cost_bps", "returns", "returns", "targets"]
-    for cost in (True, "1", np.nan, -1.0):
-        with pytest.raises(InputError, match="cost_bps"):
-            backtest([[1.0]], [[0.0]], cost_bps=cost)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="2 or 3 axes"):
-        backtest([1.0], [[0.0]])
-
-
-def test_returns_of_prices() -> None:
+def test_returns_of_prices():
     found = simple_returns([[100.0, np.nan], [110.0, 50.0], [99.0, 60.0]])
     np.testing.assert_allclose(found, [[np.nan, np.nan], [0.1, np.nan], [-0.1, 0.2]])
-    with pytest.raises(InputError) as caught:
-        simple_returns([[1.0, -1.0], [0.0, np.inf]])
-    assert len(caught.value.problems) == 2
-    with pytest.raises(InputError, match="2 axes"):
-        simple_returns([1.0])

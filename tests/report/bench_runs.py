@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
-from functools import cache
+from datetime import UTC, date, datetime
+from functools import cache, partial
+from types import SimpleNamespace
 
 import numpy as np
 
+from assaymark import benchmark as bench
 from assaymark.benchmark import (
     AGGRESSIVE,
     BALANCED,
     CONSERVATIVE,
     SEED_WINDOWS,
+    BaselineResult,
     BenchPlan,
     EpisodeResult,
-    StageState,
+    Heard,
     Window,
     questions,
-)  # fmt: skip
-from assaymark.benchmark.episode import BaselineResult, Heard
+)
 from assaymark.claims import BenchRules, Board, decide_benchmark
+from assaymark.market import CLASS_NAMES, History, Listing, MacroReading, News
 from assaymark.metrology import OrderPlan, ScoredItems, board_measurements, level_measurements, rank_agreement
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement
@@ -93,7 +96,7 @@ def pipeline(
     wanted = [w.name for w in WINDOWS if w.kind == "stress"]
     for window in WINDOWS:
         equal, stress = path(rng, window, 0.14), window.kind == "stress"
-        baselines.append(BaselineResult("EqW", window.name, (), np.zeros(0), np.zeros(0), (), days(window), equal))
+        baselines.append(BaselineResult("EqW", window.name, np.zeros(0), np.zeros(0), (), equal))
         for at, name in enumerate(BASELINES):
             nav = equal if not at else path(rng, window, 0.05 + 0.03 * at)
             figures = {"sharpe": rng.normal(0.8, 0.3), "drawdown": fall(nav), **figures_of(rng)}
@@ -104,7 +107,7 @@ def pipeline(
             for name in names:
                 labels = {"model": name, "profile": profile.name, "window": window.name}
                 nav = path(rng, window, rng.uniform(0.03, 0.12))
-                results.append(EpisodeResult(**labels, dates=(), days=days(window), nav=nav))
+                results.append(EpisodeResult(*labels.values(), (), days(window), nav))
                 detail = {"tolerance": profile.drawdown_tolerance, "stress": stress, "wanted": wanted}
                 found.append(measured("bench.drawdown", labels, fall(nav), n=len(nav), n_of="days", detail=detail))
                 found.append(measured("bench.sharpe", labels, rng.normal(0.6, 0.4), rng.uniform(0.9, 1.4)))
@@ -163,36 +166,41 @@ BOARDS = (
 )
 
 
-def stage_trace(stage: str, reply: str, state: str = "ok", reason: str = "") -> portbench.StageTrace:
-    rows = tuple((f"T{at:02d}", f"{0.01 * at:+.2f}", f"{0.02 * at - 0.3:+.2f}") for at in range(20))
-    talked = stage in ("S1", "S2", "S3")
-    return portbench.StageTrace(
-        stage=stage, score=0.512, state=StageState(state, reason),
-        heard=Heard("As of 2024-03-01 the market looks like this.\nSPY 512.1\nTLT 93.0", reply, True, "k" * 16)
-        if talked else Heard(),
-        columns=("Instrument", "Said", "True"), rows=rows,
-        arithmetic=("MAE = 0.450 over 81 instruments", "score = 1 - 0.450 / 2 = 0.775"),
-    )  # fmt: skip
+SIZES = {"equity": 8, "bond": 4, "real_estate": 2}
+CLASSES = tuple(group for group, size in SIZES.items() for _ in range(size))
+STATES = {"S2": ("partial", "3 of 81 instruments were not named"), "S3": ("invalid", "weights sum to 1.4")}
 
 
-def episodes(names: Sequence[str], reply: str = '{"SPY": 0.5, "TLT": -0.3}') -> tuple[portbench.EpisodeTrace, ...]:
-    states = {"S2": ("partial", "3 of 81 instruments were not named"), "S3": ("invalid", "weights sum to 1.4")}
-    found = []
-    for name in names:
-        for profile in PROFILES[:2]:
-            for window in WINDOWS[:2]:
-                dates = tuple(
-                    portbench.DateTrace(
-                        day=f"2024-{month:02d}-01", ceps=0.44, pas=0.81,
-                        stages=tuple(
-                            stage_trace(stage, reply, *(states.get(stage, ()) if month == 2 else ()))
-                            for stage in ("S1", "S2", "S3", "S4", "S5")
-                        ),
-                    )
-                    for month in (1, 2, 3)
-                )  # fmt: skip
-                found.append(portbench.EpisodeTrace(model=name, profile=profile.name, window=window.name, dates=dates))
-    return tuple(found)
+def dated(day: date, **states: tuple[str, ...]) -> bench.DateResult:
+    """A date with these states of its replies, by stage."""
+    held, best = np.full(14, 1 / 14), np.eye(14)[0]
+    views, wrong = 0.01 * np.arange(14), 0.02 * np.arange(14) - 0.3
+    risks = bench.Risk(-0.01, -0.05, 0.03, False), bench.Risk(-0.02, -0.08, 0.06, True)
+    read = {stage: bench.StageState(*states.get(stage, ("ok",))) for stage in bench.ASKED}
+    said = bench.Answers(views, ("buy", "hold") * 7, held, read)
+    true = bench.Truths(wrong, ("buy",) * 7 + ("sell",) * 7, best, "optimal", 0.4, risks[1])
+    scores = dict.fromkeys(bench.STAGES, 0.512)
+    return bench.DateResult(day, said, true, held, 0.3, risks[0], scores, 0.44, 0.81)
+
+
+def with_dates(one: EpisodeResult, reply: str = '{"SPY": 0.5, "TLT": -0.3}', key: str = "k" * 16) -> EpisodeResult:
+    """An episode with the first three dates of its window; of the second one replies could not be read."""
+    window = next(window for window in WINDOWS if window.name == one.window)
+    dates = tuple(dated(day, **(STATES if at == 1 else {})) for at, day in enumerate(decisions(window)[:3]))
+    heard = Heard("As of 2024-03-01 the market looks like this.\nSPY 512.1\nTLT 93.0", reply, True, key)
+    return replace(one, dates=dates, heard={(day.day, stage): heard for day in dates for stage in bench.ASKED})
+
+
+def episodes(results: Sequence[EpisodeResult], *words: str) -> list[EpisodeResult]:
+    """The same with dates under the first two profiles and in the first two windows."""
+    some = [p.name for p in PROFILES[:2]], [w.name for w in WINDOWS[:2]]
+    return [with_dates(one, *words) if one.profile in some[0] and one.window in some[1] else one for one in results]
+
+
+def decisions(window: Window) -> list[date]:
+    """The first of each month of a window."""
+    months = np.datetime64(window.first, "M") + np.arange(DATES[window.name])
+    return [date(month.year, month.month, 1) for month in months.tolist()]
 
 
 def question(mark: str, at: int, regime: str = "bull", text: str = "What is the value at risk?") -> questions.Question:
@@ -211,38 +219,47 @@ def answers(names: Sequence[str], reply: str = "Answer: 0.42") -> dict[str, list
     }
 
 
-def market(name: str = "T", text: str = "Rates were left as they were.") -> portbench.MarketView:
-    """A market of 14 invented instruments in three classes, one of them in two and not yet listed, and a snapshot."""
-    rng = np.random.default_rng(8)
-    sizes, months = {"equity": 8, "bond": 4, "real_estate": 2}, np.arange("2015-01", "2025-12", dtype="datetime64[M]")
-    classes = []
-    for group, size in sizes.items():
-        lines = 100 * np.cumprod(1 + rng.normal(0.005, 0.05, (months.size, size)), axis=0)
-        lines[:20, -1] = np.nan
-        tickers = tuple(f"{name}{group[0].upper()}{at}" for at in range(size))
-        index = np.nanmean(lines, axis=1)
-        classes.append(
-            portbench.ClassView(
-                name=group, instruments=size, listed=2 * size, tickers=tickers, lines=lines, index=index
-            )
-        )
-    correlation = np.corrcoef(rng.normal(size=(60, 14)) + rng.normal(size=(60, 1)), rowvar=False)
-    correlation[13, :8] = correlation[:8, 13] = np.nan
-    between = np.array([[0.6, -0.35, 0.2], [-0.35, 0.8, -0.15], [0.2, -0.15, np.nan]])
-    assets = tuple((ticker, one.name, "101.2", "-3.10", "n/a") for one in classes for ticker in one.tickers)
-    layers = (
-        ("assets", ("ticker", "class", "close", "ret20_pct", "beta"), assets),
-        ("macro", ("series", "value", "unit", "state"), (("Ten-year yield", "4.7", "percent", "ok"),)),
-        ("correlations", ("class", "assets", "within"), (("equity", "8", "0.60"),)),
-        ("news", ("published", "source", "about", "text"), (("2024-03-01", "wire", "n/a", text),)),
+def tickers(name: str) -> tuple[str, ...]:
+    return tuple(f"{name}{group[0].upper()}{at}" for group, size in SIZES.items() for at in range(size))
+
+
+def market(name: str = "T") -> SimpleNamespace:
+    """A market of 14 invented instruments in three classes, the last one not yet listed, and 14 that nobody holds."""
+    rng, kinds = np.random.default_rng(8), {group: kind for kind, group in CLASS_NAMES.items()}
+    days = np.arange("2015-01", "2025-12", dtype="datetime64[M]").astype("datetime64[D]")
+    closes = 100 * np.cumprod(1 + rng.normal(0.005, 0.05, (days.size, 28)), axis=0)
+    closes[:50, 13] = np.nan
+    ids = (*tickers(name), *tickers(f"{name}-other-"))
+    listings = tuple(
+        Listing(one, kinds[group], "", one, date(2015, 1, 1)) for one, group in zip(ids, CLASSES * 2, strict=True)
     )
-    shown = portbench.SnapshotView(
-        window="normal", day="2024-03-01", layers=layers, classes=tuple(sizes), between=between
+    known = np.repeat(86_400 * (days.astype(int) + 1)[:, None], 28, axis=1)
+    history = History(listings, days, {"close": closes}, known, source="synthetic", snapshot="seed-0")
+    return SimpleNamespace(history=history, universe=bench.Universe(ids[:14], CLASSES))
+
+
+def known(name: str, text: str, day: date) -> bench.Known:
+    """What could be known of it on a day."""
+    lines = tuple(
+        bench.AssetLine(one, group, 101.2, -0.031, None, 0.2, -0.1, None, None, None, "bull")
+        for one, group in zip(tickers(name), CLASSES, strict=True)
     )
-    return portbench.MarketView(
-        days=tuple(f"{month}-01" for month in months), classes=tuple(classes), correlation=correlation, between=between,
-        over=("2015-01-01", "2022-12-30"), snapshots=(shown, replace(shown, window="covid-2020", day="2020-03-02")),
-    )  # fmt: skip
+    by_class = tuple(
+        bench.ClassLine(group, size, None if size == 2 else 0.6, 0.2, "bull") for group, size in SIZES.items()
+    )
+    macro = (("Ten-year yield", MacroReading("Y10", "percent", "ok", 4.7)),)
+    news = (News(datetime(2024, 3, 1, tzinfo=UTC), (), text, "wire", ()),)
+    square, between = np.eye(14), np.array([[0.6, -0.35, 0.2], [-0.35, 0.8, -0.15], [0.2, -0.15, 0.0]])
+    arrays = np.zeros(61), np.ones((61, 14)), np.zeros((60, 14)), square, square, square, between
+    return bench.Known(60, day, np.arange(14), tickers(name), CLASSES, *arrays, lines, by_class, macro, news)
+
+
+def windows(name: str = "T", text: str = "Rates were left as they were.") -> tuple[SimpleNamespace, ...]:
+    """The windows of PortBench in that market."""
+    return tuple(
+        SimpleNamespace(spec=one, window=one.name, decisions=decisions(one), known=partial(known, name, text))
+        for one in WINDOWS
+    )
 
 
 @cache
@@ -273,30 +290,22 @@ def made(
         labels = {"board": "all"}
         measurements.append(rank_agreement("bench.dissociation", one, two, labels, rng=rng, level=0.95, resamples=200))
     decided = decide_benchmark(measurements, boards, BenchRules(), PLAN)
+    sizes = zip(questions.SPLITS, (309, 431, 260), strict=True)
+    splits = {(one, split): size for split, size in sizes for one in questions.TEMPLATES}
     run = portbench.BenchRun(
-        plan=plan_of(names),
-        plan_hash=PLAN,
-        locked_at="2026-11-20",
-        market="synthetic, seed 0",
-        instruments=81,
-        profiles=PROFILES if stages else (),
-        windows=WINDOWS if stages else (),
-        decisions=DATES if stages else {},
-        leaderboards=decided.leaderboards,
-        verdicts=decided.verdicts,
-        measurements=tuple(measurements),
-        results=results,
-        baselines=baselines,
-        episodes=episodes(names) if stages else (),
-        answers=answers(names) if static else {},
-        replies={"ok": 477, "partial": 2, "invalid": 1} if stages else {},
-        data=market() if stages else None,
+        plan_of(names),
+        PLAN,
+        "2026-11-20",
+        market(),
+        windows(),
+        decided.leaderboards,
+        decided.verdicts,
+        measurements,
+        episodes(results),
+        baselines,
+        answers(names) if static else {},
         pool=pool() if static else (),
-        splits={
-            (one, split): size
-            for one in questions.TEMPLATES
-            for split, size in zip(questions.SPLITS, (309, 431, 260), strict=True)
-        },
+        splits=splits,
     )
     return replace(run, **more)
 
@@ -336,9 +345,10 @@ def hostile() -> portbench.BenchRun:
     """Names, notes and replies of somebody who wants to run a script on the page."""
     names = ("a</title><script>document.title='pwned'</script>", 'b"onmouseover="x', "../../c")
     huge = HOSTILE + "A" * 3_000_000
-    return made(
-        names, episodes=episodes(names, huge), answers=answers(names, huge), notes=(HOSTILE,),
-        plan=plan_of(names, title=HOSTILE), data=market("=<img src=x onerror=alert(1)>", HOSTILE),
+    run, name = made(names), "=<img src=x onerror=alert(1)>"
+    return replace(
+        run, results=episodes(run.results, huge), answers=answers(names, huge), notes=(HOSTILE,),
+        plan=plan_of(names, title=HOSTILE), market=market(name), windows=windows(name, HOSTILE),
     )  # fmt: skip
 
 

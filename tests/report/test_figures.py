@@ -293,10 +293,12 @@ def test_falls_fit_their_axis_ticks_rise_from_the_start_to_the_last_day_and_its_
     words = "Beginn", "f", "d", "{:g}".format, ()
     made = ("a", np.linspace(1, 2, few + 1), "+1 %", "own", "")
     for svg in charts.nav_figure("n", [made], words, "t", "d"):
-        (start, _), (second, text), *_ = re.findall(
-            r'<text class="tk(?: am)?" x="([\d.]+)" y="(?:332|288)">(\w+)<', svg
-        )
-        assert float(second) - text_width(text, 12) / 2 >= float(start) + text_width("Beginn", 12) + 7
+        drawn = re.findall(r'<text class="tk(?: (a\w))?" x="([\d.]+)" y="(?:332|288)">(\w+)<', svg)
+        (_, start, _), (anchor, second, text), *_ = drawn
+        left = float(second) - text_width(text, 12) / (1 if anchor == "ae" else 2)
+        assert left >= float(start) + text_width("Beginn", 12) + 7
+        # The last day ends where its tick is: labels of the lines begin beside it.
+        assert [one == "ae" for one, *_ in drawn] == [False] * (len(drawn) - 1) + [drawn[-1][2] == str(few)]
 
 
 @given(st.data())

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
+from datetime import date
 from functools import cache
 from html import unescape
 
 import bench_runs as runs
+import numpy as np
 import pytest
 from bench_runs import rendered
 from hypothesis import given, settings
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from markup import made_problems
 from outline import html_of, read, words
 
+from assaymark.benchmark import EpisodeResult
 from assaymark.claims import BenchRules, Board, Leaderboard, decide_benchmark
 from assaymark.report import Group, plain, portbench
 from assaymark.text import NBSP, number
@@ -287,7 +290,7 @@ def test_a_missing_half_is_said_with_the_command_that_makes_it():
         ("questions_only", ("pipeline",)), ("pipeline_only", ("qa",)), ("empty", ("pipeline", "qa")),
     ):  # fmt: skip
         assert all(f"assaymark bench {command}" in said(name) for command in commands)
-    assert not {"histories.html", "data.html", "snapshots.html"} & rendered("questions_only").keys()
+    assert not {"histories.html", "snapshots.html"} & rendered("questions_only").keys()
     assert "questions.html" not in rendered("pipeline_only")
 
 
@@ -353,9 +356,10 @@ def test_one_calm_window_under_one_profile_is_said_as_such():
         and m.labels.get("profile", "balanced") == m.labels.get("board", "balanced") == "balanced"
         and m.name in ("bench.level", "bench.stage", "bench.sharpe", "bench.sharpe.contrast", "bench.performance")
     )
+    alone = run.plan.pipeline.model_copy(update={"profiles": ("balanced",), "windows": ("normal",)})
     made = portbench.render_benchmark(changed(
-        run, kept, [runs.BOARDS[2]], profiles=runs.PROFILES[1:2], windows=runs.WINDOWS[:1], episodes=(), answers={},
-        results=[one for one in run.results if (one.window, one.profile) == ("normal", "balanced")],
+        run, kept, [runs.BOARDS[2]], plan=run.plan.model_copy(update={"pipeline": alone}), windows=run.windows[:1],
+        answers={}, results=[one for one in run.results if (one.window, one.profile) == ("normal", "balanced")],
         baselines=run.baselines[:1],
     ))  # fmt: skip
     index = words(made["index.html"]) + words(made["scores.html"])
@@ -368,11 +372,14 @@ def test_one_calm_window_under_one_profile_is_said_as_such():
 
 
 @pytest.mark.parametrize(("replies", "text"), [
-    ({"ok": 3, "refused": 1, "truncated": 1}, "Of 5 replies 2 were refused or cut off"),
-    ({"ok": 1}, "The one reply could be read."), ({}, "follow from its supported pairs."),
+    ({"S1": ("refused",), "S3": ("truncated",)}, "Of 3 replies 2 were refused or cut off"),
+    ({}, "All 3 replies could be read."), (None, "follow from its supported pairs."),
 ])  # fmt: skip
 def test_replies_that_were_lost_are_counted_in_words(replies, text):
-    assert text in portbench.stage_note(portbench.BenchmarkIndex.of(replace(runs.single(), replies=replies)))
+    run = runs.single()
+    dates = () if replies is None else (runs.dated(date(2024, 1, 1), **replies),)
+    one = replace(run.results[0], dates=dates)
+    assert text in portbench.stage_note(portbench.BenchmarkIndex.of(replace(run, results=[one])))
 
 
 def test_an_episode_without_a_history_says_so():
@@ -387,32 +394,35 @@ def test_an_episode_without_a_history_says_so():
 def test_a_trace_shows_prompt_reply_truth_arithmetic_and_what_could_not_be_read():
     page = said("eight", "episodes/alder-conservative-normal.html")
     for text in (
-        "S1: Market interpretation", "Score 0.512", "As of 2024-03-01", '{"SPY": 0.5, "TLT": -0.3}', "MAE = 0.450",
+        "S1: Market interpretation", "Score 0.512", "As of 2024-03-01", '{"SPY": 0.5, "TLT": -0.3}',
+        "1 − 0.235 / 2 = 0.512; 0.235 is the mean error over 14 instruments", "4 of 14 right = 0.512",
+        "0.5 × 0 (the same alarm)", "traded 0.300 of the portfolio, the oracle 0.400", "TE0 7.1 % 100.0 %",
         "Read in part: 3 of 81 instruments were not named", "Could not be read: weights sum to 1.4", "1 February 2024",
         "Computed from the weights; the model is not asked.", "in the ledger under the key kkkk",
     ):  # fmt: skip
         assert text in page
     assert said("eight", "episodes.html").count("crypto") == 0
-    assert len([path for path in rendered("eight") if path.startswith("episodes/")]) == len(EIGHT.run.episodes)
+    assert len([path for path in rendered("eight") if path.startswith("episodes/")]) == len(EIGHT.run.results)
 
 
 def test_a_long_episode_is_cut_into_parts_that_link_to_each_other():
-    (first, *_) = runs.episodes(("alder",), "word " * 1000)
-    made = portbench.render_benchmark(replace(runs.single(), episodes=(replace(first, dates=first.dates * 40),)))
-    parts = [path for path in made if path.startswith("episodes/alder")]
-    assert parts[:2] == ["episodes/alder-conservative-normal.html", "episodes/alder-conservative-normal-002.html"]
-    assert 'href="alder-conservative-normal-002.html"' in made[parts[0]]
+    first = runs.with_dates(runs.single().results[0], "word " * 1000)
+    made = portbench.render_benchmark(replace(runs.single(), results=[replace(first, dates=first.dates * 40)]))
+    parts = [path for path in made if path.startswith("episodes/momentum")]
+    assert parts[:2] == ["episodes/momentum-conservative-normal.html", "episodes/momentum-conservative-normal-002.html"]
+    assert 'href="momentum-conservative-normal-002.html"' in made[parts[0]]
     assert sum(made[path].count('<section class="sec" id="d') for path in parts) == 120
     assert max(len(made[path].encode()) for path in parts) <= 1_000_000
 
 
 def test_paths_of_episodes_are_safe_and_never_the_same():
     names = ("a", "A", "a-b", "../../etc/passwd", "x" * 300, "con", "", "a\0b", "a/b", "名")
-    paths = portbench.episode_paths(
-        [portbench.EpisodeTrace(model, profile, "w", ()) for model in names for profile in ("b-c", "c")]
-    )
+    whose = [(name, *one) for name in names for one in (("balanced", "normal"), ("balanced", "covid-2020"))]
+    empty = [EpisodeResult(*one, (), np.empty(0), np.empty(0)) for one in whose]
+    made = portbench.render_benchmark(replace(runs.single(), plan=runs.plan_of(names), results=empty))
+    paths = [path for path in made if path.startswith("episodes/")]
     assert len({path.lower() for path in paths}) == 2 * len(names)
-    assert all(re.fullmatch(r"episodes/[A-Za-z0-9][A-Za-z0-9._-]{0,130}", path) for path in paths)
+    assert all(re.fullmatch(r"episodes/[A-Za-z0-9][A-Za-z0-9._-]{0,130}\.html", path) for path in paths)
     assert not any(".." in path for path in paths)
 
 
@@ -431,15 +441,16 @@ def test_the_data_of_a_run_is_drawn_with_its_numbers_beside_it():
     assert made["data.html"].count('class="fig both"') == 3  # a panel for each class
     lines = made["data/correlations.csv"].splitlines()
     assert lines[0].split(",")[1:4] == ["TE0", "TE1", "TE2"]
-    assert float(lines[2].split(",")[1]) == EIGHT.run.data.correlation[1, 0]
+    pair = EIGHT.run.market.history.bars["close"][:96, :2]  # the months up to 2022
+    assert float(lines[2].split(",")[1]) == pytest.approx(np.corrcoef((pair[1:] / pair[:-1]).T)[0, 1], abs=1e-9)
     assert lines[14].split(",")[1] == ""  # a pair that has none
     assert made["data/classes.csv"].splitlines()[0] == "day,equity,bond,real_estate"
     shown = said("eight", "snapshots.html")
-    assert "Normal year 2024, 1 March 2024" in shown
+    assert "Normal year 2024, 1 January 2024" in shown
     assert "Ten-year yield 4.7 percent ok" in shown
-    bare = portbench.render_benchmark(replace(runs.two(), data=replace(runs.market(), snapshots=()), pool=()))
+    bare = portbench.render_benchmark(replace(runs.two(), results=(), pool=()))
     assert "snapshots.html" not in bare
-    assert "What is asked?" not in bare["data.html"]
+    assert "Which questions are asked?" not in bare["data.html"]
 
 
 # --- hostile input ----------------------------------------------------------------------------------------------------
@@ -461,13 +472,12 @@ def usual_tags() -> set[str]:
 def test_any_text_leaves_pages_that_can_be_written_and_have_only_our_markup(text):
     """Lone surrogates, control characters, markup and template braces in every place that texts come from."""
     run = runs.single()
-    trace = runs.episodes(("momentum",), text)[0]
-    stages = (replace(runs.stage_trace("S1", text, text, text), rows=((text,),), arithmetic=(text,)),)
+    one = runs.with_dates(replace(run.results[0], model=text, nav=np.empty(0)), text, text)
+    dates = (runs.dated(one.dates[0].day, S1=("invalid", text)),)
     made = portbench.render_benchmark(replace(
-        run, plan=runs.plan_of((text,), text, name=text, title=text), market=text, notes=(text,), locked_at=text,
-        pool=run.pool[:20], results=(), baselines=(), measurements=(), leaderboards=(), verdicts=(),
-        data=runs.market(text, text),
-        episodes=(replace(trace, model=text, dates=(replace(trace.dates[0], day=text, stages=stages),)),),
+        run, plan=runs.plan_of((text,), text, name=text, title=text), market=runs.market(text), notes=(text,),
+        locked_at=text, pool=run.pool[:20], results=(replace(one, dates=dates),), baselines=(), measurements=(),
+        leaderboards=(), verdicts=(), windows=runs.windows(text, text),
         answers={text: runs.answers((text,), text)[text][:2]},
     ))  # fmt: skip
     for path, html in made.items():

@@ -1,6 +1,6 @@
 """PortBench: questions with exact answers, five pipeline stages, the oracle, scores, profiles, stress windows."""
 
-# ruff: noqa: I001
+# ruff: noqa: F401, I001  # what is not in __all__ is for tests
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.benchmark.episode import (
-        BASELINES, EpisodeRules, EpisodeState, MarketWindow, Scene, ahead_of, baseline_weights, equal_start, hold,
-        oracle_weights, risk_of, run_baselines, scene_on, signals_of, trade, truths_of, turnover_between, views_of,
+        BASELINES, BaselineResult, EpisodeRules, EpisodeState, MarketWindow, Scene, ahead_of, baseline_weights,
+        equal_start, hold, oracle_weights, risk_of, run_baselines, scene_on, signals_of, trade,
+        turnover_between, views_of,
     )  # fmt: skip
     from assaymark.benchmark.market import (
-        HORIZONS, SEED_WINDOWS, BenchMarket, Known, Pace, Window, choose_universe, class_means, decision_rows, is_index,
-        own_regimes, window_named, windows_of,
+        HORIZONS, SEED_WINDOWS, AssetLine, BenchMarket, ClassLine, Known, Universe, Window, choose_universe,
+        class_means, decision_rows, is_index, own_regimes, window_named, windows_of,
     )  # fmt: skip
     from assaymark.benchmark.plan import BenchPlan, Market, Pipeline, Questions, parse_plan
-    from assaymark.benchmark.profiles import (
+    from assaymark.benchmark.plan import (
         AGGRESSIVE, BALANCED, CLASS_NAMES, CONSERVATIVE, PROFILES, RISK_SAFE, STRESS_SCENARIOS, ClassName, Profile,
         adaptation_score, exposures, profile_alignment, profile_named, risk_safe, stress_gate, stress_score,
     )  # fmt: skip
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
         parse_signals, parse_views, parse_weights, rationale_of, reply_schema, reply_text, stage_template, stage_texts,
     )  # fmt: skip
     from assaymark.benchmark.scores import (
-        CONVENTIONS, SIGNALS, STAGES, Answers, Convention, DateResult, EpisodeResult, Position, Risk, Signal, Stage,
-        StageState, Truths, ceps, inter_class_score, intra_class_score, s1_score, s2_score, s3_score, s4_score,
-        s5_score, weight_accuracy,
+        CONVENTIONS, SIGNALS, STAGES, Answers, Convention, DateResult, EpisodeResult, Heard, Pace, Position, Risk,
+        Signal, Stage, StageState, Truths, ceps, inter_class_score, intra_class_score, s1_score, s2_score, s3_score,
+        s4_score, s5_score, weight_accuracy,
     )  # fmt: skip
 
 __all__ = [
@@ -45,7 +46,7 @@ __all__ = [
     "parse_views", "parse_weights", "profile_alignment", "profile_named", "rationale_of",
     "reference_benchmark_models", "reply_schema", "reply_text", "risk_of", "risk_safe", "run_baselines", "s1_score",
     "s2_score", "s3_score", "s4_score", "s5_score", "scene_on", "signals_of", "stage_template", "stage_texts",
-    "stress_gate", "stress_score", "trade", "truths_of", "turnover_between", "views_of", "weight_accuracy",
+    "stress_gate", "stress_score", "trade", "turnover_between", "views_of", "weight_accuracy",
     "window_named", "windows_of",
 ]  # fmt: skip
 

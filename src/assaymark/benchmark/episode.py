@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache, partial
+from itertools import product
 from types import MappingProxyType
 from typing import Final, cast
 
@@ -13,8 +14,9 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from assaymark.benchmark.market import HORIZONS, KEPT, BenchMarket, Known, Pace, Window
-from assaymark.benchmark.profiles import ClassName, Profile, exposures, profile_alignment
+from assaymark.benchmark import scores as formulas
+from assaymark.benchmark.market import HORIZONS, KEPT, BenchMarket, Known, Window
+from assaymark.benchmark.plan import ClassName, Profile, exposures, profile_alignment
 from assaymark.benchmark.replies import (
     market_numbers,
     market_text,
@@ -33,21 +35,14 @@ from assaymark.benchmark.scores import (
     Risk,
     Signal,
     Stage,
-    StageState,
     Truths,
-    ceps,
-    s1_score,
-    s2_score,
-    s3_score,
-    s4_score,
-    s5_score,
 )
 from assaymark.engine.calls import CallSpec, Reply
-from assaymark.engine.providers.http_agent import is_outside
-from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
+from assaymark.engine.providers.http_agent import is_outside, no_reply
+from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.portfolio import STRATEGIES, max_sharpe
 from assaymark.portfolio.backtest import RISK_FREE
-from assaymark.portfolio.optimisers import Bools, Floats, brought_to_one, spread
+from assaymark.portfolio.optimisers import Bools, Findings, Floats, brought_to_one, spread
 from assaymark.protocol import AgentSpec
 
 # One episode's portfolio, and what its answers are scored against (PortBench, Appendix C.1 and C.3)
@@ -73,15 +68,6 @@ _ROUNDING = 1e-9
 _NOTHING = 1e-15  # a sum of weights and money that rounding alone keeps from 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Trade:
-    """A trade: the portfolio after it, its two-sided turnover, and its cost, both as shares of the NAV before it."""
-
-    after: Position
-    turnover: float
-    cost: float
-
-
 def equal_start(part: np.ndarray, size: int) -> Position:
     """NAV 1 in equal weights over the instruments at the places ``part`` of ``size`` (figure 25)."""
     weights = np.zeros(size)
@@ -95,28 +81,27 @@ def turnover_between(held: ArrayLike, target: ArrayLike) -> float:
     return float(np.abs(np.asarray(target) - np.asarray(held)).sum())
 
 
-def trade(position: Position, target: Floats | None, cost_bps: float = COST_BPS) -> Trade:
-    """Trade to the target weights and pay; None holds what there is and costs nothing."""
+def trade(position: Position, target: Floats | None, cost_bps: float = COST_BPS) -> tuple[Position, float]:
+    """Trade to the target weights and pay: the portfolio after it, and its two-sided turnover as a share of NAV.
+
+    None holds what there is and costs nothing.
+    """
     if target is None or position.nav <= 0:
-        return Trade(position, 0.0, 0.0)
-    target = brought_to_one(target)
-    problems = []
-    if target.shape != position.weights.shape:
-        problems.append(f"must have the shape {position.weights.shape} (got {target.shape})")
-    elif not np.isfinite(target).all():
-        problems.append("weights must be finite")
+        return position, 0.0
+    weights, found = brought_to_one(target).copy(), Findings("sandbox")
+    if weights.shape != position.weights.shape:
+        found.add("target", f"must have the shape {position.weights.shape} (got {weights.shape})")
+    elif not np.isfinite(weights).all():
+        found.add("target", "weights must be finite")
     else:
-        if (low := float(target.min())) < -_ROUNDING:
-            problems.append(f"weights must be at least 0 (got {low:g})")
-        if (total := float(target.sum())) > 1.0 + _ROUNDING:
-            problems.append(f"weights must sum to at most 1 (got {total:g})")
-    if problems:
-        raise InputError("sandbox", [Problem("target", what) for what in problems])
-    moved = turnover_between(position.weights, target)
-    cost = cost_bps * 1e-4 * moved
-    weights = target.copy()
+        if (low := float(weights.min())) < -_ROUNDING:
+            found.add("target", f"weights must be at least 0 (got {low:g})")
+        if (total := float(weights.sum())) > 1.0 + _ROUNDING:
+            found.add("target", f"weights must sum to at most 1 (got {total:g})")
+    found.settle()
+    moved = turnover_between(position.weights, weights)
     weights.setflags(write=False)
-    return Trade(Position(position.nav * (1.0 - cost), weights, position.peak), moved, cost)
+    return Position(position.nav * (1.0 - cost_bps * 1e-4 * moved), weights, position.peak), moved
 
 
 def hold(
@@ -221,8 +206,6 @@ class Scene:
     """What is true of a date for all models and profiles; ``fixed`` is the oracle's answer if no model changes it."""
 
     known: Known
-    size: int
-    convention: Convention
     views: Floats
     mean: Floats
     covariance: Floats
@@ -231,25 +214,15 @@ class Scene:
 
 def scene_on(market: BenchMarket, row: int, horizon: int, convention: Convention = "paper") -> Scene:
     """What came of the market after the close of a row."""
-    known, size = market.known(row), market.universe.size
+    known = market.known(row)
     total, daily = (part[..., known.part] for part in ahead_of(market, row, horizon, convention))
     mean = daily.mean(axis=0)
     if convention == "paper":
-        return Scene(known, size, convention, views_of(total), mean, known.covariance, None)
+        return Scene(known, views_of(total), mean, known.covariance, None)
     views = views_of(np.prod(1.0 + known.returns, axis=0) - 1.0)
     covariance = np.atleast_2d(np.cov(daily, rowvar=False))
     buys = np.array([one == "buy" for one in signals_of(views)])
-    fixed = oracle_weights(mean, covariance, buys, convention)
-    return Scene(known, size, convention, views, mean, covariance, fixed)
-
-
-def truths_of(scene: Scene, buys: Bools, held: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT) -> Truths:
-    """The truths of a decision; what takes no part has the view 0, the signal hold and the weight 0."""
-    known, size = scene.known, scene.size
-    weights, status = scene.fixed or oracle_weights(scene.mean, scene.covariance, buys[known.part])
-    risk = risk_of(weights, known.returns, profile, drift_limit, scene.convention)
-    target, views = known.spread(weights, size), known.spread(scene.views, size)
-    return Truths(views, signals_of(views), target, status, turnover_between(held, target), risk)
+    return Scene(known, views, mean, covariance, oracle_weights(mean, covariance, buys, convention))
 
 
 BASELINES: Mapping[str, str] = MappingProxyType(
@@ -267,7 +240,7 @@ BASELINES: Mapping[str, str] = MappingProxyType(
 class MarketWindow:
     """A market through one window at one pace, shared by all episodes in it. Weights are of the whole universe."""
 
-    def __init__(self, market: BenchMarket, spec: Window, pace: Pace) -> None:
+    def __init__(self, market: BenchMarket, spec: Window, pace: formulas.Pace) -> None:
         self.market, self.spec, self.pace = market, spec, pace
         self.window = spec.name
         self.tickers, self.classes = market.universe.ids, market.universe.classes
@@ -297,17 +270,16 @@ class MarketWindow:
         self, day: date, buys: Bools, held: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT,
         convention: Convention = "paper",
     ) -> Truths:  # fmt: skip
-        """What the answers of a decision date are scored against (`truths_of`)."""
-        scene = self._scene(self._row(day), self.horizon, convention)
-        return truths_of(scene, buys, held, profile, drift_limit)
+        """What the answers of a decision date are scored against.
 
-    def risk(
-        self, day: date, weights: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT,
-        convention: Convention = "paper",
-    ) -> Risk:  # fmt: skip
-        """S5 of executed weights on a decision date (`risk_of`); what does not take part counts as money."""
-        known = self.known(day)
-        return risk_of(weights[known.part], known.returns, profile, drift_limit, convention)
+        What takes no part has the view 0, the signal hold and the weight 0.
+        """
+        scene, size = self._scene(self._row(day), self.horizon, convention), held.size
+        known = scene.known
+        weights, status = scene.fixed or oracle_weights(scene.mean, scene.covariance, buys[known.part])
+        risk = risk_of(weights, known.returns, profile, drift_limit, convention)
+        target, views = known.spread(weights, size), known.spread(scene.views, size)
+        return Truths(views, signals_of(views), target, status, turnover_between(held, target), risk)
 
     def hold(self, day: date, position: Position, convention: Convention = "paper") -> tuple[Position, Floats]:
         """Drift from a decision date, after its trade, to the next one or to the end: the NAV of each day after it."""
@@ -333,19 +305,8 @@ class EpisodeRules:
     drift_limit: float = DRIFT_LIMIT
 
 
-Asked = tuple[date, Stage, str]
-"""One call of an episode: on which day, for which stage, and under which key the ledger has its reply."""
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """Excerpts of one call and its reply; ``cut`` says that the ledger has more, and ``missing`` that none came."""
-
-    prompt: str = ""
-    reply: str = ""
-    cut: bool = False
-    key: str = ""
-    missing: bool = False
+SHOWN: Final = 900
+"""Characters of a prompt or a reply that an episode keeps for its page; the ledger has all."""
 
 
 class EpisodeState:
@@ -364,7 +325,7 @@ class EpisodeState:
         self._position = world.start()
         self._nav: list[Floats] = [np.ones(1)]
         self._dates: list[DateResult] = []
-        self.asked: list[Asked] = []
+        self.heard: dict[tuple[date, Stage], formulas.Heard] = {}
         self._open()
 
     def _open(self) -> None:
@@ -374,7 +335,7 @@ class EpisodeState:
         self._said: tuple[Signal, ...] | None = None
         self._stage: Stage = "S1"
         self._pending: CallSpec | None = None
-        self._states: dict[Stage, StageState] = {}
+        self._states: dict[Stage, formulas.StageState] = {}
 
     @property
     def over(self) -> bool:
@@ -393,13 +354,19 @@ class EpisodeState:
                 self.agent, self._stage, self._known, world.market_text(day), numbers, rules.convention, world.horizon,
                 self._views, self._signals(), self._position, world.tickers, self.profile, rules.cost_bps,
             )  # fmt: skip
-            self.asked.append((day, self._stage, self._pending.key))
+            prompt, half = "".join(part.text for part in self._pending.messages[-1].parts), SHOWN // 2
+            cut = len(prompt) > SHOWN
+            shown = f"{prompt[:half]}\n[...]\n{prompt[-half:]}" if cut else prompt
+            self.heard[day, self._stage] = formulas.Heard(shown, "", cut, self._pending.key)
         return self._pending
 
     def take(self, reply: Reply) -> None:
         """Hand in the reply to the pending call, whatever it is: what cannot be read is scored by PortBench's rule."""
         if self.over or self._pending is None:
             raise ValueError(f"episode {self.name} waits for no reply")
+        at = self._known.day, self._stage
+        cut = self.heard[at].cut or len(reply.text) > SHOWN
+        self.heard[at] = replace(self.heard[at], reply=reply.text[:SHOWN], cut=cut, missing=no_reply(reply))
         self.follow(reply)
 
     def follow(self, reply: Reply) -> None:
@@ -420,29 +387,28 @@ class EpisodeState:
         target = None if weights is None else known.spread(weights, self._views.size)
         rules, part, truths = self.rules, known.part, self._truths()
         convention = rules.convention
-        done = trade(self._position, target, rules.cost_bps)
+        after, turnover = trade(self._position, target, rules.cost_bps)
         answers = Answers(self._views, self._signals(), target, self._states)
         # S3 to S5 are of what is held, which a reply that cannot be read leaves as it was
         executed = self._position.weights if target is None else target
-        risk = self.world.risk(known.day, executed, self.profile, rules.drift_limit, convention)
+        own, best = executed[part], truths.weights[part]
+        risk = risk_of(own, known.returns, self.profile, rules.drift_limit, convention)  # the rest counts as money
         said, true = ([signals[at] for at in part.tolist()] for signals in (answers.signals, truths.signals))
-        own, best, best_risk, by = executed[part], truths.weights[part], truths.risk, known.scored_by
+        best_risk, by = truths.risk, known.scored_by
         scores: dict[Stage, float] = {
-            "S1": s1_score(answers.views[part], truths.views[part]),
-            "S2": s2_score(said, true),
-            "S3": s3_score(own, best, by, known.classes, alpha=rules.alpha, convention=convention),
-            "S4": s4_score(done.turnover, truths.turnover),
-            "S5": s5_score(
+            "S1": formulas.s1_score(answers.views[part], truths.views[part]),
+            "S2": formulas.s2_score(said, true),
+            "S3": formulas.s3_score(own, best, by, known.classes, alpha=rules.alpha, convention=convention),
+            "S4": formulas.s4_score(turnover, truths.turnover),
+            "S5": formulas.s5_score(
                 risk.rebalance, best_risk.rebalance, risk.var, best_risk.var, risk.drawdown, best_risk.drawdown
             ),
         }
         risky, safe = exposures(executed, cast("tuple[ClassName, ...]", self.world.classes), convention=convention)
         alignment = profile_alignment(risky, safe, risk.var, self.profile)
-        whole = ceps(scores, penalty=rules.penalty)
-        self._dates.append(
-            DateResult(known.day, answers, truths, executed, done.turnover, risk, scores, whole, alignment)
-        )
-        self._position, nav = self.world.hold(known.day, done.after, convention)
+        whole = formulas.ceps(scores, penalty=rules.penalty)
+        self._dates.append(DateResult(known.day, answers, truths, executed, turnover, risk, scores, whole, alignment))
+        self._position, nav = self.world.hold(known.day, after, convention)
         self._nav.append(nav)
         if not self.over:
             self._open()
@@ -466,7 +432,7 @@ class EpisodeState:
             there = f"{len(self._dates)} of {len(self.world.decisions)} decisions"
             raise ValueError(f"episode {self.name} is not over: {there}")
         who = self.agent.name, self.profile.name, self.world.window
-        return EpisodeResult(*who, tuple(self._dates), self.world.days, np.concatenate(self._nav))
+        return EpisodeResult(*who, tuple(self._dates), self.world.days, np.concatenate(self._nav), self.heard)
 
     def _signals(self) -> tuple[Signal, ...]:
         """The signals of the universe: hold for what does not take part, and for all where none were given."""
@@ -496,11 +462,9 @@ class BaselineResult:
 
     name: str
     window: str
-    dates: tuple[date, ...]
     weights: Floats
     turnover: Floats
     statuses: tuple[str, ...]
-    days: np.ndarray
     nav: Floats
 
 
@@ -513,22 +477,19 @@ def run_baselines(
         if name not in BASELINES:
             raise UnknownNameError("baseline", name, tuple(BASELINES))
     found = []
-    for window in windows:
-        for name in names:
-            position = window.start()
-            path, held, turnover, statuses = [np.ones(1)], [], [], []
-            for day in window.decisions:
-                target, status = baseline_weights(name, window.known(day), position.weights.size, cash)
-                done = trade(position, target, cost_bps)
-                held.append(done.after.weights)
-                turnover.append(done.turnover)
-                statuses.append(status)
-                position, nav = window.hold(day, done.after, convention)
-                path.append(nav)
-            traded = np.stack(held), np.array(turnover), tuple(statuses)
-            found.append(
-                BaselineResult(name, window.window, window.decisions, *traded, window.days, np.concatenate(path))
-            )
+    for window, name in product(windows, names):
+        position, path = window.start(), [np.ones(1)]
+        held, turnovers, statuses = list[Floats](), list[float](), list[str]()
+        for day in window.decisions:
+            target, status = baseline_weights(name, window.known(day), position.weights.size, cash)
+            position, turnover = trade(position, target, cost_bps)
+            held.append(position.weights)
+            turnovers.append(turnover)
+            statuses.append(status)
+            position, nav = window.hold(day, position, convention)
+            path.append(nav)
+        traded = np.stack(held), np.array(turnovers), tuple(statuses)
+        found.append(BaselineResult(name, window.window, *traded, np.concatenate(path)))
     return tuple(found)
 
 

@@ -17,7 +17,8 @@ from typing import Final, Literal
 
 import numpy as np
 
-from assaymark.benchmark.profiles import RISK_SAFE
+from assaymark.benchmark.plan import RISK_SAFE
+from assaymark.benchmark.scores import Pace
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.market import (
     CLASS_NAMES,
@@ -49,8 +50,6 @@ NEWS_DAYS = 30
 
 TRAINING_END: Final = np.datetime64("2022-12-31")
 """The last day of the training years (section B.3)."""
-
-Pace = Literal["weekly", "monthly", "quarterly"]
 
 HORIZONS: Final[dict[Pace, int]] = {"weekly": 5, "monthly": 21, "quarterly": 63}
 """Trading days after a decision that its truths look at."""

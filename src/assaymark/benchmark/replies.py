@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from functools import cache, lru_cache
@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from assaymark.benchmark.market import Known
-from assaymark.benchmark.profiles import PROFILE_WORDS, Profile
+from assaymark.benchmark.plan import PROFILE_WORDS, Profile
 from assaymark.benchmark.scores import SIGNALS, Convention, Position, Signal, Stage, StageState
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import FORMAT, AgentRequest, QuestionContext, is_outside
@@ -81,7 +81,7 @@ def find_values(
             if isinstance(given, dict) and isinstance(given.get(TICKER), str) and column in given:
                 add(given[TICKER], given[column])
 
-    text = spoken(text)
+    text = text.rpartition("</think>")[2]  # without what a model shows of its thinking
     for raw in _json_in(objects_in(text, key), reasons):
         rows = raw[key] if isinstance(raw, dict) and key in raw else raw
         if isinstance(rows, dict) and any(name.strip().upper() in known for name in rows):
@@ -99,9 +99,7 @@ def find_values(
         if cut:
             text = text[: text.rfind("\n") + 1]
         for line in comma.sub("\n", text).splitlines():
-            bare = line.lstrip(
-                _DECORATION
-            )  # without bullets, numbering, table borders and emphasis before its first word
+            bare = line.lstrip(_DECORATION)  # without bullets, numbering, table borders and emphasis
             if numbered := _NUMBERED.match(bare):
                 bare = bare[numbered.end() :].lstrip(_DECORATION)
             if match := pattern.match(bare):
@@ -109,11 +107,6 @@ def find_values(
             elif (stranger := _STRANGER.match(bare)) and stranger.group(1) not in _NOT_TICKERS:
                 unknown[stranger.group(1)] = bare[stranger.end(1) :]
     return values, unknown, reasons[-1] if reasons else ""
-
-
-def spoken(text: str) -> str:
-    """A reply without what a model shows of its thinking before it."""
-    return text.rpartition("</think>")[2]
 
 
 def objects_in(text: str, key: str) -> Iterator[str]:
@@ -145,11 +138,8 @@ def _patterns(tickers: tuple[str, ...]) -> tuple[Mapping[str, str], re.Pattern[s
 
 def named(tickers: list[str]) -> str:
     """A few tickers for a reason, the rest counted."""
-    few = ", ".join(
-        ticker if ticker.isascii() and ticker.isprintable() and len(ticker) < 20 else shown(ticker)
-        for ticker in tickers[:3]
-    )
-    return few + (f" and {len(tickers) - 3} more" if len(tickers) > 3 else "")
+    few = (one if one.isascii() and one.isprintable() and len(one) < 20 else shown(one) for one in tickers[:3])
+    return ", ".join(few) + (f" and {len(tickers) - 3} more" if len(tickers) > 3 else "")
 
 
 def reply_text(stage: Stage, values: Mapping[str, float | str], *, rationale: str = "") -> str:
@@ -189,13 +179,13 @@ class _Unreadable(ValueError):
 
 def parse_views(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats, StageState]:
     """S1: views in [-1, 1], 0 where nothing usable was said."""
-    read, state = _read(reply, tickers, _view, "S1", "0")
+    read, state = _read(reply, tickers, "S1", "0")
     return np.array([read.get(ticker, 0.0) for ticker in tickers], dtype=float), state
 
 
 def parse_signals(reply: Reply, tickers: tuple[str, ...]) -> tuple[tuple[Signal, ...] | None, StageState]:
     """S2: a signal for each asset, hold where nothing usable was said of it; None where none was said of any."""
-    read, state = _read(reply, tickers, _signal, "S2", "hold")
+    read, state = _read(reply, tickers, "S2", "hold")
     return tuple(read.get(ticker, "hold") for ticker in tickers) if read else None, state
 
 
@@ -212,7 +202,7 @@ def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None
     signed: dict[str, tuple[float, bool]] = {}
     for ticker, given in values.items():
         try:
-            signed[ticker] = _one(given, _number)
+            signed[ticker] = _one(given, "S3")
         except _Unreadable as exc:
             return None, StageState("invalid", f"the weight of {ticker} is not usable: {exc}")
     book = {ticker: number / 100 if percent else number for ticker, (number, percent) in signed.items()}
@@ -235,7 +225,7 @@ def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None
 
 def rationale_of(text: str) -> str:
     """What a reply says beside its values: the key ``rationale`` of its JSON; empty where there is none."""
-    for raw in _json_in(objects_in(spoken(text), "weights") if len(text) <= MOST_CHARACTERS else ()):
+    for raw in _json_in(objects_in(text.rpartition("</think>")[2], "weights") if len(text) <= MOST_CHARACTERS else ()):
         said = raw.get("rationale") if isinstance(raw, dict) else None
         if isinstance(said, str):
             return said.strip()
@@ -262,9 +252,7 @@ def _nothing(text: str, json_reason: str) -> StageState:
 
 
 @lru_cache(maxsize=_KEPT)
-def _read(
-    reply: Reply, tickers: tuple[str, ...], value_of: Callable[[JSON], Any], stage: Stage, neutral: str
-) -> tuple[Mapping[str, Any], StageState]:
+def _read(reply: Reply, tickers: tuple[str, ...], stage: Stage, neutral: str) -> tuple[Mapping[str, Any], StageState]:
     if (failed := _unusable(reply)) is not None:
         return {}, failed
     cut = reply.finish == "length"
@@ -275,7 +263,7 @@ def _read(
     unreadable: list[str] = []
     for ticker, given in values.items():
         try:
-            read[ticker] = _one(given, value_of)
+            read[ticker] = _one(given, stage)
         except _Unreadable as exc:
             unreadable.append(f"{ticker} ({exc})")
     missing = [ticker for ticker in tickers if ticker not in values]
@@ -293,11 +281,12 @@ def _read(
     return read, StageState("partial" if reasons else "ok", "; ".join(reasons))
 
 
-def _one(values: list[JSON], value_of: Callable[[JSON], Any]) -> Any:
+def _one(values: list[JSON], stage: Stage) -> Any:
+    """The one value that was given, however often."""
     read, reason = [], ""
     for value in values:
         try:
-            read.append(value_of(value))
+            read.append(_usable(value, stage))
         except _Unreadable as exc:
             reason = str(exc)
     if not read:
@@ -307,8 +296,16 @@ def _one(values: list[JSON], value_of: Callable[[JSON], Any]) -> Any:
     return read[0]
 
 
-def _number(value: JSON) -> tuple[float, bool]:
-    """A number as JSON has it, or as a text begins with it and then says nothing more; whether it is a percentage."""
+def _usable(value: JSON, stage: Stage) -> float | str | tuple[float, bool]:
+    """A view, a signal, or a weight and whether it is a percentage.
+
+    A number may be one of JSON, or a text that begins with one and then says nothing more.
+    """
+    if stage == "S2":
+        match = _WORD.match(value.strip()) if isinstance(value, str) else None
+        if match and _REMARK.match(match.group(2)):
+            return match.group(1).lower()
+        raise _Unreadable(f"{shown(value)} is none of {', '.join(SIGNALS)}")
     number, percent = value, False
     if isinstance(value, str):
         match = _NUMBER.match(value)
@@ -318,24 +315,13 @@ def _number(value: JSON) -> tuple[float, bool]:
         raise _Unreadable(f"{shown(value)} is no number")
     if not abs(number) <= _LARGEST:
         raise _Unreadable(f"{shown(value)} is out of all range")
-    return float(number), percent
-
-
-def _view(value: JSON) -> float:
-    number, percent = _number(value)
+    if stage == "S3":
+        return float(number), percent
     if percent:
         raise _Unreadable(f"{shown(value)} is a percentage")
     if not abs(number) <= 1 + _TINY:
         raise _Unreadable(f"{number:g} is outside -1 to 1")
-    return min(max(number, -1.0), 1.0)
-
-
-def _signal(value: JSON) -> Signal:
-    match = _WORD.match(value.strip()) if isinstance(value, str) else None
-    if match and _REMARK.match(match.group(2)):
-        word = match.group(1).lower()
-        return next(signal for signal in SIGNALS if signal == word)
-    raise _Unreadable(f"{shown(value)} is none of {', '.join(SIGNALS)}")
+    return min(max(float(number), -1.0), 1.0)
 
 
 NEUTRAL_DAY: Final = date(2000, 1, 3)
@@ -395,22 +381,18 @@ def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
         Series(instrument=name, interval_s=_DAY_S, times=times, close=tuple(closes))
         for name, closes in zip(known.tickers, known.closes.T.tolist(), strict=True)
     )
-    facts = []
-
-    def add(instrument: str, name: str, value: float | str | None, unit: str, note: str = "") -> None:
-        if value is not None:
-            id = f"{instrument or 'macro'}.{name}"
-            facts.append(
-                Fact(id=id, instrument=instrument, field=name, value=value, unit=unit, available_at=at, note=note)
-            )
-
     # what cannot be computed from the prices
-    for title, series in known.macro:
-        add("", series.id, series.value, series.unit, title)
+    rows: list[tuple[str, str, float | str | None, str, str]] = []
+    rows += [("", series.id, series.value, series.unit, title) for title, series in known.macro]
     for line in known.lines:
-        add(line.ticker, "regime", line.regime, "text")
-        add(line.ticker, "beta", line.beta, "ratio")
-        add(line.ticker, "duration", line.duration, "years")
+        rows += [(line.ticker, "regime", line.regime, "text", ""), (line.ticker, "beta", line.beta, "ratio", "")]
+        rows.append((line.ticker, "duration", line.duration, "years", ""))
+    facts = [
+        Fact(id=f"{who or 'macro'}.{name}", instrument=who, field=name, value=value, unit=unit, available_at=at,
+             note=note)
+        for who, name, value, unit, note in rows
+        if value is not None
+    ]  # fmt: skip
     members = {
         "instruments": [places[name].as_record() for name in known.tickers],
         "series": closes_of,
@@ -496,17 +478,16 @@ def layers(known: Known) -> dict[str, Layer]:
     """The layers of a date that are the same whoever is asked, as the prompts print them."""
     assets, macro, classes, news = [], [], [], []
     for line in known.lines:
-        moves = map(_percent, (line.return_20, line.return_60, line.volatility, line.max_drawdown))
+        moves = (_fixed(x, 100) for x in (line.return_20, line.return_60, line.volatility, line.max_drawdown))
         ratios = map(_fixed, (line.sharpe, line.beta, line.duration))
         assets.append((line.ticker, line.asset_class, f"{line.close:.6g}", *moves, *ratios, line.regime))
     for title, series in known.macro:
         macro.append((title, ABSENT if series.value is None else f"{series.value:.6g}", series.unit, series.state))
     for at, one in enumerate(known.lines_by_class):
         means = [_fixed(value) for value in known.between[at].tolist()]
-        if one.intra is None:
-            means[at] = ABSENT
-        count = str(one.members)
-        classes.append((one.asset_class, count, one.regime, _fixed(one.intra), _fixed(one.with_equities), *means))
+        means[at] = ABSENT if one.intra is None else means[at]
+        whole = str(one.members), one.regime, _fixed(one.intra), _fixed(one.with_equities)
+        classes.append((one.asset_class, *whole, *means))
     for item in known.news:
         about = [name for name in item.instruments if name in known.tickers]
         named = " ".join(about) if len(about) <= MOST_NAMED else f"{len(about)} assets"
@@ -587,9 +568,5 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join([row(head), *(row(cells) for cells in rows)])
 
 
-def _percent(value: float | None) -> str:
-    return ABSENT if value is None else f"{100 * value:.2f}"
-
-
-def _fixed(value: float | None) -> str:
-    return ABSENT if value is None else f"{value:.2f}"
+def _fixed(value: float | None, scale: float = 1) -> str:
+    return ABSENT if value is None else f"{scale * value:.2f}"

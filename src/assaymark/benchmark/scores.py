@@ -7,7 +7,7 @@ them at once; another convention raises `UnknownNameError`.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final, Literal, get_args
 
@@ -30,6 +30,10 @@ SIGNALS: tuple[Signal, ...] = get_args(Signal)
 Convention = Literal["paper", "reference"]
 CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
 """``paper``: the formulas as printed in PortBench. ``reference``: what the authors' public code does instead."""
+
+
+Pace = Literal["weekly", "monthly", "quarterly"]
+"""How often is decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +108,20 @@ class DateResult:
     pas: float
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Excerpts of one call and its reply; ``cut`` says that the ledger has more, and ``missing`` that none came."""
+
+    prompt: str = ""
+    reply: str = ""
+    cut: bool = False
+    key: str = ""
+    missing: bool = False
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class EpisodeResult:
-    """One model under one profile through one window."""
+    """One model under one profile through one window; ``heard`` has each call of its own by date and stage."""
 
     model: str
     profile: str
@@ -114,6 +129,7 @@ class EpisodeResult:
     dates: tuple[DateResult, ...]
     days: np.ndarray
     nav: Floats
+    heard: Mapping[tuple[date, Stage], Heard] = field(default_factory=dict)
 
 
 __all__ = [

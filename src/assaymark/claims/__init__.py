@@ -5,24 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assaymark.claims.certificates import KEPT, certificate, certificate_name, certificates, season_certificates
-from assaymark.claims.findings import governing_agreement
 from assaymark.claims.levels import (
     SILENT,
-    ClaimKind,
     Index,
     Rules,
     SeasonGates,
-    agent_claim,
     agreement_status,
-    candidate_claims,
+    governing_agreement,
     index,
-    kind_of,
     publication_level,
-    suppressed_phrase,
 )
 from assaymark.claims.messages import ENGLISH, Catalogue, Said, catalogue, english, languages, said
+from assaymark.claims.orders import summary_of
 from assaymark.claims.recompute import Verification
-from assaymark.claims.verdicts import decide, decide_claims, summary_of
+from assaymark.claims.verdicts import (
+    KIND_NAMES,
+    ClaimKind,
+    candidate_claims,
+    decide,
+    decide_claims,
+    kind_of,
+    suppressed_phrase,
+)
 from assaymark.claims.verify import verify
 from assaymark.lazy import exported
 from assaymark.metrology.controls import cell_b_outcome
@@ -49,11 +53,11 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "CONSTANT", "DISSOCIATION", "DRAWDOWN", "ENGLISH", "KEPT", "MISSING", "SHARPE_CONTRAST", "SILENT", "SINGLE",
+    "CONSTANT", "DISSOCIATION", "DRAWDOWN", "ENGLISH", "KEPT", "KIND_NAMES", "MISSING", "SHARPE_CONTRAST", "SILENT",
+    "SINGLE",
     "BenchRules", "Board", "Catalogue", "ClaimKind", "Index", "Leaderboard", "Place", "Rules", "Said", "Season",
-    "SeasonGates", "SeasonVerdict", "SeasonVerdicts", "Verification", "agent_claim", "agreement_status",
-    "candidate_claims", "catalogue", "cell_b_outcome", "certificate", "certificate_name", "certificates", "decide",
-    "decide_benchmark",
+    "SeasonGates", "SeasonVerdict", "SeasonVerdicts", "Verification", "agreement_status", "candidate_claims",
+    "catalogue", "cell_b_outcome", "certificate", "certificate_name", "certificates", "decide", "decide_benchmark",
     "decide_claims", "decide_season", "english", "governing_agreement", "index", "kind_of", "languages",
     "publication_level", "said", "season_certificates", "summary_of", "suppressed_phrase", "verify",
 ]  # fmt: skip

@@ -8,11 +8,11 @@ from itertools import combinations
 from typing import Final
 
 from assaymark.claims import levels as rule
-from assaymark.claims.findings import Finding, clusters_of
-from assaymark.claims.levels import Rules, kind_of, threshold
+from assaymark.claims.findings import NOT_PREREGISTERED, SMALL_GAP, Fields, Finding, clusters_of
+from assaymark.claims.levels import Rules, threshold
 from assaymark.claims.messages import count_words, counted, interval_words, listing, number, p_words, signed
 from assaymark.claims.orders import Evidence, Standing, orders_of, row_of, tiers_and_ranks
-from assaymark.claims.verdicts import NOT_PREREGISTERED, SMALL_GAP, Fields, with_gap
+from assaymark.claims.verdicts import ABOVE, FIRST, ORDERS, WITHIN, Order, direction
 from assaymark.metrology.contrasts import holm
 from assaymark.plan import OrderRules
 from assaymark.records import AGGREGATE, Claim, Condition, Level, Measurement, StabilityStatus, Verdict, measurement_id
@@ -153,25 +153,18 @@ class _Family:
             return
         scored = len(self.scored[board])
         of = f"{counted(scored, 'model')} with a score" if 1 < scored < len(models) else counted(len(models), "model")
-        claims = [
-            (rule.agent_claim("first", name, one, size=len(models)), f"{one} ranks first of the {of}") for one in models
-        ]
-        pairs = [rule.direction(name, *pair, self.known) for pair in combinations(models, 2)]
-        claims += [(rule.agent_claim("above", name, *pair), f"{pair[0]} scores above {pair[1]}") for pair in pairs]
-        for pair in pairs if board == self.boards[0] else ():
-            says = f"{' and '.join(sorted(pair))} score within {margin:g} of each other"
-            claims.append((rule.agent_claim("within", name, *pair, size=margin), says))
-        for claim, says in claims:
-            yield replace(claim, scope="benchmark", statement=f"{says} on {board.words}.")
+        asked: list[tuple[Order, str]] = [(FIRST, of), (ABOVE, "")]
+        for kind, size in [*asked, (WITHIN, f"{margin:g}")] if board == self.boards[0] else asked:
+            for one, *other in combinations(models, kind.subjects):
+                named = (one,) if kind is FIRST else direction(name, one, other[0], self.known)
+                yield replace(kind.claim(name, *named, size=size, on=board.words), scope="benchmark")
 
     def verdict(self, board: Board, claim: Claim, plan_hash: str) -> Verdict:
         """The verdict on one claim, with its level under the other rules."""
-        fields, kind, rules = self._fields(board, claim, self.rules), kind_of(claim), self.rules
+        fields, kind, rules = self._fields(board, claim, self.rules), ORDERS[claim.id.partition("[")[0]], self.rules
         level, says = fields.level, claim.statement
         late = [] if rules.preregistered else [Condition(id="not-preregistered", text=NOT_PREREGISTERED)]
-        variants = rule.other_margins(rules)
-        if kind != "within":
-            variants = rule.other_tests(rules, self.known.measured_tests(), dimensions=len(self.boards) > 2)
+        variants = kind.other_rules(rules, self.known.measured_tests(), dimensions=len(self.boards) > 2)
         fragility: dict[str, Level] = {name: self._fields(board, claim, one).level for name, one in variants.items()}
         said: list[Condition] = []
         if level != "no-claim":
@@ -179,7 +172,7 @@ class _Family:
             small = claim.asserts_order and fields.evidence.state == "ordered-by-less-than-the-margin"
             said += [SMALL_GAP] if small else []
             fragility |= dict.fromkeys(self._turned(board, claim, fields.evidence.pairs), "no-claim")
-            says = with_gap(claim, self.known) if kind == "within" else says
+            says = kind.says(claim, fields, self.known) if kind is WITHIN else says
         reasons = [fields.evidence.reason_at(level), *(one.text for one in late)]
         return fields.verdict(plan_hash, says, reasons, said, fragility)
 
@@ -191,7 +184,7 @@ class _Family:
         claimed = [
             (verdict.claim.subjects[0], verdict.claim.subjects[1])
             for verdict in verdicts
-            if kind_of(verdict.claim) == "pair" and verdict.publication_level != "no-claim"
+            if verdict.claim.id.startswith("above[") and verdict.publication_level != "no-claim"
         ]
         found = Leaderboard(board, models, levels, *tiers_and_ranks(models, claimed), unscored=unscored)
         if board.name not in self.known.compared:
@@ -203,7 +196,7 @@ class _Family:
         return replace(found, pairs=len(pairs), open_pairs=len(still), least=least, alpha=orders.level(scale))
 
     def _fields(self, board: Board, claim: Claim, rules: Rules) -> Fields:
-        evidence = (self._first if kind_of(claim) == "first" else self._pair)(board, claim, rules)
+        evidence = (self._first if len(claim.subjects) == 1 else self._pair)(board, claim, rules)
         turned = self._turned(board, claim, evidence.pairs) if evidence.published else {}
         if turned and evidence.status == "stable":
             evidence = replace(evidence, status="rule-dependent")
@@ -219,7 +212,7 @@ class _Family:
         orders, scale = orders_of(self.known, rules), self.scale[board]
         pair = orders.pair(scale, *claim.subjects)
         row, item = pair.row, self.known.contrast(board.name, pair.row.high, pair.row.low)
-        within = kind_of(claim) == "within"
+        within = not claim.asserts_order
         headline: float | None = pair.headline
         p, published = row.p.get(rules.test, 1.0), pair.published
         adjusted, tail = pair.gated, f"{p_words(pair.gated)} adjusted, {threshold(orders.level(scale))}"
@@ -274,7 +267,7 @@ class _Family:
 
     def _turned(self, board: Board, claim: Claim, pairs: Sequence[Standing]) -> dict[str, Condition]:
         """What takes a claim away, each with the sentence that says so: other formulas, or a part left out."""
-        margin = self.rules.margin if kind_of(claim) == "within" else None
+        margin = None if claim.asserts_order else self.rules.margin
         found: dict[str, list[str]] = {}
         for high, low in ((pair.row.high, pair.row.low) for pair in pairs):
             detail = self.known.contrast(board.name, high, low).detail

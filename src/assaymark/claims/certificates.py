@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from assaymark import __version__
 from assaymark.claims import levels as rule
-from assaymark.claims.levels import Index, Rules, SeasonGates, kind_of
+from assaymark.claims.findings import PUT
+from assaymark.claims.levels import Index, Rules, SeasonGates, rejecting
 from assaymark.claims.messages import Said
 from assaymark.claims.orders import Row, rows_of
-from assaymark.claims.verdicts import PUT, ask_people, rejecting
+from assaymark.claims.verdicts import ask_people, kind_of
 from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, JSON, Claim, Measurement, Verdict, sha256_text, to_json
 

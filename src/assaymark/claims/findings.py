@@ -3,42 +3,47 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, get_args
 
 from assaymark.claims.levels import (
-    CellState,
+    Agreement,
     Index,
+    Instruments,
     Rules,
-    agreement_status,
     cell_states,
     cell_words,
-    coefficient_words,
-    kind_of,
+    publication_level,
     threshold,
 )
-from assaymark.claims.messages import listing, measure_words, number, p_words, signed
+from assaymark.claims.messages import interval_words, listing, measure_words, number, p_words, signed
 from assaymark.claims.orders import Evidence, contrasts_of, length_floor, orders_of
-from assaymark.errors import NotMeasurableError
+from assaymark.metrology import anchor_status, holm
 from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.protocol import AGREEMENT
 from assaymark.records import (
     AGGREGATE,
     AdversarialStatus,
-    AgreementStatus,
+    AnchorState,
+    Cap,
     Claim,
     Condition,
     LengthState,
     Level,
     Measurement,
     OtherJudgesState,
+    Verdict,
 )
 from assaymark.text import NBSP, percent
 
 FEW_CLUSTERS = 5
 FEW_CONSECUTIVE = 24
+NOT_PREREGISTERED: Final = "These scores were analysed after they were seen."
+SMALL_GAP: Final = Condition(id="small-gap", text="The difference is smaller than the margin that counts as none.")
+UNTESTED: Final = "Significance was not tested: the tables came without contrasts."
 NO_CONTROLS: Final = "No control texts were graded, so nothing shows that the panel rewards substance over style."
 
 _OVERLAP = 0.2
@@ -56,6 +61,11 @@ class Finding:
     measurements: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     values: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def lifted(self) -> bool:
+        """Whether people's confirmation lifts its cap."""
+        return self.state in _LIFTED.get(self.field, ())
 
 
 def _condition(name: str, text: str) -> tuple[Condition, ...]:
@@ -78,7 +88,7 @@ def own_family_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) 
             text = ("Of some pairs every judge shares its family with one of the two; "
                     "no one without an interest has judged them.")  # fmt: skip
         return Finding("own_family", "no-disinterested-judge", "qualified", _condition("own-family", text), ids)
-    if "plain" not in evidence.published or "gated" in evidence.published or kind_of(claim) == "within":
+    if "plain" not in evidence.published or "gated" in evidence.published or not claim.asserts_order:
         return Finding("own_family", "clear", None, (), ids)
     worst = max((pair.gated for pair in evidence.pairs), default=1.0)
     level = orders_of(known, rules).level(claim.dimension)
@@ -104,7 +114,7 @@ def length_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> F
     if min(float(item.detail.get("overlap", 1.0)) for item in items) < _OVERLAP:
         beside = _condition("overlap", "Their lengths hardly overlap; the adjustment is extrapolated.")
     clear = Finding("length", "clear", None, beside, ids)
-    if kind_of(claim) == "within":
+    if not claim.asserts_order:
         # Equal at equal length, too? A gap that length hides is no equivalence.
         (item,) = items
         near = item.detail.get("p_equivalence_at", {})
@@ -352,9 +362,9 @@ def adversarial_of(claim: Claim, known: Index, rules: Rules) -> Adversarial:
 
 def _terse(claim: Claim, known: Index, rules: Rules) -> list[_Bearing]:
     """One finding for each mostly terse agent that the claim compares without a length-matched rerun to bear it."""
-    dimension, kind, agent = claim.dimension, kind_of(claim), claim.subjects[0]
-    pairs: list[tuple[str, ...]] = [claim.subjects] if kind == "pair" else []
-    for other in known.agents if kind == "first" else ():
+    dimension, agent = claim.dimension, claim.subjects[0]
+    pairs: list[tuple[str, ...]] = [claim.subjects] if len(claim.subjects) == 2 and claim.asserts_order else []
+    for other in known.agents if len(claim.subjects) == 1 else ():
         measured = other != agent and known.tested(dimension)
         if other != agent and (not measured or known.contrast(dimension, agent, other).value is not None):
             pairs.append((agent, other))
@@ -383,110 +393,250 @@ def _terse(claim: Claim, known: Index, rules: Rules) -> list[_Bearing]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """The agreement that governs a dimension: the lowest of the pooled and the gated within-format kappas."""
+# The fields that decide a claim, of a study, a season or a benchmark, and the level that they leave
 
-    status: AgreementStatus
-    kappa: float | None = None
-    reason: str = ""
-    measurements: tuple[str, ...] = ()
-    governing: str | None = None
-    word: str = AGREEMENT["kappa"]
-
-
-def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement:
-    """The agreement that gates a dimension. Where formats are gated on their own, the lowest kappa governs."""
-    undefined = float("-inf")
-
-    def held(item: Measurement) -> float:
-        # The number that is held against the cut-offs; an undefined kappa is below all of them.
-        other = known.get("kappa.other_ddof", **item.labels) if rules.kappa == "other-ddof" else None
-        if item.value is None or (other is not None and other.value is None and other.state.startswith("undefined")):
-            return undefined
-        if rules.kappa == "lower":
-            return undefined if item.low is None else item.low
-        if rules.kappa == "half-even" and item.detail.get("half_even") is not None:
-            return float(item.detail["half_even"])
-        return item.value if other is None or other.value is None else other.value
-
-    def governing() -> Agreement:
-        gated, about = known.agreements.get(dimension, ()), measure_words(dimension)
-        if not gated:
-            return Agreement("halt", None, f"Agreement on {about} was not measured.")
-        values = {item.id: held(item) for item in gated}
-        item = min(gated, key=lambda item: (values[item.id], item.id))
-        value = None if values[item.id] == undefined else values[item.id]
-        status = agreement_status(value, publish=rules.publish, halt=rules.halt)
-        within = f"{about} within format {item.labels['format']}" if "format" in item.labels else about
-        if value is None or item.value is None:
-            reason = f"Agreement on {within} is not defined ({item.state}); undefined agreement halts."
-        else:
-            interval = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
-            rule = {
-                "publish": f"at or above the cut-off {number(rules.publish)}",
-                "methodology": f"below {number(rules.publish)}: a finding about the judges, not a headline",
-                "halt": f"below {number(rules.halt)}: no ranking",
-            }[status]
-            # Three decimals where two would lift it over a cut-off that it misses.
-            lifted = any(item.value < cut <= round(item.value, 2) for cut in (rules.halt, rules.publish))
-            kappa = f"{item.value:.3f}".replace("-", "−") if lifted else number(item.value)
-            reason = f"The judges agree on {within} at {coefficient_words(item)} {kappa}{interval}, {rule}."
-        return Agreement(status, value, reason, tuple(one.id for one in gated), item.id, coefficient_words(item))
-
-    return known.once(("agreement", dimension, rules), governing)
+PUT: Final = "put to people"
+"""Where an index keeps the one-sided p of every claim that is put to people, by the claim's id."""
+_ANCHORS: Final[tuple[AnchorState, ...]] = ("contradicts", "not-tested", "undecided", "confirms")
+LEVELS: Final[tuple[Level, ...]] = ("no-claim", "qualified", "headline")
+"""From the lowest."""
+_LIFTED: Final[Mapping[str, tuple[str, ...]]] = {
+    "own_family": ("rests-on-own-family", "no-disinterested-judge"),
+    "length": ("length", "may-be-length"),
+    "distinct": ("not-told-apart", "smaller"),
+}
+"""The states of bias tests whose caps a confirmation by people lifts; of the control texts it lifts their style."""
 
 
-def cell_state(claim: Claim, known: Index) -> CellState:
-    """The state of the cell that a claim is about."""
-    state = cell_states(known).get(claim.subjects[0])
-    if state is None:
-        raise NotMeasurableError(f"no gate of the control cell {claim.subjects[0]} was measured")
-    return state
+def weakest(levels: Iterable[Level]) -> Level:
+    """The lowest of some levels; a headline of none."""
+    return min(levels, key=LEVELS.index, default="headline")
 
 
-def cell_fields(claim: Claim, known: Index, rules: Rules) -> tuple[Agreement, Evidence, Adversarial]:
-    """How far judges agree on the cell's difference, whether every drop shows it, and whether a halo moves it."""
-    state = cell_state(claim, known)
-    halo, item = state.halo, known.get("cell.agreement", cell=state.cell)
-    # Whether the composer's own judges move the cell's score
-    if halo is None or halo.value is None:
-        why = "" if halo is None else f" ({halo.state})"
-        told = f"Whether the composer's own judges favour these texts was not measured{why}."
-        adversarial = Adversarial("not tested", (told,), (told,))
-    elif (family := halo.detail.get("family")) is None:
-        told = "No judge shares a family with the composer of these texts, so there is no halo to look for."
-        adversarial = Adversarial("passed", (told,))
-    else:
-        moved = (
-            f"The judges of family {family}, which wrote these texts, move the number by {signed(halo.value)} points"
+@dataclass(frozen=True)
+class Fields:
+    """The parts from which one claim's verdict follows; what follows from them is worked out once."""
+
+    claim: Claim
+    agreement: Agreement
+    evidence: Evidence
+    adversarial: Adversarial
+    instruments: Instruments
+    findings: tuple[Finding, ...] = ()
+    preregistered: bool = True
+
+    @classmethod
+    def unjudged(cls, claim: Claim, evidence: Evidence, findings: Iterable[Finding], preregistered: bool) -> Fields:
+        """Of a claim that rests on no grade."""
+        none = Agreement("not judged"), evidence, Adversarial("not judged"), Instruments()
+        return cls(claim, *none, tuple(findings), preregistered)
+
+    def state(self, name: str) -> str:
+        """What a bias test found, in one word."""
+        return next((finding.state for finding in self.findings if finding.field == name), "not-applicable")
+
+    @cached_property
+    def lifts(self) -> bool:
+        """Whether people confirm the order and agree with each other, which lifts what biases of judges cap."""
+        return any(finding.field == "human_anchor" and bool(finding.values.get("lifts")) for finding in self.findings)
+
+    @cached_property
+    def caps(self) -> tuple[Cap, ...]:
+        """Every field that limits the level, lowest first, and whether people's grades lift it."""
+        agreement, evidence, adversarial = self.agreement.status, self.evidence.status, self.adversarial.status
+        found: list[tuple[str, Level]] = []
+        if agreement in ("halt", "methodology"):
+            found.append(("agreement", "no-claim" if agreement == "halt" else "qualified"))
+        if evidence != "stable":
+            stops = evidence == "judge-dependent" or self.claim.asserts_order or not self.evidence.published
+            stops = stops and not (evidence == "tie-class" and self.claim.scope == "adversarial-cell")
+            found.append(("stability", "no-claim" if stops and evidence != "rule-dependent" else "qualified"))
+        if not self.evidence.tested:
+            found.append(("stability", "qualified"))
+        if adversarial not in ("passed", "not judged"):
+            found.append(("adversarial", "no-claim" if adversarial == "contaminated" else "qualified"))
+        found += [(finding.field, finding.cap) for finding in self.findings if finding.cap is not None]
+        found += [("datasheets", self.instruments.most)] if self.instruments.failing else []
+        found += [] if self.preregistered else [("preregistration", "qualified")]
+        found.sort(key=lambda cap: (LEVELS.index(cap[1]), cap[0]))
+        free = {finding.field for finding in self.findings if finding.lifted} if self.lifts else set()
+        free |= {"adversarial"} if self.lifts and adversarial == "construct-sensitive" else set()
+        return tuple(Cap(field=name, level=level, lifted=name in free) for name, level in found)
+
+    @cached_property
+    def level(self) -> Level:
+        """The lowest of what the three statuses permit and every cap."""
+        caps, stated = self.caps, (self.agreement.status, self.evidence.status)
+        # People lift "no claim" of the recusal contrast to qualified, and every other cap that they lift wholly.
+        found: list[Level] = [cap.level for cap in caps if not cap.lifted]
+        found += ["qualified" for cap in caps if cap.lifted and cap.level == "no-claim"]
+        if self.agreement.status != "not judged":
+            free = any(cap.field == "adversarial" and cap.lifted for cap in caps)
+            construct, tested = "passed" if free else self.adversarial.status, self.evidence.tested
+            order = self.claim.asserts_order
+            found.append(publication_level(*stated, construct, asserts_order=order, significance_tested=tested))
+        return weakest(found)
+
+    def verdict(
+        self, plan_hash: str, statement: str, reasons: Iterable[str], conditions: Iterable[Condition],
+        fragility: Mapping[str, Level], amended: tuple[str, ...] = (),
+    ) -> Verdict:  # fmt: skip
+        """The verdict in these words, the ``statement`` with its scope."""
+        level, caps, evidence, said = self.level, self.caps, self.evidence, tuple(conditions)
+        states = {name: self.state(name) for name in ("own_family", "length", "distinct", "other_judges")}
+        anchor = self.state("human_anchor")
+        looked_at = [self.agreement.measurements, evidence.measurements, self.adversarial.measurements]
+        looked_at += [self.instruments.measurements, *(finding.measurements for finding in self.findings)]
+        limits = [(cap.field, "qualified" if cap.lifted else cap.level) for cap in caps
+                  if not cap.lifted or cap.level == "no-claim"]  # fmt: skip
+        binding = [] if level == "headline" else [name for name, most in limits if most == level]
+        return Verdict(
+            claim=self.claim if statement == self.claim.statement else replace(self.claim, statement=statement),
+            agreement_status=self.agreement.status,
+            stability_status=evidence.status,
+            adversarial_status=self.adversarial.status,
+            publication_level=level,
+            reasons=tuple(reasons),
+            binding=tuple(dict.fromkeys(binding)),
+            measurements=tuple(dict.fromkeys(name for names in looked_at for name in names)),
+            plan_hash=plan_hash,
+            condition=" ".join(condition.text for condition in said) or None,
+            fragility=fragility,
+            amended=amended,
+            conditions=said,
+            caps=caps,
+            pair_state=evidence.state,
+            preregistered=self.preregistered,
+            human_anchor="not-tested" if anchor == "not-applicable" else anchor,  # type: ignore[arg-type]
+            **{name: getattr(evidence, name) for name in ("p", "p_adjusted", "p_adjusted_headline", "stability")},
+            **states,  # type: ignore[arg-type]  # each state is a word of its own list
         )
-        adversarial = Adversarial("passed", (f"{moved}: no halo.",))
-        if halo.detail.get("triggered"):
-            told = f"{moved}: a halo, so the number without them is primary."
-            adversarial = Adversarial("construct-sensitive", (told,), (told,))
-    ids = () if item is None else (item.id,)
-    rests = (*state.measurements, *(drop.id for drop in state.drops.values()), *ids)
-    found, tested = f"The number behind it is {state.numbers}: {state.outcome}", state.gate.detail.get("p") is not None
-    if item is None or item.value is None:
-        why = "" if item is None else f" ({item.state})"
-        agreement = Agreement("halt", None, f"Agreement on {cell_words(state.cell)} was not measured{why}.", ids)
-        reason = f"{found}; whether it holds without any one judge family was not measured."
-        return agreement, Evidence("judge-dependent", reason, rests, tested=tested), adversarial
-    held = agreement_status(item.value, publish=rules.publish, halt=rules.halt)
-    status: AgreementStatus = "halt"
-    word = coefficient_words(item)
-    seen = f"not every panel without one judge family sees the difference, or {word} is below the cut-off"
-    if item.detail["unanimous"] and held == "publish":
-        status, seen = "publish", "every judge family sees the difference"
-    elif item.detail["leave_one_out"] and held != "halt":
-        seen = "every panel without one family sees the difference, but not every family alone"
-        status = "methodology"
-    reason = f"On {cell_words(state.cell)} {seen}; {word} over these and the honest records {number(item.value)}."
-    agreement = Agreement(status, item.value, reason, ids, item.id, word)
-    reason = f"{found}, but not every panel without one judge family shows it."
-    evidence = Evidence("judge-dependent", reason, rests, tested=tested)
-    if item.detail["leave_one_out"]:
-        reason, published = f"{found}, and it holds without any one judge family.", frozenset({"gated"})
-        evidence = Evidence("stable", reason, rests, published=published, tested=tested)
-    return agreement, evidence, adversarial
+
+    def conditions(self) -> Iterator[Condition]:
+        """What must be said with a claim of a study, in a fixed order; with a headline only what narrows it."""
+        agreement = self.agreement
+        if self.level == "qualified":
+            controls = self.adversarial.conditions
+            if agreement.status == "methodology" and agreement.kappa is not None:
+                tail = ", and no control texts were graded." if controls == (NO_CONTROLS,) else "."
+                symbol = "κ" if agreement.word == AGREEMENT["kappa"] else agreement.word
+                text = f"The judges agree only weakly here ({symbol} {number(agreement.kappa)}){tail}"
+                yield Condition(
+                    id="agreement", text=agreement.reason if self.claim.scope == "adversarial-cell" else text
+                )
+                controls = () if controls == (NO_CONTROLS,) else controls
+            if not self.evidence.tested:
+                yield Condition(id="not-tested", text=UNTESTED)
+            for text in controls:
+                yield Condition(id="terse" if "of the rationales of" in text else "controls", text=text)
+            if failing := ", ".join(self.instruments.failing):
+                text = f"Not every judge keeps the limits that the plan sets for them: {failing}."
+                yield Condition(id="judge-limits", text=text)
+            if not self.preregistered:
+                yield Condition(id="not-preregistered", text=NOT_PREREGISTERED)
+        for cap in self.caps:
+            if cap.lifted and cap.level == "no-claim":
+                reasons = (one for finding in self.findings if finding.field == cap.field for one in finding.reasons)
+                yield Condition(id="own-family", text=" ".join(reasons))
+        for finding in self.findings:
+            for condition in finding.conditions:
+                # What people's confirmation lifts need not be said.
+                if not (self.lifts and finding.lifted) or condition.id in ("overlap", "specific"):
+                    yield condition
+        if self.evidence.state == "ordered-by-less-than-the-margin" and self.claim.asserts_order:
+            yield SMALL_GAP
+
+
+# What people's grades say of an order
+
+
+def put_to_people(each: Iterable[Fields], known: Index) -> None:
+    """Note the family of claims that people's grades are asked about: Holm runs over all of them."""
+    tested = {one.claim.id: _people(one, known)[1] for one in each if is_put(one)}
+    known.memo[PUT] = {name: p for name, p in tested.items() if p is not None}
+
+
+def is_put(fields: Fields) -> bool:
+    """Whether an order is put to people: the judges let it through, or stop it by the recusal contrast alone."""
+    if not fields.claim.asserts_order or not fields.evidence.tested:
+        return False
+    rest = tuple(finding for finding in fields.findings if finding.field != "own_family")
+    return fields.level != "no-claim" or replace(fields, findings=rest).level != "no-claim"
+
+
+def with_people(fields: Fields, known: Index, rules: Rules) -> Fields:
+    """The same fields with what people's grades say of the claim; unchanged where nobody graded."""
+    if (found := _people_finding(fields, known, rules)) is None:
+        return fields
+    at = next((k for k, one in enumerate(fields.findings) if one.field == "other_judges"), len(fields.findings))
+    return replace(fields, findings=(*fields.findings[:at], found, *fields.findings[at:]))
+
+
+def _people(fields: Fields, known: Index) -> tuple[list[Measurement], float | None]:
+    """What people see of the pairs of a claim in its direction, and the largest one-sided p if all were tested."""
+    claim, items = fields.claim, list[Measurement]()
+    for row in (pair.row for pair in fields.evidence.pairs):
+        item = known.by_pair.get(("human.contrast", claim.dimension, row.high, row.low))
+        if item is not None and row.high == claim.subjects[0]:
+            items.append(item)
+    whole = bool(items) and len(items) == len(fields.evidence.pairs) and all(item.value is not None for item in items)
+    return items, max(float(item.detail["p"]) for item in items) if whole else None
+
+
+def _people_finding(fields: Fields, known: Index, rules: Rules) -> Finding | None:
+    sample = known.get("human.sample", dimension=fields.claim.dimension)
+    if sample is None or not fields.claim.asserts_order or rules.source or not fields.evidence.tested:
+        return None
+    if not is_put(fields):
+        return Finding("human_anchor", "not-tested", None, (), (sample.id,))
+    there, p = _people(fields, known)
+    ids = (sample.id, *(item.id for item in there))
+    if p is None:
+        tested = [item for item in there if item.value is None]
+        why = sample.state if sample.value is None else tested[0].state if tested else "no pair has labels"
+        said = f"People's grades do not test it: {why.removeprefix('not tested: ')}."
+        return Finding("human_anchor", "not-tested", None, (), ids, (said,), {"drawn": sample})
+    family = {**known.memo.get(PUT, {}), fields.claim.id: p}
+    p_holm = float(holm(list(family.values()))[list(family).index(fields.claim.id)])
+    states: list[AnchorState] = []
+    for item in there:
+        # What people say of one pair, the judges' own contrast on these cycles being what they are held against
+        judged, record = item.detail.get("judges"), {"estimate": item.value, "high": item.high}
+        states.append("undecided")
+        if judged is not None and float(judged) > 0:
+            found = anchor_status(record, float(judged), min(1.0, p_holm), rules.alpha)
+            states[-1] = "not-tested" if found == "not tested" else found
+    state, graders = min(states, key=_ANCHORS.index), len(sample.detail["graders"])
+    who = f"the {graders} human graders of this study" if graders > 1 else "the human grader of this study"
+    n = min(item.n for item in there)
+    cycles, known_by = f"{n} labelled cycles", {"n": graders, "labelled": n}
+    if state == "contradicts":
+        said = f"People's grades contradict it: {who} see less than half of the difference that the judges see."
+        return Finding("human_anchor", state, "no-claim", (), ids, (said,), known_by)
+    if state == "undecided":
+        needed = [item.detail.get("needed") for item in there]
+        most = max((int(one) for one in needed if one is not None), default=0)
+        more = f"; about {most} labelled cycles would be needed" if most > n else f", though {most} often suffice"
+        more = "; more clusters are needed" if None in needed else more
+        condition = Condition(id="people", text=f"People's grades on {cycles} leave it undecided{more}.")
+        more = "clusters" if None in needed else "about" if most > n else "suffices"
+        values = {**known_by, "more": more, "needed": most}
+        return Finding("human_anchor", state, None, (condition,), ids, (), values)
+    agreed = known.get("human.agreement", dimension=fields.claim.dimension)
+    status = None if agreed is None else rules.status(agreed.value)
+    lifts, ids, gap = status == "publish", ids if agreed is None else (*ids, agreed.id), ""
+    if len(there) == 1:
+        gap = f": {signed(there[0].value or 0.0)} points{interval_words(there[0].low, there[0].high)}"
+    # The same order in people's places as other judges would have it in those of judges.
+    anyone = all(float(item.detail.get("p_graders", 1.0)) <= rules.alpha + LEVEL_SLACK for item in there)
+    text = f"It is ordered as {'human graders' if anyone else who} would order it{gap} ({cycles})."
+    if not lifts:
+        how = "agreement among the graders was not measured"
+        if agreed is not None and agreed.value is not None:
+            how = f"the graders agree at {number(agreed.value)}, {number(rules.publish)} needed"
+        elif agreed is not None:
+            how = f"{how} ({agreed.state.partition(': ')[2]})"
+        text = f"{text[:-1]}, which lifts no other limit: {how}."
+    kappa = None if agreed is None else agreed.value
+    values = {**known_by, "lifts": lifts, "anyone": anyone, "seen": there, "agreed": kappa, "publish": rules.publish}
+    return Finding("human_anchor", "confirms", None, (Condition(id="people", text=text),), ids, (), values)

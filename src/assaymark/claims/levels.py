@@ -1,19 +1,18 @@
-"""Measurements by what they are about, the rules that turn them into levels, and the claims that are decided."""
+"""Measurements by what they are about, the rules of a plan, and the levels that statuses permit."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Any, Final, Literal, TypeVar
 
-from assaymark.claims.messages import Said, counted, interval_words, listing, measure_words, p_words, signed
+from assaymark.claims.messages import Said, interval_words, measure_words, number, p_words, signed
 from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.orders import OTHER_MARGINS
-from assaymark.protocol import AGREEMENT, Cells, Claims, Study
-from assaymark.records import AGGREGATE, AgreementStatus, Claim, Level, Measurement, Scope, measurement_id
+from assaymark.protocol import AGREEMENT, Cells, Study
+from assaymark.records import AGGREGATE, AgreementStatus, Level, Measurement, measurement_id
 
 # The measurements that verdicts rest on
 
@@ -198,6 +197,10 @@ class Rules:
     span: float = 4.0
     judged: bool = True
 
+    def status(self, kappa: float | None) -> AgreementStatus:
+        """What an agreement permits under these cut-offs."""
+        return agreement_status(kappa, publish=self.publish, halt=self.halt)
+
     def claims_scale(self, scale: str) -> bool:
         """Whether orders are claimed on a scale, which then is part of the family of tests."""
         return self.scales is None or scale in self.scales
@@ -229,6 +232,16 @@ class SeasonGates:
     preregistered: bool = True
     kappa: Literal["point", "lower"] = "point"
     test: Test = "p"
+
+
+def rejecting(known: Index, rules: Rules) -> frozenset[str]:
+    """The tests that could reject something in this design: a sign flip cannot with few clusters."""
+    if known.tests is not None:
+        return known.tests
+    measured, contrasts = known.once("tests", known.measured_tests), known.contrasts.values()
+    most = known.once("most", lambda: max((int(one.detail.get("clusters", 0)) for one in contrasts), default=0))
+    pairs = max(1, len(known.agents) * (len(known.agents) - 1) // 2)
+    return measured - {"p_sign_flip"} if most and 2.0 ** (1 - most) * pairs > rules.alpha else measured
 
 
 def coefficient_words(item: Measurement) -> str:
@@ -348,6 +361,60 @@ def publication_level(
 
 
 @dataclass(frozen=True, slots=True)
+class Agreement:
+    """The agreement that governs a dimension: the lowest of the pooled and the gated within-format kappas."""
+
+    status: AgreementStatus
+    kappa: float | None = None
+    reason: str = ""
+    measurements: tuple[str, ...] = ()
+    governing: str | None = None
+    word: str = AGREEMENT["kappa"]
+
+
+def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement:
+    """The agreement that gates a dimension. Where formats are gated on their own, the lowest kappa governs."""
+    undefined = float("-inf")
+
+    def held(item: Measurement) -> float:
+        # The number that is held against the cut-offs; an undefined kappa is below all of them.
+        other = known.get("kappa.other_ddof", **item.labels) if rules.kappa == "other-ddof" else None
+        if item.value is None or (other is not None and other.value is None and other.state.startswith("undefined")):
+            return undefined
+        if rules.kappa == "lower":
+            return undefined if item.low is None else item.low
+        if rules.kappa == "half-even" and item.detail.get("half_even") is not None:
+            return float(item.detail["half_even"])
+        return item.value if other is None or other.value is None else other.value
+
+    def governing() -> Agreement:
+        gated, about = known.agreements.get(dimension, ()), measure_words(dimension)
+        if not gated:
+            return Agreement("halt", None, f"Agreement on {about} was not measured.")
+        values = {item.id: held(item) for item in gated}
+        item = min(gated, key=lambda item: (values[item.id], item.id))
+        value = None if values[item.id] == undefined else values[item.id]
+        status = rules.status(value)
+        within = f"{about} within format {item.labels['format']}" if "format" in item.labels else about
+        if value is None or item.value is None:
+            reason = f"Agreement on {within} is not defined ({item.state}); undefined agreement halts."
+        else:
+            interval = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
+            rule = {
+                "publish": f"at or above the cut-off {number(rules.publish)}",
+                "methodology": f"below {number(rules.publish)}: a finding about the judges, not a headline",
+                "halt": f"below {number(rules.halt)}: no ranking",
+            }[status]
+            # Three decimals where two would lift it over a cut-off that it misses.
+            lifted = any(item.value < cut <= round(item.value, 2) for cut in (rules.halt, rules.publish))
+            kappa = f"{item.value:.3f}".replace("-", "−") if lifted else number(item.value)
+            reason = f"The judges agree on {within} at {coefficient_words(item)} {kappa}{interval}, {rule}."
+        return Agreement(status, value, reason, tuple(one.id for one in gated), item.id, coefficient_words(item))
+
+    return known.once(("agreement", dimension, rules), governing)
+
+
+@dataclass(frozen=True, slots=True)
 class Instruments:
     """The judges that do not keep the limits of the plan, or show no datasheet, and what claims may then be at most."""
 
@@ -374,50 +441,7 @@ def instruments_of(known: Index, on_failure: OnFailure | None) -> Instruments:
     return Instruments(tuple(failing), on_failure, reason, tuple(gate.id for gate in gates))
 
 
-# Claims
-
-ClaimKind = Literal["first", "pair", "within", "cell"]
-KINDS: Final[tuple[ClaimKind, ...]] = get_args(ClaimKind)
-"""Every kind of claim, in the order in which the claims about one dimension are decided."""
-
-_HEADS: Final[Mapping[str, ClaimKind]] = {"first": "first", "above": "pair", "within": "within", "cell": "cell"}
-_ABOUT_AGENTS: Final[tuple[ClaimKind, ...]] = ("first", "pair", "within")
-TOUCHES: Final[Mapping[str, tuple[ClaimKind, ...]]] = {
-    **dict.fromkeys(
-        ("anchor_probe", "contamination", "engine", "human.grades", "title", "inference.mde_power",
-         "inference.mde_sd"), ()),
-    **dict.fromkeys(
-        ("gates.format_min_clusters", "gates.format_min_records", "inference.aggregate_share",
-         "inference.cluster_order", "inference.test", "stability", "cells.contaminates", "claims.length"),
-        _ABOUT_AGENTS),
-    **dict.fromkeys(("cells.terse_share", "cells.terse_tokens", "claims.distinct", "claims.judges"), ("first", "pair")),
-    "inference.margin": ("pair", "within"),
-    "claims.first": ("first",),
-    "claims.pairs": ("pair",),
-    "claims.within": ("within",),
-    "claims.cells": ("cell",),
-}  # fmt: skip
-"""The kinds of claim that a plan field touches; a field without an entry, of its own or of a parent, touches all."""
-
-
-def kind_of(claim: Claim) -> ClaimKind:
-    """What a claim is about; two agents within the margin have as many subjects as a pair, so counting cannot tell."""
-    head = claim.id.partition("[")[0]
-    if head not in _HEADS:
-        raise NotMeasurableError(f"claim {claim.id!r} is of no known kind ({', '.join(_HEADS)})")
-    return _HEADS[head]
-
-
-def amended_for(claim: Claim, amended: Sequence[str]) -> tuple[str, ...]:
-    """The amended plan fields under which a claim was made, in the order given, each once."""
-    kind, found = kind_of(claim), list[str]()
-    for name in dict.fromkeys(amended):
-        entry = name
-        while entry and entry not in TOUCHES:
-            entry = entry.rpartition(".")[0]
-        found += [name] if not entry or kind in TOUCHES[entry] else []
-    return tuple(found)
-
+# Control cells
 
 WORDS: Final[Mapping[str, str]] = {
     "cell_a": "confident but wrong rationales",
@@ -429,7 +453,7 @@ WORDS: Final[Mapping[str, str]] = {
 }
 """How a sentence calls the texts of each gated cell."""
 
-_STATEMENTS: Final[Mapping[str, str]] = {
+CELL_STATEMENTS: Final[Mapping[str, str]] = {
     "passed": "The panel scores {texts} below the bottom quartile of honest ones.",
     "failed": "The panel does not score {texts} below the bottom quartile of honest ones.",
     "substance": "The panel scores {texts} within {substance:g} points of honest ones.",
@@ -441,6 +465,7 @@ _STATEMENTS: Final[Mapping[str, str]] = {
     "not noticed": "The panel does not score {texts} below their originals.",
     "inconclusive": "What the panel makes of {texts} stays open.",
 }
+"""The sentence of a cell by the outcome of its rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,7 +500,7 @@ def cell_states(known: Index) -> dict[str, CellState]:
         item = gate if primary is None else primary
         # What has no number was not tested.
         outcome = item.detail.get("outcome")
-        shown = outcome in _STATEMENTS and (item.value is not None or outcome == "inconclusive")
+        shown = outcome in CELL_STATEMENTS and (item.value is not None or outcome == "inconclusive")
         numbers = gate.state
         if item.value is not None:
             whole = item.value == gate.value
@@ -488,84 +513,3 @@ def cell_states(known: Index) -> dict[str, CellState]:
         return CellState(cell, text, item.value, numbers, gate, halo, drops, rests)
 
     return known.once("cells", lambda: {gate.labels["cell"]: state(gate) for gate in known.named("cell.gate")})
-
-
-def candidate_claims(
-    wanted: Claims, agents: Sequence[str], dimensions: Sequence[str], contrasts: Sequence[tuple[str, str, str]],
-    margin: float = 0.3, *, cells: Sequence[tuple[CellState, Cells]] = (),
-) -> list[Claim]:  # fmt: skip
-    """The claims of a study: by default every first place, every pair, every pair within the margin, every cell."""
-    scopes = [AGGREGATE, *dimensions] if wanted.dimensions is None else list(wanted.dimensions)
-    seen = {(dimension, frozenset((high, low))): (high, low) for dimension, high, low in contrasts}
-    names, claims = sorted(agents), list[Claim]()
-    for dimension in scopes:
-        ordered = [seen.get((dimension, frozenset(pair)), pair) for pair in combinations(names, 2)]
-        if wanted.first:
-            claims += [agent_claim("first", dimension, agent, size=len(names)) for agent in names]
-        if wanted.pairs:
-            claims += [agent_claim("above", dimension, *pair) for pair in ordered]
-        if wanted.within and dimension == AGGREGATE:
-            claims += [agent_claim("within", dimension, *pair, size=margin) for pair in ordered]
-    return claims + ([cell_claim(state, limits) for state, limits in cells] if wanted.cells else [])
-
-
-def claims_of(wanted: Claims, known: Index, rules: Rules, cells: Sequence[CellState]) -> list[Claim]:
-    """`candidate_claims` of measurements: their directions and cells under ``rules``."""
-    scopes = (AGGREGATE, *known.dimensions) if wanted.dimensions is None else wanted.dimensions
-    pairs = list(combinations(known.agents, 2))
-    contrasts = [(scope, *direction(scope, *pair, known)) for scope in scopes for pair in pairs]
-    limits = [(state, rules.cells) for state in cells]
-    return candidate_claims(wanted, known.agents, known.dimensions, contrasts, rules.margin, cells=limits)
-
-
-def direction(dimension: str, one: str, other: str, known: Index) -> tuple[str, str]:
-    """Which of two agents the panel saw higher: by their contrast, or by their levels where there is none."""
-    if known.tested(dimension):
-        labels = known.contrast(dimension, one, other).labels
-        return labels["high"], labels["low"]
-    items = [known.levels.get((dimension, None, name)) for name in (one, other)]
-    values = [None if item is None else item.value for item in items]
-    if values[0] is None or values[1] is None or values[0] == values[1]:
-        return (one, other) if one < other else (other, one)
-    return (one, other) if values[0] > values[1] else (other, one)
-
-
-def suppressed_phrase(claim: Claim) -> str:
-    """What an unsupported claim is about; never the sentence itself, nor its direction."""
-    where, kind = measure_words(claim.dimension), kind_of(claim)
-    if kind == "first":
-        return f"A first rank for {claim.subjects[0]} on {where}."
-    if kind == "cell":
-        return f"How the panel scores {cell_words(claim.subjects[0])}."
-    names = listing(sorted(claim.subjects))
-    return f"That {names} score alike on {where}." if kind == "within" else f"Any ranking of {names} on {where}."
-
-
-def agent_claim(head: Literal["first", "above", "within"], dimension: str, *subjects: str, size: float = 0.0) -> Claim:
-    """ "X ranks first of ``size`` agents", "X scores above Y", or "X and Y score within ``size`` of each other", which
-    asserts no order."""
-    where = measure_words(dimension)
-    scope: Scope = "aggregate-ranking" if dimension == AGGREGATE else "dimension-ranking"
-    if head == "first":
-        labels, says = (
-            {"agent": subjects[0]},
-            f"{subjects[0]} ranks first of the {counted(int(size), 'agent')} on {where}.",
-        )
-    else:
-        scope, labels = "pairwise-contrast", dict(zip(("high", "low"), subjects, strict=True))
-        says = f"{subjects[0]} scores above {subjects[1]} on {where}."
-        if head == "within":
-            says = f"{' and '.join(sorted(subjects))} score within {size:g} of each other on {where}."
-    name = measurement_id(head, {"dimension": dimension, **labels})
-    return Claim(
-        id=name, scope=scope, statement=says, subjects=subjects, dimension=dimension, asserts_order=head != "within"
-    )
-
-
-def cell_claim(state: CellState, limits: Cells) -> Claim:
-    """What the panel makes of one control cell."""
-    text = _STATEMENTS.get(state.outcome, "How the panel treats {texts} was not tested.")
-    says = text.format(texts=cell_words(state.cell), substance=limits.substance, verbosity=limits.verbosity)
-    name = measurement_id("cell", {"cell": state.cell})
-    return Claim(id=name, scope="adversarial-cell", statement=says, subjects=(state.cell,), dimension=AGGREGATE,
-                 asserts_order=False)  # fmt: skip

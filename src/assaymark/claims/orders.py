@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any, Final, Literal, cast
 
 import numpy as np
 
-from assaymark.claims import messages as words
-from assaymark.claims.levels import Index, Rules, Signed, kind_of, threshold
+from assaymark.claims.levels import Index, Rules
 from assaymark.metrology import holm
 from assaymark.metrology.checks import Bools, Floats
-from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.orders import LEVEL_SLACK, publish_scales, rank_intervals, stability_state, tiers
 from assaymark.records import (
     AGGREGATE,
-    Claim,
     Level,
     Measurement,
     PairState,
     StabilityFinding,
     StabilityState,
     StabilityStatus,
+    Verdict,
 )
 
 SHORTEST: Final = 0.03
 """Doublings of length (2 %) up to which length explains nothing that is looked for."""
-ONE_FAMILY = "All judges are of one family, so nothing shows that an order holds without any one of them."
-UNTESTED = "significance not tested, as the tables came without contrasts"
 
 Pass = Literal["plain", "gated", "headline"]
 _PASSES: Final[tuple[Pass, ...]] = ("plain", "gated", "headline")
-_GAP = "{gap}"
-_WORST: tuple[StabilityStatus, ...] = ("judge-dependent", "not tested", "tie-class", "stable")
-_WORST_STATE = ("not-measurable", "reversed-without", "rests-on", "stable")
+GAP: Final = "{gap}"
+"""Where a reason has its difference, if that may be said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +347,7 @@ class Evidence:
 
     def reason_at(self, level: Level) -> str:
         """The reason, with the difference where the claim is supported."""
-        return self.reason.replace(_GAP, self.gap if level != "no-claim" else "")
+        return self.reason.replace(GAP, self.gap if level != "no-claim" else "")
 
     @property
     def compared(self) -> frozenset[str]:
@@ -359,171 +355,45 @@ class Evidence:
         return frozenset(name for pair in self.pairs for name in (pair.row.high, pair.row.low))
 
 
-def evidence_of(claim: Claim, known: Index, rules: Rules) -> Evidence:
-    """The evidence of a claim about agents."""
-    if not known.tested(claim.dimension):
-        return _by_levels(claim, known)
-    orders, dimension, kind = orders_of(known, rules), claim.dimension, kind_of(claim)
-    pairs = orders.of(dimension, claim.subjects[0]) if kind == "first" else [orders.pair(dimension, *claim.subjects)]
-    found: list[str] = []  # the measurements that the standing of these pairs follows from
-    for pair in pairs:
-        names = pair.row.high, pair.row.low
-        if (key := ("rests", dimension, *names)) not in known.memo:
-            items = [known.contrast(dimension, *names)]
-            for name in ("recusal", "length", "judges"):
-                items += contrasts_of(name, dimension, [pair], known)
-            items += [item for family in known.families if (item := known.drop(dimension, family, *names)) is not None]
-            items += [] if (probe := known.directed("probe.contrast", dimension, *names)) is None else [probe[0]]
-            known.memo[key] = [item.id for item in items]
-        found += known.memo[key]
-    rests = tuple(dict.fromkeys(found))
-    if kind == "first":
-        return _first(claim, pairs, rests, orders, known, rules)
-    (pair,) = pairs
-    row, within, published = pair.row, kind == "within", pair.published
-    item = known.contrast(dimension, row.high, row.low)
-    status: StabilityStatus = "judge-dependent"
-    if not known.families:
-        reason = ONE_FAMILY
-    elif not row.testable:
-        status, reason = "not tested", f"{' and '.join(sorted((row.high, row.low)))}: {item.state}."
-    elif within:
-        tail = f"{words.p_words(pair.p_within)} after Holm over all pairs, {threshold(rules.alpha)}"
-        lost = further_apart(pair, dimension, known, rules)
-        status = "tie-class" if lost or not pair.within else "stable"
-        told = f"but without {words.listing(lost)} they are further apart"
-        told = told if lost else "also without any one judge family"
-        reason = f"The two score within {rules.margin:g} of each other ({tail}), {told}."
-        if not pair.within:
-            reason = f"The two are not shown to score within {rules.margin:g} of each other: {tail}."
-    elif not published & {"plain", "gated"}:
-        needed, status = threshold(orders.level(dimension)), "tie-class"
-        reason = f"The difference is not resolved: {words.p_words(pair.plain)} adjusted, {needed}."
-    else:
-        status, told = _survival(dimension, pair, known)
-        reason = f"The difference{_GAP} is significant: {words.p_words(pair.plain)} adjusted, {told}."
-    if within:
-        # Equivalence is a family of its own.
-        shown = frozenset({"gated"}) if status in ("stable", "tie-class") and pair.within else frozenset[str]()
-        whole = pair.p_within if status in ("stable", "tie-class") else None
-        return Evidence(status, reason, rests, (pair,), shown, None, pair.state, row.within(rules.margin), whole)
-    ends = words.interval_words(item.low, item.high)
-    gap = f" ({words.signed(item.value or 0.0)} points{ends} over {item.n} common cycles)"
-    stability, p = pair.stability if published else None, row.p.get(rules.test, 1.0)
-    return Evidence(status, reason, rests, (pair,), published, stability, pair.state, p, pair.gated, pair.headline, gap)
-
-
-def further_apart(pair: Standing, dimension: str, known: Index, rules: Rules) -> list[str]:
-    """The judge families without which two agents are not within the margin of each other."""
-    drops = {family: known.drop(dimension, family, pair.row.high, pair.row.low) for family in known.families}
-    return [
-        family
-        for family, item in drops.items()
-        if item is None or item.value is None or abs(item.value) >= rules.margin
-    ]
-
-
-def _survival(dimension: str, pair: Standing, known: Index) -> tuple[StabilityStatus, str]:
-    """What leaving out each family does to a published order, in words that follow "is significant"."""
-    found, families = pair.stability, words.listing(list(pair.stability.families))
-    if found.state == "stable":
-        return "stable", "and holds without any one judge family"
-    if found.state == "rests-on":
-        return "judge-dependent", f"but the order needs judge family {families} to be seen"
-    probe = known.directed("probe.contrast", dimension, pair.row.high, pair.row.low)
-    zero = contains_zero(probe)
-    if probe is None or zero is None:
-        return "judge-dependent", f"but it turns without judge family {families}, and no held-out judge was asked"
-    # What the held-out judge said, without the direction that is not supported.
-    judge, p = (probe[0].detail.get(name) for name in ("judge", "p"))
-    who = f"The held-out judge {judge}" if judge else "The held-out judge"
-    tested = f" ({words.p_words(float(p))})" if isinstance(p, (int, float)) else ""
-    says = "its interval contains 0" if zero else f"it finds a difference{tested}"
-    told = f"but it turns without judge family {families}. {who} was asked; {says}"
-    return "tie-class" if zero else "judge-dependent", told
-
-
-def _first(
-    claim: Claim, pairs: Sequence[Standing], rests: tuple[str, ...], orders: Orders, known: Index, rules: Rules
-) -> Evidence:
-    agent, dimension = claim.subjects[0], claim.dimension
-    published = frozenset(which for which in _PASSES if orders.leaders.get((dimension, which)) == agent)
-    each = [
-        (one.row.p.get(rules.test, 1.0), one.gated, one.headline) if one.row.high == agent else (1.0, 1.0, 1.0)
-        for one in pairs
-    ]
-    p = tuple(map(max, zip(*each, strict=True))) if each else (None, None, None)
-    tested = [pair for pair in pairs if pair.row.testable]
-    finding: StabilityFinding | None = None
-    status: StabilityStatus
-    if not known.families:
-        status, reason = "judge-dependent", ONE_FAMILY
-    elif len(tested) < len(pairs):
-        # An agent with pairs that cannot be tested is not first, whatever the others say.
-        status, published = "not tested", frozenset()
-        others = sorted(one.other(agent) for one in pairs if one not in tested)
-        reason = f"{agent} and {words.listing(others)} cannot be compared: too few common clusters."
-        if tested and all(pair.ordered and pair.row.high == agent for pair in tested):
-            with_each = words.counted(len(tested), "agent")
-            reason = f"{agent} is ahead of each of the {with_each} it was compared with. {reason}"
-    elif not published & {"plain", "gated"}:
-        needed, status = threshold(orders.level(dimension)), "tie-class"
-        reason = f"A lead over every other agent is not resolved (adjusted p-values of all its pairs; {needed})."
-        reason = reason if pairs else "There is no other agent."
-    else:
-        status = min((_survival(dimension, pair, known)[0] for pair in pairs), key=_WORST.index)
-        weakest = min(pairs, key=lambda pair: _WORST_STATE.index(pair.stability.state))
-        lead = f"The lead over each of the other {words.counted(len(pairs), 'agent')} is significant"
-        worst = words.p_words(max(pair.plain for pair in pairs))
-        about = "" if weakest.stability.state == "stable" else f" (against {weakest.row.low})"
-        reason = f"{lead} ({worst} adjusted, at most), {_survival(dimension, weakest, known)[1]}{about}."
-        families = tuple(sorted({name for pair in pairs for name in pair.stability.families}))
-        finding = StabilityFinding(state=weakest.stability.state, families=families)
-    return Evidence(status, reason, rests, tuple(pairs), published, finding, None, *p)
-
-
-def contains_zero(probe: Signed | None) -> bool | None:
-    """Whether the interval of a probe contains 0; None where there is no interval to look at."""
-    if probe is None or probe[2] is None or probe[3] is None:
-        return None
-    return probe[2] <= TOLERANCE and probe[3] >= -TOLERANCE
-
-
-def _by_levels(claim: Claim, known: Index) -> Evidence:
-    """What levels say where nobody tested their differences: a better level with all judges and without each family."""
-    dimension = claim.dimension
-    if kind_of(claim) == "within":
-        return Evidence("tie-class", f"Nothing was tested: {UNTESTED}.", (), tested=False)
-    high = claim.subjects[0]
-    others = [claim.subjects[1]] if len(claim.subjects) > 1 else [name for name in known.agents if name != high]
-    ids: list[str] = []
-    behind: dict[str | None, list[str] | None] = {}  # who is at or above the first; None where one has no level
-    for family in (None, *known.families):
-        found = [known.levels.get((dimension, family, name)) for name in (high, *others)]
-        ids += [item.id for item in found if item is not None]
-        own, *values = (None if item is None else item.value for item in found)
-        there = [value for value in values if value is not None]
-        behind[family] = None
-        if own is not None and len(there) == len(others):
-            behind[family] = sorted(name for name, value in zip(others, there, strict=True) if value >= own)
-    rests, tail = tuple(ids), "but no judge family was left out"
-    status: StabilityStatus = "judge-dependent"
-    if (ahead := behind[None]) != []:
-        who = f"{words.listing(ahead or [])} comes before it or level with it"
-        who = "some agent has no level" if ahead is None else who
-        return Evidence("tie-class", f"{high} is not ahead: {who} ({UNTESTED}).", rests, tested=False)
-    if known.families:
-        turned = [family for family in known.families if behind[family] != []]
-        status, tail = "stable", "also without any one judge family"
-        if turned:
-            probes = [known.directed("probe.contrast", dimension, high, other) for other in others]
-            asked = [zero for probe in probes if (zero := contains_zero(probe)) is not None]
-            status = "tie-class" if asked and all(asked) else "judge-dependent"
-            tail = f"but not without {words.listing(turned)}"
-    return Evidence(status, f"{high} has the higher level ({UNTESTED}), {tail}.", rests, tested=False)
-
-
 def contrasts_of(kind: str, dimension: str, pairs: Sequence[Standing], known: Index) -> list[Measurement]:
     """The contrasts of one kind of some pairs, as far as they were measured."""
     items = (known.by_pair.get((f"{kind}.contrast", dimension, pair.row.high, pair.row.low)) for pair in pairs)
     return [item for item in items if item is not None]
+
+
+# What follows from all verdicts
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What follows from all verdicts, by scale: tiers, possible ranks, the top set, and pairs within the margin."""
+
+    tiers: Mapping[str, tuple[tuple[str, ...], ...]]
+    ranks: Mapping[str, Mapping[str, tuple[int, int]]]
+    top_set: Mapping[str, tuple[str, ...]]
+    within_margin: Mapping[str, tuple[tuple[str, ...], ...]]
+
+
+def summary_of(
+    verdicts: Sequence[Verdict], agents: Sequence[str], unranked: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> Summary:
+    """Tiers and rank intervals from the orders that may be claimed; they add no error of their own."""
+    claimed: dict[str, list[tuple[str, str]]] = {}
+    within: dict[str, list[tuple[str, ...]]] = {}
+    ranked: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        claim, head, scale = verdict.claim, verdict.claim.id.partition("[")[0], verdict.claim.dimension
+        supported = verdict.publication_level != "no-claim"
+        if head in ("first", "above"):
+            names = ranked.setdefault(scale, [agent for agent in agents if agent not in unranked.get(scale, ())])
+            others = claim.subjects[1:] or [agent for agent in names if agent != claim.subjects[0]]
+            claimed.setdefault(scale, []).extend((claim.subjects[0], other) for other in others if supported)
+        elif head == "within":
+            within.setdefault(scale, []).extend([tuple(sorted(claim.subjects))] if supported else [])
+    found = {scale: tiers_and_ranks(names, claimed[scale]) for scale, names in ranked.items() if len(names) > 1}
+    return Summary(
+        {scale: tiers for scale, (tiers, _) in found.items()},
+        {scale: ranks for scale, (_, ranks) in found.items()},
+        {scale: tuple(a for a, (best, _) in ranks.items() if best == 1) for scale, (_, ranks) in found.items()},
+        {scale: tuple(pairs) for scale, pairs in within.items()},
+    )

@@ -9,9 +9,9 @@ from functools import cached_property
 from itertools import combinations, product
 from typing import Final, Literal
 
+from assaymark.claims.findings import NOT_PREREGISTERED
 from assaymark.claims.messages import count_words, interval_words, listing, measure_words, number, p_words, signed
 from assaymark.claims.sentences import Names, Reading, Relation, name_key, read_sentence
-from assaymark.claims.verdicts import NOT_PREREGISTERED
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict, measurement_id
 from assaymark.text import prose

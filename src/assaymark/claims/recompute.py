@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, Final, TypeVar
 
@@ -12,7 +12,7 @@ from pydantic import Field
 from scipy import special
 
 from assaymark.claims.certificates import KEPT, OTHER_TESTS
-from assaymark.claims.levels import Rules, coefficient_words, other_margins
+from assaymark.claims.levels import KAPPA, Rules, coefficient_words, other_margins
 from assaymark.claims.orders import SHORTEST
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import anchor_contrast, holm, kappa_of_table
@@ -168,7 +168,7 @@ def _shown(value: Any) -> Any:
 
 def _about(item: Measurement) -> str:
     """How a difference calls the number that it is about."""
-    name = "kappa on bands" if item.name == "season.kappa" else item.name
+    name = "kappa on bands" if item.name == KAPPA else item.name
     name = (KEPT[item.name].called if item.name in KEPT else "") or name
     if item.name.startswith(("kappa.", "cell.kappa")):
         name = name.replace("kappa", coefficient_words(item))
@@ -230,15 +230,17 @@ def _with_value(item: Measurement, value: float | None) -> Measurement:
 class Recomputation:
     """The measurements of a certificate again; differences and what has no table are noted in ``found``."""
 
-    def __init__(self, study: StatedStudy, rules: Rules, measurements: Sequence[Measurement], found: Findings) -> None:
-        self.study, self.rules, self.found = study, rules, found
+    def __init__(
+        self, study: StatedStudy, rules: Rules, measurements: Sequence[Measurement], bare: Collection[str] = ()
+    ) -> None:
+        self.study, self.rules, self.bare, self.found = study, rules, bare, Findings()
         self.labels = {one.labels["dimension"]: one.detail for one in measurements if one.name == "human.labels"}
         self.complete = not any(one.detail.get("missing") for one in measurements if one.name == "panel.families")
         self.consecutive = any(
             one.detail.get("order") == "consecutive" for one in measurements if one.name == "order.autocorrelation"
         )
         self._by_name: Mapping[str, Callable[[Measurement], Measurement]] = {
-            **dict.fromkeys(("kappa.mean_pairwise", "cell.kappa"), self.kappa),
+            **dict.fromkeys(("kappa.mean_pairwise", "cell.kappa", KAPPA), self._kappa),
             **dict.fromkeys(("probe.contrast", "cell.gate"), self._one_sample),
             **dict.fromkeys(("terse.share", "datasheet.gate", "cell.agreement", "human.sample", "human.agreement",
                              "dimension.distinct", "panel.families", "order.autocorrelation"), self._counted),
@@ -247,16 +249,23 @@ class Recomputation:
             "human.contrast": self._people,
         }  # fmt: skip
 
-    def one(self, item: Measurement) -> Measurement:
-        """The measurement as its own table gives it."""
-        if item.level is not None:
-            self.found.compare(f"level of the interval of the {_about(item)}", item.level, self.study.level)
-        if KEPT[item.name].given:
-            self.found.given(KEPT[item.name].given)
-        again = self._by_name.get(item.name)
-        return item if again is None else again(item)
+    def again(self, measurements: Sequence[Measurement]) -> list[Measurement]:
+        """The walk over a certificate: each measurement as its own table gives it, but for those whose ids are
+        ``bare``; then what several of them have to agree on."""
+        items = []
+        for item in measurements:
+            if item.name != KAPPA and item.id not in self.bare:
+                if item.level is not None:
+                    self.found.compare(f"level of the interval of the {_about(item)}", item.level, self.study.level)
+                if KEPT[item.name].given:
+                    self.found.given(KEPT[item.name].given)
+            again = None if item.id in self.bare else self._by_name.get(item.name)
+            items.append(item if again is None else again(item))
+        items = self._cells(items)
+        self._drops(items)
+        return items
 
-    def kappa(self, item: Measurement) -> Measurement:
+    def _kappa(self, item: Measurement) -> Measurement:
         """A kappa, and those of its pairs of judges, from their contingency tables."""
         what, stated = _about(item), item.detail
         if not any(stated.get(name) for name in ("tables", "sums", "ratings")):
@@ -563,7 +572,7 @@ class Recomputation:
 
     # What several measurements have to agree on.
 
-    def cells(self, items: list[Measurement]) -> list[Measurement]:
+    def _cells(self, items: list[Measurement]) -> list[Measurement]:
         """Holm over the control cells, with all judges and without each family, then each outcome by its rule.
 
         A halo that is not triggered is the gate number minus the number without the composer's family.
@@ -609,7 +618,7 @@ class Recomputation:
                 found.given(f"the {_about(halo)} is")
         return again
 
-    def drops(self, items: list[Measurement]) -> None:
+    def _drops(self, items: list[Measurement]) -> None:
         """The panel is the mean over its judges, so the numbers without each family average back to its own."""
         families, found = self.study.families, self.found
         judges = self._judge_families(items) if self.complete else None

@@ -9,15 +9,15 @@ from typing import Final, Literal
 
 from assaymark.claims import findings as bias
 from assaymark.claims import levels as rule
-from assaymark.claims.findings import Adversarial, Agreement, Finding
-from assaymark.claims.levels import SPAN, Instruments, Rules, SeasonGates, kind_of
+from assaymark.claims.findings import Adversarial, Fields, Finding, put_to_people, weakest, with_people
+from assaymark.claims.levels import SPAN, Agreement, Instruments, Rules, SeasonGates
 from assaymark.claims.messages import Said, Value, english, said
-from assaymark.claims.orders import Evidence, Standing, evidence_of, further_apart, orders_of, tiers_and_ranks
-from assaymark.claims.verdicts import Fields, lifted, put_to_people, weakest, with_people
-from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, holm
+from assaymark.claims.orders import Evidence, orders_of, tiers_and_ranks
+from assaymark.claims.verdicts import ORDERS, Order, candidate_claims, count_said, ends_said, p_said
+from assaymark.metrology.contrasts import holm
 from assaymark.metrology.controls import TOLERANCE
-from assaymark.metrology.human_anchor import FEWEST_LABELLED
-from assaymark.metrology.measure_people import NOT_DRAWN
+from assaymark.metrology.measure_people import FEWEST_LABELLED, NOT_DRAWN
+from assaymark.protocol import Claims
 from assaymark.records import (
     AGGREGATE,
     IDENTICAL,
@@ -83,11 +83,13 @@ MISSING = "not defined: no period was graded by all judges"
 """Its state where no period has the grades of all."""
 
 _SHOWN: Final = 0.05  # points; less reads as 0.0
-_LARGEST_WORD: Final = 12
+_ALL: Final = Claims(dimensions=(AGGREGATE,))
 
-_Panel = tuple[Agreement, Adversarial, Instruments, tuple[Said, ...], tuple[tuple[str, Said], ...]]
+_Keyed = tuple[str, Said]
+"""A condition: the name of its kind, and its sentence."""
+_Panel = tuple[Agreement, Adversarial, Instruments, tuple[Said, ...], tuple[_Keyed, ...]]
 """What the panel permits: two of the three statuses of every verdict that rests on grades, the judges' datasheets, and
-their reasons and conditions by key."""
+their reasons and conditions."""
 
 
 class Season:
@@ -131,18 +133,18 @@ class Season:
             return made
         item, instruments = self.kappa, rule.instruments_of(self.known, rules.on_failure)
         ids = () if item is None else (item.id,)
-        conditions: list[tuple[str, Said]] = []
+        conditions: list[_Keyed] = []
         if item is None or item.value is None:
             undefined = {SINGLE: "single", CONSTANT: "constant"}.get("" if item is None else item.state, "missing")
             agreement, reasons = Agreement("halt", None, "", ids), [said(f"claim.reason.agreement.{undefined}")]
         else:
             gated = item.value if rules.kappa == "point" or item.low is None else item.low
-            agreed = rule.agreement_status(gated, publish=rules.publish, halt=rules.halt)
+            agreed = rules.status(gated)
             agreement, cut = Agreement(agreed, gated, "", ids), rules.halt if agreed == "halt" else rules.publish
             # Three decimals where two would lift it over a cut-off that it misses.
             lifts = item.value < cut - TOLERANCE and round(item.value, 2) >= cut
             kappa = said(f"claim.kappa.{'three' if lifts else 'two'}", value=item.value)
-            reasons = [said(f"claim.reason.agreement.{agreed}", kappa=kappa, ends=_ends(item, "ends"), cut=cut)]
+            reasons = [said(f"claim.reason.agreement.{agreed}", kappa=kappa, ends=ends_said(item, "ends"), cut=cut)]
             conditions += [("agreement", said("claim.condition.weak", kappa=kappa))] if agreed == "methodology" else []
         status: AdversarialStatus = "passed"
         if rules.on_failure is None or not instruments.measurements:
@@ -174,23 +176,20 @@ class Season:
     def fields(self, claim: Claim, evidence: Evidence, rules: Rules, findings: Iterable[Finding]) -> Fields:
         """The fields of a claim that rests on grades."""
         agreement, adversarial, instruments, *_ = self.panel(rules)
-        whole = (*findings, *(_reserve("hindsight", text) for text in self.gates.hindsight))
+        whole = (*findings, *(_noted("hindsight", text, "qualified") for text in self.gates.hindsight))
         return Fields(claim, agreement, evidence, adversarial, instruments, whole, rules.preregistered)
 
-    def variants(self, kind: str) -> dict[str, Rules]:
-        """The other rules under which a claim is decided again."""
-        rules = self.rules
-        found = {"kappa cut-offs 0.5 and 0.25": replace(rules, publish=0.5, halt=0.25)}
+    def variants(self, kind: Order | None) -> dict[str, Rules]:
+        """The other rules under which a claim is decided again; a band rests on no test."""
+        found = {"kappa cut-offs 0.5 and 0.25": replace(self.rules, publish=0.5, halt=0.25)}
         if self.kappa is not None and self.kappa.low is not None:
-            found["lower bound of kappa"] = replace(rules, kappa="lower")
-        if kind == "within":
-            return found | rule.other_margins(rules)
-        others = rule.other_tests(rules, self.known.measured_tests(), dimensions=False)
-        return found if kind == "band" else found | others
+            found["lower bound of kappa"] = replace(self.rules, kappa="lower")
+        measured = self.known.measured_tests()
+        return found if kind is None else found | kind.other_rules(self.rules, measured, dimensions=False)
 
     def verdict(
         self, kind: SeasonClaimKind, fields: Fields, says: Said, withheld: Said, reasons: Iterable[Said],
-        conditions: Iterable[tuple[str, Said]], fragility: Mapping[str, Level],
+        conditions: Iterable[_Keyed], fragility: Mapping[str, Level],
     ) -> SeasonVerdict:  # fmt: skip
         """The verdict of some fields, worded in English and by key."""
         supported, words = fields.level != "no-claim", english().render
@@ -202,11 +201,188 @@ class Season:
         texts = tuple(text for _, text in kept)
         return SeasonVerdict(kind, verdict, says, told, texts, None if supported else withheld)
 
+    # Rankings: first ranks, pairs, and pairs within the margin
+
+    def orders(self) -> list[SeasonVerdict]:
+        """First ranks by name, pairs by name, and pairs within the margin."""
+        known, rules, found = self.known, self.rules, list[SeasonVerdict]()
+        claims = candidate_claims(_ALL, known, rules, cells=False) if len(known.agents) > 1 else []
+        if known.named("human.contrast"):
+            put_to_people((self.judged(one, rules) for one in claims), known)
+        judges, alike = known.get("panel.families"), self.lacking(rule.OUTCOME, known.agents) == known.agents
+        for claim in claims:
+            kind = ORDERS[claim.id.partition("[")[0]]
+            fields = with_people(self.judged(claim, rules), known, rules)
+            # Whose scores a ranking is about: these judges', unless it holds for others like them.
+            ours = judges is not None and judges.n and fields.state("other_judges") != "yes"
+            scope = said("claim.scope", n=judges.n) if ours and judges is not None else ""
+            says, withheld = kind.season_says(claim, fields, known, rules, scope)
+            own = [kind.season_reason(claim, fields, known, rules), *_bias_reasons(fields)]
+            if alike:
+                own.append(said("claim.reason.outcomes_none"))  # all totals are made alike: a reason, and no condition
+            # What closes every claim comes first, but for a claim that the judges themselves contradict.
+            *_, shared, narrow = self.panel(rules)
+            gate_first = self.closed and fields.evidence.status != "judge-dependent"
+            conditions = [*(narrow if fields.level == "qualified" else ()), *_conditions(fields, rules)]
+            fragility: dict[str, Level] = {}
+            for name, other in self.variants(kind).items():
+                # People's agreement is held against the cut-offs of the plan under every rule.
+                people = replace(other, publish=rules.publish, halt=rules.halt)
+                fragility[name] = with_people(self.judged(claim, other), known, people).level
+            reasons = (*shared, *own) if gate_first else (*own, *shared)
+            found.append(self.verdict(kind.head, fields, says, withheld, reasons, conditions, fragility))
+        return found
+
+    def judged(self, claim: Claim, rules: Rules) -> Fields:
+        """The fields of a claim about orders from the judges alone."""
+        known, evidence = self.known, ORDERS[claim.id.partition("[")[0]].evidence(claim, self.known, rules)
+        names = tuple(sorted(evidence.compared.union(claim.subjects)))
+        findings = [bias.own_family_of(claim, evidence, known, rules), bias.length_of(claim, evidence, known, rules)]
+        if claim.asserts_order:
+            findings.append(bias.other_judges_of(claim, evidence, known, rules))
+            # Agents whose totals are made of other parts than those they are compared with, or whose noise was not seen
+            for key, name in (("outcome", rule.OUTCOME), ("timing", rule.EFFICIENCY)):
+                lacking = self.lacking(name, names)
+                if lacking and len(lacking) < len(names):
+                    text = said(f"claim.condition.{key}", agents=lacking)
+                    findings.append(_noted("different-totals", text, "qualified"))
+            findings += self.partly_graded(names)
+            # Agents whose replicates are all identical
+            flat = (one for one in known.named(rule.NOISE) if one.state == IDENTICAL and one.n_of == "replicates")
+            if same := tuple(sorted({one.labels["of"] for one in flat}.intersection(names))):
+                findings.append(_noted("noise", said("claim.condition.identical", agents=same), "qualified"))
+            findings += self.missing_replies()
+        findings += [*bias.clusters_of(claim, evidence, known), *self.flagged_texts(names)]
+        return self.fields(claim, evidence, rules, findings)
+
+    def partly_graded(self, agents: Iterable[str]) -> Iterator[Finding]:
+        """Agents that a judge gave no grade."""
+        if part := self.lacking(rule.COMPOSITE, agents):
+            yield _noted("missing-replies", said("claim.condition.part", agents=part), "qualified")
+
+    def missing_replies(self) -> Iterator[Finding]:
+        """Judges that were left out as too much is missing, and what the others lack, and of whom more than others."""
+        named = self.known.named(rule.INVALID)
+        items = {one.labels["judge"]: one.detail for one in named if one.detail.get("lacking")}
+        if gone := tuple(judge for judge, detail in items.items() if detail["left_out"]):
+            yield _noted("missing-replies", said("claim.condition.left_out", judges=gone), "qualified")
+        for judge, detail in items.items():
+            if judge in gone:
+                continue
+            n = sum(no for no, _ in detail["lacking"].values())
+            yield _noted("missing-replies", said("claim.condition.missing", judge=judge, n=n, of=detail["records"]))
+            for agent, p in detail["p_more"].items():
+                if p <= self.gates.alpha:
+                    no, asked = detail["lacking"][agent]
+                    text = said("claim.condition.uneven", judge=judge, agent=agent, n=no, of=asked)
+                    yield _noted("missing-replies", text)
+
+    def flagged_texts(self, agents: Iterable[str]) -> Iterator[Finding]:
+        """Texts of the agents compared that address the judge: said with a claim, and no limit of its level."""
+        items = {one.labels["agent"]: one for one in self.known.named(rule.FLAGGED) if one.value}
+        for agent in sorted(items.keys() & {*agents}):
+            item = items[agent]
+            text = said("claim.condition.flagged", agent=agent, n=int(item.detail["count"]), of=item.n)
+            yield replace(_noted("flagged-texts", text), measurements=(item.id,))
+
+    # Bands of totals, and returns against a baseline
+
+    def bands(self) -> Iterator[SeasonVerdict]:
+        """For every graded agent whether its band may be named."""
+        for agent in self.known.agents:
+            item = self.totals[agent]
+            detail, judges = item.detail, int(item.detail["judges"])
+            # The total itself is not named: whether it may be shown is for the orders to say.
+            numbers = {name: float(detail[name]) for name in ("low", "high", "margin")}
+            reach = None if detail.get("reach") is None else float(detail["reach"])
+            agreed = detail["state"] == "agreed" and detail["graded"] == [detail["band"]] * 2
+            lowest, highest, band = (said(f"claim.band.{name}") for name in (*detail["graded"], detail["band"]))
+            key, more = "contested", dict[str, Value](lowest=lowest, highest=highest)
+            if agreed:
+                key, more = ("agreed_unknown", {}) if reach is None else ("agreed", {"reach": reach})
+            elif lowest == highest:
+                key, more = "efficiency", {"band": band}
+            own = [said(f"claim.reason.band.{key}", **more, **numbers)] if judges > 1 else []
+            # Noise that reaches a boundary or is unknown, and judges that gave no grade
+            findings: list[Finding] = []
+            if reach is None:
+                findings.append(_noted("noise", said("claim.condition.band_unknown"), "qualified"))
+            elif reach >= numbers["margin"]:
+                text = said("claim.condition.band_noise", reach=reach, margin=numbers["margin"])
+                findings.append(_noted("noise", text, "qualified"))
+            findings += [*self.partly_graded([agent]), *self.missing_replies(), *self.flagged_texts([agent])]
+            claim = _claim("band", (agent,), {}, AGGREGATE)
+            evidence = Evidence("stable" if agreed else "judge-dependent", "", (item.id,))
+            fields, others = self.fields(claim, evidence, self.rules, findings), self.variants(None).items()
+            fragility = {name: self.fields(claim, evidence, rules, findings).level for name, rules in others}
+            *_, shared, narrow = self.panel(self.rules)
+            conditions = list(narrow) if fields.level == "qualified" else []
+            conditions += [finding.values["said"] for finding in fields.findings]
+            reasons = (*shared, *own) if self.closed and agreed else (*own, *shared)
+            by = said("claim.judges.one" if judges == 1 else "claim.judges.both")
+            by = by if judges < 3 else said("claim.judges.all", count=count_said(judges))
+            says = said("claim.says.band", agent=agent, band=band, judges=by)
+            withheld = said("claim.withheld.band", agent=agent)
+            yield self.verdict("band", fields, says, withheld, reasons, conditions, fragility)
+
+    def returns(self) -> list[SeasonVerdict]:
+        """Which agents earned more than the baseline; all others together in one verdict."""
+        gates, alpha, items = self.gates, self.alpha, sorted(self.excess, key=lambda one: one.id)
+        if not items:
+            return []
+        adjusted = holm([1.0 if one.value is None else float(one.detail["p"]) for one in items])
+        # The differences that are above 0 at some error rate after Holm over all of them.
+        above = {
+            one.id: float(p)
+            for one, p in zip(items, adjusted, strict=True)
+            if one.value is not None and one.value > 0 and one.low is not None and one.low > 0
+        }
+        others = {"an error rate that rankings do not share": gates.alpha, "half of the error rate": alpha / 2}
+        key = f"claim.baseline.{gates.baseline.replace(' ', '_').replace('/', '_')}"
+        baseline: Said | str = said(key) if key in english().texts else gates.baseline
+
+        def verdict(
+            rests: Sequence[Measurement], form: str, reason: Said, findings: Sequence[Finding], **who: str
+        ) -> SeasonVerdict:
+            # Rests on no grade; without a finding it is not supported.
+            ids = tuple(one.id for one in rests)
+            claim = _claim("beats", tuple(one.labels["agent"] for one in rests), {"baseline": gates.baseline}, "return")
+            evidence = Evidence("stable" if findings else "tie-class", "", ids)
+            fields = Fields.unjudged(claim, evidence, findings, gates.preregistered)
+            # The level of "one of these earned more" under other rules; it is never a headline.
+            fragility: dict[str, Level] = {
+                name: "qualified" if any(above.get(one, 2.0) <= other for one in ids) else "no-claim"
+                for name, other in others.items()
+            }
+            says = said(f"claim.says.{form}", baseline=baseline, **who)
+            withheld = says if who else said(f"claim.withheld.{form}", baseline=baseline)
+            conditions = [finding.values["said"] for finding in findings]
+            return self.verdict("beats", fields, says, withheld, (reason,), conditions, fragility)
+
+        found, cleared = list[SeasonVerdict](), [one for one in items if above.get(one.id, 2.0) <= alpha]
+        for item in cleared:
+            numbers = {"value": item.value, "low": item.low, "high": item.high, "whole": item.detail["whole"]}
+            shares = {name: 100 * float(value or 0.0) for name, value in numbers.items()}
+            reason = said("claim.reason.beats.cleared", p=p_said(above[item.id]), **shares)
+            notes = [("one-path", said("claim.condition.path", days=item.n))]
+            notes += [("hindsight", text) for text in gates.hindsight]
+            findings = [_noted(name, text, "qualified") for name, text in notes]
+            found.append(verdict([item], "beats", reason, findings, agent=item.labels["agent"]))
+        if rest := [one for one in items if one not in cleared]:
+            # That no (other) agent can be said to have earned more.
+            days = max(one.n for one in rest)
+            reason = said("claim.reason.beats.no_days", days=days)
+            if any(one.value is not None for one in rest):
+                agents = tuple(one.labels["agent"] for one in rest)
+                reason = said("claim.reason.beats.any", days=days, agents=agents)
+            found.append(verdict(rest, "beats_other" if found else "beats_any", reason, ()))
+        return found
+
 
 def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> SeasonVerdicts:
     """Decide every claim about a season (``docs/scoring.md``, "Claims")."""
     season = Season(measurements, gates, plan_hash)
-    orders, agents, places = _order_verdicts(season), season.known.agents, list[Place]()
+    orders, agents, places = season.orders(), season.known.agents, list[Place]()
     first = [order for order in orders if order.kind == "first"]
     rest = [order for order in orders if order.kind != "first"]
     pairs = [order.verdict for order in orders if order.kind == "above"]
@@ -232,196 +408,29 @@ def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_
         if total.value is None:
             note = said(f"claim.why.{'silent' if total.state == rule.SILENT else 'ungraded'}")
             places.append(Place(agent, None, None, False, "no-claim", note))
-    return SeasonVerdicts((*first, *_bands(season), *_returns(season), *rest), tiers, tuple(places))
+    return SeasonVerdicts((*first, *season.bands(), *season.returns(), *rest), tiers, tuple(places))
 
 
-# Rankings: first ranks, pairs, and pairs within the margin.
+def _noted(name: str, text: Said, cap: Level | None = None) -> Finding:
+    """A condition; with a cap it limits the level of a claim."""
+    return Finding("score", name, cap, values={"said": (name, text)})
 
 
-def _order_verdicts(season: Season) -> list[SeasonVerdict]:
-    """First ranks by name, pairs by name, and pairs within the margin."""
-    known = season.known
-    agents = known.agents
-    if len(agents) < 2:
-        return []
-    pairs = [rule.direction(AGGREGATE, *pair, known) for pair in combinations(agents, 2)]
-    claims = [rule.agent_claim("first", AGGREGATE, agent, size=len(agents)) for agent in agents]
-    claims += [rule.agent_claim("above", AGGREGATE, *pair) for pair in pairs]
-    claims += [rule.agent_claim("within", AGGREGATE, *pair, size=season.gates.margin) for pair in pairs]
-    if known.named("human.contrast"):
-        put_to_people((_judged(season, one, season.rules) for one in claims), known)
-    found, judges = [], known.get("panel.families")
-    count = said(f"claim.count.{len(agents)}") if len(agents) <= _LARGEST_WORD else len(agents)
-    alike = season.lacking(rule.OUTCOME, agents) == agents
-    for claim in claims:
-        form: SeasonClaimKind
-        kind = kind_of(claim)
-        fields = with_people(_judged(season, claim, season.rules), known, season.rules)
-        names = one, *other = tuple(sorted(claim.subjects))
-        # Whose scores a ranking is about: these judges', unless it holds for others like them.
-        ours = judges is not None and judges.n and fields.state("other_judges") != "yes"
-        scope: Said | str = said("claim.scope", n=judges.n) if ours and judges is not None else ""
-        if kind == "first":
-            form, says = "first", said("claim.says.first", agent=one, count=count, scope=scope)
-            withheld = said("claim.withheld.first", agent=one)
-        elif kind == "pair":
-            high, low = claim.subjects
-            form, says = "above", said("claim.says.above", high=high, low=low, scope=scope)
-            withheld = said("claim.withheld.order", agents=names)
-        else:
-            gap: Said | str = ""
-            if fields.level != "no-claim" and (ends := rule.equivalence_gap(known.contrast(AGGREGATE, *names))):
-                gap = said("claim.says.within_gap", **dict(zip(("value", "level", "low", "high"), ends, strict=True)))
-            form, says = "within", said("claim.says.within", one=one, two=other[0], margin=season.gates.margin, gap=gap)
-            withheld = said("claim.withheld.within", agents=names)
-        own = [_evidence_said(season, claim, fields), *_bias_reasons(fields)]
-        if alike:
-            own.append(said("claim.reason.outcomes_none"))  # all totals are made alike: a reason, and no condition
-        # What closes every claim comes first, but for a claim that the judges themselves contradict.
-        *_, shared, narrow = season.panel(season.rules)
-        gate_first = season.closed and fields.evidence.status != "judge-dependent"
-        conditions = [*(narrow if fields.level == "qualified" else ()), *_conditions(season, fields)]
-        fragility: dict[str, Level] = {}
-        for name, rules in season.variants(kind).items():
-            # People's agreement is held against the cut-offs of the plan under every rule.
-            people = replace(rules, publish=season.rules.publish, halt=season.rules.halt)
-            fragility[name] = with_people(_judged(season, claim, rules), known, people).level
-        reasons = (*shared, *own) if gate_first else (*own, *shared)
-        found.append(season.verdict(form, fields, says, withheld, reasons, conditions, fragility))
-    return found
+def _claim(kind: SeasonClaimKind, subjects: tuple[str, ...], labels: Mapping[str, str], dimension: str) -> Claim:
+    """A claim that only seasons make; its verdict words it."""
+    beats, name = kind == "beats", measurement_id(f"season.{kind}", {"agents": "+".join(subjects), **labels})
+    scope: Literal["benchmark", "aggregate-ranking"] = "benchmark" if beats else "aggregate-ranking"
+    return Claim(id=name, scope=scope, statement="", subjects=subjects, dimension=dimension, asserts_order=beats)
 
 
-def _judged(season: Season, claim: Claim, rules: Rules) -> Fields:
-    """The fields of a claim about orders from the judges alone."""
-    known = season.known
-    evidence = evidence_of(claim, known, rules)
-    names = tuple(sorted(evidence.compared.union(claim.subjects)))
-    findings = [bias.own_family_of(claim, evidence, known, rules), bias.length_of(claim, evidence, known, rules)]
-    if claim.asserts_order:
-        findings.append(bias.other_judges_of(claim, evidence, known, rules))
-        # Agents whose totals are made of other parts than those they are compared with, or whose noise was not seen.
-        for key, name in (("outcome", rule.OUTCOME), ("timing", rule.EFFICIENCY)):
-            lacking = season.lacking(name, names)
-            if lacking and len(lacking) < len(names):
-                findings.append(_reserve("different-totals", said(f"claim.condition.{key}", agents=lacking)))
-        if part := season.lacking(rule.COMPOSITE, names):
-            findings.append(_reserve("missing-replies", said("claim.condition.part", agents=part)))
-        # Agents whose replicates are all identical
-        flat = (one for one in known.named(rule.NOISE) if one.state == IDENTICAL and one.n_of == "replicates")
-        if same := tuple(sorted({one.labels["of"] for one in flat}.intersection(names))):
-            findings.append(_reserve("noise", said("claim.condition.identical", agents=same)))
-        findings += _missing_replies(season)
-    findings += [*bias.clusters_of(claim, evidence, known), *_flagged_texts(season, names)]
-    return season.fields(claim, evidence, rules, findings)
-
-
-def _missing_replies(season: Season) -> Iterator[Finding]:
-    """Judges that were left out because too much is missing, and what the others lack, and of whom more than others."""
-    items = {one.labels["judge"]: one.detail for one in season.known.named(rule.INVALID) if one.detail.get("lacking")}
-    if gone := tuple(judge for judge, detail in items.items() if detail["left_out"]):
-        yield _reserve("missing-replies", said("claim.condition.left_out", judges=gone))
-    for judge, detail in items.items():
-        if judge in gone:
-            continue
-        n = sum(no for no, _ in detail["lacking"].values())
-        yield _noted("missing-replies", said("claim.condition.missing", judge=judge, n=n, of=detail["records"]))
-        for agent, p in detail["p_more"].items():
-            if p <= season.gates.alpha:
-                no, asked = detail["lacking"][agent]
-                text = said("claim.condition.uneven", judge=judge, agent=agent, n=no, of=asked)
-                yield _noted("missing-replies", text)
-
-
-def _flagged_texts(season: Season, agents: Iterable[str]) -> Iterator[Finding]:
-    """Texts of the agents compared that address the judge: said with a claim, and no limit of its level."""
-    items = {one.labels["agent"]: one for one in season.known.named(rule.FLAGGED) if one.value}
-    for agent in sorted(items.keys() & {*agents}):
-        item = items[agent]
-        text = said("claim.condition.flagged", agent=agent, n=int(item.detail["count"]), of=item.n)
-        yield _noted("flagged-texts", text, item.id)
-
-
-def _noted(name: str, text: Said, *ids: str) -> Finding:
-    """A condition that limits no level."""
-    return Finding("score", name, None, (), ids, values={"said": (name, text)})
-
-
-def _reserve(name: str, text: Said) -> Finding:
-    """A condition with which no claim is a headline."""
-    return Finding("score", name, "qualified", values={"said": (name, text)})
-
-
-def _p(p: float) -> Said:
-    """A p-value as it is read."""
-    if p < 0.001 or p >= 0.9995:
-        return said("claim.reason.p_small" if p < 0.001 else "claim.reason.p_one")
-    return said("claim.reason.p", p=p)
-
-
-def _ends(item: Measurement, key: str) -> Said | str:
-    """The interval of a number, in the words of a key; nothing where there is none."""
-    return "" if item.low is None or item.high is None else said(f"claim.reason.{key}", low=item.low, high=item.high)
-
-
-def _evidence_said(season: Season, claim: Claim, fields: Fields) -> Said:
-    """Why a claim has evidence, or what it lacks first."""
-    known, evidence, kind, needed = season.known, fields.evidence, kind_of(claim), season.alpha
-    if not known.families:
-        return said("claim.reason.one_family")
-    level = orders_of(known, season.rules).level(AGGREGATE)  # what adjusted p-values of totals are compared with
-    if kind == "first":
-        agent = claim.subjects[0]
-        if untested := tuple(sorted(pair.other(agent) for pair in evidence.pairs if not pair.row.testable)):
-            return said("claim.reason.untested_first", agent=agent, agents=untested)
-        led = [pair for pair in evidence.pairs if pair.row.high == agent and not pair.row.unresolved]
-        published = all(pair.published & {"plain", "gated"} for pair in led)
-        if not evidence.published or len(led) < len(evidence.pairs) or not published:
-            return said("claim.reason.no_lead")
-        for pair in evidence.pairs:
-            if pair.stability.state != "stable":
-                return said("claim.reason.against", other=pair.other(agent), why=_dropped_said(pair))
-        worst = max(pair.plain for pair in evidence.pairs)
-        return said("claim.reason.lead", n=len(evidence.pairs), p=_p(worst), needed=level)
-    (pair,) = evidence.pairs
-    if kind == "within" and pair.row.testable:
-        state = "open" if not pair.within else "lost" if evidence.status != "stable" else "shown"
-        lost = tuple(further_apart(pair, AGGREGATE, known, season.rules))
-        return said(f"claim.reason.within.{state}", margin=season.gates.margin, families=lost, n=len(lost),
-                    p=_p(pair.p_within), needed=needed)  # fmt: skip
-    item, row = known.contrast(AGGREGATE, pair.row.high, pair.row.low), pair.row
-    one, two = sorted((row.high, row.low))
-    floor = float(item.detail.get("noise_floor") or 0.0)
-    if not row.testable:
-        serial = known.get("order.autocorrelation", dimension=AGGREGATE)
-        apart = serial is not None and serial.detail.get("order") != "consecutive"
-        fewest = FEWEST_CLUSTERS if apart else FEWEST_CONSECUTIVE
-        periods = int(item.detail.get("clusters", 0))
-        return said("claim.reason.untested", one=one, two=two, n=periods, needed=fewest)
-    if row.unresolved:
-        return said(f"claim.reason.{row.unresolved.replace('-', '_')}", one=one, two=two, floor=floor)
-    numbers: dict[str, Value] = {"p": _p(pair.plain), "needed": level}
-    if not pair.published & {"plain", "gated"}:
-        return said("claim.reason.unresolved", **numbers)
-    if pair.stability.state != "stable":
-        return _dropped_said(pair)
-    if fields.level == "no-claim":
-        return said("claim.reason.resolved", **numbers)
-    periods, gap = int(item.detail["clusters"]), float(item.detail.get("totals_gap", 0.0))
-    return said("claim.reason.supported", periods=periods, value=item.value or 0.0, ends=_ends(item, "points"), gap=gap,
-                floor=floor, **numbers)  # fmt: skip
-
-
-def _dropped_said(pair: Standing) -> Said:
-    """What leaving out a judge family takes away."""
-    families = pair.stability.families
-    return said(f"claim.reason.{pair.stability.state.replace('-', '_')}", families=families, n=len(families))
+# What findings say of a season
 
 
 def _bias_reasons(fields: Fields) -> Iterator[Said]:
     """What a bias test found, also where another field already stops the claim; never with the size of a gap."""
     for finding in fields.findings:
         if finding.state == "rests-on-own-family":
-            yield said("claim.reason.own_family.rests", p=_p(finding.values["p"]), needed=finding.values["needed"])
+            yield said("claim.reason.own_family.rests", p=p_said(finding.values["p"]), needed=finding.values["needed"])
         elif finding.state == "turns-without-own-family":
             yield said("claim.reason.own_family.turns")
         elif finding.state == "no-disinterested-judge":
@@ -432,36 +441,10 @@ def _bias_reasons(fields: Fields) -> Iterator[Said]:
             yield _length_said(finding, fields, sized=False)
 
 
-def _people_said(one: Finding) -> Said:
-    """What people's grades say of an order, or why they do not test it."""
-    known = one.values
-    if one.state == "not-tested":
-        sample: Measurement = known["drawn"]
-        refused = "refused" if sample.state.startswith(NOT_DRAWN) else "part"
-        return said(f"claim.reason.people.{'few' if sample.value is not None else refused}", least=FEWEST_LABELLED)
-    n, labelled = known["n"], known["labelled"]
-    if one.state == "contradicts":
-        return said("claim.reason.people.contradicts", n=n)
-    if one.state == "undecided":
-        more = said(f"claim.condition.people.{known['more']}", needed=known["needed"])
-        return said("claim.condition.people.undecided", periods=labelled, more=more)
-    gap: Said | str = ""
-    if len(known["seen"]) == 1:
-        (item,) = known["seen"]
-        gap = said("claim.condition.people.gap", value=item.value or 0.0, ends=_ends(item, "points"))
-    agreed = known["agreed"]
-    weak = "unmeasured" if agreed is None else "weak"
-    lacks = said(f"claim.condition.people.{weak}", kappa=agreed or 0.0, needed=known["publish"])
-    values: dict[str, Value] = {"gap": gap, "periods": labelled, "tail": "" if known["lifts"] else lacks}
-    if known["anyone"]:
-        return said("claim.condition.people.anyone", **values)
-    return said("claim.condition.people.confirms", n=n, **values)
-
-
-def _conditions(season: Season, fields: Fields) -> Iterator[tuple[str, Said]]:
+def _conditions(fields: Fields, rules: Rules) -> Iterator[_Keyed]:
     """What has to be said with a supported claim, in a fixed order."""
     for finding in fields.findings:
-        free = fields.lifts and lifted(finding)
+        free = fields.lifts and finding.lifted
         if free and finding.cap == "no-claim":
             yield from (("own-family", text) for text in _bias_reasons(replace(fields, findings=(finding,))))
         elif finding.state == "no-disinterested-judge" and not free:
@@ -482,7 +465,33 @@ def _conditions(season: Season, fields: Fields) -> Iterator[tuple[str, Said]]:
         elif finding.field == "score":
             yield finding.values["said"]
     if fields.evidence.state == "ordered-by-less-than-the-margin" and fields.claim.asserts_order:
-        yield "small-gap", said("claim.condition.small_gap", margin=season.gates.margin)
+        yield "small-gap", said("claim.condition.small_gap", margin=rules.margin)
+
+
+def _people_said(one: Finding) -> Said:
+    """What people's grades say of an order, or why they do not test it."""
+    known = one.values
+    if one.state == "not-tested":
+        sample: Measurement = known["drawn"]
+        refused = "refused" if sample.state.startswith(NOT_DRAWN) else "part"
+        return said(f"claim.reason.people.{'few' if sample.value is not None else refused}", least=FEWEST_LABELLED)
+    n, labelled = known["n"], known["labelled"]
+    if one.state == "contradicts":
+        return said("claim.reason.people.contradicts", n=n)
+    if one.state == "undecided":
+        more = said(f"claim.condition.people.{known['more']}", needed=known["needed"])
+        return said("claim.condition.people.undecided", periods=labelled, more=more)
+    gap: Said | str = ""
+    if len(known["seen"]) == 1:
+        (item,) = known["seen"]
+        gap = said("claim.condition.people.gap", value=item.value or 0.0, ends=ends_said(item, "points"))
+    agreed = known["agreed"]
+    weak = "unmeasured" if agreed is None else "weak"
+    lacks = said(f"claim.condition.people.{weak}", kappa=agreed or 0.0, needed=known["publish"])
+    values: dict[str, Value] = {"gap": gap, "periods": labelled, "tail": "" if known["lifts"] else lacks}
+    if known["anyone"]:
+        return said("claim.condition.people.anyone", **values)
+    return said("claim.condition.people.confirms", n=n, **values)
 
 
 def _may_be_length(one: Finding) -> bool:
@@ -491,11 +500,11 @@ def _may_be_length(one: Finding) -> bool:
 
 def _length_said(one: Finding, fields: Fields, *, sized: bool) -> Said:
     """How the length of texts may explain a difference; who writes longer would show an order that is not supported."""
-    if kind_of(fields.claim) == "within":
+    if not fields.claim.asserts_order:
         return said("claim.condition.length.within", agents=tuple(sorted(fields.claim.subjects)))
     item: Measurement | None = one.values.get("item")
     if item is None:
-        return said("claim.condition.length.all", p=_p(max(pair.headline for pair in fields.evidence.pairs)))
+        return said("claim.condition.length.all", p=p_said(max(pair.headline for pair in fields.evidence.pairs)))
     lead = said(f"claim.condition.length.{'is' if one.state == 'length' else 'may'}")
     gap, slope, raw = (float(item.detail.get(name) or 0.0) for name in ("gap", "slope", "raw"))
     if slope == 0.0 or not sized:
@@ -504,115 +513,5 @@ def _length_said(one: Finding, fields: Fields, *, sized: bool) -> Said:
     longer, other = (high, low) if gap > 0 else (low, high)
     style: dict[str, Value] = {"lead": lead, "longer": longer, "other": other, "times": 2.0 ** abs(gap)}
     if slope * gap < _SHOWN:
-        return said("claim.condition.length.unresolved", p=_p(float(item.detail["p"])), **style)
+        return said("claim.condition.length.unresolved", p=p_said(float(item.detail["p"])), **style)
     return said("claim.condition.length.explains", slope=slope, explained=slope * gap, raw=raw, **style)
-
-
-# Bands of totals, and returns against a baseline.
-
-
-def _bands(season: Season) -> Iterator[SeasonVerdict]:
-    """For every graded agent whether its band may be named."""
-    for agent in season.known.agents:
-        item = season.totals[agent]
-        detail, judges = item.detail, int(item.detail["judges"])
-        # The total itself is not named: whether it may be shown is for the orders to say.
-        numbers = {name: float(detail[name]) for name in ("low", "high", "margin")}
-        reach = None if detail.get("reach") is None else float(detail["reach"])
-        agreed = detail["state"] == "agreed" and detail["graded"] == [detail["band"]] * 2
-        lowest, highest, band = (said(f"claim.band.{name}") for name in (*detail["graded"], detail["band"]))
-        if agreed:
-            key, more = ("agreed_unknown", {}) if reach is None else ("agreed", {"reach": reach})
-            reason = said(f"claim.reason.band.{key}", **more, **numbers)
-        elif lowest == highest:
-            reason = said("claim.reason.band.efficiency", band=band, **numbers)
-        else:
-            reason = said("claim.reason.band.contested", lowest=lowest, highest=highest, **numbers)
-        count = said(f"claim.count.{judges}") if judges <= _LARGEST_WORD else judges
-        by = said("claim.judges.all", count=count)
-        by = by if judges > 2 else said("claim.judges.one" if judges == 1 else "claim.judges.both")
-        evidence = Evidence("stable" if agreed else "judge-dependent", "", (item.id,))
-        claim = _claim("band", (agent,), {}, AGGREGATE)
-        # Noise that reaches a boundary or is unknown, and judges that gave no grade.
-        findings: list[Finding] = []
-        if reach is None:
-            findings.append(_reserve("noise", said("claim.condition.band_unknown")))
-        elif reach >= numbers["margin"]:
-            text = said("claim.condition.band_noise", reach=reach, margin=numbers["margin"])
-            findings.append(_reserve("noise", text))
-        if part := season.lacking(rule.COMPOSITE, [agent]):
-            findings.append(_reserve("missing-replies", said("claim.condition.part", agents=part)))
-        findings += [*_missing_replies(season), *_flagged_texts(season, [agent])]
-        fields = season.fields(claim, evidence, season.rules, findings)
-        others = season.variants("band").items()
-        fragility = {name: season.fields(claim, evidence, rules, findings).level for name, rules in others}
-        *_, shared, narrow = season.panel(season.rules)
-        own = (reason,) if judges > 1 else ()
-        conditions = list(narrow) if fields.level == "qualified" else []
-        conditions += [finding.values["said"] for finding in fields.findings]
-        reasons = (*shared, *own) if season.closed and agreed else (*own, *shared)
-        says = said("claim.says.band", agent=agent, band=band, judges=by)
-        withheld = said("claim.withheld.band", agent=agent)
-        yield season.verdict("band", fields, says, withheld, reasons, conditions, fragility)
-
-
-def _claim(kind: SeasonClaimKind, subjects: tuple[str, ...], labels: Mapping[str, str], dimension: str) -> Claim:
-    """A claim that only seasons make; its verdict words it."""
-    beats, name = kind == "beats", measurement_id(f"season.{kind}", {"agents": "+".join(subjects), **labels})
-    scope: Literal["benchmark", "aggregate-ranking"] = "benchmark" if beats else "aggregate-ranking"
-    return Claim(id=name, scope=scope, statement="", subjects=subjects, dimension=dimension, asserts_order=beats)
-
-
-def _returns(season: Season) -> list[SeasonVerdict]:
-    """Which agents earned more than the baseline; all others together in one verdict."""
-    gates, alpha = season.gates, season.alpha
-    items = sorted(season.excess, key=lambda one: one.id)
-    if not items:
-        return []
-    adjusted = holm([1.0 if one.value is None else float(one.detail["p"]) for one in items])
-    # The differences that are above 0 at some error rate after Holm over all of them.
-    above = {
-        one.id: float(p)
-        for one, p in zip(items, adjusted, strict=True)
-        if one.value is not None and one.value > 0 and one.low is not None and one.low > 0
-    }
-    cleared = {name: p for name, p in above.items() if p <= alpha}
-    others = {"an error rate that rankings do not share": gates.alpha, "half of the error rate": alpha / 2}
-    key = f"claim.baseline.{gates.baseline.replace(' ', '_').replace('/', '_')}"
-    baseline: Said | str = said(key) if key in english().texts else gates.baseline
-
-    def verdict(
-        rests: Sequence[Measurement], form: str, reason: Said, findings: Sequence[Finding], **who: str
-    ) -> SeasonVerdict:
-        # Rests on no grade; without a finding it is not supported.
-        ids = tuple(one.id for one in rests)
-        claim = _claim("beats", tuple(one.labels["agent"] for one in rests), {"baseline": gates.baseline}, "return")
-        evidence = Evidence("stable" if findings else "tie-class", "", ids)
-        fields = Fields.unjudged(claim, evidence, findings, gates.preregistered)
-        # The level of "one of these earned more" under other rules; it is never a headline.
-        fragility: dict[str, Level] = {
-            name: "qualified" if any(above.get(one, 2.0) <= other for one in ids) else "no-claim"
-            for name, other in others.items()
-        }
-        says = said(f"claim.says.{form}", baseline=baseline, **who)
-        withheld = says if who else said(f"claim.withheld.{form}", baseline=baseline)
-        conditions = [finding.values["said"] for finding in findings]
-        return season.verdict("beats", fields, says, withheld, (reason,), conditions, fragility)
-
-    found = []
-    for item in (one for one in items if one.id in cleared):
-        numbers = {"value": item.value, "low": item.low, "high": item.high, "whole": item.detail["whole"]}
-        shares = {name: 100 * float(value or 0.0) for name, value in numbers.items()}
-        reason = said("claim.reason.beats.cleared", p=_p(cleared[item.id]), **shares)
-        path = _reserve("one-path", said("claim.condition.path", days=item.n))
-        findings = [path, *(_reserve("hindsight", text) for text in gates.hindsight)]
-        found.append(verdict([item], "beats", reason, findings, agent=item.labels["agent"]))
-    if rest := [one for one in items if one.id not in cleared]:
-        # That no (other) agent can be said to have earned more.
-        days = max(one.n for one in rest)
-        reason = said("claim.reason.beats.no_days", days=days)
-        if any(one.value is not None for one in rest):
-            agents = tuple(one.labels["agent"] for one in rest)
-            reason = said("claim.reason.beats.any", days=days, agents=agents)
-        found.append(verdict(rest, "beats_other" if found else "beats_any", reason, ()))
-    return found

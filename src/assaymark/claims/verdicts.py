@@ -1,264 +1,566 @@
-"""From measurements to verdicts: each candidate claim through agreement, evidence, biases and controls to its level."""
+"""From measurements to verdicts. A kind of claim is one class: its sentence, what supports it, and the other rules
+that it is decided under.
+
+Claims that compare agents have their sentences of a season here, too; the words are in `assaymark.claims.messages`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from types import MappingProxyType
-from typing import Final
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import ClassVar, Final, Literal, get_args
 
+from assaymark.claims import findings as bias
 from assaymark.claims import levels as rule
-from assaymark.claims.findings import (
-    NO_CONTROLS,
-    Adversarial,
+from assaymark.claims.findings import NOT_PREREGISTERED, PUT, Adversarial, Fields, put_to_people, with_people
+from assaymark.claims.levels import (
+    CELL_STATEMENTS,
     Agreement,
-    Finding,
-    adversarial_of,
-    cell_fields,
-    clusters_of,
-    distinct_of,
-    flagged_of,
+    Index,
+    Rules,
+    cell_states,
+    cell_words,
     governing_agreement,
-    length_of,
-    missing_of,
-    other_judges_of,
-    own_family_of,
+    threshold,
 )
-from assaymark.claims.levels import Index, Instruments, Rules, kind_of, publication_level
-from assaymark.claims.messages import counted, interval_words, listing, measure_words, number, signed
-from assaymark.claims.orders import Evidence, evidence_of, tiers_and_ranks
-from assaymark.metrology import anchor_status, holm
-from assaymark.metrology.orders import LEVEL_SLACK
-from assaymark.protocol import AGREEMENT, Study
-from assaymark.records import AnchorState, Cap, Claim, Condition, Level, Measurement, Verdict
+from assaymark.claims.messages import (
+    Said,
+    Value,
+    counted,
+    interval_words,
+    listing,
+    measure_words,
+    number,
+    p_words,
+    said,
+    signed,
+)
+from assaymark.claims.orders import GAP, Evidence, Standing, contrasts_of, orders_of
+from assaymark.errors import NotMeasurableError
+from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
+from assaymark.metrology.controls import TOLERANCE
+from assaymark.protocol import AGREEMENT, Claims, Study
+from assaymark.records import (
+    AGGREGATE,
+    AgreementStatus,
+    Claim,
+    Measurement,
+    Scope,
+    StabilityFinding,
+    StabilityStatus,
+    Verdict,
+    measurement_id,
+)
 
-LEVELS: Final[tuple[Level, ...]] = ("no-claim", "qualified", "headline")
-"""From the lowest."""
-NOT_PREREGISTERED: Final = "These scores were analysed after they were seen."
-SMALL_GAP: Final = Condition(id="small-gap", text="The difference is smaller than the margin that counts as none.")
-UNTESTED_CONDITION = "Significance was not tested: the tables came without contrasts."
-LIFTED: Final[Mapping[str, tuple[str, ...]]] = {
-    "own_family": ("rests-on-own-family", "no-disinterested-judge"),
-    "length": ("length", "may-be-length"),
-    "distinct": ("not-told-apart", "smaller"),
-}
-"""The states of bias tests whose caps a confirmation by people lifts; of the control texts it lifts their style."""
-PUT: Final = "put to people"
-"""Where an index keeps the one-sided p of every claim that is put to people, by the claim's id."""
+OrderHead = Literal["first", "above", "within"]
+ClaimKind = Literal["first", "pair", "within", "cell"]
+KIND_NAMES: Final[tuple[ClaimKind, ...]] = get_args(ClaimKind)
+"""In the order in which the claims about one score are decided."""
 
-_ORDER: Final[tuple[AnchorState, ...]] = ("contradicts", "not-tested", "undecided", "confirms")
+ONE_FAMILY = "All judges are of one family, so nothing shows that an order holds without any one of them."
+UNTESTED = "significance not tested, as the tables came without contrasts"
+_LARGEST_WORD: Final = 12
+_WORST: tuple[StabilityStatus, ...] = ("judge-dependent", "not tested", "tie-class", "stable")
+_WORST_STATE = ("not-measurable", "reversed-without", "rests-on", "stable")
 
-# The fields that decide a claim, of a study, a season or a benchmark, and the level that they leave
-
-
-def weakest(levels: Iterable[Level]) -> Level:
-    """The lowest of some levels; a headline of none."""
-    return min(levels, key=LEVELS.index, default="headline")
-
-
-def lifted(finding: Finding) -> bool:
-    """Whether people's confirmation lifts the cap of a finding."""
-    return finding.state in LIFTED.get(finding.field, ())
-
-
-@dataclass(frozen=True)
-class Fields:
-    """The parts from which one claim's verdict follows; what follows from them is worked out once."""
-
-    claim: Claim
-    agreement: Agreement
-    evidence: Evidence
-    adversarial: Adversarial
-    instruments: Instruments
-    findings: tuple[Finding, ...] = ()
-    preregistered: bool = True
-
-    @classmethod
-    def unjudged(cls, claim: Claim, evidence: Evidence, findings: Iterable[Finding], preregistered: bool) -> Fields:
-        """Of a claim that rests on no grade."""
-        none = Agreement("not judged"), evidence, Adversarial("not judged"), Instruments()
-        return cls(claim, *none, tuple(findings), preregistered)
-
-    def state(self, name: str) -> str:
-        """What a bias test found, in one word."""
-        return next((finding.state for finding in self.findings if finding.field == name), "not-applicable")
-
-    @cached_property
-    def lifts(self) -> bool:
-        """Whether people confirm the order and agree with each other, which lifts what biases of judges cap."""
-        return any(finding.field == "human_anchor" and bool(finding.values.get("lifts")) for finding in self.findings)
-
-    @cached_property
-    def caps(self) -> tuple[Cap, ...]:
-        """Every field that limits the level, lowest first, and whether people's grades lift it."""
-        agreement, evidence, adversarial = self.agreement.status, self.evidence.status, self.adversarial.status
-        found: list[tuple[str, Level]] = []
-        if agreement in ("halt", "methodology"):
-            found.append(("agreement", "no-claim" if agreement == "halt" else "qualified"))
-        if evidence != "stable":
-            stops = evidence == "judge-dependent" or self.claim.asserts_order or not self.evidence.published
-            stops = stops and not (evidence == "tie-class" and self.claim.scope == "adversarial-cell")
-            found.append(("stability", "no-claim" if stops and evidence != "rule-dependent" else "qualified"))
-        if not self.evidence.tested:
-            found.append(("stability", "qualified"))
-        if adversarial not in ("passed", "not judged"):
-            found.append(("adversarial", "no-claim" if adversarial == "contaminated" else "qualified"))
-        found += [(finding.field, finding.cap) for finding in self.findings if finding.cap is not None]
-        found += [("datasheets", self.instruments.most)] if self.instruments.failing else []
-        found += [] if self.preregistered else [("preregistration", "qualified")]
-        found.sort(key=lambda cap: (LEVELS.index(cap[1]), cap[0]))
-        free = {finding.field for finding in self.findings if lifted(finding)} if self.lifts else set()
-        free |= {"adversarial"} if self.lifts and adversarial == "construct-sensitive" else set()
-        return tuple(Cap(field=name, level=level, lifted=name in free) for name, level in found)
-
-    @cached_property
-    def level(self) -> Level:
-        """The lowest of what the three statuses permit and every cap."""
-        caps, stated = self.caps, (self.agreement.status, self.evidence.status)
-        # People lift "no claim" of the recusal contrast to qualified, and every other cap that they lift wholly.
-        found: list[Level] = [cap.level for cap in caps if not cap.lifted]
-        found += ["qualified" for cap in caps if cap.lifted and cap.level == "no-claim"]
-        if self.agreement.status != "not judged":
-            free = any(cap.field == "adversarial" and cap.lifted for cap in caps)
-            construct, tested = "passed" if free else self.adversarial.status, self.evidence.tested
-            order = self.claim.asserts_order
-            found.append(publication_level(*stated, construct, asserts_order=order, significance_tested=tested))
-        return weakest(found)
-
-    def verdict(
-        self, plan_hash: str, statement: str, reasons: Iterable[str], conditions: Iterable[Condition],
-        fragility: Mapping[str, Level], amended: tuple[str, ...] = (),
-    ) -> Verdict:  # fmt: skip
-        """The verdict in these words, the ``statement`` with its scope."""
-        level, caps, evidence, said = self.level, self.caps, self.evidence, tuple(conditions)
-        states = {name: self.state(name) for name in ("own_family", "length", "distinct", "other_judges")}
-        anchor = self.state("human_anchor")
-        looked_at = [self.agreement.measurements, evidence.measurements, self.adversarial.measurements]
-        looked_at += [self.instruments.measurements, *(finding.measurements for finding in self.findings)]
-        limits = [(cap.field, "qualified" if cap.lifted else cap.level) for cap in caps
-                  if not cap.lifted or cap.level == "no-claim"]  # fmt: skip
-        binding = [] if level == "headline" else [name for name, most in limits if most == level]
-        return Verdict(
-            claim=self.claim if statement == self.claim.statement else replace(self.claim, statement=statement),
-            agreement_status=self.agreement.status,
-            stability_status=evidence.status,
-            adversarial_status=self.adversarial.status,
-            publication_level=level,
-            reasons=tuple(reasons),
-            binding=tuple(dict.fromkeys(binding)),
-            measurements=tuple(dict.fromkeys(name for names in looked_at for name in names)),
-            plan_hash=plan_hash,
-            condition=" ".join(condition.text for condition in said) or None,
-            fragility=fragility,
-            amended=amended,
-            conditions=said,
-            caps=caps,
-            pair_state=evidence.state,
-            preregistered=self.preregistered,
-            human_anchor="not-tested" if anchor == "not-applicable" else anchor,  # type: ignore[arg-type]
-            **{name: getattr(evidence, name) for name in ("p", "p_adjusted", "p_adjusted_headline", "stability")},
-            **states,  # type: ignore[arg-type]  # each state is a word of its own list
-        )
+_NO_CLAIM: Final = frozenset((
+    "anchor_probe", "contamination", "engine", "human.grades", "title", "inference.mde_power", "inference.mde_sd"
+))  # fmt: skip
+_OF_ORDERS: Final = frozenset(("cells.terse_share", "cells.terse_tokens", "claims.distinct", "claims.judges"))
 
 
-# What people's grades say of an order
+class Kind:
+    """What all kinds of claim share. A claim is of the kind that its id begins with."""
+
+    name: ClassVar[ClaimKind]
+    head: ClassVar[str]
+    subjects: ClassVar[int] = 1
+    untouched: ClassVar[frozenset[str]] = frozenset()
+    """The plan fields that no claim of this kind depends on, each with the fields inside it."""
+    withheld: ClassVar[str]
+    """What a claim is about that is not supported; never the sentence itself, nor its direction."""
+
+    def amended(self, fields: Sequence[str]) -> tuple[str, ...]:
+        """The amended plan fields under which a claim was made, in the order given, each once."""
+        apart = self.untouched | _NO_CLAIM
+        return tuple(
+            name for name in dict.fromkeys(fields)
+            if not any(name == one or name.startswith(f"{one}.") for one in apart)
+        )  # fmt: skip
+
+    def put(self, dimension: str, subjects: Sequence[str], known: Index, rules: Rules) -> Claim:
+        """The claim about some subjects as these measurements word it."""
+        raise NotImplementedError
+
+    def fields(self, claim: Claim, known: Index, rules: Rules, *, for_level: bool = False) -> Fields:
+        """The fields of a claim under ``rules``; ``for_level`` leaves out biases where there is nothing to lower."""
+        raise NotImplementedError
+
+    def variants(self, claim: Claim, known: Index, rules: Rules) -> Mapping[str, Rules]:
+        """The other rules under which a claim is decided again; a rule that cannot change it is not listed."""
+        return {}
+
+    def says(self, claim: Claim, fields: Fields, known: Index) -> str:
+        """The sentence of a decided claim."""
+        return claim.statement
 
 
-def put_to_people(each: Iterable[Fields], known: Index) -> None:
-    """Note the family of claims that people's grades are asked about: Holm runs over all of them."""
-    tested = {one.claim.id: _people(one, known)[1] for one in each if is_put(one)}
-    known.memo[PUT] = {name: p for name, p in tested.items() if p is not None}
+class Order(Kind):
+    """A claim that compares agents, by the pairs that it is made of."""
+
+    head: ClassVar[OrderHead]
+    labels: ClassVar[tuple[str, ...]] = ("high", "low")
+    asserts_order: ClassVar[bool] = True
+    text: ClassVar[str]
+
+    def statement(self, subjects: Sequence[str], size: str) -> str:
+        """The sentence up to the score that it is about; ``size`` is how many agents there are, or the margin."""
+        return self.text.format(*subjects, both=" and ".join(sorted(subjects)), size=size)
+
+    def claim(self, dimension: str, *subjects: str, size: str = "", on: str = "") -> Claim:
+        """The claim about these agents, of a pair the one claimed higher first."""
+        scope: Scope = "aggregate-ranking" if dimension == AGGREGATE else "dimension-ranking"
+        scope = scope if self.subjects == 1 else "pairwise-contrast"
+        labels = {"dimension": dimension, **dict(zip(self.labels, subjects, strict=True))}
+        says = f"{self.statement(subjects, size)} on {on or measure_words(dimension)}."
+        return Claim(
+            id=measurement_id(self.head, labels), scope=scope, statement=says, subjects=subjects, dimension=dimension,
+            asserts_order=self.asserts_order,
+        )  # fmt: skip
+
+    def evidence(self, claim: Claim, known: Index, rules: Rules) -> Evidence:
+        """What supports a claim: the standing of its pairs, or the levels where no difference was tested."""
+        dimension = claim.dimension
+        if not known.tested(dimension):
+            return self.by_levels(claim, known)
+        orders, found = orders_of(known, rules), list[str]()
+        alone = len(claim.subjects) == 1
+        pairs = orders.of(dimension, *claim.subjects) if alone else [orders.pair(dimension, *claim.subjects)]
+        for pair in pairs:  # the measurements that the standing of these pairs follows from
+            names = pair.row.high, pair.row.low
+            if (key := ("rests", dimension, *names)) not in known.memo:
+                items = [known.contrast(dimension, *names)]
+                for name in ("recusal", "length", "judges"):
+                    items += contrasts_of(name, dimension, [pair], known)
+                items += [drop for family in known.families if (drop := known.drop(dimension, family, *names))]
+                items += [] if (probe := known.directed("probe.contrast", dimension, *names)) is None else [probe[0]]
+                known.memo[key] = [item.id for item in items]
+            found += known.memo[key]
+        return self.standing(claim, pairs, tuple(dict.fromkeys(found)), known, rules)
+
+    def standing(
+        self, claim: Claim, pairs: Sequence[Standing], rests: tuple[str, ...], known: Index, rules: Rules
+    ) -> Evidence:
+        """The evidence of a claim whose differences were tested."""
+        raise NotImplementedError
+
+    def by_levels(self, claim: Claim, known: Index) -> Evidence:
+        """What levels say where nobody tested them: a better level with all judges and without each family."""
+        dimension, high = claim.dimension, claim.subjects[0]
+        others = [*claim.subjects[1:]] or [name for name in known.agents if name != high]
+        ids: list[str] = []
+        behind: dict[str | None, list[str] | None] = {}  # who is at or above the first; None where one has no level
+        for family in (None, *known.families):
+            found = [known.levels.get((dimension, family, name)) for name in (high, *others)]
+            ids += [item.id for item in found if item is not None]
+            own, *values = (None if item is None else item.value for item in found)
+            there = [value for value in values if value is not None]
+            behind[family] = None
+            if own is not None and len(there) == len(others):
+                behind[family] = sorted(name for name, value in zip(others, there, strict=True) if value >= own)
+        rests, tail = tuple(ids), "but no judge family was left out"
+        status: StabilityStatus = "judge-dependent"
+        if (ahead := behind[None]) != []:
+            who = f"{listing(ahead or [])} comes before it or level with it"
+            who = "some agent has no level" if ahead is None else who
+            return Evidence("tie-class", f"{high} is not ahead: {who} ({UNTESTED}).", rests, tested=False)
+        if known.families:
+            turned = [family for family in known.families if behind[family] != []]
+            status, tail = "stable", "also without any one judge family"
+            if turned:
+                probes = [known.directed("probe.contrast", dimension, high, other) for other in others]
+                asked = [zero for probe in probes if (zero := contains_zero(probe)) is not None]
+                status = "tie-class" if asked and all(asked) else "judge-dependent"
+                tail = f"but not without {listing(turned)}"
+        return Evidence(status, f"{high} has the higher level ({UNTESTED}), {tail}.", rests, tested=False)
+
+    def fields(self, claim: Claim, known: Index, rules: Rules, *, for_level: bool = False) -> Fields:
+        agreement, evidence = governing_agreement(claim.dimension, known, rules), self.evidence(claim, known, rules)
+        # No other rule changes what control texts say.
+        place = "adversarial", claim.id, rules.cells, rules.alpha
+        adversarial = known.once(place, lambda: bias.adversarial_of(claim, known, rules))
+        instruments = rule.instruments_of(known, rules.on_failure)
+        bare = Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
+        if rules.source or not evidence.tested or (for_level and bare.level == "no-claim"):
+            return bare
+        findings = [
+            one(claim, evidence, known, rules) for one in (bias.own_family_of, bias.length_of, bias.distinct_of)
+        ]
+        if self.asserts_order:
+            findings += [bias.other_judges_of(claim, evidence, known, rules), bias.missing_of(known, rules)]
+        findings += [bias.flagged_of(evidence, known), *bias.clusters_of(claim, evidence, known)]
+        return Fields(claim, agreement, evidence, adversarial, instruments, tuple(findings), rules.preregistered)
+
+    def variants(self, claim: Claim, known: Index, rules: Rules) -> Mapping[str, Rules]:
+        measured = known.agreements.get(claim.dimension, ())
+        word = rule.coefficient_words(measured[0]) if measured else AGREEMENT["kappa"]
+        found = rule.other_kappas(rules, known.get("kappa.other_ddof", dimension=claim.dimension) is not None, word)
+        if not known.tested(claim.dimension):
+            return found
+        return found | self.other_rules(rules, rule.rejecting(known, rules), len(known.dimensions) > 1)
+
+    def other_rules(self, rules: Rules, measured: frozenset[str], dimensions: bool) -> dict[str, Rules]:
+        """Other tests that were measured, and other shares of alpha where dimensions are claimed."""
+        return rule.other_tests(rules, measured, dimensions=dimensions)
+
+    def says(self, claim: Claim, fields: Fields, known: Index) -> str:
+        """The sentence with its scope: whose scores it is about, and what these judges do not tell apart."""
+        if not fields.evidence.tested:
+            return claim.statement
+        judges, scope = sum(len(item.detail["own"]) for item in known.named("panel.families")), ""
+        if judges and fields.state("other_judges") != "yes":
+            scope = f" in the scores of {'this judge' if judges == 1 else f'these {judges} judges'}"
+        what = self.statement(claim.subjects, counted(len(known.agents), "agent"))
+        on = f" on {measure_words(claim.dimension)}"
+        if fields.state("distinct") == "not-told-apart":
+            return f"{what}{scope}{on}, which these judges do not tell from the overall impression."
+        return f"{what}{on}{scope}."
+
+    def season_says(self, claim: Claim, fields: Fields, known: Index, rules: Rules, scope: Value) -> tuple[Said, Said]:
+        """The sentence of a season's claim, and the one in its place where it is not supported."""
+        raise NotImplementedError
+
+    def season_reason(self, claim: Claim, fields: Fields, known: Index, rules: Rules) -> Said:
+        """Why a season's claim has evidence, or what it lacks first."""
+        raise NotImplementedError
 
 
-def is_put(fields: Fields) -> bool:
-    """Whether an order is put to people: the judges let it through, or stop it by the recusal contrast alone."""
-    if not fields.claim.asserts_order or not fields.evidence.tested:
-        return False
-    rest = tuple(finding for finding in fields.findings if finding.field != "own_family")
-    return fields.level != "no-claim" or replace(fields, findings=rest).level != "no-claim"
+class First(Order):
+    """An agent ranks first."""
+
+    name = "first"
+    head = "first"
+    labels = ("agent",)
+    text = "{} ranks first of the {size}"
+    withheld = "A first rank for {names} on {score}."
+    untouched = frozenset(("inference.margin", "claims.pairs", "claims.within", "claims.cells"))
+
+    def put(self, dimension: str, subjects: Sequence[str], known: Index, rules: Rules) -> Claim:
+        return self.claim(dimension, subjects[0], size=counted(len(known.agents), "agent"))
+
+    def standing(
+        self, claim: Claim, pairs: Sequence[Standing], rests: tuple[str, ...], known: Index, rules: Rules
+    ) -> Evidence:
+        agent, dimension, orders = claim.subjects[0], claim.dimension, orders_of(known, rules)
+        leaders = orders.leaders.items()
+        published = frozenset(which for (scale, which), one in leaders if (scale, one) == (dimension, agent))
+        each = [
+            (one.row.p.get(rules.test, 1.0), one.gated, one.headline) if one.row.high == agent else (1.0, 1.0, 1.0)
+            for one in pairs
+        ]
+        p = tuple(map(max, zip(*each, strict=True))) if each else (None, None, None)
+        tested = [pair for pair in pairs if pair.row.testable]
+        finding: StabilityFinding | None = None
+        status: StabilityStatus
+        if not known.families:
+            status, reason = "judge-dependent", ONE_FAMILY
+        elif len(tested) < len(pairs):
+            # An agent with pairs that cannot be tested is not first, whatever the others say.
+            status, published = "not tested", frozenset()
+            others = sorted(one.other(agent) for one in pairs if one not in tested)
+            reason = f"{agent} and {listing(others)} cannot be compared: too few common clusters."
+            if tested and all(pair.ordered and pair.row.high == agent for pair in tested):
+                with_each = counted(len(tested), "agent")
+                reason = f"{agent} is ahead of each of the {with_each} it was compared with. {reason}"
+        elif not published & {"plain", "gated"}:
+            needed, status = threshold(orders.level(dimension)), "tie-class"
+            reason = f"A lead over every other agent is not resolved (adjusted p-values of all its pairs; {needed})."
+            reason = reason if pairs else "There is no other agent."
+        else:
+            status = min((_survival(dimension, pair, known)[0] for pair in pairs), key=_WORST.index)
+            weakest = min(pairs, key=lambda pair: _WORST_STATE.index(pair.stability.state))
+            lead = f"The lead over each of the other {counted(len(pairs), 'agent')} is significant"
+            worst = p_words(max(pair.plain for pair in pairs))
+            about = "" if weakest.stability.state == "stable" else f" (against {weakest.row.low})"
+            reason = f"{lead} ({worst} adjusted, at most), {_survival(dimension, weakest, known)[1]}{about}."
+            families = tuple(sorted({name for pair in pairs for name in pair.stability.families}))
+            finding = StabilityFinding(state=weakest.stability.state, families=families)
+        return Evidence(status, reason, rests, tuple(pairs), published, finding, None, *p)
+
+    def season_says(self, claim: Claim, fields: Fields, known: Index, rules: Rules, scope: Value) -> tuple[Said, Said]:
+        agent = claim.subjects[0]
+        says = said("claim.says.first", agent=agent, count=count_said(len(known.agents)), scope=scope)
+        return says, said("claim.withheld.first", agent=agent)
+
+    def season_reason(self, claim: Claim, fields: Fields, known: Index, rules: Rules) -> Said:
+        agent, evidence = claim.subjects[0], fields.evidence
+        if not known.families:
+            return said("claim.reason.one_family")
+        if untested := tuple(sorted(pair.other(agent) for pair in evidence.pairs if not pair.row.testable)):
+            return said("claim.reason.untested_first", agent=agent, agents=untested)
+        led = [pair for pair in evidence.pairs if pair.row.high == agent and not pair.row.unresolved]
+        published = all(pair.published & {"plain", "gated"} for pair in led)
+        if not evidence.published or len(led) < len(evidence.pairs) or not published:
+            return said("claim.reason.no_lead")
+        for pair in evidence.pairs:
+            if pair.stability.state != "stable":
+                return said("claim.reason.against", other=pair.other(agent), why=_dropped_said(pair))
+        worst, needed = max(pair.plain for pair in evidence.pairs), orders_of(known, rules).level(AGGREGATE)
+        return said("claim.reason.lead", n=len(evidence.pairs), p=p_said(worst), needed=needed)
 
 
-def with_people(fields: Fields, known: Index, rules: Rules) -> Fields:
-    """The same fields with what people's grades say of the claim; unchanged where nobody graded."""
-    if (found := _people_finding(fields, known, rules)) is None:
-        return fields
-    at = next((k for k, one in enumerate(fields.findings) if one.field == "other_judges"), len(fields.findings))
-    return replace(fields, findings=(*fields.findings[:at], found, *fields.findings[at:]))
+class Above(Order):
+    """One agent scores above another."""
+
+    name: ClassVar[ClaimKind] = "pair"
+    head: ClassVar[OrderHead] = "above"
+    subjects = 2
+    text = "{} scores above {}"
+    withheld = "Any ranking of {names} on {score}."
+    untouched = frozenset(("claims.first", "claims.within", "claims.cells"))
+
+    def put(self, dimension: str, subjects: Sequence[str], known: Index, rules: Rules) -> Claim:
+        return self.claim(dimension, *direction(dimension, subjects[0], subjects[1], known))
+
+    def standing(
+        self, claim: Claim, pairs: Sequence[Standing], rests: tuple[str, ...], known: Index, rules: Rules
+    ) -> Evidence:
+        (pair,), dimension = pairs, claim.dimension
+        row, published, item = pair.row, pair.published, known.contrast(dimension, pair.row.high, pair.row.low)
+        status, reason = _untested(pair, item, known)
+        if not reason and not published & {"plain", "gated"}:
+            needed = threshold(orders_of(known, rules).level(dimension))
+            reason = f"The difference is not resolved: {p_words(pair.plain)} adjusted, {needed}."
+        elif not reason:
+            status, told = _survival(dimension, pair, known)
+            reason = f"The difference{GAP} is significant: {p_words(pair.plain)} adjusted, {told}."
+        ends = interval_words(item.low, item.high)
+        gap = f" ({signed(item.value or 0.0)} points{ends} over {item.n} common cycles)"
+        stability, p = pair.stability if published else None, row.p.get(rules.test, 1.0)
+        return Evidence(status, reason, rests, (pair,), published, stability, pair.state, p, pair.gated, pair.headline,
+                        gap)  # fmt: skip
+
+    def season_says(self, claim: Claim, fields: Fields, known: Index, rules: Rules, scope: Value) -> tuple[Said, Said]:
+        high, low = claim.subjects
+        withheld = said("claim.withheld.order", agents=tuple(sorted(claim.subjects)))
+        return said("claim.says.above", high=high, low=low, scope=scope), withheld
+
+    def season_reason(self, claim: Claim, fields: Fields, known: Index, rules: Rules) -> Said:
+        (pair,) = fields.evidence.pairs
+        row, item = pair.row, known.contrast(AGGREGATE, pair.row.high, pair.row.low)
+        one, two = sorted((row.high, row.low))
+        floor = float(item.detail.get("noise_floor") or 0.0)
+        if not known.families:
+            return said("claim.reason.one_family")
+        if not row.testable:
+            serial = known.get("order.autocorrelation", dimension=AGGREGATE)
+            apart = serial is not None and serial.detail.get("order") != "consecutive"
+            fewest = FEWEST_CLUSTERS if apart else FEWEST_CONSECUTIVE
+            periods = int(item.detail.get("clusters", 0))
+            return said("claim.reason.untested", one=one, two=two, n=periods, needed=fewest)
+        if row.unresolved:
+            return said(f"claim.reason.{row.unresolved.replace('-', '_')}", one=one, two=two, floor=floor)
+        numbers: dict[str, Value] = {"p": p_said(pair.plain), "needed": orders_of(known, rules).level(AGGREGATE)}
+        if not pair.published & {"plain", "gated"}:
+            return said("claim.reason.unresolved", **numbers)
+        if pair.stability.state != "stable":
+            return _dropped_said(pair)
+        if fields.level == "no-claim":
+            return said("claim.reason.resolved", **numbers)
+        periods, gap = int(item.detail["clusters"]), float(item.detail.get("totals_gap", 0.0))
+        return said("claim.reason.supported", periods=periods, value=item.value or 0.0, ends=ends_said(item, "points"),
+                    gap=gap, floor=floor, **numbers)  # fmt: skip
 
 
-def _people(fields: Fields, known: Index) -> tuple[list[Measurement], float | None]:
-    """What people see of the pairs of a claim in its direction, and the largest one-sided p if all were tested."""
-    claim, items = fields.claim, list[Measurement]()
-    for row in (pair.row for pair in fields.evidence.pairs):
-        turned = kind_of(claim) == "first" and row.high != claim.subjects[0]
-        item = known.by_pair.get(("human.contrast", claim.dimension, row.high, row.low))
-        if item is not None and not turned:
-            items.append(item)
-    whole = bool(items) and len(items) == len(fields.evidence.pairs) and all(item.value is not None for item in items)
-    return items, max(float(item.detail["p"]) for item in items) if whole else None
+class Within(Above):
+    """Two agents score within the margin of each other, which asserts no order; equivalence is a family of its own."""
+
+    name = "within"
+    head = "within"
+    asserts_order = False
+    text = "{both} score within {size} of each other"
+    withheld = "That {names} score alike on {score}."
+    untouched = frozenset(("claims.first", "claims.pairs", "claims.cells")) | _OF_ORDERS
+
+    def put(self, dimension: str, subjects: Sequence[str], known: Index, rules: Rules) -> Claim:
+        pair = direction(dimension, subjects[0], subjects[1], known)
+        return self.claim(AGGREGATE, *pair, size=f"{rules.margin:g}")
+
+    def standing(
+        self, claim: Claim, pairs: Sequence[Standing], rests: tuple[str, ...], known: Index, rules: Rules
+    ) -> Evidence:
+        (pair,) = pairs
+        item = known.contrast(claim.dimension, pair.row.high, pair.row.low)
+        status, reason = _untested(pair, item, known)
+        if not reason:
+            tail = f"{p_words(pair.p_within)} after Holm over all pairs, {threshold(rules.alpha)}"
+            lost = _further_apart(pair, claim.dimension, known, rules)
+            status = "tie-class" if lost or not pair.within else "stable"
+            told = f"but without {listing(lost)} they are further apart"
+            told = told if lost else "also without any one judge family"
+            reason = f"The two score within {rules.margin:g} of each other ({tail}), {told}."
+            if not pair.within:
+                reason = f"The two are not shown to score within {rules.margin:g} of each other: {tail}."
+        whole = pair.p_within if status in ("stable", "tie-class") else None
+        shown = frozenset({"gated"}) if whole is not None and pair.within else frozenset[str]()
+        return Evidence(status, reason, rests, (pair,), shown, None, pair.state, pair.row.within(rules.margin), whole)
+
+    def by_levels(self, claim: Claim, known: Index) -> Evidence:
+        return Evidence("tie-class", f"Nothing was tested: {UNTESTED}.", (), tested=False)
+
+    def other_rules(self, rules: Rules, measured: frozenset[str], dimensions: bool) -> dict[str, Rules]:
+        return rule.other_margins(rules)
+
+    def says(self, claim: Claim, fields: Fields, known: Index) -> str:
+        """The sentence with the difference, from the first name to the second, and its interval."""
+        tested = fields.evidence.tested and fields.level != "no-claim"
+        gap = rule.equivalence_gap(known.contrast(claim.dimension, *claim.subjects)) if tested else None
+        if gap is None:
+            return claim.statement
+        value, level, low, high = gap
+        interval = interval_words(low, high).strip(" ()")
+        return f"{claim.statement[:-1]} (gap {signed(value)}, {level:g} % interval {interval})."
+
+    def season_says(self, claim: Claim, fields: Fields, known: Index, rules: Rules, scope: Value) -> tuple[Said, Said]:
+        names = tuple(sorted(claim.subjects))
+        gap: Value = ""
+        if fields.level != "no-claim" and (ends := rule.equivalence_gap(known.contrast(AGGREGATE, *names))):
+            gap = said("claim.says.within_gap", **dict(zip(("value", "level", "low", "high"), ends, strict=True)))
+        says = said("claim.says.within", one=names[0], two=names[1], margin=rules.margin, gap=gap)
+        return says, said("claim.withheld.within", agents=names)
+
+    def season_reason(self, claim: Claim, fields: Fields, known: Index, rules: Rules) -> Said:
+        (pair,) = fields.evidence.pairs
+        if not known.families or not pair.row.testable:
+            return super().season_reason(claim, fields, known, rules)
+        state = "open" if not pair.within else "lost" if fields.evidence.status != "stable" else "shown"
+        lost = tuple(_further_apart(pair, AGGREGATE, known, rules))
+        return said(f"claim.reason.within.{state}", margin=rules.margin, families=lost, n=len(lost),
+                    p=p_said(pair.p_within), needed=rules.alpha)  # fmt: skip
 
 
-def _people_finding(fields: Fields, known: Index, rules: Rules) -> Finding | None:
-    sample = known.get("human.sample", dimension=fields.claim.dimension)
-    if sample is None or not fields.claim.asserts_order or rules.source or not fields.evidence.tested:
-        return None
-    if not is_put(fields):
-        return Finding("human_anchor", "not-tested", None, (), (sample.id,))
-    there, p = _people(fields, known)
-    ids = (sample.id, *(item.id for item in there))
-    if p is None:
-        tested = [item for item in there if item.value is None]
-        why = sample.state if sample.value is None else tested[0].state if tested else "no pair has labels"
-        said = f"People's grades do not test it: {why.removeprefix('not tested: ')}."
-        return Finding("human_anchor", "not-tested", None, (), ids, (said,), {"drawn": sample})
-    family = {**known.memo.get(PUT, {}), fields.claim.id: p}
-    p_holm = float(holm(list(family.values()))[list(family).index(fields.claim.id)])
-    states: list[AnchorState] = []
-    for item in there:
-        # What people say of one pair, the judges' own contrast on these cycles being what they are held against
-        judged, record = item.detail.get("judges"), {"estimate": item.value, "high": item.high}
-        states.append("undecided")
-        if judged is not None and float(judged) > 0:
-            found = anchor_status(record, float(judged), min(1.0, p_holm), rules.alpha)
-            states[-1] = "not-tested" if found == "not tested" else found
-    state, graders = min(states, key=_ORDER.index), len(sample.detail["graders"])
-    who = f"the {graders} human graders of this study" if graders > 1 else "the human grader of this study"
-    n = min(item.n for item in there)
-    cycles, known_by = f"{n} labelled cycles", {"n": graders, "labelled": n}
-    if state == "contradicts":
-        said = f"People's grades contradict it: {who} see less than half of the difference that the judges see."
-        return Finding("human_anchor", state, "no-claim", (), ids, (said,), known_by)
-    if state == "undecided":
-        needed = [item.detail.get("needed") for item in there]
-        most = max((int(one) for one in needed if one is not None), default=0)
-        more = f"; about {most} labelled cycles would be needed" if most > n else f", though {most} often suffice"
-        more = "; more clusters are needed" if None in needed else more
-        condition = Condition(id="people", text=f"People's grades on {cycles} leave it undecided{more}.")
-        more = "clusters" if None in needed else "about" if most > n else "suffices"
-        values = {**known_by, "more": more, "needed": most}
-        return Finding("human_anchor", state, None, (condition,), ids, (), values)
-    agreed = known.get("human.agreement", dimension=fields.claim.dimension)
-    status = None if agreed is None else rule.agreement_status(agreed.value, publish=rules.publish, halt=rules.halt)
-    lifts, ids, gap = status == "publish", ids if agreed is None else (*ids, agreed.id), ""
-    if len(there) == 1:
-        gap = f": {signed(there[0].value or 0.0)} points{interval_words(there[0].low, there[0].high)}"
-    # The same order in people's places as other judges would have it in those of judges.
-    anyone = all(float(item.detail.get("p_graders", 1.0)) <= rules.alpha + LEVEL_SLACK for item in there)
-    text = f"It is ordered as {'human graders' if anyone else who} would order it{gap} ({cycles})."
-    if not lifts:
-        how = "agreement among the graders was not measured"
-        if agreed is not None and agreed.value is not None:
-            how = f"the graders agree at {number(agreed.value)}, {number(rules.publish)} needed"
-        elif agreed is not None:
-            how = f"{how} ({agreed.state.partition(': ')[2]})"
-        text = f"{text[:-1]}, which lifts no other limit: {how}."
-    kappa = None if agreed is None else agreed.value
-    values = {**known_by, "lifts": lifts, "anyone": anyone, "seen": there, "agreed": kappa, "publish": rules.publish}
-    return Finding("human_anchor", "confirms", None, (Condition(id="people", text=text),), ids, (), values)
+class Cell(Kind):
+    """What the panel makes of one control cell."""
+
+    name = "cell"
+    head = "cell"
+    withheld = "How the panel scores {texts}."
+    untouched = _OF_ORDERS | frozenset((
+        "gates.format_min_clusters", "gates.format_min_records", "inference.aggregate_share", "inference.cluster_order",
+        "inference.test", "inference.margin", "stability", "cells.contaminates", "claims.length", "claims.first",
+        "claims.pairs", "claims.within",
+    ))  # fmt: skip
+
+    def put(self, dimension: str, subjects: Sequence[str], known: Index, rules: Rules) -> Claim:
+        (cell,) = subjects
+        state = cell_states(known).get(cell)
+        if state is None:
+            raise NotMeasurableError(f"no gate of the control cell {cell} was measured")
+        text, limits = CELL_STATEMENTS.get(state.outcome, "How the panel treats {texts} was not tested."), rules.cells
+        says = text.format(texts=cell_words(cell), substance=limits.substance, verbosity=limits.verbosity)
+        return Claim(id=measurement_id("cell", {"cell": cell}), scope="adversarial-cell", statement=says,
+                     subjects=(cell,), dimension=AGGREGATE, asserts_order=False)  # fmt: skip
+
+    def fields(self, claim: Claim, known: Index, rules: Rules, *, for_level: bool = False) -> Fields:
+        """How far judges agree on the cell's difference, whether every drop shows it, and whether a halo moves it."""
+        state = cell_states(known)[claim.subjects[0]]
+        halo, item = state.halo, known.get("cell.agreement", cell=state.cell)
+        # Whether the composer's own judges move the cell's score
+        if halo is None or halo.value is None:
+            why = "" if halo is None else f" ({halo.state})"
+            told = f"Whether the composer's own judges favour these texts was not measured{why}."
+            adversarial = Adversarial("not tested", (told,), (told,))
+        elif (family := halo.detail.get("family")) is None:
+            told = "No judge shares a family with the composer of these texts, so there is no halo to look for."
+            adversarial = Adversarial("passed", (told,))
+        else:
+            points = f"move the number by {signed(halo.value)} points"
+            moved = f"The judges of family {family}, which wrote these texts, {points}"
+            adversarial = Adversarial("passed", (f"{moved}: no halo.",))
+            if halo.detail.get("triggered"):
+                told = f"{moved}: a halo, so the number without them is primary."
+                adversarial = Adversarial("construct-sensitive", (told,), (told,))
+        ids = () if item is None else (item.id,)
+        rests = (*state.measurements, *(drop.id for drop in state.drops.values()), *ids)
+        found = f"The number behind it is {state.numbers}: {state.outcome}"
+        tested, texts = state.gate.detail.get("p") is not None, cell_words(state.cell)
+        status: StabilityStatus = "judge-dependent"
+        published = frozenset[str]()
+        if item is None or item.value is None:
+            why = "" if item is None else f" ({item.state})"
+            agreement = Agreement("halt", None, f"Agreement on {texts} was not measured{why}.", ids)
+            reason = f"{found}; whether it holds without any one judge family was not measured."
+        else:
+            held = rules.status(item.value)
+            agreed: AgreementStatus = "halt"
+            word = rule.coefficient_words(item)
+            seen = f"not every panel without one judge family sees the difference, or {word} is below the cut-off"
+            if item.detail["unanimous"] and held == "publish":
+                agreed, seen = "publish", "every judge family sees the difference"
+            elif item.detail["leave_one_out"] and held != "halt":
+                seen = "every panel without one family sees the difference, but not every family alone"
+                agreed = "methodology"
+            reason = f"On {texts} {seen}; {word} over these and the honest records {number(item.value)}."
+            agreement = Agreement(agreed, item.value, reason, ids, item.id, word)
+            reason = f"{found}, but not every panel without one judge family shows it."
+            if item.detail["leave_one_out"]:
+                reason, published = f"{found}, and it holds without any one judge family.", frozenset({"gated"})
+                status = "stable"
+        evidence = Evidence(status, reason, rests, published=published, tested=tested)
+        instruments = rule.instruments_of(known, rules.on_failure)
+        return Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
 
 
-# Claims of a study
+FIRST, ABOVE, WITHIN, CELL = First(), Above(), Within(), Cell()
+ORDERS: Final[Mapping[str, Order]] = {kind.head: kind for kind in (FIRST, ABOVE, WITHIN)}
+"""The kinds that compare agents, by how their ids begin, in the order in which they are decided."""
+KINDS: Final[Mapping[str, Kind]] = {**ORDERS, "cell": CELL}
+
+
+def kind(claim: Claim) -> Kind:
+    """The kind of a claim; two agents within the margin have as many subjects as a pair, so counting cannot tell."""
+    head = claim.id.partition("[")[0]
+    if head not in KINDS:
+        raise NotMeasurableError(f"claim {claim.id!r} is of no known kind ({', '.join(KINDS)})")
+    return KINDS[head]
+
+
+def kind_of(claim: Claim) -> ClaimKind:
+    """The name of the kind of a claim."""
+    return kind(claim).name
+
+
+def suppressed_phrase(claim: Claim) -> str:
+    """What an unsupported claim is about; never the sentence itself, nor its direction."""
+    names, score = listing(sorted(claim.subjects)), measure_words(claim.dimension)
+    return kind(claim).withheld.format(names=names, score=score, texts=cell_words(claim.subjects[0]))
+
+
+def candidate_claims(wanted: Claims, known: Index, rules: Rules, *, cells: bool = True) -> list[Claim]:
+    """The claims of a study: by default every first place, every pair, every pair within the margin, every cell."""
+    claims, asked = list[Claim](), ((FIRST, wanted.first), (ABOVE, wanted.pairs), (WITHIN, wanted.within))
+    for dimension in (AGGREGATE, *known.dimensions) if wanted.dimensions is None else wanted.dimensions:
+        for one, yes in asked:
+            if yes and (one is not WITHIN or dimension == AGGREGATE):
+                groups = combinations(known.agents, one.subjects)
+                claims += [one.put(dimension, subjects, known, rules) for subjects in groups]
+    judged = cell_states(known) if cells and wanted.cells else ()
+    return claims + [CELL.put(AGGREGATE, (cell,), known, rules) for cell in judged]
+
+
+def direction(dimension: str, one: str, other: str, known: Index) -> tuple[str, str]:
+    """Which of two agents the panel saw higher: by their contrast, or by their levels where there is none."""
+    if known.tested(dimension):
+        labels = known.contrast(dimension, one, other).labels
+        return labels["high"], labels["low"]
+    items = [known.levels.get((dimension, None, name)) for name in (one, other)]
+    values = [None if item is None else item.value for item in items]
+    if values[0] is None or values[1] is None or values[0] == values[1]:
+        return (one, other) if one < other else (other, one)
+    return (one, other) if values[0] > values[1] else (other, one)
+
+
+# Verdicts on claims of a study
 
 
 def decide_claims(
@@ -269,9 +571,8 @@ def decide_claims(
 
     Without ``variants`` no verdict has its levels under other rules, which take most of the time.
     """
-    known = rule.index(measurements)
-    rules = Rules.of(study, preregistered=preregistered)
-    claims = rule.claims_of(study.claims, known, rules, tuple(rule.cell_states(known).values()))
+    known, rules = rule.index(measurements), Rules.of(study, preregistered=preregistered)
+    claims = candidate_claims(study.claims, known, rules)
     ask_people(study, known, rules)
     return tuple(decide(claim, known, rules, plan_hash, amended, variants) for claim in claims)
 
@@ -280,10 +581,9 @@ def decide(
     claim: Claim, known: Index, rules: Rules, plan_hash: str, amended: Sequence[str] = (), variants: bool = True
 ) -> Verdict:
     """The verdict on one claim, with its level under the other rules beside it."""
-    rests = _rests(claim, known, rules)
-    fields = with_people(_fields(claim, known, rules, *rests), known, rules)
-    touched, reasons = rule.amended_for(claim, amended), [fields.agreement.reason]
-    reasons += [fields.evidence.reason_at(fields.level), *fields.adversarial.reasons]
+    own = kind(claim)
+    fields, touched = with_people(own.fields(claim, known, rules), known, rules), own.amended(amended)
+    reasons = [fields.agreement.reason, fields.evidence.reason_at(fields.level), *fields.adversarial.reasons]
     reasons += [fields.instruments.reason] if fields.instruments.reason else []
     for finding in fields.findings:
         # What a bias says is a reason also where another field already stops the claim.
@@ -291,162 +591,90 @@ def decide(
     reasons += [] if fields.preregistered else [NOT_PREREGISTERED]
     reasons += [f"Amended after the lock: {listing(touched)}."] if touched else []
     fragility = {
-        name: with_people(_fields(claim, known, other, *rests, for_level=True), known, other).level
-        for name, other in (variants_of(claim, known, rules) if variants else {}).items()
+        name: with_people(own.fields(claim, known, other, for_level=True), known, other).level
+        for name, other in (own.variants(claim, known, rules) if variants else {}).items()
     }
-    # The sentence with its scope: whose scores it is about, and what these judges do not tell apart
-    kind, where, says, scope = kind_of(claim), measure_words(claim.dimension), claim.statement, ""
-    if claim.asserts_order and fields.evidence.tested:
-        judges = sum(len(item.detail["own"]) for item in known.named("panel.families"))
-        if judges and fields.state("other_judges") != "yes":
-            scope = f" in the scores of {'this judge' if judges == 1 else f'these {judges} judges'}"
-        apart = fields.state("distinct") == "not-told-apart"
-        told = f" on {where}{scope}"
-        told = f"{scope} on {where}, which these judges do not tell from the overall impression" if apart else told
-        what = f"ranks first of the {counted(len(known.agents), 'agent')}"
-        what = f"scores above {claim.subjects[-1]}" if kind == "pair" else what
-        says = f"{claim.subjects[0]} {what}{told}."
-    elif kind == "within" and fields.evidence.tested and fields.level != "no-claim":
-        says = with_gap(claim, known)
-    conditions = () if fields.level == "no-claim" else _conditions(fields)
-    return fields.verdict(plan_hash, says, reasons, conditions, fragility, touched)
-
-
-def _rests(claim: Claim, known: Index, rules: Rules) -> tuple[Adversarial | None, Instruments]:
-    """What control texts and datasheets say, which no other rule changes."""
-    adversarial = None if kind_of(claim) == "cell" else adversarial_of(claim, known, rules)
-    return adversarial, rule.instruments_of(known, rules.on_failure)
+    says, said = own.says(claim, fields, known), () if fields.level == "no-claim" else fields.conditions()
+    return fields.verdict(plan_hash, says, reasons, said, fragility, touched)
 
 
 def ask_people(study: Study, known: Index, rules: Rules) -> None:
     """Note in an index which claims of a study are put to people's grades, once; nothing where nobody graded."""
     if known.named("human.contrast") and PUT not in known.memo:
-        orders = (one for one in rule.claims_of(study.claims, known, rules, ()) if one.asserts_order)
-        put_to_people((_fields(order, known, rules, *_rests(order, known, rules)) for order in orders), known)
+        claims = candidate_claims(study.claims, known, rules, cells=False)
+        put_to_people((kind(one).fields(one, known, rules) for one in claims if one.asserts_order), known)
 
 
-def variants_of(claim: Claim, known: Index, rules: Rules) -> Mapping[str, Rules]:
-    """The other rules under which a claim is decided again; a rule that cannot change it is not listed."""
-    kind = kind_of(claim)
-    if kind == "cell":
-        return {}
-    measured = known.agreements.get(claim.dimension, ())
-    word = rule.coefficient_words(measured[0]) if measured else AGREEMENT["kappa"]
-    found = rule.other_kappas(rules, known.get("kappa.other_ddof", dimension=claim.dimension) is not None, word)
-    if not known.tested(claim.dimension):
-        return found
-    if kind == "within":
-        return found | rule.other_margins(rules)
-    return found | rule.other_tests(rules, rejecting(known, rules), dimensions=len(known.dimensions) > 1)
+# What several kinds say
 
 
-def rejecting(known: Index, rules: Rules) -> frozenset[str]:
-    """The tests that could reject something in this design: a sign flip cannot with few clusters."""
-    if known.tests is not None:
-        return known.tests
-    measured, contrasts = known.once("tests", known.measured_tests), known.contrasts.values()
-    most = known.once("most", lambda: max((int(one.detail.get("clusters", 0)) for one in contrasts), default=0))
-    pairs = max(1, len(known.agents) * (len(known.agents) - 1) // 2)
-    return measured - {"p_sign_flip"} if most and 2.0 ** (1 - most) * pairs > rules.alpha else measured
+def _untested(pair: Standing, item: Measurement, known: Index) -> tuple[StabilityStatus, str]:
+    """Why nothing can be said of a pair, with its status; no reason where something can."""
+    if not known.families:
+        return "judge-dependent", ONE_FAMILY
+    if not pair.row.testable:
+        return "not tested", f"{' and '.join(sorted((pair.row.high, pair.row.low)))}: {item.state}."
+    return "tie-class", ""
 
 
-def _fields(
-    claim: Claim, known: Index, rules: Rules, adversarial: Adversarial | None, instruments: Instruments, *,
-    for_level: bool = False,
-) -> Fields:  # fmt: skip
-    """The fields of a claim under ``rules``; the adversarial one does not depend on what the variants change.
-
-    Biases only lower a level: for the level alone they are not asked where there is nothing to lower.
-    """
-    if adversarial is None:
-        return Fields(claim, *cell_fields(claim, known, rules), instruments, (), rules.preregistered)
-    agreement, evidence = governing_agreement(claim.dimension, known, rules), evidence_of(claim, known, rules)
-    bare = Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
-    if rules.source or not evidence.tested or (for_level and bare.level == "no-claim"):
-        return bare
-    findings = [one(claim, evidence, known, rules) for one in (own_family_of, length_of, distinct_of)]
-    if claim.asserts_order:
-        findings += [other_judges_of(claim, evidence, known, rules), missing_of(known, rules)]
-    findings += [flagged_of(evidence, known), *clusters_of(claim, evidence, known)]
-    return Fields(claim, agreement, evidence, adversarial, instruments, tuple(findings), rules.preregistered)
+def _further_apart(pair: Standing, dimension: str, known: Index, rules: Rules) -> list[str]:
+    """The judge families without which two agents are not within the margin of each other."""
+    drops = {family: known.drop(dimension, family, pair.row.high, pair.row.low) for family in known.families}
+    return [
+        family
+        for family, item in drops.items()
+        if item is None or item.value is None or abs(item.value) >= rules.margin
+    ]
 
 
-def with_gap(claim: Claim, known: Index) -> str:
-    """The sentence of an equivalence with its difference, from the first name to the second, and its interval."""
-    gap = rule.equivalence_gap(known.contrast(claim.dimension, *claim.subjects))
-    if gap is None:
-        return claim.statement
-    value, level, low, high = gap
-    interval = interval_words(low, high).strip(" ()")
-    return f"{claim.statement[:-1]} (gap {signed(value)}, {level:g} % interval {interval})."
+def _survival(dimension: str, pair: Standing, known: Index) -> tuple[StabilityStatus, str]:
+    """What leaving out each family does to a published order, in words that follow "is significant"."""
+    found, families = pair.stability, listing(list(pair.stability.families))
+    if found.state == "stable":
+        return "stable", "and holds without any one judge family"
+    if found.state == "rests-on":
+        return "judge-dependent", f"but the order needs judge family {families} to be seen"
+    probe = known.directed("probe.contrast", dimension, pair.row.high, pair.row.low)
+    zero = contains_zero(probe)
+    if probe is None or zero is None:
+        return "judge-dependent", f"but it turns without judge family {families}, and no held-out judge was asked"
+    # What the held-out judge said, without the direction that is not supported.
+    judge, p = (probe[0].detail.get(name) for name in ("judge", "p"))
+    who = f"The held-out judge {judge}" if judge else "The held-out judge"
+    tested = f" ({p_words(float(p))})" if isinstance(p, (int, float)) else ""
+    says = "its interval contains 0" if zero else f"it finds a difference{tested}"
+    told = f"but it turns without judge family {families}. {who} was asked; {says}"
+    return "tie-class" if zero else "judge-dependent", told
 
 
-def _conditions(fields: Fields) -> Iterator[Condition]:
-    """What must be said with a claim, in a fixed order; with a headline only what narrows it."""
-    agreement = fields.agreement
-    if fields.level == "qualified":
-        controls = fields.adversarial.conditions
-        if agreement.status == "methodology" and agreement.kappa is not None:
-            tail = ", and no control texts were graded." if controls == (NO_CONTROLS,) else "."
-            symbol = "κ" if agreement.word == AGREEMENT["kappa"] else agreement.word
-            text = f"The judges agree only weakly here ({symbol} {number(agreement.kappa)}){tail}"
-            yield Condition(id="agreement", text=agreement.reason if kind_of(fields.claim) == "cell" else text)
-            controls = () if controls == (NO_CONTROLS,) else controls
-        if not fields.evidence.tested:
-            yield Condition(id="not-tested", text=UNTESTED_CONDITION)
-        for text in controls:
-            yield Condition(id="terse" if "of the rationales of" in text else "controls", text=text)
-        if failing := ", ".join(fields.instruments.failing):
-            text = f"Not every judge keeps the limits that the plan sets for them: {failing}."
-            yield Condition(id="judge-limits", text=text)
-        if not fields.preregistered:
-            yield Condition(id="not-preregistered", text=NOT_PREREGISTERED)
-    for cap in fields.caps:
-        if cap.lifted and cap.level == "no-claim":
-            reasons = (one for finding in fields.findings if finding.field == cap.field for one in finding.reasons)
-            yield Condition(id="own-family", text=" ".join(reasons))
-    for finding in fields.findings:
-        for condition in finding.conditions:
-            # What people's confirmation lifts need not be said.
-            if not (fields.lifts and lifted(finding)) or condition.id in ("overlap", "specific"):
-                yield condition
-    if fields.evidence.state == "ordered-by-less-than-the-margin" and fields.claim.asserts_order:
-        yield SMALL_GAP
+def contains_zero(probe: rule.Signed | None) -> bool | None:
+    """Whether the interval of a probe contains 0; None where there is no interval to look at."""
+    if probe is None or probe[2] is None or probe[3] is None:
+        return None
+    return probe[2] <= TOLERANCE and probe[3] >= -TOLERANCE
 
 
-# What follows from all verdicts
+# How a season says numbers
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What follows from all verdicts, by scale: tiers, possible ranks, the top set, and pairs within the margin."""
-
-    tiers: Mapping[str, tuple[tuple[str, ...], ...]]
-    ranks: Mapping[str, Mapping[str, tuple[int, int]]]
-    top_set: Mapping[str, tuple[str, ...]]
-    within_margin: Mapping[str, tuple[tuple[str, ...], ...]]
+def p_said(p: float) -> Said:
+    """A p-value as it is read."""
+    if p < 0.001 or p >= 0.9995:
+        return said("claim.reason.p_small" if p < 0.001 else "claim.reason.p_one")
+    return said("claim.reason.p", p=p)
 
 
-def summary_of(
-    verdicts: Sequence[Verdict], agents: Sequence[str], unranked: Mapping[str, Collection[str]] = MappingProxyType({})
-) -> Summary:
-    """Tiers and rank intervals from the orders that may be claimed; they add no error of their own."""
-    claimed: dict[str, list[tuple[str, str]]] = {}
-    within: dict[str, list[tuple[str, ...]]] = {}
-    ranked: dict[str, list[str]] = {}
-    for verdict in verdicts:
-        claim, head, scale = verdict.claim, verdict.claim.id.partition("[")[0], verdict.claim.dimension
-        supported = verdict.publication_level != "no-claim"
-        if head in ("first", "above"):
-            names = ranked.setdefault(scale, [agent for agent in agents if agent not in unranked.get(scale, ())])
-            others = claim.subjects[1:] or [agent for agent in names if agent != claim.subjects[0]]
-            claimed.setdefault(scale, []).extend((claim.subjects[0], other) for other in others if supported)
-        elif head == "within":
-            within.setdefault(scale, []).extend([tuple(sorted(claim.subjects))] if supported else [])
-    found = {scale: tiers_and_ranks(names, claimed[scale]) for scale, names in ranked.items() if len(names) > 1}
-    return Summary(
-        {scale: tiers for scale, (tiers, _) in found.items()},
-        {scale: ranks for scale, (_, ranks) in found.items()},
-        {scale: tuple(a for a, (best, _) in ranks.items() if best == 1) for scale, (_, ranks) in found.items()},
-        {scale: tuple(pairs) for scale, pairs in within.items()},
-    )
+def ends_said(item: Measurement, key: str) -> Said | str:
+    """The interval of a number, in the words of a key; nothing where there is none."""
+    return "" if item.low is None or item.high is None else said(f"claim.reason.{key}", low=item.low, high=item.high)
+
+
+def count_said(n: int) -> Said | int:
+    """So many as a word, or as a number where it is large."""
+    return said(f"claim.count.{n}") if n <= _LARGEST_WORD else n
+
+
+def _dropped_said(pair: Standing) -> Said:
+    """What leaving out a judge family takes away."""
+    families = pair.stability.families
+    return said(f"claim.reason.{pair.stability.state.replace('-', '_')}", families=families, n=len(families))

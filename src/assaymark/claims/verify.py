@@ -14,13 +14,13 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from assaymark.claims import levels as rule
 from assaymark.claims.certificates import FORMAT, KEPT, ORDERS, OTHER_TESTS, PLACES, SEASON, SECTIONS, about
-from assaymark.claims.findings import cell_state
-from assaymark.claims.levels import Rules, SeasonGates, Test, kind_of
+from assaymark.claims.findings import PUT
+from assaymark.claims.levels import Rules, SeasonGates, Test
 from assaymark.claims.messages import Said
 from assaymark.claims.orders import Row, row_of
 from assaymark.claims.recompute import Findings, Recomputation, StatedStudy, Verification
 from assaymark.claims.season_claims import Season, decide_season
-from assaymark.claims.verdicts import PUT, decide
+from assaymark.claims.verdicts import KINDS, decide, kind
 from assaymark.errors import AssayError, InputError, Problem
 from assaymark.records import (
     AGGREGATE,
@@ -122,6 +122,60 @@ class _OfStudy(_Head):
     people: _Entries = ()
     people_p: tuple[_Probability, ...] = ()
 
+    def wrong(self, stated: Mapping[str, JSON]) -> Iterator[Problem]:
+        """A claim of another kind than its subjects can bear or about others, numbers that no plan can have, rules that
+        are not a plan's but entries of the fragility table, and names that are there twice."""
+        claim, rules, study = self.verdict.claim, self.rules, self.study
+        head, count = claim.id.partition("[")[0], len(set(claim.subjects))
+        wanted = KINDS[head].subjects if head in KINDS else 0
+        if not wanted:
+            yield Problem("claim.id", f"is of no known kind (got {claim.id!r:.80})")
+        elif not count == len(claim.subjects) == wanted:
+            what = f"a claim {head!r} has {'one subject' if wanted == 1 else 'two different subjects'}"
+            yield Problem("claim.subjects", f"{what} (got {', '.join(claim.subjects) or 'none'})")
+        for name in ("alpha", "cell_alpha", "share"):
+            if not 0 <= getattr(rules, name) <= 1 or (name != "share" and not 0 < getattr(rules, name) < 1):
+                yield Problem(f"rules.{name}", f"must lie between 0 and 1 (got {getattr(rules, name)!r})")
+        for name in ("margin", "span"):
+            if not 0 < getattr(rules, name) < math.inf:
+                yield Problem(f"rules.{name}", f"must be above 0 (got {getattr(rules, name)!r})")
+        known = Rules.__dataclass_fields__
+        for name in ("kappa", "test", "source"):
+            if getattr(rules, name) != known[name].default:
+                yield Problem(f"rules.{name}", f"is no rule of a plan (got {getattr(rules, name)!r})")
+        yield from _named(stated, known)
+        for name in ("agents", "dimensions", "families"):
+            names = getattr(study, name)
+            if len(set(names)) < len(names) or (name == "agents" and list(names) != sorted(names)):
+                how = "different names in alphabetical order" if name == "agents" else "different names"
+                yield Problem(f"study.{name}", f"must be {how} (got {', '.join(names):.80})")
+        if head == "cell":
+            return
+        if not set(claim.subjects) <= set(study.agents):
+            what = f"must be among the agents of the study (got {', '.join(claim.subjects):.80})"
+            yield Problem("claim.subjects", what)
+        if claim.dimension not in (AGGREGATE, *study.dimensions) or not rules.claims_scale(claim.dimension):
+            yield Problem("claim.dimension", f"is none that claims are made on (got {claim.dimension!r:.80})")
+
+    def wrong_pairs(self, measurements: Iterable[Measurement]) -> Iterator[Problem]:
+        """Pairs outside the claim that are not those of the agents, and scales that are not those that are claimed."""
+        claim, wanted, agents = self.verdict.claim, set[str](), len(self.study.agents)
+        measured = {item.labels["dimension"] for item in measurements if item.name == "contrast"}
+        if claim.dimension in measured and not claim.id.startswith("cell["):
+            wanted = {scale for scale in (AGGREGATE, *self.study.dimensions) if self.rules.claims_scale(scale)}
+        scales = {} if self.other_pairs is None else self.other_pairs.scales
+        if set(scales) != wanted:
+            named = [", ".join(sorted(names)) or "none" for names in (wanted, scales)]
+            yield Problem("other_pairs.scales", f"must be {named[0]} (got {named[1]:.80})")
+            return
+        for scale, rows in scales.items():
+            own = 0 if scale != claim.dimension else agents - 1 if len(claim.subjects) == 1 else 1
+            where = f"other_pairs.scales.{scale}"
+            if rows is None and (scale == claim.dimension or claim.dimension != AGGREGATE):
+                yield Problem(where, "is needed: the claim depends on it")
+            elif rows is not None and self.other_pairs is not None:
+                yield from rows.wrong(agents * (agents - 1) // 2 - own, self.other_pairs.tests, where)
+
 
 @record
 class _OfSeason(_Head):
@@ -132,6 +186,36 @@ class _OfSeason(_Head):
     level: Annotated[float, Field(gt=0, lt=1)]
     judges: dict[str, str]
     tables: _Entries
+
+    def wrong(self) -> Iterator[Problem]:
+        """Rules that no plan can have."""
+        raw: Mapping[str, Any] = self.rules
+        known = SeasonGates.__dataclass_fields__
+        kinds: Mapping[str, tuple[type, ...]] = {
+            **dict.fromkeys(("alpha", "publish", "halt", "margin"), (int, float)),
+            **dict.fromkeys(("any_judges", "preregistered"), (bool,)),
+            **dict.fromkeys(("baseline", "kappa", "test"), (str,)),
+        }
+        problems = [*_named(raw, known)]
+        for name, forms in kinds.items():
+            boolean = bool not in forms and isinstance(raw.get(name), bool)
+            if name in raw and (boolean or not isinstance(raw[name], forms)):
+                problems.append(Problem(f"rules.{name}", f"is of the wrong kind (got {raw[name]!r:.80})"))
+        for name in ("kappa", "test"):
+            if name in raw and raw[name] != known[name].default:
+                problems.append(Problem(f"rules.{name}", f"is no rule of a plan (got {raw[name]!r:.80})"))
+        if raw.get("on_failure") not in (None, "qualified", "no-claim"):
+            what = f"must be qualified or no-claim (got {raw['on_failure']!r:.80})"
+            problems.append(Problem("rules.on_failure", what))
+        if not problems and not (0 < raw["alpha"] < 1 and raw["margin"] > 0):
+            problems.append(Problem("rules", "alpha must lie between 0 and 1, and the margin above 0"))
+        yield from problems
+
+
+def _named(stated: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[Problem]:
+    """Rules that are missing, and names that are none."""
+    for name in sorted({*stated} ^ {*known}):
+        yield Problem(f"rules.{name}", "is missing" if name in known else "is no rule")
 
 
 _KINDS: Final[Mapping[str, Any]] = {
@@ -179,18 +263,20 @@ _EARLIER: Final = ("assaymark certificate 1", "assaymark certificate 2")
 
 def verify(certificate: Mapping[str, JSON]) -> Verification:
     """Recompute a certificate from the tables in it, and say what differs (ValueBlindBench section 3.8)."""
-    if isinstance(certificate, Mapping) and certificate.get("format") == SEASON:
-        return _verify_season(certificate)
+    season = isinstance(certificate, Mapping) and certificate.get("format") == SEASON
+    found = (_season if season else _study)(certificate)
+    return Verification(not found.differences, tuple(found.differences), tuple(found.notes))
+
+
+def _study(certificate: Mapping[str, JSON]) -> Findings:
+    """What differs in a certificate of a study."""
     whole, measurements = _read(certificate)
     study, others, stated, rules = whole.study, whole.other_pairs, whole.verdict, whole.rules
-    found = Findings()
-    again = Recomputation(study, rules, measurements, found)
-    items = again.cells([again.one(item) for item in measurements])
-    again.drops(items)
-    found.given("the rules, judges, agents and dimensions, which the hash of the plan stands for, are")
-    claim, pairs = stated.claim, list(combinations(study.agents, 2))
-    dimension, subjects, kind = claim.dimension, claim.subjects, kind_of(claim)
     try:
+        recomputation = Recomputation(study, rules, measurements)
+        found, claim, pairs = recomputation.found, stated.claim, list(combinations(study.agents, 2))
+        items = recomputation.again(measurements)
+        found.given("the rules, judges, agents and dimensions, which the hash of the plan stands for, are")
         tests = frozenset(() if others is None else others.tests)
         known = rule.index(items, study.families, study.agents, study.dimensions, tests=tests)
         # Every pair as the order procedure sees it: those of the claim from their measurements, the others as stated.
@@ -199,7 +285,7 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
             if others is None or scale not in others.scales:
                 continue
             columns = others.scales[scale]
-            left = [pair for pair in pairs if scale != dimension or not about(claim, *pair)]
+            left = [pair for pair in pairs if scale != claim.dimension or not about(claim, *pair)]
             if columns is None:
                 other = {pair: Row(*pair, testable=False, p={}) for pair in left}
             else:
@@ -209,20 +295,61 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
             rows[scale] = tuple(other.get(pair) or row_of(known, scale, *pair) for pair in pairs)
         known = replace(known, rows=rows, memo={PUT: {f"other {at}": p for at, p in enumerate(whole.people_p)}})
         # The claim as it is put on these measurements: its kind, dimension and subjects decide all its words.
-        if kind == "first":
-            claim = rule.agent_claim("first", dimension, subjects[0], size=len(known.agents))
-        elif kind == "cell":
-            claim = rule.cell_claim(cell_state(claim, known), rules.cells)
-        else:
-            pair = rule.direction(dimension, subjects[0], subjects[1], known)
-            claim = rule.agent_claim("above", dimension, *pair)
-            claim = rule.agent_claim("within", AGGREGATE, *pair, size=rules.margin) if kind == "within" else claim
+        claim = kind(claim).put(claim.dimension, claim.subjects, known, rules)
         verdict = decide(claim, known, rules, stated.plan_hash, stated.amended)
         found.compare("scope in the tuple", whole.claim_scope, verdict.claim.scope)
         found.compare_verdicts(stated, verdict)
+        return found
     except AssayError as exc:
         raise InputError(SOURCE, [Problem("", f"lacks what its claim rests on: {exc}")]) from None
-    return Verification(not found.differences, tuple(found.differences), tuple(found.notes))
+
+
+def _season(certificate: Mapping[str, JSON]) -> Findings:
+    """What differs in a certificate of a season."""
+    try:
+        stated = parse(_OfSeason, canonical_json(_arranged(certificate)), source=SOURCE)
+        if problems := list(stated.wrong()):
+            raise InputError(SOURCE, problems)
+        raw: Mapping[str, Any] = stated.rules
+        gates = SeasonGates(**{**raw, "hindsight": tuple(_said_of(one) for one in raw["hindsight"])})
+        items = []
+        for at, entry in enumerate(stated.tables):
+            whole = canonical_json({"method": "", "value": None} | entry)
+            items.append(parse(Measurement, whole, source=f"{SOURCE}, measurements.{at}"))
+        season = Season(items, gates, stated.verdict.plan_hash)
+        families, agents = season.known.families, season.known.agents
+        study = StatedStudy(level=stated.level, judges=stated.judges, families=families, agents=agents, dimensions=())
+        # Totals and what follows from them have no table here, nor have pairs beside those of the claim.
+        bare = {item.id for item in items if item.name not in (*ORDERS, rule.KAPPA)}
+        bare |= {item.id for item in items if item.name == "contrast" and "cluster_sums" not in item.detail}
+        recomputation = Recomputation(study, season.rules, items, bare)
+        found, claim = recomputation.found, stated.verdict.claim
+        found.given("the rules, the judges and their families, which the hash of the plan stands for, are")
+        again = recomputation.again(items)
+        for agent in claim.subjects:
+            # The lowest and the highest judge of the agents that a claim is about, from their composites.
+            mine = [one for one in again if one.labels.get("agent") == agent]
+            points = [one.value for one in mine if one.name == rule.COMPOSITE and one.value is not None]
+            total = next((one for one in mine if one.name == rule.TOTAL), None)
+            if points and total is not None and total.value is not None:
+                found.compare(f"lowest judge of {agent}", total.detail.get("low"), min(points))
+                found.compare(f"highest judge of {agent}", total.detail.get("high"), max(points))
+                found.compare(f"judges of {agent}", total.detail.get("judges"), len(points))
+        found.given("totals, noise floors, returns and what the pairs beside the claim's show are")
+        decided = decide_season(again, gates, stated.verdict.plan_hash).verdicts
+        same = [one for one in decided if one.verdict.claim.id == claim.id]
+        if not same:
+            found.compare("the claim", claim.id, None)
+        for one in same:
+            found.compare("scope in the tuple", stated.claim_scope, one.verdict.claim.scope)
+            found.compare("kind of the claim", stated.kind, one.kind)
+            found.compare_verdicts(stated.verdict, one.verdict)
+        return found
+    except InputError:
+        raise
+    except (AssayError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as exc:
+        what = f"lacks or misstates what its claim rests on: {type(exc).__name__}: {exc}"
+        raise InputError(SOURCE, [Problem("", what[:300])]) from None
 
 
 def _read(certificate: Mapping[str, JSON]) -> tuple[_OfStudy, tuple[Measurement, ...]]:
@@ -250,7 +377,7 @@ def _read(certificate: Mapping[str, JSON]) -> tuple[_OfStudy, tuple[Measurement,
         raise InputError(SOURCE, problems) from None
     except (TypeError, ValueError, RecursionError) as exc:
         raise InputError(SOURCE, [Problem("", str(exc))]) from None
-    problems = [*_wrong(found, certificate["rules"])]
+    problems = [*found.wrong(certificate["rules"])]
     named = not any(one.where.startswith(("claim.", "study.")) for one in problems)
     measurements = []
     for section in SECTIONS:
@@ -260,7 +387,7 @@ def _read(certificate: Mapping[str, JSON]) -> tuple[_OfStudy, tuple[Measurement,
             measurements += [] if item is None else [item]
     ids = Counter(item.id for item in measurements)
     problems += [Problem(name, "is there twice") for name in sorted(ids) if ids[name] > 1]
-    problems += _wrong_pairs(found, measurements) if named else ()
+    problems += found.wrong_pairs(measurements) if named else ()
     if problems:
         raise InputError(SOURCE, problems)
     return found, tuple(measurements)
@@ -276,65 +403,6 @@ def _arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
     if "rests_on" in certificate:
         verdict["measurements"] = certificate["rests_on"]
     return raw | {"verdict": verdict} | stated
-
-
-def _wrong(found: _OfStudy, stated: Mapping[str, JSON]) -> Iterator[Problem]:
-    """A claim of another kind than its subjects can bear or about others, numbers that no plan can have, rules that are
-    not a plan's but entries of the fragility table, and names that are there twice."""
-    claim, rules = found.verdict.claim, found.rules
-    head, count = claim.id.partition("[")[0], len(set(claim.subjects))
-    wanted = {"first": 1, "above": 2, "within": 2, "cell": 1}.get(head)
-    if wanted is None:
-        yield Problem("claim.id", f"is of no known kind (got {claim.id!r:.80})")
-    elif not count == len(claim.subjects) == wanted:
-        what = f"a claim {head!r} has {'one subject' if wanted == 1 else 'two different subjects'}"
-        yield Problem("claim.subjects", f"{what} (got {', '.join(claim.subjects) or 'none'})")
-    for name in ("alpha", "cell_alpha", "share"):
-        if not 0 <= getattr(rules, name) <= 1 or (name != "share" and not 0 < getattr(rules, name) < 1):
-            yield Problem(f"rules.{name}", f"must lie between 0 and 1 (got {getattr(rules, name)!r})")
-    for name in ("margin", "span"):
-        if not 0 < getattr(rules, name) < math.inf:
-            yield Problem(f"rules.{name}", f"must be above 0 (got {getattr(rules, name)!r})")
-    known = Rules.__dataclass_fields__
-    for name in ("kappa", "test", "source"):
-        if getattr(rules, name) != known[name].default:
-            yield Problem(f"rules.{name}", f"is no rule of a plan (got {getattr(rules, name)!r})")
-    for name in sorted(set(stated) ^ set(known)):
-        yield Problem(f"rules.{name}", "is missing" if name in known else "is no rule")
-    study = found.study
-    for name in ("agents", "dimensions", "families"):
-        names = getattr(study, name)
-        if len(set(names)) < len(names) or (name == "agents" and list(names) != sorted(names)):
-            how = "different names in alphabetical order" if name == "agents" else "different names"
-            yield Problem(f"study.{name}", f"must be {how} (got {', '.join(names):.80})")
-    if claim.id.startswith("cell["):
-        return
-    if not set(claim.subjects) <= set(study.agents):
-        yield Problem("claim.subjects", f"must be among the agents of the study (got {', '.join(claim.subjects):.80})")
-    if claim.dimension not in (AGGREGATE, *study.dimensions) or not found.rules.claims_scale(claim.dimension):
-        yield Problem("claim.dimension", f"is none that claims are made on (got {claim.dimension!r:.80})")
-
-
-def _wrong_pairs(found: _OfStudy, measurements: Iterable[Measurement]) -> Iterator[Problem]:
-    """Pairs outside the claim that are not those of the agents, and scales that are not those that are claimed."""
-    claim = found.verdict.claim
-    measured = {item.labels["dimension"] for item in measurements if item.name == "contrast"}
-    wanted: set[str] = set()
-    if claim.dimension in measured and not claim.id.startswith("cell["):
-        wanted = {scale for scale in (AGGREGATE, *found.study.dimensions) if found.rules.claims_scale(scale)}
-    scales = {} if found.other_pairs is None else found.other_pairs.scales
-    if set(scales) != wanted:
-        named = [", ".join(sorted(names)) or "none" for names in (wanted, scales)]
-        yield Problem("other_pairs.scales", f"must be {named[0]} (got {named[1]:.80})")
-        return
-    agents = len(found.study.agents)
-    for scale, rows in scales.items():
-        own = 0 if scale != claim.dimension else agents - 1 if len(claim.subjects) == 1 else 1
-        where = f"other_pairs.scales.{scale}"
-        if rows is None and (scale == claim.dimension or claim.dimension != AGGREGATE):
-            yield Problem(where, "is needed: the claim depends on it")
-        elif rows is not None and found.other_pairs is not None:
-            yield from rows.wrong(agents * (agents - 1) // 2 - own, found.other_pairs.tests, where)
 
 
 def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[Measurement | None, list[Problem]]:
@@ -353,11 +421,11 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
     needed = (*needed, "p_specific") if "others" in detail else needed
     needed = (*needed, "covariates", "gaps") if "slopes" in detail else needed
     problems += [Problem(f"{where}.{key}", "is missing") for key in needed if key not in detail]
-    for key, kind in (_DETAILS_OF_CELLS if name == "cell.agreement" else _DETAILS).items():
+    for key, form in (_DETAILS_OF_CELLS if name == "cell.agreement" else _DETAILS).items():
         if key in detail:
             place = f"{where}.{key}"
             try:
-                kind.validate_json(canonical_json(detail[key]), strict=True)
+                form.validate_json(canonical_json(detail[key]), strict=True)
             except ValidationError as exc:
                 found = [(".".join(filter(None, (place, p.where))), p.what) for p in problems_of(exc)]
             else:
@@ -384,90 +452,6 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
     if (item.value is None) == (item.state == "ok"):
         problems.append(Problem(f"{where}.state", f"a measurement without a value says why (got {item.state!r:.80})"))
     return (None if problems else item), problems
-
-
-# Certificates of a season
-
-
-def _verify_season(certificate: Mapping[str, JSON]) -> Verification:
-    """Recompute a certificate of a season from the tables in it, and say what differs."""
-    found = Findings()
-    try:
-        stated = parse(_OfSeason, canonical_json(_arranged(certificate)), source=SOURCE)
-        verdict = stated.verdict
-        raw: Mapping[str, Any] = stated.rules
-        field_of = {one.name: one for one in fields(SeasonGates)}
-        problems = [
-            Problem(f"rules.{name}", "is missing" if name in field_of else "is no rule")
-            for name in sorted({*raw} ^ {*field_of})
-        ]
-        kinds: Mapping[str, tuple[type, ...]] = {
-            **dict.fromkeys(("alpha", "publish", "halt", "margin"), (int, float)),
-            **dict.fromkeys(("any_judges", "preregistered"), (bool,)),
-            **dict.fromkeys(("baseline", "kappa", "test"), (str,)),
-        }
-        problems += [
-            Problem(f"rules.{name}", f"is of the wrong kind (got {raw[name]!r:.80})")
-            for name, kind in kinds.items()
-            if name in raw and (not isinstance(raw[name], kind) or (bool not in kind and isinstance(raw[name], bool)))
-        ]
-        problems += [
-            Problem(f"rules.{name}", f"is no rule of a plan (got {raw[name]!r:.80})")
-            for name in ("kappa", "test")
-            if name in raw and raw[name] != field_of[name].default
-        ]
-        if raw.get("on_failure") not in (None, "qualified", "no-claim"):
-            problems.append(
-                Problem("rules.on_failure", f"must be qualified or no-claim (got {raw['on_failure']!r:.80})")
-            )
-        if not problems and not (0 < raw["alpha"] < 1 and raw["margin"] > 0):
-            problems.append(Problem("rules", "alpha must lie between 0 and 1, and the margin above 0"))
-        if problems:
-            raise InputError(SOURCE, problems)
-        gates = SeasonGates(**{**raw, "hindsight": tuple(_said_of(one) for one in raw["hindsight"])})
-        items = [
-            parse(
-                Measurement, canonical_json({"method": "", "value": None} | one), source=f"{SOURCE}, measurements.{at}"
-            )
-            for at, one in enumerate(stated.tables)
-        ]
-        found.given("the rules, the judges and their families, which the hash of the plan stands for, are")
-        season = Season(items, gates, verdict.plan_hash)
-        known = season.known
-        study = StatedStudy(
-            level=stated.level, judges=stated.judges, families=known.families, agents=known.agents, dimensions=()
-        )
-        recomputation = Recomputation(study, season.rules, items, found)
-        again = []
-        for item in items:
-            has_table = item.name in ORDERS and (item.name != "contrast" or "cluster_sums" in item.detail)
-            check = recomputation.kappa if item.name == rule.KAPPA else recomputation.one if has_table else None
-            again.append(item if check is None else check(item))
-        recomputation.drops(again)
-        for agent in verdict.claim.subjects:
-            # The lowest and the highest judge of the agents that a claim is about, from their composites.
-            mine = [one for one in again if one.labels.get("agent") == agent]
-            points = [one.value for one in mine if one.name == rule.COMPOSITE and one.value is not None]
-            total = next((one for one in mine if one.name == rule.TOTAL), None)
-            if points and total is not None and total.value is not None:
-                found.compare(f"lowest judge of {agent}", total.detail.get("low"), min(points))
-                found.compare(f"highest judge of {agent}", total.detail.get("high"), max(points))
-                found.compare(f"judges of {agent}", total.detail.get("judges"), len(points))
-        found.given("totals, noise floors, returns and what the pairs beside the claim's show are")
-        decided = decide_season(again, gates, verdict.plan_hash)
-        same = [one for one in decided.verdicts if one.verdict.claim.id == verdict.claim.id]
-        if not same:
-            found.compare("the claim", verdict.claim.id, None)
-        for one in same:
-            found.compare("scope in the tuple", stated.claim_scope, one.verdict.claim.scope)
-            found.compare("kind of the claim", stated.kind, one.kind)
-            found.compare_verdicts(verdict, one.verdict)
-    except InputError:
-        raise
-    except (AssayError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as exc:
-        what = f"lacks or misstates what its claim rests on: {type(exc).__name__}: {exc}"
-        raise InputError(SOURCE, [Problem("", what[:300])]) from None
-    return Verification(not found.differences, tuple(found.differences), tuple(found.notes))
 
 
 def _said_of(raw: Any) -> Said:

@@ -106,7 +106,9 @@ def analyse_orders(table: ScoreTable, study: Study, rng: np.random.Generator) ->
     panel = panel_of(gated(table, study), study)
     (levels,) = panel.design.levels(np.ones((1, panel.design.clusters)))
     found = Comparisons.of_table(panel.table, study)
-    found = found.aggregate if study.claims.dimensions == (AGGREGATE,) else found
+    if study.claims.dimensions == (AGGREGATE,):  # the first scale alone
+        known = None if found.records is None else (found.records[0][..., :1], *found.records[1:])
+        found = replace(found, names=found.names[:1], cells=found.cells[..., :1], records=known)
     effects = [
         number(panel.measure, "score.effect", {"dimension": name, "agent": agent}, levels[a, s], (1, "level"), "")
         for s, name in enumerate(panel.names)
@@ -268,11 +270,10 @@ def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
     calls = {judge: Calls(ok, bad, 0, {MISSING_SCORE: bad} if bad else {}) for judge, (ok, bad) in usable}
     # The names and counts of the table. The number of trajectories is all that is asked of them.
     table = ScoreTable(
-        cast("tuple[str, ...]", range(sums.n)), sums.agents, agent=none, cycles=(), cycle=none,
-        clusters=tuple(sums.clusters[k] for k in present), cluster=none, formats=sums.formats, format=none,
-        judges=layout.judges, families=layout.families, dimensions=layout.dimensions, weights=layout.share,
-        scores=np.empty((0, judges, len(layout.dimensions))), replicates={}, calls=calls, lengths=None, left_out=(),
-        trials={judge: np.broadcast_to(0.0, (one.ok, 1)) for judge, one in calls.items()}, digest=sums.digest,
+        cast("tuple[str, ...]", range(sums.n)), sums.agents, none, (), none,
+        tuple(sums.clusters[k] for k in present), none, sums.formats, none, layout.judges, layout.families,
+        layout.dimensions, layout.share, np.empty((0, judges, len(layout.dimensions))),
+        {judge: np.broadcast_to(0.0, (one.ok, 1)) for judge, one in calls.items()}, {}, calls, None, (), sums.digest,
         agent_families=sums.agent_families,
     )  # fmt: skip
     return Panel(

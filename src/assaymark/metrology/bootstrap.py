@@ -211,7 +211,7 @@ def bootstrap_kappa(
 
 def jackknife_kappa(
     ratings: ArrayLike, clusters: Sequence[Any] | NDArray[Any], categories: int = 5, level: float = 0.95,
-    *, consecutive: bool = False,
+    consecutive: bool = False,
 ) -> Interval:  # fmt: skip
     """Delete-one-cluster jackknife interval of the mean pairwise kappa, with Student's t on G-1 degrees of freedom
     (Cameron 2015)."""
@@ -252,7 +252,7 @@ class KappaSums:
 
     @classmethod
     def of(
-        cls, ratings: Ints | Floats, codes: Ints, clusters: int, pairs: Sequence[Pair], *, origin: float = _ORIGIN,
+        cls, ratings: Ints | Floats, codes: Ints, clusters: int, pairs: Sequence[Pair], origin: float = _ORIGIN,
         form: Coefficient = "kappa",
     ) -> KappaSums:  # fmt: skip
         """Sums from good ratings [n, J, K] and cluster codes [n]; each item is looked at once."""

@@ -334,13 +334,17 @@ def _texts(table: pa.Table, name: str, found: Problems) -> tuple[tuple[str, ...]
             found.rows(np.asarray(texts.is_null().to_numpy(zero_copy_only=False), dtype=bool), name, "is empty")
         encoded = texts.fill_null(_DEFAULTS.get(name, "")).dictionary_encode()
         names = encoded.dictionary
-    # Distinct names that occur, in sorted order, and the place of each row's name among them.
-    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    words = names.to_pylist()
-    used = np.bincount(codes, minlength=len(words)) > 0
-    kept = sorted({text for text, occurs in zip(words, used.tolist(), strict=True) if occurs})
-    place = {text: k for k, text in enumerate(kept)}
-    return tuple(kept), np.array([place.get(text, -1) for text in words], dtype=np.int64)[codes]
+    return in_order(names.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
+
+
+def in_order(names: Sequence[str], codes: Any) -> tuple[tuple[str, ...], Any]:
+    """The names that occur, sorted, and the place of each row's name among them; ``codes`` [rows] are places now."""
+    used = np.bincount(codes, minlength=len(names)) > 0
+    kept = sorted({name for name, occurs in zip(names, used.tolist(), strict=True) if occurs})
+    if kept == names:
+        return tuple(kept), codes
+    place = {name: k for k, name in enumerate(kept)}
+    return tuple(kept), np.array([place.get(name, 0) for name in names], dtype=codes.dtype)[codes]
 
 
 def _number_text(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Bools]:

@@ -196,7 +196,6 @@ class Comparisons:
 
     def _in_order(self, study: Study) -> Comparisons:
         """The same with the plan's order of clusters; in time order where they follow each other."""
-        order = study.inference.order_of(self.clusters)
         ranked = sorted(range(len(self.clusters)), key=lambda g: natural(self.clusters[g]))
         place = np.empty(len(ranked), dtype=np.int64)
         place[ranked] = np.arange(len(ranked))
@@ -207,15 +206,10 @@ class Comparisons:
             records = self.records[0], np.argsort(rows)[self.records[1]], self.records[2]
         return replace(
             self, clusters=tuple(self.clusters[g] for g in ranked), cluster=cluster[rows], weight=self.weight[rows],
-            cells=self.cells[rows], lengths=None if self.lengths is None else self.lengths[rows], order=order,
+            cells=self.cells[rows], lengths=None if self.lengths is None else self.lengths[rows],
+            order=study.inference.order_of(self.clusters),
             records=records, cycles=tuple(self.cycles[k] for k in rows) if self.cycles else (),
         )  # fmt: skip
-
-    @property
-    def aggregate(self) -> Comparisons:
-        """The first scale alone."""
-        known = None if self.records is None else (self.records[0][..., :1], *self.records[1:])
-        return replace(self, names=self.names[:1], cells=self.cells[..., :1], records=known)
 
     @property
     def consecutive(self) -> bool:

@@ -481,8 +481,9 @@ def cell_measurements(
         # Agreement inside the cell, exactly as it is measured on honest records.
         for found in agreement_measurements(panel_of(one.cell.table, plain), rng):
             if found.name == "kappa.mean_pairwise" and "format" not in found.labels:
-                method = f"{found.method}; undefined by design: all texts deserve the same score"
-                yield replace(found, name="cell.kappa", labels={**found.labels, "cell": kind}, method=method)
+                yield replace(found, name="cell.kappa", labels={**found.labels, "cell": kind},
+                              method=f"{found.method}; undefined by design: all texts deserve the same score",
+                )  # fmt: skip
         yield one.gate(p_holm[kind], mde)
         # How far the composer's own judges move the gate number. It needs no test, so one cluster is enough.
         state = None if one.state == _ONE_CLUSTER else one.state

@@ -1,4 +1,4 @@
-"""Planning: variance components, what a design can detect, and what more cycles, judges or trials would add."""
+"""Planning: variance components, what a design can detect, and the cheapest design for an effect."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
-from assaymark.errors import InputError, NotMeasurableError, Problem
-from assaymark.metrology import checks
-from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, minimum_detectable_gap
-from assaymark.metrology.panel import agent_effects
-from assaymark.metrology.scores import Calls, ScoreTable
-from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth
-from assaymark.protocol import SCALE, Scale, Study
-from assaymark.quantiles import normal_quantile
+from assaymark.errors import NotMeasurableError
+from assaymark.metrology import checks, measure_people, reliability
+from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, minimum_detectable_gap, noncentral_tail
+from assaymark.metrology.scores import ScoreTable
+from assaymark.protocol import Study
+from assaymark.quantiles import normal_quantile, t_quantile
 from assaymark.records import AGGREGATE
 
 PARTS = ("agent", "cluster", "cycle", "agent x cluster", "residual", "judge", "judge x agent", "disagreement")
@@ -368,199 +367,142 @@ def planning_mde(study: Study, n: int, comparisons: int) -> float | None:
     return minimum_detectable_effect(n, sd=plan.mde_sd, alpha=plan.alpha, power=plan.mde_power, comparisons=comparisons)
 
 
-_ROUNDING = 1 / 12  # variance that rounding to whole scores adds when the noise before it is not far below half a point
-_DIGEST = "simulated"
+# The cheapest design of clusters, cycles, judges and trials that finds a difference.
+
+MOST_JUDGES, MOST_TRIALS, MOST_CLUSTERS, MOST_CYCLES = 8, 3, 200, 50
+"""Of the designs that `dstudy` tries."""
 
 
-def fitted_truth(table: ScoreTable, components: Components, scale: Scale = SCALE) -> Truth:
-    """A truth that would give tables like this one: what planning simulates from."""
-    table = averaged(table)
-    absent = [name for a, name in enumerate(table.agents) if not (table.agent == a).any()]
-    if absent:
-        raise NotMeasurableError(f"levels are undefined: no scored trajectory of {', '.join(absent)}")
-    columns = (agent_effects(column, table.agent, table.cycle).levels for column in table.scores.mean(axis=1).T)
-    levels = np.clip(np.array(list(columns)).T, *scale).tolist()
-    counts, cycles = np.bincount(table.agent, minlength=len(table.agents)), len(table.cycles)
-    composers = tuple(
-        Composer(agent, tuple(level), attendance=min(1.0, float(n) / cycles), tokens=1000.0)
-        for agent, level, n in zip(table.agents, levels, counts, strict=True)
-    )
-    trials = np.array([max(1, table.trials[judge].shape[1]) for judge in table.judges])
-    sums = table.scores * trials[:, None]
-    rounding = _ROUNDING if np.abs(sums - np.rint(sums)).max() < 1e-6 else 0.0  # every call gave whole scores
-    # Likings on the aggregate count with the share of their variance that is not noise.
-    liking = components.part("judge x agent").sd ** 2
-    chance = components.part("disagreement").sd ** 2 / np.maximum(counts, 1)
-    kept = liking / (liking + chance) if liking > 0 else np.zeros(len(table.agents))
-    share, panel = float(np.square(table.weights).sum()), []
-    for judge, family, asked in zip(table.judges, table.families, trials.tolist(), strict=True):
-        trial = components.judge("trial", judge).sd ** 2 / share
-        # Where calls repeat each other exactly, rounding errors repeat too and are not averaged out.
-        off = max(trial, rounding) / asked
-        noise = {name: components.judge("disagreement", judge, name).sd ** 2 for name in table.names}
-        left = {name: max(0.0, value - off * (share if name == AGGREGATE else 1.0)) for name, value in noise.items()}
-        bonus = tuple(
-            (agent, float(kept[a]) * components.bonuses[judge, agent, AGGREGATE])
-            for a, agent in enumerate(table.agents)
-        )
-        judged = Panelist(
-            judge, family, severity=components.severities[judge, AGGREGATE], bonus=bonus,
-            disagreement=_spread(table, left), trials=asked,
-            trial_noise=Spread(math.sqrt(max(0.0, trial - rounding)), 0.0),
-        )  # fmt: skip
-        panel.append(judged)
-    cluster, cycle, interaction, residual = (
-        _spread(table, {name: components.part(part, name).sd ** 2 for name in table.names})
-        for part in ("cluster", "cycle", "agent x cluster", "residual")
-    )
-    clusters = len(table.clusters)
-    return Truth(composers, tuple(panel), table.dimensions, clusters, max(1, round(cycles / clusters)), cluster, cycle,
-                 interaction, residual, weights=tuple(table.weights.tolist()), scale=scale,
-                 rounded=rounding > 0)  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class DStudy:
+    """The cheapest design with the wanted power; see `dstudy`."""
+
+    G: int
+    C: int
+    J: int
+    T: int
+    cost: float
+    power: float
+    variance: float
+    df: float
+    labelled: int | None
+    per_cost: Mapping[str, float | None]
 
 
-def _spread(table: ScoreTable, variance: Mapping[str, float]) -> Spread:
-    """Sizes on each dimension, and the correlation that gives the variance of the aggregate too."""
-    sd = np.sqrt([variance[name] for name in table.dimensions])
-    alone = float(np.square(table.weights * sd).sum())
-    together = float((table.weights * sd).sum()) ** 2 - alone
-    correlation = (variance[AGGREGATE] - alone) / together if together > 1e-12 else 0.0
-    return Spread(tuple(sd.tolist()), min(1.0, max(0.0, correlation)))
+def dstudy(
+    v: Mapping[str, float], effect: float, cost: Mapping[str, float], agents: int, random: bool = True,
+    *, alpha: float = 0.05, power: float = 0.8, most_clusters: int = MOST_CLUSTERS, most_cycles: int = MOST_CYCLES,
+    least: Mapping[str, int] | None = None, human_alpha: float | None = None,
+) -> DStudy | None:  # fmt: skip
+    """Cheapest design that finds a difference of a given size, of 2 to 8 judges with 1 to 3 trials (Brennan 2001,
+    Satterthwaite 1946). People confirm it at ``human_alpha``, by default the level at which judges are tested."""
+    source, human_alpha = "dstudy", alpha if human_alpha is None else human_alpha
+    parts = reliability.components_of(source, v)
+    prices = {"human": 0.0, **cost}
+    if set(prices) != {"record", "call", "human"} or not all(math.isfinite(x) and x >= 0 for x in prices.values()):
+        checks.fail(source, "cost", f"must have finite prices from 0 of record, call and perhaps human (got {cost!r})")
+    if not (math.isfinite(effect) and effect > 0):
+        checks.fail(source, "effect", f"must be a finite number above 0 (got {effect!r})")
+    k = checks.whole(source, "agents", agents, least=2)
+    for name, value in (("alpha", alpha), ("human_alpha", human_alpha), ("power", power)):
+        checks.probability(source, name, value)
+    most = {"J": MOST_JUDGES, "T": MOST_TRIALS, "G": checks.whole(source, "most_clusters", most_clusters, least=2),
+            "C": checks.whole(source, "most_cycles", most_cycles, least=1)}  # fmt: skip
+    first = {"G": 2, "C": 1, "J": 2, "T": 1}
+    first |= {name: checks.whole(source, f"least {name}", n, least=first[name]) for name, n in (least or {}).items()}
+    sizes = [np.arange(float(n), max(n, most[name]) + 1) for name, n in first.items()]
+    g, c, j, t = (axis.ravel() for axis in np.meshgrid(*sizes, indexing="ij"))
+    variance, df = _error(parts, g, c, j, t, random)
+    total = g * c * k * (prices["record"] + j * t * prices["call"])
+    possible = _may_reach(effect, variance, df, alpha, power)
+    between = 2 * (parts["agent_cluster"] + parts["judge_agent_cluster"] / j)
+    within = 2 * (parts["residual"] + (parts["disagreement"] + parts["trial"] / t) / j)
+    fewest = measure_people.FEWEST_LABELLED
+    if prices["human"]:
+        possible &= (g >= measure_people.FEWEST_LABELLED_CLUSTERS) & (g * c >= fewest)
+        possible &= _may_reach(effect, between / g + within / (g * c), g - 1, human_alpha, power)
+        total = total + fewest * k * prices["human"]
+    best: tuple[float, int, float, int | None] | None = None
+    # From the least that a design can cost upwards, until no other can be cheaper; of equal ones the sharpest first.
+    for i in np.flatnonzero(possible)[np.lexsort((variance[possible], total[possible]))].tolist():
+        if best is not None and total[i] >= best[0]:
+            break
+        reached = _power(effect, float(variance[i]), float(df[i]), alpha)
+        if reached < power:
+            continue
+        labelled, spent = None, float(total[i])
+        if prices["human"]:
+            labelled = measure_people.anchor_needed(
+                effect, math.sqrt(within[i]), measure_people.ASSUMED_R, int(g[i] * c[i]), int(g[i]),
+                math.sqrt(between[i]), human_alpha, power,
+            )  # fmt: skip
+            if labelled is None:
+                continue
+            labelled = max(labelled, fewest)
+            spent += (labelled - fewest) * k * prices["human"]
+        if best is None or spent < best[0]:
+            best = (spent, i, reached, labelled)
+    if best is None:
+        return None
+    spent, i, reached, labelled = best
+    size = int(g[i]), int(c[i]), int(j[i]), int(t[i])
+    per_cost = variance_per_cost(parts, k, prices, random, *size)
+    return DStudy(*size, spent, reached, float(variance[i]), float(df[i]), labelled, per_cost)
 
 
-def drawn_truth(table: ScoreTable, truth: Truth, components: Components, rng: np.random.Generator) -> Truth:
-    """The fitted truth with levels as uncertain as these records leave them."""
-    counts = np.bincount(table.agent, minlength=len(table.agents))
-    met = np.unique(np.stack([table.agent, table.cluster]), axis=1)[0]
-    clusters = np.bincount(met, minlength=len(table.agents))
-    a, d, judges = len(table.agents), len(table.dimensions), len(table.judges)
-    own = truth.residual.draw(rng, (a,), d)
-    own += sum(noise_of(judge).draw(rng, (a,), d) for judge in truth.panel) / judges
-    noise = truth.interaction.draw(rng, (a,), d) / np.sqrt(clusters)[:, None] + own / np.sqrt(counts)[:, None]
-    # The share of the differences between agents' aggregates that is not sampling error.
-    kept, agents = 1.0, components.part("agent").variance
-    if agents is not None:
-        one = components.part("residual").sd ** 2 + components.part("disagreement").sd ** 2 / judges
-        error = components.part("agent x cluster").sd ** 2 * float(np.mean(1 / clusters))
-        error += one * float(np.mean(1 / counts))
-        kept = agents / (agents + error) if agents else 0.0
-    centre = truth.means.mean(axis=0)
-    levels = np.clip(centre + kept * (truth.means - centre) + math.sqrt(kept) * noise, *truth.scale)
-    composers = (replace(one, means=tuple(row)) for one, row in zip(truth.composers, levels.tolist(), strict=True))
-    return replace(truth, composers=tuple(composers))
+def _error(
+    parts: Mapping[str, float], g: Floats, c: Floats, j: Floats, t: Floats, random: bool
+) -> tuple[Floats, Floats]:
+    """Variance of a contrast in some designs, and its degrees of freedom."""
+    judge, cluster, error = reliability.effects_of(parts, c, t, random)
+    variance = judge / j + cluster / g + error / (j * g)
+    df = g - 1
+    if random:
+        rows, columns = error + g * judge, error + j * cluster  # expected mean squares of judges and clusters
+        squares = rows**2 / (j - 1) + columns**2 / (g - 1) + error**2 / ((j - 1) * (g - 1))
+        free = (variance * j * g) ** 2 / np.where(squares > 0, squares, 1.0)
+        df = np.minimum(df, np.where((judge / j > variance / 2) | (squares == 0), j - 1, free))
+    return np.asarray(variance), np.asarray(df)
 
 
-def noise_of(judge: Panelist) -> Spread:
-    """All noise of a judge's mean score of one trajectory."""
-    trial = np.square(np.asarray(judge.trial_noise.sd, dtype=np.float64)) / judge.trials
-    sd = np.sqrt(np.square(np.asarray(judge.disagreement.sd, dtype=np.float64)) + trial)
-    return Spread(tuple(np.atleast_1d(sd).tolist()) if sd.ndim else float(sd), judge.disagreement.correlation)
+def design_power(v: Mapping[str, float], effect: float, alpha: float, size: Mapping[str, int], random: bool) -> float:
+    """Chance that a design of ``size`` (G, C, J, T) finds an effect; as in `dstudy`."""
+    g, c, j, t = (np.array([float(size[name])]) for name in ("G", "C", "J", "T"))
+    variance, df = _error(v, g, c, j, t, random)
+    return _power(effect, float(variance[0]), float(df[0]), alpha)
 
 
-def joined(table: ScoreTable, more: ScoreTable, rng: np.random.Generator) -> ScoreTable:
-    """Records with those of new cycles, in new clusters, below them."""
-    for what in ("agents", "judges", "dimensions"):
-        if getattr(table, what) != getattr(more, what):
-            raise InputError("joined", [Problem(what, "must be the same in both tables")])
-    trials = {
-        judge: np.concatenate([rows, more.trials[judge]]) if rows.shape[1] == more.trials[judge].shape[1] else rows
-        for judge, rows in table.trials.items()
-    }
-    # Each new record has a format that its agent used before.
-    formats = np.zeros(more.agent.size, dtype=np.int64)
-    for a in np.unique(more.agent):
-        used, rows = table.format[table.agent == a], more.agent == a
-        formats[rows] = rng.choice(used, int(rows.sum())) if used.size else 0
-
-    def below(upper: Floats | None, lower: Floats | None) -> Floats | None:
-        """Two blocks of scores; where the lower one had no repeated trials, its single ones."""
-        return None if upper is None else np.concatenate([upper, more.scores if lower is None else lower])
-
-    trajectories, cycles, clusters = (
-        (*getattr(table, part), *(f"new/{name}" for name in getattr(more, part)))
-        for part in ("trajectories", "cycles", "clusters")
-    )
-    return replace(
-        table, trajectories=trajectories, agent=np.concatenate([table.agent, more.agent]), cycles=cycles,
-        cycle=np.concatenate([table.cycle, more.cycle + len(table.cycles)]), clusters=clusters,
-        cluster=np.concatenate([table.cluster, more.cluster + len(table.clusters)]),
-        format=np.concatenate([table.format, formats]), scores=np.concatenate([table.scores, more.scores]),
-        trials=trials, lengths=None, digest=_DIGEST, mean=below(table.mean, more.mean),
-        first=below(table.first, more.first) if table.mean is not None else None,
-    )  # fmt: skip
+def _may_reach(effect: float, variance: Floats, df: Floats, alpha: float, power: float) -> Bools:
+    """False where a design cannot have the power; that of the others may still fall short a little."""
+    z = special.ndtri([1 - alpha / 2, power])
+    with np.errstate(divide="ignore"):
+        shift = effect / np.sqrt(variance)
+    found = shift >= 0.88 * z.sum()
+    df = np.maximum(df[found], 1.0)
+    critical = special.stdtrit(df, 1 - alpha / 2)
+    needed = critical * (1 - 1 / (4 * df)) + z[1] * np.sqrt(1 + critical**2 / (2 * df))
+    found[found] = shift[found] >= (1 - 0.12 / df) * needed
+    return np.asarray(found)
 
 
-def with_judge(
-    table: ScoreTable, truth: Truth, components: Components, name: str, family: str, rng: np.random.Generator
-) -> ScoreTable:
-    """Records with the scores of one more judge, as noisy as the average of the panel and asked once."""
-    if name in table.judges:
-        raise InputError("with_judge", [Problem("name", f"must be a new one (got {name!r})")])
-    a, d = len(table.agents), len(table.dimensions)
-    size = np.sqrt([components.part("judge x agent", dimension).sd ** 2 for dimension in table.dimensions])
-    liking = Spread(tuple(size.tolist()), 1.0).draw(rng, (a,), d)
-    once = [noise_of(replace(judge, trials=1)) for judge in truth.panel]
-    sd = np.sqrt(np.mean([_variance(one, len(truth.dimensions)) for one in once], axis=0))
-    # What each trajectory is worth [n, D], drawn from what the panel's mean says about it.
-    quality_d = len(table.dimensions)
-    level = truth.means[table.agent]
-    parts = (truth.cluster, truth.cycle, truth.interaction, truth.residual)
-    true = np.sum([_variance(part, quality_d) for part in parts], axis=0)
-    noise = np.sum([_variance(noise_of(judge), quality_d) for judge in truth.panel], axis=0) / len(truth.panel) ** 2
-    reliable = true / np.maximum(true + noise, 1e-12)
-    left = Spread(tuple(np.sqrt(true * (1 - reliable)).tolist()), truth.residual.correlation)
-    seen = (
-        np.asarray(level + reliable * (table.scores.mean(axis=1) - level) + left.draw(rng, (table.n,), quality_d))
-        + liking[table.agent]
-        + Spread(tuple(sd.tolist()), float(np.mean([one.correlation for one in once]))).draw(rng, (table.n,), d)
-    )
-    scores = truth.given(seen)
-    place = sorted((*table.judges, name)).index(name)
-
-    def beside(block: Floats | None) -> Floats | None:
-        return None if block is None else np.insert(block, place, scores, axis=1)
-
-    wider = beside(table.scores)
-    assert wider is not None
-    return replace(
-        table, judges=(*table.judges[:place], name, *table.judges[place:]),
-        families=(*table.families[:place], family, *table.families[place:]), scores=wider, mean=beside(table.mean),
-        first=beside(table.first), trials={**table.trials, name: (scores @ table.weights)[:, None]},
-        calls={**table.calls, name: Calls(table.n, 0, 0)}, replicates={},
-        repeats=None if table.repeats is None else {}, lengths=None, digest=_DIGEST,
-    )  # fmt: skip
+def _power(effect: float, variance: float, df: float, alpha: float) -> float:
+    if variance == 0:
+        return 1.0
+    return noncentral_tail(t_quantile(1 - alpha / 2, df), df, effect / math.sqrt(variance))
 
 
-def _variance(part: Spread, dimensions: int) -> Floats:
-    return np.broadcast_to(np.square(np.asarray(part.sd, dtype=np.float64)), (dimensions,))
-
-
-def with_trials(table: ScoreTable, truth: Truth, judge: str, extra: int, rng: np.random.Generator) -> ScoreTable:
-    """Records with more trials of one judge on every trajectory."""
-    j, n, d = table.judges.index(judge), table.n, len(table.dimensions)
-    planted, old, level = truth.panel[j], table.scores[:, j], truth.means[table.agent]
-    # What the judge would say without noise between trials [n, D], given its own scores and those of the others.
-    own, rest = old - level - planted.severity, np.delete(table.scores, j, axis=1)
-    others = rest.mean(axis=1) - level if rest.shape[1] else np.zeros_like(own)
-    call = (_variance(planted.trial_noise, d) + _ROUNDING) / planted.trials
-    guess, left = np.empty_like(own), np.empty(d)
-    for k in range(d):
-        seen = np.stack([own[:, k], others[:, k]])
-        spread = seen @ seen.T / n
-        wanted = spread[0] - [min(float(call[k]), float(spread[0, 0])), 0.0]
-        weight = np.linalg.pinv(spread) @ wanted
-        guess[:, k] = weight @ seen
-        left[k] = math.sqrt(max(0.0, float(wanted[0] - weight @ wanted)))
-    reading = level + planted.severity + guess + Spread(tuple(left.tolist()), 0.0).draw(rng, (n,), d)
-
-    def more(trials: int) -> Floats:
-        return truth.given(reading[:, None] + planted.trial_noise.draw(rng, (n, trials), d))
-
-    calls, before = more(extra), table.trials[judge]
-    if before.shape[0] != n:  # some trials were not usable, and nobody says of which trajectories
-        before = more(planted.trials) @ table.weights
-    scores = table.scores.copy()
-    scores[:, j] = (planted.trials * old + calls.sum(axis=1)) / (planted.trials + extra)
-    trials = {**table.trials, judge: np.concatenate([before, calls @ table.weights], axis=1)}
-    first = table.scores if table.first is None else table.first
-    return replace(table, scores=scores, mean=scores, first=first, trials=trials, lengths=None, digest=_DIGEST)
+def variance_per_cost(
+    parts: Mapping[str, float], agents: int, prices: Mapping[str, float], random: bool, G: int, C: int, J: int, T: int
+) -> dict[str, float | None]:
+    """Derivative of the variance by money spent on each part of the design (people's grades aside)."""
+    judge = 2 * parts["judge_agent"] / J if random else 0.0
+    trial = 2 * parts["trial"] / (J * T * G * C)
+    reading = 2 * parts["disagreement"] / (J * G * C) + trial
+    liking = judge + 2 * parts["judge_agent_cluster"] / (J * G)
+    cycle = 2 * parts["residual"] / (G * C) + reading
+    cluster = cycle + 2 * (parts["agent_cluster"] + parts["judge_agent_cluster"] / J) / G
+    calls = G * C * agents * J * T * prices["call"]
+    whole = G * C * agents * prices["record"] + calls
+    # Each part falls as 1/size and its cost grows with the size, which cancels.
+    slopes = {"J": (liking + reading, calls), "T": (trial, calls), "C": (cycle, whole), "G": (cluster, whole)}
+    return {name: -part / spent if spent else None for name, (part, spent) in slopes.items()}

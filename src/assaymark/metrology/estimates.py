@@ -29,17 +29,21 @@ NEVER: Final = "never compared"
 
 
 def number(
-    make: Maker, name: str, labels: Mapping[str, str], value: float | None, count: tuple[int, str], method: str,
-    state: str = "ok", detail: Mapping[str, JSON] | None = None, ends: Ends | None = None, level: float | None = None,
-    unit: str = "", **more: Any,
+    make: Maker, name: str, labels: Mapping[str, str], value: float | Estimate | None, count: tuple[int, str],
+    method: str, state: str = "ok", detail: Mapping[str, JSON] | None = None, ends: Ends | None = None,
+    level: float | None = None, unit: str = "", **more: Any,
 ) -> Measurement:  # fmt: skip
-    """One number: ``count`` is n and what it counts, ``state`` why there is no value, ``level`` that of its ends."""
-    known = value is not None and not math.isnan(value)
-    low, high = (None, None) if ends is None or not known else ends
+    """One number: ``count`` is n and what it counts, ``state`` why there is no value, ``level`` that of its ends.
+    An `Estimate` brings its state and its ends along."""
+    given = value.estimate if isinstance(value, Estimate) else value
+    if isinstance(value, Estimate):
+        state, ends = value.state, (value.low, value.high)
+    found = None if given is None or math.isnan(given) else float(given)
+    low, high = (None, None) if ends is None or found is None else ends
     between = low is not None and high is not None and not math.isnan(low)
     return make(
-        name=name, labels=labels, value=float(value) if known and value is not None else None, n=int(count[0]),
-        n_of=count[1], method=method, state="ok" if known else state, low=low if between else None,
+        name=name, labels=labels, value=found, n=int(count[0]),
+        n_of=count[1], method=method, state=state if found is None else "ok", low=low if between else None,
         high=high if between else None, level=level if between else None, unit=unit, detail=dict(detail or {}), **more,
     )  # fmt: skip
 

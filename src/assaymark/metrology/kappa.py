@@ -93,8 +93,7 @@ def weighted_kappa(a: ArrayLike, b: ArrayLike, *, categories: int = 5) -> float:
     >>> weighted_kappa([1, 2, 3, 4], [1, 2, 3, 5])
     0.9285714285714286
     """
-    table = contingency(a, b, categories, source="weighted_kappa")
-    return _kappa_of_counts(table.ravel(), table.shape[0])
+    return kappa_of_table(contingency(a, b, categories, "weighted_kappa"))
 
 
 def contingency(a: ArrayLike, b: ArrayLike, categories: int = 5, source: str = "contingency") -> Ints:
@@ -126,12 +125,8 @@ def kappa_of_table(table: ArrayLike) -> float:
     cells = np.asarray(table)
     if cells.ndim != 2 or cells.shape[0] != cells.shape[1] or cells.dtype.kind not in "iu" or (cells < 0).any():
         checks.fail("kappa_of_table", "table", f"must be a square of counts (got shape {cells.shape}, {cells.dtype})")
-    return _kappa_of_counts(cells.ravel(), cells.shape[0])
-
-
-def _kappa_of_counts(counts: Ints, categories: int) -> float:
-    """Kappa from moments of the table: Python integers, exact at every size, up to the last division."""
-    moments = (counts @ _moment_columns(categories)).tolist()
+    # From moments of the table: Python integers, exact at every size, up to the last division.
+    moments = (cells.ravel() @ _moment_columns(cells.shape[0])).tolist()
     n, sum_a, sum_b, squares, cross, squares_a, squares_b = (int(x) for x in moments)
     if n * squares_a == sum_a * sum_a and n * squares_b == sum_b * sum_b:
         raise NotMeasurableError(f"kappa is undefined: both judges gave one rating to all {n} items")
@@ -374,8 +369,8 @@ def gated(table: ScoreTable, study: Study, averaged: Mapping[str, bool] | None =
     if rest is not None and rest.mean is not None and rest.first is not None:
         rest = dataclasses.replace(rest, values=np.where(opening, rest.first, rest.mean))
         rest.values.setflags(write=False)
-    replicates = panel_replicates(table.repeats or {}, treatment)
-    return dataclasses.replace(table, scores=scores, replicates=replicates, incomplete=rest)
+    kept = panel_replicates(table.repeats or {}, treatment)
+    return dataclasses.replace(table, scores=scores, replicates=kept, incomplete=rest)
 
 
 def spearman(a: Floats, b: Floats) -> float:

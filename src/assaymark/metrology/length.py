@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
-from assaymark.metrology.bootstrap import SMALL_PRODUCT, wilson
+from assaymark.metrology.bootstrap import SMALL_PRODUCT
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import (
     FEWEST_CONSECUTIVE,
@@ -54,7 +54,7 @@ from assaymark.metrology.recusal import (
 )
 from assaymark.metrology.scores import ScoreTable
 from assaymark.protocol import Study
-from assaymark.quantiles import t_quantile
+from assaymark.quantiles import t_quantile, wilson_ends
 from assaymark.records import AGGREGATE, JSON, Measurement
 
 # Regressions of scores on length within agents and cycles, and recusal contrasts at equal length, from sums.
@@ -275,8 +275,8 @@ def length_recused(
 
 
 def length_p(
-    Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], own: ArrayLike, *,
-    causal: ArrayLike | None = None, borrow: bool = True, consecutive: bool = False,
+    Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], own: ArrayLike, borrow: bool = True,
+    consecutive: bool = False, *, causal: ArrayLike | None = None,
 ) -> dict[Pair, RecusalTest]:  # fmt: skip
     """Test every pair of agents on its recusal contrast at equal length, all pairs at once."""
     equal = EqualLength.of("length_p", Y, X, cluster, own)
@@ -290,7 +290,7 @@ def length_p(
             if test.state == "tested":
                 parts = test.difference, test.se, test.df
                 gap, se, df = _with_causal(*parts, held / max(test.clusters, 1), slopes)
-                test = replace(test, difference=gap, se=se, df=df, p=student_estimate(gap, se, df).p)
+                test = RecusalTest(test.clusters, test.state, student_estimate(gap, se, df).p, gap, df, se)
             tests.append(test)
     else:
         tests = equal.tests(borrow, consecutive)
@@ -300,7 +300,7 @@ def length_p(
 def length_rule(
     raw: Estimate | Mapping[str, Any], adjusted: RecusalTest | Estimate | Mapping[str, Any],
     slope: Estimate | Mapping[str, Any] | Sequence[Estimate | Mapping[str, Any]], gap: float | Sequence[float],
-    causal: Sequence[float] | None = None, *, alpha: float = 0.05,
+    causal: Sequence[float] | None = None, alpha: float = 0.05,
 ) -> LengthWord:  # fmt: skip
     """What may be said about length beside an order of two agents: one word."""
     checks.probability("length_rule", "alpha", alpha)
@@ -455,7 +455,7 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
         yield number(
             Measurement, "terse.share", {"agent": agent}, below / n if known else None, (n, count),
             f"honest records with fewer than {tokens} tokens over all, Wilson interval", state, detail,
-            wilson(below, n, level=level) if known else None, level, inputs=honest.digest,
+            wilson_ends(below / n, n, level) if known else None, level, inputs=honest.digest,
         )  # fmt: skip
     value, detail, state = None, {}, _NO_LENGTHS
     if lengths is not None:

@@ -44,7 +44,8 @@ def order_measurements(
     found: Comparisons, plan: OrderPlan, make: Maker, other: dict[Test, Floats] | None = None
 ) -> Iterator[Measurement]:
     """Every measurement that claims about orders rest on."""
-    tests, agents, count = OrderTests(found, plan), len(found.agents), (len(found.clusters), "clusters")
+    tests, agents, clusters = OrderTests(found, plan, make), len(found.agents), (len(found.clusters), "clusters")
+    detail: dict[str, Any]
     if found.judged:
         # Which judges share a family with which agents, and whose families the table does not give.
         lacking = [] if found.families_known else ["judges"]
@@ -53,32 +54,31 @@ def order_measurements(
             judge: [agent for agent, own in zip(found.agents, row, strict=True) if own]
             for judge, row in zip(found.judges, found.own.tolist(), strict=True)
         }
-        detail: dict[str, Any] = {"unknown": " and ".join(lacking), "own": shared, "in_parts": found.in_parts}
+        detail = {"unknown": " and ".join(lacking), "own": shared, "in_parts": found.in_parts, "missing": found.missing}
         yield number(make, "panel.families", {}, len(set(found.families)), (len(found.judges), "judges"),
-                     "families of judges; a judge without a family counts as one",
-                     detail=detail | {"missing": found.missing})  # fmt: skip
+                     "families of judges; a judge without a family counts as one", "ok", detail)  # fmt: skip
     if agents > 1:
-        yield from _contrasts(tests, make, other)
+        yield from _contrasts(tests, other)
     if found.judged:
         # How much more than the others each judge gives agents of its own family, and for a text of twice the length.
-        rows: list[tuple[str, str, str, Estimate, str, dict[str, JSON]]] = []
         for s, name in enumerate(found.names if found.own.any() and agents > 1 else ()):
             result = recusal.own_family(found.judge_means[s], found.own, plan.level, found.consecutive)
-            each = zip(result.judges, result.by_judge or (), result.p_holm or (), strict=False)
-            said = "judge + agent + own family fit in each cluster, t over clusters"
-            for judge, one, p in [*((found.judges[j], one, p) for j, one, p in each), ("common", result.common, None)]:
+            rows = [*zip((found.judges[j] for j in result.judges), result.by_judge or (), result.p_holm or (),
+                         strict=False), ("common", result.common, None)]  # fmt: skip
+            for judge, one, p in rows:
                 if one is not None:
-                    rows.append(("judge.own_family", name, judge, one, said, {"p": one.p, "p_holm": p}))
+                    yield tests.number("judge.own_family", {"dimension": name, "judge": judge}, one, clusters,
+                                       "judge + agent + own family fit in each cluster, t over clusters",
+                                       detail={"p": one.p, "p_holm": p})  # fmt: skip
         if found.lengths is not None and len(found.judges) > 1 and plan.claims.covariates[:1] == ("log2",):
             slopes = length.judge_slopes(found.cells[..., 0], found.lengths, found.cluster, plan.level,
                                          found.consecutive)  # fmt: skip
-            said = "slope of score minus the other judges' mean on log2 words, within agents and cycles; jackknife"
-            rows += [("judge.length", found.names[0], judge, one, said, {})
-                     for judge, one in zip(found.judges, slopes, strict=True)]  # fmt: skip
-        for kind, name, judge, one, said, about in rows:
-            yield number(make, kind, {"dimension": name, "judge": judge}, one.estimate, count, said, one.state, about,
-                         (one.low, one.high), plan.level, plan.unit)  # fmt: skip
-        yield from _distinct(tests, make)
+            for judge, one in zip(found.judges, slopes, strict=True):
+                yield tests.number(
+                    "judge.length", {"dimension": found.names[0], "judge": judge}, one, clusters,
+                    "slope of score minus the other judges' mean on log2 words, within agents and cycles; jackknife",
+                )  # fmt: skip
+        yield from _distinct(tests)
     if agents < 2:
         return
     # Dependence of clusters that follow each other, and the smallest gap that this design can find.
@@ -86,10 +86,10 @@ def order_measurements(
         levels = tests.gaps.levels[:, :, s]
         levels = levels[:, ~np.isnan(levels).all(axis=0)]  # an agent that is nowhere says nothing of those that are
         lags, flag = autocorrelations(levels) if levels.size else ([], None)
-        detail = {"lags": lags, "flagged": bool(lags and flag is not None and lags[0] > flag)}
-        yield number(make, "order.autocorrelation", {"dimension": name}, lags[0] if lags else None, count,
+        detail = {"lags": lags, "flagged": bool(lags and flag is not None and lags[0] > flag), "flag": flag}
+        yield number(make, "order.autocorrelation", {"dimension": name}, lags[0] if lags else None, clusters,
                      "lag-1 autocorrelation of the agents' cluster means, centred by agent and cluster",
-                     "undefined: too few clusters", detail | {"flag": flag, "order": found.order})  # fmt: skip
+                     "undefined: too few clusters", detail | {"order": found.order})  # fmt: skip
     panel, leader, pair = tests.panel, None, None
     alpha = (plan.inference.aggregate_share if tests.shared else 1.0) * plan.inference.alpha
     tested = np.flatnonzero(panel.testable & ~np.isnan(panel.df[:, 0]))
@@ -97,9 +97,9 @@ def order_measurements(
         se, df = float(np.median(panel.se[tested, 0])), float(np.median(panel.df[tested, 0]))
         leader, pair = (minimum_detectable_gap(se, df, x, plan.power) for x in detectable_levels(agents, alpha))
     detail = {"alpha_aggregate": alpha, "leader": leader, "pair": pair, "power": plan.power}
-    yield number(make, "order.detectable", {"dimension": found.names[0]}, leader, (agents * (agents - 1) // 2, "pairs"),
-                 "noncentral t with the median standard error and degrees of freedom of the tested pairs",
-                 "undefined: no pair can be tested", detail, unit=plan.unit)  # fmt: skip
+    yield tests.number("order.detectable", {"dimension": found.names[0]}, leader, (agents * (agents - 1) // 2, "pairs"),
+                       "noncentral t with the median standard error and degrees of freedom of the tested pairs",
+                       "undefined: no pair can be tested", detail)  # fmt: skip
 
 
 def cannot_be_tested(clusters: int, consecutive: bool) -> str:
@@ -110,7 +110,7 @@ def cannot_be_tested(clusters: int, consecutive: bool) -> str:
     return f"cannot be tested ({shared}; {FEWEST_CLUSTERS} are needed, 5 or more to have a chance)"
 
 
-def _contrasts(tests: OrderTests, make: Maker, other: dict[Test, Floats] | None) -> Iterator[Measurement]:
+def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[Measurement]:
     """Every pair on every scale, without each family, and what may explain its difference."""
     found, panel, names, plan = tests.found, tests.panel, tests.found.names, tests.plan
     with np.errstate(invalid="ignore"):  # half the width of the intervals [P, S], NaN where there is none
@@ -121,23 +121,21 @@ def _contrasts(tests: OrderTests, make: Maker, other: dict[Test, Floats] | None)
     if other is not None:
         beside |= {f"p_{test.replace('-', '_')}": p[:, : len(names)] for test, p in other.items()}
     for s, name in enumerate(names):
-        means, aside = found.judge_means[s], dict[Pair, RecusalTest | None]()
-        if found.own.any():
-            aside = recusal.recusal_p(means, found.own, tests.borrow, found.consecutive)
+        means, scores, lengths = found.judge_means[s], found.panel[..., s], found.lengths
+        aside = recusal.recusal_p(means, found.own, tests.borrow, found.consecutive) if found.own.any() else {}
         by_family = [means[:, families == family].mean(axis=1) for family in dict.fromkeys(found.families)]
         # All pairs at equal length: the contrasts that gate headlines, and the panel's own with its slope.
         gating, adjusted = dict[Pair, RecusalTest](), dict[Pair, length.LengthAdjusted]()
-        if found.lengths is not None:
-            scores, lengths = np.ascontiguousarray(found.cells[..., s].transpose(0, 2, 1)), found.lengths
-            gating = length.length_p(scores, lengths, found.cluster, found.own, borrow=tests.borrow,
-                                     consecutive=found.consecutive)  # fmt: skip
-            used = length.usable_cells(found.panel[..., s], lengths)
+        if lengths is not None:
+            cells = np.ascontiguousarray(found.cells[..., s].transpose(0, 2, 1))
+            gating = length.length_p(cells, lengths, found.cluster, found.own, tests.borrow, found.consecutive)
+            used = length.usable_cells(scores, lengths)
             turned = {
                 pair: pair if gap >= 0 else pair[::-1]
                 for pair, gap in zip(found.pairs, panel.gap[:, s], strict=True)
                 if (used[:, pair[0]] & used[:, pair[1]]).any()
             }
-            each = length.adjusted_pairs(found.panel[..., s], lengths, found.cluster, list(turned.values()), plan.level,
+            each = length.adjusted_pairs(scores, lengths, found.cluster, [*turned.values()], plan.level,
                                          found.consecutive)  # fmt: skip
             adjusted = dict(zip(turned, each, strict=True))
         for k, pair in enumerate(found.pairs):
@@ -146,18 +144,17 @@ def _contrasts(tests: OrderTests, make: Maker, other: dict[Test, Floats] | None)
             high, low = (found.agents[a] for a in (pair if turn > 0 else pair[::-1]))
             labels = {"dimension": name, "high": high, "low": low}
             rows = {test: float(p[k, s]) for test, p in beside.items()}
-            yield _contrast(tests, make, labels, k, s, turn, float(half[k, s]), rows)
+            yield _contrast(tests, labels, k, s, turn, float(half[k, s]), rows)
             for family, one in tests.drops.items():
                 comparable = one.clusters[k] > 0
                 detail = one.detail(k, s) | {"p_adjusted": float(tests.adjusted_without[family][k, s])}
                 if s == 0:
                     detail["within"] = bool(abs(one.gap[k, s]) < tests.delta)
                 method = "mean over clusters without the family"
-                yield number(
-                    make, "lofo.contrast", {**labels, "dropped": family},
+                yield tests.number(
+                    "lofo.contrast", {**labels, "dropped": family},
                     turn * float(one.gap[k, s]) + 0.0 if comparable else None, (one.clusters[k], "common clusters"),
                     f"{method}; {one.method(k, s)}" if one.testable[k] else method, estimates.NEVER, detail,
-                    unit=plan.unit,
                 )  # fmt: skip
             if (alone := aside.get(pair)) is not None:
                 # The contrast of a conflicted pair with judges standing aside for their own family.
@@ -168,44 +165,43 @@ def _contrasts(tests: OrderTests, make: Maker, other: dict[Test, Floats] | None)
                 width = 0.0
                 if alone.se is not None and alone.df is not None:
                     width = float(special.stdtrit(alone.df, 0.5 + plan.level / 2)) * alone.se
-                yield number(
-                    make, "recusal.contrast", labels, value, (alone.clusters, "clusters"),
+                yield tests.number(
+                    "recusal.contrast", labels, value, (alone.clusters, "clusters"),
                     "judges stand aside for agents of their own family: judge + agent fit on the other cells of a "
                     "cluster", "undefined: every judge shares its family with one of the two", detail,
-                    (value - width, value + width) if value is not None and width > 0 else None, plan.level, plan.unit,
+                    (value - width, value + width) if value is not None and width > 0 else None,
                 )  # fmt: skip
             if pair in adjusted:
-                yield _length(tests, make, labels, s, turn, gating[pair], adjusted[pair])
+                yield _length(tests, labels, s, turn, gating[pair], adjusted[pair])
             if len(by_family) > 2:
                 # Whether other judges like these would agree: judge families as a sample.
                 contrast = turn * np.stack([means[:, pair[0]] - means[:, pair[1]] for means in by_family])
                 whole = contrast[:, ~np.isnan(contrast).any(axis=0)]
                 many = reliability.random_judges(whole, plan.level, found.consecutive)
-                yield number(
-                    make, "judges.contrast", labels, many.estimate if many.state == "ok" else None,
+                yield tests.number(
+                    "judges.contrast", labels, many.estimate if many.state == "ok" else None,
                     (len(by_family), "judge families"), _JUDGES, many.state,
-                    {"p": many.p, "df": many.df, "se": many.se}, (many.low, many.high), plan.level, plan.unit,
+                    {"p": many.p, "df": many.df, "se": many.se}, (many.low, many.high),
                 )  # fmt: skip
 
 
 def _contrast(
-    tests: OrderTests, make: Maker, labels: dict[str, str], k: int, s: int, turn: float, half: float,
-    rows: Mapping[str, float],
-) -> Measurement:  # fmt: skip
+    tests: OrderTests, labels: dict[str, str], k: int, s: int, turn: float, half: float, rows: Mapping[str, float]
+) -> Measurement:
     """One pair on one scale under the plan's test."""
     found, panel, gaps, plan = tests.found, tests.panel, tests.gaps, tests.plan
     cycles = gaps.cycles[:, k]
-    there = np.flatnonzero(cycles)
     sums = {
-        found.clusters[g]: [turn * float(gaps.means[g, k, s]) * int(cycles[g]) + 0.0, int(cycles[g])] for g in there
+        found.clusters[g]: [turn * float(gaps.means[g, k, s]) * int(cycles[g]) + 0.0, int(cycles[g])]
+        for g in np.flatnonzero(cycles)
     }
     detail = panel.detail(k, s) | {"cluster_sums": sums, "resolved": bool(tests.resolved[k, s])} | dict(rows)
     count = int(cycles.sum()), f"common {plan.cycle}s"
     gap, se, df = (float(column[k, s]) for column in (panel.gap, panel.se, panel.df))
-    value = turn * gap + 0.0 if there.size else None
+    value = turn * gap + 0.0 if cycles.any() else None
     if value is None or not panel.testable[k]:
         why = cannot_be_tested(int(panel.clusters[k]), found.consecutive)
-        return number(make, "contrast", labels, None, count, _MEAN, why, detail | {"gap": value}, unit=plan.unit)
+        return tests.number("contrast", labels, None, count, _MEAN, why, detail | {"gap": value})
     if s == 0:
         detail |= _equivalence(gap, se, df, int(panel.clusters[k]), tests)
         # Two one-sided tests at 1 - level go with the interval of 2 level - 1.
@@ -214,11 +210,10 @@ def _contrast(
     elif found.judged and len(found.names) > 2:
         # The same pair on the other dimensions: their mean difference, and whether this one's is larger.
         means, others = turn * gaps.means[:, k, 1:], np.delete(panel.gap[k, 1:], s - 1)
-        specific = reliability.specific_contrast(means, np.arange(len(means)), s - 1, consecutive=found.consecutive)
+        specific = reliability.specific_contrast(means, np.arange(len(means)), s - 1, plan.level, found.consecutive)
         detail |= {"others": turn * float(others.mean()) + 0.0, "p_specific": float(specific.p_up)}
     ends = (value - half, value + half) if math.isfinite(half) and half > 0 else None
-    method = f"{_MEAN}; {panel.method(k, s)}"
-    return number(make, "contrast", labels, value, count, method, "ok", detail, ends, plan.level, plan.unit)
+    return tests.number("contrast", labels, value, count, f"{_MEAN}; {panel.method(k, s)}", "ok", detail, ends)
 
 
 def _equivalence(
@@ -244,9 +239,8 @@ def _without_interest(tests: OrderTests, one: RecusalTest, s: int, turn: float) 
 
 
 def _length(
-    tests: OrderTests, make: Maker, labels: dict[str, str], s: int, turn: float, one: RecusalTest,
-    adjusted: length.LengthAdjusted,
-) -> Measurement:  # fmt: skip
+    tests: OrderTests, labels: dict[str, str], s: int, turn: float, one: RecusalTest, adjusted: length.LengthAdjusted
+) -> Measurement:
     """The difference at equal length, and how a longer text may explain it."""
     plan, turned = tests.plan, None if one.difference is None else turn * one.difference
     p_up = one.p / 2 if (turned or 0.0) > 0 else 1 - one.p / 2
@@ -254,7 +248,7 @@ def _length(
     raw, word = adjusted.raw, "may be length"
     # Unequal clusters can turn the mean over cycles, which then says nothing of what length explains.
     if raw.estimate is not None and raw.estimate >= 0:
-        word = length.length_rule(raw, contrast, adjusted.slopes, adjusted.gap, alpha=plan.inference.alpha)
+        word = length.length_rule(raw, contrast, adjusted.slopes, adjusted.gap, None, plan.inference.alpha)
     slope, covariates = adjusted.slopes[0], plan.claims.covariates
     value, detail = _without_interest(tests, one, s, turn)
     detail |= {"word": word, "covariates": list(covariates), "gap": float(adjusted.gap[0]), "slope": slope.estimate,
@@ -264,11 +258,11 @@ def _length(
         detail["gaps"] = [float(gap) for gap in adjusted.gap]
     named = " and ".join(_COVARIATES[name] for name in covariates)
     method = f"contrast at equal length: each judge's own slope on {named}, judges standing aside for their family"
-    return number(make, "length.contrast", labels, value, (one.clusters, "clusters"), method,
-                  "undefined: the two cannot be compared at equal length", detail, unit=plan.unit)  # fmt: skip
+    return tests.number("length.contrast", labels, value, (one.clusters, "clusters"), method,
+                        "undefined: the two cannot be compared at equal length", detail)  # fmt: skip
 
 
-def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
+def _distinct(tests: OrderTests) -> Iterator[Measurement]:
     """Whether the judges tell each dimension from their overall impression, and the correlations that show it."""
     found, plan = tests.found, tests.plan
     names, judges = found.names[1:], found.judges
@@ -281,8 +275,7 @@ def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
     if found.in_parts or len(set(found.families)) < 2:
         flat = state = estimates.IN_PARTS if found.in_parts else estimates.ONE_FAMILY
     elif scores.size:
-        result = reliability.discriminant(scores, cluster, plan.claims.distinct, level=plan.level,
-                                          consecutive=found.consecutive)  # fmt: skip
+        result = reliability.discriminant(scores, cluster, plan.claims.distinct, plan.level, found.consecutive)
         flat = state = result.state
         try:
             matrix = reliability.multitrait_multimethod(scores, cluster)
@@ -293,7 +286,7 @@ def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
         one = None if result is None or result.state != "ok" else result.dimensions[d]
         phi, ends, p, p_holm = (None,) * 4 if one is None else (one.phi, (one.low, one.high), one.p, one.p_holm)
         yield number(
-            make, "dimension.distinct", {"dimension": name}, phi, count,
+            tests.make, "dimension.distinct", {"dimension": name}, phi, count,
             "correlation with the mean of the other dimensions, corrected for disagreement of judges; jackknife",
             state if one is None else "undefined: judges share nothing on it",
             {"p": p, "p_holm": p_holm, "distinct": plan.claims.distinct}, ends, plan.level,
@@ -309,7 +302,7 @@ def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
                 judge: {one: dict(zip(names, values, strict=True)) for one, values in zip(judges, part, strict=True)}
                 for judge, part in zip(judges, row.tolist(), strict=True)
             }
-        yield number(make, "dimension.mtmm", {"dimension": name}, agreed, count,
+        yield number(tests.make, "dimension.mtmm", {"dimension": name}, agreed, count,
                      "mean correlation of two judges' scores of this dimension within clusters "
                      "(multitrait-multimethod)", flat, more)  # fmt: skip
 
@@ -347,7 +340,7 @@ class ScoredItems:
         """The items of all other parts."""
         kept = [k for k, name in enumerate(self.parts) if name != part]
         clusters, parts = (tuple(each[k] for k in kept) for each in (self.clusters, self.parts))
-        return replace(self, values=self.values[:, kept], clusters=clusters, parts=parts)
+        return ScoredItems(self.models, self.values[:, kept], clusters, parts, self.unscored)
 
     def gap(self, high: str, low: str) -> float:
         """Mean over clusters of what one model scored more than another."""
@@ -366,7 +359,7 @@ def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str],
             continue
         tested = cluster_t(row, items.clusters, level)
         ends = None if tested.low is None or tested.high is None else (max(0.0, tested.low), min(1.0, tested.high))
-        found.append(number(Measurement, name, about, tested.difference, count, tested.method, ends=ends, level=level))
+        found.append(number(Measurement, name, about, tested.difference, count, tested.method, "ok", {}, ends, level))
     return found
 
 

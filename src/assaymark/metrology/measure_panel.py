@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any, Final, NamedTuple
 
@@ -24,6 +25,7 @@ from assaymark.metrology.panel import RESAMPLES, Panel
 from assaymark.metrology.scores import ScoreTable
 from assaymark.metrology.sums import ScoreSums
 from assaymark.protocol import SCALE, RubricChoice, Scale, scale_words
+from assaymark.quantiles import wilson_ends
 from assaymark.records import AGGREGATE, JSON, Measurement, content_id
 
 _WILSON: Final = (
@@ -56,21 +58,19 @@ def conduct_measurements(asked: Iterable[AgentBehaviour], level: float = 0.95) -
         by_agent.setdefault(one.agent, []).append(one)
     for agent in sorted(by_agent):
         own = sorted(by_agent[agent], key=lambda one: one.cluster)
-        inputs = content_id(sorted(content_id(one) for one in own))
         usable = [one for one in own if one.usable]
+        make = partial(Measurement, inputs=content_id(sorted(content_id(one) for one in own)))
         flags = Counter(flag for one in own for flag in one.flags)
-        yield _share(
-            "agent.answered", agent, [(one.cluster, one.usable) for one in own], "questions", level, inputs,
-            "answers in the form asked for over all questions", {"flags": dict(sorted(flags.items()))},
-        )  # fmt: skip
         held = [(one.cluster, one.checks) for one in usable if one.checks is not None]
         broken = Counter(rule for _, checks in held for rule in sorted({rule for rule, kept in checks if not kept}))
-        yield _share(
-            "agent.limits_kept", agent, [(cluster, all(kept for _, kept in checks)) for cluster, checks in held],
-            "usable decisions with a book", level, inputs,
-            "decisions whose orders keep every numeric limit over all with a book",
-            {"breaches": dict(sorted(broken.items()))},
-        )  # fmt: skip
+        yield _share(make, "agent.answered", agent, [(one.cluster, one.usable) for one in own], "questions", level,
+                     "answers in the form asked for over all questions",
+                     {"flags": dict(sorted(flags.items()))})  # fmt: skip
+        yield _share(make, "agent.limits_kept", agent,
+                     [(cluster, all(kept for _, kept in checks)) for cluster, checks in held],
+                     "usable decisions with a book", level,
+                     "decisions whose orders keep every numeric limit over all with a book",
+                     {"breaches": dict(sorted(broken.items()))})  # fmt: skip
         for name, unit, absent in (
             ("seconds", "seconds", "no timing: no usable decision has a time"),
             ("output_tokens", "tokens", "not counted: no usable decision has a token count of its provider"),
@@ -81,28 +81,26 @@ def conduct_measurements(asked: Iterable[AgentBehaviour], level: float = 0.95) -
             lower, middle, upper = np.quantile(known, (0.25, 0.5, 0.75)).tolist() if known else (None, None, None)
             detail = {"lower": lower, "upper": upper, "unknown": len(values) - len(known)} if known else {}
             method = "median over usable decisions where it is known; quartiles by linear interpolation"
-            yield number(Measurement, f"agent.{name}", {"agent": agent}, middle, (len(known), "usable decisions"),
-                         method, absent, detail, unit=unit, inputs=inputs)  # fmt: skip
+            yield number(make, f"agent.{name}", {"agent": agent}, middle, (len(known), "usable decisions"), method,
+                         absent, detail, None, None, unit)  # fmt: skip
 
 
 def flagged_measurements(texts: Iterable[tuple[str, str, bool]], level: float = 0.95) -> Iterator[Measurement]:
     """``agent.flagged_texts``: share of each agent's decisions (agent, cluster, flagged) with instruction-like text."""
     found = sorted(texts)
-    if not any(flag for *_, flag in found):
-        return
-    for agent in sorted({agent for agent, *_ in found}):
+    for agent in sorted({agent for agent, *_ in found}) if any(flag for *_, flag in found) else ():
         own = [(cluster, flag) for one, cluster, flag in found if one == agent]
         what = "decisions whose texts address the judge or imitate its prompt over all decisions"
-        yield _share("agent.flagged_texts", agent, own, "decisions", level, content_id(own), what, {})
+        make = partial(Measurement, inputs=content_id(own))
+        yield _share(make, "agent.flagged_texts", agent, own, "decisions", level, what, {})
 
 
 def _share(
-    name: str, agent: str, hits: Sequence[tuple[str, bool]], n_of: str, level: float, inputs: str, what: str,
+    make: Maker, name: str, agent: str, hits: Sequence[tuple[str, bool]], n_of: str, level: float, what: str,
     more: Mapping[str, JSON],
 ) -> Measurement:  # fmt: skip
     """A share of decisions (cluster, hit) with Wilson's interval, and the ends that clusters give it, within 0..1."""
-    n, found = len(hits), sum(hit for _, hit in hits)
-    detail: dict[str, JSON] = {}
+    n, found, detail = len(hits), sum(hit for _, hit in hits), dict[str, JSON]()
     if n:
         clusters, shares = [cluster for cluster, _ in hits], np.array([float(hit) for _, hit in hits])
         detail = {"count": found, "clusters": len(set(clusters)), "t_low": None, "t_high": None, **more}
@@ -110,10 +108,8 @@ def _share(
             test = cluster_t(shares, clusters, level)
             if test.low is not None and test.high is not None and test.high > test.low:
                 detail |= {"t_low": max(0.0, test.low), "t_high": min(1.0, test.high)}
-    return number(
-        Measurement, name, {"agent": agent}, found / n if n else None, (n, n_of), f"{what}, {_WILSON}",
-        f"undefined: no {n_of}", detail, wilson(found, n, level=level) if n else None, level, inputs=inputs,
-    )  # fmt: skip
+    return number(make, name, {"agent": agent}, found / n if n else None, (n, n_of), f"{what}, {_WILSON}",
+                  f"undefined: no {n_of}", detail, wilson(found, n, level=level) if n else None, level)  # fmt: skip
 
 
 _NO_CATEGORIES: Final = "not measured: this plan compares scores by their intraclass correlation, not by categories"
@@ -163,32 +159,23 @@ def agreement(
     redundancy: Callable[[], list[float | str]],
 ) -> Iterator[Measurement]:  # fmt: skip
     """Kappa, Fleiss' kappa and redundancy of the aggregate and each dimension, and kappa within formats."""
-    table, gates, names = panel.table, panel.study.gates, panel.names
+    table, gates = panel.table, panel.study.gates
     general = ONE_FAMILY if len(set(table.families)) < 2 else panel.missing
-
-    def kappas(f: int | None) -> Iterator[Measurement]:
-        n, clusters = size(f)
-        state = general
+    for f in (None, *(range(len(table.formats)) if len(table.formats) > 1 else ())):
+        (n, clusters), state, labels = size(f), general, {} if f is None else {"format": table.formats[f]}
         few = f is not None and (n < gates.format_min_records or clusters < gates.format_min_clusters)
         if few and state != ONE_FAMILY:
             state = f"too few to gate: {n} records in {clusters} cluster{'' if clusters == 1 else 's'}"
-        labels = {} if f is None else {"format": table.formats[f]}
         yield from _kappas(panel, labels, n, clusters, str(state) if state else counted(f), rng)
-
-    yield from kappas(None)
-    for name, method, statistic in (
-        ("kappa.fleiss", "Fleiss' unweighted kappa", fleiss),
-        ("redundancy", "mean Pearson correlation over pairs of judges", redundancy),
-    ):
-        none = general or (
-            _NO_CATEGORIES if name == "kappa.fleiss" and panel.study.rubric.coefficient == "icc" else None
-        )
-        for dimension, value in zip(names, [none] * len(names) if none else statistic(), strict=True):
-            known, state = (value, "") if isinstance(value, float) else (None, str(value))
-            yield number(panel.measure, name, {"dimension": dimension}, known, (table.n, "trajectories"), method,
-                         state)  # fmt: skip
-    for f in range(len(table.formats)) if len(table.formats) > 1 else ():
-        yield from kappas(f)
+        for name, method, statistic in () if f is not None else (
+            ("kappa.fleiss", "Fleiss' unweighted kappa", fleiss),
+            ("redundancy", "mean Pearson correlation over pairs of judges", redundancy),
+        ):  # fmt: skip
+            uncounted = name == "kappa.fleiss" and panel.study.rubric.coefficient == "icc"
+            none = general or (_NO_CATEGORIES if uncounted else None)
+            for dimension, value in zip(panel.names, [none] * len(panel.names) if none else statistic(), strict=True):
+                known, why = (value, "") if isinstance(value, float) else (None, str(value))
+                yield panel.number(name, {"dimension": dimension}, known, (table.n, "trajectories"), method, why)
 
 
 def _kappas(
@@ -200,8 +187,7 @@ def _kappas(
     common: dict[str, JSON] = {"clusters": clusters} | ({} if form == "kappa" else {"coefficient": form})
     if isinstance(found, str):
         for name in panel.names:
-            yield number(panel.measure, kind, {"dimension": name, **labels}, None, count, said, state=found,
-                         detail=common)  # fmt: skip
+            yield panel.number(kind, {"dimension": name, **labels}, None, count, said, found, common)
         return
     sums, plan, judges = found.sums, panel.study.inference, panel.table.judges
     jacks: list[Interval | str] = ["no interval: one cluster, needs two"] * len(panel.names)
@@ -235,10 +221,7 @@ def _kappas(
             ends = None if isinstance(jack, str) else (jack.low, jack.high)
         constant = ", ".join(pair for pair, kappa in by_pair.items() if kappa is None)
         state = f"undefined: both judges gave one rating to all {n} trajectories ({constant})"
-        yield number(
-            panel.measure, kind, {"dimension": name, **labels}, points[k], count, method, state, detail, ends,
-            plan.level,
-        )  # fmt: skip
+        yield panel.number(kind, {"dimension": name, **labels}, points[k], count, method, state, detail, ends)
 
 
 def fleiss_values(agree: Ints, counts: Ints, n: int, judges: int) -> list[float | str]:
@@ -265,7 +248,7 @@ def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[M
                          for x in (np.floor(settled + 0.5), np.rint(settled)))  # fmt: skip
     if rubric.coefficient == "icc" and pairs and n:
         origin = sum(rubric.scale) / 2
-        parts = KappaSums.of(panel.scores, places, formats * clusters, pairs, origin=origin, form="icc"), None, None
+        parts = KappaSums.of(panel.scores, places, formats * clusters, pairs, origin, "icc"), None, None
     elif pairs and n:
         left, right = np.array(pairs).T
         cells = (ratings[:, left] * s + ratings[:, right] - (s + 1)).transpose(0, 2, 1)
@@ -333,8 +316,8 @@ def other_ddof_measurements(panel: Panel, other: ScoreTable) -> Iterator[Measure
     if panel.study.rubric.coefficient == "icc":
         detail["coefficient"] = "icc"
     for name, value in zip(panel.names, points, strict=True):
-        yield number(panel.measure, "kappa.other_ddof", {"dimension": name}, value, (panel.table.n, "trajectories"),
-                     method, state, detail)  # fmt: skip
+        yield panel.number("kappa.other_ddof", {"dimension": name}, value, (panel.table.n, "trajectories"), method,
+                           state, detail)  # fmt: skip
 
 
 _ALPHA = "Krippendorff's alpha, interval scale, of all records that two judges scored; jackknife over clusters"
@@ -362,7 +345,7 @@ def alpha_measurements(found: Comparisons, level: float, make: Maker) -> Iterato
             yield number(make, "panel.alpha", labels, None, count, _ALPHA, state)
             continue
         line = np.argsort(clusters, kind="stable")
-        report = reliability.alpha_report(grades[line], clusters[line], level=level, consecutive=found.consecutive)
+        report = reliability.alpha_report(grades[line], clusters[line], level, found.consecutive)
         whole = grades[~np.isnan(grades).any(axis=1)]
         known = reliability.icc(whole) if len(whole) > 1 else None
         without: dict[str, Any] = {
@@ -373,10 +356,7 @@ def alpha_measurements(found: Comparisons, level: float, make: Maker) -> Iterato
         kinds = ("icc_a1", "icc_ak", "icc_c1", "icc_ck")
         detail: dict[str, JSON] = {"without": without if len(found.judges) > 2 else {}}
         detail["icc"] = {kind: None if known is None else getattr(known, kind) for kind in kinds}
-        one = report.alpha
-        yield number(
-            make, "panel.alpha", labels, one.estimate, count, _ALPHA, one.state, detail, (one.low, one.high), level,
-        )  # fmt: skip
+        yield number(make, "panel.alpha", labels, report.alpha, count, _ALPHA, "ok", detail, None, level)
 
 
 def alpha_agreement(found: Comparisons, rubric: RubricChoice, level: float, make: Maker) -> Iterator[Measurement]:
@@ -388,13 +368,11 @@ def alpha_agreement(found: Comparisons, rubric: RubricChoice, level: float, make
     for s, item in enumerate(alpha_measurements(found, level, make)):
         grades, clusters = found.ratings(s)
         sums, paired = reliability.alpha_sums(grades - origin)
-        ratings = {"": sums.tolist()}
+        ratings, pairs = {"": sums.tolist()}, dict[str, Any]()
         for a, b in cross_family_pairs(found.families):
-            ratings[f"{found.judges[a]}|{found.judges[b]}"] = reliability.alpha_sums(grades[:, [a, b]] - origin)[
-                0
-            ].tolist()
-        values = {pair: float(reliability.alpha_of_sums(*parts)) for pair, parts in ratings.items() if pair}
-        pairs: dict[str, Any] = {pair: None if math.isnan(one) else one for pair, one in values.items()}
+            parts, _ = reliability.alpha_sums(grades[:, [a, b]] - origin)
+            pair, value = f"{found.judges[a]}|{found.judges[b]}", float(reliability.alpha_of_sums(*parts))
+            ratings[pair], pairs[pair] = parts.tolist(), None if math.isnan(value) else value
         detail: dict[str, JSON] = {"clusters": int(np.unique(clusters[paired]).size), "coefficient": "alpha"}
         detail |= {"pairs": pairs, "ratings": ratings} if item.value is not None else {}
         yield replace(item, name="kappa.mean_pairwise", n=int(paired.sum()), detail=detail,
@@ -450,48 +428,43 @@ def judge_measurements(panel: Panel) -> Iterator[Measurement]:
                         state = state_of(exc)
             method = f"1 - mean variance within trajectories / variance of all trials, ddof {ddof}"
             detail: dict[str, JSON] = {"gate": study.gates.repetition_stability, "trials": trials.shape[1]}
-            yield number(
-                panel.measure, "noise.repetition_stability", {"judge": judge, "ddof": str(ddof)}, value,
-                (trials.shape[0], "trajectories"), method, state,
-                detail=detail | {"averaged": decided.get(judge, False)},
-            )  # fmt: skip
+            detail["averaged"] = decided.get(judge, False)
+            yield panel.number("noise.repetition_stability", {"judge": judge, "ddof": str(ddof)}, value,
+                               (trials.shape[0], "trajectories"), method, state, detail)  # fmt: skip
     for judge in table.judges:
         calls = table.calls[judge]
         bad = calls.invalid + calls.refused
         detail = {"ok": calls.ok, "invalid": calls.invalid, "refused": calls.refused, "reasons": dict(calls.reasons)}
-        yield number(
-            panel.measure, "judge.invalid_share", {"judge": judge}, bad / calls.total, (calls.total, "calls"),
-            "calls without a usable score over all calls, Wilson interval", "ok", detail,
-            wilson(bad, calls.total, level=panel.level), panel.level,
-        )  # fmt: skip
+        share, total = bad / calls.total, calls.total
+        yield panel.number("judge.invalid_share", {"judge": judge}, share, (total, "calls"),
+                           "calls without a usable score over all calls, Wilson interval", "ok", detail,
+                           wilson_ends(share, total, panel.level))  # fmt: skip
     for agent in table.agents:
         groups = table.replicates.get(agent, ())
         squares = sum(float(np.square(np.array(group) - np.mean(group)).sum()) for group in groups)
         floor = float(np.sqrt(squares / sum(len(group) - 1 for group in groups))) if groups else None
-        yield number(panel.measure, "noise.agent_floor", {"agent": agent}, floor,
-                     (sum(len(group) for group in groups), "replicates"),
-                     "pooled standard deviation of the aggregate between replicates of one cycle",
-                     state="undefined: no replicates", unit=POINTS,
-                     detail={"dimension": AGGREGATE, "cycles": len(groups)})  # fmt: skip
+        yield panel.number("noise.agent_floor", {"agent": agent}, floor, (sum(map(len, groups)), "replicates"),
+                           "pooled standard deviation of the aggregate between replicates of one cycle",
+                           "undefined: no replicates", {"dimension": AGGREGATE, "cycles": len(groups)},
+                           unit=POINTS)  # fmt: skip
 
 
 def missing_measurements(table: ScoreTable | ScoreSums, left_out: Mapping[str, str]) -> Iterator[Measurement]:
     """``missing.share`` of replies by judge and by agent, of the whole panel before ``left_out`` judges left it."""
-    (by_judge, by_pair), asked = table.missing(), table.asked
-    name, n_of, method = "missing.share", "replies asked for", "share without a usable reply"
+    (by_judge, by_pair), asked, n_of = table.missing(), table.asked, "replies asked for"
+    rows = list[tuple[dict[str, str], float, int, dict[str, JSON]]]()
     for judge, share in by_judge.items():
         own = {agent: value for (one, agent), value in by_pair.items() if one == judge and value}
         detail: dict[str, JSON] = {"by_agent": own, "left_out": left_out.get(judge, "")}
         if own:
             detail |= lacking_records(table.agents, table.replies, [*asked].index(judge))
-        yield number(
-            Measurement, name, {"judge": judge}, share, (asked[judge], n_of), method, "ok", detail, inputs=table.digest,
-        )  # fmt: skip
+        rows.append(({"judge": judge}, share, asked[judge], detail))
     for agent in table.agents:
-        shares = [share for (_, one), share in by_pair.items() if one == agent]
-        if shares:
-            yield number(Measurement, name, {"agent": agent}, float(np.mean(shares)), (len(shares), n_of), method,
-                         inputs=table.digest)  # fmt: skip
+        if shares := [share for (_, one), share in by_pair.items() if one == agent]:
+            rows.append(({"agent": agent}, float(np.mean(shares)), len(shares), {}))
+    for labels, share, n, detail in rows:
+        yield number(Measurement, "missing.share", labels, share, (n, n_of), "share without a usable reply", "ok",
+                     detail, inputs=table.digest)  # fmt: skip
 
 
 def lacking_records(agents: Sequence[str], replies: Ints, at: int) -> dict[str, JSON]:

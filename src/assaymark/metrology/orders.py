@@ -31,10 +31,10 @@ from assaymark.metrology.contrasts import (
     settle,
 )
 from assaymark.metrology.design import dimensions_claimed
-from assaymark.metrology.estimates import scores_of
+from assaymark.metrology.estimates import Ends, Estimate, Maker, number, scores_of
 from assaymark.plan import BiasRules, OrderRules
 from assaymark.protocol import SCALE, Study
-from assaymark.records import JSON
+from assaymark.records import JSON, Measurement
 
 # Which orders of agents may be said together: Shaffer's step-down over all pairs, and the claim to be first.
 
@@ -217,6 +217,15 @@ class OrderTests:
 
     found: Comparisons
     plan: OrderPlan
+    make: Maker = Measurement
+
+    def number(
+        self, name: str, labels: Mapping[str, str], value: float | Estimate | None, count: tuple[int, str],
+        method: str, state: str = "ok", detail: Mapping[str, JSON] | None = None, ends: Ends | None = None,
+    ) -> Measurement:  # fmt: skip
+        """A measurement in the plan's unit, with the level of its intervals."""
+        plan = self.plan
+        return number(self.make, name, labels, value, count, method, state, detail, ends, plan.level, plan.unit)
 
     @property
     def delta(self) -> float:

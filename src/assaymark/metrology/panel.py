@@ -17,7 +17,7 @@ from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, resamples_of
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import Test, Tested, bootstrap_tests, flip_tests, holm_rows, settle, t_test
-from assaymark.metrology.estimates import NEVER, NO_SCORES, ONE_FAMILY, POINTS, group_sums, number
+from assaymark.metrology.estimates import NEVER, NO_SCORES, ONE_FAMILY, POINTS, Ends, Estimate, group_sums, number
 from assaymark.metrology.kappa import drops_of, spearman_columns
 from assaymark.metrology.scores import ScoreTable
 from assaymark.protocol import Study
@@ -247,9 +247,17 @@ class Panel:
         """The columns of one block: 0 the whole panel, j + 1 judge j alone, then ``drops``."""
         return slice(place * len(self.names), (place + 1) * len(self.names))
 
-    def measure(self, name: str, labels: Mapping[str, str], **parts: Any) -> Measurement:
+    def measure(self, **parts: Any) -> Measurement:
         """A measurement on this table, carrying its digest."""
-        return Measurement(name=name, labels=labels, inputs=self.table.digest, **parts)
+        return Measurement(inputs=self.table.digest, **parts)
+
+    def number(
+        self, name: str, labels: Mapping[str, str], value: float | Estimate | None, count: tuple[int, str],
+        method: str, state: str | None = "ok", detail: Mapping[str, JSON] | None = None, ends: Ends | None = None,
+        unit: str = "",
+    ) -> Measurement:  # fmt: skip
+        """A number on this table, with intervals of the plan's level."""
+        return number(self.measure, name, labels, value, count, method, state or "ok", detail, ends, self.level, unit)
 
     @property
     def missing(self) -> str | None:
@@ -296,14 +304,14 @@ def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
         [{"raw_mean": raw[a][k] if n else None, "clusters": own[a]} for a, n in enumerate(counts.tolist())]
         for k in range(len(names))
     ]
-    yield from _agent_levels(panel, "score.effect", levels, panel.block(0), {}, ends=True, details=details)
+    yield from _agent_levels(panel, "score.effect", levels, panel.block(0), {}, True, details)
     method = "Spearman correlation of agent levels with and without the family"
     for family in dict.fromkeys(table.families):
         if family not in panel.drops:
             for name in names:
                 labels = {"dimension": name, "dropped": family}
                 count = len(table.agents), "agents"
-                yield number(panel.measure, "lofo.rho", labels, None, count, method, state=ONE_FAMILY)
+                yield panel.number("lofo.rho", labels, None, count, method, ONE_FAMILY)
             continue
         block = panel.block(panel.drops[family])
         full, without = levels[0][:, : len(names)], levels[0][:, block]
@@ -321,12 +329,12 @@ def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
         if scores.size >= 3 and min(np.ptp(scores), np.ptp(lengths)) > 1e-9:
             value = float(np.corrcoef(lengths, scores)[0, 1])
     method = "Pearson correlation of token count and panel score"
-    yield number(panel.measure, "score.length_correlation", {"dimension": AGGREGATE}, value, (table.n, "trajectories"),
-                 method, state)  # fmt: skip
+    yield panel.number("score.length_correlation", {"dimension": AGGREGATE}, value, (table.n, "trajectories"), method,
+                       state)  # fmt: skip
 
 
 def _agent_levels(
-    panel: Panel, name: str, levels: Levels, block: slice, labels: dict[str, str], *, ends: bool,
+    panel: Panel, name: str, levels: Levels, block: slice, labels: dict[str, str], ends: bool,
     details: list[list[dict[str, JSON]]] | None = None,
 ) -> Iterator[Measurement]:  # fmt: skip
     """The levels of one block of columns, of every name and agent, or why an agent has none."""
@@ -336,11 +344,11 @@ def _agent_levels(
     for k, dimension in enumerate(panel.names):
         for a, agent in enumerate(panel.table.agents):
             between = ends and np.isfinite(low[a][k])
-            yield number(
-                panel.measure, name, {"dimension": dimension, **labels, "agent": agent}, value[a][k],
+            yield panel.number(
+                name, {"dimension": dimension, **labels, "agent": agent}, value[a][k],
                 (counts[a], "decisions"), f"{method}; jackknife over clusters" if between else method,
                 _APART if counts[a] else _NO_DECISION, details[k][a] if details else {},
-                (low[a][k], high[a][k]) if between else None, panel.level, POINTS,
+                (low[a][k], high[a][k]) if between else None, POINTS,
             )  # fmt: skip
 
 
@@ -351,9 +359,7 @@ def _rank_correlations(
     none = panel.missing or _ONE_AGENT if ranked.size < 2 else f"undefined: all {ranked.size} agents are tied"
     known = spearman_columns(one[ranked], other[ranked]) if ranked.size > 1 else [None] * one.shape[1]
     for dimension, rho in zip(panel.names, known, strict=True):
-        yield number(
-            panel.measure, name, {"dimension": dimension, **labels}, rho, (ranked.size, "agents"), method, none
-        )
+        yield panel.number(name, {"dimension": dimension, **labels}, rho, (ranked.size, "agents"), method, none)
 
 
 def rank_shares(
@@ -407,9 +413,9 @@ def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measur
         for a, agent in enumerate(panel.table.agents):
             own = shares[k][place[a]] if shares and a in place else []
             state = group if a in place else panel.missing or (_APART if decisions[a] else _NO_DECISION)
-            yield number(panel.measure, "rank.first", {"dimension": name, "agent": agent}, own[0] if own else None,
-                         (design.clusters, "clusters"), method, state, detail={"shares": list(own), **detail},
-            )  # fmt: skip
+            yield panel.number("rank.first", {"dimension": name, "agent": agent}, own[0] if own else None,
+                               (design.clusters, "clusters"), method, state,
+                               {"shares": list(own), **detail})  # fmt: skip
 
 
 def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats]) -> Iterator[Measurement]:
@@ -450,9 +456,9 @@ def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats])
             detail |= {"overlap": sum(name in whole for name in own), "only": [n for n in own if n not in whole]}
         else:
             detail["found"] = list(whole := own)
-        yield number(panel.measure, "single.discoveries" if place else "panel.discoveries",
-                     {"judge": judge} if place else {}, float(len(own)) if state == "ok" else None,
-                     (pairs * d, "contrasts"), method, state, detail)  # fmt: skip
+        yield panel.number("single.discoveries" if place else "panel.discoveries", {"judge": judge} if place else {},
+                           float(len(own)) if state == "ok" else None, (pairs * d, "contrasts"), method, state,
+                           detail)  # fmt: skip
 
 
 def pair_tests(panel: Panel, rng: np.random.Generator) -> dict[Test, Floats]:

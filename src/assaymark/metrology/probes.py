@@ -359,8 +359,7 @@ def oracle_measurements(
                                        resamples=study.inference.resamples or RESAMPLES, rng=rng)  # fmt: skip
                 detail["bootstrap"] = {"low": boot.low, "high": boot.high, "method": boot.method}
             try:
-                jack = jackknife_kappa(ratings[line], [clusters[k] for k in line.tolist()], level=level,
-                                       consecutive=consecutive)  # fmt: skip
+                jack = jackknife_kappa(ratings[line], [clusters[k] for k in line.tolist()], 5, level, consecutive)
                 ends, detail["interval_method"] = (jack.low, jack.high), jack.method
             except NotMeasurableError as exc:
                 detail["interval_method"] = str(exc)

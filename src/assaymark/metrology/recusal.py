@@ -87,13 +87,13 @@ def recusal_contrast(M: ArrayLike, own: ArrayLike, a: int, b: int, *, level: flo
     conflicts = interest[:, a] | interest[:, b]
     free, linked, found = np.flatnonzero(~conflicts), fit.linked[:, a, b], undefined(NO_LINK)
     if linked.any():
-        found = cluster_mean(fit.effects[linked, a] - fit.effects[linked, b], level=level)
+        found = cluster_mean(fit.effects[linked, a] - fit.effects[linked, b], None, level)
     judges = ((~np.isnan(table[linked]) & ~interest)[:, :, [a, b]]).any(axis=(0, 2))
     gaps = table[:, free, a] - table[:, free, b]
     both = ~np.isnan(gaps)
     there = both.any(axis=1)
     means = np.where(both, gaps, 0.0).sum(axis=1)[there] / both.sum(axis=1)[there]
-    direct = cluster_mean(means, level=level) if means.size else None
+    direct = cluster_mean(means, None, level) if means.size else None
     who = tuple(free.tolist()), tuple(np.flatnonzero(judges).tolist())
     return RecusalContrast(*found.parts(), bool(conflicts.any()), int(linked.sum()), *who, direct)
 

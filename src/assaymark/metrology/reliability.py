@@ -10,14 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse, special
+from scipy import sparse
 
 from assaymark.errors import NotMeasurableError
-from assaymark.metrology import checks, estimates, human_anchor
+from assaymark.metrology import checks, estimates
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.contrasts import FLAT_VARIANCE, holm, noncentral_tail
+from assaymark.metrology.contrasts import FLAT_VARIANCE, holm
 from assaymark.metrology.estimates import Estimate, cluster_codes, jackknife_estimate, leave_out, scores_of, undefined
-from assaymark.quantiles import t_quantile
 
 AlphaMetric = Literal["interval", "ordinal", "nominal"]
 
@@ -161,8 +160,8 @@ def krippendorff_alpha(Y: ArrayLike, *, metric: AlphaMetric = "interval") -> flo
 
 
 def alpha_report(
-    Y: ArrayLike, cluster: Sequence[Any] | NDArray[Any], *, metric: AlphaMetric = "interval", level: float = 0.95,
-    consecutive: bool = False,
+    Y: ArrayLike, cluster: Sequence[Any] | NDArray[Any], level: float = 0.95, consecutive: bool = False, *,
+    metric: AlphaMetric = "interval",
 ) -> AlphaReport:  # fmt: skip
     """Krippendorff's alpha with an interval over clusters, and without each rater (Krippendorff 2011, Cameron 2015)."""
     source = "alpha_report"
@@ -262,32 +261,13 @@ def _alphas(codes: Ints, levels: Floats, metric: AlphaMetric, cluster: Ints, clu
 PARTS = ("agent_cluster", "residual", "judge_agent", "judge_agent_cluster", "disagreement", "trial")
 """Variance components of a score that a contrast of two agents contains, in squared score points."""
 
-MOST_JUDGES, MOST_TRIALS, MOST_CLUSTERS, MOST_CYCLES = 8, 3, 200, 50
-"""Of the designs that `dstudy` tries."""
-
-
-@dataclass(frozen=True, slots=True)
-class DStudy:
-    """The cheapest design with the wanted power; see `dstudy`."""
-
-    G: int
-    C: int
-    J: int
-    T: int
-    cost: float
-    power: float
-    variance: float
-    df: float
-    labelled: int | None
-    per_cost: Mapping[str, float | None]
-
 
 def dstudy_variance(v: Mapping[str, float], G: int, C: int, J: int, T: int, random: bool = True) -> float:
     """Variance of a contrast of two agents in a design of clusters, cycles, judges and trials (Brennan 2001)."""
-    parts = _components("dstudy_variance", v)
+    parts = components_of("dstudy_variance", v)
     for name, value in (("G", G), ("C", C), ("J", J), ("T", T)):
         checks.whole("dstudy_variance", name, value, least=1)
-    judge, cluster, error = _effects(parts, C, T, random)
+    judge, cluster, error = effects_of(parts, C, T, random)
     return float(judge / J + cluster / G + error / (J * G))
 
 
@@ -349,139 +329,20 @@ def contrast_components(
     return {name: np.maximum(value, 0.0) for name, value in raw.items()}, means_of, size, 1 / inverse
 
 
-def dstudy(
-    v: Mapping[str, float], effect: float, cost: Mapping[str, float], agents: int, random: bool = True,
-    *, alpha: float = 0.05, power: float = 0.8, most_clusters: int = MOST_CLUSTERS, most_cycles: int = MOST_CYCLES,
-    least: Mapping[str, int] | None = None, human_alpha: float | None = None,
-) -> DStudy | None:  # fmt: skip
-    """Cheapest design that finds a difference of a given size, of 2 to 8 judges with 1 to 3 trials (Brennan 2001,
-    Satterthwaite 1946). People confirm it at ``human_alpha``, by default the level at which judges are tested."""
-    source, human_alpha = "dstudy", alpha if human_alpha is None else human_alpha
-    parts = _components(source, v)
-    prices = {"human": 0.0, **cost}
-    if set(prices) != {"record", "call", "human"} or not all(math.isfinite(x) and x >= 0 for x in prices.values()):
-        checks.fail(source, "cost", f"must have finite prices from 0 of record, call and perhaps human (got {cost!r})")
-    if not (math.isfinite(effect) and effect > 0):
-        checks.fail(source, "effect", f"must be a finite number above 0 (got {effect!r})")
-    k = checks.whole(source, "agents", agents, least=2)
-    for name, value in (("alpha", alpha), ("human_alpha", human_alpha), ("power", power)):
-        checks.probability(source, name, value)
-    most = {"J": MOST_JUDGES, "T": MOST_TRIALS, "G": checks.whole(source, "most_clusters", most_clusters, least=2),
-            "C": checks.whole(source, "most_cycles", most_cycles, least=1)}  # fmt: skip
-    first = {"G": 2, "C": 1, "J": 2, "T": 1}
-    first |= {name: checks.whole(source, f"least {name}", n, least=first[name]) for name, n in (least or {}).items()}
-    sizes = [np.arange(float(n), max(n, most[name]) + 1) for name, n in first.items()]
-    g, c, j, t = (axis.ravel() for axis in np.meshgrid(*sizes, indexing="ij"))
-    variance, df = _error(parts, g, c, j, t, random)
-    total = g * c * k * (prices["record"] + j * t * prices["call"])
-    possible = _may_reach(effect, variance, df, alpha, power)
-    between = 2 * (parts["agent_cluster"] + parts["judge_agent_cluster"] / j)
-    within = 2 * (parts["residual"] + (parts["disagreement"] + parts["trial"] / t) / j)
-    fewest = human_anchor.FEWEST_LABELLED
-    if prices["human"]:
-        possible &= (g >= human_anchor.FEWEST_LABELLED_CLUSTERS) & (g * c >= fewest)
-        possible &= _may_reach(effect, between / g + within / (g * c), g - 1, human_alpha, power)
-        total = total + fewest * k * prices["human"]
-    best: tuple[float, int, float, int | None] | None = None
-    # From the least that a design can cost upwards, until no other can be cheaper; of equal ones the sharpest first.
-    for i in np.flatnonzero(possible)[np.lexsort((variance[possible], total[possible]))].tolist():
-        if best is not None and total[i] >= best[0]:
-            break
-        reached = _power(effect, float(variance[i]), float(df[i]), alpha)
-        if reached < power:
-            continue
-        labelled, spent = None, float(total[i])
-        if prices["human"]:
-            labelled = human_anchor.anchor_needed(
-                effect, math.sqrt(within[i]), human_anchor.ASSUMED_R, int(g[i] * c[i]), int(g[i]),
-                math.sqrt(between[i]), human_alpha, power,
-            )  # fmt: skip
-            if labelled is None:
-                continue
-            labelled = max(labelled, fewest)
-            spent += (labelled - fewest) * k * prices["human"]
-        if best is None or spent < best[0]:
-            best = (spent, i, reached, labelled)
-    if best is None:
-        return None
-    spent, i, reached, labelled = best
-    size = int(g[i]), int(c[i]), int(j[i]), int(t[i])
-    per_cost = variance_per_cost(parts, k, prices, random, *size)
-    return DStudy(*size, spent, reached, float(variance[i]), float(df[i]), labelled, per_cost)
-
-
-def _components(source: str, v: Mapping[str, float]) -> dict[str, float]:
+def components_of(source: str, v: Mapping[str, float]) -> dict[str, float]:
     """The components, if they are those that are needed."""
     if set(v) != set(PARTS) or not all(math.isfinite(x) and x >= 0 for x in v.values()):
         checks.fail(source, "v", f"must have finite variances from 0 of {', '.join(PARTS)} (got {dict(v)!r})")
     return dict(v)
 
 
-def _effects(
+def effects_of(
     parts: Mapping[str, float], cycles: Floats | float, trials: Floats | float, random: bool
 ) -> tuple[float, Floats | float, Floats | float]:
     """Variance of a contrast between judges, between clusters, and of one judge in one cluster."""
     cluster = 2 * (parts["agent_cluster"] + parts["residual"] / cycles)
     error = 2 * (parts["judge_agent_cluster"] + (parts["disagreement"] + parts["trial"] / trials) / cycles)
     return 2 * parts["judge_agent"] if random else 0.0, cluster, error
-
-
-def _error(
-    parts: Mapping[str, float], g: Floats, c: Floats, j: Floats, t: Floats, random: bool
-) -> tuple[Floats, Floats]:
-    """Variance of a contrast in some designs, and its degrees of freedom."""
-    judge, cluster, error = _effects(parts, c, t, random)
-    variance = judge / j + cluster / g + error / (j * g)
-    df = g - 1
-    if random:
-        rows, columns = error + g * judge, error + j * cluster  # expected mean squares of judges and clusters
-        squares = rows**2 / (j - 1) + columns**2 / (g - 1) + error**2 / ((j - 1) * (g - 1))
-        free = (variance * j * g) ** 2 / np.where(squares > 0, squares, 1.0)
-        df = np.minimum(df, np.where((judge / j > variance / 2) | (squares == 0), j - 1, free))
-    return np.asarray(variance), np.asarray(df)
-
-
-def design_power(v: Mapping[str, float], effect: float, alpha: float, size: Mapping[str, int], random: bool) -> float:
-    """Chance that a design of ``size`` (G, C, J, T) finds an effect; as in `dstudy`."""
-    g, c, j, t = (np.array([float(size[name])]) for name in ("G", "C", "J", "T"))
-    variance, df = _error(v, g, c, j, t, random)
-    return _power(effect, float(variance[0]), float(df[0]), alpha)
-
-
-def _may_reach(effect: float, variance: Floats, df: Floats, alpha: float, power: float) -> Bools:
-    """False where a design cannot have the power; that of the others may still fall short a little."""
-    z = special.ndtri([1 - alpha / 2, power])
-    with np.errstate(divide="ignore"):
-        shift = effect / np.sqrt(variance)
-    found = shift >= 0.88 * z.sum()
-    df = np.maximum(df[found], 1.0)
-    critical = special.stdtrit(df, 1 - alpha / 2)
-    needed = critical * (1 - 1 / (4 * df)) + z[1] * np.sqrt(1 + critical**2 / (2 * df))
-    found[found] = shift[found] >= (1 - 0.12 / df) * needed
-    return np.asarray(found)
-
-
-def _power(effect: float, variance: float, df: float, alpha: float) -> float:
-    if variance == 0:
-        return 1.0
-    return noncentral_tail(t_quantile(1 - alpha / 2, df), df, effect / math.sqrt(variance))
-
-
-def variance_per_cost(
-    parts: Mapping[str, float], agents: int, prices: Mapping[str, float], random: bool, G: int, C: int, J: int, T: int
-) -> dict[str, float | None]:
-    """Derivative of the variance by money spent on each part of the design (people's grades aside)."""
-    judge = 2 * parts["judge_agent"] / J if random else 0.0
-    trial = 2 * parts["trial"] / (J * T * G * C)
-    reading = 2 * parts["disagreement"] / (J * G * C) + trial
-    liking = judge + 2 * parts["judge_agent_cluster"] / (J * G)
-    cycle = 2 * parts["residual"] / (G * C) + reading
-    cluster = cycle + 2 * (parts["agent_cluster"] + parts["judge_agent_cluster"] / J) / G
-    calls = G * C * agents * J * T * prices["call"]
-    whole = G * C * agents * prices["record"] + calls
-    # Each part falls as 1/size and its cost grows with the size, which cancels.
-    slopes = {"J": (liking + reading, calls), "T": (trial, calls), "C": (cycle, whole), "G": (cluster, whole)}
-    return {name: -part / spent if spent else None for name, (part, spent) in slopes.items()}
 
 
 DISTINCT = 0.95
@@ -513,8 +374,8 @@ class Discriminant:
 
 
 def discriminant(
-    S: ArrayLike, cluster: Sequence[Any] | NDArray[Any], distinct: float = DISTINCT, alpha: float = 0.05,
-    level: float = 0.95, consecutive: bool = False,
+    S: ArrayLike, cluster: Sequence[Any] | NDArray[Any], distinct: float = DISTINCT, level: float = 0.95,
+    consecutive: bool = False, *, alpha: float = 0.05,
 ) -> Discriminant:  # fmt: skip
     """Is each dimension told from the overall impression? Discriminant validity (Campbell 1959, Henseler 2015)."""
     for name, value in (("distinct", distinct), ("alpha", alpha), ("level", level)):
@@ -556,7 +417,7 @@ def multitrait_multimethod(S: ArrayLike, cluster: Sequence[Any] | NDArray[Any]) 
 
 
 def specific_contrast(
-    cycle_delta: ArrayLike, cluster: Sequence[Any] | NDArray[Any], d: int, *, level: float = 0.95,
+    cycle_delta: ArrayLike, cluster: Sequence[Any] | NDArray[Any], d: int, level: float = 0.95,
     consecutive: bool = False,
 ) -> Estimate:  # fmt: skip
     """How much larger a difference of two agents is on one dimension than on the others."""

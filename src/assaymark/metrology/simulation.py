@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from assaymark.errors import InputError, Problem
+from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology.checks import Floats
+from assaymark.metrology.design import Components, averaged
+from assaymark.metrology.panel import agent_effects
 from assaymark.metrology.scores import Calls, ScoreTable
 from assaymark.protocol import SCALE, Scale
+from assaymark.records import AGGREGATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,3 +224,202 @@ def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
         calls={judge.name: Calls(n * judge.trials, 0, 0) for judge in panel}, lengths=tokens, left_out=(),
         digest=digest.hexdigest()[:16], mean=scores if many else None, first=first, repeats={} if many else None,
     )  # fmt: skip
+
+
+# What planning simulates from: a truth fitted to records, and more cycles, judges or trials like theirs.
+
+
+_ROUNDING = 1 / 12  # variance that rounding to whole scores adds when the noise before it is not far below half a point
+
+
+_DIGEST = "simulated"
+
+
+def fitted_truth(table: ScoreTable, components: Components, scale: Scale = SCALE) -> Truth:
+    """A truth that would give tables like this one: what planning simulates from."""
+    table = averaged(table)
+    absent = [name for a, name in enumerate(table.agents) if not (table.agent == a).any()]
+    if absent:
+        raise NotMeasurableError(f"levels are undefined: no scored trajectory of {', '.join(absent)}")
+    columns = (agent_effects(column, table.agent, table.cycle).levels for column in table.scores.mean(axis=1).T)
+    levels = np.clip(np.array(list(columns)).T, *scale).tolist()
+    counts, cycles = np.bincount(table.agent, minlength=len(table.agents)), len(table.cycles)
+    composers = tuple(
+        Composer(agent, tuple(level), attendance=min(1.0, float(n) / cycles), tokens=1000.0)
+        for agent, level, n in zip(table.agents, levels, counts, strict=True)
+    )
+    trials = np.array([max(1, table.trials[judge].shape[1]) for judge in table.judges])
+    sums = table.scores * trials[:, None]
+    rounding = _ROUNDING if np.abs(sums - np.rint(sums)).max() < 1e-6 else 0.0  # every call gave whole scores
+    # Likings on the aggregate count with the share of their variance that is not noise.
+    liking = components.part("judge x agent").sd ** 2
+    chance = components.part("disagreement").sd ** 2 / np.maximum(counts, 1)
+    kept = liking / (liking + chance) if liking > 0 else np.zeros(len(table.agents))
+    share, panel = float(np.square(table.weights).sum()), []
+    for judge, family, asked in zip(table.judges, table.families, trials.tolist(), strict=True):
+        trial = components.judge("trial", judge).sd ** 2 / share
+        # Where calls repeat each other exactly, rounding errors repeat too and are not averaged out.
+        off = max(trial, rounding) / asked
+        noise = {name: components.judge("disagreement", judge, name).sd ** 2 for name in table.names}
+        left = {name: max(0.0, value - off * (share if name == AGGREGATE else 1.0)) for name, value in noise.items()}
+        panel.append(Panelist(
+            judge, family, components.severities[judge, AGGREGATE], 0.0,
+            tuple((agent, float(kept[a]) * components.bonuses[judge, agent, AGGREGATE])
+                  for a, agent in enumerate(table.agents)),
+            _spread(table, left), asked, Spread(math.sqrt(max(0.0, trial - rounding)), 0.0),
+        ))  # fmt: skip
+    cluster, cycle, interaction, residual = (
+        _spread(table, {name: components.part(part, name).sd ** 2 for name in table.names})
+        for part in ("cluster", "cycle", "agent x cluster", "residual")
+    )
+    clusters = len(table.clusters)
+    return Truth(composers, tuple(panel), table.dimensions, clusters, max(1, round(cycles / clusters)), cluster, cycle,
+                 interaction, residual, weights=tuple(table.weights.tolist()), scale=scale,
+                 rounded=rounding > 0)  # fmt: skip
+
+
+def _spread(table: ScoreTable, variance: Mapping[str, float]) -> Spread:
+    """Sizes on each dimension, and the correlation that gives the variance of the aggregate too."""
+    sd = np.sqrt([variance[name] for name in table.dimensions])
+    alone = float(np.square(table.weights * sd).sum())
+    together = float((table.weights * sd).sum()) ** 2 - alone
+    correlation = (variance[AGGREGATE] - alone) / together if together > 1e-12 else 0.0
+    return Spread(tuple(sd.tolist()), min(1.0, max(0.0, correlation)))
+
+
+def drawn_truth(table: ScoreTable, truth: Truth, components: Components, rng: np.random.Generator) -> Truth:
+    """The fitted truth with levels as uncertain as these records leave them."""
+    counts = np.bincount(table.agent, minlength=len(table.agents))
+    met = np.unique(np.stack([table.agent, table.cluster]), axis=1)[0]
+    clusters = np.bincount(met, minlength=len(table.agents))
+    a, d, judges = len(table.agents), len(table.dimensions), len(table.judges)
+    own = truth.residual.draw(rng, (a,), d)
+    own += sum(noise_of(judge).draw(rng, (a,), d) for judge in truth.panel) / judges
+    noise = truth.interaction.draw(rng, (a,), d) / np.sqrt(clusters)[:, None] + own / np.sqrt(counts)[:, None]
+    # The share of the differences between agents' aggregates that is not sampling error.
+    kept, agents = 1.0, components.part("agent").variance
+    if agents is not None:
+        one = components.part("residual").sd ** 2 + components.part("disagreement").sd ** 2 / judges
+        error = components.part("agent x cluster").sd ** 2 * float(np.mean(1 / clusters))
+        error += one * float(np.mean(1 / counts))
+        kept = agents / (agents + error) if agents else 0.0
+    centre = truth.means.mean(axis=0)
+    levels = np.clip(centre + kept * (truth.means - centre) + math.sqrt(kept) * noise, *truth.scale)
+    composers = (replace(one, means=tuple(row)) for one, row in zip(truth.composers, levels.tolist(), strict=True))
+    return replace(truth, composers=tuple(composers))
+
+
+def noise_of(judge: Panelist) -> Spread:
+    """All noise of a judge's mean score of one trajectory."""
+    trial = np.square(np.asarray(judge.trial_noise.sd, dtype=np.float64)) / judge.trials
+    sd = np.sqrt(np.square(np.asarray(judge.disagreement.sd, dtype=np.float64)) + trial)
+    return Spread(tuple(np.atleast_1d(sd).tolist()) if sd.ndim else float(sd), judge.disagreement.correlation)
+
+
+def joined(table: ScoreTable, more: ScoreTable, rng: np.random.Generator) -> ScoreTable:
+    """Records with those of new cycles, in new clusters, below them."""
+    for what in ("agents", "judges", "dimensions"):
+        if getattr(table, what) != getattr(more, what):
+            raise InputError("joined", [Problem(what, "must be the same in both tables")])
+    trials = {
+        judge: np.concatenate([rows, more.trials[judge]]) if rows.shape[1] == more.trials[judge].shape[1] else rows
+        for judge, rows in table.trials.items()
+    }
+    # Each new record has a format that its agent used before.
+    formats = np.zeros(more.agent.size, dtype=np.int64)
+    for a in np.unique(more.agent):
+        used, rows = table.format[table.agent == a], more.agent == a
+        formats[rows] = rng.choice(used, int(rows.sum())) if used.size else 0
+
+    def below(upper: Floats | None, lower: Floats | None) -> Floats | None:
+        """Two blocks of scores; where the lower one had no repeated trials, its single ones."""
+        return None if upper is None else np.concatenate([upper, more.scores if lower is None else lower])
+
+    trajectories, cycles, clusters = (
+        (*getattr(table, part), *(f"new/{name}" for name in getattr(more, part)))
+        for part in ("trajectories", "cycles", "clusters")
+    )
+    return replace(
+        table, trajectories=trajectories, agent=np.concatenate([table.agent, more.agent]), cycles=cycles,
+        cycle=np.concatenate([table.cycle, more.cycle + len(table.cycles)]), clusters=clusters,
+        cluster=np.concatenate([table.cluster, more.cluster + len(table.clusters)]),
+        format=np.concatenate([table.format, formats]), scores=np.concatenate([table.scores, more.scores]),
+        trials=trials, lengths=None, digest=_DIGEST, mean=below(table.mean, more.mean),
+        first=below(table.first, more.first) if table.mean is not None else None,
+    )  # fmt: skip
+
+
+def with_judge(
+    table: ScoreTable, truth: Truth, components: Components, name: str, family: str, rng: np.random.Generator
+) -> ScoreTable:
+    """Records with the scores of one more judge, as noisy as the average of the panel and asked once."""
+    if name in table.judges:
+        raise InputError("with_judge", [Problem("name", f"must be a new one (got {name!r})")])
+    a, d = len(table.agents), len(table.dimensions)
+    size = np.sqrt([components.part("judge x agent", dimension).sd ** 2 for dimension in table.dimensions])
+    liking = Spread(tuple(size.tolist()), 1.0).draw(rng, (a,), d)
+    once = [noise_of(replace(judge, trials=1)) for judge in truth.panel]
+    sd = np.sqrt(np.mean([_variance(one, len(truth.dimensions)) for one in once], axis=0))
+    # What each trajectory is worth [n, D], drawn from what the panel's mean says about it.
+    quality_d = len(table.dimensions)
+    level = truth.means[table.agent]
+    parts = (truth.cluster, truth.cycle, truth.interaction, truth.residual)
+    true = np.sum([_variance(part, quality_d) for part in parts], axis=0)
+    noise = np.sum([_variance(noise_of(judge), quality_d) for judge in truth.panel], axis=0) / len(truth.panel) ** 2
+    reliable = true / np.maximum(true + noise, 1e-12)
+    left = Spread(tuple(np.sqrt(true * (1 - reliable)).tolist()), truth.residual.correlation)
+    seen = (
+        np.asarray(level + reliable * (table.scores.mean(axis=1) - level) + left.draw(rng, (table.n,), quality_d))
+        + liking[table.agent]
+        + Spread(tuple(sd.tolist()), float(np.mean([one.correlation for one in once]))).draw(rng, (table.n,), d)
+    )
+    scores = truth.given(seen)
+    place = sorted((*table.judges, name)).index(name)
+
+    def beside(block: Floats | None) -> Floats | None:
+        return None if block is None else np.insert(block, place, scores, axis=1)
+
+    wider = beside(table.scores)
+    assert wider is not None
+    return replace(
+        table, judges=(*table.judges[:place], name, *table.judges[place:]),
+        families=(*table.families[:place], family, *table.families[place:]), scores=wider, mean=beside(table.mean),
+        first=beside(table.first), trials={**table.trials, name: (scores @ table.weights)[:, None]},
+        calls={**table.calls, name: Calls(table.n, 0, 0)}, replicates={},
+        repeats=None if table.repeats is None else {}, lengths=None, digest=_DIGEST,
+    )  # fmt: skip
+
+
+def _variance(part: Spread, dimensions: int) -> Floats:
+    return np.broadcast_to(np.square(np.asarray(part.sd, dtype=np.float64)), (dimensions,))
+
+
+def with_trials(table: ScoreTable, truth: Truth, judge: str, extra: int, rng: np.random.Generator) -> ScoreTable:
+    """Records with more trials of one judge on every trajectory."""
+    j, n, d = table.judges.index(judge), table.n, len(table.dimensions)
+    planted, old, level = truth.panel[j], table.scores[:, j], truth.means[table.agent]
+    # What the judge would say without noise between trials [n, D], given its own scores and those of the others.
+    own, rest = old - level - planted.severity, np.delete(table.scores, j, axis=1)
+    others = rest.mean(axis=1) - level if rest.shape[1] else np.zeros_like(own)
+    call = (_variance(planted.trial_noise, d) + _ROUNDING) / planted.trials
+    guess, left = np.empty_like(own), np.empty(d)
+    for k in range(d):
+        seen = np.stack([own[:, k], others[:, k]])
+        spread = seen @ seen.T / n
+        wanted = spread[0] - [min(float(call[k]), float(spread[0, 0])), 0.0]
+        weight = np.linalg.pinv(spread) @ wanted
+        guess[:, k] = weight @ seen
+        left[k] = math.sqrt(max(0.0, float(wanted[0] - weight @ wanted)))
+    reading = level + planted.severity + guess + Spread(tuple(left.tolist()), 0.0).draw(rng, (n,), d)
+
+    def more(trials: int) -> Floats:
+        return truth.given(reading[:, None] + planted.trial_noise.draw(rng, (n, trials), d))
+
+    calls, before = more(extra), table.trials[judge]
+    if before.shape[0] != n:  # some trials were not usable, and nobody says of which trajectories
+        before = more(planted.trials) @ table.weights
+    scores = table.scores.copy()
+    scores[:, j] = (planted.trials * old + calls.sum(axis=1)) / (planted.trials + extra)
+    trials = {**table.trials, judge: np.concatenate([before, calls @ table.weights], axis=1)}
+    first = table.scores if table.first is None else table.first
+    return replace(table, scores=scores, mean=scores, first=first, trials=trials, lengths=None, digest=_DIGEST)

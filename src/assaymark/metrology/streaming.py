@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from assaymark.errors import LISTED, InputError, Problem, table_problem
 from assaymark.metrology.checks import Ints
-from assaymark.metrology.columns import KNOWN, TEXTS, name_problems, named_dimensions, numeric_columns
+from assaymark.metrology.columns import KNOWN, TEXTS, in_order, name_problems, named_dimensions, numeric_columns
 from assaymark.metrology.sums import Codes, NotStreamableError, Part, ScoreSums, TableSpec, count, total, whole_weights
 from assaymark.protocol import SCALE, RubricChoice, Scale, scale_words
 
@@ -330,12 +330,7 @@ def _coded(table: pa.Table, name: str, row: int) -> tuple[tuple[str, ...], Codes
         encoded = column.unify_dictionaries().combine_chunks()
         texts = encoded.dictionary.cast(pa.string()).to_pylist()
         codes = encoded.indices.to_numpy()
-    used = np.bincount(codes, minlength=len(texts)) > 0
-    kept = sorted(text for text, occurs in zip(texts, used.tolist(), strict=True) if occurs)
-    if kept == texts:
-        return tuple(kept), codes
-    place = {text: k for k, text in enumerate(kept)}
-    return tuple(kept), np.array([place.get(text, 0) for text in texts], dtype=codes.dtype)[codes]
+    return in_order(texts, codes)
 
 
 def _ids(table: pa.Table, name: str) -> Ints:
@@ -454,9 +449,9 @@ def read_partition(data: bytes) -> Partition:
             {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
             for values in (head["layout"], {name: head[name] for name in _HEAD})
         ]
-        tables = tuple(file[f"table{k}"] for k in range(1 + len(parts[0]["dimensions"])))
-        arrays = {name: file[name] for name in _ARRAYS}
-        sums = ScoreSums(layout=TableSpec(**parts[0]), tables=tables, **parts[1], **arrays)
+        arrays: dict[str, Any] = {name: file[name] for name in _ARRAYS}
+        arrays["tables"] = tuple(file[f"table{k}"] for k in range(1 + len(parts[0]["dimensions"])))
+        sums = ScoreSums(layout=TableSpec(**parts[0]), **parts[1], **arrays)
         return Partition(sums, tuple(head["columns"]), file["runs"], tuple(head["names"]))
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from assaymark.claims import ClaimKind, Rules, agreement_status, governing_agreement, index, kind_of, summary_of
 from assaymark.claims import Index as Kappas
 from assaymark.claims.messages import measure_words
-from assaymark.claims.verdicts import Summary
+from assaymark.claims.orders import Summary
 from assaymark.market import CycleKey, ProbeResult
 from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, AgreementStatus, Context, Decision, Evidence, Level, Measurement, Verdict

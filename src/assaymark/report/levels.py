@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from assaymark.claims import kind_of, suppressed_phrase
-from assaymark.claims.levels import KINDS
+from assaymark.claims import KIND_NAMES, kind_of, suppressed_phrase
 from assaymark.claims.messages import english, stand_ins
 from assaymark.records import AGGREGATE, Measurement, Verdict
 from assaymark.report import blocks as b
@@ -76,7 +75,7 @@ def ordered_verdicts(book: RunIndex) -> tuple[Verdict, ...]:
     def place(verdict: Verdict) -> tuple[int, str, int, tuple[str, ...], str]:
         claim = verdict.claim
         at = order.get(claim.dimension, len(order))
-        return at, claim.dimension, KINDS.index(kind_of(claim)), tuple(sorted(claim.subjects)), claim.id
+        return at, claim.dimension, KIND_NAMES.index(kind_of(claim)), tuple(sorted(claim.subjects)), claim.id
 
     return book.once(("ordered",), lambda: tuple(sorted(book.run.verdicts, key=place)))
 

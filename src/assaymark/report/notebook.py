@@ -22,9 +22,8 @@ from assaymark.report.inputs import AssayRun, RunIndex
 from assaymark.report.levels import board
 from assaymark.report.levels import said_levels as study_levels
 from assaymark.report.page import asset, drawn_rules
-from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, board_title, pipeline_boards
-from assaymark.report.portbench.levels import lede, stage_tables
-from assaymark.report.portbench.levels import said_levels as bench_levels
+from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, board_title, lede, pipeline_boards, stage_tables
+from assaymark.report.portbench.book import said_levels as bench_levels
 from assaymark.report.season import leaderboard as agents
 from assaymark.report.season.decisions import account_figure
 from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
@@ -174,7 +173,7 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
     book = SeasonIndex.of(run, words)
     yield Heading(f"{clean(run.plan.title or run.plan.name, 120)}: supported claims")
     yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(book)))
-    yield from _levels(season_levels(book), amount=words.amount)
+    yield from _levels(season_levels(book), "", words.amount)
     rows = tuple(
         (
             clean(place.agent, 60), agents.ranks_words(place, words) or NOT_SHOWN,

@@ -21,8 +21,8 @@ from assaymark.report.inputs import AssayRun, RunIndex
 from assaymark.report.levels import said_levels
 from assaymark.report.page import Frame, Link, Site
 from assaymark.report.portbench.book import BenchmarkIndex, BenchRun
-from assaymark.report.portbench.levels import lede as bench_lede
-from assaymark.report.portbench.levels import said_levels as bench_levels
+from assaymark.report.portbench.book import lede as bench_lede
+from assaymark.report.portbench.book import said_levels as bench_levels
 from assaymark.report.records.calls import visible
 from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.levels import said_levels as season_levels
@@ -123,7 +123,7 @@ def _front(
     reached = [verdict.publication_level for verdict in verdicts]
     tally = tuple((level, count(reached.count(level)), TALLY[level]) for level in LEVELS)
     said = tuple((one.level, one.shown[:_AT_ONCE]) for one in levels if one.level != "no-claim" and one.shown)
-    return FrontRun(kind, title, line, len(reached), tally, said, reference=reference)
+    return FrontRun(kind, title, line, len(reached), tally, said, (), reference)
 
 
 def menu(runs: Mapping[str, FrontRun]) -> dict[str, Link]:
@@ -269,7 +269,7 @@ def render_missing(what: str) -> str:
 
 def _frame(nav: tuple[Link, ...]) -> Frame:
     """What stands around a page that is not part of the report."""
-    return Frame(study="", mark="", nav=nav, site=Site(home="/"), styles=("page.css", "live.css"))
+    return Frame("", "", nav, Site(home="/"), ("page.css", "live.css"))
 
 
 def _cut(text: str) -> Markup:

@@ -19,7 +19,15 @@ from assaymark.metrology.kappa import gated
 from assaymark.metrology.measure_people import most_needed
 from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.metrology.scores import ScoreTable
-from assaymark.metrology.simulation import Truth, simulate_scores
+from assaymark.metrology.simulation import (
+    Truth,
+    drawn_truth,
+    fitted_truth,
+    joined,
+    simulate_scores,
+    with_judge,
+    with_trials,
+)
 from assaymark.notebook import Note, Part, Result
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import AGGREGATE, AdversarialStatus, Claim, Level, Measurement, Verdict
@@ -40,7 +48,7 @@ class ClaimDesign:
     power_now: float | None = None
     variance: float | None = None
     per_call: Mapping[str, float | None] = field(default_factory=dict)
-    cheapest: reliability.DStudy | None = None
+    cheapest: designs.DStudy | None = None
     more_calls: int | None = None
     labels: int | None = None
     labels_assumed: bool = True
@@ -95,17 +103,17 @@ def claim_design(
     now = {"G": round(known[2]), "C": max(1, round(known[3])), "J": len(table.judges), "T": asked}
     random, power, agents = study.claims.judges == "any", study.inference.mde_power, len(table.agents)
     price = {**PRICES, **prices}
-    most = max(reliability.MOST_CLUSTERS, now["G"])
-    best = reliability.dstudy(v, gap, price, agents, random, alpha=level, power=power, least=now, most_clusters=most,
+    most = max(designs.MOST_CLUSTERS, now["G"])
+    best = designs.dstudy(v, gap, price, agents, random, alpha=level, power=power, least=now, most_clusters=most,
                               human_alpha=study.inference.alpha)  # fmt: skip
     pairs = [(high, other) for other in low or found.agents if other != high]
     labels, spread = most_needed(found, scale, pairs, gap, measurements, study.inference.alpha, power=power)
     calls = None if best is None else agents * (best.G * best.C * best.J * best.T - math.prod(now.values()))
     return ClaimDesign(
         "ok", gap, level, power, v, trials_known=any(one is not None for one in noise), now=now,
-        power_now=reliability.design_power(v, gap, level, now, random),
+        power_now=designs.design_power(v, gap, level, now, random),
         variance=reliability.dstudy_variance(v, **now, random=random),
-        per_call=reliability.variance_per_cost(v, agents, dict(PRICES), random, **now), cheapest=best, more_calls=calls,
+        per_call=designs.variance_per_cost(v, agents, dict(PRICES), random, **now), cheapest=best, more_calls=calls,
         labels=labels, labels_assumed=spread is None or spread.assumed, prices=price,
     )  # fmt: skip
 
@@ -124,8 +132,8 @@ def design_lines(design: ClaimDesign, budget: int | None, *, withheld: bool) -> 
     else:
         yield f"  People confirm it on {design.labels} labelled cycles ({known})."
     if (best := design.cheapest) is None:
-        judges, trials, cycles = reliability.MOST_JUDGES, reliability.MOST_TRIALS, reliability.MOST_CYCLES
-        most = f"{judges} judges, {trials} trials, {cycles} cycles, {reliability.MOST_CLUSTERS} clusters"
+        judges, trials, cycles = designs.MOST_JUDGES, designs.MOST_TRIALS, designs.MOST_CYCLES
+        most = f"{judges} judges, {trials} trials, {cycles} cycles, {designs.MOST_CLUSTERS} clusters"
         yield f"  No design up to {most} has power {design.power:g}."
     elif not design.more_calls:
         yield f"  That has power {design.power:g} for this gap: more calls are not what is missing."
@@ -314,7 +322,7 @@ def plan_calls_report(
     components, plain = (
         designs.variance_components(table), replace(designs.averaged(table), lengths=None, incomplete=None),
     )  # fmt: skip
-    truth = designs.fitted_truth(plain, components, study.scale)
+    truth = fitted_truth(plain, components, study.scale)
     fewer = study.model_copy(update={
         "inference": study.inference.model_copy(update={"resamples": 1000}),
         "stability": study.stability.model_copy(update={"probe": None}),
@@ -399,8 +407,8 @@ def _ways(
         clusters = max(1, round(count / truth.cycles))
 
         def more(rng: np.random.Generator, clusters: int = clusters, size: int = count // clusters) -> ScoreTable:
-            drawn = replace(designs.drawn_truth(table, truth, components, rng), clusters=clusters, cycles=size)
-            return designs.joined(table, simulate_scores(drawn, rng), rng)
+            drawn = replace(drawn_truth(table, truth, components, rng), clusters=clusters, cycles=size)
+            return joined(table, simulate_scores(drawn, rng), rng)
 
         size = clusters * (count // clusters)
         words = f"{size} more cycles in {clusters} new cluster{'' if clusters == 1 else 's'}"
@@ -414,7 +422,7 @@ def _ways(
     words = f"one judge of another family on all {n} trajectories, once each"
     ways.append((
         CallOption("another family", words, n, state),
-        lambda rng: designs.with_judge(table, truth, components, other.name, other.family, rng),
+        lambda rng: with_judge(table, truth, components, other.name, other.family, rng),
         study.model_copy(update={"judges": (*study.judges, other)}),
     ))  # fmt: skip
     # More trials of the noisiest judge.
@@ -430,7 +438,7 @@ def _ways(
     if extra > 0:
         words, state = f"{extra} more trial{'s' if extra > 1 else ''} of {judge} on all {n} trajectories", "ok"
     option = CallOption("more trials", words, max(extra, 1) * n, state)
-    ways.append((option, lambda rng: designs.with_trials(table, truth, judge, extra, rng), study))
+    ways.append((option, lambda rng: with_trials(table, truth, judge, extra, rng), study))
     if not cells:
         return ways
     found: list[Way] = [(CallOption("control cells", texts, spent, cells=True), lambda _: table, study)]

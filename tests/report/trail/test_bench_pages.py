@@ -11,8 +11,7 @@ from functools import cache
 import bench_runs as runs
 import pytest
 from markup import made_problems
-from numbers_of_pages import cells, first_number, links_to
-from outline import Outline, read, words
+from outline import Outline, cells, first_number, links_to, read, words
 
 from assaymark.benchmark import questions
 from assaymark.engine import CallSpec, Message, Reply, Text
@@ -31,17 +30,12 @@ def key(*parts: object) -> str:
 def run() -> portbench.BenchRun:
     """Two models of whom every call is kept."""
     base = runs.two()
-    episodes = tuple(
-        replace(one, dates=tuple(
-            replace(date, stages=tuple(
-                replace(stage, heard=replace(stage.heard, key=key(one.model, one.profile, one.window, date.day,
-                                                                  stage.stage) if stage.heard.key else ""))
-                for stage in date.stages
-            ))
-            for date in one.dates
-        ))
-        for one in base.episodes
-    )  # fmt: skip
+    results = [
+        replace(one, heard={
+            at: replace(heard, key=key(one.model, one.profile, one.window, *at)) for at, heard in one.heard.items()
+        })
+        for one in base.results
+    ]  # fmt: skip
     answers = {
         name: [
             questions.Scored(
@@ -52,7 +46,7 @@ def run() -> portbench.BenchRun:
         ]
         for name in NAMES
     }  # fmt: skip
-    return replace(base, episodes=episodes, answers=answers)
+    return replace(base, results=results, answers=answers)
 
 
 def calls(keys: Sequence[str]) -> Iterator[record_pages.AskedCall]:
@@ -76,7 +70,7 @@ def test_every_call_of_a_stage_and_of_an_answer_stands_once():
     named = Counter(
         found for page in pages().values() for found in re.findall(r"<dt>Key</dt><dd><code>(\w+)</code>", page)
     )
-    stages = {stage.heard.key for one in run().episodes for date in one.dates for stage in date.stages} - {""}
+    stages = {heard.key for one in run().results for heard in one.heard.values()}
     assert named == Counter(stages | {one.key for mine in run().answers.values() for one in mine})
 
 
@@ -104,7 +98,7 @@ def test_a_question_leads_to_its_call_and_to_every_answer_and_measurements_too()
 
 
 def test_measurements_count_what_they_rest_on():
-    episodes = [(one, [f"episodes/{at}.html#d1"]) for at, one in enumerate(run().episodes)]
+    episodes = [(one, [f"episodes/{at}.html#d1"]) for at, one in enumerate(run().results)]
     trail = portbench.BenchTrail.of(run().answers, episodes)
 
     def rests(name: str, **labels: str) -> list[tuple[str, str]]:
@@ -118,8 +112,8 @@ def test_measurements_count_what_they_rest_on():
     ):  # fmt: skip
         question = {"model": "literal", "condition": "full", **labels}
         assert rests("bench.question", **question) == [(said, "answers/literal.html")]
-    assert rests("bench.stage", model="literal", profile="all", stage="S1") == [("4 episodes", "episodes.html")]
-    one = run().episodes[0]
+    assert rests("bench.stage", model="literal", profile="all", stage="S1") == [("12 episodes", "episodes.html")]
+    one = run().results[0]
     alone = {"model": one.model, "profile": one.profile, "window": one.window}
     assert rests("bench.sharpe", **alone) == [("1 episode", "episodes/0.html")]
     assert rests("bench.baseline", baseline="EqW", window="normal") == []

@@ -4,28 +4,35 @@
 
 from __future__ import annotations
 
-from assaymark.benchmark.questions.answers import (
-    FORMULA, JUDGMENT, Cell, QAScore, QATable, Read, Scored, read_answer, score_answer, tabulate,
-)  # fmt: skip
-from assaymark.benchmark.questions.payloads import (
-    ABLATED, CONDITIONS, LEVELS, REGIME_NAMES, SPLITS, TEMPLATES, Answer, Condition, Context, Direction, Number,
-    PairAllocation, Payload, PositionSize, Printed, Rebalancing, Regime, RegimeCall, RegimeView, ReturnDirection,
-    SharpeAllocation, Split, TailRisk, Template, Trade, Weights,
-)  # fmt: skip
-from assaymark.benchmark.questions.published import (
-    COUNTS, QuestionSet, answer_text, dataset_card, generate_questions, manifest, question_line, questions_digest,
-    read_questions, shared_out, split_of, write_questions,
-)  # fmt: skip
-from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
-from assaymark.benchmark.questions.templates import CHANGES, Question, answer_of, binds, day_of
-from assaymark.benchmark.reference import guess, solve
+from typing import TYPE_CHECKING
+
+from assaymark.lazy import exported
+
+if TYPE_CHECKING:
+    from assaymark.benchmark.questions.answers import (
+        FORMULA, JUDGMENT, Cell, QAScore, Read, Scored, read_answer, score_answer, tabulate,
+    )  # fmt: skip
+    from assaymark.benchmark.questions.payloads import (
+        ABLATED, CONDITIONS, LEVELS, REGIME_NAMES, SPLITS, TEMPLATES, Answer, Condition, Context, Direction, Number,
+        PairAllocation, Payload, PositionSize, Printed, Rebalancing, Regime, RegimeCall, RegimeView, ReturnDirection,
+        SharpeAllocation, Split, TailRisk, Template, Trade, Weights,
+    )  # fmt: skip
+    from assaymark.benchmark.questions.published import (
+        COUNTS, QuestionSet, answer_text, dataset_card, generate_questions, manifest, question_line, questions_digest,
+        read_questions, shared_out, split_of, write_questions,
+    )  # fmt: skip
+    from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
+    from assaymark.benchmark.questions.templates import CHANGES, Question, answer_of, binds, day_of
+    from assaymark.benchmark.reference import guess, solve
 
 __all__ = [
     "ABLATED", "CHANGES", "CONDITIONS", "COUNTS", "FORMULA", "JUDGMENT", "LEVELS", "PROMPT_VERSION", "REGIME_NAMES",
     "SPLITS", "TEMPLATES", "Answer", "Cell", "Condition", "Context", "Direction", "Number", "PairAllocation",
-    "Payload", "PositionSize", "Printed", "QAScore", "QATable", "Question", "QuestionSet", "Read", "Rebalancing",
+    "Payload", "PositionSize", "Printed", "QAScore", "Question", "QuestionSet", "Read", "Rebalancing",
     "Regime", "RegimeCall", "RegimeView", "ReturnDirection", "Scored", "SharpeAllocation", "Split", "TailRisk",
     "Template", "Trade", "Weights", "answer_of", "answer_text", "binds", "dataset_card", "day_of",
     "generate_questions", "guess", "manifest", "question_line", "questions_digest", "read_answer", "read_questions",
     "score_answer", "shared_out", "solve", "split_of", "tabulate", "template_digest", "write_questions",
 ]  # fmt: skip
+
+__getattr__ = exported(__name__)

@@ -11,23 +11,8 @@ from typing import Final, Literal, cast
 
 import numpy as np
 
-from assaymark.benchmark.questions.payloads import (
-    ABLATED,
-    REGIME_NAMES,
-    TEMPLATES,
-    Answer,
-    Change,
-    Condition,
-    Direction,
-    Number,
-    Regime,
-    RegimeView,
-    Side,
-    Template,
-    Trade,
-    Way,
-    Weights,
-)
+from assaymark.benchmark.questions import payloads as kinds
+from assaymark.benchmark.questions.payloads import TEMPLATES, Answer, Change, Regime, Template
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.scores import Convention
 from assaymark.errors import InputError
@@ -81,11 +66,11 @@ def number_said(said: str, marked: bool) -> Read:
             continue
         first = values[0][1]
         if all(abs(value - first) <= _LIKE * abs(first) for _, value in values):
-            return _said(Number(first))
+            return _said(kinds.Number(first))
         leads = [match.end() for match in _LEADS.finditer(line)]
         after = [value for at, value in values if leads and at >= leads[-1]]
         if after and all(abs(value - after[0]) <= _LIKE * abs(after[0]) for value in after):
-            return _said(Number(after[0]))
+            return _said(kinds.Number(after[0]))
         return _said(None, f"several numbers: {', '.join(f'{value:g}' for _, value in values[:4])}")
     return _said(None, "no number")
 
@@ -128,7 +113,7 @@ def weights_said(said: str, marked: bool, names: Sequence[str]) -> Read:
         return _said(None, f"the weights sum to {total:g}")
     if abs(total - 1.0) > _ROUNDING:
         reasons = [*reasons, f"the weights sum to {total:g}; they were scaled to 1"]
-    return _said(Weights({name: max(value, 0.0) / total for name, value in found.items()}), "; ".join(reasons))
+    return _said(kinds.Weights({name: max(value, 0.0) / total for name, value in found.items()}), "; ".join(reasons))
 
 
 def values_in(line: str) -> list[tuple[int, float]]:
@@ -149,7 +134,7 @@ def _value(number: str, unit: str) -> float:
 
 
 _NEGATED = re.compile(r"\b(?:not|no|never|neither|nor|isn't|won't|n't)\s+(?:be\s+|a\s+|an\s+|the\s+)?$", re.IGNORECASE)
-_WAYS: Mapping[str, Way] = {
+_WAYS: Mapping[str, kinds.Way] = {
     "positive": "positive", "negative": "negative", "flat": "flat", "up": "positive", "down": "negative",
     "neutral": "flat",
 }  # fmt: skip
@@ -175,7 +160,7 @@ _NO = re.compile(
     re.I,
 )
 _SIDE = re.compile(r"\b(buy|sell|purchase|add|trim|reduce|increase)\w*\b", re.I)
-_SIDES: Mapping[str, Side] = {
+_SIDES: Mapping[str, kinds.Side] = {
     "buy": "buy", "purchase": "buy", "add": "buy", "increase": "buy", "sell": "sell", "trim": "sell", "reduce": "sell",
 }  # fmt: skip
 
@@ -185,7 +170,7 @@ def direction_said(said: str, marked: bool) -> Read:
     for part in said.splitlines()[:1] if marked else [said, *reversed(said.splitlines())]:
         found = {_WAYS[word] for word in _unnegated(rf"\b({'|'.join(_WAYS)})\b", part)}
         if len(found) == 1:
-            return _said(Direction(found.pop()))
+            return _said(kinds.Direction(found.pop()))
         if found and part is not said:
             return _said(None, f"several directions: {', '.join(sorted(found))}")
     return _said(None, "no direction, or several")
@@ -201,25 +186,25 @@ def trade_said(said: str, names: Sequence[str]) -> Read:
         if yes == no:
             return _said(None, "both yes and no" if yes else "neither yes nor no")
     if not yes:
-        return _said(Trade(False))
+        return _said(kinds.Trade(False))
     rest = said[first.end() :] if first else said
     side = _SIDE.search(rest)
     places = [(match.start(), name) for name in names for match in re.finditer(_alone(name), rest)]
     if side is None:
-        return _said(Trade(True), "no trade is named")
+        return _said(kinds.Trade(True), "no trade is named")
     after = sorted(place for place in places if place[0] > side.start())
     before = sorted(place for place in places if place[0] < side.start())
     instrument = after[0][1] if after else before[-1][1] if before else None
     # Sizes are not scored; names with digits would be taken for numbers, so they are cut out first.
     plain = re.sub("|".join(map(_alone, names)), " ", rest[side.end() :])
     sizes = [value for _, value in values_in(plain)]
-    trade = Trade(True, _SIDES[side[1].lower()], instrument, abs(sizes[0]) if sizes else None)
+    trade = kinds.Trade(True, _SIDES[side[1].lower()], instrument, abs(sizes[0]) if sizes else None)
     return _said(trade, "" if instrument else "the trade names no instrument of the portfolio")
 
 
 def regime_said(said: str) -> Read:
     """The regime and the change of each class."""
-    words = "|".join(REGIME_NAMES)  # named as such, or the only one that is named
+    words = "|".join(kinds.REGIME_NAMES)  # named as such, or the only one that is named
     stated = re.findall(rf"\bregime\W{{0,6}}(?:is\W{{1,3}})?({words})\b", said, re.I)
     labels = {word.lower() for word in stated} or _unnegated(rf"\b({words})(?:ish)?\b", said)
     regime = cast(Regime, labels.pop()) if len(labels) == 1 else None
@@ -233,7 +218,7 @@ def regime_said(said: str) -> Read:
         return _said(None, "neither one regime nor a change of a class")
     missing = [name for name in _CLASSES if name not in changes]
     reasons = ["no regime, or several"] * (regime is None) + [f"no change for {', '.join(missing)}"] * bool(missing)
-    return _said(RegimeView(regime, changes), "; ".join(reasons))
+    return _said(kinds.RegimeView(regime, changes), "; ".join(reasons))
 
 
 def _unnegated(pattern: str, said: str) -> set[str]:
@@ -284,15 +269,15 @@ def read_answer(question: Question, text: str, finish: str = "stop") -> Read:
             flat += [f"{key}: {one}" for key, one in rows if isinstance(one, str | int | float)]
     said, marked = "; ".join(flat) or said, bool(marks)
     match question.answer:
-        case Direction():
+        case kinds.Direction():
             found = direction_said(said, marked)
-        case Number():
+        case kinds.Number():
             found = number_said(said, marked)
-        case Weights():
+        case kinds.Weights():
             found = weights_said(said, marked, names)
-        case Trade():
+        case kinds.Trade():
             found = trade_said(said, names)
-        case RegimeView():
+        case kinds.RegimeView():
             found = regime_said(said)
     if found.answer is None and _REFUSAL.search(plain):
         return Read(None, "refused", "the reply declines to answer")
@@ -320,11 +305,11 @@ def score_answer(
     if read.answer is None:
         return QAScore(0.0, read.state, {}, read.reason)
     match read.answer, question.answer:  # of one kind, because the truth says how a reply is read
-        case Direction() as said, Direction() as truth:
+        case kinds.Direction() as said, kinds.Direction() as truth:
             score = float(said.way == truth.way)
-        case Number() as said, Number() as truth:
+        case kinds.Number() as said, kinds.Number() as truth:
             score = max(0.0, 1.0 - abs(said.value - truth.value) / max(abs(truth.value), _SMALLEST))
-        case Weights() as said, Weights() as truth:
+        case kinds.Weights() as said, kinds.Weights() as truth:
             if convention == "reference":  # the cosine
                 product = sum(value * truth.weights.get(name, 0.0) for name, value in said.weights.items())
                 size = math.hypot(*said.weights.values()) * math.hypot(*truth.weights.values())
@@ -333,7 +318,7 @@ def score_answer(
                 names = {**truth.weights, **said.weights}
                 distance = math.fsum(abs(said.weights.get(name, 0.0) - truth.weights.get(name, 0.0)) for name in names)
                 score = min(1.0, max(0.0, 1.0 - distance / 2.0))
-        case Trade() as said, Trade() as truth:
+        case kinds.Trade() as said, kinds.Trade() as truth:
             score = right = float(said.rebalance == truth.rebalance)
             parts = {"decision": right}
             if truth.rebalance and truth.side is not None:  # a published set may say yes without saying which trade
@@ -341,7 +326,7 @@ def score_answer(
                 instrument = right * float(said.instrument == truth.instrument)
                 score = 0.4 * right + 0.6 * (0.5 * side + 0.5 * instrument)
                 parts |= {"side": side, "instrument": instrument}
-        case RegimeView() as said, RegimeView() as truth:
+        case kinds.RegimeView() as said, kinds.RegimeView() as truth:
             regime = float(said.regime == truth.regime)
             changes = sum(said.changes.get(name) == change for name, change in truth.changes.items())
             parts = {"regime": regime, "changes": changes / len(truth.changes)}
@@ -367,7 +352,7 @@ class Scored:
     """One reply (its start, and the key of its call) as the convention of a plan and the ``other`` one score it."""
 
     question: Question
-    condition: Condition
+    condition: kinds.Condition
     score: QAScore
     other: QAScore
     reply: str = ""
@@ -386,24 +371,10 @@ class Cell:
     method: str
 
 
-@dataclass(frozen=True, slots=True)
-class QATable:
-    """One row of Table 8."""
-
-    templates: Mapping[Template, Cell]
-    restricted: Mapping[Template, Cell]
-    ablation: Mapping[Template, Cell]
-    mean: Cell | None
-    formula: Cell | None
-    judgment: Cell | None
-    regimes: Mapping[Regime, Cell]
-    states: Mapping[str, int]
-
-
 def tabulate(
     scored: Iterable[Scored], rng: np.random.Generator, level: float = 0.95, *, resamples: int = 2000
-) -> QATable:
-    """The table of one model."""
+) -> list[tuple[str, dict[str, str], Cell]]:
+    """One row of Table 8: means of one model, each with its condition and what it is of."""
     rows = list(scored)
     if not rows:
         raise InputError("scores", ["there are none; ask a model first"])
@@ -453,14 +424,18 @@ def tabulate(
             for one in {one.question.id: one for one in full}.values()
             if one.question.id in without and one.question.template == name
         ]
-        for name in ABLATED
+        for name in kinds.ABLATED
     }
-    by_regime = {name: grouped([one for one in full if one.question.regime == name]) for name in REGIME_NAMES}
-    return QATable(
-        templates={name: cell(values) for name, values in by_template.items()},
-        restricted={name: cell(values) for name, values in grouped(restricted).items()},
-        ablation={name: cell(np.array(values), difference=True) for name, values in lost.items() if values},
-        mean=over(by_template, TEMPLATES), formula=over(by_template, FORMULA), judgment=over(by_template, JUDGMENT),
-        regimes={name: found for name, some in by_regime.items() if (found := over(some, tuple(some)))},
-        states=dict(sorted(Counter(row.score.state for row in rows).items())),
-    )  # fmt: skip
+    found: list[tuple[str, dict[str, str], Cell | None]] = []
+    found += [("full", {"template": name}, cell(values)) for name, values in by_template.items()]
+    found += [("restricted", {"template": name}, cell(values)) for name, values in grouped(restricted).items()]
+    found += [
+        ("full less restricted", {"template": name}, cell(np.array(values), difference=True))
+        for name, values in lost.items()
+        if values
+    ]
+    mean, formula, judgment = (over(by_template, names) for names in (TEMPLATES, FORMULA, JUDGMENT))
+    by_regime = {name: grouped([one for one in full if one.question.regime == name]) for name in kinds.REGIME_NAMES}
+    found += [("full", {"regime": name}, over(some, tuple(some))) for name, some in by_regime.items()]
+    found += [("full", {"kind": "formula"}, formula), ("full", {"kind": "judgment"}, judgment), ("full", {}, mean)]
+    return [(condition, labels, one) for condition, labels, one in found if one is not None]

@@ -17,35 +17,10 @@ from typing import Any, Final, cast
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+from assaymark.benchmark.questions import payloads as kinds
 from assaymark.benchmark.questions import templates as draws
 from assaymark.benchmark.questions.answers import read_answer
-from assaymark.benchmark.questions.payloads import (
-    ABLATED,
-    LEVELS,
-    REGIME_NAMES,
-    SPLITS,
-    TEMPLATES,
-    Answer,
-    Context,
-    Direction,
-    Number,
-    PairAllocation,
-    Payload,
-    PositionSize,
-    Printed,
-    Rebalancing,
-    Regime,
-    RegimeCall,
-    RegimeView,
-    ReturnDirection,
-    SharpeAllocation,
-    Split,
-    TailRisk,
-    Template,
-    Trade,
-    Way,
-    Weights,
-)
+from assaymark.benchmark.questions.payloads import SPLITS, TEMPLATES, Answer, Context, Payload, Split, Template
 from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
 from assaymark.benchmark.questions.templates import (
     CHANGES,
@@ -67,13 +42,13 @@ LARGEST_FILE: Final = 1 << 30
 """Bytes of the largest file of questions that is read."""
 
 _KINDS: Mapping[Template, tuple[type[Payload], Answer, str]] = {
-    "T1": (ReturnDirection, Direction("flat"), "return direction of one instrument"),
-    "T2": (TailRisk, Number(0.0), "value at risk of one instrument"),
-    "T3": (PositionSize, Number(0.0), "position size of one instrument"),
-    "T4": (PairAllocation, Weights({}), "least variance of two instruments, with a required return"),
-    "T5": (SharpeAllocation, Weights({}), "largest Sharpe ratio of three to six instruments"),
-    "T6": (Rebalancing, Trade(False), "whether to rebalance, and by which trade"),
-    "T7": (RegimeCall, RegimeView(None), "regime, and what to do with each class"),
+    "T1": (kinds.ReturnDirection, kinds.Direction("flat"), "return direction of one instrument"),
+    "T2": (kinds.TailRisk, kinds.Number(0.0), "value at risk of one instrument"),
+    "T3": (kinds.PositionSize, kinds.Number(0.0), "position size of one instrument"),
+    "T4": (kinds.PairAllocation, kinds.Weights({}), "least variance of two instruments, with a required return"),
+    "T5": (kinds.SharpeAllocation, kinds.Weights({}), "largest Sharpe ratio of three to six instruments"),
+    "T6": (kinds.Rebalancing, kinds.Trade(False), "whether to rebalance, and by which trade"),
+    "T7": (kinds.RegimeCall, kinds.RegimeView(None), "regime, and what to do with each class"),
 }
 """What a question of each template is made of, an answer that stands in for one not read yet, and what it asks."""
 
@@ -83,17 +58,17 @@ _MOST_PROBLEMS = 20
 def answer_text(answer: Answer) -> str:
     """An answer as it is asked for, to be read by people and by `read_answer`."""
     match answer:
-        case Direction():
+        case kinds.Direction():
             return answer.way
-        case Number():
+        case kinds.Number():
             return f"{answer.value:.10f}".rstrip("0")
-        case Weights():
+        case kinds.Weights():
             return ", ".join(f"{name}={value:.10f}" for name, value in answer.weights.items())
-        case Trade(rebalance=True, side=str() as side, instrument=str() as instrument, size=size):
+        case kinds.Trade(rebalance=True, side=str() as side, instrument=str() as instrument, size=size):
             return f"yes; {side} {size or 0.0:.4f} of {instrument}"
-        case Trade():
+        case kinds.Trade():
             return "yes" if answer.rebalance else "no"
-        case RegimeView():
+        case kinds.RegimeView():
             changes = ", ".join(f"{name}={change}" for name, change in answer.changes.items())
             return f"regime={answer.regime}; {changes}"
 
@@ -106,7 +81,7 @@ def question_line(question: Question) -> str:
         "answer": answer_text(question.answer), "truth": to_json(question.answer),
         "payload": to_json(question.payload), "context": to_json(question.context),
     }  # fmt: skip
-    if question.template in ABLATED:
+    if question.template in kinds.ABLATED:
         fields["restricted"] = question.prompt("restricted")
     return canonical_json(fields)
 
@@ -166,9 +141,9 @@ def read_questions(path: Path) -> tuple[Question, ...]:
 def _ours(fields: Mapping[str, JSON]) -> Question:
     template, split, regime, day = _place(fields, "template", "split", "regime", "day")
     payload, blank, _ = _KINDS[template]
-    kinds: Any = payload if "text" not in (fields.get("payload") or {}) else Printed
+    kind: Any = payload if "text" not in (fields.get("payload") or {}) else kinds.Printed
     found = Question(
-        _text(fields, "id"), template, split, regime, day, _record(kinds, fields, "payload"),
+        _text(fields, "id"), template, split, regime, day, _record(kind, fields, "payload"),
         _record(Context, fields, "context"), _record(type(blank), fields, "truth"),
     )  # fmt: skip
     if fields.get("prompt") != found.prompt("full"):
@@ -183,11 +158,11 @@ def _theirs(fields: Mapping[str, JSON]) -> Question:
     if not (isinstance(assets, list) and all(isinstance(asset, str) for asset in assets)):
         raise InputError("", [Problem("assets", f"must be a list of names (got {shown(assets)})")])
     mark = _text(fields, "qa_id" if "qa_id" in fields else "id")
-    payload = Printed(tuple(assets), _text(fields, "question"))
+    payload = kinds.Printed(tuple(assets), _text(fields, "question"))
     blank = Question(mark, template, split, regime, day, payload, Context(), _KINDS[template][1])
     said, number = fields.get("answer"), fields.get("answer_numeric")
     if template in ("T2", "T3") and isinstance(number, int | float):
-        return replace(blank, answer=Number(float(number)))
+        return replace(blank, answer=kinds.Number(float(number)))
     read = read_answer(blank, f"ANSWER: {said}" if isinstance(said, str | int | float) else "")
     if read.answer is None:
         raise InputError("", [Problem("answer", f"{read.reason} (got {shown(said)})")])
@@ -196,10 +171,10 @@ def _theirs(fields: Mapping[str, JSON]) -> Question:
 
 def _place(
     fields: Mapping[str, JSON], template: str, split: str, regime: str, day: str
-) -> tuple[Template, Split, Regime, date]:
+) -> tuple[Template, Split, kinds.Regime, date]:
     problems = [
         Problem(name, f"must be one of {', '.join(known)} (got {shown(fields.get(name))})")
-        for name, known in ((template, TEMPLATES), (split, SPLITS), (regime, REGIME_NAMES))
+        for name, known in ((template, TEMPLATES), (split, SPLITS), (regime, kinds.REGIME_NAMES))
         if fields.get(name) not in known
     ]
     try:
@@ -208,7 +183,7 @@ def _place(
         problems.append(Problem(day, f"must be a day such as 2025-03-03 (got {shown(fields.get(day))})"))
     if problems:
         raise InputError("", problems)
-    return cast(Template, fields[template]), cast(Split, fields[split]), cast(Regime, fields[regime]), when
+    return cast(Template, fields[template]), cast(Split, fields[split]), cast(kinds.Regime, fields[regime]), when
 
 
 def _text(fields: Mapping[str, JSON], name: str) -> str:
@@ -244,11 +219,11 @@ def _said(line: str) -> frozenset[int]:
 def _numbers(answer: Answer) -> np.ndarray:
     """The numbers of an answer; 0 and 1 tell nothing, because prompts speak of both."""
     match answer:
-        case Number():
+        case kinds.Number():
             found = [answer.value]
-        case Weights():
+        case kinds.Weights():
             found = list(answer.weights.values())
-        case Trade(size=size) if size is not None:
+        case kinds.Trade(size=size) if size is not None:
             found = [size]
         case _:
             found = []
@@ -278,25 +253,25 @@ def dataset_card(made: QuestionSet) -> str:
     rows, regimes, texts = [], [], []
     for name, some in mine.items():
         splits, labels = Counter(one.split for one in some), Counter(one.regime for one in some)
-        rows.append([name, _KINDS[name][2], LEVELS[name], *(splits[split] for split in SPLITS), len(some)])
-        regimes.append([name, *(labels[regime] for regime in REGIME_NAMES)])
+        rows.append([name, _KINDS[name][2], kinds.LEVELS[name], *(splits[split] for split in SPLITS), len(some)])
+        regimes.append([name, *(labels[regime] for regime in kinds.REGIME_NAMES)])
         if some:
             with_text = float(np.mean([bool(one.context.news or one.context.filings) for one in some]))
             characters = float(np.mean([len(one.prompt("full")) for one in some]))
             texts.append([name, f"{100 * with_text:.0f} %", f"{characters:,.0f}"])
     rows.append(["all", "", "", *(sum(one.split == split for one in asked) for split in SPLITS), len(asked)])
-    ways = Counter(one.answer.way for one in asked if isinstance(one.answer, Direction))
+    ways = Counter(one.answer.way for one in asked if isinstance(one.answer, kinds.Direction))
     lines = [f"- T1: {', '.join(f'{name} {count}' for name, count in sorted(ways.items()))}."] if ways else []
     told = {
         "T3 at the cap of 1": [
             one.answer.value == 1.0
             for one in asked
-            if isinstance(one.payload, PositionSize) and isinstance(one.answer, Number)
+            if isinstance(one.payload, kinds.PositionSize) and isinstance(one.answer, kinds.Number)
         ],
         "T4 with a required return that binds": [
-            binds(one.payload) for one in asked if isinstance(one.payload, PairAllocation)
+            binds(one.payload) for one in asked if isinstance(one.payload, kinds.PairAllocation)
         ],
-        "T6 that need a trade": [one.answer.rebalance for one in asked if isinstance(one.answer, Trade)],
+        "T6 that need a trade": [one.answer.rebalance for one in asked if isinstance(one.answer, kinds.Trade)],
     }
     lines += [f"- {what}: {sum(found)} of {len(found)}." for what, found in told.items() if found]
     sizes = ["template", "with news or filings", "mean characters of the full prompt"]
@@ -305,7 +280,7 @@ def dataset_card(made: QuestionSet) -> str:
         f"Made by assaymark from the market `{made.source} {made.snapshot}`, seed {made.seed}.",
         f"Prompts `{PROMPT_VERSION}`. sha256 of the JSON lines: `{facts['sha256']}`.",
         "## Templates and splits\n\n" + _table(["template", "asks for", "level", *SPLITS, "items"], rows),
-        "## Regimes\n\n" + _table(["template", *REGIME_NAMES], regimes),
+        "## Regimes\n\n" + _table(["template", *kinds.REGIME_NAMES], regimes),
         "## Text\n\n" + _table(sizes, texts),
         "## Balance of the answers\n\n" + "\n".join(lines),
         _ABOUT.format(window=made.window, horizon=made.horizon, lookback=made.lookback),
@@ -419,7 +394,7 @@ def chosen_days(
         order = generator("portbench", seed, "days", split).permutation(there)
         least = max(1, round(count * LEAST_REGIME))
         days: dict[int, AssetClass] = {}
-        for name in REGIME_NAMES:
+        for name in kinds.REGIME_NAMES:
             # CLASSES begins with equities: other classes are asked about only where those do not have the regime.
             of = ((int(row), kind) for kind in CLASSES if kind in labels for row in order if labels[kind][row] == name)
             new = dict(islice(((row, kind) for row, kind in of if row not in days), least))
@@ -525,7 +500,7 @@ class _Maker:
                     else:
                         ids = getattr(payload, "instruments", None) or [getattr(payload, "instrument", "")]
                         context = day.context(ids, regime=equities, most=8)
-                    regime = answer.regime if isinstance(answer, RegimeView) and answer.regime else equities
+                    regime = answer.regime if isinstance(answer, kinds.RegimeView) and answer.regime else equities
                     # Without the lines that happen to state a number of the answer, as a share or in percent; with its
                     # neighbours, because two numbers that are nearly one may be rounded apart.
                     places = (_numbers(answer) * _PLACES).round().astype(int).tolist()
@@ -569,30 +544,30 @@ class _Maker:
             forward = float(self.closes[row + self.horizon, at] / self.closes[row, at] - 1.0)
             if not np.isfinite(forward):
                 raise Unsuitable("it stopped trading, or has a gap, where its answer lies")
-            way: Way = "positive" if forward > draws.FLAT else "negative" if forward < -draws.FLAT else "flat"
-            return ReturnDirection(day.ids[column], *seen), Direction(way)
+            way: kinds.Way = "positive" if forward > draws.FLAT else "negative" if forward < -draws.FLAT else "flat"
+            return kinds.ReturnDirection(day.ids[column], *seen), kinds.Direction(way)
         if name == "T7":
             regime, call = day.regime(kind), draws.regime_call(day, kind, self.lookback)
             todo = {move.asset_class: CHANGES[regime][move.asset_class] for move in call.moves}
-            return call, RegimeView(regime, todo)
+            return call, kinds.RegimeView(regime, todo)
         payload = draws.drawn(rng, name, day, self.window, self.lookback, odd)
         answer = answer_of(payload)  # to ten decimals: machines that differ in the last bit make the same set
-        if isinstance(answer, Number):
-            answer = Number(round(answer.value, 10))
-        elif isinstance(answer, Weights):
-            answer = Weights({name: round(value, 10) for name, value in answer.weights.items()})
+        if isinstance(answer, kinds.Number):
+            answer = kinds.Number(round(answer.value, 10))
+        elif isinstance(answer, kinds.Weights):
+            answer = kinds.Weights({name: round(value, 10) for name, value in answer.weights.items()})
         near: float = _FOUR
         given: tuple[float, ...] = ()  # the numbers of the prompt: none may be one of the answer
         match payload:
-            case TailRisk(returns=returns):
+            case kinds.TailRisk(returns=returns):
                 near, given = _SIX, returns
-            case PositionSize(drawdown=drawdown, returns=returns):
+            case kinds.PositionSize(drawdown=drawdown, returns=returns):
                 given = (drawdown, *returns)
-            case PairAllocation() as one:
+            case kinds.PairAllocation() as one:
                 given = (*one.volatilities, *one.means, one.covariance, one.correlation, one.floor)
-            case SharpeAllocation() as one:
+            case kinds.SharpeAllocation() as one:
                 given = (*one.means, *(value for row in one.covariance for value in row), one.rf)
-            case Rebalancing() as one:
+            case kinds.Rebalancing() as one:
                 given = (*one.current, *one.target, one.threshold)
         if given and (np.abs(np.abs(np.array(given))[:, None] - _numbers(answer)) < near).any():
             raise Unsuitable("its prompt would state its answer")

@@ -10,41 +10,12 @@ from typing import Final, cast
 
 import numpy as np
 
-from assaymark.benchmark.questions.payloads import (
-    LEVELS,
-    Answer,
-    Change,
-    ClassMove,
-    Condition,
-    Context,
-    Number,
-    PairAllocation,
-    Payload,
-    PositionSize,
-    Printed,
-    Rebalancing,
-    Regime,
-    RegimeCall,
-    SharpeAllocation,
-    Split,
-    TailRisk,
-    Template,
-    Trade,
-    Weights,
-)
+from assaymark import market
+from assaymark.benchmark.questions import payloads as kinds
+from assaymark.benchmark.questions.payloads import Answer, Condition, Context, Payload, Regime, Template
 from assaymark.benchmark.questions.render import prompt_text
 from assaymark.errors import NotMeasurableError
-from assaymark.market import (
-    CLASS_NAMES,
-    CLASSES,
-    AsOf,
-    AssetClass,
-    History,
-    class_index,
-    class_members,
-    regimes,
-    simple_returns,
-)
+from assaymark.market import CLASSES, AsOf, AssetClass, History
 from assaymark.portfolio import max_sharpe, value_at_risk
 from assaymark.portfolio.optimisers import Floats
 from assaymark.records import JSON, to_json
@@ -56,7 +27,7 @@ class Question:
 
     id: str
     template: Template
-    split: Split
+    split: kinds.Split
     regime: Regime
     day: date
     payload: Payload
@@ -66,7 +37,7 @@ class Question:
     @property
     def level(self) -> int:
         """Difficulty, 1 to 4."""
-        return LEVELS[self.template]
+        return kinds.LEVELS[self.template]
 
     @property
     def instruments(self) -> tuple[str, ...]:
@@ -76,7 +47,7 @@ class Question:
 
     def given(self, condition: Condition = "full") -> dict[str, JSON]:
         """The numbers and names that the prompt states, by name; nothing of a question whose text is not ours."""
-        if isinstance(self.payload, Printed):
+        if isinstance(self.payload, kinds.Printed):
             return {}
         hidden = ("covariance", "correlation") if condition == "restricted" else ()
         return {name: value for name, value in to_json(self.payload).items() if name not in hidden}
@@ -96,9 +67,9 @@ _TODO: Mapping[Regime, str] = {
     "sideways": "hold hold hold hold decrease increase",
     "crisis": "decrease increase increase decrease decrease increase",
 }
-CHANGES: Mapping[Regime, Mapping[str, Change]] = MappingProxyType(
+CHANGES: Mapping[Regime, Mapping[str, kinds.Change]] = MappingProxyType(
     {
-        regime: MappingProxyType(dict(zip(_CLASSES, cast("list[Change]", words.split()), strict=True)))
+        regime: MappingProxyType(dict(zip(_CLASSES, cast("list[kinds.Change]", words.split()), strict=True)))
         for regime, words in _TODO.items()
     }
 )
@@ -108,14 +79,14 @@ CHANGES: Mapping[Regime, Mapping[str, Change]] = MappingProxyType(
 def answer_of(payload: Payload) -> Answer:
     """The answer of T2 to T6, from the numbers as they are printed."""
     match payload:
-        case TailRisk():
-            return Number(-value_at_risk(payload.returns, payload.level))
-        case PositionSize():
+        case kinds.TailRisk():
+            return kinds.Number(-value_at_risk(payload.returns, payload.level))
+        case kinds.PositionSize():
             risk = abs(value_at_risk(payload.returns, level=0.99))
             if risk == 0:
                 raise NotMeasurableError("nothing is at risk: a value at risk of 0 sizes no position")
-            return Number(min(1.0, payload.drawdown / risk))
-        case PairAllocation():
+            return kinds.Number(min(1.0, payload.drawdown / risk))
+        case kinds.PairAllocation():
             first = unconstrained(payload)
             if binds(payload):
                 one, other = payload.means
@@ -124,26 +95,26 @@ def answer_of(payload: Payload) -> Answer:
                         f"no weights earn {payload.floor:g}: the larger mean is {max(one, other):g}"
                     )
                 first = (payload.floor - other) / (one - other)
-            return Weights(dict(zip(payload.instruments, (first, 1.0 - first), strict=True)))
-        case SharpeAllocation():
+            return kinds.Weights(dict(zip(payload.instruments, (first, 1.0 - first), strict=True)))
+        case kinds.SharpeAllocation():
             found = max_sharpe(payload.means, payload.covariance, rf=payload.rf)
             if found.status != "optimal":
                 raise NotMeasurableError(f"the largest Sharpe ratio has no single portfolio: {found.status}")
-            return Weights(dict(zip(payload.instruments, found.weights.tolist(), strict=True)))
-        case Rebalancing():
+            return kinds.Weights(dict(zip(payload.instruments, found.weights.tolist(), strict=True)))
+        case kinds.Rebalancing():
             off = [now - aim for now, aim in zip(payload.current, payload.target, strict=True)]
             sizes = sorted((abs(one) for one in off), reverse=True)
             if sizes[0] - sizes[1] < 1e-9:
                 raise NotMeasurableError("two weights are equally far from their targets")
             if sizes[0] <= payload.threshold:
-                return Trade(False)
+                return kinds.Trade(False)
             at = max(range(len(off)), key=lambda place: abs(off[place]))
-            return Trade(True, "sell" if off[at] > 0 else "buy", payload.instruments[at], round(abs(off[at]), 12))
+            return kinds.Trade(True, "sell" if off[at] > 0 else "buy", payload.instruments[at], round(abs(off[at]), 12))
         case _:
             raise NotMeasurableError(f"{type(payload).__name__} has no answer that follows from its prompt")
 
 
-def unconstrained(payload: PairAllocation) -> float:
+def unconstrained(payload: kinds.PairAllocation) -> float:
     """The weight of the first instrument at least variance, within [0, 1], before the floor is looked at."""
     (one, other), both = payload.volatilities, payload.covariance
     spread = one**2 + other**2 - 2.0 * both
@@ -153,7 +124,7 @@ def unconstrained(payload: PairAllocation) -> float:
     return min(1.0, max(0.0, (other**2 - both) / spread))
 
 
-def binds(payload: PairAllocation) -> bool:
+def binds(payload: kinds.PairAllocation) -> bool:
     """Whether the required return moves the weights of T4."""
     first = unconstrained(payload)
     return first * payload.means[0] + (1.0 - first) * payload.means[1] < payload.floor
@@ -211,7 +182,7 @@ def drawn(rng: np.random.Generator, name: Template, day: Day, window: int, lookb
         if max(means) <= RISK_FREE + 0.001:
             raise Unsuitable("none earns more than the riskless rate")
         covariance = tuple(tuple(round(one, 10) for one in row) for row in _covariance(found))
-        return SharpeAllocation(tuple(day.ids[column] for column in columns), means, covariance, RISK_FREE)
+        return kinds.SharpeAllocation(tuple(day.ids[column] for column in columns), means, covariance, RISK_FREE)
     column = one_of(rng, one_class(rng, day))
     level = CONFIDENCES[int(rng.integers(len(CONFIDENCES)))] if name == "T2" else 0.99
     returns = day.returns[-window:, column]
@@ -223,18 +194,18 @@ def drawn(rng: np.random.Generator, name: Template, day: Day, window: int, lookb
     if tail < _LEAST_RISK:
         raise Unsuitable("its tail is no loss")
     if name == "T2":
-        return TailRisk(day.ids[column], level, tuple(returns.tolist()))
-    return PositionSize(day.ids[column], max(round(share * tail, 5), 1e-5), tuple(returns.tolist()))
+        return kinds.TailRisk(day.ids[column], level, tuple(returns.tolist()))
+    return kinds.PositionSize(day.ids[column], max(round(share * tail, 5), 1e-5), tuple(returns.tolist()))
 
 
-def pair(rng: np.random.Generator, day: Day, window: int, binding: bool) -> PairAllocation:
+def pair(rng: np.random.Generator, day: Day, window: int, binding: bool) -> kinds.PairAllocation:
     """T4: the required return is drawn above or below what the weights of least variance earn."""
     columns = several(rng, day, 2)
     returns = day.returns[-window:, columns]
     spreads = [round(volatility(one), 6) for one in returns.T]
     first, second = (round(float(one) * YEAR, 6) for one in returns.mean(axis=0))
     both = round(_covariance(returns)[0][1], 10)
-    free = PairAllocation(
+    free = kinds.PairAllocation(
         (day.ids[columns[0]], day.ids[columns[1]]), (spreads[0], spreads[1]), (first, second), both,
         round(both / (spreads[0] * spreads[1]), 3) if min(spreads) > 0 else 0.0, 0.0,
     )  # fmt: skip
@@ -249,10 +220,10 @@ def pair(rng: np.random.Generator, day: Day, window: int, binding: bool) -> Pair
     floor = round(float(low + (high - low) * rng.uniform(0.1, 0.9)), 4)
     if not (earned < floor <= best if binding else floor < earned):
         raise Unsuitable("rounding moved the required return")
-    return PairAllocation(free.instruments, free.volatilities, free.means, both, free.correlation, floor)
+    return kinds.PairAllocation(free.instruments, free.volatilities, free.means, both, free.correlation, floor)
 
 
-def rebalancing(rng: np.random.Generator, day: Day, due: bool, lookback: int) -> Rebalancing:
+def rebalancing(rng: np.random.Generator, day: Day, due: bool, lookback: int) -> kinds.Rebalancing:
     """T6: targets that drifted with the returns of the lookback, scaled so that the largest distance is as wanted."""
     columns = several(rng, day, 4)
     shares = rng.dirichlet(np.full(len(columns), 5.0))
@@ -273,20 +244,22 @@ def rebalancing(rng: np.random.Generator, day: Day, due: bool, lookback: int) ->
     if (furthest[0] > THRESHOLD * _UNITS) != due:
         raise Unsuitable("rounding moved it over the threshold")
     ids = tuple(day.ids[column] for column in columns)
-    return Rebalancing(ids, tuple((current / _UNITS).tolist()), tuple((target / _UNITS).tolist()), THRESHOLD)
+    return kinds.Rebalancing(ids, tuple((current / _UNITS).tolist()), tuple((target / _UNITS).tolist()), THRESHOLD)
 
 
-def regime_call(day: Day, asked: AssetClass, lookback: int) -> RegimeCall:
+def regime_call(day: Day, asked: AssetClass, lookback: int) -> kinds.RegimeCall:
     """T7."""
     moves = []
     for kind in CLASSES:
         if kind in day.index:
             path = day.index[kind][-lookback - 1 :]
             moved = volatility(path[1:] / path[:-1] - 1.0)
-            moves.append(ClassMove(CLASS_NAMES[kind], round(float(path[-1] / path[0]) - 1.0, 4), round(moved, 4)))
+            moves.append(
+                kinds.ClassMove(market.CLASS_NAMES[kind], round(float(path[-1] / path[0]) - 1.0, 4), round(moved, 4))
+            )
     path = day.index[asked][-lookback - 1 :]
     end = round(100.0 * float(path[-1] / path[0]), 2)
-    return RegimeCall(CLASS_NAMES[asked], lookback, end, tuple(moves))
+    return kinds.RegimeCall(market.CLASS_NAMES[asked], lookback, end, tuple(moves))
 
 
 def _covariance(returns: Floats) -> list[list[float]]:
@@ -323,7 +296,7 @@ class Day:
 
     def regime(self, kind: AssetClass) -> Regime:
         """The label of a class on this day. The window is long enough for it to have one."""
-        return cast(Regime, str(regimes(self.index[kind])[-1]))
+        return cast(Regime, str(market.regimes(self.index[kind])[-1]))
 
     def context(self, ids: Sequence[str], *, regime: str, most: int) -> Context:
         """What surrounds a question about these instruments; without ``ids``, about the whole market."""
@@ -355,7 +328,7 @@ def day_of(history: History, row: int, *, window: int, instruments: frozenset[st
     view, today = day_end(history, row), history.days[row].astype(object)
     prices, listings = view.prices(window + 1), view.instruments
     held = {one.id for one in listings if one.trades_on(today) and (instruments is None or one.id in instruments)}
-    returns = np.round(simple_returns(prices.values), 6)
+    returns = np.round(market.simple_returns(prices.values), 6)
     usable = np.isfinite(prices.values).all(axis=0) & np.array([name in held for name in prices.ids], dtype=bool)
     usable &= np.where(usable, np.ptp(np.nan_to_num(returns), axis=0) > 0, False)
     news = []
@@ -364,8 +337,8 @@ def day_of(history: History, row: int, *, window: int, instruments: frozenset[st
         news.append((frozenset(one.instruments), line))
     return Day(
         today, prices.values, returns, prices.ids,
-        {name: kept for name, at in class_members(listings).items() if (kept := at[usable[at]]).size},
-        class_index(prices.values[1:], listings),
+        {name: kept for name, at in market.class_members(listings).items() if (kept := at[usable[at]]).size},
+        market.class_index(prices.values[1:], listings),
         tuple(f"{one.id}: {one.value:.2f} {one.unit}" for one in view.all_macro() if one.value is not None),
         frozenset(one.id for one in listings if one.asset_class in ("EQ", "RE")), view, tuple(news),
     )  # fmt: skip

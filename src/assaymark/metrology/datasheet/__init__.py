@@ -6,65 +6,26 @@ a JSON round trip (`datasheet_of`), and a comparison with an earlier one (`compa
 and `agreement_arrays` read columns of codes for logs of millions of verdicts. After Judge Datasheet, sections 3 and A.
 """
 
+# ruff: noqa: I001  # packed, because it is a list
+
 from __future__ import annotations
 
 from assaymark.metrology.datasheet.calls import (
-    BASE,
-    CLASS_OF,
-    CLASSES,
-    CODES,
-    OUTCOME_OF,
-    OUTCOMES,
-    PREFERENCES,
-    STRICT,
-    VERDICTS,
-    Agreement,
-    CallTable,
-    Decomposition,
-    VerdictCounts,
-    agreement_arrays,
-    call_table,
-    decompose,
-    decompose_arrays,
-    decomposition_of,
+    BASE, CLASS_OF, CLASSES, CODES, OUTCOME_OF, OUTCOMES, PREFERENCES, STRICT, VERDICTS, Agreement, CallTable,
+    Decomposition, VerdictCounts, agreement_arrays, call_table, decompose, decompose_arrays, decomposition_of,
     pair_class,
-)
+)  # fmt: skip
 from assaymark.metrology.datasheet.estimates import (
-    Estimator,
-    ShareInterval,
-    TaskBootstrap,
-    between_kappa,
-    cohen_kappas,
-    decomposition_measurements,
-    dispersion,
-    kappa_measurement,
-    share_interval,
-    widened,
-)
+    Estimator, ShareInterval, TaskBootstrap, between_kappa, cohen_kappas, decomposition_measurements, dispersion,
+    kappa_measurement, share_interval, widened,
+)  # fmt: skip
 from assaymark.metrology.datasheet.ladder import (
-    Threshold,
-    d_prime,
-    detection_threshold,
-    isotonic,
-    pointwise_measurements,
-    thresholds,
-)
+    Threshold, d_prime, detection_threshold, isotonic, pointwise_measurements, thresholds,
+)  # fmt: skip
 from assaymark.metrology.datasheet.sheet import (
-    COMPARED,
-    NON_CLAIMS,
-    RULES,
-    AnchorPair,
-    Chip,
-    Datasheet,
-    anchored_calls,
-    compare,
-    datasheet_measurements,
-    datasheet_of,
-    difference_interval,
-    limit_measurements,
-    sketch,
-    table_measurements,
-)
+    COMPARED, NON_CLAIMS, RULES, AnchorPair, Chip, Datasheet, anchored_calls, compare, datasheet_measurements,
+    datasheet_of, difference_interval, limit_measurements, sketch, table_measurements,
+)  # fmt: skip
 
 Recorder = Estimator
 """The name of `Estimator` in 0.1."""

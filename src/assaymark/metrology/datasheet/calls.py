@@ -229,15 +229,15 @@ def decompose_arrays(
 
 
 def agreement_arrays(
-    judge_codes: ArrayLike, call_codes: ArrayLike, verdict_codes: ArrayLike, task_codes: ArrayLike, *,
-    tasks: int | None = None, content: bool = False,
+    judge_codes: ArrayLike, call_codes: ArrayLike, verdict_codes: ArrayLike, task_codes: ArrayLike,
+    content: bool = False,
 ) -> tuple[Agreement, ...]:  # fmt: skip
     """How every two judges answered the calls they have in common, by task."""
     columns = zip(
         ("judge", "call", "verdict", "task"), (judge_codes, call_codes, verdict_codes, task_codes), strict=True
     )
     judge, call, verdict, task = _codes("agreement_arrays", dict(columns))
-    judges, groups, kinds = _size(judge), max(_size(task), tasks or 0), len(OUTCOMES)
+    judges, groups, kinds = _size(judge), _size(task), len(OUTCOMES)
     if judges * _size(call) > _DENSE:
         _, unit = np.unique(call // 2, return_inverse=True)
         call = unit * 2 + call % 2
@@ -416,7 +416,7 @@ def key_of(call: PairCall) -> str:
     return f"{call.pair}|{call.order}|{call.prompt}|{call.trial}"
 
 
-_OF_PAIR: Final = ("condition", "task", "delta", "better", "variant")
+OF_PAIR: Final = ("condition", "task", "delta", "better", "variant")
 """What all calls about one pair have in common."""
 
 
@@ -428,7 +428,7 @@ def _problems(calls: Sequence[PairCall]) -> Iterator[Problem]:
     judges = sorted({call.judge for call in calls})
     if len(judges) > 1:
         yield Problem("judge", f"a datasheet is of one judge (got {', '.join(judges)}); pass the calls of each alone")
-    first, kind_of = dict[tuple[str, str], tuple[int, PairCall]](), attrgetter(*_OF_PAIR)
+    first, kind_of = dict[tuple[str, str], tuple[int, PairCall]](), attrgetter(*OF_PAIR)
     seen: Counter[tuple[str, str, str, str, int]] = Counter()
     for i, call in enumerate(calls):
         where, delta, better, two = (
@@ -458,6 +458,6 @@ def _problems(calls: Sequence[PairCall]) -> Iterator[Problem]:
             yield Problem(where, f"asked twice: prompt {call.prompt}, order {call.order}, trial {call.trial}")
         at, earlier = first.setdefault((call.judge, call.pair), (i, call))
         if earlier is not call and kind_of(call) != kind_of(earlier):
-            for name, here, there in zip(_OF_PAIR, kind_of(call), kind_of(earlier), strict=True):
+            for name, here, there in zip(OF_PAIR, kind_of(call), kind_of(earlier), strict=True):
                 if here != there:
                     yield Problem(where, f"{name} {here!r} contradicts {there!r} in call {at + 1} of the same pair")

@@ -6,9 +6,9 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from scipy import special
 
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
-from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.datasheet.calls import (
     BASE,
     CLASSES,
@@ -208,9 +208,9 @@ CALLS, PAIRS = "calls", "pairs"
 
 @dataclass(frozen=True, slots=True)
 class Estimator:
-    """What all measurements of a judge share: its name, the draws of tasks with their level, the hash of its calls."""
+    """What all measurements of a judge share: its labels, the draws of tasks with their level, a hash of its calls."""
 
-    judge: str
+    labels: Mapping[str, str]
     bootstrap: TaskBootstrap
     inputs: str = ""
 
@@ -221,12 +221,14 @@ class Estimator:
 
     def number(
         self, name: str, labels: Mapping[str, str], value: float | None, count: tuple[int, str], method: str,
-        *rest: Any, **more: Any,
+        state: str = "ok", detail: Mapping[str, JSON] | None = None,
+        ends: tuple[float | None, float | None] | None = None, unit: str = "",
     ) -> Measurement:  # fmt: skip
         """`assaymark.metrology.estimates.number` of this judge."""
-        labels = {"judge": self.judge, **labels}
-        more |= {"level": self.level, "inputs": self.inputs}
-        return number(Measurement, name, labels, value, count, method, *rest, **more)
+        make = partial(Measurement, inputs=self.inputs)
+        return number(
+            make, name, {**self.labels, **labels}, value, count, method, state, detail, ends, self.level, unit
+        )
 
     def missing(
         self, name: str, labels: Mapping[str, str], state: str, detail: Mapping[str, JSON] | None = None, n: int = 0,
@@ -242,11 +244,23 @@ class Estimator:
         """A share of calls with `share_interval`, from counts by task [G, 2] (calls that count, calls that do not)."""
         hits, n = int(counts[:, 0].sum()), int(counts.sum())
         if not n:
-            return self.missing(name, labels, f"undefined: no {n_of}", detail, n_of=n_of)
+            return self.missing(name, labels, f"undefined: no {n_of}", detail, 0, n_of)
         size = n if questions is None else min(questions, n)
         low, high = wilson_ends(hits / n, size, self.level)
         about: dict[str, JSON] = {"count": hits, **(detail or {}), "wilson": {"low": low, "high": high, "n": size}}
         return self.classes(name, labels, counts, (1.0, 0.0), what, about, size / n, n_of)
+
+    def share(
+        self, name: str, labels: Mapping[str, str], table: CallTable, rows: Ints, hit: Bools, what: str,
+        detail: Mapping[str, JSON] | None = None, absent: str = "", questions: int | None = None,
+    ) -> Measurement:  # fmt: skip
+        """The share of ``rows`` of a table that ``hit``, worth no more than the questions asked; ``absent``: why none.
+        The detail is how many calls gave each verdict, unless there is another."""
+        if absent and not rows.size:
+            return self.missing(name, labels, absent, detail)
+        asked = table.questions(rows) if questions is None else questions
+        about = verdicts_of(table.verdict[rows]) if detail is None else detail
+        return self.calls(name, labels, table.by_task(rows, hit), what, asked, about)
 
     def classes(
         self, name: str, labels: Mapping[str, str], counts: Ints, weights: ArrayLike, what: str,
@@ -256,9 +270,9 @@ class Estimator:
         total, scale = counts.sum(axis=0), np.asarray(weights, dtype=np.float64)
         n = int(total.sum())
         found = share_interval(counts, scale, self.level, information)
-        return self.number(name, labels, float(scale @ total) / n, (n, n_of), f"{what}, {found.method}",
-                           ends=(found.low, found.high),
-                           detail={**(detail or {}), "effective_n": found.effective})  # fmt: skip
+        about = {**(detail or {}), "effective_n": found.effective}
+        return self.number(name, labels, float(scale @ total) / n, (n, n_of), f"{what}, {found.method}", "ok", about,
+                           (found.low, found.high))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +287,8 @@ class KappaInterval:
 
 
 def between_kappa(
-    a: Sequence[PairCall], b: Sequence[PairCall], *, level: float = 0.95, rng: np.random.Generator, prompt: str = BASE,
-    content: bool = False,
+    a: Sequence[PairCall], b: Sequence[PairCall], rng: np.random.Generator, content: bool = False, *,
+    level: float = 0.95, prompt: str = BASE,
 ) -> Measurement:  # fmt: skip
     """How far two judges answer the same calls alike, beyond chance (Cohen 1960)."""
     tables = sorted((call_table(calls) for calls in (a, b)), key=lambda table: table.judge)
@@ -290,7 +304,7 @@ def between_kappa(
         (found,) = agreement_arrays(
             [judges.index(call.judge) for call in chosen],
             [2 * pairs[call.pair, call.trial] + (call.order == "vu") for call in chosen],
-            [CODES[call.verdict] for call in chosen], [tasks[call.task] for call in chosen], content=content,
+            [CODES[call.verdict] for call in chosen], [tasks[call.task] for call in chosen], content,
         )  # fmt: skip
         counts = found.tables
     inputs = "+".join(table.digest for table in tables)
@@ -421,32 +435,20 @@ _ONE_ORDER: Final = "not measured: every pair was shown in one order only, needs
 
 def vacuum_measurements(table: CallTable, recorder: Estimator, prompt: str) -> Iterator[Measurement]:
     """Dark current of an arm, of all vacuum calls and of each kind, and preferences between nearly identical texts."""
-    arm = {"prompt": prompt}
-
-    def named(name: str, labels: Mapping[str, str], rows: Ints, what: str, questions: int) -> Measurement:
-        """Share of calls that named slot 1 or 2, worth no more than so many questions."""
-        counts = table.by_task(rows, table.verdict[rows] < 2)
-        return recorder.calls(name, labels, counts, what, questions, detail=verdicts_of(table.verdict[rows]))
-
-    rows = table.where(prompt, condition="vacuum")
-    if not rows.size:
-        yield recorder.missing("dark_current", arm, f"not measured: vacuum was not run under {prompt}")
-    else:
-        what = "vacuum calls that named a slot"
-        yield named("dark_current", arm, rows, what, table.questions(rows))
-        for variant in table.variants(rows):
-            chosen = table.where(prompt, "vacuum", variant)
-            yield named("dark_current", {**arm, "variant": variant}, chosen, what, table.questions(chosen))
-    graded = table.where(prompt, condition="graded_vacuum")
+    arm, rows = {"prompt": prompt}, table.where(prompt, "vacuum")
+    for variant in (None, *table.variants(rows)):
+        labels, chosen = arm if variant is None else {**arm, "variant": variant}, table.where(prompt, "vacuum", variant)
+        yield recorder.share("dark_current", labels, table, chosen, table.verdict[chosen] < 2,
+                             "vacuum calls that named a slot",
+                             absent=f"not measured: vacuum was not run under {prompt}")  # fmt: skip
+    graded = table.where(prompt, "graded_vacuum")
     for variant in table.variants(graded) or GRADED:
-        labels = {**arm, "variant": variant}
         chosen = table.where(prompt, "graded_vacuum", variant)
-        if chosen.size:
-            # The two orders of a pair go together: as if independent, Wilson's interval would cover 70 %.
-            pairs = int(np.unique(table.pair[chosen]).size)
-            yield named("graded_vacuum", labels, chosen, "calls on nearly identical texts that named a slot", pairs)
-        else:
-            yield recorder.missing("graded_vacuum", labels, f"not measured: graded vacuum was not run under {prompt}")
+        # The two orders of a pair go together: as if independent, Wilson's interval would cover 70 %.
+        yield recorder.share("graded_vacuum", {**arm, "variant": variant}, table, chosen, table.verdict[chosen] < 2,
+                             "calls on nearly identical texts that named a slot", None,
+                             f"not measured: graded vacuum was not run under {prompt}",
+                             int(np.unique(table.pair[chosen]).size))  # fmt: skip
 
 
 def verdicts_of(verdict: Ints) -> dict[str, JSON]:
@@ -460,7 +462,7 @@ def delta0_measurements(table: CallTable, recorder: Estimator, prompt: str) -> I
         rows = table.where(prompt, condition)
         trials = rows.size / max(1, table.questions(rows))
         counts = table.pairs(rows) if rows.size else None
-        yield from decomposition_measurements(counts, recorder, prompt, condition, trials=trials)
+        yield from decomposition_measurements(counts, recorder, prompt, condition, 0, trials)
 
 
 def decomposition_measurements(
@@ -544,9 +546,8 @@ def truth_measurements(table: CallTable, recorder: Estimator, prompt: str) -> It
     labels, better, verdict = {"prompt": prompt}, table.better[rows], table.verdict[rows]
     tied = better == TIED
     right = np.where(tied, OUTCOME_OF[verdict] == 2, verdict == better)
-    detail = {"tied_truths": int(tied.sum()), **verdicts_of(verdict)}
-    yield recorder.calls("truth.accuracy", labels, table.by_task(rows, right), "calls that named the better content",
-                         table.questions(rows), detail)  # fmt: skip
+    yield recorder.share("truth.accuracy", labels, table, rows, right, "calls that named the better content",
+                         {"tied_truths": int(tied.sum()), **verdicts_of(verdict)})  # fmt: skip
     trial = table.pair[rows] * (table.trial.max(initial=0) + 1) + table.trial[rows]
     _, unit = np.unique(trial, return_inverse=True)
     shown, hits = np.bincount(unit), np.bincount(unit, weights=right).astype(np.int64)
@@ -563,28 +564,18 @@ def truth_measurements(table: CallTable, recorder: Estimator, prompt: str) -> It
             yield recorder.missing(name, labels, _ONE_ORDER, detail, n_of=PAIRS)
 
 
-def filler_measurement(table: CallTable, recorder: Estimator, prompt: str) -> Measurement:
-    """Filler preference: how often the text with filler wins. In a filler pair the content v carries the filler."""
-    rows = table.where(prompt, condition="filler")
-    if not rows.size:
-        return recorder.missing(
-            "filler.preference", {"prompt": prompt}, f"not measured: filler was not run under {prompt}"
-        )
+def reply_measurements(
+    table: CallTable, recorder: Estimator, prompt: str, reasons: Mapping[str, int]
+) -> Iterator[Measurement]:
+    """How often the text with filler wins, which is the content v, and the share of replies that could not be used."""
+    labels, rows, every = {"prompt": prompt}, table.where(prompt, "filler"), table.where(prompt)
     filler_slot, verdict = 1 - table.order[rows], table.verdict[rows]
-    return recorder.calls("filler.preference", {"prompt": prompt}, table.by_task(rows, verdict == filler_slot),
-                          "calls that preferred the text with filler, over all filler calls",
-                          questions=table.questions(rows),
-                          detail={"against": int((verdict == 1 - filler_slot).sum()), **verdicts_of(verdict)},
-    )  # fmt: skip
-
-
-def invalid_measurement(table: CallTable, recorder: Estimator, prompt: str, reasons: Mapping[str, int]) -> Measurement:
-    """The share of calls of an arm whose reply could not be used, with the reasons."""
-    rows = table.where(prompt)
-    counts = table.by_task(rows, table.verdict[rows] == VERDICTS.index("invalid"))
-    return recorder.calls("pair.invalid_share", {"prompt": prompt}, counts,
-                          "calls without a usable verdict, over all calls", questions=table.questions(rows),
-                          detail={"reasons": dict(reasons)})  # fmt: skip
+    detail = {"against": int((verdict == 1 - filler_slot).sum()), **verdicts_of(verdict)} if rows.size else None
+    yield recorder.share("filler.preference", labels, table, rows, verdict == filler_slot,
+                         "calls that preferred the text with filler, over all filler calls", detail,
+                         f"not measured: filler was not run under {prompt}")  # fmt: skip
+    yield recorder.share("pair.invalid_share", labels, table, every, table.verdict[every] == CODES["invalid"],
+                         "calls without a usable verdict, over all calls", {"reasons": dict(reasons)})  # fmt: skip
 
 
 def reasons_of(calls: Iterable[PairCall]) -> dict[str, dict[str, int]]:

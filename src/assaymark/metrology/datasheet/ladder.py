@@ -19,7 +19,7 @@ from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.contrasts import cluster_t
 from assaymark.metrology.datasheet import estimates
-from assaymark.metrology.datasheet.calls import BASE, STRICT, VERDICTS, CallTable
+from assaymark.metrology.datasheet.calls import BASE, CODES, STRICT, CallTable
 from assaymark.protocol import SCALE, Scale
 from assaymark.quantiles import normal_quantile
 from assaymark.records import JSON, Measurement
@@ -202,15 +202,14 @@ TARGET: Final = 0.75
 """The share of calls that must choose the better text at the detection threshold."""
 
 _STEP_NAMES: Final = ("sensitivity", "tie_rate", "wrong_rate", "conditional_accuracy", "miss_by_tie", "d_prime")
-_SHIFTED: Final = ("same_subset", "different_subset", "ladder")
 _LEAST_STEPS: Final = 3  # a line through two steps five requirements apart is no curve
 
 
 def ladder_measurements(table: CallTable, recorder: estimates.Estimator, prompt: str) -> Iterator[Measurement]:
     """Everything an arm says about the quality ladder: rates and d' at each step, and the detection threshold."""
     steps, labels, rows = table.steps(prompt), {"prompt": prompt}, table.where(prompt, "ladder")
-    for delta in steps:
-        yield from _step(table, recorder, prompt, delta)
+    for step in steps:
+        yield from _step(table, recorder, prompt, step)
     few = f"not measured: the ladder under {prompt} has the steps {', '.join(f'{one:g}' for one in steps)} only"
     state = None
     if not steps:
@@ -266,48 +265,55 @@ def criterion_measurements(table: CallTable, recorder: estimates.Estimator) -> I
     """How far the strict prompt moves the tie rate, on the questions that both arms were asked (eq. 11)."""
     if STRICT not in table.arms or BASE not in table.arms:
         gone = "strict" if STRICT not in table.arms else "base"
-        state = f"not measured: {gone} arm was not run"
-        yield recorder.missing("criterion.shift", {"condition": "same_subset"}, state)
+        yield recorder.missing("criterion.shift", {"condition": "same_subset"}, f"not measured: {gone} arm was not run")
         return
-    for condition in _SHIFTED:
-        rows = table.where(STRICT, condition)
-        if condition == "ladder":
-            for delta in table.steps(STRICT):
-                yield _shift(table, recorder, condition, delta)
-        elif rows.size or condition == "same_subset":
-            yield _shift(table, recorder, condition, None)
+    every: list[tuple[str, float | None]] = [("ladder", delta) for delta in table.steps(STRICT)]
+    if table.where(STRICT, "different_subset").size:
+        every.insert(0, ("different_subset", None))
+    for condition, delta in [("same_subset", None), *every]:
+        # Tie rate under the strict prompt minus tie rate under the base prompt, on common questions.
+        labels = {"condition": condition, **({} if delta is None else {"delta": f"{delta:g}"})}
+        arms = [table.where(prompt, condition, None, delta) for prompt in (BASE, STRICT)]
+        keys = [(table.pair[rows] * 2 + table.order[rows]) * (table.trial.max() + 1) + table.trial[rows]
+                for rows in arms]  # fmt: skip
+        common, base, strict = np.intersect1d(*keys, return_indices=True)
+        detail: dict[str, JSON] = {"only_one_arm": int(keys[0].size + keys[1].size - 2 * common.size)}
+        if not common.size:
+            state = f"not measured: the strict arm shares no {condition.replace('_', '-')} question with the base arm"
+            yield recorder.missing("criterion.shift", labels, state, detail)
+            continue
+        base, strict = arms[0][base], arms[1][strict]
+        silent = [(table.verdict[rows] == 2) | (table.verdict[rows] == 3) for rows in (base, strict)]
+        change = silent[1].astype(np.int64) - silent[0]
+        counts = np.bincount(table.task[base] * 3 + change + 1, minlength=3 * len(table.tasks)).reshape(-1, 3)
+        detail |= {BASE: float(silent[0].mean()), STRICT: float(silent[1].mean())}
+        detail |= {"to_tie": int((change > 0).sum()), "from_tie": int((change < 0).sum())}
+        what = "tie rate under the strict prompt minus tie rate under the base prompt, paired by question"
+        yield recorder.classes("criterion.shift", labels, counts, (-1.0, 0.0, 1.0), what, detail,
+                               table.questions(base) / common.size, "common calls")  # fmt: skip
 
 
 def _step(table: CallTable, recorder: estimates.Estimator, prompt: str, delta: float) -> Iterator[Measurement]:
     """The rates at one step; right, tied, wrong and unusable calls make up all of them."""
-    labels = {"prompt": prompt, "delta": f"{delta:g}"}
-    rows = table.where(prompt, condition="ladder", delta=delta)
+    labels, rows = {"prompt": prompt, "delta": f"{delta:g}"}, table.where(prompt, "ladder", None, delta)
     verdict, questions = table.verdict[rows], table.questions(rows)
-    right, decided = verdict == table.better[rows], verdict < 2
-    tied = (verdict >= 2) & (verdict != VERDICTS.index("invalid"))
-    detail = estimates.verdicts_of(verdict)
+    right, decided, usable = verdict == table.better[rows], verdict < 2, verdict != CODES["invalid"]
+    tied, detail = (verdict >= 2) & usable, estimates.verdicts_of(verdict)
     for name, hit, what in (
         ("sensitivity", right, "calls that chose the better text; ties count as misses"),
         ("tie_rate", tied, "calls without a preference (tie or abstention)"),
         ("wrong_rate", decided & ~right, "calls that chose the worse text"),
     ):
-        yield recorder.calls(name, labels, table.by_task(rows, hit), what, questions, detail)
-    chosen = rows[decided]
-    if chosen.size:
-        what, hits = (
-            "calls that chose the better text, of those with a preference", table.by_task(chosen, right[decided]),
-        )  # fmt: skip
-        asked = table.questions(chosen)
-        yield recorder.calls("conditional_accuracy", labels, hits, what, asked, detail)
-    else:
-        state = "undefined: no call had a preference"
-        yield recorder.missing("conditional_accuracy", labels, state, detail)
+        yield recorder.share(name, labels, table, rows, hit, what)
+    yield recorder.share("conditional_accuracy", labels, table, rows[decided], right[decided],
+                         "calls that chose the better text, of those with a preference", detail,
+                         "undefined: no call had a preference")  # fmt: skip
     missed = int((~right).sum())
-    share: dict[str, JSON] = {"misses": missed, "of_misses": int(tied.sum()) / missed if missed else None}
+    misses: dict[str, JSON] = {"misses": missed, "of_misses": int(tied.sum()) / missed if missed else None}
     what = "calls that gave a tie or abstained although one text is better (eq. 12)"
-    yield recorder.calls("miss_by_tie", labels, table.by_task(rows, tied), what, questions, detail=share)
+    yield recorder.share("miss_by_tie", labels, table, rows, tied, what, misses)
     # d' of usable calls split by the slot of the better text; ties do not name slot 1.
-    signal, usable, named = table.better[rows] == 0, verdict != VERDICTS.index("invalid"), verdict == 0
+    signal, named = table.better[rows] == 0, verdict == 0
     columns = np.stack([named & signal, usable & signal, named & ~signal, usable & ~signal], axis=1)
     sums = np.zeros((len(table.tasks), 4))
     np.add.at(sums, table.task[rows], columns)
@@ -317,7 +323,7 @@ def _step(table: CallTable, recorder: estimates.Estimator, prompt: str, delta: f
     about["invalid"] = int((~usable).sum())
     if not counts[1] or not counts[3]:
         state = f"undefined: no usable call had the better text in slot {1 if not counts[1] else 2}"
-        yield recorder.missing("d_prime", labels, state, detail=about)
+        yield recorder.missing("d_prime", labels, state, about)
         return
     ends, method = _d_prime_ends(sums, recorder, questions / rows.size)
     yield recorder.number(
@@ -354,27 +360,6 @@ def _d_prime_ends(
     half = normal_quantile(0.5 + recorder.level / 2) * error * np.sqrt(spread / information)
     value = float(d_primes(counts))
     return (float(value - half), float(value + half)), f"delta method, dispersion {spread:.2f} over {tasks} tasks"
-
-
-def _shift(table: CallTable, recorder: estimates.Estimator, condition: str, delta: float | None) -> Measurement:
-    """Tie rate under the strict prompt minus tie rate under the base prompt, on common questions."""
-    labels = {"condition": condition, **({} if delta is None else {"delta": f"{delta:g}"})}
-    arms = [table.where(prompt, condition, delta=delta) for prompt in (BASE, STRICT)]
-    keys = [(table.pair[rows] * 2 + table.order[rows]) * (table.trial.max() + 1) + table.trial[rows] for rows in arms]
-    common, base, strict = np.intersect1d(*keys, return_indices=True)
-    left_out = {"only_one_arm": int(keys[0].size + keys[1].size - 2 * common.size)}
-    if not common.size:
-        state = f"not measured: the strict arm shares no {condition.replace('_', '-')} question with the base arm"
-        return recorder.missing("criterion.shift", labels, state, detail=left_out)
-    base, strict = arms[0][base], arms[1][strict]
-    silent = [(table.verdict[rows] == 2) | (table.verdict[rows] == 3) for rows in (base, strict)]
-    change = silent[1].astype(np.int64) - silent[0]
-    counts = np.bincount(table.task[base] * 3 + change + 1, minlength=3 * len(table.tasks)).reshape(-1, 3)
-    detail: dict[str, JSON] = {BASE: float(silent[0].mean()), STRICT: float(silent[1].mean()), **left_out}
-    detail |= {"to_tie": int((change > 0).sum()), "from_tie": int((change < 0).sum())}
-    return recorder.classes("criterion.shift", labels, counts, (-1.0, 0.0, 1.0),
-                            "tie rate under the strict prompt minus tie rate under the base prompt, paired by question",
-                            detail, information=table.questions(base) / common.size, n_of="common calls")  # fmt: skip
 
 
 _NONE = 1e-12
@@ -418,11 +403,9 @@ def pointwise_measurements(
     rng: np.random.Generator, scale: Scale = SCALE,
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """What a rubric judge gives to nothing, for each requirement met, and for length alone."""
-    recorder = estimates.Estimator(judge, estimates.TaskBootstrap(rng, checks.probability(_CALLER, "level", level)))
+    bootstrap = estimates.TaskBootstrap(rng, checks.probability(_CALLER, "level", level))
+    recorder = estimates.Estimator({"judge": judge, "dimension": dimension}, bootstrap)
     nothing = checks.array(_CALLER, "vacuum_scores", vacuum_scores)
-
-    def missing(name: str, state: str, n_of: str = "tasks", detail: dict[str, JSON] | None = None) -> Measurement:
-        return recorder.missing(name, {"dimension": dimension}, state, detail, n_of=n_of)
 
     def mean(
         name: str, values: Floats, clusters: Sequence[Any], n_of: str, what: str, unit: str, detail: dict[str, JSON]
@@ -432,12 +415,11 @@ def pointwise_measurements(
         method = found.method if found.low is not None else f"no interval: {found.method}"
         if n_of == "rationales":
             detail = {"tasks": found.clusters, **detail}
-        return recorder.number(
-            name, {"dimension": dimension}, float(np.mean(values)), (values.size, n_of), f"{what}, {method}", "ok",
-            detail, ends=(found.low, found.high), unit=unit,
-        )  # fmt: skip
+        return recorder.number(name, {}, float(np.mean(values)), (values.size, n_of), f"{what}, {method}", "ok", detail,
+                               (found.low, found.high), unit)  # fmt: skip
 
-    vacuum = missing("point.vacuum_score", "not measured: no rationales without content were scored", "rationales")
+    vacuum = recorder.missing("point.vacuum_score", {}, "not measured: no rationales without content were scored", None,
+                              0, "rationales")  # fmt: skip
     if nothing.size:
         values = checks.finite(_CALLER, "vacuum_scores", nothing)
         vacuum = mean("point.vacuum_score", values, vacuum_tasks, "rationales",
@@ -445,18 +427,20 @@ def pointwise_measurements(
                       {"lowest": float(values.min()), "highest": float(values.max())})  # fmt: skip
     ladder = _Texts.of("", scores, tasks, levels)
     filled = _Texts.of("filler_", filler_scores, filler_tasks, filler_levels)
-    verbosity = missing("point.verbosity", "not measured: no texts with filler were scored")
+    verbosity = recorder.missing("point.verbosity", {}, "not measured: no texts with filler were scored", None, 0,
+                                 "tasks")  # fmt: skip
     if filled is not None:
         rates, names, detail = _earned(ladder, filled, filler_tokens, scale)
-        verbosity = missing("point.verbosity", "undefined: no text with filler has a score without it, needs one",
-                            detail=detail)  # fmt: skip
+        none = "undefined: no text with filler has a score without it, needs one"
+        verbosity = recorder.missing("point.verbosity", {}, none, detail, 0, "tasks")
         if names:
             verbosity = mean("point.verbosity", rates, names, "tasks",
                              "mean over tasks of score with filler minus without per 100 tokens added",
                              "score points per 100 tokens", detail)  # fmt: skip
     if ladder is None:
         state = "not measured: no ladder rationales were scored"
-        return vacuum, missing("point.slope", state), missing("point.order", state), verbosity
+        slope, order = (recorder.missing(f"point.{name}", {}, state, None, 0, "tasks") for name in ("slope", "order"))
+        return vacuum, slope, order, verbosity
     # Slope of score on requirements met of each task, and its steps up by right, tied and wrong order.
     one_level = "undefined: every task was scored at one level, needs two"
     slopes: list[float] = []
@@ -471,14 +455,15 @@ def pointwise_measurements(
         rise = np.diff(np.bincount(place, weights=ladder.scores[rows]) / np.bincount(place))
         counts[task] = [(rise < -_NONE).sum(), (np.abs(rise) <= _NONE).sum(), (rise > _NONE).sum()]
     left_out: dict[str, JSON] = {"tasks_of_one_level": len(counts) - len(slopes)}
-    slope, order = missing("point.slope", one_level, detail=left_out), missing("point.order", one_level, "ladder steps")
+    slope = recorder.missing("point.slope", {}, one_level, left_out, 0, "tasks")
+    order = recorder.missing("point.order", {}, one_level, None, 0, "ladder steps")
     if slopes:
         slope = mean("point.slope", np.array(slopes), list(range(len(slopes))), "tasks",
                      "mean over tasks of the least-squares slope", "score points per requirement",
                      {**left_out, "rationales": ladder.scores.size, "slopes": list(slopes)})  # fmt: skip
     if counts.sum():
         wrong, tied, right = counts.sum(axis=0).tolist()
-        order = recorder.classes("point.order", {"dimension": dimension}, counts, (0.0, 0.5, 1.0),
+        order = recorder.classes("point.order", {}, counts, (0.0, 0.5, 1.0),
                                  "neighbouring ladder steps scored in the right order, ties half", n_of="ladder steps",
                                  detail={"right": right, "tied": tied, "wrong": wrong})  # fmt: skip
     return vacuum, slope, order, verbosity

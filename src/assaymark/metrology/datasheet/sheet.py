@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 
@@ -14,7 +14,16 @@ from assaymark.errors import InputError, Problem
 from assaymark.metrology import checks
 from assaymark.metrology.contrasts import cluster_t, holm
 from assaymark.metrology.datasheet import estimates
-from assaymark.metrology.datasheet.calls import BASE, CLASSES, STRICT, CallTable, call_table, key_of, pair_class
+from assaymark.metrology.datasheet.calls import (
+    BASE,
+    CLASSES,
+    OF_PAIR,
+    STRICT,
+    CallTable,
+    call_table,
+    key_of,
+    pair_class,
+)
 from assaymark.metrology.datasheet.ladder import criterion_measurements, ladder_measurements
 from assaymark.metrology.estimates import number
 from assaymark.notebook import Heading, Note, Part, Shown, parts_of
@@ -38,23 +47,24 @@ def datasheet_measurements(
     calls: Sequence[PairCall], level: float = 0.95, *, rng: np.random.Generator
 ) -> tuple[Measurement, ...]:
     """Measure one judge as an instrument (Judge Datasheet, Algorithm 1)."""
-    return table_measurements(call_table(calls), level, rng=rng, reasons=estimates.reasons_of(calls))
+    return table_measurements(call_table(calls), rng, level, estimates.reasons_of(calls))
 
 
 def table_measurements(
-    table: CallTable, level: float = 0.95, *, rng: np.random.Generator,
+    table: CallTable,
+    rng: np.random.Generator,
+    level: float = 0.95,
     reasons: Mapping[str, Mapping[str, int]] | None = None,
-) -> tuple[Measurement, ...]:  # fmt: skip
+) -> tuple[Measurement, ...]:
     """`datasheet_measurements` of columns that are known to be good, for logs too long to hold as records."""
     checks.probability("datasheet_measurements", "level", level)
-    made = estimates.Estimator(table.judge, estimates.TaskBootstrap(rng, level), table.digest)
+    made = estimates.Estimator({"judge": table.judge}, estimates.TaskBootstrap(rng, level), table.digest)
     found: list[Measurement] = []
     for prompt in table.arms:
         for measurements in (estimates.vacuum_measurements, estimates.delta0_measurements,
                              estimates.truth_measurements, ladder_measurements):  # fmt: skip
             found += measurements(table, made, prompt)
-        found.append(estimates.filler_measurement(table, made, prompt))
-        found.append(estimates.invalid_measurement(table, made, prompt, (reasons or {}).get(prompt, {})))
+        found += estimates.reply_measurements(table, made, prompt, (reasons or {}).get(prompt, {}))
     found += criterion_measurements(table, made)
     return (*found, estimates.stability_measurement(table, made))
 
@@ -209,6 +219,32 @@ class Datasheet(Shown):
     pairs: Mapping[str, AnchorPair] = field(default_factory=dict)
     log: Mapping[str, JSON] = field(default_factory=dict)
 
+    @classmethod
+    def of(
+        cls, judge: str, measurements: Sequence[Measurement], calls: int, invalid: int, tasks: int, **about: Any
+    ) -> Datasheet:
+        """The datasheet of what was measured over so many calls, with its sketch and its arms; ``about`` the rest."""
+        prompts = dict.fromkeys(m.labels["prompt"] for m in measurements if "prompt" in m.labels)
+        chips = sketch(measurements) if measurements else ()
+        return cls(
+            judge=judge, measurements=tuple(measurements), sketch=tuple(chip.text for chip in chips), tasks=tasks,
+            calls={"all": calls, "ok": calls - invalid, "invalid": invalid}, arms=tuple(prompts), **about,
+        )  # fmt: skip
+
+    def unlike(self, new: Datasheet) -> str | None:
+        """Why a difference of a newer datasheet from this one would not be the judge's, or None."""
+        if self.manifest != new.manifest:
+            return "the texts differ (another manifest)"
+        arms, common = set(self.arms) & set(new.arms), self.pairs.keys() & new.pairs.keys()
+        if not arms:
+            return "no prompt was used in both"
+        if changed := sorted(arm for arm in arms if self.prompts.get(arm) != new.prompts.get(arm)):
+            return f"the prompt differs: {', '.join(changed)}"
+        if not self.manifest and not common:
+            return "nothing shows that the texts are the same (no manifest, no common pairs)"
+        turned = sorted(pair for pair in common if self.pairs[pair] != new.pairs[pair])
+        return f"pairs of the same name are different pairs, such as {turned[0]}" if turned else None
+
     def _parts(self) -> Iterator[Part]:
         yield Heading(clean(self.judge, 60))
         yield Note(f"{count(self.tasks)} tasks; calls: {', '.join(f'{key} {n:,}' for key, n in self.calls.items())}")
@@ -220,29 +256,25 @@ class Datasheet(Shown):
 
 
 def datasheet_of(
-    calls: Sequence[PairCall], *, rng: np.random.Generator, level: float = 0.95, model: str = "", family: str = "",
-    fingerprint: str | None = None, manifest: str = "", prompts: Mapping[str, str] | None = None,
-    planted: Mapping[str, float] | None = None, source: Literal["run", "log"] = "run", keep_calls: bool = True,
+    calls: Sequence[PairCall], *, rng: np.random.Generator, level: float = 0.95, keep_calls: bool = True,
+    source: Literal["run", "log"] = "run", **about: Any,
 ) -> Datasheet:  # fmt: skip
-    """Measure and sketch one judge's calls, and keep its verdicts for later comparison unless told otherwise."""
-    measurements = datasheet_measurements(calls, level, rng=rng)
+    """Measure and sketch one judge's calls, and keep its verdicts for later comparison unless told otherwise.
+
+    ``about`` are other fields of the datasheet: its model, family, fingerprint, manifest, prompts, planted values.
+    """
+    table = call_table(calls)
+    measurements = table_measurements(table, rng, level, estimates.reasons_of(calls))
     kept, invalid = calls if keep_calls else (), sum(call.verdict == "invalid" for call in calls)
     # A prompt must come back from its key. Pairs may hold bars: keys are cut from the right.
     if bars := sorted({call.prompt for call in kept if "|" in call.prompt}):
         what = "must not contain '|', which separates the parts of a kept verdict"
         raise InputError("datasheet", [Problem("prompt", f"{what} (got {prompt!r})") for prompt in bars])
-    arms = tuple(dict.fromkeys(m.labels["prompt"] for m in measurements if "prompt" in m.labels))
-    return Datasheet(
-        judge=calls[0].judge, measurements=measurements, sketch=tuple(chip.text for chip in sketch(measurements)),
-        calls={"all": len(calls), "ok": len(calls) - invalid, "invalid": invalid},
-        tasks=len({call.task for call in calls}), source=source, model=model, family=family, fingerprint=fingerprint,
-        arms=arms, manifest=manifest, prompts=dict(prompts or {}),
-        planted=None if planted is None else dict(planted), anchors={key_of(call): call.verdict for call in kept},
-        pairs={call.pair: AnchorPair(**{name: getattr(call, name) for name in _ANCHORED}) for call in kept},
+    return Datasheet.of(
+        table.judge, measurements, len(calls), invalid, len(table.tasks), source=source, **about,
+        anchors={key_of(call): call.verdict for call in kept},
+        pairs={call.pair: AnchorPair(**{name: getattr(call, name) for name in OF_PAIR}) for call in kept},
     )  # fmt: skip
-
-
-_ANCHORED: Final = ("condition", "task", "delta", "better", "variant")
 
 
 def anchored_calls(sheet: Datasheet) -> tuple[PairCall, ...]:
@@ -255,7 +287,7 @@ def anchored_calls(sheet: Datasheet) -> tuple[PairCall, ...]:
             what = "must be pair|uv or vu|prompt|trial of a pair in `pairs`"
             problems.append(Problem(f"anchors[{key!r}]", what))
             continue
-        about = {name: getattr(known, name) for name in _ANCHORED}
+        about = {name: getattr(known, name) for name in OF_PAIR}
         calls.append(PairCall(
             pair=pair, order="uv" if order == "uv" else "vu", verdict=verdict, judge=sheet.judge, prompt=prompt,
             trial=int(trial), **about,
@@ -329,7 +361,7 @@ Shift = tuple[str, float, float, estimates.Ends, float, int, str, str]
 def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[Measurement, ...]:
     """Has a judge shifted since an earlier datasheet? Question by question where both kept them (Newcombe 1998)."""
     checks.probability("compare", "alpha", alpha)
-    reason, shifts = _not_comparable(old, new), list[Shift]()
+    reason, shifts = old.unlike(new), list[Shift]()
     if reason is None:
         shifts = list((_paired if old.anchors and new.anchors else _from_counts)(old, new, alpha))
         reason = "no quantity was measured in both"
@@ -352,23 +384,6 @@ def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[Mea
         f"not measured: not comparable, {reason}", detail,
     )  # fmt: skip
     return *found, verdict
-
-
-def _not_comparable(old: Datasheet, new: Datasheet) -> str | None:
-    """Why a difference between the two would not be the judge's, or None."""
-    if old.manifest != new.manifest:
-        return "the texts differ (another manifest)"
-    arms = set(old.arms) & set(new.arms)
-    if not arms:
-        return "no prompt was used in both"
-    changed = sorted(arm for arm in arms if old.prompts.get(arm) != new.prompts.get(arm))
-    if changed:
-        return f"the prompt differs: {', '.join(changed)}"
-    common = old.pairs.keys() & new.pairs.keys()
-    if not old.manifest and not common:
-        return "nothing shows that the texts are the same (no manifest, no common pairs)"
-    turned = sorted(pair for pair in common if old.pairs[pair] != new.pairs[pair])
-    return f"pairs of the same name are different pairs, such as {turned[0]}" if turned else None
 
 
 def _paired(old: Datasheet, new: Datasheet, alpha: float) -> Iterator[Shift]:

@@ -16,8 +16,8 @@ from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement
 from assaymark.report import blocks as b
-from assaymark.report.charts.canvas import HALF, WIDE, label, line, num, rect
-from assaymark.report.charts.datasheet import Panel, small_curve, small_segment
+from assaymark.report.charts.canvas import HALF, WIDE, Drawn, label, line, num, rect
+from assaymark.report.charts.datasheet import small_curve, small_segment
 from assaymark.report.charts.intervals import JudgeWords, judge_marks
 from assaymark.report.datasheet import reading as r
 from assaymark.report.datasheet import sections as sec
@@ -156,8 +156,9 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
     """The picture: profile, axes map, curve, decomposition, operating points, scatter, nearly equal texts."""
     drawn, record = (sheet, *peers[:PEERS]), sheet.sheet
     found = [
-        ("axes", sec.axes_plot(drawn)), ("curve", sec.curve_plot(drawn)), ("parts", sec.parts_plot(drawn)),
-        ("segment", sec.segment_plot(sheet)), ("scatter", sec.scatter_plot(drawn)), ("near", sec.near_plot(sheet)),
+        ("axes", sec.map_plot("axes", drawn)), ("curve", sec.curve_plot(drawn)), ("parts", sec.parts_plot(drawn)),
+        ("segment", sec.segment_plot(sheet)), ("scatter", sec.map_plot("scatter", drawn)),
+        ("near", sec.near_plot(sheet)),
     ]  # fmt: skip
     # An even number of figures; what a log cannot give is not among them.
     plots = [(key, plot) for key, plot in found if not sheet.is_log or key in ("parts", "scatter")]
@@ -195,9 +196,9 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
                 told.append(f"{plot.title}: {plot.why}")
                 continue
             parts += [label(x, y + 38 + 16 * at, row, "tk") for at, row in enumerate(caption)]
-            panel: Panel = plot.draw(f"s-{key}", HALF)
-            parts.append(svg.G(transform=[svg.Translate(num(x), num(y + head))], elements=list(panel.parts)))
-            heights.append(panel.height + head)
+            plotted, tall = plot.draw(f"s-{key}", HALF)
+            parts.append(svg.G(transform=[svg.Translate(num(x), num(y + head))], elements=[*plotted]))
+            heights.append(tall + head)
             told.append(f"{plot.title}: {plot.described}")
         y += max(heights) + 28
     foot = (
@@ -286,7 +287,7 @@ def judge_page(
     }  # fmt: skip
     notice: b.Inline = ""
     if planted:
-        rule = f"A rule with planted flaws. {sec.planted_answer(sheet)} "
+        rule = f"A rule with planted flaws. {planted.lead} "
         notice = b.bold("Built-in judge. "), rule, b.Linked("Planted and measured", f"{sheet.page}#planted")
     # The judge in plain words, beside what was asked of it.
     words, sketch = tuple((sentence, " ") for sentence in sentences(sheet)), chips(sheet)
@@ -315,8 +316,9 @@ def judge_page(
 def quiet_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, ...]:
     """What a judge does where it should not choose."""
     if sheet.is_log:
-        return sec.parts_plot(drawn), sec.scatter_plot(drawn)
-    return sec.axes_plot(drawn), sec.parts_plot(drawn), sec.scatter_plot(drawn), sec.near_plot(sheet)
+        return sec.parts_plot(drawn), sec.map_plot("scatter", drawn)
+    maps = [sec.map_plot(name, drawn) for name in ("axes", "scatter")]
+    return maps[0], sec.parts_plot(drawn), maps[1], sec.near_plot(sheet)
 
 
 def seeing_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, ...]:
@@ -366,9 +368,10 @@ def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Meas
         said.append(f"Figures draw the first twelve judges by name; the tables hold all {len(sheets)}.")
     whole = any(not one.is_log for one in sheets)
     question = "How do preferences change when the order is swapped?"
-    maps: tuple[r.Plot | r.Missing, ...] = (sec.parts_plot(drawn, focus=False), sec.scatter_plot(drawn, focus=False))
+    maps = [sec.parts_plot(drawn, focus=False), sec.map_plot("scatter", drawn, focus=False)]
     if whole:
-        question, maps = "Do they choose where texts are equal?", (sec.axes_plot(drawn, focus=False), *maps)
+        question = "Do they choose where texts are equal?"
+        maps.insert(0, sec.map_plot("axes", drawn, focus=False))
     lead = "Each judge keeps the same marker in every figure."
     sections = [
         b.Section("judges", "Which judges?", blocks=(b.Items(tuple(map(judge_line, sheets))),)),
@@ -450,7 +453,7 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, 
     curves = [sec.curve_of(sheet, at) for at, sheet in enumerate(sheets)]
     both = [(sec.operating(s, s.base), sec.operating(s, STRICT)) for s in sheets]
 
-    def grid(name: str, width: float) -> Panel:
+    def grid(name: str, width: float) -> Drawn:
         gap, parts = 16.0, list[svg.Element]()
         size, height = (width - gap) / 2, _CELL[0] + _CELL[1] + 14
         for at, title in enumerate(shortened([s.name for s in sheets], size - 4, 13)):
@@ -465,7 +468,7 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, 
             else:
                 drawn += [rect(x + 1, y + 26, size - 2, 60, "void"), label(x + 10, y + 60, "not measured", "tk")]
             parts += judge_marks(at, drawn)
-        return Panel(width, height * ((len(sheets) + 1) // 2), tuple(parts))
+        return parts, height * ((len(sheets) + 1) // 2)
 
     title, rows = "How big a difference does each notice?", list[tuple[str, ...]]()
     found: list[r.Plot | r.Missing] = [r.Missing(title, "The quality ladder was not run for any of these judges.")]

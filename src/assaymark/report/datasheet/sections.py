@@ -21,70 +21,50 @@ from assaymark.text import clean, count, number, percent, span
 _FORMULA = "False preference = stable + positional + one-sided / 2 + other, in shares of pairs."
 _RIGHT = frozenset({1, 2, 3, 4, 5, 6})
 
-Pair = tuple[r.DatasheetIndex, Measurement | None, Measurement | None]
 
+def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.Plot | r.Missing:
+    """Judges on two axes, each with both intervals; with ``focus`` the page is about the first sheet.
 
-def axes_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.Plot | r.Missing:
-    """Dark current against stable cross-sensitivity; with ``focus`` the page is about the first sheet."""
-    title = "Nothing to choose, and only wording to choose by"
-    pairs = [(s, r.known(s.base_one("dark_current")), r.known(s.part("stable"))) for s in sheets]
-    lead, dark, stable = _lead(pairs, focus)
-    if dark is None:
-        return r.Missing(title, r.missing_words(lead.base_one("dark_current"), "dark current"))
-    if stable is None:
-        return r.Missing(title, r.missing_words(lead.part("stable"), "stable cross-sensitivity"))
-    heads = ("Dark current: chooses with nothing to choose", "Swayed by wording alone (stable)")
-    caption = f"Lower left is quiet. Crosses are {_level(dark)} intervals."
-    return _map("axes", title, caption, pairs, heads, ("dark current", "stable cross-sensitivity"), focus)
-
-
-def scatter_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.Plot | r.Missing:
-    """Positional against stable pairs: where a preference between equal texts comes from."""
-    log = all(s.is_log for s in sheets)
+    ``axes`` has dark current against stable pairs, ``scatter`` positional pairs against them: where a preference
+    between equal texts comes from.
+    """
+    log, axes = all(s.is_log for s in sheets), name == "axes"
     title = "By place, or by text?" if log else "By place, or by wording?"
-    pairs = [(s, r.known(s.part("positional")), r.known(s.part("stable"))) for s in sheets]
-    lead, positional, stable = _lead(pairs, focus)
-    if positional is None or stable is None:
-        return r.Missing(title, r.missing_words(lead.part("stable"), "the decomposition"))
-    heads = ("Same slot wins in both orders", "Same text wins in both orders")
-    caption = f"Shares of pairs shown in both orders, with {_level(positional)} intervals."
-    says = "The texts of a log may differ in quality: the upper left is then what a steady judge looks like."
-    names = ("positional", "stable", "Same slot", "Same text")
-    return _map("scatter", title, caption, pairs, heads, names, focus, says if log else "")
-
-
-def _lead(found: Sequence[Pair], focus: bool) -> Pair:
-    """The judge that decides whether a map can be drawn: that of the page, else the first that has both numbers."""
-    return found[0] if focus else next((pair for pair in found if pair[1] and pair[2]), found[0])
-
-
-def _level(measurement: Measurement) -> str:
-    return percent(measurement.level) if measurement.level is not None else "stated"
-
-
-def _map(
-    name: str, title: str, caption: str, pairs: Sequence[Pair], heads: tuple[str, str], names: Sequence[str],
-    focus: bool, note: str = "",
-) -> r.Plot:  # fmt: skip
-    """Judges on two axes, each with both intervals; ``names`` are what the axes show, in words and as heads."""
+    heads, names = ("Same slot wins in both orders", "Same text wins in both orders"), ("Same slot", "Same text")
+    said, note = ("positional", "stable"), ""
+    if axes:
+        title = "Nothing to choose, and only wording to choose by"
+        heads = ("Dark current: chooses with nothing to choose", "Swayed by wording alone (stable)")
+        said, names = ("dark current", "stable cross-sensitivity"), ("Dark current", "Stable cross-sensitivity")
+    elif log:
+        note = "The texts of a log may differ in quality: the upper left is then what a steady judge looks like."
+    first = [s.base_one("dark_current") if axes else s.part("positional") for s in sheets]
+    pairs = [(s, r.known(m), r.known(s.part("stable"))) for s, m in zip(sheets, first, strict=True)]
+    # Whether the map can be drawn says the judge of the page, else the first that has both numbers.
+    lead, one, two = pairs[0] if focus else next((pair for pair in pairs if pair[1] and pair[2]), pairs[0])
+    if axes and one is None:
+        return r.Missing(title, r.missing_words(lead.base_one("dark_current"), "dark current"))
+    if one is None or two is None:
+        return r.Missing(title, r.missing_words(lead.part("stable"), said[1] if axes else "the decomposition"))
+    level = percent(one.level) if one.level is not None else "stated"
+    caption = f"Shares of pairs shown in both orders, with {level} intervals."
     points, judges, rows = list[charts.MapPoint](), list[JudgeWords](), list[tuple[str, ...]]()
-    for at, (sheet, *both) in enumerate(pairs):
-        x, y = both
-        cells = (r.measured_cells(sheet, m)[:2] if m else ("not measured", "none") for m in both)
+    for at, (sheet, x, y) in enumerate(pairs):
+        cells = (r.measured_cells(sheet, m)[:2] if m else ("not measured", "none") for m in (x, y))
         rows.append((sheet.name, *chain.from_iterable(cells)))
         if x is not None and y is not None:
             own = "this judge" if focus and not at and len(pairs) > 1 else ""
-            points.append(
-                charts.MapPoint(sheet.name, x.value or 0.0, y.value or 0.0, bounds_of(x), bounds_of(y), at, own)
+            ends = bounds_of(x), bounds_of(y)
+            points.append(charts.MapPoint(sheet.name, x.value or 0.0, y.value or 0.0, *ends, at, own))
+            words = (
+                f"{what} {interval(m.value or 0.0, m.low, m.high, 3)}" for what, m in zip(said, (x, y), strict=True)
             )
-            shown = zip(names, (x, y), strict=False)
-            said = (f"{what} {interval(m.value or 0.0, m.low, m.high, 3)}" for what, m in shown)
-            judges.append(JudgeWords(at, sheet.name, ", ".join(said)))
-    across, up = map(r.capital, names[-2:])
+            judges.append(JudgeWords(at, sheet.name, ", ".join(words)))
     return r.Plot(
-        name, title, caption, draw=lambda _, width: charts.share_map(points, heads, width), judges=tuple(judges),
-        note=note,
-        table=Table(("Judge", across, "Interval", up, "Interval"), tuple(rows), frozenset({1, 2, 3, 4})),
+        name, title, f"Lower left is quiet. Crosses are {level} intervals." if axes else caption,
+        lambda _, width: charts.share_map(points, heads, width),
+        Table(("Judge", names[0], "Interval", names[1], "Interval"), tuple(rows), frozenset({1, 2, 3, 4})), "", note,
+        tuple(judges),
     )  # fmt: skip
 
 
@@ -185,11 +165,10 @@ def flip_note(sheet: r.DatasheetIndex) -> str:
 
 def quiet_answer(sheet: r.DatasheetIndex) -> str:
     """One sentence for the head of the section."""
-    dark, raw = r.known(sheet.base_one("dark_current")), r.known(sheet.part("raw"))
-    parts = [f"in {r.of_n(dark)} calls with nothing to choose between"] if dark else []
-    if raw:
-        parts.append(f"in {r.of_n(raw)} calls on {'the pairs of the log' if sheet.is_log else 'equal texts'}")
-    return f"It named a text {listing(parts)}." if parts else "Nothing of this was measured."
+    texts = "the pairs of the log" if sheet.is_log else "equal texts"
+    shares = ((sheet.base_one("dark_current"), "with nothing to choose between"), (sheet.part("raw"), f"on {texts}"))
+    named = [f"in {r.of_n(m)} calls {what}" for m, what in shares if m is not None and m.value is not None]
+    return f"It named a text {listing(named)}." if named else "Nothing of this was measured."
 
 
 # --- the ladder and the strict instruction ----------------------------------------------------------------------------
@@ -424,20 +403,15 @@ def planted_section(sheet: r.DatasheetIndex) -> Section | None:
         said.append(f"{count(len(unmatched) - 20)} more planted values have no measurement.")
     heads = ("Quantity", "Planted", "Measured", "Interval", "Inside")
     table = Table(heads, tuple(rows), frozenset({1, 2, 3}), "")
-    return Section("planted", "Planted and measured values", planted_answer(sheet), (table, *notes(said)))
-
-
-def planted_answer(sheet: r.DatasheetIndex) -> str:
-    """How many planted values are inside the intervals; empty where nothing was planted."""
-    planted = sheet.sheet.planted or {}
-    read = [(m, planted[m.id]) for m in sheet.sheet.measurements if m.id in planted and bounds_of(m) is not None]
-    if not read:
-        return "No planted value has a measured interval." if planted else ""
-    inside = sum(_inside(m, value) for m, value in read)
-    return (
-        f"{count(inside)} of {count(len(read))} planted values lie inside the measured interval; at 95 % about one of "
-        "twenty is expected outside."
-    )
+    # How many planted values are inside the intervals.
+    read = [_inside(m, value) for m, value in pairs if bounds_of(m) is not None]
+    answer = "No planted value has a measured interval."
+    if read:
+        answer = (
+            f"{count(sum(read))} of {count(len(read))} planted values lie inside the measured interval; at 95 % about "
+            "one of twenty is expected outside."
+        )
+    return Section("planted", "Planted and measured values", answer, (table, *notes(said)))
 
 
 def _row_order(measurement: Measurement) -> tuple[object, ...]:
@@ -624,7 +598,7 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
         plots = (_dots("drift", "How far has each quantity moved?", caption, drawn, table, 0.0),)
     left = f"The figure draws {len(drawn)} of {len(shifts)}: all that shifted come first; the table has the rest."
     said = (left,) if len(drawn) < len(shifts) else ()
-    return _section("drift", "Has the judge changed?", answer, plots, said=said)
+    return _section("drift", "Has the judge changed?", answer, plots, None, said)
 
 
 def of_words(of: str) -> str:

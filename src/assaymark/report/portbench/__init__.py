@@ -10,27 +10,13 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.report.portbench.book import (
-        BenchmarkIndex,
-        BenchRun,
-        ClassView,
-        DateTrace,
-        EpisodeTrace,
-        MarketView,
-        SnapshotView,
-        StageTrace,
-    )
-    from assaymark.report.portbench.first import sentences, tier_cuts
-    from assaymark.report.portbench.levels import (
-        claim_cards, design_note, said_levels, stage_note, stage_tables, withheld_groups,
+        BenchmarkIndex, BenchRun, claim_cards, design_note, said_levels, stage_note, stage_tables, withheld_groups,
     )  # fmt: skip
-    from assaymark.report.portbench.pages import each_benchmark_page, render_benchmark
-    from assaymark.report.portbench.records import BenchTrail, episode_paths, questions_section
+    from assaymark.report.portbench.pages import each_benchmark_page, render_benchmark, sentences, tier_cuts
+    from assaymark.report.portbench.records import BenchTrail, questions_section
     from assaymark.report.portbench.sections import every_measurement, signals_figure, windows_table
     from assaymark.report.text import EQUAL_WEIGHT
 
-__all__ = [
-    "BenchRun", "BenchmarkIndex", "ClassView", "DateTrace", "EpisodeTrace", "MarketView", "SnapshotView", "StageTrace",
-    "each_benchmark_page", "render_benchmark",
-]  # fmt: skip
+__all__ = ["BenchRun", "BenchmarkIndex", "each_benchmark_page", "render_benchmark"]
 
 __getattr__ = exported(__name__)

@@ -5,17 +5,24 @@ Nothing here is about a model, so nothing is withheld.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from datetime import date
+from datetime import UTC, date, datetime
+from itertools import product
+from typing import Final
 
 import numpy as np
 
+from assaymark.benchmark.market import TRAINING_END, BenchMarket, is_index
 from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLATES
+from assaymark.benchmark.replies import layers
+from assaymark.market import CLASS_NAMES, class_index, pairwise_correlation, simple_returns
+from assaymark.portfolio.backtest import CLASSES
 from assaymark.report.blocks import Beside, Figure, Group, Inline, Linked, Page, Panels, Section, Table, Text, bold
 from assaymark.report.charts.canvas import csv_text, paths_text
 from assaymark.report.charts.grids import BarRow, bar_table, class_panel, correlation_map
 from assaymark.report.charts.paths import Floats
-from assaymark.report.portbench.book import BenchmarkIndex, MarketView, SnapshotView
+from assaymark.report.portbench.book import BenchmarkIndex
 from assaymark.report.portbench.records import template_words
 from assaymark.report.text import counted, listing, moment
 from assaymark.text import clean, count, number, percent
@@ -23,18 +30,57 @@ from assaymark.text import clean, count, number, percent
 _CORRELATIONS, _CLASSES = "data/correlations.csv", "data/classes.csv"
 _TITLES = {"assets": "Instruments", "macro": "Macro series", "correlations": "Correlations by class", "news": "News"}
 _YEAR = 365.25
+_POINTS: Final = 133
+"""Days of a history that are drawn: one a month over eleven years."""
+
+_END: Final = datetime(9999, 1, 1, tzinfo=UTC)
+_OVERLAP: Final = 60
+"""Common days below which a correlation over the training years is left out."""
+
 DATA_STYLES = ("portbench-tables.css", "portbench-data.css")
 
 
 # --- the market -------------------------------------------------------------------------------------------------------
 
 
-def data_page(book: BenchmarkIndex, market: MarketView) -> tuple[Page, tuple[tuple[str, str], ...]]:
+Class = tuple[str, int, tuple[str, ...], Floats, Floats]
+"""An asset class: how many instruments of it are listed; those of the run, lines of theirs that begin with 100 (NaN
+where there is no price), shape (n_days, n_instruments), and the equal-weight index of the class."""
+
+
+def _closes(market: BenchMarket) -> tuple[list[str], list[Class], Floats, tuple[str, str]]:
+    """The days that are drawn, the classes, and the correlations of all pairs by class with the days behind them."""
+    history, universe = market.history, market.universe
+    prices = history.as_of(_END).prices(max(history.days.size, 1))
+    column, listing = {name: at for at, name in enumerate(prices.ids)}, {one.id: one for one in history.listings}
+    order = sorted(range(universe.size), key=lambda at: (CLASSES.index(universe.classes[at]), at))
+    names = np.array([universe.ids[at] for at in order], dtype=object)
+    groups = np.array([universe.classes[at] for at in order])
+    closes = prices.values[:, [column[name] for name in names]]
+    indexes = class_index(closes, [listing[name] for name in names])
+    index = {CLASS_NAMES[kind]: path for kind, path in indexes.items()}
+    shown = np.unique(np.linspace(0, prices.days.size - 1, _POINTS).round().astype(int))
+    tradable = Counter(CLASS_NAMES[one.asset_class] for one in history.listings if not is_index(one))
+    training = prices.days <= TRAINING_END
+    rows = np.flatnonzero(training if training.sum() > _OVERLAP else np.ones_like(training))
+    pairs = pairwise_correlation(simple_returns(closes[rows]), min_overlap=_OVERLAP).values
+    first = closes[np.argmax(np.isfinite(closes), axis=0), np.arange(closes.shape[1])]
+    lines = (100.0 * closes / first)[shown]
+    classes = [
+        (name, tradable[name], tuple(names[groups == name].tolist()), lines[:, groups == name], index[name][shown])
+        for name in CLASSES
+        if (groups == name).any()
+    ]
+    over = str(prices.days[rows[0]]), str(prices.days[rows[-1]])
+    return list(map(str, prices.days[shown])), classes, pairs, over
+
+
+def data_page(book: BenchmarkIndex) -> tuple[Page, tuple[tuple[str, str], ...]]:
     """Figures 9 to 16 of PortBench: the market of the run and its questions, and files of numbers as path and text."""
-    classes, days, pairs = market.classes, market.days, market.correlation
-    names, right = [clean(one.name, 24).replace("_", " ") for one in classes], frozenset({1, 2, 3, 4})
+    days, classes, pairs, over = _closes(book.run.market)
+    names, right = [clean(name, 24).replace("_", " ") for name, *_ in classes], frozenset({1, 2, 3, 4})
     # How many instruments each class has.
-    counts = [(name, (one.instruments, one.listed)) for name, one in zip(names, classes, strict=True)]
+    counts = [(name, (len(own), listed)) for name, (_, listed, own, *_) in zip(names, classes, strict=True)]
     totals = sum(held for _, (held, _) in counts), sum(listed for _, (_, listed) in counts)
     rows = [
         (name, count(own[0]), tuple((one / max(of, 1), count(one)) for one, of in zip(own, totals, strict=True)))
@@ -46,32 +92,37 @@ def data_page(book: BenchmarkIndex, market: MarketView) -> tuple[Page, tuple[tup
     table = Table(("Class", *columns), tuple((name, *map(count, own)) for name, own in counts), frozenset({1, 2}))
     held = Figure(title, "A full bar is all instruments of the column.", wide, narrow, table)
     # Correlations of all pairs, and their means by class.
-    title, said = "Which instruments move together?", _correlated(names, market.between)
     groups, size = [(name, own) for name, (own, _) in counts], pairs.shape[0]
+    between, apart = np.full((len(groups), len(groups)), np.nan), np.where(np.eye(size, dtype=bool), np.nan, pairs)
+    ends = np.cumsum([0, *(own for _, own in groups)])
+    for at, to in product(range(len(groups)), repeat=2):
+        some = apart[ends[at] : ends[at + 1], ends[to] : ends[to + 1]]
+        between[at, to] = np.nanmean(some) if np.isfinite(some).any() else np.nan
+    title, said = "Which instruments move together?", _correlated(names, between)
     wide, narrow = correlation_map("pairs", groups, pairs, title, said)
     caption = (
-        f"Pearson correlation of daily returns, {moment(market.over[0])} to {moment(market.over[1])}, over the days "
+        f"Pearson correlation of daily returns, {moment(over[0])} to {moment(over[1])}, over the days "
         f"that both have: {counted(size * (size - 1) // 2, 'pair')}, one cell each. Lines end a class. Negative: "
         "amber, or hatched."
     )
     every = Figure(title, caption, wide, narrow, data=_CORRELATIONS), Text(Linked("Every pair (CSV)", _CORRELATIONS))
-    maps = every, (_between("between", names, market.between),)
+    maps = every, (_between("between", names, between),)
     # A panel for each class, and the same as a table.
     years = [_year(day) for day in days]
     spans = [(_year(str(window.first)), _year(str(window.last))) for window in book.stress]
     shaded = [(max(first, years[0]), min(last, years[-1])) for first, last in spans if last > years[0]]
     panels, moved = list[tuple[Inline, str]](), list[tuple[str, ...]]()
-    for at, (name, one) in enumerate(zip(names, classes, strict=True), 1):
-        last = count(round(float(one.index[-1])))
-        of = f"{counted(one.instruments, 'instrument')}; index at {last}"
+    for at, (name, (_, _, tickers, lines, index)) in enumerate(zip(names, classes, strict=True), 1):
+        last = count(round(float(index[-1])))
+        of = f"{counted(len(tickers), 'instrument')}; index at {last}"
         title, desc = f"{name}, 100 at the first price", f"{of} on {moment(days[-1])}."
-        svg = class_panel(f"class-{at}", one.lines, one.index, years, shaded, title, desc)
+        svg = class_panel(f"class-{at}", lines, index, years, shaded, title, desc)
         panels.append(((bold(name), f" {of}"), svg))
-        there = ((who, one.lines[:, k][np.isfinite(one.lines[:, k])]) for k, who in enumerate(one.tickers))
-        ends = {who: float(values[-1]) if values.size else 100.0 for who, values in there}
-        low, high = min(ends, key=ends.__getitem__), max(ends, key=ends.__getitem__)
-        extremes = (f"{clean(who, 24)} {count(round(ends[who]))}" for who in (low, high))
-        moved.append((name, count(one.instruments), last, *extremes))
+        there = ((who, lines[:, k][np.isfinite(lines[:, k])]) for k, who in enumerate(tickers))
+        closed = {who: float(values[-1]) if values.size else 100.0 for who, values in there}
+        low, high = min(closed, key=closed.__getitem__), max(closed, key=closed.__getitem__)
+        extremes = (f"{clean(who, 24)} {count(round(closed[who]))}" for who in (low, high))
+        moved.append((name, count(len(tickers)), last, *extremes))
     heads = ("Class", "Instruments", "Index at the end", "Lowest at its end", "Highest at its end")
     span = (
         f"{moment(days[0])} to {moment(days[-1])}, on a log axis. Thin: each asset, 100 at its first price. Bold: the "
@@ -91,14 +142,14 @@ def data_page(book: BenchmarkIndex, market: MarketView) -> tuple[Page, tuple[tup
         sections.append(Section("questions", "Which questions are asked?", blocks=asked))
     lead = "The market and the questions of this run. Nothing here is about a model."
     page = Page("data.html", "Data", lead, tuple(sections), here="data", styles=DATA_STYLES)
-    tickers = [ticker for one in classes for ticker in one.tickers]
-    lines = [
+    every_one = [ticker for _, _, tickers, *_ in classes for ticker in tickers]
+    cells = [
         (name, *("" if np.isnan(value) else value for value in row))
-        for name, row in zip(tickers, pairs.tolist(), strict=True)
+        for name, row in zip(every_one, pairs.tolist(), strict=True)
     ]
     return page, (
-        (_CORRELATIONS, csv_text(("instrument", *tickers), lines)),
-        (_CLASSES, paths_text("day", days, [(one.name, one.index) for one in classes])),
+        (_CORRELATIONS, csv_text(("instrument", *every_one), cells)),
+        (_CLASSES, paths_text("day", days, [(name, index) for name, *_, index in classes])),
     )
 
 
@@ -191,27 +242,31 @@ def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tup
 # --- snapshots --------------------------------------------------------------------------------------------------------
 
 
-def snapshots_page(book: BenchmarkIndex, snapshots: Sequence[SnapshotView]) -> Page:
+def snapshots_page(book: BenchmarkIndex) -> Page:
     """Figures 13, 25 and 26 of PortBench: what a model is shown on some dates."""
     sections = []
-    for number_of, one in enumerate(snapshots, 1):
+    for at, window in enumerate(book.run.windows, 1):  # the date on which its instruments were most volatile
+        seen = max(map(window.known, window.decisions), key=lambda known: np.mean([x.volatility for x in known.lines]))
+        means = seen.between.copy()
+        for own, line in enumerate(seen.lines_by_class):
+            means[own, own] = np.nan if line.intra is None else line.intra
         tables = []
-        for name, heads, rows in one.layers:  # columns of numbers are set to the right
+        for name, (heads, rows) in layers(seen).items():  # columns of numbers are set to the right
             cells = tuple(tuple(clean(cell, 600) for cell in row) for row in rows)
             numeric = [[cell == "n/a" or cell.removeprefix("-").replace(".", "", 1).isdigit() for cell in row]
                        for row in cells]  # fmt: skip
-            right = frozenset(at for at in range(1, len(heads)) if cells and all(row[at] for row in numeric))
+            right = frozenset(k for k in range(1, len(heads)) if cells and all(row[k] for row in numeric))
             named = tuple(clean(head, 40).replace("_", " ") for head in heads)
             table = Table(named, cells, right, summary="", style="layer")
             tables.append((name, f"{_TITLES.get(name, name)} ({count(len(rows))})", table))
         macro = tuple((Group(title, (table,)),) for name, title, table in tables if name == "macro")
-        names = [clean(name, 24).replace("_", " ") for name in one.classes]
-        chart = _between(f"s{number_of}", names, one.between)
+        names = [clean(line.asset_class, 24).replace("_", " ") for line in seen.lines_by_class]
+        chart = _between(f"s{at}", names, means)
         others = (
             Group(title, (table,), folded="closed") for name, title, table in tables if name != "macro" and table.rows
         )
-        title = f"{book.window(one.window)}, {moment(one.day)}"
-        sections.append(Section(f"s{number_of}", title, blocks=(Beside(((chart,), *macro)), *others)))
+        title = f"{book.window(window.window)}, {moment(str(seen.day))}"
+        sections.append(Section(f"s{at}", title, blocks=(Beside(((chart,), *macro)), *others)))
     lead = (
         "What a model is shown at the close of a decision date, as prompts print it. From each window the date on "
         "which its assets were most volatile. S3 also shows the portfolio and the investor."

@@ -4,19 +4,25 @@ Replies of models are hostile input: they pass `block`, are cut to a length, and
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+
+from assaymark.benchmark import scores as formulas
+from assaymark.benchmark.market import Known
+from assaymark.benchmark.plan import CLASS_NAMES, profile_named
 from assaymark.benchmark.questions.answers import EXCERPT, FORMULA, JUDGMENT, Scored
 from assaymark.benchmark.questions.published import answer_text
+from assaymark.benchmark.scores import STAGES, DateResult, EpisodeResult, Heard, Stage, StageState
+from assaymark.portfolio.optimisers import Floats
 from assaymark.records import Measurement, content_id
 from assaymark.report import blocks as b
 from assaymark.report.page import Frame, file_stems
 from assaymark.report.portbench import book as bench
-from assaymark.report.portbench import levels
-from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, DateTrace, EpisodeTrace
+from assaymark.report.portbench.book import QUESTIONS, BenchmarkIndex, BenchRun
 from assaymark.report.records.answers import Pages, answer_parts, answer_row, each_answer_page
 from assaymark.report.text import block, counted, interval, moment, signed
 from assaymark.text import clean, count, number, span
@@ -39,11 +45,11 @@ class BenchTrail:
     asked: Sequence[Answer]
     pages: Mapping[str, Pages]
     places: Mapping[tuple[str, str, str], str]
-    episodes: Sequence[tuple[EpisodeTrace, Sequence[str]]]
+    episodes: Sequence[tuple[EpisodeResult, Sequence[str]]]
 
     @classmethod
     def of(
-        cls, answers: Mapping[str, Sequence[Scored]], episodes: Sequence[tuple[EpisodeTrace, Sequence[str]]]
+        cls, answers: Mapping[str, Sequence[Scored]], episodes: Sequence[tuple[EpisodeResult, Sequence[str]]]
     ) -> BenchTrail:
         """Plan the pages of answers."""
         by_model = {
@@ -74,10 +80,9 @@ class BenchTrail:
         found: defaultdict[str, list[b.Linked]] = defaultdict(list)
         for episode, dates in self.episodes:
             who = f"{episode.model}, {episode.profile}, {episode.window}"
-            for date, place in zip(episode.dates, dates, strict=True):
-                for stage in date.stages:
-                    if stage.heard.key:
-                        found[stage.heard.key].append(b.Linked(f"{who}: {stage.stage} on {date.day}", place))
+            place = dict(zip((date.day for date in episode.dates), dates, strict=True))
+            for (day, stage), heard in episode.heard.items():
+                found[heard.key].append(b.Linked(f"{who}: {stage} on {day}", place[day]))
         for model, one in self.asked:
             words = f"{model} on {one.question.id}, {one.condition}"
             found[one.key].append(b.Linked(words, self.places[model, one.condition, one.question.id]))
@@ -137,66 +142,131 @@ def _talk(asked: str, said: str) -> b.Beside:
 _STATES: Final[Mapping[str, str]] = {
     "ok": "", "partial": "read in part", "invalid": "could not be read", "refused": "refused", "truncated": "cut off",
 }  # fmt: skip
-_TEXT, _ROWS, _CELL, _LINES, _COLUMNS, _QUESTION = 4_000, 400, 120, 40, 12, 6_000
+_TEXT, _ROWS, _CELL, _QUESTION = 4_000, 8, 120, 6_000
 
 
-def episode_paths(episodes: Sequence[EpisodeTrace]) -> tuple[str, ...]:
-    """Where the pages of episodes lie, without their ending: safe as file names everywhere, and no two alike."""
-    return file_stems("episodes", [(episode.model, episode.profile, episode.window) for episode in episodes])
+Shown = tuple[tuple[str, ...], Sequence[tuple[str, ...]], list[str]]
+"""What a page shows of a stage: heads, rows, and the arithmetic in words."""
 
 
-def date_section(at: int, trace: DateTrace, calls: Mapping[str, str], *, opened: bool) -> b.Section:
-    """One decision date: its scores, then every stage with prompt, reply, truth and arithmetic."""
-    words, stages = [], []
-    for one in trace.stages:
-        name, reason, blocks = clean(one.stage, 8), clean(one.state.reason, 400), list[b.Block]()
-        if state := _STATES.get(one.state.state, clean(one.state.state, 40)):
-            words.append(f"{name} {state}")
-            blocks.append(b.Text(b.bold(f"{state[:1].upper()}{state[1:]}{f': {reason}' if reason else ''}"), "state"))
-        heard = one.heard
-        if heard.prompt or heard.reply:
+def date_section(run: BenchRun, result: EpisodeResult, at: int, calls: Mapping[str, str], opened: bool) -> b.Section:
+    """The decision date at a place of an episode: its scores, and every stage with prompt, reply, truth, arithmetic."""
+    day, words, groups = result.dates[at], list[str](), list[b.Block]()
+    window = next(one for one in run.windows if one.window == result.window)
+    for stage, (columns, rows, lines) in _scored(run, result.profile, day, window.known(day.day)).items():
+        state, blocks = day.answers.states.get(stage, StageState("ok")), list[b.Block]()
+        if said := _STATES[state.state]:
+            words.append(f"{stage} {said}")
+            reason = clean(state.reason, 400)
+            blocks.append(b.Text(b.bold(f"{said[:1].upper()}{said[1:]}{f': {reason}' if reason else ''}"), "state"))
+        if (heard := result.heard.get((day.day, stage), Heard())).key:
             blocks.append(_talk(block(heard.prompt, _TEXT), block(heard.reply, _TEXT)))
         else:
             blocks.append(b.Text("Computed from the weights; the model is not asked.", "cap"))
-        cut = heard.cut or max(len(heard.prompt), len(heard.reply)) > _TEXT
         if calls.get(heard.key):
-            blocks.append(b.Text(("Excerpts. " if cut else "", b.Linked("Whole call", calls[heard.key]))))
-        elif cut:
-            where = f" under the key {clean(heard.key, 80)}" if heard.key else ""
-            blocks.append(b.Text(f"Excerpts. The whole call is in the ledger{where}."))
-        columns = tuple(clean(column, 60) for column in one.columns[:_COLUMNS])
-        rows = tuple(
-            tuple(clean(cell, _CELL) for cell in row[:_COLUMNS]) + ("",) * (len(columns) - len(row))
-            for row in one.rows[:_ROWS]
-        )
-        blocks += [b.Table(columns, rows, summary="", style="tall")] if rows else []
-        left = len(one.rows) - len(rows)
-        blocks += [b.Text(f"{counted(left, 'more row')} are not shown.")] if left > 0 else []
-        arithmetic = tuple(clean(line, 400) for line in one.arithmetic[:_LINES])
-        blocks += [b.Items(arithmetic, "sum")] if arithmetic else []
-        title = f"{name}: {STAGES[name][1]}" if name in STAGES else name
-        head = (title, b.small(f"Score {number(one.score, 3)}"))
-        stages.append(b.Group(head, tuple(blocks), style="stage"))
-    scores = ", ".join(f"{clean(stage.stage, 8)} {number(stage.score)}" for stage in trace.stages)
-    lead: list[b.Inline] = [f"CEPS {number(trace.ceps, 3)}, alignment {number(trace.pas, 3)}. {scores}."]
+            blocks.append(b.Text(("Excerpts. " if heard.cut else "", b.Linked("Whole call", calls[heard.key]))))
+        elif heard.cut:
+            blocks.append(b.Text(f"Excerpts. The whole call is in the ledger under the key {clean(heard.key, 80)}."))
+        cells = tuple(tuple(clean(cell, _CELL) for cell in row) for row in rows)
+        blocks += [b.Table(columns, cells, summary="", style="tall")] if cells else []
+        blocks.append(b.Items(tuple(clean(line, 400) for line in lines), "sum"))
+        head = (f"{stage}: {bench.STAGES[stage][1]}", b.small(f"Score {number(day.scores[stage], 3)}"))
+        groups.append(b.Group(head, tuple(blocks), style="stage"))
+    scores = ", ".join(f"{stage} {number(day.scores[stage])}" for stage in STAGES)
+    lead: list[b.Inline] = [f"CEPS {number(day.ceps, 3)}, alignment {number(day.pas, 3)}. {scores}."]
     lead += [" ", b.bold("; ".join(words))] if words else []
-    group = b.Group("The stages of this date", tuple(stages), folded="open" if opened else "closed")
-    return b.Section(f"d{at}", moment(trace.day), tuple(lead), (group,))
+    group = b.Group("The stages of this date", tuple(groups), folded="open" if opened else "closed")
+    return b.Section(f"d{at + 1}", moment(str(day.day)), tuple(lead), (group,))
+
+
+def _scored(run: BenchRun, profile: str, one: DateResult, known: Known) -> dict[Stage, Shown]:
+    """The stages of one date: the largest of what was said and true, and how each score came about."""
+    part, tickers, scores, plan, alpha = known.part, known.tickers, one.scores, run.plan, run.plan.pipeline.alpha
+    said, true = one.answers.views[part], one.truths.views[part]
+    error = np.abs(said - true)
+    mean, over = float(error.mean()), f"is the mean error over {part.size} instruments"
+    views = [(tickers[at], f"{said[at]:+.2f}", f"{true[at]:+.2f}", f"{error[at]:.2f}") for at in _largest(error)]
+    pairs = [(one.answers.signals[at], one.truths.signals[at]) for at in part.tolist()]
+    counts, words = Counter(pairs), sorted({word for pair in pairs for word in pair})
+    right = sum(given == truth for given, truth in pairs)
+    held, best = one.executed[part], one.truths.weights[part]
+    largest = _largest(np.maximum(held, best))
+    accuracy = formulas.weight_accuracy(held, best, convention=plan.convention)
+    intra = formulas.intra_class_score(held, known.scored_by, known.classes)
+    inter = formulas.inter_class_score(held, known.scored_by, known.classes, convention=plan.convention)
+    members = np.array(known.classes)
+    shares = {name: float(held[members == name].sum()) for name in CLASS_NAMES}
+    by_class = [f"{name.replace('_', ' ')} {100 * share:.1f} %" for name, share in shares.items() if share > 0]
+    own, oracle = one.turnover, one.truths.turnover
+    traded = f"1 − |{own:.3f} − {oracle:.3f}| / {max(own, oracle):.3f} = {scores['S4']:.3f}"
+    risk, truth, limits = one.risk, one.truths.risk, profile_named(profile)
+    risks = [
+        ("value at risk, 95 %", _share(risk.var), _share(truth.var)),
+        ("deepest fall of the lookback", _share(risk.drawdown), _share(truth.drawdown)),
+        ("largest drift of a weight", _share(risk.drift), _share(truth.drift)),
+        ("alarm", "yes" if risk.rebalance else "no", "yes" if truth.rebalance else "no"),
+    ]
+    same = int(risk.rebalance == truth.rebalance)
+    return {
+        "S1": (
+            ("instrument", "said", "true", "error"), views,
+            [f"1 − {mean:.3f} / 2 = {scores['S1']:.3f}; {mean:.3f} {over}"],
+        ),
+        "S2": (
+            ("said", *(f"true {word}" for word in words)),
+            [(given, *(str(counts[given, truth]) for truth in words)) for given in words],
+            [f"{right} of {len(pairs)} right = {scores['S2']:.3f}"],
+        ),
+        "S3": (
+            ("instrument", "held", "oracle"),
+            [(tickers[at], f"{100 * held[at]:.1f} %", f"{100 * best[at]:.1f} %") for at in largest],
+            [
+                f"accuracy {accuracy:.3f}, within classes {intra:.3f}, between classes {inter:.3f}",
+                f"{alpha:g} × {accuracy:.3f} + {1 - alpha:g} × ({intra:.3f} + {inter:.3f}) / 2 = {scores['S3']:.3f}",
+                f"the oracle's solver: {one.truths.weights_status}",
+                f"held by class: {', '.join(by_class)}",
+            ],
+        ),
+        "S4": (
+            (), [],
+            [
+                f"traded {own:.3f} of the portfolio, the oracle {oracle:.3f}",
+                traded if max(own, oracle) > 0 else "neither traded: 1",
+            ],
+        ),
+        "S5": (
+            ("measure", "held", "oracle"), risks,
+            [
+                f"limits: drift {100 * plan.pipeline.drift_limit:g} %, value at risk {_share(limits.var_limit)}",
+                f"0.5 × {same} (the same alarm) + 0.5 × (1 − mean of two relative errors) = {scores['S5']:.3f}",
+                f"alignment with the {profile} profile: {one.pas:.3f}",
+            ],
+        ),
+    }  # fmt: skip
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.2f} %".replace("-", "−")
+
+
+def _largest(values: Floats) -> list[int]:
+    """Places of the largest values, largest first; equal ones in order."""
+    return [int(at) for at in np.argsort(-values, kind="stable")[:_ROWS]]
 
 
 def episodes_table(book: BenchmarkIndex, paths: Sequence[str]) -> b.Table:
     """The list of episodes, by model, profile and window in the order of the plan."""
     profiles = {profile.name: at for at, profile in enumerate(book.run.profiles)}
-    windows = {window.name: at for at, window in enumerate(book.run.windows)}
+    windows = {window.name: at for at, window in enumerate(book.windows)}
 
-    def place(pair: tuple[EpisodeTrace, str]) -> tuple[str, int, int, str]:
+    def place(pair: tuple[EpisodeResult, str]) -> tuple[str, int, int, str]:
         one, path = pair
         return one.model, profiles.get(one.profile, len(profiles)), windows.get(one.window, len(windows)), path
 
     rows, unscored = [], {name for board in bench.pipeline_boards(book.run) for name in board.unscored}
-    for one, path in sorted(zip(book.run.episodes, paths, strict=True), key=place):
-        troubled = sum(stage.state.state != "ok" for trace in one.dates for stage in trace.stages)
-        scores = [] if one.model in unscored else [trace.ceps for trace in one.dates]
+    for one, path in sorted(zip(book.run.results, paths, strict=True), key=place):
+        troubled = sum(state.state != "ok" for date in one.dates for state in date.answers.states.values())
+        scores = [] if one.model in unscored else [date.ceps for date in one.dates]
         model = clean(one.model, 60)
         cells = (
             b.Linked(model, f"{path}.html"), clean(one.profile, 40), book.window(one.window), count(len(one.dates)),
@@ -242,7 +312,7 @@ def questions_section(book: BenchmarkIndex) -> b.Section:
     rest = tuple(table for tables in others for table in tables if table is not None)
     more = (b.Group("Formula against judgment, and by market regime", rest, folded="closed"),) if rest else ()
     compared = book.of_kind("dissociation")
-    said = tuple(levels.said_claim(book, one) for one in compared if one.publication_level != "no-claim")
+    said = tuple(bench.said_claim(book, one) for one in compared if one.publication_level != "no-claim")
     claims = (b.Items(said, f"claims {said[0].level}"),) if said else ()
     some = f"{counted(len(shown_answers(book)), 'question')} as asked, answered and scored"
     traces = (b.Text(b.Linked(some, "questions.html")),) if any(book.run.answers.values()) else ()
@@ -253,7 +323,7 @@ def questions_section(book: BenchmarkIndex) -> b.Section:
     if sizes:
         each = number(sizes[0], 0) if sizes[0] == sizes[-1] else f"{number(sizes[0], 0)} to {number(sizes[-1], 0)}"
         notes.append(f"{each} questions a cell. Intervals: {'; '.join(methods) or 'none can be given'}.")
-    notes.append(levels.design_note(book, QUESTIONS))
+    notes.append(bench.design_note(book, QUESTIONS))
     states = [one.score.state for mine in book.run.answers.values() for one in mine]
     total, lost = len(states), len(states) - states.count("ok")
     if total:
@@ -264,8 +334,8 @@ def questions_section(book: BenchmarkIndex) -> b.Section:
         notes.append(f"Questions cannot be compared with the pipeline. {book.missing('pipeline')}")
     for verdict in compared:
         if verdict.publication_level == "no-claim":
-            why = " ".join(map(levels.said_words, verdict.reasons))
-            notes.append(f"Not supported: {levels.withheld_words(book, verdict)} {why}")
+            why = " ".join(map(bench.said_words, verdict.reasons))
+            notes.append(f"Not supported: {bench.withheld_words(book, verdict)} {why}")
     if book.has_pipeline and not compared:
         notes.append("Comparing the rankings of questions and pipeline needs three models or more.")
     lead = (
@@ -286,16 +356,16 @@ def _table(book: BenchmarkIndex, name: str, condition: str, key: str) -> b.Group
     whole = key == "template" and any(set(item.labels) == {"model", "condition"} for item in asked)
     known = condition in _WORDS and (key == "template" or condition == DIFFERENCE)
     title = f"By {by}, {_WORDS[condition] if known else f'{clean(condition, 24)} condition'}"
-    board, heads, rows = book.board(QUESTIONS), list[levels.GroupHead | None]([None]), list[b.Row]()
+    board, heads, rows = book.board(QUESTIONS), list[bench.GroupHead | None]([None]), list[b.Row]()
     if whole and condition == "full" and board is not None and {*board.models, *board.unscored} == set(book.names):
-        heads = [*levels.group_heads(book, board), *levels.unscored_heads(book, board)]
+        heads = [*bench.group_heads(book, board), *bench.unscored_heads(book, board)]
     for head in heads:
         rows += [] if head is None else [b.Row((head.shown,))]
         for model in book.names if head is None else head.members:
             labels, cells = {"model": model, "condition": condition}, []
             for value in values:
                 item = book.one("bench.question", **labels, **{key: value})
-                cell = levels.stage_cell(book, item)
+                cell = bench.stage_cell(book, item)
                 if condition == DIFFERENCE and item is not None and item.value is not None:
                     # A difference has its sign; it is no share of 1, so it has no tint.
                     cell = replace(cell, share=0.0, value=book.to(item, signed(item.value)))

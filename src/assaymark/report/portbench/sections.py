@@ -10,11 +10,11 @@ from typing import Final
 from markupsafe import Markup
 
 from assaymark.benchmark.market import Window
-from assaymark.benchmark.profiles import Profile
+from assaymark.benchmark.plan import Profile
 from assaymark.claims.boards import LEVEL, SHARPE_CONTRAST
 from assaymark.records import Measurement, measurement_id
 from assaymark.report import blocks as b
-from assaymark.report.charts.canvas import NARROW, WIDE, paths_text
+from assaymark.report.charts.canvas import NARROW, WIDE, both, paths_text
 from assaymark.report.charts.datasheet import MapPoint, share_map
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.report.charts.models import StressPoint, stress_scatter
@@ -22,7 +22,6 @@ from assaymark.report.charts.paths import brush_of, history_panels
 from assaymark.report.measurements import Measured, rows_of
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench.book import BenchmarkIndex, profile_word
-from assaymark.report.portbench.levels import pass_mark
 from assaymark.report.records.calls import Rests
 from assaymark.report.text import EQUAL_WEIGHT, bounds_of, counted, interval, listing, moment, plural, signed
 from assaymark.text import clean, number, percent, span
@@ -51,7 +50,7 @@ History = tuple[b.Section, b.Panels, str]
 def history_views(book: BenchmarkIndex) -> list[tuple[Window, list[History]]]:
     """Every window and profile with a history: stress windows first; only the first have brushes, which are long."""
     found, room = list[tuple[Window, list[History]]](), _BRUSHED
-    for window in (*book.stress, *(window for window in book.run.windows if window.kind == "normal")):
+    for window in (*book.stress, *(window for window in book.windows if window.kind == "normal")):
         found.append((window, []))
         for profile in book.run.profiles:
             made, room = _view(book, window, profile, room)
@@ -66,20 +65,20 @@ def chosen_history(book: BenchmarkIndex) -> History | None:
         return None
     falls = [m for m in book.every("bench.drawdown", profile=profile.name) if m.detail.get("stress")]
     deepest = max((m for m in falls if m.value is not None), key=lambda m: m.value or 0.0, default=None)
-    windows = [w for w in (*book.stress, *book.run.windows) if deepest is None or w.name == deepest.labels["window"]]
+    windows = [w for w in (*book.stress, *book.windows) if deepest is None or w.name == deepest.labels["window"]]
     views = (_view(book, window, profile, _FIRST_PAGE)[0] for window in windows)
     return next((view for view in views if view is not None), None)
 
 
 def _view(book: BenchmarkIndex, window: Window, profile: Profile, room: int) -> tuple[History | None, int]:
     """A window and profile, and how many values are left for brushes; without a brush where there is no room for it."""
-    mine = (one for one in book.run.results if (one.window, one.profile) == (window.name, profile.name))
+    mine = (one for one in book.results if (one.window, one.profile) == (window.name, profile.name))
     by_model = {one.model: one for one in mine if len(one.nav)}
     if not by_model:
         return None, room
     equal = (p for p in book.run.baselines if p.window == window.name and p.name in EQUAL_WEIGHT and len(p.nav))
     baseline, limit = next(equal, None), profile.drawdown_tolerance
-    at = f"{list(book.run.windows).index(window) + 1}-{list(book.run.profiles).index(profile) + 1}"
+    at = f"{list(book.windows).index(window) + 1}-{list(book.run.profiles).index(profile) + 1}"
     drawn = [name for name in book.names if name in by_model]
     days, lines = list(map(str, by_model[drawn[0]].days)), [(clean(name, 60), by_model[name].nav) for name in drawn]
     shared, svgs = history_panels(f"h{at}", lines, None if baseline is None else baseline.nav, limit)
@@ -153,7 +152,7 @@ def performance_views(book: BenchmarkIndex, windows: Sequence[Window]) -> tuple[
             rows.append((f"{baseline_word(name)} (baseline)", *cells(items)[:-1], "gives none"))
         table = b.Table(heads, tuple(rows), frozenset(range(1, len(heads))), "", style="perf")
         title = f"{book.window(window.name)}, {clean(profile.name, 40)} profile"
-        place = f"perf-{list(book.run.windows).index(window) + 1}-{at}"
+        place = f"perf-{list(book.windows).index(window) + 1}-{at}"
         found.append(b.Group(title, (table,), place, "closed" if found else "open"))
     return tuple(found)
 
@@ -222,10 +221,10 @@ def signals_figure(book: BenchmarkIndex) -> b.Figure | None:
         return None
     title, desc = "Do signals become trades?", "; ".join(f"{name}: S2 {x}, S4 {y}" for name, x, y in rows) + "."
     heads = ("S2, signals", "S4, trading")
-    wide, narrow = (
-        share_map(points, heads, float(width), height).framed(f"signals-{kind[0]}", title, desc, kind)
-        for kind, width, height in (("wide", WIDE / 2, 380.0), ("narrow", NARROW, 340.0))
-    )
+    wide, narrow = both(
+        "signals", title, desc,
+        lambda _, width: share_map(points, heads, width, 340.0 if width == NARROW else 380.0), WIDE / 2,
+    )  # fmt: skip
     caption = "Mean score of the signals and of the trading that follows, both from 0 to 1, with their intervals."
     if absent:
         caption += f" Not drawn, because a score is missing: {listing(absent)}."
@@ -322,7 +321,7 @@ def stress_table(book: BenchmarkIndex) -> b.Group | None:
         for profile, _ in tolerated:
             kept = book.gate(name, profile)
             bar = _bar_cell(book, book.one("bench.stress", model=name, profile=profile))
-            cells.append(bar if kept is None else (bar, pass_mark(kept)))
+            cells.append(bar if kept is None else (bar, bench.pass_mark(kept)))
         rows.append(tuple(cells))
     note = (
         "Score: what is left of the tolerance after the maximum drawdown, as a share of it, averaged over the stress "
@@ -358,7 +357,7 @@ def safety_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
                 if shared:
                     words = "reached" if safe else "not reached"
                     cell = b.Share(None, ", ".join(filter(None, (cell.below, words))), style="bar")
-                cells.append((cell, pass_mark(safe)))
+                cells.append((cell, bench.pass_mark(safe)))
             rows.append(tuple(cells))
         caption = f"{profile_word(profile.name)} profile: quality of decisions under stress"
         found.append(b.Group(caption, (_bars(caption, heads, rows),), folded="open"))

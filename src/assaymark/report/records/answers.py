@@ -54,8 +54,8 @@ Pages = tuple[tuple[str, tuple[Answer, ...]], ...]
 
 def answer_row(anchor: str, key: str, cells: tuple[str, ...], usable: bool, call_key: str) -> Answer:
     """An answer, ready to show; its last cell is what was answered, bold where that cannot be used."""
-    size = row_bytes(_ROW, (*cells[:3], cells[-1], key))
-    return Row(cells if usable else (*cells[:-1], bold(cells[-1])), anchor, key, size=size), call_key
+    shown = cells if usable else (*cells[:-1], bold(cells[-1]))
+    return Row(shown, anchor, key, size=row_bytes(_ROW, (*cells[:3], cells[-1], key))), call_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +165,8 @@ def each_answer_page(
     """The pages of everybody who answered, one at a time, as path and HTML."""
     for who, (path, rows, parts) in ((who, one) for who, pages in books.items() for one in beside(pages)):
         shown = tuple(replace(row, cells=(*row.cells, call_cell(key, calls))) for row, key in rows)
-        filters = row_filters(sorted(row.key for row in shown))
-        table = Table(heads, shown, frozenset((3,)), "", stacked=True, id="answer-rows", filters=filters,
-                      what="answers")  # fmt: skip
+        table = Table(heads, shown, frozenset((3,)), "", stacked=True, id="answer-rows", what="answers",
+                      filters=row_filters(sorted(row.key for row in shown)))  # fmt: skip
         title = f"Answers of {clean(who, 80)}"
         yield path, frame.page(Page(path, title, lead, (), (table,), parts, here=here, styles=BELOW["styles"]))
 

@@ -279,8 +279,8 @@ def _page(
     pages.end = ids[-1]
     listing = b.Listing(tuple(turned), b.row_filters(sorted(row.key for row in rows)), "calls", "calls")
     said = (said, " ", Linked("Search all parts", SEARCH)) if answers.asked else said
-    scripts = ("page.js+tools.js+turn.js",)
-    return path, frame.page(Page(path, f"Calls, part {at}", said, (), (listing,), parts, scripts=scripts, **BELOW))
+    return path, frame.page(Page(path, f"Calls, part {at}", said, (), (listing,), parts,
+                                 scripts=("page.js+tools.js+turn.js",), **BELOW))  # fmt: skip
 
 
 def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -> tuple[Group, int]:

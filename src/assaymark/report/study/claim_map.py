@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Final
 
 from assaymark.claims import kind_of
@@ -24,11 +23,73 @@ from assaymark.text import clean, count, number, percent, span
 NOT_RUN: Final = "not run"
 _TOLERANCE: Final = 1e-9
 
+_EXPERIMENTS: Final = (
+    # title, what it tests, the section it leads to, and why it matters where it was not run
+    ("Overall κ gate", "Do the judges agree overall?", "agreement.html",
+     "Without measured agreement no order is supported."),
+    ("Per-dimension gate", "Is every dimension equally reliable?", "agreement.html",
+     "Without it a reliable overall score can hide a dimension on which the judges do not agree."),
+    ("Order procedure", "Which differences between agents are significant?", "agents.html#board",
+     "Without a test no order of agents is supported."),
+    ("Leave-one-family-out", "Does each order hold without any one judge family?", "stability.html#stability",
+     "An order that one judge family makes is that family’s order, not the panel’s."),
+    ("Own-family judges", "Do judges favour agents of their own maker?", "stability.html#explanations",
+     "A judge may score its own maker’s agent higher than other judges do."),
+    ("Equal length", "Would the differences remain at equal length?", "stability.html#explanations",
+     "A longer text may score higher for its length."),
+    ("Dimensions told apart", "Do judges tell each dimension from their overall impression?",
+     "stability.html#explanations", "Scores of several dimensions may be one overall impression."),
+    ("Other judges", "Would other judges like these see the same order?", "stability.html#explanations",
+     "An order may hold for these judges alone; three judge families are needed."),
+    ("Clusters in time", "Do neighbouring clusters resemble each other?", "stability.html#explanations",
+     "Weeks that follow each other count as fewer than they are."),
+    ("Rank intervals and bootstrap ranks", "Which ranks are possible?", "agents.html#ranks",
+     "Ranks of one draw of clusters may change with the next."),
+    ("Single-judge baseline", "Would one judge be enough?", "agreement.html#single",
+     "It would show which orders and discoveries only one judge makes."),
+    ("Cell A", "Are long, confident and wrong texts refused?", "controls.html",
+     "Nothing shows that the panel does not reward confidence and length."),
+    ("Cell B", "Are short and correct texts accepted?", "controls.html",
+     "Nothing shows that the panel does not punish brevity."),
+    ("Other cells", "Do paraphrase, changed numbers, length and red-team texts move the score as they should?",
+     "controls.html", "Whether the judges notice a changed number, or only the words, is not known."),
+    ("Self-preference on control texts", "Does a judge family favour the control texts that its own family composed?",
+     "controls.html", "A control cell may pass or fail by the taste of the family that wrote it."),
+    ("Rubric wording", "Does the score depend on how its anchors are written?", "claim-map.html#anchors",
+     "A dimension on which judges disagree may only lack clear anchors."),
+    ("Held-out judge", "Are the orders that a drop turns those of one judge family?", "stability.html#outside",
+     "What turns with a judge family is not supported."),
+    ("Repetition stability", "May a judge’s trials be averaged?", "agreement.html#noise",
+     "Without repeats nobody knows how much of a score is the judge’s own noise."),
+    ("Contamination probe", "Are texts scored differently after the training cutoff?", "claim-map.html#contamination",
+     "Agents may remember what happened in the earlier clusters."),
+    ("Terse tail", "Are some agents mostly in the range where short texts are penalised?", "controls.html",
+     "A contrast with an agent that writes briefly may be about length."),
+    ("Effective number of judges", "How many independent judges is the panel worth?", "plan.html#panel",
+     "Judges who err together agree without being right; that needs texts of known quality to be seen."),
+)  # fmt: skip
+_WHY: Final = {title: why for title, _, _, why in _EXPERIMENTS}
+_WHERE: Final = {
+    "agreement.html": "Do the judges agree?",
+    "agents.html#board": "Who is ahead?",
+    "stability.html#stability": "Does each order hold without any one judge family?",
+    "stability.html#explanations": "What else could explain a difference?",
+    "agents.html#ranks": "Which ranks are possible?",
+    "agreement.html#single": "Would one judge have said the same?",
+    "controls.html": "Do the controls hold?",
+    "claim-map.html#anchors": "Do the anchors carry the score?",
+    "stability.html#outside": "What did the held-out judge settle?",
+    "agreement.html#noise": "How much is noise?",
+    "claim-map.html#contamination": "Do later clusters differ?",
+    "plan.html#panel": "Who judged?",
+}
+"""The questions of the sections that rows lead to."""
+
 Outcome = tuple[str, str, bool, tuple[str, ...]]
 """What an experiment found, what follows, whether it was run, and the ids of its measurements."""
 
-Experiment = tuple[str, str, str, Outcome]
-"""What an experiment is called, what it tests, where its section is, and its outcome."""
+Found = Iterator[tuple[str, Outcome]]
+"""The outcomes of some experiments, each by its title; what is not among them was not run."""
 
 
 def _outcome(result: str, conclusion: str, *measured: Measurement | None, ran: bool = True) -> Outcome:
@@ -40,13 +101,6 @@ def _outcome(result: str, conclusion: str, *measured: Measurement | None, ran: b
 def _with_n(result: str, conclusion: str, measured: Sequence[Measurement]) -> Outcome:
     """What was found, with how many of what the first measurement rests on."""
     return _outcome(f"{result}; n = {t.sizes(measured[0])}", conclusion, *measured)
-
-
-def _absent(why: str, found: Sequence[Measurement] = (), lead: str = "") -> Outcome:
-    """That an experiment was not run, and why that matters; or why what was ``found`` has no value."""
-    if found:
-        return _outcome(lead + t.state_words(found[0]), why if lead else f"{NOT_RUN}: {why}", ran=False)
-    return _outcome(NOT_RUN, why, ran=False)
 
 
 def supported_words(verdicts: Sequence[Verdict]) -> str:
@@ -71,18 +125,16 @@ def _kappa_words(book: RunIndex, item: Measurement) -> str:
     return f"{book.sign} {t.estimate(item)}{also}{f'; {by} decides' if by else ''}"
 
 
-def _agreed(book: RunIndex) -> Iterator[Experiment]:
+def _agreed(book: RunIndex) -> Found:
     """Agreement by score, the order procedure, and each judge family left out."""
-    item, made = book.one(KAPPA, dimension=AGGREGATE), _absent("Without measured agreement no order is supported.")
-    if item is not None:
+    if (item := book.one(KAPPA, dimension=AGGREGATE)) is not None:
         conclusion = {
             "publish": "Enough for claims on the overall score.",
             "methodology": "Weak; no headline on the overall score.",
         }.get(book.status(AGGREGATE) or "halt", "Too little; no claim on the overall score.")
-        made = _with_n(_kappa_words(book, item), f"{conclusion} {supported_words(book.on(AGGREGATE))}", [item])
-    yield "Overall κ gate", "Do the judges agree overall?", "agreement.html", made
+        conclusion = f"{conclusion} {supported_words(book.on(AGGREGATE))}"
+        yield "Overall κ gate", _with_n(_kappa_words(book, item), conclusion, [item])
     found = [m for d in book.dimensions if d != AGGREGATE and (m := book.one(KAPPA, dimension=d)) is not None]
-    made = _absent("Without it a reliable overall score can hide a dimension on which the judges do not agree.")
     if found:
         by = {s: [m for m in found if book.status(m.labels["dimension"]) == s]
               for s in ("publish", "methodology", "halt")}  # fmt: skip
@@ -96,11 +148,9 @@ def _agreed(book: RunIndex) -> Iterator[Experiment]:
                      for name, m in zip(names, by[status], strict=True)]  # fmt: skip
             low += by[status]
             parts += [f"{ends} on {t.listing(names)}."] if names else []
-        made = _outcome("; ".join(said), " ".join(parts) or "Enough for claims on each dimension.", *(low or found))
-    yield "Per-dimension gate", "Is every dimension equally reliable?", "agreement.html", made
-
-    pairs, made = book.on(AGGREGATE, "pair"), _absent("Without a test no order of agents is supported.")
-    if pairs:
+        conclusion = " ".join(parts) or "Enough for claims on each dimension."
+        yield "Per-dimension gate", _outcome("; ".join(said), conclusion, *(low or found))
+    if pairs := book.on(AGGREGATE, "pair"):
         states = Counter(v.pair_state for v in pairs)
         result = (
             f"{count(len(significant(book)))} of {t.counted(len(pairs), 'pair')} significant at "
@@ -116,10 +166,9 @@ def _agreed(book: RunIndex) -> Iterator[Experiment]:
         parts = [f"{count(states[state])} {said_of}" for state, said_of in known.items() if states[state]]
         lead = f"{book.untestable} " if book.untestable else ""
         conclusion = f"{lead}Pairs: {t.listing(parts)}." if parts else supported_words(pairs)
-        made = _outcome(result, conclusion, *book.every("order.detectable"))
-    yield "Order procedure", "Which differences between agents are significant?", "agents.html#board", made
+        yield "Order procedure", _outcome(result, conclusion, *book.every("order.detectable"))
     measured, every = book.known("lofo.rho", dimension=AGGREGATE), book.every("lofo.rho", dimension=AGGREGATE)
-    made = _absent("An order that one judge family makes is that family’s order, not the panel’s.", every)
+    title = "Leave-one-family-out"
     if measured:
         told = "; ".join(f"without judge family {clean(m.labels['dropped'], 60)} ρ {t.shown(m)}" for m in measured)
         # What the drops do to the significant pairs: counts, never names.
@@ -129,54 +178,46 @@ def _agreed(book: RunIndex) -> Iterator[Experiment]:
         other = {"rests-on": "need one family to be seen", "reversed-without": "turn without one"}
         parts += [f"{count(drops.count(state))} {verb}" for state, verb in other.items() if state in drops]
         conclusion = f"{t.listing(parts)}." if drops else "No difference on the overall score is significant."
-        made = _with_n(t.sentence(told).rstrip("."), conclusion, measured)
-    yield ("Leave-one-family-out", "Does each order hold without any one judge family?", "stability.html#stability",
-           made)  # fmt: skip
+        yield title, _with_n(t.sentence(told).rstrip("."), conclusion, measured)
+    elif every:
+        yield title, _outcome(t.state_words(every[0]), f"{NOT_RUN}: {_WHY[title]}", ran=False)
 
 
 # --- what else could explain a difference -----------------------------------------------------------------------------
 
 
-def _explained(book: RunIndex) -> Iterator[Experiment]:
+def _explained(book: RunIndex) -> Found:
+    """What judges' own families, length, an overall impression, these judges and time have to do with differences."""
+
     def pairs_on(name: str) -> list[Measurement]:
         """The measurements of a kind about the pairs of the overall score, by names: ids have the direction in them."""
         return sorted(book.every(name, dimension=AGGREGATE), key=lambda m: sorted((m.labels["high"], m.labels["low"])))
 
-    found, where = significant(book), "stability.html#explanations"
+    found = significant(book)
     pairs = t.counted(len(found), "significant pair")
     items = [m for m in book.known("judge.own_family", dimension=AGGREGATE) if m.labels["judge"] != "common"]
-    made = _absent("A judge may score its own maker’s agent higher than other judges do.")
     if items:
         said = "; ".join(f"{clean(m.labels['judge'], 60)} {t.estimate(m)}" for m in items)
         rests = sum(v.own_family in ("rests-on-own-family", "turns-without-own-family") for v in found)
         conclusion = f"{count(rests)} of {pairs} {'rests' if rests == 1 else 'rest'} on it."
-        made = _with_n(f"{said} points", conclusion, items)
-    yield "Own-family judges", "Do judges favour agents of their own maker?", where, made
-    items, made = pairs_on("length.contrast"), _absent("A longer text may score higher for its length.")
-    if items:
+        yield "Own-family judges", _with_n(f"{said} points", conclusion, items)
+    if items := pairs_on("length.contrast"):
         slopes = [slope for m in items if (slope := t.real(m.detail.get("slope"))) is not None]
         lead = f"{number(max(slopes))} points a doubling of length; " if slopes else ""
         clear = f"{count(sum(v.length == 'clear' for v in found))} of {pairs}"
-        made = _outcome(f"{lead}n = {t.sizes(items[0])}", f"{clear} remain at equal length.", items[0])
-    yield "Equal length", "Would the differences remain at equal length?", where, made
-    items = [m for m in checks.distinct_items(book) if m.value is not None]
-    made = _absent("Scores of several dimensions may be one overall impression.")
-    if items:
+        result = f"{lead}n = {t.sizes(items[0])}"
+        yield "Equal length", _outcome(result, f"{clear} remain at equal length.", items[0])
+    if items := [m for m in checks.distinct_items(book) if m.value is not None]:
         apart = count(sum(checks.told_apart(book, m) for m in items))
         said = ", ".join(f"{score_words(m.labels['dimension'])} {number(m.value or 0.0)}" for m in items)
         conclusion = f"{apart} of {t.counted(len(items), 'dimension')} told apart."
-        made = _with_n(f"Correlation with the overall impression: {said}", conclusion, items)
-    yield "Dimensions told apart", "Do judges tell each dimension from their overall impression?", where, made
-    items = [m for m in pairs_on("judges.contrast") if m.value is not None]
-    made = _absent("An order may hold for these judges alone; three judge families are needed.")
-    if items:
+        result = f"Correlation with the overall impression: {said}"
+        yield "Dimensions told apart", _with_n(result, conclusion, items)
+    if items := [m for m in pairs_on("judges.contrast") if m.value is not None]:
         yes = count(sum(v.other_judges == "yes" for v in found))
         named = "The sentence of any other order names these judges."
-        made = _with_n(f"{yes} of {pairs} hold for other judges", named, items[:1])
-    yield "Other judges", "Would other judges like these see the same order?", where, made
-    item, made = book.one("order.autocorrelation", dimension=AGGREGATE), _absent(
-        "Weeks that follow each other count as fewer than they are."
-    )  # fmt: skip
+        yield "Other judges", _with_n(f"{yes} of {pairs} hold for other judges", named, items[:1])
+    item = book.one("order.autocorrelation", dimension=AGGREGATE)
     lags = [] if item is None else [lag for one in item.detail.get("lags", ()) if (lag := t.real(one)) is not None]
     if item is not None and lags:
         said = ", ".join(f"lag {at} {number(value)}" for at, value in enumerate(lags, 1))
@@ -185,17 +226,15 @@ def _explained(book: RunIndex) -> Iterator[Experiment]:
             conclusion = "The test counts them as fewer clusters."
         elif item.detail.get("flagged"):
             conclusion = "They were declared independent, so orders are qualified at most."
-        made = _with_n(f"Autocorrelation: {said}", conclusion, [item])
-    yield "Clusters in time", "Do neighbouring clusters resemble each other?", where, made
+        yield "Clusters in time", _with_n(f"Autocorrelation: {said}", conclusion, [item])
 
 
 # --- ranks, and judges alone ------------------------------------------------------------------------------------------
 
 
-def _ranked(book: RunIndex) -> Iterator[Experiment]:
-    found = book.known("rank.first", dimension=AGGREGATE)
-    made = _absent("Ranks of one draw of clusters may change with the next.")
-    if found:
+def _ranked(book: RunIndex) -> Found:
+    """Which ranks are possible, and what one judge alone would have said."""
+    if found := book.known("rank.first", dimension=AGGREGATE):
         placed, drawn = agreement.placed_agents(book), f"of {agreement.draws_words(found)}"
         said = [f"{clean(p.agent, 80)} rank {p.place} in {percent(p.shares[p.place - 1])}" for p in placed
                 if p.place <= len(p.shares)]  # fmt: skip
@@ -205,10 +244,9 @@ def _ranked(book: RunIndex) -> Iterator[Experiment]:
         firsts = [v for v in book.on(AGGREGATE, "first") if v.publication_level != "no-claim"]
         conclusion = " ".join(f"{clean(v.claim.subjects[0], 80)} ranks first ({v.publication_level})." for v in firsts)
         items = (book.one("rank.first", dimension=AGGREGATE, agent=p.agent) for p in placed)
-        made = _outcome(result, conclusion or "No first rank on the overall score is supported.", *items)
-    yield "Rank intervals and bootstrap ranks", "Which ranks are possible?", "agents.html#ranks", made
+        conclusion = conclusion or "No first rank on the overall score is supported."
+        yield "Rank intervals and bootstrap ranks", _outcome(result, conclusion, *items)
     pairs, alone = book.known("single.rho", dimension=AGGREGATE), book.known("single.discoveries")
-    made = _absent("It would show which orders and discoveries only one judge makes.")
     if pairs or alone:
         said, values, panel = [], [m.value or 0.0 for m in pairs], book.one("panel.discoveries")
         if values:
@@ -227,16 +265,11 @@ def _ranked(book: RunIndex) -> Iterator[Experiment]:
         conclusion = "Each judge alone would have said the same here; that it would was not known without the others."
         if parts:
             conclusion = f"One judge is not enough: depending on which one is asked, it {t.listing(parts)}."
-        made = _outcome("; ".join(said), conclusion, *pairs, *alone)
-    yield "Single-judge baseline", "Would one judge be enough?", "agreement.html#single", made
+        yield "Single-judge baseline", _outcome("; ".join(said), conclusion, *pairs, *alone)
 
 
 # --- the control cells ------------------------------------------------------------------------------------------------
 
-_ABSENT: Final = {
-    "cell_a": "Nothing shows that the panel does not reward confidence and length.",
-    "cell_b": "Nothing shows that the panel does not punish brevity.",
-}
 _CONCLUSIONS: Final[Mapping[str, str]] = {
     "passed": "The panel does not simply reward length and confidence.",
     "failed": "The scores are contaminated: no claim under this rubric is supported.",
@@ -252,7 +285,8 @@ _CONCLUSIONS: Final[Mapping[str, str]] = {
 }
 
 
-def _celled(book: RunIndex) -> Iterator[Experiment]:
+def _celled(book: RunIndex) -> Found:
+    """What each control cell shows, and whether a judge family favours its own."""
     honest, known = (
         book.value("cell.honest", dimension=AGGREGATE),
         {str(kind): said[0] for kind, said in t.CELLS.items()},
@@ -279,29 +313,20 @@ def _celled(book: RunIndex) -> Iterator[Experiment]:
             return f"{said} No claim about this cell is supported."
         return said if control.level is None else f"{said} Verdict: {TAGS[control.level].lower()}."
 
-    for name, cell, tests in (
-        ("Cell A", "cell_a", "Are long, confident and wrong texts refused?"),
-        ("Cell B", "cell_b", "Are short and correct texts accepted?"),
-    ):
-        one, made = graded.get(cell), _absent(_ABSENT[cell])
-        if one is not None:
-            made = _outcome(result_of(one), conclusion_of(one), one.gate, one.score)
-        yield name, tests, "controls.html", made
-    others, said, ends = [c for c in graded.values() if c.cell not in _ABSENT], [], []
+    for name, cell in (("Cell A", "cell_a"), ("Cell B", "cell_b")):
+        if (one := graded.pop(cell, None)) is not None:
+            yield name, _outcome(result_of(one), conclusion_of(one), one.gate, one.score)
+    others, said, ends = graded.values(), [], []
     for one in others:
         name, short = known.get(one.cell, one.title), result_of(one)
         if one.gate is not None:
             short = f"{held.gate_words(one)}, {one.said} (n = {count(one.gate.n)})"
             ends.append(f"{name}: {conclusion_of(one)}")
         said.append(f"{name}: {short}")
-    made = _absent("Whether the judges notice a changed number, or only the words, is not known.")
     if others:
         end = " ".join(ends or ["They have no rule of their own."])
-        made = _outcome("; ".join(said), end, *(c.gate or c.score for c in others))
-    yield ("Other cells", "Do paraphrase, changed numbers, length and red-team texts move the score as they should?",
-           "controls.html", made)  # fmt: skip
+        yield "Other cells", _outcome("; ".join(said), end, *(c.gate or c.score for c in others))
     found, said, over = book.known("cell.halo"), [], []
-    made = _absent("A control cell may pass or fail by the taste of the family that wrote it.")
     for item in found:  # what judges add to the cells that their own family composed
         name, family = item.labels.get("cell", ""), item.detail.get("family")
         name = known.get(name, clean(name, 40))
@@ -313,32 +338,29 @@ def _celled(book: RunIndex) -> Iterator[Experiment]:
         conclusion = f"No cell moves by {cut} or more: what the cells show is the panel’s, not one family’s."
         if over:
             conclusion = f"{', '.join(over)}: the score without that family is primary."
-        made = _with_n("; ".join(said), conclusion, found)
-    yield ("Self-preference on control texts",
-           "Does a judge family favour the control texts that its own family composed?", "controls.html",
-           made)  # fmt: skip
+        yield "Self-preference on control texts", _with_n("; ".join(said), conclusion, found)
 
 
 # --- probes -----------------------------------------------------------------------------------------------------------
 
 
-def _probed(book: RunIndex) -> Iterator[Experiment]:
+def _probed(book: RunIndex) -> Found:
+    """Other anchors, the held-out judge, and repeated trials."""
     measured, said = held.changed_anchors(book), []
-    made = _absent("A dimension on which judges disagree may only lack clear anchors.")
     for item in measured:
         flips = item.detail.get("flips")
         turned = f", {t.plural(flips, 'pair')} of agents turned" if isinstance(flips, int) else ""
         said.append(f"{book.title(item.labels['dimension'])} {t.estimate(item)} points{turned}; n = {count(item.n)}")
     if measured:
         tail = "Agreement under the other anchors was not measured by one judge."
-        made = _outcome("; ".join(said), f"{held.anchor_answer(book)} {tail}", *measured)
-    yield "Rubric wording", "Does the score depend on how its anchors are written?", "claim-map.html#anchors", made
+        yield "Rubric wording", _outcome("; ".join(said), f"{held.anchor_answer(book)} {tail}", *measured)
+    title = "Held-out judge"
     pairs, judged, state = book.by_name.get("probe.contrast", ()), book.known("probe.contrast"), book.one("probe.state")
     if not judged:
         needless = not pairs and state is not None and state.state.startswith("not needed")
         what = "no contested pair has common cycles" if pairs else held.outside_state(book)
-        why = "No drop turned a pair." if needless else "What turns with a judge family is not supported."
-        made = _outcome(f"{NOT_RUN}: {what}", why, state, *pairs, ran=False)
+        why = "No drop turned a pair." if needless else _WHY[title]
+        yield title, _outcome(f"{NOT_RUN}: {what}", why, state, *pairs, ran=False)
     else:
         ends = [m for m in judged if m.low is not None and m.high is not None]
         different, ns = sum(held.finds(m) for m in ends), sorted({m.n for m in judged})
@@ -352,85 +374,59 @@ def _probed(book: RunIndex) -> Iterator[Experiment]:
                   for m in pairs}  # fmt: skip
         found = [v for v in book.run.verdicts if kind_of(v.claim) == "pair"
                  and (v.claim.dimension, frozenset(v.claim.subjects)) in probed]  # fmt: skip
-        made = _outcome("; ".join(result), supported_words(found), state, *pairs)
-    yield ("Held-out judge", "Are the orders that a drop turns those of one judge family?", "stability.html#outside",
-           made)  # fmt: skip
+        yield title, _outcome("; ".join(result), supported_words(found), state, *pairs)
     labels, gate = {"ddof": str(book.study.inference.ddof)}, book.study.gates.repetition_stability
-    repeated, every = book.known("noise.repetition_stability", **labels), book.every(
-        "noise.repetition_stability", **labels
-    )  # fmt: skip
-    made = _absent("Without repeats nobody knows how much of a score is the judge’s own noise.", every, f"{NOT_RUN}: ")
-    if repeated:
+    title, every = "Repetition stability", book.every("noise.repetition_stability", **labels)
+    if repeated := book.known("noise.repetition_stability", **labels):
         values = "; ".join(f"{clean(m.labels['judge'], 60)} {number(m.value or 0.0, 3)}" for m in repeated)
         low = [clean(m.labels["judge"], 60) for m in repeated if (m.value or 0.0) < gate - _TOLERANCE]
         conclusion = f"Averaging trials clears the gate of {number(gate)}."
         if low:
             verb = "stays" if len(low) == 1 else "stay"
             conclusion = f"{t.listing(low)} {verb} below {number(gate)}: averaging is not defensible."
-        made = _with_n(values, conclusion, repeated)
-    yield "Repetition stability", "May a judge’s trials be averaged?", "agreement.html#noise", made
+        yield title, _with_n(values, conclusion, repeated)
+    elif every:
+        yield title, _outcome(f"{NOT_RUN}: {t.state_words(every[0])}", _WHY[title], ran=False)
 
 
-def _tailed(book: RunIndex) -> Iterator[Experiment]:
+def _tailed(book: RunIndex) -> Found:
+    """Texts after the cutoff, brief agents, and what the panel is worth."""
     found, said = held.contamination_gaps(book), []
-    made = _absent("Agents may remember what happened in the earlier clusters.")
     for item in found:
         split = held.split_words(item)
         value = t.state_words(item) if item.value is None else f"{t.estimate(item)} points"
         said.append(f"{split[:1].upper()}{split[1:]} {value}{t.p_of(item, 'p', ', ', '')}; n = {count(item.n)}")
     if found:
-        made = _outcome("; ".join(said), held.contamination_answer(book), *found)
-    yield ("Contamination probe", "Are texts scored differently after the training cutoff?",
-           "claim-map.html#contamination", made)  # fmt: skip
+        yield "Contamination probe", _outcome("; ".join(said), held.contamination_answer(book), *found)
     terse, named = held.terse_agents(book), held.mostly_terse(book)
-    made = _absent("A contrast with an agent that writes briefly may be about length.")
     if terse:
         shares = "; ".join(f"{clean(agent, 60)} {percent(m.value or 0.0)}; n = {count(m.n)}" for agent, m in terse)
         which = f"Every contrast with {t.listing(named, last='or')}" if named else "No contrast"
         conclusion = f"{which} is sensitive to style{'' if named else ' for that reason'}."
         below = f"Below {book.study.cells.terse_tokens} words: {shares}"
-        made = _outcome(below, conclusion, *(m for _, m in terse))
-    yield ("Terse tail", "Are some agents mostly in the range where short texts are penalised?", "controls.html",
-           made)  # fmt: skip
-    worth = book.one("panel.effective_judges", dimension=AGGREGATE)
-    why = "Judges who err together agree without being right; that needs texts of known quality to be seen."
-    made = _absent(why)
+        yield "Terse tail", _outcome(below, conclusion, *(m for _, m in terse))
+    worth, title = book.one("panel.effective_judges", dimension=AGGREGATE), "Effective number of judges"
     if worth is not None and worth.value is None:
-        made = _outcome(t.state_words(worth), f"{NOT_RUN}: {why}", worth, ran=False)
+        yield title, _outcome(t.state_words(worth), f"{NOT_RUN}: {_WHY[title]}", worth, ran=False)
     elif worth is not None:
         judges, r, n = worth.detail.get("judges"), t.real(worth.detail.get("r")), number(worth.value or 0.0, 1)
         of = f" of {judges}" if isinstance(judges, int) else ""
         errors = "" if r is None else f"; mean correlation of their errors {number(r)}"
-        made = _with_n(f"{n}{of}{errors}", f"The agreement above is that of about {n} independent judges.", [worth])
-    yield "Effective number of judges", "How many independent judges is the panel worth?", "plan.html#panel", made
+        conclusion = f"The agreement above is that of about {n} independent judges."
+        yield title, _with_n(f"{n}{of}{errors}", conclusion, [worth])
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------
-
-_WHERE: Final = {
-    "agreement.html": "Do the judges agree?",
-    "agents.html#board": "Who is ahead?",
-    "stability.html#stability": "Does each order hold without any one judge family?",
-    "stability.html#explanations": "What else could explain a difference?",
-    "agents.html#ranks": "Which ranks are possible?",
-    "agreement.html#single": "Would one judge have said the same?",
-    "controls.html": "Do the controls hold?",
-    "claim-map.html#anchors": "Do the anchors carry the score?",
-    "stability.html#outside": "What did the held-out judge settle?",
-    "agreement.html#noise": "How much is noise?",
-    "claim-map.html#contamination": "Do later clusters differ?",
-    "plan.html#panel": "Who judged?",
-}
-"""The questions of the sections that rows lead to."""
-
-_EXPERIMENTS: Final = (_agreed, _explained, _ranked, _celled, _probed, _tailed)
 
 
 def map_page(book: RunIndex, links: Mapping[str, str]) -> b.Page:
     """Every experiment as a row, with the ways to its section and to its first measurement that has a row of its own;
     then the supported orders and three probes beside the scores."""
-    rows, total = [], 0
-    for title, tests, href, (result, conclusion, ran, measured) in chain.from_iterable(f(book) for f in _EXPERIMENTS):
+    rows, total, found = [], 0, dict[str, Outcome]()
+    for experiments in (_agreed, _explained, _ranked, _celled, _probed, _tailed):
+        found |= dict(experiments(book))
+    for title, tests, href, why in _EXPERIMENTS:
+        result, conclusion, ran, measured = found.get(title) or _outcome(NOT_RUN, why, ran=False)
         ways: list[Inline] = [title.replace("κ", book.sign), " ", b.Linked(_WHERE[href], href)]
         link = next((links[name] for name in measured if name in links), "")
         ways += [" ", b.Linked("measurement", link)] if link else []

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from assaymark.claims.levels import kind_of
+from assaymark.claims import kind_of
 from assaymark.records import AGGREGATE, Level, Measurement
 from assaymark.report import blocks as b
 from assaymark.report import text as t

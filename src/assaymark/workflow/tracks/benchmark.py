@@ -4,32 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import datetime
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
-from assaymark.benchmark.episode import BaselineResult, EpisodeState, Heard, run_baselines
-from assaymark.benchmark.market import TRAINING_END, Known, is_index
-from assaymark.benchmark.plan import BenchPlan
-from assaymark.benchmark.profiles import CLASS_NAMES, profile_named
+from assaymark.benchmark.episode import BaselineResult, EpisodeState, run_baselines
+from assaymark.benchmark.plan import profile_named
 from assaymark.benchmark.questions import published
 from assaymark.benchmark.questions.payloads import Split, Template
 from assaymark.benchmark.reference import PREFIX, reference_benchmark_models
-from assaymark.benchmark.replies import layers
-from assaymark.benchmark.scores import (
-    STAGES,
-    DateResult,
-    Stage,
-    StageState,
-    inter_class_score,
-    intra_class_score,
-    weight_accuracy,
-)
 from assaymark.claims import boards
 from assaymark.claims.boards import MISSING, PIPELINE, BenchVerdicts, Board, missing_replies
 from assaymark.claims.messages import english, listing, stand_ins
@@ -37,13 +23,10 @@ from assaymark.engine import CallSpec, Model
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, Problem
 from assaymark.judging import find_rubric, plan_texts
-from assaymark.market import CLASS_NAMES as MARKET_CLASS_NAMES
-from assaymark.market import class_index, open_history, pairwise_correlation, simple_returns, synthetic_history
+from assaymark.market import open_history, synthetic_history
 from assaymark.metrology.measure_orders import level_measurements
 from assaymark.notebook import Note, Part, Result
 from assaymark.plan import toml_value
-from assaymark.portfolio.backtest import CLASSES
-from assaymark.portfolio.optimisers import Floats
 from assaymark.records import Measurement, Score, write_atomic
 from assaymark.report import portbench as pages
 from assaymark.report.portbench.book import ALL, QUESTIONS
@@ -293,22 +276,7 @@ def _decided(
         baselines = run_baselines(locked.windows, chosen.cash_baselines, chosen.cost_bps, plan.convention)
         measurements += measure.pipeline_measurements(locked, episodes, baselines)
         measurements += measure.ceiling_measurements(locked)
-        # S1 to S5, CEPS and PAS of every date, by the plan's convention and by the other one
-        for result, convention in (
-            pair for one in episodes for pair in ((one.result, plan.convention), (one.other, locked.other))
-        ):
-            labels = {"profile": result.profile, "window": result.window}
-            for day in result.dates:
-                states = {str(stage): state.state for stage, state in day.answers.states.items()}
-                values = {**{str(stage): day.scores[stage] for stage in STAGES}, "CEPS": day.ceps, "PAS": day.pas}
-                about, cluster = f"{result.model}/{result.profile}", f"{result.window}/{day.day}"
-                scores += [
-                    Score(
-                        about=f"{about}/{cluster}", agent=result.model, cluster=cluster, name=name, value=float(value),
-                        convention=convention, state=states.get(name, "ok"), labels=labels,
-                    )
-                    for name, value in values.items()
-                ]  # fmt: skip
+        scores += measure.pipeline_scores(locked, episodes)
         windows = len(locked.windows)
         where = "in this window" if windows == 1 else f"in these {windows} windows"
         for name in measure.boards_of(locked):
@@ -350,7 +318,20 @@ def _decided(
     asked = [one for one in plan.models if not (one.model.startswith("reference/") or is_outside(one.model))]
     if free := ", ".join(one.name for one in asked if one.temperature is None):
         notes.append(f"No temperature was sent to {free}: the provider's own holds, where the protocol says 0.")
-    run = _bench_run(folder, locked, episodes or (), baselines, answers or {}, measurements, decided, notes, gone)
+    unscored = measure.unscored_models(locked, episodes, plan.convention) if episodes else {}
+    turned = measure.ceps_items([other for _, other in episodes or ()], unscored)
+    others = level_measurements("bench.level", turned, {"board": measure.boards_of(locked)[0]}, plan.level)
+    splits: Mapping[tuple[Template, Split], int] = {}
+    if answers:
+        given = plan.questions.file
+        whole = () if given is None else ((one.template, one.split) for one in published.read_questions(Path(given)))
+        splits = published.shared_out(published.COUNTS) if given is None else Counter(whole)
+    run = pages.BenchRun(
+        plan, locked.plan_hash, locked.locked_at, locked.market, locked.windows, decided.leaderboards, decided.verdicts,
+        measurements, [result for result, _ in episodes or ()], baselines, answers or {}, notes,
+        "../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
+        locked.pool if answers else (), splits, {one.labels["model"]: one for one in others},
+    )  # fmt: skip
     return run, decided
 
 
@@ -360,179 +341,3 @@ def _no_score(models: Sequence[str]) -> str:
         f"No score: on most dates {listing(models)} {verb} at most one instrument to buy. By {boards.FORMULAS['paper']}"
         f" S3 to S5 then have one possible answer and measure nothing, so {no} no CEPS."
     )
-
-
-# --- What the pages of a benchmark show: its market and snapshots, traces of episodes, and answered questions ---------
-
-ROWS: Final = 8
-_POINTS: Final = 133
-"""Days of a history that are drawn: one a month over eleven years."""
-
-_END: Final = datetime(9999, 1, 1, tzinfo=UTC)
-_OVERLAP: Final = 60
-"""Common days below which a correlation over the training years is left out."""
-
-Shown = tuple[tuple[str, ...], Sequence[tuple[str, ...]], list[str]]
-"""What a page shows of a stage: heads, rows, and the arithmetic in words."""
-
-
-def _trace(one: DateResult, profile: str, known: Known, plan: BenchPlan) -> dict[Stage, Shown]:
-    """The stages of one date: the largest of what was said and true, and how each score came about."""
-    part, tickers, scores, alpha = known.part, known.tickers, one.scores, plan.pipeline.alpha
-    said, true = one.answers.views[part], one.truths.views[part]
-    error = np.abs(said - true)
-    mean, over = float(error.mean()), f"is the mean error over {part.size} instruments"
-    views = [(tickers[at], f"{said[at]:+.2f}", f"{true[at]:+.2f}", f"{error[at]:.2f}") for at in _largest(error)]
-    pairs = [(one.answers.signals[at], one.truths.signals[at]) for at in part.tolist()]
-    counts, words = Counter(pairs), sorted({word for pair in pairs for word in pair})
-    right = sum(given == truth for given, truth in pairs)
-    held, best = one.executed[part], one.truths.weights[part]
-    largest = _largest(np.maximum(held, best))
-    accuracy = weight_accuracy(held, best, convention=plan.convention)
-    intra = intra_class_score(held, known.scored_by, known.classes)
-    inter = inter_class_score(held, known.scored_by, known.classes, convention=plan.convention)
-    members = np.array(known.classes)
-    shares = {name: float(held[members == name].sum()) for name in CLASS_NAMES}
-    by_class = [f"{name.replace('_', ' ')} {100 * share:.1f} %" for name, share in shares.items() if share > 0]
-    own, oracle = one.turnover, one.truths.turnover
-    traded = f"1 − |{own:.3f} − {oracle:.3f}| / {max(own, oracle):.3f} = {scores['S4']:.3f}"
-    risk, truth, limits = one.risk, one.truths.risk, profile_named(profile)
-    risks = [
-        ("value at risk, 95 %", _percent(risk.var), _percent(truth.var)),
-        ("deepest fall of the lookback", _percent(risk.drawdown), _percent(truth.drawdown)),
-        ("largest drift of a weight", _percent(risk.drift), _percent(truth.drift)),
-        ("alarm", "yes" if risk.rebalance else "no", "yes" if truth.rebalance else "no"),
-    ]
-    same = int(risk.rebalance == truth.rebalance)
-    return {
-        "S1": (
-            ("instrument", "said", "true", "error"), views,
-            [f"1 − {mean:.3f} / 2 = {scores['S1']:.3f}; {mean:.3f} {over}"],
-        ),
-        "S2": (
-            ("said", *(f"true {word}" for word in words)),
-            [(given, *(str(counts[given, truth]) for truth in words)) for given in words],
-            [f"{right} of {len(pairs)} right = {scores['S2']:.3f}"],
-        ),
-        "S3": (
-            ("instrument", "held", "oracle"),
-            [(tickers[at], f"{100 * held[at]:.1f} %", f"{100 * best[at]:.1f} %") for at in largest],
-            [
-                f"accuracy {accuracy:.3f}, within classes {intra:.3f}, between classes {inter:.3f}",
-                f"{alpha:g} × {accuracy:.3f} + {1 - alpha:g} × ({intra:.3f} + {inter:.3f}) / 2 = {scores['S3']:.3f}",
-                f"the oracle's solver: {one.truths.weights_status}",
-                f"held by class: {', '.join(by_class)}",
-            ],
-        ),
-        "S4": (
-            (), [],
-            [
-                f"traded {own:.3f} of the portfolio, the oracle {oracle:.3f}",
-                traded if max(own, oracle) > 0 else "neither traded: 1",
-            ],
-        ),
-        "S5": (
-            ("measure", "held", "oracle"), risks,
-            [
-                f"limits: drift {100 * plan.pipeline.drift_limit:g} %, value at risk {_percent(limits.var_limit)}",
-                f"0.5 × {same} (the same alarm) + 0.5 × (1 − mean of two relative errors) = {scores['S5']:.3f}",
-                f"alignment with the {profile} profile: {one.pas:.3f}",
-            ],
-        ),
-    }  # fmt: skip
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2f} %".replace("-", "−")
-
-
-def _largest(values: Floats) -> list[int]:
-    """Places of the largest values, largest first; equal ones in order."""
-    return [int(at) for at in np.argsort(-values, kind="stable")[:ROWS]]
-
-
-def _market_view(locked: LockedBench, snapshots: bool) -> pages.MarketView:
-    """The market of a run, with a snapshot from each window where ``snapshots`` are wanted."""
-    history, universe = locked.market.history, locked.market.universe
-    prices = history.as_of(_END).prices(max(history.days.size, 1))
-    column = {name: at for at, name in enumerate(prices.ids)}
-    listing = {one.id: one for one in history.listings}
-    order = sorted(range(universe.size), key=lambda at: (CLASSES.index(universe.classes[at]), at))
-    names = [universe.ids[at] for at in order]
-    closes = prices.values[:, [column[name] for name in names]]
-    groups = np.array([universe.classes[at] for at in order])
-    indexes = class_index(closes, [listing[name] for name in names])
-    index = {MARKET_CLASS_NAMES[key]: one for key, one in indexes.items()}
-    shown = np.unique(np.linspace(0, prices.days.size - 1, _POINTS).round().astype(int))
-    tradable = Counter(MARKET_CLASS_NAMES[one.asset_class] for one in history.listings if not is_index(one))
-    training = prices.days <= TRAINING_END
-    rows = np.flatnonzero(training if training.sum() > _OVERLAP else np.ones_like(training))
-    correlation = pairwise_correlation(simple_returns(closes[rows]), min_overlap=_OVERLAP).values
-    # the first close of each is 100
-    first = closes[np.argmax(np.isfinite(closes), axis=0), np.arange(closes.shape[1])]
-    of = {name: groups == name for name in CLASSES if (groups == name).any()}
-    pairs = np.where(np.eye(groups.size, dtype=bool), np.nan, correlation)
-    between = np.full((len(of), len(of)), np.nan)
-    for (at, one), (to, other) in product(enumerate(of.values()), repeat=2):
-        some = pairs[np.ix_(one, other)]
-        if np.isfinite(some).any():
-            between[at, to] = float(np.nanmean(some))
-    classes, shots = [], []
-    for name, mine in of.items():
-        tickers, lines = tuple(np.array(names)[mine].tolist()), (100.0 * closes / first)[:, mine][shown]
-        classes.append(pages.ClassView(name, int(mine.sum()), tradable[name], tickers, lines, index[name][shown]))
-    for window in locked.windows if snapshots else ():  # the date on which its instruments were most volatile
-        day = max(window.decisions, key=lambda day: float(np.mean([one.volatility for one in window.known(day).lines])))
-        seen = window.known(day)
-        means = seen.between.copy()
-        for at, line in enumerate(seen.lines_by_class):
-            means[at, at] = np.nan if line.intra is None else line.intra
-        tables = tuple((name, heads, cells) for name, (heads, cells) in layers(seen).items())
-        kinds = tuple(one.asset_class for one in seen.lines_by_class)
-        shots.append(pages.SnapshotView(window.window, str(day), tables, kinds, means))
-    over = str(prices.days[rows[0]]), str(prices.days[rows[-1]])
-    days = tuple(map(str, prices.days[shown]))
-    return pages.MarketView(days, tuple(classes), correlation, between, over, tuple(shots))
-
-
-def _bench_run(
-    folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode], baselines: Sequence[BaselineResult],
-    answers: Answers, measurements: Sequence[Measurement], decided: BenchVerdicts, notes: Iterable[str],
-    gone: Collection[str],
-) -> pages.BenchRun:  # fmt: skip
-    """What the pages of a run show; ``gone`` are the models that lack too many replies of the pipeline."""
-    plan, market = locked.plan, locked.market
-    days = {row: market.known(row) for window in locked.windows for row in window.rows.tolist()} if episodes else {}
-    known: dict[date, Known] = {one.day: one for one in days.values()}
-    traces = []
-    for episode in episodes:
-        result, dates = episode.result, []
-        for day in result.dates:
-            shown, stages = _trace(day, result.profile, known[day.day], plan), []
-            for stage in STAGES:
-                state = day.answers.states.get(stage, StageState("ok"))
-                (heads, rows, lines), heard = shown[stage], episode.heard.get((day.day, stage), Heard())
-                given = heads, tuple(rows), tuple(lines)
-                stages.append(pages.StageTrace(stage, day.scores[stage], state, heard, *given))
-            dates.append(pages.DateTrace(str(day.day), day.ceps, day.pas, tuple(stages)))
-        traces.append(pages.EpisodeTrace(result.model, result.profile, result.window, tuple(dates)))
-    where = "the embedded synthetic market" if market.history.source == "synthetic" else market.history.source
-    read = [state.state for one in episodes for day in one.result.dates for state in day.answers.states.values()]
-    unscored = measure.unscored_models(locked, episodes) if episodes else {}
-    turned = measure.ceps_items(episodes, unscored, other=True)
-    others = level_measurements("bench.level", turned, {"board": measure.boards_of(locked)[0]}, plan.level)
-    splits: Mapping[tuple[Template, Split], int] = {}
-    if answers:
-        file = plan.questions.file
-        whole = () if file is None else ((one.template, one.split) for one in published.read_questions(Path(file)))
-        splits = published.shared_out(published.COUNTS) if file is None else Counter(whole)
-    return pages.BenchRun(
-        plan, locked.plan_hash, locked.locked_at, f"{where}, snapshot {market.history.snapshot}", market.universe.size,
-        tuple(map(profile_named, plan.pipeline.profiles)), tuple(one.spec for one in locked.windows),
-        {one.window: len(one.decisions) for one in locked.windows}, decided.leaderboards, decided.verdicts,
-        tuple(measurements), [one.result for one in episodes if one.agent.name not in gone], baselines, tuple(traces),
-        dict(Counter(read)), answers, tuple(notes),
-        "../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
-        _market_view(locked, bool(episodes)), locked.pool if answers else (), splits,
-        {other.labels["model"]: other for other in others},
-    )  # fmt: skip

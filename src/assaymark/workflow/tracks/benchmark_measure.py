@@ -6,7 +6,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, time
+from datetime import UTC, datetime, time
 from functools import partial
 from itertools import product
 from types import MappingProxyType
@@ -15,11 +15,10 @@ from typing import Any, Final
 import numpy as np
 
 from assaymark import records
-from assaymark.benchmark import profiles
+from assaymark.benchmark import plan as profiles
 from assaymark.benchmark.episode import BaselineResult, EpisodeState
-from assaymark.benchmark.plan import BenchPlan
-from assaymark.benchmark.profiles import profile_named
-from assaymark.benchmark.questions.answers import Cell, tabulate
+from assaymark.benchmark.plan import BenchPlan, profile_named
+from assaymark.benchmark.questions.answers import tabulate
 from assaymark.benchmark.questions.payloads import Condition
 from assaymark.benchmark.replies import rationale_of
 from assaymark.benchmark.scores import STAGES, Convention, DateResult, EpisodeResult
@@ -34,7 +33,7 @@ from assaymark.metrology.measure_orders import ScoredItems
 from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.scores import excess_replies
 from assaymark.plan import toml_text
-from assaymark.portfolio import max_drawdown, performance
+from assaymark.portfolio import Performance, performance
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Measurement, Score, content_id
 from assaymark.report.portbench.book import ALL, QUESTIONS
@@ -64,83 +63,71 @@ def grade_rationales(
     folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode], models: Mapping[str, Model], now: datetime,
 ) -> RunFolder:  # fmt: skip
     """Have the plan's judges grade every rationale: a whole assay with its own lock, verdicts and pages."""
-    within, market = folder.rationales, locked.market
-    known = {one.day: one for window in locked.windows for one in map(market.known, window.rows.tolist())}
-    decisions: list[records.Decision] = []
-    contexts: dict[str, records.Context] = {}
+    within, ids = folder.rationales, locked.market.universe.ids
+    known = {one.day: one for window in locked.windows for one in map(locked.market.known, window.rows.tolist())}
+    agents = {agent.name: agent for agent in locked.plan.models}
+    decisions, contexts = list[records.Decision](), dict[str, records.Context]()
     with Ledger.open(folder.ledger, create=False) as ledger:
-        for episode in episodes:
-            agent, where = episode.agent, f"{episode.result.profile}/{episode.result.window}"
-            keys: defaultdict[date, dict[str, str]] = defaultdict(dict)
-            for day, stage, key in episode.state.asked:
-                keys[day][stage] = key
-            for step, dated in enumerate(episode.result.dates):
-                replies = {stage: ledger.reply(key) for stage, key in keys[dated.day].items()}
-                said = {stage: text for stage, reply in replies.items() if (text := rationale_of(reply.text))}
-                if not said:
-                    continue
-                # what the model could see at S3: the prompt, its numbers, and its limits
-                seen, moment = known[dated.day], datetime.combine(dated.day, _CLOSE)
-                asked = ledger.call(keys[dated.day]["S3"]).messages
-                facts = [
-                    records.Fact(
-                        id=f"{line.ticker}/{name}", instrument=line.ticker, field=name, value=float(value), unit=unit,
-                        available_at=moment,
-                    )
-                    for line in seen.lines
-                    for name, unit in _COLUMNS.items()
-                    if (value := getattr(line, name)) is not None
-                ]  # fmt: skip
-                profile = profile_named(episode.result.profile)
-                limits = [
-                    ("max_weight", profile.equity_cap, "equity and crypto"),
-                    ("min_weight", profile.bond_floor, "bond and cash"),
-                    ("max_drawdown", profile.drawdown_tolerance, "portfolio"),
-                ]
-                context = records.Context(
-                    completeness="complete", cutoff=moment, cutoff_source="the close of the decision date",
-                    prompt="\n\n".join(part.text for message in asked for part in message.parts), facts=tuple(facts),
-                    instruments=tuple(
-                        records.Instrument(id=name, symbol=name, asset_class=kind)
-                        for name, kind in zip(seen.tickers, seen.classes, strict=True)
+        for (result, _), (step, dated) in ((one, at) for one in episodes for at in enumerate(one[0].dates)):
+            agent, where = agents[result.model], f"{result.profile}/{result.window}"
+            keys = {stage: heard.key for (day, stage), heard in result.heard.items() if day == dated.day}
+            replies = {stage: ledger.reply(key) for stage, key in keys.items()}
+            said = {stage: text for stage, reply in replies.items() if (text := rationale_of(reply.text))}
+            if not said:
+                continue
+            # what the model could see at S3: the prompt, its numbers, and its limits
+            seen, moment, profile = known[dated.day], datetime.combine(dated.day, _CLOSE), profile_named(result.profile)
+            facts = [
+                records.Fact(
+                    id=f"{line.ticker}/{name}", instrument=line.ticker, field=name, value=float(value), unit=unit,
+                    available_at=moment,
+                )
+                for line in seen.lines
+                for name, unit in _COLUMNS.items()
+                if (value := getattr(line, name)) is not None
+            ]  # fmt: skip
+            limits = (
+                records.Constraint(kind="max_weight", limit=profile.equity_cap, unit="nav", scope="equity and crypto"),
+                records.Constraint(kind="min_weight", limit=profile.bond_floor, unit="nav", scope="bond and cash"),
+                records.Constraint(kind="max_drawdown", limit=profile.drawdown_tolerance, unit="nav"),
+            )
+            context = records.Context(
+                completeness="complete", cutoff=moment, cutoff_source="the close of the decision date",
+                prompt="\n\n".join(part.text for asked in ledger.call(keys["S3"]).messages for part in asked.parts),
+                facts=tuple(facts), constraints=limits, profile=profile.text,
+                instruments=tuple(
+                    records.Instrument(id=name, symbol=name, asset_class=kind)
+                    for name, kind in zip(seen.tickers, seen.classes, strict=True)
+                ),
+            )  # fmt: skip
+            context_id = content_id(context)
+            contexts[context_id] = context
+            sums: dict[str, Any] = {}
+            for field in ("seconds", "input_tokens", "output_tokens"):
+                values = [getattr(one, field) for one in replies.values()]
+                sums[field] = None if None in values else sum(values)
+            held = np.flatnonzero(dated.executed > _HELD).tolist()
+            weights = {ids[at]: float(dated.executed[at]) for at in held}
+            decisions.append(
+                records.Decision(
+                    record_id=hashlib.sha256(f"{agent.name}/{where}/{dated.day}".encode()).hexdigest(),
+                    episode_id=where, step=step, cluster=f"{result.window}/{dated.day}", decided_at=moment,
+                    agent=records.Agent(id=agent.name, family=agent.family, model=agent.model),
+                    context_id=context_id, format="assaymark benchmark",
+                    actions=tuple(
+                        records.Action(instrument=name, kind="target_weight", weight=share)
+                        for name, share in weights.items()
                     ),
-                    constraints=tuple(
-                        records.Constraint(kind=kind, limit=limit, unit="nav", scope=scope)
-                        for kind, limit, scope in limits
+                    rationales=tuple(
+                        records.Rationale(text=f"{_STAGES[stage]}: {text}", kind="stage")
+                        for stage, text in said.items()
                     ),
-                    profile=profile.text,
-                )  # fmt: skip
-                context_id = content_id(context)
-                contexts[context_id] = context
-                sums: list[Any] = []
-                for field in ("seconds", "input_tokens", "output_tokens"):
-                    values = [getattr(one, field) for one in replies.values()]
-                    sums.append(None if None in values else sum(values))
-                name = f"{agent.name}/{where}/{dated.day}"
-                decisions.append(
-                    records.Decision(
-                        record_id=hashlib.sha256(name.encode()).hexdigest(), episode_id=where, step=step,
-                        cluster=f"{episode.result.window}/{dated.day}", decided_at=moment,
-                        agent=records.Agent(id=agent.name, family=agent.family, model=agent.model),
-                        context_id=context_id, format="assaymark benchmark",
-                        actions=tuple(
-                            records.Action(
-                                instrument=market.universe.ids[at], kind="target_weight",
-                                weight=float(dated.executed[at]),
-                            )
-                            for at in np.flatnonzero(dated.executed > _HELD).tolist()
-                        ),
-                        rationales=tuple(
-                            records.Rationale(text=f"{_STAGES[stage]}: {text}", kind="stage")
-                            for stage, text in said.items()
-                        ),
-                        provenance=records.Provenance(source=f"{locked.plan.name}, {where}"),
-                        call=records.CallFacts(
-                            seconds=sums[0], timing_source="absent" if sums[0] is None else "measured",
-                            input_tokens=sums[1], output_tokens=sums[2],
-                        ),
-                    )
-                )  # fmt: skip
+                    provenance=records.Provenance(source=f"{locked.plan.name}, {where}"),
+                    call=records.CallFacts(
+                        **sums, timing_source="absent" if sums["seconds"] is None else "measured"
+                    ),
+                )
+            )  # fmt: skip
     if not decisions:
         raise InputError("--judge", [Problem("", "no reply holds a rationale that could be graded")])
     within.path.mkdir(parents=True, exist_ok=True)
@@ -185,42 +172,38 @@ def pipeline_measurements(
     locked: LockedBench, episodes: Sequence[Episode], baselines: Sequence[BaselineResult]
 ) -> list[Measurement]:
     """Every measurement of the pipeline of a run."""
-    rng = np.random.default_rng([locked.plan.seed, 1])
-    replies, unscored = pipeline_replies(episodes), unscored_models(locked, episodes)
-    gone = left_out(locked, replies)
+    rng, level = np.random.default_rng([locked.plan.seed, 1]), locked.plan.level
+    replies, unscored = pipeline_replies(episodes), unscored_models(locked, episodes, locked.plan.convention)
+    gone, left = left_out(locked, replies), (unscored, unscored_models(locked, episodes, locked.other))
     boards, others = (
-        {
-            name: ceps_items(some, unscored_models(locked, episodes, other), other)
-            for name in boards_of(locked)
-            for some in [[episode for episode in episodes if name in (ALL, episode.result.profile)]]
-        }
-        for other in (False, True)
-    )
+        {name: ceps_items([pair[at] for pair in episodes if name in (ALL, pair[0].profile)], left[at])
+         for name in boards_of(locked)}
+        for at in (0, 1)
+    )  # fmt: skip
     found = [
         *family_measurements(locked, boards, others),
-        *_stage_means(locked, [episode.result for episode in episodes], unscored),
+        *_stage_means(locked, [result for result, _ in episodes], unscored),
         *_by_history(locked, episodes, unscored),
         *_ratios(locked, episodes, baselines, rng),
     ]
     calm = {one.window for one in locked.windows if one.spec.kind == "normal"}
     for baseline in baselines:
-        name, labels, nav = "bench.baseline", {"baseline": baseline.name, "window": baseline.window}, baseline.nav
-        found += _figures(name, labels, nav, baseline.weights, baseline.turnover)
-        found.append(_figure(name, labels, "drawdown", _depth(nav), nav, {}))
-        if baseline.window in calm and _moves(nav):
-            ((ratio,), _) = sharpe_ratios([_returns(nav)], rng=rng, level=locked.plan.level)
-            found.append(_ratio(name, {**labels, "figure": "sharpe"}, ratio, locked.plan.level, {}))
+        labels, whole = {"baseline": baseline.name, "window": baseline.window}, performance(baseline.nav)
+        found += _figures("bench.baseline", labels, whole, baseline.weights, baseline.turnover)
+        found.append(_figure("bench.baseline", labels, "drawdown", whole, _depth(whole)))
+        if baseline.window in calm and _moves(whole):
+            ((ratio,), _) = sharpe_ratios([_returns(baseline.nav)], rng=rng, level=level)
+            found.append(_ratio("bench.baseline", {**labels, "figure": "sharpe"}, ratio, level))
         else:
-            whole = performance(nav)
-            found.append(_figure(name, labels, "sharpe", whole.sharpe, nav, whole.undefined))
+            found.append(_figure("bench.baseline", labels, "sharpe", whole, whole.sharpe))
     return [*missing_measurements(PIPELINE, replies, gone), *without_numbers(found, gone)]
 
 
 def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
     """How many calls of its episodes each model gave no reply to, of how many; several profiles share some of them."""
     found: defaultdict[str, dict[str, bool]] = defaultdict(dict)
-    for episode in episodes:
-        found[episode.agent.name] |= {heard.key: heard.missing for heard in episode.heard.values()}
+    for result, _ in episodes:
+        found[result.model] |= {heard.key: heard.missing for heard in result.heard.values()}
     return {model: (sum(calls.values()), len(calls)) for model, calls in found.items()}
 
 
@@ -257,36 +240,33 @@ def without_numbers(measurements: Iterable[Measurement], gone: Mapping[str, str]
 
 def without_choice(episodes: Sequence[Episode], convention: Convention) -> dict[str, str]:
     """The models whose S3 to S5 say nothing by a convention, so that they have no CEPS, with the reason."""
-    if convention != "paper":
-        return {}
     dates: defaultdict[str, list[bool]] = defaultdict(list)
-    for episode in episodes:
-        dates[episode.agent.name] += [date.answers.signals.count("buy") <= 1 for date in episode.result.dates]
+    for result, _ in episodes if convention == "paper" else ():
+        dates[result.model] += [date.answers.signals.count("buy") <= 1 for date in result.dates]
     return {name: NO_CHOICE for name, few in dates.items() if 2 * sum(few) > len(few)}
 
 
-def unscored_models(locked: LockedBench, episodes: Sequence[Episode], other: bool = False) -> dict[str, str]:
-    """The models that have no CEPS by the plan's convention or the other one, with the reason."""
-    convention = locked.other if other else locked.plan.convention
+def unscored_models(locked: LockedBench, episodes: Sequence[Episode], convention: Convention) -> dict[str, str]:
+    """The models that have no CEPS by a convention, with the reason."""
     return without_choice(episodes, convention) | left_out(locked, pipeline_replies(episodes))
 
 
-def ceps_items(
-    episodes: Sequence[Episode], unscored: Mapping[str, str] = MappingProxyType({}), other: bool = False
-) -> ScoredItems:
+def ceps_items(results: Sequence[EpisodeResult], unscored: Mapping[str, str]) -> ScoredItems:
     """CEPS of every model on every date of these episodes; ``unscored`` have none."""
-    models = tuple(dict.fromkeys(episode.agent.name for episode in episodes))
-    rows: dict[str, list[float]] = {name: [] for name in models}
-    clusters: list[str] = []
-    parts: list[str] = []
-    for one in episodes:
-        result = one.other if other else one.result
-        rows[one.agent.name] += [date.ceps for date in result.dates]
-        if one.agent.name == models[0]:
-            clusters += [f"{result.window}/{date.day}" for date in result.dates]
-            parts += [result.window] * len(result.dates)
+    return _items(results, lambda date: date.ceps, unscored)
+
+
+def _items(
+    results: Sequence[EpisodeResult], read: Callable[[DateResult], float], unscored: Mapping[str, str]
+) -> ScoredItems:
+    """What is read from every date, by model."""
+    rows: dict[str, list[float]] = {one.model: [] for one in results}
+    for one in results:
+        rows[one.model] += [read(date) for date in one.dates]
+    first = [(one, date) for one in results if one.model == results[0].model for date in one.dates]
     values = np.array([np.full(len(row), np.nan) if name in unscored else row for name, row in rows.items()])
-    return ScoredItems(models, values, tuple(clusters), tuple(parts), unscored)
+    clusters = tuple(f"{one.window}/{date.day}" for one, date in first)
+    return ScoredItems(tuple(rows), values, clusters, tuple(one.window for one, _ in first), unscored)
 
 
 def family_measurements(
@@ -318,15 +298,8 @@ def _stage_means(
     kinds = {"all": lambda _: True, "normal": lambda name: name not in stressed, "stress": stressed.__contains__}
     for profile, (kind, wanted) in product(boards_of(locked), kinds.items()):
         mine = [result for result in results if profile in (ALL, result.profile) and wanted(result.window)]
-        if not mine:
-            continue
-        models = tuple(dict.fromkeys(one.model for one in mine))
-        first = [one for one in mine if one.model == models[0]]
-        clusters = tuple(f"{one.window}/{date.day}" for one in first for date in one.dates)
-        parts = tuple(one.window for one in first for _ in one.dates)
-        for stage, read in readings.items():
-            rows = [[read(date) for one in mine if one.model == name for date in one.dates] for name in models]
-            items = ScoredItems(models, np.array(rows), clusters, parts, unscored if stage in _CHOSEN else {})
+        for stage, read in readings.items() if mine else ():
+            items = _items(mine, read, unscored if stage in _CHOSEN else {})
             labels = {"profile": profile, "stage": stage, "windows": kind}
             yield from orders.level_measurements("bench.stage", items, labels, locked.plan.level)
 
@@ -355,7 +328,7 @@ def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapp
     specs, names = {one.window: one.spec for one in locked.windows}, locked.plan.pipeline.profiles
     for agent in locked.plan.models:  # how far the mean alignments of a model's profiles lie apart (eq. 8)
         seen = {str(profile): list[float]() for profile in names}
-        for result in (episode.result for episode in episodes if episode.agent.name == agent.name):
+        for result in (result for result, _ in episodes if result.model == agent.name):
             seen[result.profile] += [date.pas for date in result.dates]
         means = {profile: float(np.mean(values)) for profile, values in seen.items()}
         score, dates = profiles.adaptation_score(means) if len(names) > 1 else None, sum(map(len, seen.values()))
@@ -366,10 +339,10 @@ def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapp
         )  # fmt: skip
     scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     wanted = list(profiles.STRESS_SCENARIOS)
-    for one in episodes:
-        result, tolerance = one.result, profile_named(one.result.profile).drawdown_tolerance
-        stress, depth = specs[result.window].kind == "stress", _depth(result.nav)
-        drawn: dict[str, JSON] = {"tolerance": tolerance, "stress": stress, "other": _depth(one.other.nav)}
+    for result, other in episodes:
+        tolerance, depth = profile_named(result.profile).drawdown_tolerance, _depth(performance(result.nav))
+        stress = specs[result.window].kind == "stress"
+        drawn: dict[str, JSON] = {"tolerance": tolerance, "stress": stress, "other": _depth(performance(other.nav))}
         count, method = (result.nav.size, "days"), f"maximum drawdown, {ONE_HISTORY}"
         yield measured(DRAWDOWN, _labels(result), depth, count, method, detail=drawn | {"wanted": wanted})
         if stress:
@@ -378,10 +351,10 @@ def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapp
         method = f"mean of 1 - drawdown / tolerance, at least 0, {ONE_HISTORY}"
         labels, mean = {"model": model, "profile": profile}, float(np.mean(found))
         yield measured("bench.stress", labels, mean, (len(found), "windows"), method)
-    for result in (episode.result for episode in episodes):
+    for result, _ in episodes:
         name, labels, days = "bench.performance", _labels(result), result.dates
-        turnover = np.array([date.turnover for date in days])
-        yield from _figures(name, labels, result.nav, np.stack([date.executed for date in days]), turnover)
+        turnover, weights = np.array([date.turnover for date in days]), np.stack([date.executed for date in days])
+        yield from _figures(name, labels, performance(result.nav), weights, turnover)
         bought = [date.answers.signals.count("buy") / len(date.answers.signals) for date in days]
         method = "mean share of instruments with the signal buy, of which alone the oracle may hold"
         yield measured(name, {**labels, "figure": "buys"}, float(np.mean(bought)), (len(days), "dates"), method)
@@ -406,38 +379,38 @@ def _ratios(
     def no_ratio(name: str, result: EpisodeResult, state: str) -> Measurement:
         return measured(name, _labels(result), None, (result.nav.size, "days"), "Sharpe ratio", state)
 
-    evens = {baseline.window: baseline for baseline in baselines if baseline.name == EQUAL_WEIGHT}
+    evens = {baseline.window: baseline.nav for baseline in baselines if baseline.name == EQUAL_WEIGHT}
     calm = [one.window for one in locked.windows if one.spec.kind == "normal"]
     for window, profile in product(calm, locked.plan.pipeline.profiles):
-        mine = [one for one in episodes if (one.result.window, one.result.profile) == (window, profile)]
-        even, moving = evens.get(window), [one for one in mine if _moves(one.result.nav)]
-        for one in mine:
-            if one not in moving:
+        mine = [pair for pair in episodes if (pair[0].window, pair[0].profile) == (window, profile)]
+        even, moving = evens.get(window), [pair for pair in mine if _moves(performance(pair[0].nav))]
+        for pair in mine:
+            if pair not in moving:
                 for name in ("bench.sharpe", *((SHARPE_CONTRAST,) if even is not None else ())):
-                    yield no_ratio(name, one.result, "not defined: the history does not vary")
+                    yield no_ratio(name, pair[0], "not defined: the history does not vary")
         if not moving:
             continue
         pairs = [] if even is None else [(at, len(moving)) for at in range(len(moving))]
-        navs = [*(one.result.nav for one in moving), *([] if even is None else [even.nav])]
+        navs = [*(result.nav for result, _ in moving), *([] if even is None else [even])]
         try:
             ratios, gaps = sharpe_ratios(np.stack(list(map(_returns, navs))), pairs, rng=rng, level=level)
         except NotMeasurableError as exc:
-            yield from (no_ratio("bench.sharpe", one.result, f"not defined: {exc}") for one in moving)
+            yield from (no_ratio("bench.sharpe", result, f"not defined: {exc}") for result, _ in moving)
             continue
-        for at, one in enumerate(moving):
-            yield _ratio("bench.sharpe", _labels(one.result), ratios[at], level, {})
+        for at, (result, turned) in enumerate(moving):
+            yield _ratio("bench.sharpe", _labels(result), ratios[at], level)
             if even is not None:
-                other, against = performance(one.other.nav).sharpe, performance(even.nav).sharpe
+                other, against = performance(turned.nav).sharpe, performance(even).sharpe
                 known = {} if other is None or against is None else {"other": other - against}
-                yield _ratio(SHARPE_CONTRAST, _labels(one.result), gaps[at], level, {"p": gaps[at].p, **known})
+                yield _ratio(SHARPE_CONTRAST, _labels(result), gaps[at], level, p=gaps[at].p, **known)
 
 
-def _depth(nav: Floats) -> float:
-    return abs(max_drawdown(nav).depth)
+def _depth(whole: Performance) -> float:
+    return abs(whole.max_drawdown or 0.0)
 
 
-def _moves(nav: Floats) -> bool:
-    return nav.size > 10 and performance(nav).sharpe is not None
+def _moves(whole: Performance) -> bool:
+    return whole.n + 1 > 10 and whole.sharpe is not None
 
 
 def _returns(nav: Floats) -> Floats:
@@ -448,32 +421,43 @@ def _labels(result: EpisodeResult) -> dict[str, str]:
     return {"model": result.model, "profile": result.profile, "window": result.window}
 
 
-def _ratio(
-    name: str, labels: Mapping[str, str], found: OverTime, level: float, more: Mapping[str, float]
-) -> Measurement:
+def _ratio(name: str, labels: Mapping[str, str], found: OverTime, level: float, **more: float) -> Measurement:
     ends, detail = (found.low, found.high), {"block": found.block, **more}
     return measured(name, labels, found.value, (found.n, "days"), found.method, "ok", detail, ends, level)
 
 
 def _figures(
-    name: str, labels: Mapping[str, str], nav: Floats, weights: Floats, turnover: Floats
+    name: str, labels: Mapping[str, str], whole: Performance, weights: Floats, turnover: Floats
 ) -> Iterator[Measurement]:
     """Figures of a history, and means over its decisions: turnover, number of holdings and largest weight."""
-    found = performance(nav)
     for figure in FIGURES:
-        yield _figure(name, labels, figure, getattr(found, figure), nav, found.undefined)
+        yield _figure(name, labels, figure, whole, getattr(whole, figure))
     means = {"turnover": turnover, "holdings": (weights > _HELD).sum(axis=1), "largest_weight": weights.max(axis=1)}
     for figure, each in means.items():
         method, count = "mean over the decisions of one history", (turnover.size, "dates")
         yield measured(name, {**labels, "figure": figure}, float(each.mean()), count, method)
 
 
-def _figure(
-    name: str, labels: Mapping[str, str], figure: str, value: float | None, nav: Floats, undefined: Mapping[str, str]
-) -> Measurement:
-    state = f"not defined: {undefined.get(figure, 'too few days')}"
+def _figure(name: str, labels: Mapping[str, str], figure: str, whole: Performance, value: float | None) -> Measurement:
+    state = f"not defined: {whole.undefined.get(figure, 'too few days')}"
     method = f"{figure.replace('_', ' ')} of daily values, {ONE_HISTORY}"
-    return measured(name, {**labels, "figure": figure}, value, (nav.size, "days"), method, state)
+    return measured(name, {**labels, "figure": figure}, value, (whole.n + 1, "days"), method, state)
+
+
+def pipeline_scores(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Score]:
+    """Rows of the table of scores: S1 to S5, CEPS and PAS of every date, by both conventions."""
+    for pair, at in product(episodes, (0, 1)):
+        result, convention = pair[at], (locked.plan.convention, locked.other)[at]
+        labels = {"profile": result.profile, "window": result.window}
+        for day in result.dates:
+            states = {str(stage): state.state for stage, state in day.answers.states.items()}
+            values = {**{str(stage): day.scores[stage] for stage in STAGES}, "CEPS": day.ceps, "PAS": day.pas}
+            cluster = f"{result.window}/{day.day}"
+            for name, value in values.items():
+                yield Score(
+                    about=f"{result.model}/{result.profile}/{cluster}", agent=result.model, cluster=cluster, name=name,
+                    value=float(value), convention=convention, state=states.get(name, "ok"), labels=labels,
+                )  # fmt: skip
 
 
 def question_scores(locked: LockedBench, answers: Answers) -> Iterator[Score]:
@@ -513,20 +497,12 @@ def question_measurements(locked: LockedBench, answers: Answers) -> list[Measure
     boards, others = ({QUESTIONS: question_items(answers, first, gone, other)} for other in (False, True))
     found = [*missing_measurements(QUESTIONS, replies, gone), *family_measurements(locked, boards, others)]
     for at, (model, items) in enumerate(answers.items()):
-        table = tabulate(items, np.random.default_rng([locked.plan.seed, 3, at]), level)
-        cells: list[tuple[Cell | None, str, dict[str, str]]] = []
-        cells += [(cell, first, {"template": name}) for name, cell in table.templates.items()]
-        cells += [(cell, "restricted", {"template": name}) for name, cell in table.restricted.items()]
-        cells += [(cell, "full less restricted", {"template": name}) for name, cell in table.ablation.items()]
-        cells += [(cell, first, {"regime": regime}) for regime, cell in table.regimes.items()]
-        cells += [(table.formula, first, {"kind": "formula"}), (table.judgment, first, {"kind": "judgment"})]
         rows = [
             measured(
-                "bench.question", {"model": model, "condition": asked, **labels}, cell.value, (cell.n, "questions"),
-                cell.method, "ok", None, (cell.low, cell.high), level,
+                "bench.question", {"model": model, "condition": first if asked == "full" else asked, **labels},
+                cell.value, (cell.n, "questions"), cell.method, "ok", None, (cell.low, cell.high), level,
             )
-            for cell, asked, labels in (*cells, (table.mean, first, {}))
-            if cell is not None
+            for asked, labels, cell in tabulate(items, np.random.default_rng([locked.plan.seed, 3, at]), level)
         ]  # fmt: skip
         found += without_numbers(rows, gone)
     return found
@@ -537,12 +513,11 @@ def rank_measurements(locked: LockedBench, episodes: Sequence[Episode], answers:
     if len(locked.plan.models) < 3:
         return []
     board, first, level = boards_of(locked)[0], locked.plan.questions.conditions[0], locked.plan.level
-    mine = [episode for episode in episodes if board in (ALL, episode.result.profile)]
-    unscored, gone = unscored_models(locked, episodes), left_out(locked, question_replies(answers))
-    found = []
-    for resamples, other in ((orders.RESAMPLES, False), (2, True)):
-        rest = unscored_models(locked, episodes, other=True) if other else {}
-        two = question_items(answers, first, gone, other), ceps_items(mine, unscored | rest, other)
+    gone, unscored, found = left_out(locked, question_replies(answers)), dict[str, str](), list[Measurement]()
+    for at, (resamples, convention) in enumerate(((orders.RESAMPLES, locked.plan.convention), (2, locked.other))):
+        unscored |= unscored_models(locked, episodes, convention)
+        mine = [pair[at] for pair in episodes if board in (ALL, pair[0].profile)]
+        two = question_items(answers, first, gone, bool(at)), ceps_items(mine, unscored)
         rng = np.random.default_rng([locked.plan.seed, 2])
         labels = {"board": board}
         found.append(orders.rank_agreement(DISSOCIATION, *two, labels, rng=rng, level=level, resamples=resamples))

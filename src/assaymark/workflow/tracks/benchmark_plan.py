@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import datetime
 from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Final
 
-from assaymark.benchmark.episode import EpisodeRules, EpisodeState, Heard, MarketWindow
+from assaymark.benchmark.episode import EpisodeRules, EpisodeState, MarketWindow
 from assaymark.benchmark.market import BenchMarket, choose_universe, window_named, windows_of
-from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
-from assaymark.benchmark.profiles import profile_named
+from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan, profile_named
 from assaymark.benchmark.questions.answers import EXCERPT, Scored, score_answer
 from assaymark.benchmark.questions.payloads import ABLATED, TEMPLATES, Condition
 from assaymark.benchmark.questions.published import generate_questions, read_questions, write_questions
@@ -21,7 +20,7 @@ from assaymark.benchmark.questions.render import template_digest as question_dig
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.reference import ReferenceBenchmarkModel
 from assaymark.benchmark.replies import ANSWER_SCHEMA, model_call, outside_call, stage_texts
-from assaymark.benchmark.scores import Convention, EpisodeResult, Stage
+from assaymark.benchmark.scores import Convention, EpisodeResult
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside, no_reply
@@ -191,22 +190,8 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
     )
 
 
-SHOWN: Final = 900
-"""Characters of a prompt or a reply of the pipeline that a page shows."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Episode:
-    """One finished episode: scored by the plan's convention and by the other one, from the same replies.
-
-    ``heard`` has excerpts of each call by date and stage.
-    """
-
-    agent: AgentSpec
-    state: EpisodeState
-    result: EpisodeResult
-    other: EpisodeResult
-    heard: Mapping[tuple[date, Stage], Heard]
+Episode = tuple[EpisodeResult, EpisodeResult]
+"""One finished episode, scored by the plan's convention and by the other one, from the same replies."""
 
 
 def rules_of(plan: BenchPlan) -> EpisodeRules:
@@ -229,37 +214,27 @@ def episodes_of(
     plan, rules = locked.plan, rules_of(locked.plan)
     turned, what = replace(rules, convention=locked.other), "reading the pipeline" if models is None else "pipeline"
     played = product(plan.models, map(profile_named, plan.pipeline.profiles), locked.windows)
-    episodes: list[tuple[EpisodeState, EpisodeState, dict[tuple[date, Stage], Heard]]] = [
-        (EpisodeState(*one, rules), EpisodeState(*one, turned), {}) for one in played
-    ]
-    total, done = sum(first.calls for first, _, _ in episodes), 0
+    episodes = [(EpisodeState(*one, rules), EpisodeState(*one, turned)) for one in played]
+    total, done = sum(first.calls for first, _ in episodes), 0
     engine = plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
     told = watching()
     with Ledger.open(folder.ledger, create=models is not None) as ledger:
         if models is not None:
             check_plan_hash(folder, ledger, locked)
-        while wave := [(episode, call) for episode in episodes if (call := episode[0].next_call()) is not None]:
-            asked = {call.key: call for _, call in wave}
-            calls = list(asked.values())
+        while wave := [(*pair, call) for pair in episodes if (call := pair[0].next_call()) is not None]:
+            asked = {call.key: call for *_, call in wave}
             if ledger.pending(asked):
                 if models is None:
                     return None
                 with watched(lambda _, now, _of, before=done: told(what, before + now, total)):
-                    answered(folder, ledger, calls, models, engine, what, "the pipeline")
+                    answered(folder, ledger, list(asked.values()), models, engine, what, "the pipeline")
             replies = dict(ledger.replies(list(asked)))
-            for (first, second, heard), call in wave:
-                reply, (day, stage, _) = replies[call.key], first.asked[-1]
-                prompt, half = "".join(part.text for part in call.messages[-1].parts), SHOWN // 2
-                cut = len(prompt) > SHOWN or len(reply.text) > SHOWN
-                shown = prompt if len(prompt) <= SHOWN else f"{prompt[:half]}\n[...]\n{prompt[-half:]}"
-                heard[day, stage] = Heard(shown, reply.text[:SHOWN], cut, call.key, no_reply(reply))
-                first.take(reply)
-                second.follow(reply)
+            for first, second, call in wave:
+                first.take(replies[call.key])
+                second.follow(replies[call.key])
             done += len(wave)
             note(what, done, total)
-    return tuple(
-        Episode(first.agent, first, first.result(), second.result(), heard) for first, second, heard in episodes
-    )
+    return tuple((first.result(), second.result()) for first, second in episodes)
 
 
 FILE: Final = "questions.jsonl"

@@ -17,7 +17,7 @@ from assaymark.engine.providers.registry import provider_argument_problems
 from assaymark.errors import InputError, Problem
 from assaymark.judging import PLANTED, PlannedGrade, Rubric, judgment, load_rubric, plan_calls, rubric_of
 from assaymark.judging import pairs as texts
-from assaymark.judging.pairs import PLANTED_PAIRS, STRICT, TIE_ALLOWED, PointStimulus, finance_tasks, pair_call
+from assaymark.judging.pairs import STRICT, TIE_ALLOWED, PointStimulus, finance_tasks, pair_call
 from assaymark.judging.reference.judges import dimension_problem
 from assaymark.metrology import datasheet as sheets_of
 from assaymark.metrology.datasheet import BASE, Datasheet
@@ -59,9 +59,8 @@ def tested_by(study: Study | None) -> Rubric:
 def point_calls(stimuli: Sequence[PointStimulus], judge: JudgeSpec, rubric: Rubric) -> list[PlannedGrade]:
     """Every call of a judge on single texts, through the ordinary judge prompt; calls are seeded by the judge."""
     decisions, contexts = texts.point_records(stimuli)
-    records = Records(derivations=("honest", "vacuum", "ladder", "length_matched"), exclude_flags=())
-    study = Study(name="datasheet", seed=0, judges=(judge,), records=records)
-    return plan_calls(decisions, contexts, study, rubric)
+    kinds = Records(derivations=("honest", "vacuum", "ladder", "length_matched"), exclude_flags=())
+    return plan_calls(decisions, contexts, Study(name="datasheet", seed=0, judges=(judge,), records=kinds), rubric)
 
 
 def point_measurements(
@@ -154,10 +153,8 @@ def measure_judges(
     canaries.keep(folder)
     calls, points, sheets = dict[str, list[PairCall]](), list[Judgment](), list[Datasheet]()
     for at, judge in enumerate(judges):
-        sheet = Datasheet(
-            judge=judge.name, measurements=(), sketch=(), calls={"all": 0, "ok": 0, "invalid": 0}, tasks=0,
-            source="run", model=judge.model, family=judge.family, manifest=manifest.sha256,
-        )  # fmt: skip
+        known: dict[str, Any] = {"model": judge.model, "family": judge.family, "manifest": manifest.sha256}
+        sheet = Datasheet.of(judge.name, (), 0, 0, 0, source="run", **known)
         if judge.model not in PLANTED:  # its answers, and what it calls itself
             planned = texts.plan_pair_calls(pairs, judge, variants)
             asked = [item.call for item in planned]
@@ -165,12 +162,11 @@ def measure_judges(
             prints = {reply.fingerprint for reply in replies.values() if reply.fingerprint}
             calls[judge.name] = [pair_call(item, replies[item.call.key]) for item in planned]
             sheet = sheets_of.datasheet_of(
-                calls[judge.name], rng=np.random.default_rng([seed, at]), model=judge.model, family=judge.family,
-                fingerprint=", ".join(sorted(prints)) or None, manifest=manifest.sha256,
-                prompts=texts.pair_prompt_hashes(variants),
-                planted=texts.planted_values(judge, variants) if judge.model in PLANTED_PAIRS else None,
+                calls[judge.name], rng=np.random.default_rng([seed, at]), **known,
+                fingerprint=", ".join(sorted(prints)) or None, prompts=texts.pair_prompt_hashes(variants),
+                planted=texts.planted_values(judge, variants) if judge.model in texts.PLANTED_PAIRS else None,
             )  # fmt: skip
-        if judge.model in PLANTED or (pointwise and judge.model not in PLANTED_PAIRS):
+        if judge.model in PLANTED or (pointwise and judge.model not in texts.PLANTED_PAIRS):
             # what single texts under a rubric show, beside the pairs if there are any
             graded, more = _measure_pointwise(folder, judge, models, texts.point_stimuli(given, seed), wanted, seed)
             ok = [one.status == "ok" for one in graded]
@@ -196,7 +192,7 @@ def measure_judges(
     write_atomic(folder.path / "stimuli.json", texts.stimuli_json(pairs, manifest))
     rng = np.random.default_rng([seed, len(sheets)])
     agreement = [
-        sheets_of.between_kappa(calls[a], calls[b], rng=rng, content=content)
+        sheets_of.between_kappa(calls[a], calls[b], rng, content)
         for a, b in combinations(sorted(calls), 2)
         for content in (True, False)
     ]
@@ -260,9 +256,8 @@ def measure_log(
     rng = np.random.default_rng([seed, 0])
     claims = (TRUTH_NON_CLAIM, *LOG_NON_CLAIMS[1:]) if (found.pair_truth >= 0).any() else LOG_NON_CLAIMS
     sheets = []
-    for judge in found.judges:
+    for place, judge in enumerate(found.judges):
         # One judge's calls of a log as columns: natural pairs, of which at most a truth is known, and null pairs.
-        place = found.judges.index(judge)
         rows, nulls = np.flatnonzero(found.judge == place), found.nulls[found.nulls[:, 0] == place]
         n, m = rows.size, len(nulls)
         tasks, task = np.unique(np.concatenate([found.question[rows], nulls[:, 1]]), return_inverse=True)
@@ -277,23 +272,19 @@ def measure_log(
             condition=np.repeat(["different_subset", "vacuum"], [n, m]), variant=np.repeat(["", "identical"], [n, m]),
             prompt=np.full(n + m, BASE), digest=found.digest[:16],
         )  # fmt: skip
-        measurements = sheets_of.table_measurements(table, rng=rng)
-        size, invalid = table.verdict.size, int(np.count_nonzero(table.verdict == 4))
-        sheet = Datasheet(
-            judge=judge, measurements=measurements, sketch=tuple(chip.text for chip in sheets_of.sketch(measurements)),
-            calls={"all": size, "ok": size - invalid, "invalid": invalid}, tasks=len(table.tasks), source="log",
-            arms=(BASE,), non_claims=claims, log=found.provenance,
-        )  # fmt: skip
-        sheets.append(sheet)
+        invalid = int(np.count_nonzero(table.verdict == 4))
+        sheets.append(Datasheet.of(judge, sheets_of.table_measurements(table, rng), table.verdict.size, invalid,
+                                   len(table.tasks), source="log", non_claims=claims,
+                                   log=found.provenance))  # fmt: skip
     agreement = []
     if len(found.judges) > 1:  # by content after averaging orders, then call by call, clustered by question
-        bootstrap, inputs = sheets_of.TaskBootstrap(rng), found.digest[:16]
-        columns = (found.judge, found.call, found.verdict, found.question)
+        bootstrap, columns = sheets_of.TaskBootstrap(rng), (found.judge, found.call, found.verdict, found.question)
         arrays = sheets_of.agreement_arrays
-        for both in zip(arrays(*columns, content=True), arrays(*columns), strict=True):
+        for both in zip(arrays(*columns, True), arrays(*columns), strict=True):
             for content, one in zip((True, False), both, strict=True):
-                labels, more = {"a": found.judges[one.first], "b": found.judges[one.second]}, {"inputs": inputs}
-                agreement.append(sheets_of.kappa_measurement(one.tables, labels, bootstrap, content=content, **more))
+                labels = {"a": found.judges[one.first], "b": found.judges[one.second]}
+                more = bootstrap, found.digest[:16], content
+                agreement.append(sheets_of.kappa_measurement(one.tables, labels, *more))
     with runs.new_folder(folder.path):
         return _written(folder, sheets, earlier, agreement)
 
@@ -407,10 +398,10 @@ def _written(
 
 def datasheet_report(folder: RunFolder, calls: Calls = "all", language: str = "") -> Made:
     """Write the pages of judges that were measured by themselves again, from what lies in their folder."""
-    sheets, agreement, read = stored_datasheets(folder), stored_agreement(folder), None
-    if calls != "none":
-        read = calls_of(folder)
-    pages = datasheet_pages(sheets, agreement, answers=stored_answers(folder), read=read)
+    sheets, agreement = stored_datasheets(folder), stored_agreement(folder)
+    pages = datasheet_pages(
+        sheets, agreement, None, stored_answers(folder), calls_of(folder) if calls != "none" else None
+    )
     runs.replace_files(folder.report, in_language(pages, language))
     return _made(folder, sheets, agreement)
 
