@@ -160,6 +160,8 @@ _MAKERS: Final = (
     (re.compile(r"(llama|qwen|mistral|mixtral|deepseek|grok|phi|gemma|glm|kimi|command|nova).*"), "openai-chat/{}"),
 )  # fmt: skip
 SHEET: Final = "save the sheet as CSV (UTF-8) and give that file"
+"""What to do with a sheet of a spreadsheet."""
+
 _FOREIGN: Final[Mapping[bytes, str]] = {
     b"PK\x03\x04": f"is a spreadsheet or an archive: {SHEET}",
     b"\xd0\xcf\x11\xe0": f"is a spreadsheet of an old kind: {SHEET}", b"%PDF": "is a PDF and no table",

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
-from assaymark.portfolio.orders import SIDES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
+from assaymark.portfolio.broker import SIDES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
 from assaymark.prompting import confident_in, hedges_in, judged_text, token_count
 from assaymark.records import Action, Context, Decision, DerivationKind, Instrument
 

@@ -91,7 +91,7 @@ def shown_text(text: str, limit: int = WHOLE) -> tuple[Markup, int]:
     return first + gap + last, left
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class AskedCall:
     """A call of the ledger and what came of it. ``new`` are those of its texts that no call before it had: a reader of
     many calls keeps the digests of others alone. ``usd`` is None where no price is known."""
