@@ -212,11 +212,8 @@ def _kappas(
             detail |= {"tables": dict(zip(pairs, tables, strict=True)), "half_even": found.halves[k]}
         jack, boot, method, ends = jacks[k], boots[k], said, None
         if points[k] is not None:
-            narrow = isinstance(boot, Interval) and boot.low < boot.high
-            second: dict[str, JSON] = {"low": None, "high": None}
-            if narrow and isinstance(boot, Interval):
-                second = {"low": boot.low, "high": boot.high}
-            detail["bootstrap"] = second | {"method": boot if isinstance(boot, str) else boot.method}
+            low, high = (boot.low, boot.high) if isinstance(boot, Interval) and boot.low < boot.high else (None, None)
+            detail["bootstrap"] = {"low": low, "high": high, "method": boot if isinstance(boot, str) else boot.method}
             method = f"{said}; {jack if isinstance(jack, str) else jack.method}"
             ends = None if isinstance(jack, str) else (jack.low, jack.high)
         constant = ", ".join(pair for pair, kappa in by_pair.items() if kappa is None)
