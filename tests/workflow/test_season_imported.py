@@ -86,6 +86,7 @@ def test_plan_tables_and_steps_hold_what_the_log_states(run, capsys):
     assert [(one.day, one.book.cash, len(one.fills)) for one in steps] == [
         ("2025-10-09", 60000.0, 1), ("2025-10-09", 74800.0, 2), ("2025-10-09", 74800.0, 0),
     ]  # fmt: skip
+    assert {one.nav for one in steps} == {material.navs["gpt-5"][0].nav}, "the book of the day itself"
     assert material.partial
     assert {one.record_id.split("/")[0] for one in material.outcomes} == {"cn-hourly"}
     # trades that are taken back are counted over days, not over the steps of a day

@@ -15,6 +15,7 @@ from assaymark.cli import main, models
 from assaymark.errors import InputError, PlanError
 from assaymark.plan import Frozen
 from assaymark.protocol import DatasheetLimits
+from assaymark.report.season import OWN, season_rules
 from assaymark.workflow import STUDY, RunFolder, read_json, tracks
 from assaymark.workflow.tracks import season_lock
 
@@ -164,10 +165,10 @@ verbosity = 0.15
 
 
 def lines(text: str) -> dict[tuple[str, str], str]:
-    return {(one.group, one.name): one.value for one in tracks.season_rules(tracks.parse_season(text))}
+    return {row[:2]: row[2] for row in season_rules(tracks.parse_season(text))}
 
 
-def fields(kind: type[Frozen], group: str = tracks.OWN) -> set[tuple[str, str]]:
+def fields(kind: type[Frozen], group: str = OWN) -> set[tuple[str, str]]:
     """Every field of the file with its table, by the types alone."""
     found = set()
     for name, field in kind.model_fields.items():
@@ -180,7 +181,7 @@ def fields(kind: type[Frozen], group: str = tracks.OWN) -> set[tuple[str, str]]:
 
 def test_every_field_has_a_line_and_no_line_has_no_field():
     found = set(lines(season_text() + PANEL))
-    wanted = fields(tracks.Season) - {(tracks.OWN, name) for name in ("agents", "panel", "strategies")}
+    wanted = fields(tracks.Season) - {(OWN, name) for name in ("agents", "panel", "strategies")}
     assert wanted >= {("rules", "cost_bps"), ("judging", "alpha"), ("engine", "attempts"), ("datasheets", "slope")}
     assert found == wanted | {("agents", "one"), ("agents", "two"), ("panel", "reader")}
     assert {name for group, name in fields(tracks.Season) if group == "datasheets"} == set(DatasheetLimits.model_fields)
@@ -191,9 +192,9 @@ def test_every_line_says_what_it_means(language):
     words, own = catalogue(language), "[strategies]\none = 'Buy.'\ntwo = 'Sell.'\n\n[[agents]]"
     strategies = season_text(prompt="").replace("[[agents]]", own, 1)
     for text in (season_text() + PANEL, season_text(), strategies):
-        every = tracks.season_rules(tracks.parse_season(text))
-        assert [one for one in every if not words.render(one.meaning).endswith(".")] == []
-    found = {one.name: one.value for one in every if one.group == "strategies"}
+        every = season_rules(tracks.parse_season(text))
+        assert [key for *_, key in every if not words.say(f"field.{key}").endswith(".")] == []
+    found = {name: value for group, name, value, _ in every if group == "strategies"}
     assert (list(found), len(set(found.values()))) == (["one", "two"], 2)
 
 
@@ -215,7 +216,7 @@ def test_values_stand_as_in_the_file_and_no_path_and_no_long_text():
 def test_what_only_our_broker_goes_by_is_not_said_of_records_of_others():
     season = tracks.parse_season(season_text())
     records = season.market.model_copy(update={"source": "records", "format": "aitrader", "track": "us"})
-    found = {(one.group, one.name) for one in tracks.season_rules(season.model_copy(update={"market": records}))}
+    found = {row[:2] for row in season_rules(season.model_copy(update={"market": records}))}
     assert found < set(lines(season_text()))
     assert not {("rules", "fill"), ("season", "bars"), ("market", "live"), ("calendar", "decide_at")} & found
     assert {("market", "format"), ("calendar", "first"), ("judging", "period"), ("season", "capital")} <= found

@@ -19,14 +19,15 @@ from assaymark.judging import (
 )  # fmt: skip
 from assaymark.judging import season as judging_season
 from assaymark.records import Context, Evidence, EvidenceState, Fact, Portfolio, Rationale, Series
-from assaymark.workflow import tracks
+from assaymark.report.season import order_texts, problem_of
+from assaymark.workflow import RunFolder, Store, tracks
 
 A, B = IDS[0], IDS[1]
 PLAN = load_scoring("v0.4")
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory) -> tracks.SeasonMaterial:
+def folder(tmp_path_factory) -> RunFolder:
     """Six days: agent one buys, sells what it does not have, answers nonsense and then nothing; agent two holds."""
     said = {
         "2024-03-01": orders((A, "buy", 10.0), why="Bought 10 units."),
@@ -34,34 +35,31 @@ def played(tmp_path_factory) -> tracks.SeasonMaterial:
     }  # fmt: skip
     who = {"test/one": Scripted(lambda day: said.get(day, orders())), "test/two": Scripted(lambda _: orders())}
     named = {"model": "test/one", "other": "test/two", "last": "2024-03-08", "universe": IDS}
-    folder = small(tmp_path_factory.mktemp("views"), who, **named)
-    tracks.run_season(folder, who, now=NOW)
-    return tracks.season_material(folder)
+    made = small(tmp_path_factory.mktemp("views"), who, **named)
+    tracks.run_season(made, who, now=NOW)
+    return made
 
 
-def test_steps_show_what_was_ordered_and_what_came_of_it(played):
-    steps = tracks.season_steps(played)["one"]
-    assert [one.day for one in steps][:3] == ["2024-03-01", "2024-03-04", "2024-03-05"]
+def test_steps_show_what_was_ordered_and_what_came_of_it(folder):
+    played = tracks.season_material(folder)
+    steps, navs = played.steps["one"], {one.day: one for one in played.navs["one"]}
+    assert [(one.number, one.day) for one in steps][:3] == [(1, "2024-03-01"), (2, "2024-03-04"), (3, "2024-03-05")]
     bought, sold, nonsense, after = steps[:4]
-    navs = {one.day: one for one in played.navs["one"]}
-    assert (bought.orders, bought.positions) == ((f"buy {A}, quantity 10",), {A: 10.0})
+    assert (order_texts(bought), bought.book.positions) == ([f"buy {A}, quantity 10"], {A: 10.0})
     assert [(one.symbol, one.quantity) for one in bought.fills] == [(A, 10.0)]
-    assert (bought.nav, bought.cash) == (navs["2024-03-04"].nav, navs["2024-03-04"].cash)
-    assert (sold.fills, [one.symbol for one in sold.refusals]) == ((), [B])
-    assert B in sold.refusals[0].text
-    assert (nonsense.flags, nonsense.orders, after.problem) == (("invalid-reply",), (), "")
-    assert nonsense.problem
-    assert (steps[-1].nav, steps[-1].positions) == (None, {})
+    assert (bought.nav, bought.book.cash) == (navs["2024-03-04"].nav, navs["2024-03-04"].cash)
+    assert (sold.fills, [one.symbol for one in sold.rejections]) == ((), [B])
+    assert B in sold.rejections[0].text
+    assert (nonsense.decision.flags, order_texts(nonsense), problem_of(after)) == (("invalid-reply",), [], "")
+    assert problem_of(nonsense)
+    assert (steps[-1].nav, steps[-1].book) == (None, None)
     # statements that do not follow stand at their step
-    wrong = (f"{sold.record_id}\t3.00 are missing",)
-    checks = (tracks.SeasonCheck(agent="one", kind="cash", checks=5, passed=4, mismatches=wrong),)
-    steps = tracks.season_steps(replace(played, checks=checks))["one"]
-    assert [one.mismatches for one in steps[:3]] == [(), ("3.00 are missing",), ()]
-    # records show the book of the day itself
-    market_of = played.season.market.model_copy(update={"source": "records"})
-    season = played.season.model_copy(update={"market": market_of})
-    steps = tracks.season_steps(replace(played, season=season))["one"]
-    assert [one.nav for one in steps] == [navs[one.day].nav for one in steps]
+    store, wrong = Store(folder), (f"{sold.decision.record_id}\t3.00 are missing",)
+    checks = store.read(tracks.CHECKS)
+    store.write(tracks.CHECKS, [*checks, tracks.SeasonCheck("one", "odd", checks=5, passed=4, mismatches=wrong)], {})
+    again = tracks.season_material(folder).steps["one"]
+    assert [one.mismatches for one in again[:3]] == [(), ("3.00 are missing",), ()]
+    store.write(tracks.CHECKS, checks, {})
 
 
 TEXT = "Gold rose 3.1% in a week. Cash is 500, so 20 units fit. No number here."
@@ -132,8 +130,9 @@ def test_quotations_gather_the_judges_and_the_numbers_in_them():
     assert found[-1].rule == tracks.MISQUOTED
 
 
-def test_no_number_of_a_record_is_lost_or_invented(played):
+def test_no_number_of_a_record_is_lost_or_invented(folder):
     """Every number of the numeric ledger stands in some line, and lines without a judge hold one."""
+    played = tracks.season_material(folder)
     steps = played.steps["one"]
     horizon = horizon_of(steps, played.contexts, agents=played.agents)
     ledger = horizon_ledgers([horizon], [one.decision for one in steps], played.contexts)[0]

@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.errors import InputError, ModelError, Problem
+from assaymark.portfolio.broker import Settlement, audit, fee_of, settle
 from assaymark.portfolio.optimisers import min_variance
-from assaymark.portfolio.orders import Settlement, audit, fee_of, settle
 from assaymark.prompting import SIGNATURES, read_material, sections, signature
 from assaymark.records import Action, Constraint, Context, Portfolio
 

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import cache
+from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
@@ -327,20 +329,45 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document in
 DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Print the planned calls and their cost; send nothing.")]
 
 
+class _BuiltIn(Mapping[str, "Model"]):
+    """The built-in models by name. Those of a module are loaded when no module before it has a name."""
+
+    modules = (
+        ("agents.reference", "reference_agents"), ("agents.llm", "Dater"),
+        ("judging.reference.judges", "reference_season_judges"), ("judging.reference.judges", "reference_judges"),
+        ("judging.reference.judges", "ConstraintOracle"), ("judging.pairs.reference", "reference_pair_judges"),
+        ("benchmark.reference", "reference_benchmark_models"),
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self._loaded: list[Mapping[str, Model]] = []
+
+    def _groups(self) -> Iterator[Mapping[str, Model]]:
+        for at, (module, function) in enumerate(self.modules):
+            if at == len(self._loaded):
+                found = getattr(import_module(f"assaymark.{module}"), function)()
+                self._loaded.append(found if isinstance(found, Mapping) else {found.name: found})
+            yield self._loaded[at]
+
+    def __getitem__(self, name: str) -> Model:
+        if name.startswith("reference/"):
+            for group in self._groups():
+                if name in group:
+                    return group[name]
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(self._groups())
+
+    def __len__(self) -> int:
+        return sum(map(len, self._groups()))
+
+
 def models() -> Mapping[str, Model]:
     """Every model that can answer a call, by name."""
-    from assaymark.agents import DATER, Dater, reference_agents
-    from assaymark.benchmark.reference import reference_benchmark_models
     from assaymark.engine.providers.registry import Models, providers
-    from assaymark.judging import ORACLE, ConstraintOracle, reference_judges
-    from assaymark.judging.pairs import reference_pair_judges
-    from assaymark.judging.reference.judges import reference_season_judges
 
-    fixed: dict[str, Model] = {
-        **reference_agents(), **reference_judges(), **reference_pair_judges(), **reference_season_judges(),
-        **reference_benchmark_models(), ORACLE: ConstraintOracle(), DATER: Dater(),
-    }  # fmt: skip
-    return Models(fixed, providers())
+    return Models(_BuiltIn(), providers())
 
 
 def payer(ctx: Context) -> Models:

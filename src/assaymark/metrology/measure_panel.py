@@ -34,7 +34,7 @@ _WILSON: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class AgentBehaviour:
     """One question that was put to an agent, and what came back.
     ``checks`` are the numeric limits held against the book after the orders, as (rule, kept); None without a book or

@@ -23,9 +23,8 @@ from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.tracks.benchmark_measure import study_text
 from assaymark.workflow.tracks.benchmark_plan import BENCHMARK, texts_of_stages
-from assaymark.workflow.tracks.season_lock import season_lock, season_of, synthetic_digest
+from assaymark.workflow.tracks.season_lock import find_season, season_lock, season_of, synthetic_digest
 from assaymark.workflow.tracks.season_lock import texts_of as season_texts
-from assaymark.workflow.tracks.season_records import find_season
 
 ASIDE: Final = "version-1"
 """The folder below a run in which what version 1 measured and decided is kept, and not shown."""

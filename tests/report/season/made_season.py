@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from typing import TypeVar
 
@@ -12,9 +12,11 @@ import numpy as np
 from made_season_claims import PLAN, decided, made_catalogue
 from made_season_numbers import measurements
 
+from assaymark import records
 from assaymark.claims import said
-from assaymark.judging import Contestant, NoiseFloor, ScoringPlan, judge_score, load_scoring, season_table
+from assaymark.judging import Contestant, NoiseFloor, ScoringPlan, StepRecord, judge_score, load_scoring, season_table
 from assaymark.judging import season as judging_season
+from assaymark.portfolio import Book
 from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import EvidenceState
 from assaymark.report import season as season_pages
@@ -70,21 +72,17 @@ def made_season(
         name="season-3", title=f"Season 3, days 1 to {days}", prompt="Trade the universe.", agents=tuple(cast),
         panel=tuple(panel), calendar={"first": dates[0], "last": dates[-1]},
     )  # fmt: skip
-    rules = (
-        ("season", "name", "season-3"), ("season", "capital", "100000 USD"), ("fills", "when", "next open"),
-        ("fills", "cost_bps", "10"), ("judging", "period", "week"), ("judging", "publish", "0.4"),
-    )  # fmt: skip
-    held = judging_season.AuditLine("NVX", "kept", 12, "a holding")
+    audited = judging_season.AuditLine("NVX", "kept", 12, "a holding")
     run = season_pages.SeasonRun(
         plan, PLAN, "2026-01-02T08:00:00Z", "0.1", dates[0], dates[-1], days, UNIVERSE, scoring, paths,
         steps={one.name: _steps(one.name, dates, rng, hostile) for one in cast},
         ledger={one.name: _ledger(dates, panel, claims_a_day, rng, hostile) for one in cast},
         grades=tuple(grades), table=table, decided=decided(cast, table, len(panel), days),
         measurements=measurements(cast, panel, grades, table, paths, rng),
-        blinding={
-            one.name: (judging_season.AuditLine(one.family, "replaced", 3, "name of a provider"), held) for one in cast
-        },
-        rules=tuple(season_pages.SeasonRule(*line, said("made.meaning", field=line[1])) for line in rules),
+        blinding=tuple(
+            line for one in cast
+            for line in (judging_season.AuditLine(one.family, "replaced", 3, "name of a provider"), audited)
+        ),
         notes=(said("made.kappa", kappa=0.31, items=48, publish=0.4),),
         sheets={panel[0].name: "judges/north-j.html"} if panel else {},
     )  # fmt: skip
@@ -197,24 +195,42 @@ def _paths(
     return tuple(found)
 
 
-def _steps(
-    agent: str, days: tuple[str, ...], rng: np.random.Generator, hostile: bool
-) -> tuple[season_pages.SeasonStep, ...]:
+def step(
+    number: int, day: str, agent: str = "Alder", orders: Sequence[records.Action] = (),
+    texts: Sequence[tuple[records.RationaleKind, str]] = (), flags: tuple[str, ...] = (),
+    missing: tuple[str, ...] = (), **more: object,
+) -> StepRecord:  # fmt: skip
+    """A decision, its reasons as (kind, text), and what came of it."""
+    monday = datetime(2026, 1, 5, tzinfo=UTC)
+    decision = records.Decision(
+        record_id=f"{agent}/{day}", episode_id="made", step=number, cluster="",
+        agent=records.Agent(id=agent, family="made"), decided_at=monday, context_id="", actions=tuple(orders),
+        rationales=tuple(records.Rationale(text=text, kind=kind) for kind, text in texts), format="made",
+        provenance=records.Provenance(source="made"), flags=flags, missing=missing,
+    )  # fmt: skip
+    return StepRecord(day=day, decision=decision, number=number, **more)  # type: ignore[arg-type]
+
+
+def redecided(found: StepRecord, **fields: object) -> StepRecord:
+    """The step with other fields of its decision, which need not be valid."""
+    return replace(found, decision=replace(found.decision, **fields))  # type: ignore[arg-type]
+
+
+def _steps(agent: str, days: tuple[str, ...], rng: np.random.Generator, hostile: bool) -> tuple[StepRecord, ...]:
     found = []
     for at, day in enumerate(days):
         symbol = UNIVERSE[int(rng.integers(len(UNIVERSE)))]
         text = HOSTILE if hostile and at == 1 else f"{symbol} is up on the week, and the position stays small."
         wrong = "Cash 40,000.00 is stated; the fills make 39,998.00."
-        refused = season_pages.SeasonRefusal(symbol, "not enough cash", "Buying 40 needs 9,000, and 310 is left.")
-        found.append(
-            season_pages.SeasonStep(
-                at + 1, day, f"{agent}/{day}", (f"buy 10 {symbol}",), (("summary", text),),
-                (season_pages.SeasonTrade(symbol, 10.0, None if at == 2 else 101.5, 1.0),),
-                (refused,) if at % 20 == 7 else (), ("target above the limit",) if at % 30 == 9 else (),
-                "no answer in time" if at % 40 == 11 else "", None if agent == "Cedar" else float(rng.uniform(2, 6)),
-                100_000.0 + 10 * at, 40_000.0 - 100 * at, {symbol: 10.0 * (at + 1)}, (wrong,) if at % 50 == 13 else (),
-            ),
-        )  # fmt: skip
+        row, shown = (day, agent, f"{agent}/{day}", 1, symbol), "Buying 40 needs 9,000, and 310 is left."
+        flags = ("target above the limit",) * (at % 30 == 9) + ("no-answer",) * (at % 40 == 11)
+        found.append(step(
+            at + 1, day, agent, (records.Action(instrument=symbol, kind="buy"),), (("summary", text),),
+            flags, ("no answer in time",), fills=(tracks.SeasonFill(*row, 10.0, None if at == 2 else 101.5, 1.0),),
+            rejections=(tracks.SeasonRejection(*row, "not enough cash", shown),) * (at % 20 == 7),
+            seconds=None if agent == "Cedar" else float(rng.uniform(2, 6)), nav=100_000.0 + 10 * at,
+            book=Book(40_000.0 - 100 * at, {symbol: 10.0 * (at + 1)}), mismatches=(wrong,) * (at % 50 == 13),
+        ))  # fmt: skip
     return tuple(found)
 
 
@@ -254,5 +270,4 @@ def _renamed(run: season_pages.SeasonRun, names: Mapping[str, str]) -> season_pa
         grades=tuple(replace(grade, agent=call(grade.agent)) for grade in run.grades), table=rows,
         decided=decided(agents, rows, len(run.plan.panel), run.days),
         measurements=tuple(replace(m, labels=labels(m.labels)) for m in run.measurements),
-        blinding={call(name): lines for name, lines in run.blinding.items()},
     )  # fmt: skip

@@ -9,28 +9,33 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_season import made_catalogue, made_season
+from made_season import made_catalogue, made_season, step
 
 from assaymark.agents import NOT_USABLE, REJECTED
 from assaymark.claims import languages
+from assaymark.judging import StepRecord
 from assaymark.portfolio import Mismatch, broker
-from assaymark.records import EvidenceState, RationaleKind
+from assaymark.records import Action, ActionKind, EvidenceState, RationaleKind
 from assaymark.report import environment, inline, plain
 from assaymark.report import season as season_pages
 from assaymark.report.season import decisions
 from assaymark.text import clean
+from assaymark.workflow import tracks
 
-FILL = season_pages.SeasonTrade("NVX", -4.0, 101.5, 0.4)
-REFUSAL = season_pages.SeasonRefusal("ORL", "beyond-cash", "Buying 40 needs 9,000.")
+ROW = ("2026-01-05", "Alder", "r", 1)
+FILL = tracks.SeasonFill(*ROW, "NVX", -4.0, 101.5, 0.4)
+REFUSAL = tracks.SeasonRejection(*ROW, "ORL", "beyond-cash", "Buying 40 needs 9,000.")
+HOLD = Action(instrument="NVX", kind="hold")
 TRADED, REFUSED, SILENT, QUIET, WRONG = decisions.FILTERS
 TEXTS = st.tuples(st.sampled_from(get_args(RationaleKind)), st.text(max_size=80))
+ORDERS = st.builds(Action, instrument=st.text(max_size=12), kind=st.sampled_from(get_args(ActionKind)),
+                   quantity=st.none() | st.floats(0, 1e6))  # fmt: skip
 STEPS = st.builds(
-    season_pages.SeasonStep, number=st.just(1), day=st.just("2026-01-05"), record_id=st.just("r"),
-    orders=st.lists(st.text(max_size=12), max_size=4).map(tuple), texts=st.lists(TEXTS, max_size=3).map(tuple),
+    step, st.just(1), st.just("2026-01-05"), orders=st.lists(ORDERS, max_size=4), texts=st.lists(TEXTS, max_size=3),
     fills=st.sampled_from([(), (FILL,), (FILL, replace(FILL, kind="delisted", price=None))]),
-    refusals=st.sampled_from([(), (REFUSAL,)]),
+    rejections=st.sampled_from([(), (REFUSAL,)]),
     flags=st.sets(st.sampled_from([*NOT_USABLE, REJECTED, "replayed"])).map(tuple),
-    problem=st.sampled_from(["", "timed out"]), seconds=st.none() | st.floats(0, 900),
+    missing=st.sampled_from([(), ("timed out",)]), seconds=st.none() | st.floats(0, 900),
     nav=st.none() | st.floats(-1e6, 1e9), mismatches=st.sampled_from([(), ("Cash 1 is stated.",)]),
 )  # fmt: skip
 PANEL = ("North-J", "Strand-J", "Quay-J")
@@ -58,7 +63,7 @@ def book_of(*, steps=(), lines=(), run=RUN) -> season_pages.AgentIndex:
     return season_pages.AgentIndex.of(season_pages.SeasonIndex.of(run, ENGLISH), run.plan.agents[0])
 
 
-def card(step: season_pages.SeasonStep) -> str:
+def card(step: StepRecord) -> str:
     """A decision as its page shows it."""
     group = decisions.decision_group(book_of(steps=(step,)), step)
     return str(environment().get_template("blocks.html").make_module({"root": ""}).group(group))
@@ -101,9 +106,9 @@ def test_a_decision_is_found_by_all_that_came_of_it_and_its_size_is_about_its_by
     keys = decisions.decision_keys(step)
     assert list(keys) == [key for key in decisions.FILTERS if key in keys]
     assert (TRADED in keys, WRONG in keys) == (bool(step.fills), bool(step.mismatches))
-    assert (REFUSED in keys) == (bool(step.refusals) or REJECTED in step.flags)
+    assert (REFUSED in keys) == (bool(step.rejections) or REJECTED in step.decision.flags)
     assert (QUIET in keys) == (not {*keys} & {TRADED, REFUSED, SILENT})
-    assert SILENT in keys or not {*NOT_USABLE} & {*step.flags}
+    assert (SILENT in keys) == bool({*NOT_USABLE} & {*step.decision.flags})
     # Generous for empty cards, and never so small that a page of them could pass a megabyte.
     assert len(card(step).encode()) < 1.6 * decisions.decision_bytes(step)
 
@@ -121,7 +126,7 @@ def test_the_newest_decision_is_first_and_the_section_counts_days():
     run = made_season(1, 61)
     (newest,) = decisions.parts_of("agents/Alder.html", "decisions", run.steps["Alder"][:9]).values()
     assert [step.number for step in newest] == [9, 8, 7, 6, 5, 4, 3, 2, 1]
-    silent = sum(bool(step.problem) for step in run.steps["Alder"])
+    silent = sum(bool(step.decision.flags[-1:] == ("no-answer",)) for step in run.steps["Alder"])
     answer = f"61 decisions. With a trade: 61. Without a usable answer: {silent}."
     assert decisions.decisions_answer(book_of(run=run)) == answer
 
@@ -129,12 +134,12 @@ def test_the_newest_decision_is_first_and_the_section_counts_days():
 @pytest.mark.parametrize(
     ("values", "says", "silent"),
     [
-        ({"refusals": (REFUSAL,)}, ("<b>ORL</b>: more than the cash", "shown: “Buying 40 needs 9,000.”"), ()),
+        ({"rejections": (REFUSAL,)}, ("<b>ORL</b>: more than the cash", "shown: “Buying 40 needs 9,000.”"), ()),
         ({"fills": (FILL,)}, ("sold 4 NVX at 101.50, cost 0.40",), ()),
         ({"fills": (replace(FILL, quantity=1234.5678, cost=0.0),)}, ("bought 1,234.57 NVX at 101.50<",), ()),
         ({"fills": (replace(FILL, price=None),)}, ("sold 4 NVX, price not recorded",), ()),
         ({"fills": (replace(FILL, kind="delisted", quantity=-2),)}, ("paid out 2 NVX, which ended at 101.50",), ()),
-        ({"flags": ("no-answer",), "problem": "the provider timed out"},
+        ({"flags": ("no-answer",), "missing": ("the provider timed out",)},
          ("No usable answer. The agent holds.", "the provider timed out", 'data-k="no-answer"'), ()),
         ({"texts": (("summary", "short"),)}, (), ("<details",)),
         ({"texts": (("summary", "word " * 200),)}, ("<details",), ()),
@@ -143,13 +148,14 @@ def test_the_newest_decision_is_first_and_the_section_counts_days():
         ({"texts": (("risk", "a"),)}, (), ("Risk",)),
         ({"texts": (("risk", "a"), ("risk", "b"), ("summary", "c"), ("risk", "d"))},
          ('<p class="hd">Risk</p>', '<p class="hd">Summary</p>'), ()),
-        ({"orders": ("no_trade",)}, ("No order",), ("no_trade",)),
-        ({"orders": ("hold NVX",)}, ("No order", "hold NVX"), ()),
-        ({"orders": ("hold NVX", "buy ORL")}, ("hold NVX",), ("No order",)),
+        ({"orders": (Action(instrument="", kind="no_trade"),)}, ("No order",), ("no_trade",)),
+        ({"orders": (HOLD,)}, ("No order", "hold NVX"), ()),
+        ({"orders": (HOLD, Action(instrument="ORL", kind="buy", quantity=2.5))}, ("hold NVX", "buy ORL, quantity 2.5"),
+         ("No order",)),
     ],
 )  # fmt: skip
 def test_a_card_says_what_was_decided_and_what_came_of_it(values, says, silent):
-    html = card(season_pages.SeasonStep(3, "2026-01-07", "r", **values))
+    html = card(step(3, "2026-01-07", **values))
     assert all(text in html for text in says)
     assert not any(text in html for text in silent)
     if len(values.get("texts", ())) > 1:  # kinds of texts are named where there are several, each once in a row

@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from made_season import HOSTILE, made_catalogue, made_season, planned, site, specs
+from made_season import HOSTILE, made_catalogue, made_season, planned, redecided, site, specs
 from made_season import pages as every_page
 from outline import html_of, read, words
 
 from assaymark.claims import catalogue
+from assaymark.records import Action, Rationale
 from assaymark.report import season as season_pages
 from assaymark.text import clean
 
@@ -38,15 +39,19 @@ def said(agent: str, folder: str = "", name: str = "eight") -> str:
 def nasty_season(text: str) -> season_pages.SeasonRun:
     """A season in which one text stands wherever a record can hold one."""
     run = made_season(2, 3, hostile=False)
-    refusal = made_season(1, 10).steps["Alder"][7].refusals[0]
-    step = {
-        "day": text, "orders": (text,), "texts": (("summary", text), (text, text)), "flags": (text,), "problem": text,
-        "refusals": (replace(refusal, symbol=text, reason=text, text=text),), "mismatches": (text,),
+    refusal = replace(made_season(1, 10).steps["Alder"][7].rejections[0], symbol=text, reason=text, text=text)
+    said = {
+        "actions": (Action(instrument=text, kind="buy"),), "flags": (text, "no-answer"), "missing": (text,),
+        "rationales": (Rationale(text=text, kind="summary"), Rationale(text=text, kind=text)),
     }  # fmt: skip
     steps = {
-        name: tuple(replace(one, fills=tuple(replace(fill, symbol=text) for fill in one.fills), **step) for one in mine)
+        name: tuple(
+            redecided(replace(one, day=text, fills=tuple(replace(fill, symbol=text) for fill in one.fills),
+                              rejections=(refusal,), mismatches=(text,)), **said)
+            for one in mine
+        )
         for name, mine in run.steps.items()
-    }
+    }  # fmt: skip
     line = {"quote": text, "saw": text, "rule": text, "judges": {text: text}, "day": text}
     ledger = {name: tuple(replace(one, **line) for one in lines) for name, lines in run.ledger.items()}
     grade = {"verdict": text, "summary": text, "reason": text, "lookahead": text, "lookahead_reason": text}
@@ -129,8 +134,11 @@ def test_a_year_has_small_pages_the_same_in_both_languages_with_every_claim_and_
 
 @pytest.mark.parametrize("text", ["<" * 5000, "\u0e01" * 5000])
 def test_pages_of_the_longest_texts_stay_below_a_megabyte(text):
-    run, long = made_season(1, 60, claims_a_day=20), {"texts": (("summary", text),) * 4, "mismatches": (text,)}
-    steps = {name: tuple(replace(one, **long) for one in mine) for name, mine in run.steps.items()}
+    run, long = made_season(1, 60, claims_a_day=20), (Rationale(text=text, kind="summary"),) * 4
+    steps = {
+        name: tuple(redecided(replace(one, mismatches=(text,)), rationales=long) for one in mine)
+        for name, mine in run.steps.items()
+    }
     ledger = {name: tuple(replace(line, quote=text, saw=text) for line in lines) for name, lines in run.ledger.items()}
     for path, html in pages(replace(run, steps=steps, ledger=ledger)).items():
         assert len(html.encode()) < 1_000_000, path
@@ -229,7 +237,7 @@ def test_long_lists_of_what_does_not_reconcile_go_on_pages_of_their_own():
 
 
 def test_a_season_without_days_grades_or_measurements_has_pages_too():
-    bare = replace(made_season(2, 1), paths=(), grades=(), measurements=(), steps={}, ledger={}, blinding={})
+    bare = replace(made_season(2, 1), paths=(), grades=(), measurements=(), steps={}, ledger={}, blinding=())
     page = words(pages(bare, "en")["agents/Alder.html"])
     for text in ("No net asset value", "There is no usable grade", "No decision is recorded", "no checkable sentence"):
         assert text in page
@@ -238,7 +246,8 @@ def test_a_season_without_days_grades_or_measurements_has_pages_too():
 def test_a_decision_leads_to_its_prompt_and_reply_where_records_lie_beside_the_pages():
     run = made_season(1, 5)
     steps = run.steps["Alder"]
-    records = {("decisions", "Alder", one.record_id): f"records/decisions.html#r{one.number}" for one in steps}
+    records = {("decisions", "Alder", one.decision.record_id): f"records/decisions.html#r{one.number}"
+               for one in steps}  # fmt: skip
     found = pages(replace(run, records=records))
     for path, up in (("agents/Alder.html", "../"), ("de/agents/Alder/decisions.html", "../../../")):
         assert f'href="{up}records/decisions.html#r5">' in found[path]

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from browsing import APART, FITS, LUM, UNFOLD, write_pages
-from made_season import hostile_season, made_catalogue, made_season, pages, planned
+from made_season import hostile_season, made_catalogue, made_season, pages, planned, redecided
 
+from assaymark.records import Action, Rationale
 from assaymark.report import season as season_pages
 
 pytestmark = pytest.mark.browser
@@ -55,10 +56,11 @@ def many() -> season_pages.SeasonRun:
 def words() -> season_pages.SeasonRun:
     """A season whose texts are one word of a thousand letters each."""
     run, long = made_season(1, 9), "W" * 1000
-    step = {"orders": (long,), "texts": (("summary", long), ("risk", long)), "mismatches": (long,), "flags": (long,)}
+    said = {"actions": (Action(instrument=long, kind="buy"),), "flags": (long,),
+            "rationales": (Rationale(text=long, kind="summary"), Rationale(text=long, kind="risk"))}  # fmt: skip
     lines = tuple(replace(one, quote=long, saw=long, judges={long: "supported"}) for one in run.ledger["Alder"])
     grades = tuple(replace(one, verdict=long, summary=long, lookahead_reason=long) for one in run.grades)
-    steps = {"Alder": tuple(replace(one, **step) for one in run.steps["Alder"])}
+    steps = {"Alder": tuple(redecided(replace(one, mismatches=(long,)), **said) for one in run.steps["Alder"])}
     return planned(replace(run, steps=steps, ledger={"Alder": lines}, grades=grades), title=long)
 
 

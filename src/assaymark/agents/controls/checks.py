@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
-from assaymark.portfolio.orders import SIDES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
+from assaymark.portfolio.broker import SIDES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
 from assaymark.prompting import confident_in, hedges_in, judged_text, token_count
 from assaymark.records import Action, Context, Decision, DerivationKind, Instrument
 

@@ -17,7 +17,7 @@ import numpy as np
 from assaymark.agents.controls import checks as c
 from assaymark.agents.controls.checks import Composed, Figure
 from assaymark.errors import InputError, NotMeasurableError, Problem
-from assaymark.portfolio.orders import prices_of
+from assaymark.portfolio.broker import prices_of
 from assaymark.prompting import SIGNATURES, judged_text, signature, token_count
 from assaymark.records import Action, ActionKind, Context, Decision, DerivationKind
 

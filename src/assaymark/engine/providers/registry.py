@@ -48,7 +48,7 @@ class Models(Mapping[str, Model]):
         self, fixed: Mapping[str, Model], providers: Mapping[str, Factory], *, prices: Prices | None = None,
         purse: SpendLimit | None = None, strict: bool = False,
     ) -> None:  # fmt: skip
-        self._fixed, self._providers = dict(fixed), dict(providers)
+        self._fixed, self._providers = fixed, dict(providers)
         self._made: dict[str, Model] = {}
         self.prices, self.purse, self._strict = prices, purse, strict
 
@@ -58,7 +58,7 @@ class Models(Mapping[str, Model]):
 
     def raised(self) -> list[str]:
         """What each Python agent raised, and how often: one line for each place in its code."""
-        agents = {name: one for name, one in {**self._fixed, **self._made}.items() if isinstance(one, PythonAgent)}
+        agents = {name: one for name, one in self._made.items() if isinstance(one, PythonAgent)}
         return [
             f"{name} raised {what}{f', {times:,} times' if times > 1 else ', once'}; recorded as no answer"
             for name, agent in sorted(agents.items())
@@ -67,8 +67,8 @@ class Models(Mapping[str, Model]):
 
     def __getitem__(self, name: str) -> Model:
         """The model of that name; `KeyError` with the reason if there is none."""
-        if name in self._fixed:
-            return self._fixed[name]
+        if name not in self._made and name in self._fixed:
+            self._made[name] = self._fixed[name]
         if name not in self._made:
             provider, _, rest = name.partition("/")
             if name.lower().startswith("http") and may_hold_secret(name):

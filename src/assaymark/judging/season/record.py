@@ -112,7 +112,8 @@ def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
 class StepRecord:
     """One step as it was recorded: what was decided, and what the broker made of it. ``book`` is the one after.
 
-    ``fills`` have a symbol, a quantity, a price and a cost, ``rejections`` a symbol and a reason.
+    ``fills`` have a symbol, a quantity, a price and a cost, ``rejections`` a symbol and a reason. What follows is for
+    pages, and no horizon holds it: ``mismatches`` are statements that do not follow from the others.
     """
 
     day: str
@@ -120,6 +121,10 @@ class StepRecord:
     fills: Sequence[Any] = ()
     rejections: Sequence[Any] = ()
     book: Any | None = None
+    number: int = 0
+    seconds: float | None = None
+    nav: float | None = None
+    mismatches: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from assaymark.records import Decision, Evidence, Judgment, Measurement, content_id
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, Inline
-from assaymark.report.page import PAGE_BYTES, Frame, beside, file_stems, in_parts, paged_by
+from assaymark.report.page import PAGE_BYTES, Frame, beside, file_stems, in_parts, paged, paged_by
 from assaymark.report.records.calls import (
     BELOW,
     OVERVIEW,
@@ -26,6 +26,7 @@ from assaymark.report.records.calls import (
     Rests,
     SameAnswers,
     call_pages,
+    rows_page,
 )
 from assaymark.report.text import cell_title, counted
 from assaymark.text import clean, count
@@ -273,10 +274,7 @@ class Trail:
                 judged = b.spaced(links.get(one.record_id, ()), ", ") or "none"
                 cells = (about, clean(one.record_id, 60), when, _orders(one), judged)
                 shown.append(b.Row((*cells, b.Linked("call", call) if call else "not kept"), anchor(one), about))
-            filters = b.row_filters(sorted(row.key for row in shown))
-            table = b.Table(heads, tuple(shown), summary="", stacked=True, id="decision-rows", filters=filters,
-                          what="decisions")  # fmt: skip
-            yield b.Page(path, "Decisions", said, (), (table,), parts, **BELOW)
+            yield rows_page(path, "Decisions", said, heads, shown, "decisions", parts)
         total = sum(len(group.judgments) for group in self.groups)
         if not total:
             lead = (_RECORD, _FIRST, ". ", "No judgment is kept with these pages.")
@@ -346,12 +344,11 @@ class Trail:
             bad = sum(one.status != "ok" for one in rows)
             without = (b.Filter("not-ok", "Without scores", count(bad)),) if bad else ()
             filters = (*b.row_filters([row.key for row in shown]), *without)
-            table = b.Table(heads, tuple(shown), frozenset(range(2, 3 + len(titles))), "", stacked=True,
-                          id="judgment-rows", filters=filters, what="judgments")  # fmt: skip
             rubric = f". Rows are sorted by agent and date, never by score. Rubric: {clean(rows[0].rubric, 120)}. "
             lead = (_RECORD, _FIRST, rubric, b.Linked("All judges", OVERVIEW), ", ",
                     b.Linked("search all parts", SEARCH))  # fmt: skip
-            yield b.Page(path, f"Judgments of {group.title}", lead, (), (table,), parts, **BELOW)
+            title, right = f"Judgments of {group.title}", range(2, 3 + len(titles))
+            yield rows_page(path, title, lead, heads, shown, "judgments", parts, right, filters)
         judges = {group.title: at for at, group in enumerate(self.groups)}
         places, answers, kept, size, total = dict[str, int](), dict[str, int](), [], 0, 0
         for group, one, place in self.places():
@@ -482,3 +479,109 @@ def lineage(trail: Trail, evidence: Sequence[Evidence]) -> Rests:
         return (link(item, groups, subjects),)
 
     return on
+
+
+# --- The records of a season: every grade, guess and decision as it came, with its calls ------------------------------
+
+
+SEASON_RECORDS: Final = "records/index.html"
+
+RecordKind = Literal["grades", "guesses", "decisions"]
+SEASON_KINDS: Final[Mapping[RecordKind, tuple[str, str]]] = {
+    "grades": ("Grades", "What each judge gave each record, refusals and nonsense included."),
+    "guesses": ("Author-identification check", "Which agent wrote it, as judges guessed from the blinded text."),
+    "decisions": ("Decisions", "What each agent decided on each day, by the call in which it was asked."),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonRecord:
+    """One record: whose it is, what it is of, what it says, the keys of its calls, and what it is about."""
+
+    kind: RecordKind
+    who: str
+    of: str
+    said: str
+    usable: bool = True
+    keys: tuple[str, ...] = ()
+    about: str = ""
+
+    @property
+    def anchor(self) -> str:
+        """The id of its row."""
+        return f"r{content_id([self.kind, self.who, self.of])[:12]}"
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the row will take on a page."""
+        return b.row_bytes(260 + 90 * len(self.keys), (self.who[:80] * 2, self.of[:120], self.said[:400]))
+
+
+class SeasonTrail(NamedTuple):
+    """The records of a season, and what reads their calls; None where there is no ledger."""
+
+    records: Sequence[SeasonRecord]
+    read: ReadCalls | None
+
+
+SeasonPlaces = Mapping[RecordKind, Sequence[tuple[str, Sequence[SeasonRecord]]]]
+
+
+def _season_places(records: Sequence[SeasonRecord]) -> SeasonPlaces:
+    """The records of each kind by their pages, by name and day."""
+    found = {}
+    for kind in SEASON_KINDS:
+        rows = sorted((record for record in records if record.kind == kind), key=lambda record: (record.who, record.of))
+        found[kind] = tuple(in_parts(f"records/{kind}", paged(rows, PAGE), TILDE).items())
+    return found
+
+
+def _each_place(placed: SeasonPlaces) -> Iterator[tuple[SeasonRecord, str]]:
+    """Every record with its address."""
+    for pages in placed.values():
+        yield from ((row, f"{path}#{row.anchor}") for path, rows in pages for row in rows)
+
+
+def record_places(records: Sequence[SeasonRecord]) -> Mapping[tuple[str, str, str], str]:
+    """Where the first record of each kind by somebody stands, and the first of those about an agent or a decision."""
+    found: dict[tuple[str, str, str], str] = {}
+    for row, place in _each_place(_season_places(records)):
+        for about in ("", row.about):
+            found.setdefault((row.kind, row.who, about), place)
+    return found
+
+
+def season_record_pages(trail: SeasonTrail, frame: Frame) -> Iterator[tuple[str, str]]:
+    """The pages of records, one at a time, as path and HTML, after those of their calls where there is a ledger."""
+    placed, calls = _season_places(trail.records), dict[str, str]()
+    if trail.read is not None:
+        uses: defaultdict[str, list[b.Linked]] = defaultdict(list)
+        for row, place in _each_place(placed):
+            for key in row.keys:
+                uses[key].append(b.Linked(f"{row.who}: {row.of}", place))
+        yield from call_pages(trail.read(list(uses)), uses, frame, calls)
+    shown = [(*SEASON_KINDS[kind], pages) for kind, pages in placed.items() if pages[0][1]]
+    first = b.Linked("first page", "index.html")
+    lead = ("Grades and decisions as they came, with their calls. Supported claims: ", first)
+    kinds = tuple(
+        (b.Linked(title, pages[0][0]), f", {counted(sum(len(rows) for _, rows in pages), 'record')}. {said}")
+        for title, said, pages in shown
+    )
+    yield (
+        SEASON_RECORDS,
+        frame.page(b.Page(SEASON_RECORDS, "Records", lead, blocks=(b.Items(kinds),), **{**BELOW, "here": "panel"})),
+    )
+    for title, said, pages in shown:
+        for path, rows, parts in beside(pages):
+            lines = []
+            for row in rows:
+                text, called = clean(row.said, 400), b.spaced((call_cell(key, calls) for key in row.keys), ", ")
+                cells = (clean(row.who, 80), clean(row.of, 120), text if row.usable else b.bold(text),
+                         called or "not kept")  # fmt: skip
+                lines.append(b.Row(cells, row.anchor, clean(row.who, 80)))
+            of, up = f"{said} Rows are sorted by name and day, never by score. ", b.Linked("Records", SEASON_RECORDS)
+            heads = ("By", "Of", "Content", "Calls")
+            yield (
+                path,
+                frame.page(rows_page(path, title, (of, first), heads, lines, "records", parts, here="panel", up=up)),
+            )

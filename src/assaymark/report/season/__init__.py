@@ -9,24 +9,31 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
-    from assaymark.report.season.decisions import on_days
+    from assaymark.report.records.judgments import SeasonRecord, SeasonTrail, record_places, season_record_pages
+    from assaymark.report.season.decisions import on_days, order_texts, problem_of
     from assaymark.report.season.feeds import preview_name, verdicts_of
     from assaymark.report.season.index import (
-        ROWS, AgentIndex, SeasonClaimLine, SeasonGradeView, SeasonIndex, SeasonPath, SeasonRefusal, SeasonRule,
-        SeasonRun, SeasonStep, SeasonTrade, Words, measured_pages, whole,
+        ROWS, AgentIndex, SeasonClaimLine, SeasonGradeView, SeasonIndex, SeasonPath, SeasonRun, Words, measured_pages,
+        whole,
     )  # fmt: skip
     from assaymark.report.season.leaderboard import (
         WIDTH, account_facts, band_head, band_scale, band_strip, band_words, board_notes, lowest_to_highest,
         part_figure,
     )  # fmt: skip
     from assaymark.report.season.levels import measured, said_levels
-    from assaymark.report.season.pages import differences, season_frame, site_pages, weight_tables, write_site
+    from assaymark.report.season.pages import (
+        OWN,
+        differences,
+        season_frame,
+        season_rules,
+        site_pages,
+        weight_tables,
+        write_site,
+    )
     from assaymark.report.season.panel import REASONS, blinding_blocks, preference_table
-    from assaymark.report.season.records import SeasonRecord, SeasonTrail, record_places, season_record_pages
 
 __all__ = [
-    "SeasonClaimLine", "SeasonGradeView", "SeasonPath", "SeasonRefusal", "SeasonRule", "SeasonRun", "SeasonStep",
-    "SeasonTrade", "season_frame", "site_pages", "write_site",
+    "SeasonClaimLine", "SeasonGradeView", "SeasonPath", "SeasonRun", "season_frame", "site_pages", "write_site",
 ]  # fmt: skip
 
 __getattr__ = exported(__name__)

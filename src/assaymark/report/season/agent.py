@@ -85,7 +85,7 @@ def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.
     if strategy := book.run.plan.strategies.get(agent.name):
         head.append(b.Passage(clean(strategy, _ROOM), book.say("head.strategy")))
     counts = {"decisions": len(steps), "orders": sum(map(d.order_count, steps)),
-              "refused": sum(len(step.refusals) for step in steps)}  # fmt: skip
+              "refused": sum(len(step.rejections) for step in steps)}  # fmt: skip
     named = {"family": clean(agent.family, 80), "model": clean(agent.model, 120)}
     facts = book.say("head.facts", **named, **{name: said(f"model.count.{name}", n=n) for name, n in counts.items()})
     # Its value and return, and those of the first baseline.

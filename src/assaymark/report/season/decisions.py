@@ -10,11 +10,12 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from assaymark.agents.llm import NOT_USABLE, REJECTED
+from assaymark.judging.season.record import StepRecord
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import paths_text
 from assaymark.report.charts.paths import Floats, NavLine, Role, brush_of, falls, nav_figure
 from assaymark.report.page import in_parts, paged_by
-from assaymark.report.season.index import AgentIndex, SeasonClaimLine, SeasonIndex, SeasonPath, SeasonStep, Words
+from assaymark.report.season.index import AgentIndex, SeasonClaimLine, SeasonIndex, SeasonPath, Words
 from assaymark.report.season.leaderboard import baseline_name
 from assaymark.report.text import EQUAL_WEIGHT, STATES, excerpt
 from assaymark.text import clean
@@ -33,33 +34,50 @@ _END: Final = re.compile(r"(?<=[.!?])\s")
 _TRADES: Final = 4
 _CARD_BYTES, _ITEM_BYTES = 900, 130
 _NO_ORDER: Final = ("hold", "no_trade")
+_NUMBERS: Final = ("quantity", "weight", "price", "leverage", "stop", "target", "confidence", "expected_return")
 
 
-def unanswered(step: SeasonStep) -> bool:
+def unanswered(step: StepRecord) -> bool:
     """Whether there was no usable answer on this day; the agent then holds."""
-    return bool({*NOT_USABLE} & {*step.flags}) or bool(step.problem and REJECTED not in step.flags)
+    return bool({*NOT_USABLE} & {*step.decision.flags})
 
 
-def decision_keys(step: SeasonStep) -> tuple[str, ...]:
+def decision_keys(step: StepRecord) -> tuple[str, ...]:
     """The keys of ``FILTERS`` that a decision is found by."""
     traded = any(fill.kind == "order" for fill in step.fills)
-    came = (traded, bool(step.refusals) or REJECTED in step.flags, unanswered(step))
+    came = (traded, bool(step.rejections) or REJECTED in step.decision.flags, unanswered(step))
     return tuple(key for key, found in zip(FILTERS, (*came, not any(came), step.mismatches), strict=True) if found)
 
 
-def order_count(step: SeasonStep) -> int:
+def order_count(step: StepRecord) -> int:
     """Orders of a decision; to hold, or to trade nothing, is none."""
-    return sum(not order.startswith(_NO_ORDER) for order in step.orders)
+    return sum(action.kind not in _NO_ORDER for action in step.decision.actions)
 
 
-def decision_bytes(step: SeasonStep) -> int:
+def order_texts(step: StepRecord) -> list[str]:
+    """Orders as the agent gave them: kind, instrument and numbers."""
+    return [
+        ", ".join([
+            f"{action.kind} {action.instrument}".strip(),
+            *(f"{name} {value:.10g}" for name in _NUMBERS if (value := getattr(action, name)) is not None),
+        ])
+        for action in step.decision.actions
+    ]  # fmt: skip
+
+
+def problem_of(step: StepRecord) -> str:
+    """What of a reply could not be used or read; empty where nothing."""
+    return "; ".join(step.decision.missing) if {*NOT_USABLE, REJECTED} & {*step.decision.flags} else ""
+
+
+def decision_bytes(step: StepRecord) -> int:
     """About how many bytes a decision takes: its texts, and markup for each thing that it lists."""
-    refused = [refusal.text[:_REASON] for refusal in step.refusals]
-    texts = [text[:size] for size in (_TEXT, _SHOWN) for _, text in step.texts]
-    orders = [order[:_ORDER] for order in step.orders[:_ORDERS]]
+    refused, reasons = [order.text[:_REASON] for order in step.rejections], step.decision.rationales
+    texts = [one.text[:size] for size in (_TEXT, _SHOWN) for one in reasons]
+    orders = [order[:_ORDER] for order in order_texts(step)[:_ORDERS]]
     wrong = [text[:_REASON] for text in step.mismatches]
-    listed = sum(map(len, (orders, step.fills, step.refusals, step.flags, wrong, step.texts)))
-    return b.row_bytes(_CARD_BYTES + _ITEM_BYTES * listed, [*texts, *orders, *refused, *wrong, step.problem])
+    listed = sum(map(len, (orders, step.fills, step.rejections, step.decision.flags, wrong, reasons)))
+    return b.row_bytes(_CARD_BYTES + _ITEM_BYTES * listed, [*texts, *orders, *refused, *wrong, problem_of(step)])
 
 
 def parts_of(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ...]]:
@@ -80,7 +98,7 @@ def parts_of(path: str, kind: str, rows: Sequence[T]) -> dict[str, tuple[T, ...]
     return in_parts(stem, paged_by(listed, size, PART_BYTES)) if rows else {}
 
 
-def decision_places(path: str, steps: Sequence[SeasonStep]) -> dict[int, str]:
+def decision_places(path: str, steps: Sequence[StepRecord]) -> dict[int, str]:
     """Where each decision is shown, by its number."""
     pages = parts_of(path, "decisions", steps).items()
     return {step.number: f"{page}#d{step.number}" for page, shown in pages for step in shown}
@@ -98,19 +116,20 @@ def decisions_answer(book: AgentIndex) -> str:
 # --- one decision -----------------------------------------------------------------------------------------------------
 
 
-def source(book: AgentIndex, step: SeasonStep) -> str:
+def source(book: AgentIndex, step: StepRecord) -> str:
     """The link to the prompt and the reply of a decision; empty where records do not lie beside the pages."""
-    place = book.lookup.record("decisions", book.agent.name, step.record_id)
+    place = book.lookup.record("decisions", book.agent.name, step.decision.record_id)
     return b.Linked(book.say("decisions.source"), place) if place else ""
 
 
-def reason_words(words: Words, step: SeasonStep) -> b.Inline:
+def reason_words(words: Words, step: StepRecord) -> b.Inline:
     """The first sentence of the reasons of a decision; empty where it gave none."""
-    first = clean(_END.split(next((text for _, text in step.texts if text.strip()), "").strip())[0], _FIRST)
+    texts = (one.text.strip() for one in step.decision.rationales)
+    first = clean(_END.split(next(filter(None, texts), ""))[0], _FIRST)
     return b.written(words.quoted(first)) if first else ""
 
 
-def trades_words(words: Words, step: SeasonStep) -> str:
+def trades_words(words: Words, step: StepRecord) -> str:
     """What was sold and bought, and what was rejected; a word for why there is nothing."""
     fills, shown = [fill for fill in step.fills if fill.kind == "order"], []
     for key, sign in (("sold", -1), ("bought", 1)):
@@ -118,12 +137,12 @@ def trades_words(words: Words, step: SeasonStep) -> str:
                  if fill.quantity * sign > 0]  # fmt: skip
         shown += [words.say(f"count.{key}", what=", ".join(named))] if named else []
     shown += [words.say("accounts.held_more", n=len(fills) - _TRADES)] if len(fills) > _TRADES else []
-    shown += [words.say("count.refused", n=len(step.refusals))] if step.refusals else []
+    shown += [words.say("count.refused", n=len(step.rejections))] if step.rejections else []
     said = "; ".join(shown) or words.word("filter", decision_keys(step)[0])
     return said[0].upper() + said[1:]
 
 
-def decision_listing(book: AgentIndex, steps: Sequence[SeasonStep]) -> b.Listing:
+def decision_listing(book: AgentIndex, steps: Sequence[StepRecord]) -> b.Listing:
     """All of some decisions, with buttons for all of them and for each kind that occurs."""
     words = book.words
     titles = {key: words.word("filter", key) for key in FILTERS}
@@ -132,18 +151,18 @@ def decision_listing(book: AgentIndex, steps: Sequence[SeasonStep]) -> b.Listing
     return b.Listing(cards, filters, words.say("decisions.what"), "decision-cards")
 
 
-def decision_group(book: AgentIndex, step: SeasonStep) -> b.Group:
+def decision_group(book: AgentIndex, step: StepRecord) -> b.Group:
     """All of a decision: reasons beside orders, fills, rejections, flags and what does not reconcile."""
-    words, (first, *others), silent = book.words, decision_keys(step), unanswered(step)
+    words, (first, *others), silent, given = book.words, decision_keys(step), unanswered(step), order_texts(step)
     below: list[b.Inline] = [] if step.nav is None else [words.say("decisions.nav", nav=words.amount(step.nav))]
     timed = words.say("decisions.untimed")
     below.append(timed if step.seconds is None else words.say("decisions.seconds", seconds=step.seconds))
     below += [link] if (link := source(book, step)) else []
     # Orders, fills, what was rejected with the reason that the agent was shown, flags, and mismatches.
-    orders = [b.written(clean(order, _ORDER)) for order in step.orders[:_ORDERS] if order != _NO_ORDER[1]]
-    more = len(step.orders) - _ORDERS
+    orders = [b.written(clean(order, _ORDER)) for order in given[:_ORDERS] if order != _NO_ORDER[1]]
+    more = len(given) - _ORDERS
     refused: list[b.Inline] = []
-    for refusal in step.refusals:
+    for refusal in step.rejections:
         said: tuple[b.Inline, ...] = b.bold(clean(refusal.symbol, 40)), f": {words.word('refusal', refusal.reason)}"
         if refusal.text and refusal.text != refusal.reason:
             shown = f"{words.say('decisions.shown')} {words.quoted(clean(refusal.text, _REASON))}"
@@ -167,20 +186,21 @@ def decision_group(book: AgentIndex, step: SeasonStep) -> b.Group:
         "orders" if order_count(step) else "no_orders":
             [*orders, *([words.say("decisions.more", n=more)] if more > 0 else [])],
         "fills": fills, "refused": refused,
-        "flags": [words.word("flag", flag) for flag in step.flags],
+        "flags": [words.word("flag", flag) for flag in step.decision.flags],
         "mismatches": [mismatch_words(words, text) for text in step.mismatches],
     }  # fmt: skip
     done = [(words.say(f"decisions.{kind}"), b.spaced(items)) for kind, items in kinds.items()
             if items or kind.endswith("orders")]  # fmt: skip
     # What the agent wrote, with its lines; and, where it gave no usable answer, that it did not.
     texts: list[b.Block] = []
-    if silent or step.problem:
+    reasons, problem = step.decision.rationales, problem_of(step)
+    if silent or problem:
         what = words.say("decisions.unanswered" if silent else "decisions.unread")
-        texts.append(b.Text((b.bold(what), " ", b.written(clean(step.problem, _REASON))), "state"))
-    if not step.texts and not silent:
+        texts.append(b.Text((b.bold(what), " ", b.written(clean(problem, _REASON))), "state"))
+    if not reasons and not silent:
         texts.append(b.Text(words.say("decisions.no_reason"), "sub"))
-    last = step.texts[0][0] if len(step.texts) == 1 else None
-    for kind, text in step.texts:
+    last = reasons[0].kind if len(reasons) == 1 else None
+    for kind, text in ((one.kind, one.text) for one in reasons):
         if kind != last:
             texts.append(b.Text(words.word("text", kind), "hd"))
         last, left = kind, len(text) - _TEXT
@@ -433,15 +453,16 @@ def called(path: SeasonPath) -> str:
     return "equal weight" if path.name in EQUAL_WEIGHT else path.name
 
 
-def holdings(words: Words, steps: Sequence[SeasonStep], most: int = _HELD) -> tuple[SeasonStep, str, str] | None:
+def holdings(words: Words, steps: Sequence[StepRecord], most: int = _HELD) -> tuple[StepRecord, str, str] | None:
     """The last decision after which a book is recorded, with its share of cash and its largest positions in words."""
     last = next((step for step in reversed(steps) if step.nav is not None), None)
     if last is None:
         return None
-    found = sorted(((symbol, n) for symbol, n in last.positions.items() if n), key=lambda one: (-abs(one[1]), one[0]))
+    held = last.book.positions if last.book else {}
+    found = sorted(((symbol, n) for symbol, n in held.items() if n), key=lambda one: (-abs(one[1]), one[0]))
     shown = [f"{clean(symbol, 20)} {words.amount(n, 0 if float(n).is_integer() else 2)}" for symbol, n in found[:most]]
     shown += [words.say("accounts.held_more", n=len(found) - most)] if len(found) > most else []
-    cash = words.percent(last.cash / last.nav) if last.cash is not None and last.nav else words("state.not measured")
+    cash = words.percent(last.book.cash / last.nav) if last.book and last.nav else words("state.not measured")
     return last, cash, ", ".join(shown) or words.say("accounts.nothing")
 
 

@@ -18,7 +18,7 @@ from assaymark.records import Level, content_id
 from assaymark.report.blocks import Inline, Linked, Page, Table, notes
 from assaymark.report.charts.canvas import Scale, csv_text, label, line, num, rect
 from assaymark.report.page import Site
-from assaymark.report.season.decisions import order_count, trades_words
+from assaymark.report.season.decisions import order_count, order_texts, trades_words
 from assaymark.report.season.index import SeasonIndex
 from assaymark.report.season.leaderboard import judged_points
 from assaymark.report.season.levels import reasons_of, said_claim, said_levels, tally, withheld_text
@@ -139,10 +139,10 @@ def _files(
     rows = [
         (
             step.day, name, float(step.number), "" if step.nav is None else step.nav,
-            "" if step.cash is None else step.cash, float(order_count(step)), "; ".join(step.orders),
-            float(sum(fill.kind == "order" for fill in step.fills)), float(len(step.refusals)),
-            sum(fill.cost for fill in step.fills if fill.kind == "order"), "; ".join(step.flags),
-            "; ".join(step.mismatches), " ".join(text for _, text in step.texts),
+            "" if step.book is None else step.book.cash, float(order_count(step)), "; ".join(order_texts(step)),
+            float(sum(fill.kind == "order" for fill in step.fills)), float(len(step.rejections)),
+            sum(fill.cost for fill in step.fills if fill.kind == "order"), "; ".join(step.decision.flags),
+            "; ".join(step.mismatches), " ".join(one.text for one in step.decision.rationales),
         )
         for name in book.agents
         for step in book.run.steps.get(name, ())

@@ -13,7 +13,7 @@ from assaymark.claims.messages import Catalogue, Said, Value, english
 from assaymark.claims.season_claims import SeasonVerdicts
 from assaymark.claims.season_plan import RECORDS, Season
 from assaymark.judging.season.plans import ScoringPlan, SubComponent
-from assaymark.judging.season.record import AuditLine
+from assaymark.judging.season.record import AuditLine, StepRecord
 from assaymark.judging.season.scoring import SeasonRow
 from assaymark.protocol import AgentSpec
 from assaymark.records import EvidenceState, Measurement
@@ -32,46 +32,6 @@ class SeasonPath:
     start: float
     days: tuple[str, ...]
     nav: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SeasonTrade:
-    """A fill. ``price`` is None where the record has none; ``kind`` as in `SeasonFill`."""
-
-    symbol: str
-    quantity: float
-    price: float | None
-    cost: float
-    kind: str = "order"
-
-
-@dataclass(frozen=True, slots=True)
-class SeasonRefusal:
-    """An order that was not carried out: the word for why, and the sentence that its agent was shown."""
-
-    symbol: str
-    reason: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class SeasonStep:
-    """One decision and what came of it."""
-
-    number: int
-    day: str
-    record_id: str
-    orders: tuple[str, ...] = ()  # as the agent wrote them, like its texts: hostile until escaped
-    texts: tuple[tuple[str, str], ...] = ()  # kind and text
-    fills: tuple[SeasonTrade, ...] = ()
-    refusals: tuple[SeasonRefusal, ...] = ()
-    flags: tuple[str, ...] = ()
-    problem: str = ""
-    seconds: float | None = None
-    nav: float | None = None
-    cash: float | None = None
-    positions: Mapping[str, float] = field(default_factory=dict)
-    mismatches: tuple[str, ...] = ()  # statements of the record that do not follow from the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +81,6 @@ class SeasonGradeView:
     parts: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class SeasonRule:
-    """One line of the rules page: the field of the season file, its value, and what it means."""
-
-    group: str
-    name: str
-    value: str
-    meaning: Said
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonRun:
     """A season that was judged, measured and decided, as its site shows it."""
@@ -145,14 +95,13 @@ class SeasonRun:
     universe: tuple[str, ...]
     scoring: ScoringPlan
     paths: tuple[SeasonPath, ...]
-    steps: Mapping[str, tuple[SeasonStep, ...]]  # by agent, in the order of the days, like the ledger
+    steps: Mapping[str, tuple[StepRecord, ...]]  # by agent, in the order of the days, like the ledger
     ledger: Mapping[str, tuple[SeasonClaimLine, ...]]
     grades: tuple[SeasonGradeView, ...]
     table: tuple[SeasonRow, ...]  # totals, bands and tiers; which of it is printed is for ``decided``
     decided: SeasonVerdicts
     measurements: tuple[Measurement, ...]  # every number that a page prints beside facts
-    blinding: Mapping[str, tuple[AuditLine, ...]]  # by agent, what blinding replaced and kept
-    rules: tuple[SeasonRule, ...]
+    blinding: tuple[AuditLine, ...]  # what blinding replaced and kept, of every agent
     source: str = ""  # who ran it; empty for seasons that were run here
     partial: bool = False  # whether some of what the agents could see is not kept
     notes: tuple[Said, ...] = ()  # what a reader has to know beside its claims
@@ -342,7 +291,7 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonIndex(Index):
-    """A season and its indexes in one language. Build one with `SeasonLookup.of`."""
+    """A season and its indexes in one language. Build one with `SeasonIndex.of`."""
 
     run: SeasonRun
     words: Words
@@ -383,7 +332,7 @@ class SeasonIndex(Index):
     def hidden(self, item: Measurement) -> str:
         """Why a value is not shown, as a state: of a pair without a supported order, of an agent that shares its tier.
 
-        Such an agent has a range in its place (`SeasonLookup.spread`), and that reason only without grades.
+        Such an agent has a range in its place (`SeasonIndex.spread`), and that reason only without grades.
         """
         if "high" in item.labels:
             pair = frozenset((item.labels["high"], item.labels["low"]))
@@ -460,7 +409,7 @@ class AgentIndex:
     run: SeasonRun
     words: Words
     path: str
-    steps: Sequence[SeasonStep]
+    steps: Sequence[StepRecord]
     lines: Sequence[SeasonClaimLine]  # every checkable sentence of its record
     grades: Sequence[SeasonGradeView]  # of each judge, in the order of the panel
 

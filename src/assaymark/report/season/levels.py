@@ -268,7 +268,7 @@ _ONE_JUDGE: Final = ("season.composite", "season.invalid", "season.judge_noise",
 
 
 def worded_row(book: SeasonIndex, measured: Measured) -> Measured:
-    """A row of `SeasonLookup.measured` in the language of the book: what of whom, its value, what it rests on."""
+    """A row of `SeasonIndex.measured` in the language of the book: what of whom, its value, what it rests on."""
     (item, row), words = measured, book.words
     title, hidden = words.term("measure", item.name.removeprefix("season.")), book.hidden(item)
     pair = sorted(clean(item.labels[key], 80) for key in ("high", "low") if hidden and key in item.labels)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date, time
 from pathlib import Path
 from typing import Any, Final
 
 from markupsafe import Markup
 
-from assaymark.claims.messages import Catalogue, catalogue, languages
+from assaymark.claims.messages import Catalogue, catalogue, languages, said
+from assaymark.claims.season_plan import Season
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season.plans import PROCESS, ScoringPlan, load_scoring, scoring_names
+from assaymark.plan import Frozen
+from assaymark.records import sha256_text
 from assaymark.report import blocks as b
 from assaymark.report.blocks import code
 from assaymark.report.measurements import STYLES, shown_rows
@@ -238,9 +243,9 @@ def _rules(book: SeasonIndex) -> b.Page:
     """The rules: fields and values are those of the locked file, weights those of its scoring plan."""
     run, plan, words = book.run, book.run.scoring, book.words
     groups: dict[str, list[tuple[b.Inline, ...]]] = {}
-    for rule in run.rules:
-        value = clean(rule.value, 400) or words("rules.empty")
-        groups.setdefault(rule.group, []).append((code(clean(rule.name, 80)), value, words.text(rule.meaning)))
+    for group, name, value, key in season_rules(run.plan):
+        row = code(clean(name, 80)), clean(value, 400) or words("rules.empty"), words.text(said(f"field.{key}"))
+        groups.setdefault(group, []).append(row)
     heads = words("rules.field"), words("rules.value"), words("rules.meaning")
     facts = (
         (words("rules.season"), clean(run.plan.name, 80)), (words("rules.locked"), words.day(run.locked_at)),
@@ -288,6 +293,66 @@ def _rules(book: SeasonIndex) -> b.Page:
     )
     return b.Page("rules.html", words("rules.title"), words("rules.lede"), sections, (b.Facts(facts),), here="rules",
                 styles=_RULES)  # fmt: skip
+
+
+OWN: Final = "season"
+"""The group of fields that stand in no table of the file."""
+
+_NOT_RECORDED: Final = {(OWN, "bars"), (OWN, "news_days"), ("market", "seed"), ("market", "live"),
+                        ("calendar", "decide_at")}  # fmt: skip
+"""Fields that say nothing of a season that somebody else ran; so does the table of the broker's rules."""
+
+
+def season_rules(season: Season) -> list[tuple[str, str, str, str]]:
+    """The fields of a season file in their order: group, name, value, and the key of what it means.
+
+    Those outside of all tables come first; of records there are only those that say something of them.
+    """
+    rows: list[tuple[str, str, str, str]] = []
+    for name in type(season).model_fields:
+        value = getattr(season, name)
+        if isinstance(value, Frozen):
+            for inner, info in type(value).model_fields.items():
+                shown = info.alias or inner
+                rows.append((name, shown, _written(inner, getattr(value, inner)), f"{name}.{shown}"))
+        elif name == "strategies":
+            rows += [(name, agent, _written("prompt", text), name) for agent, text in sorted(value.items())]
+        elif name in ("agents", "panel"):
+            for spec in sorted(value, key=lambda one: one.name):
+                given = spec.model_dump(mode="json", exclude={"name"}, exclude_none=True)
+                given = {"model": given.pop("model"), "family": given.pop("family"), **given}
+                words = ", ".join(f"{key} = {_toml(one)}" for key, one in given.items() if one != {})
+                rows.append((name, spec.name, words, name))
+        else:
+            rows.append((OWN, name, _written(name, value), f"{OWN}.{name}"))
+    silent = _NOT_RECORDED | (set() if season.has_books else {(OWN, "capital"), (OWN, "currency")})
+    if season.recorded:
+        rows = [row for row in rows if row[0] != "rules" and row[:2] not in silent]
+    return sorted(rows, key=lambda row: row[0] != OWN)
+
+
+def _written(name: str, value: Any) -> str:
+    """A value as it stands in the file; of a path its end, of a text that may be long its digest."""
+    if value is None or (name == "prompt" and not value):
+        return ""
+    if name == "prompt":
+        return f"sha256 {sha256_text(value)[:12]}"
+    if isinstance(value, str):
+        return Path(value).name if name in ("source", "grades") else value
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return value.isoformat() if isinstance(value, (date, time)) else _toml(value)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    if isinstance(value, Frozen):
+        value = value.model_dump(mode="json", exclude_none=True)
+    if isinstance(value, dict):
+        inner = ", ".join(f"{name} = {_toml(one)}" for name, one in value.items())
+        return f"{{ {inner} }}" if inner else ""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def weight_tables(plan: ScoringPlan, words: Words) -> Iterator[tuple[str, b.Table]]:

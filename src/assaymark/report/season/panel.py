@@ -10,10 +10,10 @@ from assaymark.metrology.measure_people import NOT_DRAWN
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report import blocks as b
 from assaymark.report.charts.intervals import JudgeWords
+from assaymark.report.records.judgments import SEASON_RECORDS
 from assaymark.report.season.index import SeasonIndex, whole
 from assaymark.report.season.leaderboard import band_words, drawn, drawn_head, judged_points
 from assaymark.report.season.levels import measured, state_words
-from assaymark.report.season.records import OVERVIEW
 from assaymark.report.text import real
 from assaymark.text import clean
 
@@ -81,7 +81,7 @@ def panel_page(book: SeasonIndex) -> b.Page:
         floors.append((who, b.Linked(value, book.link(floor)), rests))
     of_floors = (words("noise.of"), words("noise.floor"), words("noise.from"))
     noise = b.Table(of_floors, tuple(floors), summary="", style="narrowed") if floors else None
-    records = b.Linked(words("panel.records"), f"{book.up}{OVERVIEW}") if book.run.records else ""
+    records = b.Linked(words("panel.records"), f"{book.up}{SEASON_RECORDS}") if book.run.records else ""
     jury, *agreed = _tables(book)
     tables = (
         b.Section(id, words(f"{name}.title"), words(f"{name}.lede" if table else f"{name}.{missing}"),
@@ -258,10 +258,9 @@ def _without(book: SeasonIndex, agent: str, judge: str) -> float | None:
 def blinding_blocks(book: SeasonIndex) -> tuple[b.Block, ...]:
     """The audit of the blinding over all records, and how often judges named the right author."""
     words, counts, sums = book.words, Counter[tuple[str, str, str]](), Counter[str]()
-    for lines in book.run.blinding.values():
-        for line in lines:
-            counts[line.name, line.state, line.why] += line.count
-            sums[line.state] += line.count
+    for line in book.run.blinding:
+        counts[line.name, line.state, line.why] += line.count
+        sums[line.state] += line.count
     replaced, kept = (words.amount(sums[state]) for state in ("replaced", "kept"))
     sentences = [words("blinding.audit", replaced=replaced, kept=kept) if counts else words("blinding.none")]
     asked = []

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.workflow.tracks.season_lock import LockedSeason, is_season, lock_season, open_season, stored_season
     from assaymark.workflow.tracks.season_facts import (
-        SeasonMaterial, agent_measurements, record_notes, season_material, season_notes,
+        SeasonMaterial, agent_measurements, record_notes, season_material, season_notes, stated_book,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_measures import (
         SeasonScores, SeasonTotals, judge_measurements, judge_noise, kappa_measurement, mean_composites,
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.claims.season_plan import Season, is_recorded, parse_season, period_of, read_recorded
     from assaymark.workflow.tracks.season_publish import (
-        MISQUOTED, OWN, claims_by_judge, decide_judged_season, gates_of, grade_views, ledger_view, publish_season,
-        season_rules, season_run, season_steps,
+        MISQUOTED, claims_by_judge, decide_judged_season, gates_of, grade_views, ledger_view, publish_season,
+        season_run,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_records import (
         BASELINES, CHECKS, DELISTED, FILLS, GRADES, GUESSES, NAVS, REJECTIONS, REPLACED, TIMES, SeasonCheck,
-        SeasonGrade, SeasonGuess, SeasonJudgments, SeasonNav, SeasonReplaced, SeasonTime, stated_book,
+        SeasonFill, SeasonGrade, SeasonGuess, SeasonJudgments, SeasonNav, SeasonRejection, SeasonReplaced, SeasonTime,
     )  # fmt: skip
 
 __getattr__ = exported(__name__)

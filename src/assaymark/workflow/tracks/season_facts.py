@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import partial
-from itertools import product
+from itertools import product, starmap
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -22,7 +22,7 @@ from assaymark.errors import InputError, NotMeasurableError
 from assaymark.importers.report import REPLAYED
 from assaymark.judging.evidence import BORNE_OUT, Material, chance_corrected
 from assaymark.judging.season.plans import ScoringPlan, applicable
-from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
+from assaymark.judging.season.record import BOOK_STAGES, Horizon, StepRecord, horizon_of
 from assaymark.judging.season.scoring import thrashing
 from assaymark.market.instruments import weekdays
 from assaymark.metrology.bootstrap import daily_excess
@@ -35,7 +35,7 @@ from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, OUTCOMES, Store, Table
 from assaymark.workflow.tracks import season_records as rows
 from assaymark.workflow.tracks.season_books import MOVE
-from assaymark.workflow.tracks.season_lock import StoredSeason, stored_season
+from assaymark.workflow.tracks.season_lock import LockedSeason, stored_season
 from assaymark.workflow.tracks.season_records import (
     DELISTED,
     DIVIDEND,
@@ -91,7 +91,7 @@ class SeasonMaterial:
         return horizon_of(steps, self.contexts, self.agents, self.universe, told)
 
 
-def season_material(folder: RunFolder, stored: StoredSeason | None = None) -> SeasonMaterial:
+def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> SeasonMaterial:
     """Everything that a season left in its tables."""
     stored, store = stored or stored_season(folder), Store(folder)
     season = stored.season
@@ -120,18 +120,30 @@ def season_material(folder: RunFolder, stored: StoredSeason | None = None) -> Se
     decided = dict(sorted(found.items(), key=lambda item: (order[item[0][0]], item[0][1])))
     names = list(dict.fromkeys(agent for agent, _ in decided))
 
-    def step(decision: Decision) -> StepRecord:
-        """A decision with what the broker made of it. What was paid out on that day stands among the fills."""
-        name, day = decision.record_id, times[decision.record_id].day
+    wrong: dict[str, list[str]] = defaultdict(list)
+    checks = tuple(kept(rows.CHECKS))
+    for record, _, text in (line.partition("\t") for check in checks for line in check.mismatches):
+        wrong[record].append(text)
+
+    def step(number: int, decision: Decision) -> StepRecord:
+        """A decision with what the broker made of it. What was paid out on that day stands among the fills.
+
+        The book after it is of its own day in records, and else of the first later day that settled anything.
+        """
+        name, time = decision.record_id, times[decision.record_id]
+        valued = [one for one in navs.get(decision.agent.id, ()) if one.state == "ok" and one.day >= time.day]
         if season.recorded:
-            book, paid = rows.stated_book(decision), []
+            nav = next((one for one in valued if one.day == time.day), None)
+            book, paid = stated_book(decision), []
         else:
-            later = (one for one in navs.get(decision.agent.id, ()) if one.state == "ok" and one.day > day)
-            nav = next(later, None)
+            nav = next((one for one in valued if one.day > time.day), None)
             paid = [one for one in fills.get("", ()) if nav and (one.agent, one.day) == (nav.agent, nav.day)]
             book = None if nav is None else Book(nav.cash, nav.positions)
-        made = (*paid, *fills.get(name, ()))
-        return StepRecord(day=day, decision=decision, fills=made, rejections=refused.get(name, ()), book=book)
+        return StepRecord(
+            day=time.day, decision=decision, fills=(*paid, *fills.get(name, ())), rejections=refused.get(name, ()),
+            book=book, number=number, seconds=time.seconds, nav=None if nav is None else nav.nav,
+            mismatches=tuple(wrong[name]),
+        )  # fmt: skip
 
     shown = {one.context_id for ones in decided.values() for one in ones}
     contexts: dict[str, Context] = {}
@@ -146,16 +158,24 @@ def season_material(folder: RunFolder, stored: StoredSeason | None = None) -> Se
         for key, ones in decided.items()
     }
     return SeasonMaterial(
-        season, stored.plan_hash, stored.universe,
+        season, stored.plan_hash, stored.data.universe,
         tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names), contexts,
-        steps={name: tuple(map(step, decided[name, 1])) for name in names},
+        steps={name: tuple(starmap(step, enumerate(decided[name, 1], start=1))) for name in names},
         replicates=replicates if season.replicates > 1 else {},
         outcomes=tuple(one for one in kept(OUTCOMES) if one.record_id in times),
         navs={name: navs.get(name, ()) for name in names}, baselines=baselines,
-        checks=tuple(kept(rows.CHECKS)), seconds={name: one.seconds for name, one in times.items()},
+        checks=checks, seconds={name: one.seconds for name, one in times.items()},
         rejections={name: tuple(rejection for rejection in rejections if rejection.agent == name) for name in names},
         partial=any(one.completeness != "complete" for one in contexts.values()),
     )  # fmt: skip
+
+
+def stated_book(decision: Decision) -> Book | None:
+    """The book that a log states after a decision; None where it states none."""
+    held, cash = (decision.stages.get(name) for name in BOOK_STAGES)
+    if not isinstance(held, Mapping) or not isinstance(cash, (int, float)):
+        return None
+    return Book(float(cash), {name: float(units) for name, units in held.items() if isinstance(units, (int, float))})
 
 
 def agent_measurements(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Iterator[Measurement]:

@@ -32,7 +32,7 @@ from assaymark.market.instruments import weekdays
 from assaymark.notebook import Told
 from assaymark.prompting import Read, ReplyState
 from assaymark.protocol import EngineChoice
-from assaymark.records import Judgment, JudgmentStatus
+from assaymark.records import Judgment
 from assaymark.report.text import counted
 from assaymark.workflow.ask import (
     Forecast,
@@ -52,8 +52,16 @@ from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, HUMAN, JUDG
 from assaymark.workflow.tracks import season_records as rows
 from assaymark.workflow.tracks.season_day import alone, not_stepping, open_run, opening_calls, read_journal
 from assaymark.workflow.tracks.season_facts import SeasonMaterial, season_material
-from assaymark.workflow.tracks.season_lock import StoredSeason, stored_season
-from assaymark.workflow.tracks.season_records import GRADES, GUESSES, GradeScope, SeasonGrade, SeasonGuess
+from assaymark.workflow.tracks.season_lock import LockedSeason, stored_season
+from assaymark.workflow.tracks.season_records import (
+    GRADES,
+    GUESSES,
+    GradeScope,
+    SeasonGrade,
+    SeasonGuess,
+    judged_periods,
+    judgment_row,
+)
 
 Probe = tuple[asking.PlannedProbe, str]
 """A probe of the blinding, and the period that it shows; empty for a whole record."""
@@ -216,15 +224,6 @@ def season_probes(parts: Sequence[SeasonPart], season: Season) -> list[Probe]:
     return list(found.values())
 
 
-_STATUS: Final[dict[ReplyState, JudgmentStatus]] = {
-    "ok": "ok",
-    "refused": "refused",
-    "invalid": "invalid",
-    "truncated": "invalid",
-    "failed": "invalid",
-}
-
-
 def grade_row(part: SeasonPart, grades: HorizonGrades, plan: ScoringPlan, outcome: OutcomeGrade | None) -> SeasonGrade:
     """One judge's score of one part."""
     score = horizon_score(grades, plan, part.horizon, part.ledger, outcome)
@@ -258,21 +257,6 @@ def human_rows(
         points = judgment.scores.get("outcome")
         outcome = None if points is None or part.period else OutcomeGrade(state="ok", outcome=points)
         yield grade_row(part, grades, plan, outcome)
-
-
-def judgment_row(grade: SeasonGrade) -> Judgment:
-    """A grade as a judgment: what is graded is the agent, with its period or replicate behind a slash."""
-    grades, score = grade.score.grades, grade.score.score
-    within = grade.period or (f"r{grade.replicate}" if grade.scope == "replicate" else "")
-    names = ("reasoning", "evidence", "process", "composite", "outcome")
-    points = {} if score is None else {name: getattr(score, name) for name in names}
-    return Judgment(
-        trajectory=f"{grade.agent}/{within}" if within else grade.agent, judge=grade.judge, family=grade.family,
-        rubric=grades.grader, trial=grade.trial, status=_STATUS[grades.state],
-        scores={name: value for name, value in points.items() if value is not None},
-        call_key=grades.parts[-1].call_key, first_key=grades.parts[-1].first_key,
-        lookahead_check=grades.lookahead_check, reason=grades.reason,
-    )  # fmt: skip
 
 
 def judged_lines(
@@ -389,7 +373,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> SeasonJudged
         return SeasonJudged(asker.made, tuple(judged_lines(folder, season, grades, guesses)))
 
 
-def judging_basis(store: Store, stored: StoredSeason) -> dict[str, str | None]:
+def judging_basis(store: Store, stored: LockedSeason) -> dict[str, str | None]:
     """What the grades of a season are made from: its plan, the tables that judges are shown, and people's grades."""
     tables = (CONTEXTS, DECISIONS, rows.FILLS, rows.REJECTIONS, rows.NAVS, OUTCOMES)
     given = store.content(HUMAN)
@@ -397,7 +381,7 @@ def judging_basis(store: Store, stored: StoredSeason) -> dict[str, str | None]:
     return {"plan": stored.plan_hash, **{table.name: store.content(table) for table in tables}, **people}
 
 
-def is_judged(store: Store, stored: StoredSeason) -> bool:
+def is_judged(store: Store, stored: LockedSeason) -> bool:
     """Whether the grades are whole, of the season as it is now, and no call is left that never brought a reply."""
     basis = judging_basis(store, stored)
     if not all(store.done(table, basis) for table in (GRADES, GUESSES, rows.REPLACED, EVIDENCE, JUDGMENTS)):
@@ -405,19 +389,6 @@ def is_judged(store: Store, stored: StoredSeason) -> bool:
     grades = store.read(GRADES)
     states = {guess.state for guess in store.read(GUESSES)} | {grade.score.grades.state for grade in grades}
     return "failed" not in states | {grade.score.outcome.state for grade in grades if grade.score.outcome is not None}
-
-
-def judged_periods(grades: Iterable[SeasonGrade]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    """The (period, agent) of each record of a period in which all graded agents were graded, and each period's
-    cluster: itself, as claims of a season have it."""
-    found: dict[str, set[str]] = {}
-    for grade in grades:
-        if grade.scope == "period" and grade.score.score is not None:
-            found.setdefault(grade.period, set()).add(grade.agent)
-    agents = set[str]().union(*found.values())
-    whole = sorted(period for period, mine in found.items() if mine == agents)
-    records = {f"{agent}/{period}": (period, agent) for period in whole for agent in sorted(agents)}
-    return records, {period: period for period in whole}
 
 
 def judged_frame(folder: RunFolder) -> Frame:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
-from itertools import chain, zip_longest
+from itertools import chain, pairwise, zip_longest
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from assaymark import __version__
+from assaymark import __version__, importers
 from assaymark.agents.llm import season_texts
 from assaymark.claims import season_plan as plans
-from assaymark.claims.season_plan import Season, SeasonMarket, parse_season
-from assaymark.engine import Model
+from assaymark.claims.season_plan import Follows, RecordedFile, Season, SeasonMarket, parse_season
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
 from assaymark.judging.season.calls import author_texts, horizon_texts, outcome_texts
 from assaymark.market import CLASSES, History, open_history, read_manifest, synthetic_history
@@ -24,12 +23,27 @@ from assaymark.market.history import Clock
 from assaymark.market.instruments import weekdays
 from assaymark.plan import read_toml
 from assaymark.protocol import AgentSpec, JudgeSpec
-from assaymark.records import JSON, canonical_json, content_id, parse, sha256_text, to_json, write_atomic
+from assaymark.records import JSON, Decision, canonical_json, content_id, parse, sha256_text, to_json, write_atomic
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Canaries
-from assaymark.workflow.lock import absent_problems, agent_problems, season_judge_problems
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tracks.season_records import FoundSeason, find_season, records_digest, write_season
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, Table
+from assaymark.workflow.tracks.season_records import (
+    BASELINES,
+    CHECKS,
+    FILLS,
+    NAVS,
+    REJECTIONS,
+    TIMES,
+    SeasonCheck,
+    SeasonFill,
+    SeasonNav,
+    SeasonTime,
+)
+
+if TYPE_CHECKING:
+    from assaymark.engine import Model
+    from assaymark.workflow.ask import Canaries
 
 SEASON: Final = runs.Track(
     format="assaymark season lock 2",
@@ -56,7 +70,7 @@ class SeasonData:
     def history(self) -> History:
         """The store."""
         if self.store is None:
-            raise PlanError("this season was run by somebody else, and its market is not here")
+            raise PlanError("this season was run by somebody else, or was read without its market")
         return self.store
 
     def clock(self, season: Season) -> Clock:
@@ -75,8 +89,8 @@ class SeasonData:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StoredSeason:
-    """What the lock of a season says, without its market. ``universe`` are the instruments that were chosen.
+class LockedSeason:
+    """What the lock of a season says, and its data; `stored_season` leaves its market out.
 
     ``inputs`` are the digests of what it is run on, and ``preflight`` sentences on what its design can never say.
     """
@@ -84,17 +98,10 @@ class StoredSeason:
     season: Season
     plan_hash: str
     locked_at: str
-    universe: tuple[str, ...]
     amendments: tuple[runs.Amendment, ...]
     preregistered: bool
     inputs: Mapping[str, str]
     preflight: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LockedSeason(StoredSeason):
-    """A locked season with its data."""
-
     data: SeasonData
 
 
@@ -112,6 +119,8 @@ def lock_season(
     found: FoundSeason | None = None
     absent: tuple[str, ...] = ()
     if plans.is_recorded(text, source):
+        from assaymark.workflow.lock import season_judge_problems
+
         file = plans.read_recorded(text, source)
         wrong = (season_judge_problems(f"panel.{judge.name}", judge, models) for judge in file.panel or ())
         found = find_season(folder, file, [*chain(*wrong)], source=source)
@@ -148,9 +157,11 @@ def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeas
     stored = stored_season(folder)
     season = stored.season
     if data is None and season.recorded:
-        data = SeasonData(None, records_digest(folder), stored.universe)
+        store = Store(folder)
+        records = content_id({table.name: store.content(table) for table in IMPORTED})  # whatever wrote their tables
+        data = SeasonData(None, records, stored.data.universe)
     elif data is None:
-        data = open_market(season, str(folder.plan), stored.universe)
+        data = open_market(season, str(folder.plan), stored.data.universe)
     if _inputs(season, data) != stored.inputs:
         what = "records" if season.recorded else "market"
         instead = "use a new run folder" if season.recorded else "lock a season with market.live"
@@ -158,10 +169,10 @@ def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeas
             f"{folder.path}: the {what} changed after the lock (now {data.digest[:24]}..., locked "
             f"{stored.inputs.get('market', '')[:24]}...); put them back, or {instead}"
         )
-    return LockedSeason(**{one.name: getattr(stored, one.name) for one in fields(stored)}, data=data)
+    return replace(stored, data=data)
 
 
-def stored_season(folder: RunFolder) -> StoredSeason:
+def stored_season(folder: RunFolder) -> LockedSeason:
     """The locked season of a run folder, for those who read its tables and need no market."""
     stored = SEASON.stored(folder)
     whole = isinstance(stored.get("universe"), list) and isinstance(stored.get("inputs"), dict)
@@ -173,8 +184,8 @@ def stored_season(folder: RunFolder) -> StoredSeason:
     SEASON.require_unedited(folder, made, stored)
     amendments = runs.read_amendments(folder, stored.get("amendments", ()))
     universe, preflight = (tuple(map(str, stored.get(name, ()))) for name in ("universe", "preflight"))
-    preregistered = bool(stored.get("preregistered", True))
-    return StoredSeason(season, made, str(stored["locked_at"]), universe, amendments, preregistered, inputs, preflight)
+    preregistered, data = bool(stored.get("preregistered", True)), SeasonData(None, inputs.get("market", ""), universe)
+    return LockedSeason(season, made, str(stored["locked_at"]), amendments, preregistered, inputs, preflight, data)
 
 
 def texts_of(season: Season) -> dict[str, str]:
@@ -295,6 +306,8 @@ def _checked(
 
     Of a wrong file everything is checked that is right by itself, so that all problems come at once.
     """
+    from assaymark.workflow.lock import absent_problems, agent_problems, season_judge_problems
+
     raw, problems, data = read_toml(text, source), [], None
     try:
         season: Season | None = parse_season(text, source)
@@ -337,3 +350,144 @@ def _each(kind: type[M], given: object) -> list[M]:
         with suppress(ValidationError):
             found.append(kind.model_validate(one))
     return found
+
+
+# --- Seasons that somebody else ran: what the imported records of a run folder say of one ----------------------------
+
+
+IMPORTED: Final[tuple[Table[Any], ...]] = (CONTEXTS, DECISIONS, OUTCOMES)
+"""The tables that an import writes and a season of records is locked on."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundSeason:
+    """What a run folder holds of a season: its decisions, what follows from them, and what its log states beside.
+
+    ``days`` are those of the decisions: where they were made, or in UTC where the log has no place.
+    """
+
+    follows: Follows
+    decisions: tuple[Decision, ...]
+    days: Mapping[str, str]
+    track: importers.RecordedTrack | None
+    tables: Mapping[str, str | None]
+    preflight: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """sha256 over the records."""
+        return content_id(dict(self.tables))
+
+
+def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] = (), *, source: str) -> FoundSeason:
+    """The season of a file in the records of a run folder. ``wrong`` is what is known to be wrong besides."""
+    problems, store, market = [*file.problems, *wrong], Store(folder), file.market
+    contents = {table.name: store.content(table) for table in IMPORTED} if folder.path.is_dir() else {}
+    if not (contents and folder.has_ledger and all(contents.values())):
+        fmt = market.format if market is not None else "FORMAT"
+        what = f"{folder.path} holds no imported records; put them there with: assaymark import {fmt} PATH --out"
+        raise InputError(source, [*problems, Problem("market.source", f"{what} {folder.path}")])
+    if market is None:
+        raise InputError(source, problems)
+    files = _files(folder, market, problems)
+    every = store.read(DECISIONS)
+    known = market.format in importers.IMPORTERS
+    tracks = sorted({one.episode_id for one in every}) if known and importers.IMPORTERS[market.format].track else []
+    of_track = [one for one in every if not tracks or one.episode_id == market.track]
+    honest = [one for one in of_track if one.derivation.kind == "honest"]
+    if tracks and market.track not in tracks:
+        problems.append(Problem("market.track", f"must be one of {', '.join(tracks)} (got {market.track!r})"))
+    elif known and not tracks and market.track:
+        problems.append(Problem("market.track", f"records of {market.format} are one track; leave it out"))
+    # A record that is older than its material is no record of a season.
+    out = frozenset((*market.exclude_flags, importers.CLOCK_CONFLICT))
+    ordered = sorted(honest, key=lambda one: (one.decided_at, one.record_id))
+    wanted = [one for one in ordered if not out & {*one.flags}]
+    if honest and not wanted:
+        problems.append(Problem("market.exclude_flags", f"leave no record (got {', '.join(sorted(out))})"))
+    there = tuple(sorted({one.agent.id for one in wanted or every}))
+    names = [one.name for one in file.agents]
+    problems += [Problem("agents", str(UnknownNameError("agent", name, there))) for name in names if name not in there]
+    names = names or sorted({one.agent.id for one in wanted})
+    chosen = tuple(one for one in wanted if one.agent.id in names)
+    for agent in names:  # a record is a sequence of first decisions: two of one moment have no order
+        mine = [one for one in chosen if one.agent.id == agent]
+        first = [one for one in mine if one.replicate == 1]
+        if mine and not first:
+            problems.append(Problem(f"agents.{agent}", "has replicates only, and no first decision"))
+        if same := [(a.record_id, b.record_id) for a, b in pairwise(first) if a.decided_at == b.decided_at]:
+            more = f", and {len(same) - 1} more such pairs" if len(same) > 1 else ""
+            what = f"decided twice at one moment ({' and '.join(same[0])}{more}): a record needs an order"
+            problems.append(Problem(f"agents.{agent}", what))
+    if problems:
+        raise InputError(source, problems)
+    read = importers.IMPORTERS[market.format].track
+    track = None if read is None else read(files, market.track)
+    if track is not None and any(one.record_id not in track.days for one in chosen):
+        what = "its source files are of another import than its decisions; import the files into a new run folder"
+        raise LedgerError(f"{folder.path}: {what}")
+    stated = {} if track is None else track.days
+    days = {one.record_id: stated.get(one.record_id, str(one.decided_at.date())) for one in chosen}
+    agents = {one.agent.id: one.agent for one in wanted}
+    follows = Follows(
+        agents=tuple((name, agents[name].family, agents[name].model or name) for name in sorted(agents)),
+        universe=_universe(store, chosen) if track is None else track.universe,
+        first=min(days.values()), last=max(days.values()), replicates=max(one.replicate for one in chosen),
+        capital=None if track is None else track.capital, currency=None if track is None else track.currency,
+    )  # fmt: skip
+    left = sum(one.agent.id in names and bool(out & {*one.flags}) for one in honest)
+    told = f"{left} of {left + len(chosen)} records are left out for their flags (market.exclude_flags)"
+    return FoundSeason(follows, chosen, days, track, contents, (told,) if left else ())
+
+
+def write_season(folder: RunFolder, found: FoundSeason, plan_hash: str) -> None:
+    """Write the tables of a season of records; what is whole stays as it is."""
+    store, basis = Store(folder), {"plan": plan_hash, "records": found.digest}
+    names, track = {decision.record_id for decision in found.decisions}, found.track
+    agents = {decision.agent.id for decision in found.decisions}
+
+    made: dict[Table[Any], Iterable[Any]] = dict.fromkeys((FILLS, REJECTIONS, NAVS, BASELINES, CHECKS, TIMES), ())
+    if track is not None:
+        made[FILLS] = [fill for row in track.fills if (fill := SeasonFill(*row)).record_id in names]
+        made[NAVS] = [book for row in track.books if (book := SeasonNav(*row)).agent in agents]
+        made[BASELINES] = [SeasonNav(*row) for row in track.baselines]
+        made[CHECKS] = [check for row in track.checks if (check := SeasonCheck(*row)).agent in agents]
+    times = made[TIMES] = []
+    for one in found.decisions:  # seconds that were derived from stamps are not mixed with those that were measured
+        seconds = one.call.seconds if one.call.timing_source == "measured" else None
+        times.append(SeasonTime(one.record_id, found.days[one.record_id], one.agent.id, one.replicate, seconds))
+    for table, rows in made.items():
+        if not store.done(table, basis):
+            store.write(table, rows, basis)
+
+
+def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
+    """Everything that agents were shown or acted on, where no price file says what there was."""
+    used = {decision.context_id for decision in decisions}
+    names = {action.instrument for decision in decisions for action in decision.actions if action.instrument}
+    for _, context in store.each_context(used):
+        shown = {instrument.id for instrument in context.instruments}
+        names |= shown or {fact.instrument for fact in context.facts if fact.instrument}
+    return tuple(sorted(names))
+
+
+def _files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> dict[str, bytes]:
+    """The source files of the records, by name, as they were imported last."""
+    if market.format not in importers.IMPORTERS:
+        problems.append(
+            Problem("market.format", str(UnknownNameError("format", market.format, tuple(importers.IMPORTERS))))
+        )
+        return {}
+    from assaymark.engine import Ledger
+
+    with Ledger.open(folder.ledger) as ledger:
+        sources = [source for source in ledger.sources() if source.format in importers.IMPORTERS]
+        there = list(dict.fromkeys(source.format for source in sources))
+        if market.format not in there:
+            said = f"the records of {folder.path} are of {', '.join(there) or 'no format that is known'}"
+            problems.append(Problem("market.format", f"{said} (got {market.format!r})"))
+            return {}
+        if importers.IMPORTERS[market.format].track is None:
+            return {}
+        newest = {source.path.removesuffix(".gz"): source for source in sources if source.format == market.format}
+        return {one.path: ledger.get_object(one.sha256) for one in newest.values()}

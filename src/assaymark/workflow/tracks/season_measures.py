@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations, product
 from statistics import fmean, median
-from typing import Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import numpy as np
 
@@ -36,7 +36,6 @@ from assaymark.judging.season.scoring import (
 )
 from assaymark.metrology import measure_orders, measure_panel, measure_people
 from assaymark.metrology.comparisons import Comparisons
-from assaymark.metrology.datasheet import Datasheet, limit_measurements
 from assaymark.metrology.kappa import spearman_columns
 from assaymark.metrology.length import season_verbosity
 from assaymark.metrology.orders import OrderPlan
@@ -53,6 +52,9 @@ from assaymark.workflow.tracks.season_facts import (
     return_measurements,
 )  # fmt: skip
 from assaymark.workflow.tracks.season_records import SeasonGrade, SeasonGuess, SeasonJudgments
+
+if TYPE_CHECKING:
+    from assaymark.metrology.datasheet import Datasheet
 
 V = TypeVar("V")
 Composites = Mapping[str, Mapping[str, float]]
@@ -132,6 +134,8 @@ def season_findings(
         pass_mark = season.human.passed_from(0.0, SPAN)
         found += season_people(totals, families, orders, people, plan, inference, order, pass_mark=pass_mark)
     if season.datasheets is not None:
+        from assaymark.metrology.datasheet import limit_measurements
+
         found += limit_measurements({sheet.judge: sheet for sheet in sheets}, season)
     return found, totals.table
 

@@ -8,45 +8,38 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, time
+from datetime import date
 from pathlib import Path
 from statistics import fmean
 from textwrap import shorten
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from assaymark import __version__
-from assaymark.agents.llm import NOT_USABLE, REJECTED
 from assaymark.claims import SeasonGates, certificate_name, decide_season, season_certificates
 from assaymark.claims.levels import SPAN
-from assaymark.claims.messages import Catalogue, catalogue, english, languages, said
+from assaymark.claims.messages import Catalogue, catalogue, english, languages
 from assaymark.claims.season_claims import SeasonVerdicts
-from assaymark.claims.season_plan import Season
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
 from assaymark.judging.season.calls import quoted_spans
 from assaymark.judging.season.plans import HorizonClaim
 from assaymark.judging.season.record import AuditLine, Horizon
 from assaymark.judging.season.scoring import SeasonRow
 from assaymark.market.instruments import weekdays
-from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import Note, Part, Result
-from assaymark.plan import Frozen
 from assaymark.protocol import HUMAN_FAMILY
-from assaymark.records import Context, Decision, Evidence, Measurement, content_id, sha256_text, write_atomic
+from assaymark.records import Context, Decision, Evidence, Measurement, content_id, write_atomic
 from assaymark.report import ALONE, Site
-from assaymark.report.datasheet import datasheet_path
+from assaymark.report.records.judgments import SeasonRecord, SeasonTrail, record_places, season_record_pages
 from assaymark.report.season import index, season_frame, write_site
 from assaymark.report.season.feeds import verdicts_of
-from assaymark.report.season.records import SeasonRecord, SeasonTrail, record_places, season_record_pages
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
-from assaymark.workflow.ask import calls_of
 from assaymark.workflow.human_labels import labels_of, people_basis
 from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.tracks.datasheet import datasheet_pages, stored_datasheets
 from assaymark.workflow.tracks.season_facts import (
     LEVEL,
     SeasonMaterial,
@@ -55,11 +48,23 @@ from assaymark.workflow.tracks.season_facts import (
     season_material,
     season_notes,
 )
-from assaymark.workflow.tracks.season_judge import judged_periods, judgment_row
-from assaymark.workflow.tracks.season_lock import StoredSeason, stored_season
+from assaymark.workflow.tracks.season_lock import LockedSeason, stored_season
 from assaymark.workflow.tracks.season_measures import AXES, season_findings
-from assaymark.workflow.tracks.season_records import CHECKS, GRADES, GUESSES, NAVS, TIMES, SeasonGrade, SeasonJudgments
+from assaymark.workflow.tracks.season_records import (
+    CHECKS,
+    GRADES,
+    GUESSES,
+    NAVS,
+    TIMES,
+    SeasonGrade,
+    SeasonJudgments,
+    judged_periods,
+    judgment_row,
+)
 from assaymark.workflow.verdict_file import Panel, PlaceLine, VerdictFile, decided_file
+
+if TYPE_CHECKING:
+    from assaymark.metrology.datasheet import Datasheet
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -90,6 +95,8 @@ def publish_season(
     run = replace(shown, url=url)
     records: Iterable[tuple[str, str]] = ()
     if calls:
+        from assaymark.workflow.ask import calls_of
+
         decisions = Store(folder).read(DECISIONS)
         trail = SeasonTrail(season_records(judged, decisions, not stored.season.recorded), calls_of(folder))
         run, records = replace(run, records=record_places(trail.records)), season_record_pages(trail, season_frame(run))
@@ -167,7 +174,14 @@ def decide_judged_season(
     if store.digest(GRADES) is None or not store.rows(GRADES):
         raise LedgerError(f"{folder.path} was not judged yet; run: assaymark season judge {folder.path}")
     note("reading the records", 0, 3)
-    material, judged, sheets = season_material(folder, stored), SeasonJudgments.read(store), stored_datasheets(folder)
+    material, judged, sheets = season_material(folder, stored), SeasonJudgments.read(store), []
+    lie: dict[str, str] = {}
+    if folder.datasheets.is_dir():
+        from assaymark.report.datasheet import datasheet_path
+        from assaymark.workflow.tracks.datasheet import stored_datasheets
+
+        sheets = stored_datasheets(folder)
+        lie = {one.judge: datasheet_path(one.judge) for one in sheets}
     note("measuring", 1, 3)
     made_by = content_id({one.judge: one for one in sheets}) if sheets else None
     basis = {"plan": stored.plan_hash, "datasheets": made_by}
@@ -202,7 +216,7 @@ def decide_judged_season(
     names = map(certificate_name, verdicts)
     runs.replace_files(folder.certificates, dict(zip(names, map(runs.json_text, made), strict=True)))
     runs.write_json(folder.verdicts, file)
-    run = season_run(stored, material, judged, measurements, table, decided, [sheet.judge for sheet in sheets])
+    run = season_run(stored, material, judged, measurements, table, decided, lie)
     kept = folder.publications / f"{run.last}.json"
     kept.parent.mkdir(exist_ok=True)
     runs.write_json(kept, verdicts_of(index.SeasonIndex.of(run)))
@@ -230,8 +244,11 @@ def write_season(
 ) -> None:  # fmt: skip
     """Write every page of a season, and the datasheets of its judges, to an empty folder."""
     write_site(run, folder, languages, site)
-    for name, page in datasheet_pages(sheets, frame=season_frame(run, site)) if sheets else ():
-        write_atomic(folder / name, page)
+    if sheets:
+        from assaymark.workflow.tracks.datasheet import datasheet_pages
+
+        for name, page in datasheet_pages(sheets, frame=season_frame(run, site)):
+            write_atomic(folder / name, page)
 
 
 def chosen_languages(wanted: Sequence[str]) -> tuple[Catalogue, ...]:
@@ -273,10 +290,10 @@ def shipped_languages() -> tuple[Catalogue, ...]:
 
 
 def season_run(
-    stored: StoredSeason, material: SeasonMaterial, judged: SeasonJudgments, measurements: Sequence[Measurement],
-    table: tuple[SeasonRow, ...], decided: SeasonVerdicts, sheets: Collection[str] = (),
+    stored: LockedSeason, material: SeasonMaterial, judged: SeasonJudgments, measurements: Sequence[Measurement],
+    table: tuple[SeasonRow, ...], decided: SeasonVerdicts, sheets: Mapping[str, str],
 ) -> index.SeasonRun:  # fmt: skip
-    """The season as its site shows it. ``sheets`` are the judges with a datasheet."""
+    """The season as its site shows it. ``sheets`` are the places of datasheets by judge."""
     season = stored.season
     steps = [one for ones in material.steps.values() for one in ones]
     days = sorted({step.day for step in steps})
@@ -295,13 +312,10 @@ def season_run(
     numbers: dict[str, list[Evidence]] = defaultdict(list)
     for row in judged.evidence:
         numbers[row.decision].append(row)
-    blinding: dict[str, tuple[AuditLine, ...]] = {}
-    for one in sorted(judged.replaced, key=lambda one: (one.agent, one.state, -one.count, one.name)):
-        line = AuditLine(one.name, "replaced" if one.state == "replaced" else "kept", one.count, one.why)
-        blinding[one.agent] = (*blinding.get(one.agent, ()), line)
+    blinding = tuple(AuditLine(one.name, one.state, one.count, one.why) for one in judged.replaced)
     return index.SeasonRun(
-        season, stored.plan_hash, stored.locked_at, __version__, days[0], days[-1], len(days), stored.universe,
-        material.scoring, paths, season_steps(material),
+        season, stored.plan_hash, stored.locked_at, __version__, days[0], days[-1], len(days), stored.data.universe,
+        material.scoring, paths, material.steps,
         {  # over the texts as the judges saw them
             agent: ledger_view(
                 material.horizon(agent, own), numbers, claims_by_judge(judged.grades, agent), material.contexts
@@ -309,60 +323,11 @@ def season_run(
             for agent, own in material.steps.items()
         },
         grade_views(judged.grades, {one.name for one in season.panel if one.built_in}), table, decided,
-        tuple(measurements), blinding, season_rules(season), ", ".join(sorted(sources)) if season.recorded else "",
+        tuple(measurements), blinding, ", ".join(sorted(sources)) if season.recorded else "",
         material.partial, tuple(season_notes(material, judged.grades, measurements)), len(days) + len(ahead),
         decided_at.isoformat(), next_at,
-        {one.name: datasheet_path(one.name) for one in season.panel if one.name in sheets},
+        {one.name: sheets[one.name] for one in season.panel if one.name in sheets},
     )  # fmt: skip
-
-
-_NUMBERS: Final = ("quantity", "weight", "price", "leverage", "stop", "target", "confidence", "expected_return")
-
-
-def season_steps(material: SeasonMaterial) -> dict[str, tuple[index.SeasonStep, ...]]:
-    """Every decision of the first replicate with what came of it, by agent.
-
-    The book after a decision is of its own day in records, and else of the first later day that settled anything.
-    """
-    wrong: dict[str, list[str]] = defaultdict(list)
-    for check in material.checks:
-        for line in check.mismatches:
-            record, _, text = line.partition("\t")
-            wrong[record].append(text)
-    found = {}
-    for name, steps in material.steps.items():
-        settled = [one for one in material.navs[name] if one.state == "ok"]
-        same_day, days = {one.day: one for one in settled}, [one.day for one in settled]
-        made = []
-        for number, one in enumerate(steps, start=1):
-            at = bisect_right(days, one.day)
-            later = settled[at] if at < len(settled) else None
-            nav = same_day.get(one.day) if material.season.recorded else later
-            decision, book, orders = one.decision, one.book, []
-            for action in decision.actions:  # as it was given: its kind, its instrument, and its numbers
-                stated = [f"{name} {value:.10g}" for name in _NUMBERS if (value := getattr(action, name)) is not None]
-                orders.append(", ".join([f"{action.kind} {action.instrument}".strip(), *stated]))
-            fills = [
-                index.SeasonTrade(fill.symbol, fill.quantity, fill.price, fill.cost, getattr(fill, "kind", "order"))
-                for fill in one.fills
-            ]
-            refusals = [
-                index.SeasonRefusal(order.symbol, order.reason, getattr(order, "text", order.reason))
-                for order in one.rejections
-            ]
-            unread, texts = {*NOT_USABLE, REJECTED} & {*decision.flags}, [(t.kind, t.text) for t in decision.rationales]
-            made.append(
-                index.SeasonStep(
-                    number, one.day, decision.record_id, tuple(orders), tuple(texts), tuple(fills), tuple(refusals),
-                    decision.flags, "; ".join(decision.missing) if unread else "",
-                    material.seconds.get(decision.record_id), None if nav is None else nav.nav,
-                    None if book is None else book.cash,
-                    {} if book is None else dict(sorted(book.positions.items())),
-                    tuple(wrong.get(decision.record_id, ())),
-                )
-            )  # fmt: skip
-        found[name] = tuple(made)
-    return found
 
 
 def grade_views(grades: Iterable[SeasonGrade], built_in: Collection[str] = ()) -> tuple[index.SeasonGradeView, ...]:
@@ -404,70 +369,6 @@ def grade_views(grades: Iterable[SeasonGrade], built_in: Collection[str] = ()) -
             )
         )  # fmt: skip
     return tuple(views)
-
-
-OWN: Final = "season"
-"""The group of fields that stand in no table of the file."""
-
-_NOT_RECORDED: Final = frozenset(
-    {(OWN, "bars"), (OWN, "news_days"), ("market", "seed"), ("market", "live"), ("calendar", "decide_at")}
-)
-"""Fields that say nothing of a season that somebody else ran; so does the table of the broker's rules."""
-
-_OF_BOOKS: Final = frozenset({(OWN, "capital"), (OWN, "currency")})
-
-
-def season_rules(season: Season) -> tuple[index.SeasonRule, ...]:
-    """The lines of the rules page, in the order of the file's fields; of records those that say something of them."""
-    silent = _NOT_RECORDED if season.has_books else _NOT_RECORDED | _OF_BOOKS
-    own: list[index.SeasonRule] = []
-    tables: list[index.SeasonRule] = []
-
-    def add(rows: list[index.SeasonRule], group: str, name: str, value: str, key: str) -> None:
-        if not season.recorded or (group != "rules" and (group, name) not in silent):
-            rows.append(index.SeasonRule(group, name, value, said(f"field.{key}")))
-
-    for name in type(season).model_fields:
-        value = getattr(season, name)
-        if isinstance(value, Frozen):
-            for inner, info in type(value).model_fields.items():
-                shown = info.alias or inner
-                add(tables, name, shown, _shown(inner, getattr(value, inner)), f"{name}.{shown}")
-        elif name == "strategies":
-            for agent, text in sorted(value.items()):
-                add(tables, name, agent, _shown("prompt", text), name)
-        elif name in ("agents", "panel"):
-            for spec in sorted(value, key=lambda one: one.name):
-                given = spec.model_dump(mode="json", exclude={"name"}, exclude_none=True)
-                given = {"model": given.pop("model"), "family": given.pop("family"), **given}
-                words = ", ".join(f"{key} = {_written(one)}" for key, one in given.items() if one != {})
-                add(tables, name, spec.name, words, name)
-        else:
-            add(own, OWN, name, _shown(name, value), f"{OWN}.{name}")
-    return (*own, *tables)
-
-
-def _shown(name: str, value: Any) -> str:
-    if value is None or (name == "prompt" and not value):
-        return ""
-    if name == "prompt":
-        return f"sha256 {sha256_text(value)[:12]}"
-    if isinstance(value, str):
-        return Path(value).name if name in ("source", "grades") else value
-    if isinstance(value, tuple):
-        return ", ".join(map(str, value))
-    return value.isoformat() if isinstance(value, (date, time)) else _written(value)
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.12g}"
-    if isinstance(value, Frozen):
-        value = value.model_dump(mode="json", exclude_none=True)
-    if isinstance(value, dict):
-        inner = ", ".join(f"{name} = {_written(one)}" for name, one in value.items())
-        return f"{{ {inner} }}" if inner else ""
-    return json.dumps(value, ensure_ascii=False)
 
 
 MISQUOTED: Final = "misquoted"

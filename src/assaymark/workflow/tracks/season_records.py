@@ -1,178 +1,19 @@
-"""Seasons that somebody else ran: what the imported records of a run folder say of one, and its tables."""
+"""What a season writes down beside contexts and decisions: what was traded, what it was worth, how it was graded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Final, Literal
 
 import pyarrow as pa
 
-from assaymark import importers
-from assaymark.claims.season_plan import Follows, RecordedFile, SeasonMarket
-from assaymark.engine import Ledger
-from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
-from assaymark.judging.season.record import BOOK_STAGES
+from assaymark.judging.season.record import AuditState
 from assaymark.judging.season.scoring import HorizonScore
-from assaymark.portfolio.broker import Book
-from assaymark.records import Decision, Evidence, content_id, row
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, OUTCOMES, Column, Store, Table
-
-IMPORTED: Final[tuple[Table[Any], ...]] = (CONTEXTS, DECISIONS, OUTCOMES)
-"""The tables that an import writes and a season of records is locked on."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FoundSeason:
-    """What a run folder holds of a season: its decisions, what follows from them, and what its log states beside.
-
-    ``days`` are those of the decisions: where they were made, or in UTC where the log has no place.
-    """
-
-    follows: Follows
-    decisions: tuple[Decision, ...]
-    days: Mapping[str, str]
-    track: importers.RecordedTrack | None
-    tables: Mapping[str, str | None]
-    preflight: tuple[str, ...]
-
-    @property
-    def digest(self) -> str:
-        """sha256 over the records."""
-        return content_id(dict(self.tables))
-
-
-def records_digest(folder: RunFolder) -> str:
-    """sha256 over the records that an import left, whatever library version wrote their tables."""
-    store = Store(folder)
-    return content_id({table.name: store.content(table) for table in IMPORTED})
-
-
-def stated_book(decision: Decision) -> Book | None:
-    """The book that a log states after a decision; None where it states none."""
-    held, cash = (decision.stages.get(name) for name in BOOK_STAGES)
-    if not isinstance(held, Mapping) or not isinstance(cash, (int, float)):
-        return None
-    return Book(float(cash), {name: float(units) for name, units in held.items() if isinstance(units, (int, float))})
-
-
-def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] = (), *, source: str) -> FoundSeason:
-    """The season of a file in the records of a run folder. ``wrong`` is what is known to be wrong besides."""
-    problems, store, market = [*file.problems, *wrong], Store(folder), file.market
-    contents = {table.name: store.content(table) for table in IMPORTED} if folder.path.is_dir() else {}
-    if not (contents and folder.has_ledger and all(contents.values())):
-        fmt = market.format if market is not None else "FORMAT"
-        what = f"{folder.path} holds no imported records; put them there with: assaymark import {fmt} PATH --out"
-        raise InputError(source, [*problems, Problem("market.source", f"{what} {folder.path}")])
-    if market is None:
-        raise InputError(source, problems)
-    files = _files(folder, market, problems)
-    every = store.read(DECISIONS)
-    known = market.format in importers.IMPORTERS
-    tracks = sorted({one.episode_id for one in every}) if known and importers.IMPORTERS[market.format].track else []
-    of_track = [one for one in every if not tracks or one.episode_id == market.track]
-    honest = [one for one in of_track if one.derivation.kind == "honest"]
-    if tracks and market.track not in tracks:
-        problems.append(Problem("market.track", f"must be one of {', '.join(tracks)} (got {market.track!r})"))
-    elif known and not tracks and market.track:
-        problems.append(Problem("market.track", f"records of {market.format} are one track; leave it out"))
-    # A record that is older than its material is no record of a season.
-    out = frozenset((*market.exclude_flags, importers.CLOCK_CONFLICT))
-    ordered = sorted(honest, key=lambda one: (one.decided_at, one.record_id))
-    wanted = [one for one in ordered if not out & {*one.flags}]
-    if honest and not wanted:
-        problems.append(Problem("market.exclude_flags", f"leave no record (got {', '.join(sorted(out))})"))
-    there = tuple(sorted({one.agent.id for one in wanted or every}))
-    names = [one.name for one in file.agents]
-    problems += [Problem("agents", str(UnknownNameError("agent", name, there))) for name in names if name not in there]
-    names = names or sorted({one.agent.id for one in wanted})
-    chosen = tuple(one for one in wanted if one.agent.id in names)
-    for agent in names:  # a record is a sequence of first decisions: two of one moment have no order
-        mine = [one for one in chosen if one.agent.id == agent]
-        first = [one for one in mine if one.replicate == 1]
-        if mine and not first:
-            problems.append(Problem(f"agents.{agent}", "has replicates only, and no first decision"))
-        if same := [(a.record_id, b.record_id) for a, b in pairwise(first) if a.decided_at == b.decided_at]:
-            more = f", and {len(same) - 1} more such pairs" if len(same) > 1 else ""
-            what = f"decided twice at one moment ({' and '.join(same[0])}{more}): a record needs an order"
-            problems.append(Problem(f"agents.{agent}", what))
-    if problems:
-        raise InputError(source, problems)
-    read = importers.IMPORTERS[market.format].track
-    track = None if read is None else read(files, market.track)
-    if track is not None and any(one.record_id not in track.days for one in chosen):
-        what = "its source files are of another import than its decisions; import the files into a new run folder"
-        raise LedgerError(f"{folder.path}: {what}")
-    stated = {} if track is None else track.days
-    days = {one.record_id: stated.get(one.record_id, str(one.decided_at.date())) for one in chosen}
-    agents = {one.agent.id: one.agent for one in wanted}
-    follows = Follows(
-        agents=tuple((name, agents[name].family, agents[name].model or name) for name in sorted(agents)),
-        universe=_universe(store, chosen) if track is None else track.universe,
-        first=min(days.values()), last=max(days.values()), replicates=max(one.replicate for one in chosen),
-        capital=None if track is None else track.capital, currency=None if track is None else track.currency,
-    )  # fmt: skip
-    left = sum(one.agent.id in names and bool(out & {*one.flags}) for one in honest)
-    told = f"{left} of {left + len(chosen)} records are left out for their flags (market.exclude_flags)"
-    return FoundSeason(follows, chosen, days, track, contents, (told,) if left else ())
-
-
-def write_season(folder: RunFolder, found: FoundSeason, plan_hash: str) -> None:
-    """Write the tables of a season of records; what is whole stays as it is."""
-    store, basis = Store(folder), {"plan": plan_hash, "records": found.digest}
-    names, track = {decision.record_id for decision in found.decisions}, found.track
-    agents = {decision.agent.id for decision in found.decisions}
-
-    made: dict[Table[Any], Iterable[Any]] = dict.fromkeys((FILLS, REJECTIONS, NAVS, BASELINES, CHECKS, TIMES), ())
-    if track is not None:
-        made[FILLS] = [fill for row in track.fills if (fill := SeasonFill(*row)).record_id in names]
-        made[NAVS] = [book for row in track.books if (book := SeasonNav(*row)).agent in agents]
-        made[BASELINES] = [SeasonNav(*row) for row in track.baselines]
-        made[CHECKS] = [check for row in track.checks if (check := SeasonCheck(*row)).agent in agents]
-    times = made[TIMES] = []
-    for one in found.decisions:  # seconds that were derived from stamps are not mixed with those that were measured
-        seconds = one.call.seconds if one.call.timing_source == "measured" else None
-        times.append(SeasonTime(one.record_id, found.days[one.record_id], one.agent.id, one.replicate, seconds))
-    for table, rows in made.items():
-        if not store.done(table, basis):
-            store.write(table, rows, basis)
-
-
-def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
-    """Everything that agents were shown or acted on, where no price file says what there was."""
-    used = {decision.context_id for decision in decisions}
-    names = {action.instrument for decision in decisions for action in decision.actions if action.instrument}
-    for _, context in store.each_context(used):
-        shown = {instrument.id for instrument in context.instruments}
-        names |= shown or {fact.instrument for fact in context.facts if fact.instrument}
-    return tuple(sorted(names))
-
-
-def _files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> dict[str, bytes]:
-    """The source files of the records, by name, as they were imported last."""
-    if market.format not in importers.IMPORTERS:
-        problems.append(
-            Problem("market.format", str(UnknownNameError("format", market.format, tuple(importers.IMPORTERS))))
-        )
-        return {}
-    with Ledger.open(folder.ledger) as ledger:
-        sources = [source for source in ledger.sources() if source.format in importers.IMPORTERS]
-        there = list(dict.fromkeys(source.format for source in sources))
-        if market.format not in there:
-            said = f"the records of {folder.path} are of {', '.join(there) or 'no format that is known'}"
-            problems.append(Problem("market.format", f"{said} (got {market.format!r})"))
-            return {}
-        if importers.IMPORTERS[market.format].track is None:
-            return {}
-        newest = {source.path.removesuffix(".gz"): source for source in sources if source.format == market.format}
-        return {one.path: ledger.get_object(one.sha256) for one in newest.values()}
-
-
-# --- What a season writes down beside contexts and decisions: what was traded, what it was worth, how it was graded ---
-
+from assaymark.prompting import ReplyState
+from assaymark.records import Evidence, Judgment, JudgmentStatus, row
+from assaymark.workflow.tables import EVIDENCE, Column, Store, Table
 
 DELISTED: Final = "delisted"
 """The kind of a fill that no order asked for: an instrument ended, and its last close was paid out without cost."""
@@ -289,7 +130,7 @@ class SeasonReplaced:
 
     agent: str
     name: str
-    state: str
+    state: AuditState
     count: int
     why: str
 
@@ -359,3 +200,40 @@ class SeasonJudgments:
     def read(cls, store: Store) -> SeasonJudgments:
         """From the tables of a run folder."""
         return cls(*(tuple(store.read(table)) for table in (GRADES, GUESSES, EVIDENCE, REPLACED)))
+
+
+_STATUS: Final[dict[ReplyState, JudgmentStatus]] = {
+    "ok": "ok",
+    "refused": "refused",
+    "invalid": "invalid",
+    "truncated": "invalid",
+    "failed": "invalid",
+}
+
+
+def judgment_row(grade: SeasonGrade) -> Judgment:
+    """A grade as a judgment: what is graded is the agent, with its period or replicate behind a slash."""
+    grades, score = grade.score.grades, grade.score.score
+    within = grade.period or (f"r{grade.replicate}" if grade.scope == "replicate" else "")
+    names = ("reasoning", "evidence", "process", "composite", "outcome")
+    points = {} if score is None else {name: getattr(score, name) for name in names}
+    return Judgment(
+        trajectory=f"{grade.agent}/{within}" if within else grade.agent, judge=grade.judge, family=grade.family,
+        rubric=grades.grader, trial=grade.trial, status=_STATUS[grades.state],
+        scores={name: value for name, value in points.items() if value is not None},
+        call_key=grades.parts[-1].call_key, first_key=grades.parts[-1].first_key,
+        lookahead_check=grades.lookahead_check, reason=grades.reason,
+    )  # fmt: skip
+
+
+def judged_periods(grades: Iterable[SeasonGrade]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+    """The (period, agent) of each record of a period in which all graded agents were graded, and each period's
+    cluster: itself, as claims of a season have it."""
+    found: dict[str, set[str]] = {}
+    for grade in grades:
+        if grade.scope == "period" and grade.score.score is not None:
+            found.setdefault(grade.period, set()).add(grade.agent)
+    agents = set[str]().union(*found.values())
+    whole = sorted(period for period, mine in found.items() if mine == agents)
+    records = {f"{agent}/{period}": (period, agent) for period in whole for agent in sorted(agents)}
+    return records, {period: period for period in whole}
