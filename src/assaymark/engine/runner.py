@@ -85,7 +85,8 @@ class Watch:
 def first_line(text: str) -> str:
     """The first line of a reply, printable, cut short and quoted."""
     line = next((line.strip() for line in text[: 40 * _LINE_CHARS].splitlines() if line.strip()), "")
-    return repr(one_line(line, _LINE_CHARS)) if line else "an empty reply"
+    shown = one_line(line, _LINE_CHARS)
+    return repr(shown) if shown else "an empty reply"
 
 
 def _manner(call: CallSpec) -> str:

@@ -109,7 +109,9 @@ class Prices:
         """Every problem of the file is noted, and its row left out; the newest bar may have an open only."""
         self.track, before = track, len(tally.problems)
         bars, stamps = dict[datetime, dict[str, Bar]](), dict[str, datetime]()
-        self._volumes, self._series = dict[str, float](), dict[tuple[datetime, str], records.Series | None]()
+        self._volumes, self._series = (
+            dict[tuple[str, datetime], float](), dict[tuple[datetime, str], records.Series | None](),
+        )  # fmt: skip
 
         def wrong(line: int, what: str, column: str = "") -> None:
             tally.problem(read.joined(f"{name} line {line}", column), what)
@@ -151,7 +153,7 @@ class Prices:
                     wrong(line, f"{symbol} has two bars at {row['ts']}", "ts")
                 else:
                     bars[step][symbol] = Bar(open=opened, high=high, low=low, close=close)
-                    self._volumes[f"{symbol} {step}"] = volume or 0.0
+                    self._volumes[symbol, step] = volume or 0.0
         except ValueError as exc:
             tally.problem(name, str(exc))
         if not bars and len(tally.problems) == before:
@@ -187,11 +189,11 @@ class Prices:
         known = self._complete(step, _SHOWN) if new else {}
         for symbol in new:
             bars = {one: bar for one in known if (bar := self.bars[one].get(symbol)) is not None}
-            whole = {one: bar for one, bar in bars.items() if None not in (bar.open, bar.high, bar.low, bar.close)}
+            whole = {one: bar for one, bar in bars.items() if bar.close is not None}  # then it has all four prices
             self._series[step, symbol] = None if not whole else records.Series(
                 instrument=symbol, interval_s=86_400 if self.track.daily else 3_600,
                 times=tuple(known[one] for one in whole),
-                volume=tuple(self._volumes.get(f"{symbol} {one}", 0.0) for one in whole),
+                volume=tuple(self._volumes[symbol, one] for one in whole),
                 **{name: tuple(getattr(bar, name) for bar in whole.values())
                    for name in ("open", "high", "low", "close")},
             )  # fmt: skip

@@ -88,16 +88,16 @@ class Labelling:
         named = {trajectory: name for name, (_, trajectory) in sheets.ids.items()}
         units = []
         for cycle in sheets.cycles[grader]:
-            groups = []
+            groups = list[LabelCycle]()
             for material, texts in self._shown[cycle]:
                 found = [LabelText(named[one], sections) for one, sections in texts.items()]
                 order.shuffle(found)
-                groups.append(LabelCycle(material, tuple(found)))
+                groups.append((material, tuple(found)))
             order.shuffle(groups)
             units.append(groups)
         for name, one in sheets.gold.items():
             text = LabelText(name, (("", one.text),), one.answers)
-            units.append([LabelCycle((("", one.material),) if one.material else (), (text,))])
+            units.append([((("", one.material),) if one.material else (), (text,))])
         order.shuffle(units)
         cycles = tuple(one for groups in units for one in groups)
         asked = self.texts

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from html import escape as escaped_text
-from typing import Final, NamedTuple, TypedDict
+from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup, escape
 
@@ -30,14 +30,20 @@ SEARCH: Final = "search.html"
 """The search over all judgments and calls of a study."""
 
 
-class Below(TypedDict):
-    """What the pages of records share."""
-
-    here: str
-    styles: tuple[str, ...]
+BELOW: Final[Mapping[str, Any]] = {"here": RECORDS, "styles": ("trail.css",)}
+"""What the pages of records share."""
 
 
-BELOW: Final[Below] = {"here": RECORDS, "styles": ("trail.css",)}
+def rows_page(
+    path: str, title: str, lead: Inline, heads: tuple[str, ...], rows: Sequence[b.Row], what: str, parts: str,
+    right: Iterable[int] = (), filters: tuple[b.Filter, ...] | None = None, **more: Any,
+) -> Page:  # fmt: skip
+    """A page of records: its rows under their heads, with a button for each of their keys if no others are given."""
+    buttons = b.row_filters(sorted(row.key for row in rows)) if filters is None else filters
+    table = b.Table(heads, tuple(rows), frozenset(right), "", stacked=True, id=f"{what[:-1]}-rows", filters=buttons,
+                    what=what)  # fmt: skip
+    return Page(path, title, lead, (), (table,), parts, **{**BELOW, **more})
+
 
 Rests = Callable[[Measurement], tuple[Linked, ...]]
 """Gives the records that a measurement was computed from."""
