@@ -25,7 +25,7 @@ from assaymark.agents import NOT_USABLE, REJECTED, envelope_of, parse_answer, re
 from assaymark.benchmark import questions as question_set
 from assaymark.cli import models
 from assaymark.engine.providers.http_agent import (
-    MOST_BYTES, PATIENCE_S, AgentRequest, FailureKind, HttpAgent, PythonAgent, reachable,
+    MOST_BYTES, PATIENCE_S, AgentRequest, FailureKind, HttpAgent, PythonAgent,
 )  # fmt: skip
 from assaymark.errors import ModelError
 from assaymark.market import synthetic_history
@@ -97,7 +97,7 @@ def server():
         try:
             for _ in range(500):
                 with suppress(ModelError):
-                    reachable(f"http://{place}")
+                    HttpAgent(f"http://{place}").check()
                     break
                 time.sleep(0.02)
             else:

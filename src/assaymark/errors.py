@@ -160,6 +160,8 @@ _MAKERS: Final = (
     (re.compile(r"(llama|qwen|mistral|mixtral|deepseek|grok|phi|gemma|glm|kimi|command|nova).*"), "openai-chat/{}"),
 )  # fmt: skip
 SHEET: Final = "save the sheet as CSV (UTF-8) and give that file"
+"""What to do with a sheet of a spreadsheet."""
+
 _FOREIGN: Final[Mapping[bytes, str]] = {
     b"PK\x03\x04": f"is a spreadsheet or an archive: {SHEET}",
     b"\xd0\xcf\x11\xe0": f"is a spreadsheet of an old kind: {SHEET}", b"%PDF": "is a PDF and no table",
@@ -297,7 +299,14 @@ def known_keys(kind: Any, place: Iterable[int | str]) -> tuple[str, ...]:
     """The keys that a table may have at a place in a type; none where the type does not say."""
     kinds = _members(kind)
     for part in place:
-        kinds = [one for each in kinds for one in _members(_within(each, part))]
+        found: list[Any] = []
+        for each in kinds:
+            fields, inner = _fields(each), [arg for arg in get_args(each) if arg is not Ellipsis]
+            if part in fields:
+                found.append(fields[str(part)])
+            elif inner:
+                found.append(inner[0] if isinstance(part, int) else inner[-1])
+        kinds = [one for each in found for one in _members(each)]
     return tuple(dict.fromkeys(name for each in kinds for name in _fields(each)))
 
 
@@ -307,16 +316,6 @@ def _members(kind: Any) -> list[Any]:
     if origin in (Union, types.UnionType):
         return [one for member in get_args(kind) for one in _members(member)]
     return _members(get_args(kind)[0]) if hasattr(kind, "__metadata__") else [kind]
-
-
-def _within(kind: Any, part: int | str) -> Any:
-    """The type of an entry."""
-    if isinstance(part, str) and part in (fields := _fields(kind)):
-        return fields[part]
-    inner = [arg for arg in get_args(kind) if arg is not Ellipsis]
-    if not inner:
-        return None
-    return inner[0] if isinstance(part, int) else inner[-1]
 
 
 def _fields(kind: Any) -> Mapping[str, Any]:

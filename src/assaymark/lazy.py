@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable
-from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -13,23 +12,23 @@ from typing import Any
 
 def exported(package: str) -> Callable[[str], Any]:
     """The ``__getattr__`` of a package: its names are those that it imports under ``if TYPE_CHECKING``."""
+    places: dict[str, tuple[str, str]] = {}
 
     def get(name: str) -> Any:
-        if name not in (places := _places(package)):
+        if not places:  # the module of each name and what it is called there, read from the package's own text
+            spec = find_spec(package)
+            source = spec.loader.get_source(package) if spec and spec.loader else None  # type: ignore[attr-defined]
+            typed = [node for node in ast.parse(source or "").body if isinstance(node, ast.If)]
+            found = [one for node in typed for one in node.body if isinstance(one, ast.ImportFrom)]
+            # At once, since another thread may ask meanwhile.
+            places.update(
+                {one.asname or one.name: (str(node.module), one.name) for node in found for one in node.names}
+            )
+        if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, called = places[name]
-        found = getattr(import_module(module), called)
-        setattr(sys.modules[package], name, found)
-        return found
+        value = getattr(import_module(module), called)
+        setattr(sys.modules[package], name, value)
+        return value
 
     return get
-
-
-@lru_cache(maxsize=32)
-def _places(package: str) -> dict[str, tuple[str, str]]:
-    """The module of each name and what it is called there, read from the package's own text."""
-    spec = find_spec(package)
-    source = spec.loader.get_source(package) if spec and spec.loader else None  # type: ignore[attr-defined]
-    typed = [node for node in ast.parse(source or "").body if isinstance(node, ast.If)]
-    found = [one for node in typed for one in node.body if isinstance(one, ast.ImportFrom) and one.module]
-    return {one.asname or one.name: (str(node.module), one.name) for node in found for one in node.names}

@@ -28,7 +28,8 @@ T = TypeVar("T")
 
 # --- records and plain values to JSON and back: one form, the same bytes on every machine, strict on the way in -------
 
-JSON = Any  # a value that json.dumps accepts; recursive aliases cost more than they tell here
+JSON = Any
+"""A value that json.dumps accepts; recursive aliases cost more than they tell here."""
 
 
 def to_json(value: Any) -> JSON:

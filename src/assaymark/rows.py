@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -354,7 +354,15 @@ def unpack(name: str, data: bytes, *, largest: int = LARGEST) -> bytes:
 
 def text_body(name: str, data: bytes) -> bytes:
     """The bytes of a text in UTF-8 without byte order mark; everything else is refused with what it is."""
-    if (kind := _archive(data) if data.startswith(b"PK\x03\x04") else foreign(data[:16])) is not None:
+    kind = foreign(data[:16])
+    if data.startswith(b"PK\x03\x04"):
+        with suppress(zipfile.BadZipFile, OSError, ValueError):
+            held = zipfile.ZipFile(io.BytesIO(data)).namelist()
+            some = ", ".join(held[:5]) + (f" and {len(held) - 5} more" if len(held) > 5 else "")
+            kind = f"is a ZIP archive (holds {some}): unpack it and give one file"
+            if any(one.startswith("xl/") for one in held) or "content.xml" in held:
+                kind = f"is a spreadsheet: {SHEET}"
+    if kind is not None:
         raise InputError(name, [kind])
     if len(data) > 3 and not any(data[1:64:2]) and any(data[0:64:2]):
         raise InputError(name, ["is text in UTF-16: save it as UTF-8"])
@@ -390,18 +398,6 @@ def text_body(name: str, data: bytes) -> bytes:
                 continue
         raise InputError(name, problems, more=more) from None
     return body
-
-
-def _archive(data: bytes) -> str | None:
-    """What a ZIP file is."""
-    try:
-        held = zipfile.ZipFile(io.BytesIO(data)).namelist()
-    except (zipfile.BadZipFile, OSError, ValueError):
-        return foreign(data[:16])
-    if any(one.startswith("xl/") for one in held) or "content.xml" in held:
-        return f"is a spreadsheet: {SHEET}"
-    some = ", ".join(held[:5]) + (f" and {len(held) - 5} more" if len(held) > 5 else "")
-    return f"is a ZIP archive (holds {some}): unpack it and give one file"
 
 
 def _typed(name: str, data: bytes, nested: bool) -> tuple[pa.Table, tuple[str, ...]]:
@@ -521,11 +517,14 @@ def _delimited(
         body, delimiter = b"\n" + body[told.end() :], delimiter or told[1].decode()
     end = body.find(b"\n", _SNIFFED)
     start = (body if end < 0 else body[:end]).decode("utf-8")
+    header: list[str] = []
     with long_cells():
-        header, delimiter = max(
-            ((_header(start, one), one) for one in ((delimiter,) if delimiter else DELIMITERS)),
-            key=lambda item: len(item[0]),
-        )
+        for one in (delimiter,) if delimiter else DELIMITERS:
+            with suppress(csv.Error):
+                rows = csv.reader(io.StringIO(start, newline=""), delimiter=one)
+                found = next((row for row in rows if row), [])
+                header, delimiter = (found, one) if len(found) > len(header) else (header, delimiter)
+    delimiter = delimiter or DELIMITERS[0]
     names = [cell.strip() or f"column {k}" for k, cell in enumerate(header, start=1)]
     first = len(start) - len(start.lstrip("\r\n"))
     _refuse_twice(name, f"line {start.count(chr(10), 0, first) + 1}", names)
@@ -545,14 +544,6 @@ def _delimited(
     if not len(table):
         raise InputError(name, ["has a header and no rows"])
     return table.rename_columns(names), line, _NAMES.get(delimiter, "CSV"), tuple(said)
-
-
-def _header(start: str, delimiter: str) -> list[str]:
-    """The cells of the first row."""
-    try:
-        return next((row for row in csv.reader(io.StringIO(start, newline=""), delimiter=delimiter) if row), [])
-    except csv.Error:
-        return []
 
 
 def _starts(raw: NDArray[np.uint8], quotes: Ints, delimiter: str) -> Ints | None:

@@ -199,7 +199,7 @@ def season_turned(run: season_pages_door.SeasonRun) -> season_pages_door.SeasonR
             made = replace(made, statement=said("claim.says.above", high="Y", low="X", scope=""))
         decided.append(made)
     found = replace(run.decided, verdicts=tuple(decided))
-    return replace(run, table=replace(run.table, rows=tuple(rows)), measurements=tuple(measured), decided=found)
+    return replace(run, table=tuple(rows), measurements=tuple(measured), decided=found)
 
 
 # --- the runs ---------------------------------------------------------------------------------------------------------

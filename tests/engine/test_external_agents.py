@@ -244,9 +244,8 @@ def test_the_deadline_of_a_run_releases_an_agent_with_more_patience(ledger):
                 assert not thread.is_alive()
 
 
-def test_reachable_connects_and_sends_nothing_or_says_that_nobody_is_there():
+def test_a_check_connects_and_sends_nothing_or_says_that_nobody_is_there():
     with serving(http(DECISION)) as server:
-        http_agent.reachable(server.url)
         check_ready(HttpAgent(server.url))
     assert [request for request in server.requests if request] == []
     said = r"nothing answers at http://127\.0\.0\.1:\d+/decide \(Connection refused\); start the agent and run the same"

@@ -1,35 +1,21 @@
 """The four APIs: requests field by field, what answers and failures come to, and the same of the real ones."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 import asyncio
 import json
 import os
 from dataclasses import replace
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
-from anthropic.types import Message as AnthropicMessage
-from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
-from google.genai.types import GenerateContentResponse
-from openai.types.chat import ChatCompletion
-from openai.types.responses import Response
 from provider_cases import (
-    CANARY,
-    CASES,
-    CHAT,
-    CLAUDE,
-    COMPLETION,
-    GEMINI,
-    GENERATED,
-    MESSAGE,
-    OPENAI,
-    RESPONSE,
-    SAID,
-    SCHEMA,
-    completion,
+    CANARY, CASES, CHAT, CLAUDE, COMPLETION, GEMINI, GENERATED, MESSAGE, OPENAI, RESPONSE, SAID, SCHEMA, completion,
     with_said,
-)
+)  # fmt: skip
 from provider_server import answer, serving
 from pydantic import BaseModel
 
@@ -40,6 +26,11 @@ from assaymark.engine.providers.transports import transport
 from assaymark.errors import InputError, ModelError
 
 EACH = pytest.mark.parametrize("case", CASES, ids=str)
+REPLIES = {
+    OPENAI: "openai.types.responses:Response", CHAT: "openai.types.chat:ChatCompletion",
+    CLAUDE: "anthropic.types:Message", GEMINI: "google.genai.types:GenerateContentResponse",
+}  # fmt: skip
+"""The SDK's type of a reply, by name: the SDKs are slow to import, and only some of these tests need them."""
 SYSTEM, USER = "You grade.\n\n1 is bad.", "Context: prices é.\n\nDecision: bought."
 PROMPT = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": USER}]
 TURN = [{"role": "user", "content": USER}]
@@ -109,7 +100,8 @@ def test_a_request_says_what_the_call_says_and_nothing_else(bench, case, asked, 
     if case in (OPENAI, CHAT):
         assert request.headers["x-client-request-id"] == case.call(**asked).key
     if case is CLAUDE:
-        known = MessageCreateParamsNonStreaming.__required_keys__ | MessageCreateParamsNonStreaming.__optional_keys__
+        params = resolve_name("anthropic.types.message_create_params:MessageCreateParamsNonStreaming")
+        known = params.__required_keys__ | params.__optional_keys__
         assert set(request.body) <= known
         assert "temperature" not in known
         assert request.headers["anthropic-version"] == API_VERSION == "2026-10-21"
@@ -194,17 +186,13 @@ BLOCKED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("kind", "body"),
-    [
-        (Response, RESPONSE), (ChatCompletion, COMPLETION), (AnthropicMessage, MESSAGE),
-        (AnthropicMessage, MESSAGE | {"stop_details": REFUSED}), (GenerateContentResponse, GENERATED),
-        (GenerateContentResponse, BLOCKED),
-    ],
-)  # fmt: skip
-def test_the_canned_answers_are_some_for_the_sdk(kind, body):
-    assert unknown_fields(kind.model_validate(body)) == []
-    assert GenerateContentResponse.model_config["extra"] == "forbid"
+def test_the_canned_answers_are_some_for_the_sdk():
+    for case, body in (
+        (OPENAI, RESPONSE), (CHAT, COMPLETION), (CLAUDE, MESSAGE), (CLAUDE, MESSAGE | {"stop_details": REFUSED}),
+        (GEMINI, GENERATED), (GEMINI, BLOCKED),
+    ):  # fmt: skip
+        assert unknown_fields(resolve_name(REPLIES[case]).model_validate(body)) == [], case
+    assert resolve_name(REPLIES[GEMINI]).model_config["extra"] == "forbid"
 
 
 @EACH
@@ -494,17 +482,15 @@ ONE_PROMPT = (Message("user", (Text.of("Score the number 4 on a scale of 1 to 5;
 INCOMPLETE = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
 SHORT_CHOICE = COMPLETION["choices"][0] | {"finish_reason": "length"}
 REAL = {
-    OPENAI: ("gpt-6-luna", Response, INCOMPLETE, openai_error("no", "invalid_api_key"), openai_error("no")),
-    CHAT: ("gpt-6-luna", ChatCompletion, {"choices": [SHORT_CHOICE]}, openai_error("no", "invalid_api_key"),
-           openai_error("no")),
-    CLAUDE: ("claude-haiku-5-5", AnthropicMessage, {"stop_reason": "max_tokens"},
+    OPENAI: ("gpt-6-luna", INCOMPLETE, openai_error("no", "invalid_api_key"), openai_error("no")),
+    CHAT: ("gpt-6-luna", {"choices": [SHORT_CHOICE]}, openai_error("no", "invalid_api_key"), openai_error("no")),
+    CLAUDE: ("claude-haiku-5-5", {"stop_reason": "max_tokens"},
              claude_error("authentication_error", "invalid x-api-key"), claude_error("not_found_error", "model: x")),
-    GEMINI: ("gemini-3.8-flash", GenerateContentResponse,
-             {"candidates": [CANDIDATE | {"finishReason": "MAX_TOKENS"}]},
+    GEMINI: ("gemini-3.8-flash", {"candidates": [CANDIDATE | {"finishReason": "MAX_TOKENS"}]},
              google_error(400, "INVALID_ARGUMENT", "API key not valid.", detail("ErrorInfo", reason="API_KEY_INVALID")),
              google_error(404, "NOT_FOUND", "models/x is not found")),
 }  # fmt: skip
-"""Of each API a cheap model, the SDK's type of its reply, how one that is cut differs, and two refusals."""
+"""Of each API a cheap model, how a reply that is cut differs, and two refusals."""
 
 
 @EACH
@@ -514,7 +500,7 @@ def test_the_real_api_answers_as_the_one_over_loopback(case, real):
     own = next((os.environ[name] for name in keys if os.environ.get(name)), None)
     if real and own is None:
         pytest.skip(f"{' or '.join(keys)} is not set: the real API of {case} was not asked")
-    cheap, kind, cut, wrong_key, unknown = REAL[case]
+    cheap, cut, wrong_key, unknown = REAL[case]
     chosen = os.environ.get(f"ASSAYMARK_TEST_{case.provider.partition('-')[0].upper()}_MODEL", cheap)
 
     def asked(body, status=200, most=4000, key=None, name=None):
@@ -535,7 +521,7 @@ def test_the_real_api_answers_as_the_one_over_loopback(case, real):
     short = asked(case.canned | cut, most=16)
     assert short.finish == "length"
     for reply in (whole, short):
-        assert kind.model_validate_json(reply.raw) is not None
+        assert resolve_name(REPLIES[case]).model_validate_json(reply.raw) is not None
     with pytest.raises(ModelError, match=r"was refused \(40[01]\) by .*set the right key") as caught:
         asked(wrong_key, 400 if case is GEMINI else 401, key=NOBODYS)
     assert caught.value.quota

@@ -1,5 +1,7 @@
 """A budget: what is paid never passes it, what was paid before counts, and a model without a price is not asked."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 import asyncio
@@ -16,20 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assaymark.engine import (
-    Attempt,
-    CallSpec,
-    Ledger,
-    Message,
-    Price,
-    Prices,
-    Reply,
-    SpendLimit,
-    Text,
-    load_prices,
-    prices_of_text,
-    run_calls,
+    Attempt, CallSpec, Ledger, Message, Price, Prices, Reply, SpendLimit, Text, load_prices, prices_of_text, run_calls,
     run_worker,
-)
+)  # fmt: skip
 from assaymark.errors import InputError, ModelError, PlanError
 
 NAME = "reference/echo"

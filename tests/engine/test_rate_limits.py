@@ -1,5 +1,7 @@
 """How a run bears with its providers: limits a minute, waits that are asked for, and who is not asked any more."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 import math
@@ -19,18 +21,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assaymark.engine import (
-    CallSpec,
-    CircuitBreakerPolicy,
-    Ledger,
-    Limits,
-    Message,
-    Reply,
-    Text,
-    endpoint_of,
-    provider_of,
-    run_calls,
+    CallSpec, CircuitBreakerPolicy, Ledger, Limits, Message, Reply, Text, endpoint_of, provider_of, run_calls,
     run_worker,
-)
+)  # fmt: skip
 from assaymark.engine.rate_limits import Breaker, asked_wait_s, tokens_expected
 from assaymark.errors import LedgerError, ModelError
 

@@ -15,7 +15,7 @@ from batch_house import House
 from engine_calls import Places, Scripted, answer, call, calls, echo
 
 from assaymark.engine import INLINE_BYTES, CircuitBreakerPolicy, End, Ledger, Reply, run_batches, run_calls, run_worker
-from assaymark.engine.database import _see_to_durability
+from assaymark.engine.database import PostgresStore
 from assaymark.errors import LedgerError, ModelError
 
 CALL = call()
@@ -102,10 +102,10 @@ class Answering:
 
 def test_a_server_that_can_lose_commits_is_refused():
     with pytest.raises(LedgerError, match="fsync = off"):
-        _see_to_durability(Answering("off", "on"), None)
+        PostgresStore.see_to_durability(Answering("off", "on"), None)
     hasty, careful = Answering("on", "off"), Answering("on", "remote_apply")
-    _see_to_durability(hasty, None)
-    _see_to_durability(careful, None)
+    PostgresStore.see_to_durability(hasty, None)
+    PostgresStore.see_to_durability(careful, None)
     assert (hasty.told[-1], len(careful.told)) == ("SET synchronous_commit = on", 1)
 
 
@@ -142,7 +142,7 @@ def test_a_call_has_one_holder_until_its_lease_ends(shared, leases, monkeypatch)
     time.sleep(0.25)
     monkeypatch.setattr(time, "time", lambda: 4e9)  # a moved clock steals nothing
     assert claim(leases, "g", 10) == []
-    assert leases.now() < 4e9
+    assert shared.batches.now() < 4e9
     assert [leases.release(worker) for worker in "abdf"] == [2, 4, 2, 2]
     shared.plan(calls(3, model="other/x"))  # claims can be limited to calls or to a model
     assert held(claim(leases, "a", 9, keys=KEYS[3:5])) == KEYS[3:5]
@@ -174,7 +174,7 @@ def test_what_is_answered_is_never_claimed_again_and_what_was_given_up_only_by_w
     begun = leases.commit(claim(leases, "a", 6, 0.0), [])[0]
     assert leases.commit([], [reply(attempt) for attempt in begun])[1] == 6
     shared.plan(calls(10))  # planning again does not open it again
-    since = leases.now()
+    since = shared.batches.now()
     (mine,) = claim(leases, "b", 1)
     (attempt,) = leases.commit([mine], [])[0]
     (again,) = leases.commit([mine], [End(attempt, "failed", "busy")])[0]  # a failure that is not final keeps the claim
@@ -185,7 +185,7 @@ def test_what_is_answered_is_never_claimed_again_and_what_was_given_up_only_by_w
     assert leases.open_keys(KEYS, since) == set(KEYS[7:])
     assert leases.any_left(NAME, since)
     assert not leases.any_left("reference/other", since)
-    assert held(claim(leases, "e", 10, since=leases.now())) == KEYS[6:]
+    assert held(claim(leases, "e", 10, since=shared.batches.now())) == KEYS[6:]
 
 
 def test_attempts_without_a_claim_work_as_in_a_file_which_has_no_leases(ledger, shared):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.importers.capitalbench_rounds import briefing_facts, context_id, numbers, stated
-from assaymark.records import Context, Fact, content_id
+from assaymark.importers.capitalbench_rounds import briefing_facts, numbers, stated
+from assaymark.importers.report import context_id
+from assaymark.records import Context, Fact, Instrument, Series, content_id
 
 NOON = datetime(2026, 5, 17, 12, tzinfo=UTC)
 
@@ -113,8 +115,13 @@ def test_the_fast_name_of_a_context_is_its_content_id(rows, prompt):
         Fact(id=a, instrument=b, field=b, value=value, unit="ratio", available_at=NOON, note=note)
         for a, b, value, note in rows
     )
-    seen = Context(completeness="partial", cutoff=NOON, cutoff_source="x", prompt=prompt + '"facts":[]', facts=made)
-    assert context_id(seen) == content_id(seen)
+    funds = tuple(Instrument(id=a, name=b) for a, b, *_ in rows)
+    bars = tuple(Series(instrument=a, interval_s=1, times=(NOON,), close=(1.5,)) for a, *_ in rows)
+    seen = Context(completeness="partial", cutoff=NOON, cutoff_source="x", prompt=prompt + '"facts":[]', facts=made,
+                   instruments=funds, series=bars)  # fmt: skip
+    shared = {}
+    for one in (seen, replace(seen, series=(), facts=made[::-1]), seen):
+        assert context_id(one, shared) == content_id(one)
 
 
 @pytest.mark.parametrize("text", [

@@ -7,7 +7,6 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -215,6 +214,8 @@ def with_holes(seed: int, days: int, n: int, share: float) -> np.ndarray:
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 80), st.integers(1, 12), st.floats(0, 0.9))
 def test_equals_pandas(seed, days, n, share):
+    import pandas as pd
+
     returns = with_holes(seed, days, n, share)
     wanted, found = pd.DataFrame(returns).corr(min_periods=2).to_numpy(), market.pairwise_correlation(returns).values
     off = ~np.eye(n, dtype=bool)  # two points are always perfectly correlated; the diagonal is 1 by definition
@@ -223,6 +224,8 @@ def test_equals_pandas(seed, days, n, share):
 
 
 def test_equals_pandas_on_late_listings_and_the_whole_size():
+    import pandas as pd
+
     returns = with_holes(3, 2000, 60, 0.02)
     returns[:1500, 5], returns[1700:, 6] = np.nan, np.nan
     wanted = pd.DataFrame(returns).corr().to_numpy()

@@ -8,7 +8,6 @@ from itertools import pairwise
 import market_table
 import numpy as np
 import pytest
-from scipy.signal import lfilter
 
 from assaymark import market
 from assaymark.errors import InputError
@@ -169,6 +168,8 @@ def test_a_fall_raises_the_volatility_of_later_days_only():
 
 
 def test_decay_is_the_filter_of_scipy_to_the_last_bit():
+    from scipy.signal import lfilter
+
     draws = np.random.default_rng(5).standard_normal((500, 3))
     for decay in (0.0, 0.5, 0.994):
         scaled = np.vstack([draws[:1], draws[1:] * np.sqrt(1 - decay**2)])

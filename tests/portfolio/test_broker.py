@@ -1,5 +1,7 @@
 """The paper broker: nothing is lost, no rule is broken, and every refusal has its reason."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 import math
@@ -11,17 +13,8 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.portfolio import (
-    Bar,
-    Book,
-    Order,
-    Rules,
-    StatedFill,
-    StatedStep,
-    Tolerance,
-    orders_of,
-    reconcile,
-    settle_day,
-)
+    Bar, Book, Order, Rules, StatedFill, StatedStep, Tolerance, orders_of, reconcile, settle_day,
+)  # fmt: skip
 from assaymark.records import Action
 
 SIDES = ("buy", "sell", "short", "cover", "close", "target")

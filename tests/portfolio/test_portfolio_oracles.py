@@ -1,5 +1,7 @@
 """Optimisers and figures against other people's solvers and libraries, given the same inputs."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 import numpy as np
@@ -12,18 +14,9 @@ from scipy.sparse import csc_matrix
 
 from assaymark.errors import NotMeasurableError
 from assaymark.portfolio import (
-    STRATEGIES,
-    backtest,
-    equal_risk_contribution,
-    expected_shortfall,
-    inverse_volatility,
-    max_sharpe,
-    min_variance,
-    performance,
-    risk_shares,
-    schedule,
-    value_at_risk,
-)
+    STRATEGIES, backtest, equal_risk_contribution, expected_shortfall, inverse_volatility, max_sharpe, min_variance,
+    performance, risk_shares, schedule, value_at_risk,
+)  # fmt: skip
 from assaymark.portfolio import optimisers as risk_parity
 
 Floats = NDArray[np.float64]

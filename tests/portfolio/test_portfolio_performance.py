@@ -1,5 +1,7 @@
 """Performance by the standard library; value at risk against order statistics, the normal law and its own laws."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 import math
@@ -14,16 +16,8 @@ from scipy import stats
 
 from assaymark.errors import InputError
 from assaymark.portfolio import (
-    FIGURES,
-    Drawdown,
-    Method,
-    backtest,
-    expected_shortfall,
-    max_drawdown,
-    performance,
-    simple_returns,
-    value_at_risk,
-)
+    FIGURES, Drawdown, Method, backtest, expected_shortfall, max_drawdown, performance, simple_returns, value_at_risk,
+)  # fmt: skip
 
 paths = st.lists(st.floats(-0.3, 0.3).map(lambda r: round(r, 4)), min_size=2, max_size=60)
 

@@ -1,5 +1,7 @@
 """What cannot be computed is refused, with every problem at once and its place."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 import math
@@ -9,17 +11,9 @@ import pytest
 
 from assaymark.errors import AssayError, InputError, NotMeasurableError, UnknownNameError
 from assaymark.portfolio import (
-    STRATEGIES,
-    backtest,
-    expected_shortfall,
-    max_sharpe,
-    min_variance,
-    performance,
-    risk_shares,
-    schedule,
-    simple_returns,
-    value_at_risk,
-)
+    STRATEGIES, backtest, expected_shortfall, max_sharpe, min_variance, performance, risk_shares, schedule,
+    simple_returns, value_at_risk,
+)  # fmt: skip
 
 EQUAL, CALM = (STRATEGIES[name].choose for name in ("equal-weight", "minimum-variance"))
 NAN, INF = math.nan, math.inf

@@ -1,5 +1,7 @@
 """Invented runs of the benchmark for the pages: eight models in three groups, one, two, hostile ones, and halves."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,17 +14,9 @@ import numpy as np
 
 from assaymark import benchmark as bench
 from assaymark.benchmark import (
-    AGGRESSIVE,
-    BALANCED,
-    CONSERVATIVE,
-    SEED_WINDOWS,
-    BaselineResult,
-    BenchPlan,
-    EpisodeResult,
-    Heard,
-    Window,
+    AGGRESSIVE, BALANCED, CONSERVATIVE, SEED_WINDOWS, BaselineResult, BenchPlan, EpisodeResult, Heard, Window,
     questions,
-)
+)  # fmt: skip
 from assaymark.claims import BenchRules, Board, decide_benchmark
 from assaymark.market import CLASS_NAMES, History, Listing, MacroReading, News
 from assaymark.metrology import OrderPlan, ScoredItems, board_measurements, level_measurements, rank_agreement

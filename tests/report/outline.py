@@ -1,7 +1,9 @@
-"""A page as a parser sees it, for tests of pages."""
+"""A page as tests read it: what it is built of, the texts that it shows, and the rows that its numbers lead to."""
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Mapping
 from html.parser import HTMLParser
 
@@ -47,20 +49,94 @@ class Outline(HTMLParser):
                 self.serif.append(data)
 
 
-def read(html: str) -> Outline:
+def read(page: str) -> Outline:
     """A page as it is built; it fails where tags do not nest."""
     outline = Outline()
-    outline.feed(html)
+    outline.feed(page)
     outline.close()
     assert outline.open == []
     return outline
 
 
-def words(html: str) -> str:
+def words(page: str) -> str:
     """What a page says, without its markup."""
-    return " ".join(" ".join(read(html).text).split())
+    return " ".join(" ".join(read(page).text).split())
 
 
 def html_of(made: Mapping[str, str]) -> dict[str, str]:
     """The pages among what was made; files of data and drawings that stand alone are none."""
     return {path: text for path, text in made.items() if path.endswith(".html")}
+
+
+# --- texts as a browser would give them back: markup in, the words of the model out ----------------------------------
+
+
+class Raw(HTMLParser):
+    """The text of every ``pre`` of a page, below the id of what holds it, with hidden characters put back.
+
+    What was asked is below ``<id> asked``.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.texts: dict[str, list[str]] = {}
+        self.around, self.into, self.inside, self.hidden, self.first = "", "", False, False, False
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        if tag == "section" and found.get("class") == "call":
+            self.around = found["id"]
+        if tag == "pre":
+            self.inside = self.first = True
+            self.into = f"{self.around} asked" if found.get("class") == "said" else self.around
+            self.texts.setdefault(self.into, []).append("")
+        self.hidden = tag == "i" and found.get("class") == "u"
+
+    def handle_endtag(self, tag):
+        self.inside = self.inside and tag != "pre"
+        self.hidden = False
+
+    def handle_data(self, data):
+        if not self.inside:
+            return
+        if self.first:  # a browser drops the line break that follows the tag
+            assert data.startswith("\n")
+            data, self.first = data[1:], False
+        self.texts[self.into][-1] += chr(int(data.removeprefix("U+"), 16)) if self.hidden else data
+
+
+def raw_texts(page: str) -> dict[str, list[str]]:
+    """Each id of a call, or of a text, with the texts shown there."""
+    reader = Raw()
+    reader.feed(page)
+    reader.close()
+    return reader.texts
+
+
+# --- numbers that lead to rows ---------------------------------------------------------------------------------------
+
+NUMBER = re.compile(r"[+−]?\d[\d,]*\.?\d*")
+ROW = re.compile(r'<tr [^>]*\bid="([^"]+)"[^>]*>(.*?)</tr>', re.DOTALL)
+_TAGS = re.compile(r"<[^>]+>")
+
+
+def cells(page: str) -> dict[str, list[str]]:
+    """The cells of every row that has an id, as text."""
+    return {anchor: [plain(cell) for cell in re.split(r"</t[hd]>", row)[:-1]] for anchor, row in ROW.findall(page)}
+
+
+def links_to(page: str, where: str) -> list[tuple[str, str, str]]:
+    """What leads from a page to rows of pages whose path matches: path, anchor, and the text of the link."""
+    found = re.findall(rf'<a href="({where})#(m[0-9a-f-]+)">(.*?)</a>', page, flags=re.DOTALL)
+    return [(path, anchor, plain(text)) for path, anchor, text in found]
+
+
+def plain(markup: str) -> str:
+    """Markup as text."""
+    return html.unescape(_TAGS.sub(" ", markup)).strip()
+
+
+def first_number(text: str) -> tuple[float, int]:
+    """The first number of a text, without its sign, and how many decimals it has."""
+    written = NUMBER.search(text)[0].lstrip("+−").replace(",", "")
+    return float(written), len(written.partition(".")[2])

@@ -3,6 +3,8 @@
 Marks are those of the paper: a cross is a failed gate. Tick marks are lost in our copy, so only crosses are compared.
 """
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -11,16 +13,8 @@ import numpy as np
 import pytest
 
 from assaymark.benchmark import (
-    AGGRESSIVE,
-    BALANCED,
-    CONSERVATIVE,
-    PROFILES,
-    RISK_SAFE,
-    STRESS_SCENARIOS,
-    ceps,
-    risk_safe,
-    stress_gate,
-)
+    AGGRESSIVE, BALANCED, CONSERVATIVE, PROFILES, RISK_SAFE, STRESS_SCENARIOS, ceps, risk_safe, stress_gate,
+)  # fmt: skip
 from assaymark.metrology import average_ranks, spearman
 
 PRINTED = 5e-4  # half a unit of the last printed digit

@@ -7,8 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from outline import read
-from raw_pages import raw_texts
+from outline import raw_texts, read
 
 from assaymark.cli import main
 from assaymark.engine import Ledger, Text

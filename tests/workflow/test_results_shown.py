@@ -95,7 +95,7 @@ class Clock:
 
 def shown_to(nobody: Console, clock: Clock) -> Shown:
     with bars(nobody) as shown:
-        return Shown(shown._display, quiet=False, every_s=10.0, clock=clock)
+        return Shown(shown._display, False, clock)
 
 
 def test_a_piece_of_work_tells_count_rate_time_left_and_cost():

@@ -16,7 +16,7 @@ from assaymark import records as rec
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import AgentRequest, is_outside
 from assaymark.errors import InputError, ModelError
-from assaymark.portfolio.orders import audit, fee_of, prices_of, settle
+from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
 from assaymark.prompting import PromptTemplate, Read, Rejected, ReplyForm, fence, shown
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Agent, Context, Decision, Rationale

@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.errors import InputError, ModelError, Problem
+from assaymark.portfolio.broker import Settlement, audit, fee_of, settle
 from assaymark.portfolio.optimisers import min_variance
-from assaymark.portfolio.orders import Settlement, audit, fee_of, settle
 from assaymark.prompting import SIGNATURES, read_material, sections, signature
 from assaymark.records import Action, Constraint, Context, Portfolio
 
@@ -289,13 +289,10 @@ def compose_inverse_volatility(seen: Observation, opening: str) -> Draft:
             "all of them, but half could be sold."
         )
     text = _paragraph(
-        opening,
-        f"Calm decides the size: {_spoken(orders)}." if orders else "The sizes are right.",
-        book,
-        f"Cash is {_percent(after.residual / after.equity)} of equity against a floor of {floor}.",
-        risk,
+        opening, f"Calm decides the size: {_spoken(orders)}." if orders else "The sizes are right.", book,
+        f"Cash is {_percent(after.residual / after.equity)} of equity against a floor of {floor}.", risk,
         f"Confidence is {_plain(0.45)}.",
-    )
+    )  # fmt: skip
     return Draft(orders, text, 0.45)
 
 

@@ -14,29 +14,11 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from assaymark.benchmark import replies
 from assaymark.benchmark import scores as formulas
 from assaymark.benchmark.market import HORIZONS, KEPT, BenchMarket, Known, Window
 from assaymark.benchmark.plan import ClassName, Profile, exposures, profile_alignment
-from assaymark.benchmark.replies import (
-    market_numbers,
-    market_text,
-    parse_signals,
-    parse_views,
-    parse_weights,
-    reply_text,
-    stage_call,
-)
-from assaymark.benchmark.scores import (
-    Answers,
-    Convention,
-    DateResult,
-    EpisodeResult,
-    Position,
-    Risk,
-    Signal,
-    Stage,
-    Truths,
-)
+from assaymark.benchmark.scores import Convention, DateResult, EpisodeResult, Position, Risk, Signal, Stage, Truths
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.providers.http_agent import is_outside, no_reply
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
@@ -252,9 +234,9 @@ class MarketWindow:
         # the same for every model, and under `reference` slow to solve
         self._scene = lru_cache(maxsize=KEPT)(partial(scene_on, market))
         # the market of a date as prompts show it and as numbers, for all models, profiles and stages
-        self.market_text = lru_cache(maxsize=KEPT)(lambda day: market_text(self.known(day)))
+        self.market_text = lru_cache(maxsize=KEPT)(lambda day: replies.market_text(self.known(day)))
         self.market_numbers = lru_cache(maxsize=KEPT)(
-            lambda day: market_numbers(self.known(day), market.view(self._row(day)).instruments)
+            lambda day: replies.market_numbers(self.known(day), market.view(self._row(day)).instruments)
         )
         self._place = {day: at for at, day in enumerate(self.decisions)}
 
@@ -350,7 +332,7 @@ class EpisodeState:
         if self._pending is None:
             day = self._known.day
             numbers = world.market_numbers(day) if is_outside(self.agent.model) else None
-            self._pending = stage_call(
+            self._pending = replies.stage_call(
                 self.agent, self._stage, self._known, world.market_text(day), numbers, rules.convention, world.horizon,
                 self._views, self._signals(), self._position, world.tickers, self.profile, rules.cost_bps,
             )  # fmt: skip
@@ -376,19 +358,19 @@ class EpisodeState:
         known = self._known
         self._pending = None
         if self._stage == "S1":
-            views, self._states["S1"] = parse_views(reply, known.tickers)
+            views, self._states["S1"] = replies.parse_views(reply, known.tickers)
             self._views, self._stage = known.spread(views, self._views.size), "S2"
             return
         if self._stage == "S2":
-            self._said, self._states["S2"] = parse_signals(reply, known.tickers)
+            self._said, self._states["S2"] = replies.parse_signals(reply, known.tickers)
             self._stage = "S3"
             return
-        weights, self._states["S3"] = parse_weights(reply, known.tickers)
+        weights, self._states["S3"] = replies.parse_weights(reply, known.tickers)
         target = None if weights is None else known.spread(weights, self._views.size)
         rules, part, truths = self.rules, known.part, self._truths()
         convention = rules.convention
         after, turnover = trade(self._position, target, rules.cost_bps)
-        answers = Answers(self._views, self._signals(), target, self._states)
+        answers = formulas.Answers(self._views, self._signals(), target, self._states)
         # S3 to S5 are of what is held, which a reply that cannot be read leaves as it was
         executed = self._position.weights if target is None else target
         own, best = executed[part], truths.weights[part]
@@ -424,7 +406,7 @@ class EpisodeState:
         values: Sequence[float | str] = truths.signals
         if stage != "S2":
             values = (truths.views if stage == "S1" else truths.weights).tolist()
-        return reply_text(stage, {self.world.tickers[at]: values[at] for at in self._known.part.tolist()})
+        return replies.reply_text(stage, {self.world.tickers[at]: values[at] for at in self._known.part.tolist()})
 
     def result(self) -> EpisodeResult:
         """Everything that came of the episode."""

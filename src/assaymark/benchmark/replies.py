@@ -364,12 +364,7 @@ def outside_call(
             f"{numbers.text}}}}}",
         ]
     messages = (Message("user", tuple(map(Text.of, parts))),)
-    return replace(model_call(agent, messages, template), temperature=None, effort=None)
-
-
-def model_call(agent: AgentSpec, messages: tuple[Message, ...], template: str, schema: Text | None = None) -> CallSpec:
-    """The call that puts messages to a model as its file names it."""
-    return CallSpec.to(agent, messages, template, schema)
+    return replace(CallSpec.to(agent, messages, template), temperature=None, effort=None)
 
 
 def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
@@ -561,7 +556,7 @@ def stage_call(
         prompt = "\n\n".join([_system().text, *(part.text for part in parts)])
         given = None if numbers is None else (own, numbers)
         return outside_call(agent, prompt, reply_schema(stage), stage_template().sha256, known.day, given)
-    return model_call(agent, (_system(), Message("user", parts)), stage_template().sha256, _schema(stage))
+    return CallSpec.to(agent, (_system(), Message("user", parts)), stage_template().sha256, _schema(stage))
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

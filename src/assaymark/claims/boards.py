@@ -10,7 +10,7 @@ from typing import Final
 from assaymark.claims import levels as rule
 from assaymark.claims.findings import NOT_PREREGISTERED, SMALL_GAP, Fields, Finding, clusters_of
 from assaymark.claims.levels import Rules, threshold
-from assaymark.claims.messages import count_words, counted, interval_words, listing, number, p_words, signed
+from assaymark.claims.messages import count_words, counted, ends_words, interval_words, listing, number, p_words, signed
 from assaymark.claims.orders import Evidence, Standing, orders_of, row_of, tiers_and_ranks
 from assaymark.claims.verdicts import ABOVE, FIRST, ORDERS, WITHIN, Order, direction
 from assaymark.metrology.contrasts import holm
@@ -411,12 +411,13 @@ class _Facts:
             return self._verdict(claim, f"The difference is not shown to be above zero{tail}.", [item.id], "tie-class")
         other = _other(item)
         turned = [self.rules.other] if other is not None and other <= 0 else []
-        reason = f"The difference is {number(item.value)}{_ends(item)}, {p_words(p)} after Holm, {threshold(alpha)}."
+        value = f"{number(item.value)}{ends_words(item.low, item.high)}"
+        reason = f"The difference is {value}, {p_words(p)} after Holm, {threshold(alpha)}."
         return self._verdict(claim, reason, [item.id], None, turned, "the difference is not above zero.")
 
     def agreement(self, item: Measurement, gone: Sequence[Measurement]) -> Verdict:
         """Whether the questions and the pipeline rank models alike."""
-        low, high, ends, agreed = item.low, item.high, _ends(item), self.rules.agreed
+        low, high, ends, agreed = item.low, item.high, ends_words(item.low, item.high), self.rules.agreed
         agree = low is not None and low > agreed
         said = "is not defined" if item.value is None else f"is {number(item.value)}"
         order = f"The order of these {counted(item.n, 'model')} on the questions and in the pipeline"
@@ -446,10 +447,6 @@ def _claim(kind: str, labels: dict[str, str], says: str, subjects: tuple[str, ..
 def _other(item: Measurement) -> float | None:
     other = item.detail.get("other", item.value)
     return float(other) if isinstance(other, (int, float)) else None
-
-
-def _ends(item: Measurement) -> str:
-    return "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
 
 
 def _percent(share: float) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeVar
 
-from assaymark.claims.messages import Said, interval_words, measure_words, number, p_words, signed
+from assaymark.claims.messages import Said, ends_words, interval_words, measure_words, number, p_words, signed
 from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.orders import OTHER_MARGINS
@@ -399,7 +399,6 @@ def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement
         if value is None or item.value is None:
             reason = f"Agreement on {within} is not defined ({item.state}); undefined agreement halts."
         else:
-            interval = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
             rule = {
                 "publish": f"at or above the cut-off {number(rules.publish)}",
                 "methodology": f"below {number(rules.publish)}: a finding about the judges, not a headline",
@@ -408,7 +407,8 @@ def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement
             # Three decimals where two would lift it over a cut-off that it misses.
             lifted = any(item.value < cut <= round(item.value, 2) for cut in (rules.halt, rules.publish))
             kappa = f"{item.value:.3f}".replace("-", "−") if lifted else number(item.value)
-            reason = f"The judges agree on {within} at {coefficient_words(item)} {kappa}{interval}, {rule}."
+            kappa += ends_words(item.low, item.high)
+            reason = f"The judges agree on {within} at {coefficient_words(item)} {kappa}, {rule}."
         return Agreement(status, value, reason, tuple(one.id for one in gated), item.id, coefficient_words(item))
 
     return known.once(("agreement", dimension, rules), governing)

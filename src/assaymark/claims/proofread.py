@@ -10,7 +10,16 @@ from itertools import combinations, product
 from typing import Final, Literal
 
 from assaymark.claims.findings import NOT_PREREGISTERED
-from assaymark.claims.messages import count_words, interval_words, listing, measure_words, number, p_words, signed
+from assaymark.claims.messages import (
+    count_words,
+    ends_words,
+    interval_words,
+    listing,
+    measure_words,
+    number,
+    p_words,
+    signed,
+)
 from assaymark.claims.sentences import Names, Reading, Relation, name_key, read_sentence
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict, measurement_id
@@ -455,11 +464,10 @@ def _numbers(sentence: str, run: Decided) -> Finding | None:
         item = next((run.measurements[name] for name in names if name in run.measurements), None)
         if item is not None and item.value is not None:
             digits = len(quoted["k"].partition(".")[2])
-            ends = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
             same = abs(round(item.value, digits) - float(quoted["k"])) < 1e-9
             where = "" if score == run.main else f" on {run.words(score)}"
             kind = "the intraclass correlation" if "intraclass" in item.method else "kappa"
-            words = f"{kind} is {number(item.value)}{ends}{where}"
+            words = f"{kind} is {number(item.value)}{ends_words(item.low, item.high)}{where}"
             found.append(Finding("x" if same else "!", words if same else f"the number differs: {words}", "number"))
     counted = [
         (one["noun"].lower(), run.counts[of], _NUMERALS.get(one["n"].lower()) or int(one["n"].replace(",", "")))

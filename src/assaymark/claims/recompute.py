@@ -15,21 +15,10 @@ from assaymark.claims.certificates import KEPT, OTHER_TESTS
 from assaymark.claims.levels import KAPPA, Rules, coefficient_words, other_margins
 from assaymark.claims.orders import SHORTEST
 from assaymark.errors import NotMeasurableError
-from assaymark.metrology import anchor_contrast, holm, kappa_of_table
+from assaymark.metrology import anchor_contrast, contrasts, holm, kappa_of_table
 from assaymark.metrology.bootstrap import EXACT_CLUSTERS, intraclass
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import natural
-from assaymark.metrology.contrasts import (
-    EXACT_FLIPS,
-    FEWEST_CLUSTERS,
-    FEWEST_CONSECUTIVE,
-    FLAT_VARIANCE,
-    bootstrap_tests,
-    effective_size,
-    flip_tests,
-    settle,
-    t_test,
-)
 from assaymark.metrology.controls import FALLING, TOLERANCE, cell_outcome
 from assaymark.metrology.estimates import student_estimate
 from assaymark.metrology.length import length_rule
@@ -210,7 +199,7 @@ def _arrays(sums: Mapping[str, tuple[float, int]]) -> tuple[Floats, Ints]:
 
 def _moderated(detail: Mapping[str, Any], own: float, clusters: int) -> _T:
     """Moderated cluster t: the variance is never below the pair's own (Smyth 2004)."""
-    own = 0.0 if own <= FLAT_VARIANCE else own
+    own = 0.0 if own <= contrasts.FLAT_VARIANCE else own
     nu, prior = clusters - 1, float(detail.get("prior_df", 0.0))
     variance = max(own, (prior * float(detail.get("mean_variance", 0.0)) + nu * own) / (prior + nu))
     return _T(math.sqrt(variance / clusters), prior + nu if variance else None, clusters)
@@ -306,6 +295,11 @@ class Recomputation:
             self.found.compare(what, stated.get(pair), kappas.get(pair))
         return kappas
 
+    def _part(self, item: Measurement, name: str, again: T, called: str = "") -> T:
+        """A part of a measurement's detail against what its table gives."""
+        words = called or name.replace("_", " ")
+        return self.found.compare(f"{words} of the {_about(item)}", item.detail.get(name), again)
+
     # Contrasts: from their cluster sums, or from their standard errors where there are none.
 
     def _contrast(self, item: Measurement) -> Measurement:
@@ -314,20 +308,20 @@ class Recomputation:
         column, counts = _arrays(item.detail.get("cluster_sums") or {})
         what, n, clusters = _about(item), int(counts.sum()), int(counts.size)
         found.compare(f"n of the {what}", item.n, n)
-        found.compare(f"clusters of the {what}", item.detail.get("clusters"), clusters)
+        self._part(item, "clusters", clusters)
         means = column[:, 0] / counts
-        gap = float(settle(means.mean())) if clusters else None
+        gap = float(contrasts.settle(means.mean())) if clusters else None
         found.compare(f"whether the first is higher in the {what}", True, gap is None or gap >= 0)
         # Every other test that needs no random draws on so many clusters
         stated = {name: item.detail[name] for name in OTHER_TESTS if name in item.detail and name != "p_own_variance"}
         tests: dict[str, float] = {} if clusters else dict.fromkeys(stated, 1.0)
         if clusters and self.complete:
-            tests["p_cluster_t"] = float(t_test(column, counts).p[0])
+            tests["p_cluster_t"] = float(contrasts.t_test(column, counts).p[0])
             nothing: dict[str, Any] = {"resamples": 1, "rng": None, "level": 0.95, "intervals": [False]}
             if clusters <= EXACT_CLUSTERS:
-                tests["p_bootstrap"] = float(bootstrap_tests([(column, counts)], **nothing)[0].p[0])
-            if clusters <= EXACT_FLIPS:
-                tests["p_sign_flip"] = float(flip_tests([(column, counts)], **nothing)[0].p[0])
+                tests["p_bootstrap"] = float(contrasts.bootstrap_tests([(column, counts)], **nothing)[0].p[0])
+            if clusters <= contrasts.EXACT_FLIPS:
+                tests["p_sign_flip"] = float(contrasts.flip_tests([(column, counts)], **nothing)[0].p[0])
         for name, p in stated.items():
             words = name.removeprefix("p_").replace("_", " ")
             if name in tests:
@@ -337,16 +331,14 @@ class Recomputation:
                 found.given(f"p-values of the {words} {why} are")
         item = replace(item, n=n, detail={**item.detail, **{name: p for name, p in tests.items() if name in stated}})
         spread = float(means.var(ddof=1)) if clusters > 1 else 0.0
-        own = found.compare(f"variance of the {what}", item.detail.get("variance"), spread)
+        own = self._part(item, "variance", spread)
         found.given(_GIVEN["contrast"])
-        if gap is None or clusters < (FEWEST_CONSECUTIVE if self.consecutive else FEWEST_CLUSTERS):
+        if gap is None or clusters < (contrasts.FEWEST_CONSECUTIVE if self.consecutive else contrasts.FEWEST_CLUSTERS):
             state = cannot_be_tested(clusters, self.consecutive)
             found.compare(what, item.value, None)
             found.compare(f"state of the {what}", item.state, state)
-            found.compare(f"gap of the {what}", item.detail.get("gap"), gap)
-            one = {name: 1.0 for name in ("p", "p_own_variance") if name in item.detail}
-            for name in one:
-                found.compare(f"{name.replace('_', ' ')} of the {what}", item.detail[name], 1.0)
+            self._part(item, "gap", gap)
+            one = {name: self._part(item, name, 1.0) for name in ("p", "p_own_variance") if name in item.detail}
             return replace(item, value=None, state=state, low=None, high=None, detail={**item.detail, **one})
         gap = found.compare(what, item.value, gap)
         test = self._serial(item, means) if self.consecutive else _moderated(item.detail, own, clusters)
@@ -373,22 +365,22 @@ class Recomputation:
             variance = float(rows.var(ddof=1))
             # Dependent rows vary too little around their mean.
             variance /= max(0.2, 1 - ((1 + rho) / (1 - rho) - 1) / (rows.size - 1))
-            size_again = float(effective_size(rows.size, rho))
+            size_again = float(contrasts.effective_size(rows.size, rho))
             if _same(effective, size_again):
-                error = math.sqrt(variance / size_again) if variance > FLAT_VARIANCE else 0.0
+                error = math.sqrt(variance / size_again) if variance > contrasts.FLAT_VARIANCE else 0.0
                 tests.append(_T(error, size_again - 1 if error else None, rows.size))
         if not tests:
-            again = float(effective_size(means.size, rho))
-            self.found.compare(f"effective clusters of the {_about(item)}", effective, again)
+            again = float(contrasts.effective_size(means.size, rho))
+            self._part(item, "effective", again, "effective clusters")
             return _T(None, None, means.size)
         return min(tests, key=lambda test: (abs((test.se or 0.0) - float(item.detail.get("se", 0.0))), test.rows))
 
     def _compared(self, item: Measurement, test: _T, value: float | None, *, tested: bool = True) -> dict[str, Any]:
         """Standard error, degrees of freedom, p and, on the overall score, equivalence, against the stated ones."""
-        what, stated, compare, again = _about(item), item.detail, self.found.compare, dict[str, Any]()
+        stated, again = item.detail, dict[str, Any]()
         numbers = (("standard error", "se", test.se), ("degrees of freedom", "df", test.df), ("p", "p", test.p(value)))
         for words, name, number in numbers if tested else ():
-            again[name] = compare(f"{words} of the {what}", stated.get(name), number)
+            again[name] = self._part(item, name, number, words)
         if value is None or item.labels["dimension"] != AGGREGATE or item.name in ("lofo.contrast", "judges.contrast"):
             return again
         near, clusters = stated.get("p_equivalence_at", {}), int(stated["clusters"])
@@ -396,12 +388,11 @@ class Recomputation:
         def p(margin: float) -> float:
             return equivalence_p(value, test.se, test.df, clusters, margin)
 
-        called = f"p of equivalence of the {what}"
-        again["p_equivalence"] = compare(called, stated.get("p_equivalence"), p(self.rules.margin))
+        again["p_equivalence"] = self._part(item, "p_equivalence", p(self.rules.margin), "p of equivalence")
+        called = f"p of equivalence of the {_about(item)} at the margin"
         margins = {f"{rules.margin:g}": rules.margin for rules in other_margins(self.rules).values()}
         again["p_equivalence_at"] = {
-            name: compare(f"{called} at the margin {name}", near.get(name), p(margin))
-            for name, margin in margins.items()
+            name: self.found.compare(f"{called} {name}", near.get(name), p(margin)) for name, margin in margins.items()
         }
         return again
 
@@ -424,7 +415,7 @@ class Recomputation:
         if name in _GIVEN:
             found.given(_GIVEN[name])
         if name != "judges.contrast":
-            found.compare(f"clusters of the {_about(item)}", detail.get("clusters"), item.n)
+            self._part(item, "clusters", item.n)
         elif item.value is None:
             return item
         # The test with the standard error and degrees of freedom that are stated
@@ -434,7 +425,7 @@ class Recomputation:
             if self.consecutive:
                 test = test if test.df is None else replace(test, df=float(detail.get("effective", 0.0)) - 1)
                 found.given("standard errors of contrasts without each judge family, for clusters in time order, are")
-            elif item.n < FEWEST_CLUSTERS:
+            elif item.n < contrasts.FEWEST_CLUSTERS:
                 test = _T(None, None, item.n)
             else:
                 test = _moderated(detail, float(detail["variance"]), item.n)
@@ -463,8 +454,7 @@ class Recomputation:
         """An adjusted p-value lies between the p-value and as many times as there are tests."""
         p, stated = float(item.detail["p"]), item.detail.get(name)
         bounded = min(max(p if stated is None else stated, p), min(1.0, tests * p))
-        again = self.found.compare(f"adjusted p of the {_about(item)}", stated, bounded)
-        return replace(item, detail={**item.detail, name: again})
+        return replace(item, detail={**item.detail, name: self._part(item, name, bounded, "adjusted p")})
 
     # What is no contrast of two agents.
 
@@ -476,12 +466,12 @@ class Recomputation:
                 found.given(f"the {what} has no cluster sums and is")
             return item
         column, counts = _arrays(sums)
-        tested = t_test(column, counts, self.study.level)
+        tested = contrasts.t_test(column, counts, self.study.level)
         p = float(tested.p[0])
         if item.labels.get("cell") in FALLING:
             p = p / 2 if tested.difference[0] < 0 else 1 - p / 2
         if "p" in item.detail:
-            p = found.compare(f"p of the {what}", item.detail["p"], p)
+            p = self._part(item, "p", p)
         n = found.compare(f"n of the {what}", item.n, int(counts.sum()))
         value = found.compare(what, item.value, float(tested.difference[0]))
         item = self._ends(item, *(None if math.isnan(end[0]) else float(end[0]) for end in (tested.low, tested.high)))
@@ -499,7 +489,7 @@ class Recomputation:
             if (below := detail.get("below")) is None or item.value is None or not item.n:
                 found.given(f"the {what} is")
                 return item
-            found.compare(f"tokens of the {what}", detail.get("tokens"), self.rules.cells.terse_tokens)
+            self._part(item, "tokens", self.rules.cells.terse_tokens)
             return replace(item, value=found.compare(what, item.value, below / item.n))
         if name == "panel.families":
             own = detail.get("own", {})
@@ -512,7 +502,7 @@ class Recomputation:
             lags, flag = detail.get("lags") or [None], detail.get("flag")
             found.compare(what, item.value, lags[0])
             flagged = bool(lags[0] is not None and flag is not None and lags[0] > flag)
-            found.compare(f"flag of the {what}", detail.get("flagged"), flagged)
+            self._part(item, "flagged", flagged, "flag")
             found.given("the dependence of clusters that follow each other is")
             return replace(item, detail={**detail, "flagged": flagged})
         if name == "cell.agreement":
@@ -558,8 +548,8 @@ class Recomputation:
             consecutive=self.consecutive,
         )  # fmt: skip
         found.compare(f"labelled cycles of the {what}", item.n, again.labelled)
-        found.compare(f"standard error of the {what}", item.detail.get("se"), again.se)
-        p = found.compare(f"p of the {what}", item.detail.get("p"), again.p_up)
+        self._part(item, "se", again.se, "standard error")
+        p = self._part(item, "p", again.p_up)
         judges = None if again.judge_only is None else again.judge_only.estimate
         judges = found.compare(f"the judges' own difference in the {what}", item.detail.get("judges"), judges)
         if item.detail.get("p_graders") is not None:

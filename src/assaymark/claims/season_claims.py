@@ -216,8 +216,8 @@ class Season:
             # Whose scores a ranking is about: these judges', unless it holds for others like them.
             ours = judges is not None and judges.n and fields.state("other_judges") != "yes"
             scope = said("claim.scope", n=judges.n) if ours and judges is not None else ""
-            says, withheld = kind.season_says(claim, fields, known, rules, scope)
-            own = [kind.season_reason(claim, fields, known, rules), *_bias_reasons(fields)]
+            says, withheld, why = kind.season(claim, fields, known, rules, scope)
+            own = [why, *_bias_reasons(fields)]
             if alike:
                 own.append(said("claim.reason.outcomes_none"))  # all totals are made alike: a reason, and no condition
             # What closes every claim comes first, but for a claim that the judges themselves contradict.

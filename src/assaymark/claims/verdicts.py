@@ -128,6 +128,12 @@ class Order(Kind):
             asserts_order=self.asserts_order,
         )  # fmt: skip
 
+    def put(self, dimension: str, subjects: Sequence[str], known: Index, rules: Rules) -> Claim:
+        if self.subjects == 1:
+            return self.claim(dimension, subjects[0], size=counted(len(known.agents), "agent"))
+        pair = direction(dimension, subjects[0], subjects[1], known)
+        return self.claim(dimension if self.asserts_order else AGGREGATE, *pair, size=f"{rules.margin:g}")
+
     def evidence(self, claim: Claim, known: Index, rules: Rules) -> Evidence:
         """What supports a claim: the standing of its pairs, or the levels where no difference was tested."""
         dimension = claim.dimension
@@ -156,6 +162,8 @@ class Order(Kind):
 
     def by_levels(self, claim: Claim, known: Index) -> Evidence:
         """What levels say where nobody tested them: a better level with all judges and without each family."""
+        if not self.asserts_order:
+            return Evidence("tie-class", f"Nothing was tested: {UNTESTED}.", (), tested=False)
         dimension, high = claim.dimension, claim.subjects[0]
         others = [*claim.subjects[1:]] or [name for name in known.agents if name != high]
         ids: list[str] = []
@@ -210,8 +218,9 @@ class Order(Kind):
         return found | self.other_rules(rules, rule.rejecting(known, rules), len(known.dimensions) > 1)
 
     def other_rules(self, rules: Rules, measured: frozenset[str], dimensions: bool) -> dict[str, Rules]:
-        """Other tests that were measured, and other shares of alpha where dimensions are claimed."""
-        return rule.other_tests(rules, measured, dimensions=dimensions)
+        """Other tests that were measured, and other shares of alpha where dimensions are claimed; or other margins."""
+        orders = self.asserts_order
+        return rule.other_tests(rules, measured, dimensions=dimensions) if orders else rule.other_margins(rules)
 
     def says(self, claim: Claim, fields: Fields, known: Index) -> str:
         """The sentence with its scope: whose scores it is about, and what these judges do not tell apart."""
@@ -226,12 +235,8 @@ class Order(Kind):
             return f"{what}{scope}{on}, which these judges do not tell from the overall impression."
         return f"{what}{on}{scope}."
 
-    def season_says(self, claim: Claim, fields: Fields, known: Index, rules: Rules, scope: Value) -> tuple[Said, Said]:
-        """The sentence of a season's claim, and the one in its place where it is not supported."""
-        raise NotImplementedError
-
-    def season_reason(self, claim: Claim, fields: Fields, known: Index, rules: Rules) -> Said:
-        """Why a season's claim has evidence, or what it lacks first."""
+    def season(self, claim: Claim, fields: Fields, known: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
+        """Of a season's claim the sentence, the one in its place where it is not supported, and why."""
         raise NotImplementedError
 
 
@@ -244,9 +249,6 @@ class First(Order):
     text = "{} ranks first of the {size}"
     withheld = "A first rank for {names} on {score}."
     untouched = frozenset(("inference.margin", "claims.pairs", "claims.within", "claims.cells"))
-
-    def put(self, dimension: str, subjects: Sequence[str], known: Index, rules: Rules) -> Claim:
-        return self.claim(dimension, subjects[0], size=counted(len(known.agents), "agent"))
 
     def standing(
         self, claim: Claim, pairs: Sequence[Standing], rests: tuple[str, ...], known: Index, rules: Rules
@@ -287,40 +289,36 @@ class First(Order):
             finding = StabilityFinding(state=weakest.stability.state, families=families)
         return Evidence(status, reason, rests, tuple(pairs), published, finding, None, *p)
 
-    def season_says(self, claim: Claim, fields: Fields, known: Index, rules: Rules, scope: Value) -> tuple[Said, Said]:
-        agent = claim.subjects[0]
+    def season(self, claim: Claim, fields: Fields, known: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
+        agent, pairs = claim.subjects[0], fields.evidence.pairs
         says = said("claim.says.first", agent=agent, count=count_said(len(known.agents)), scope=scope)
-        return says, said("claim.withheld.first", agent=agent)
-
-    def season_reason(self, claim: Claim, fields: Fields, known: Index, rules: Rules) -> Said:
-        agent, evidence = claim.subjects[0], fields.evidence
-        if not known.families:
-            return said("claim.reason.one_family")
-        if untested := tuple(sorted(pair.other(agent) for pair in evidence.pairs if not pair.row.testable)):
-            return said("claim.reason.untested_first", agent=agent, agents=untested)
-        led = [pair for pair in evidence.pairs if pair.row.high == agent and not pair.row.unresolved]
+        untested = tuple(sorted(pair.other(agent) for pair in pairs if not pair.row.testable))
+        led = [pair for pair in pairs if pair.row.high == agent and not pair.row.unresolved]
         published = all(pair.published & {"plain", "gated"} for pair in led)
-        if not evidence.published or len(led) < len(evidence.pairs) or not published:
-            return said("claim.reason.no_lead")
-        for pair in evidence.pairs:
-            if pair.stability.state != "stable":
-                return said("claim.reason.against", other=pair.other(agent), why=_dropped_said(pair))
-        worst, needed = max(pair.plain for pair in evidence.pairs), orders_of(known, rules).level(AGGREGATE)
-        return said("claim.reason.lead", n=len(evidence.pairs), p=p_said(worst), needed=needed)
+        lost = next((pair for pair in pairs if pair.stability.state != "stable"), None)
+        if not known.families:
+            why = said("claim.reason.one_family")
+        elif untested:
+            why = said("claim.reason.untested_first", agent=agent, agents=untested)
+        elif not fields.evidence.published or len(led) < len(pairs) or not published:
+            why = said("claim.reason.no_lead")
+        elif lost is not None:
+            why = said("claim.reason.against", other=lost.other(agent), why=_dropped_said(lost))
+        else:
+            worst, needed = max(pair.plain for pair in pairs), orders_of(known, rules).level(AGGREGATE)
+            why = said("claim.reason.lead", n=len(pairs), p=p_said(worst), needed=needed)
+        return says, said("claim.withheld.first", agent=agent), why
 
 
 class Above(Order):
     """One agent scores above another."""
 
-    name: ClassVar[ClaimKind] = "pair"
-    head: ClassVar[OrderHead] = "above"
+    name = "pair"
+    head = "above"
     subjects = 2
     text = "{} scores above {}"
     withheld = "Any ranking of {names} on {score}."
     untouched = frozenset(("claims.first", "claims.within", "claims.cells"))
-
-    def put(self, dimension: str, subjects: Sequence[str], known: Index, rules: Rules) -> Claim:
-        return self.claim(dimension, *direction(dimension, subjects[0], subjects[1], known))
 
     def standing(
         self, claim: Claim, pairs: Sequence[Standing], rests: tuple[str, ...], known: Index, rules: Rules
@@ -340,51 +338,40 @@ class Above(Order):
         return Evidence(status, reason, rests, (pair,), published, stability, pair.state, p, pair.gated, pair.headline,
                         gap)  # fmt: skip
 
-    def season_says(self, claim: Claim, fields: Fields, known: Index, rules: Rules, scope: Value) -> tuple[Said, Said]:
-        high, low = claim.subjects
-        withheld = said("claim.withheld.order", agents=tuple(sorted(claim.subjects)))
-        return said("claim.says.above", high=high, low=low, scope=scope), withheld
-
-    def season_reason(self, claim: Claim, fields: Fields, known: Index, rules: Rules) -> Said:
-        (pair,) = fields.evidence.pairs
-        row, item = pair.row, known.contrast(AGGREGATE, pair.row.high, pair.row.low)
-        one, two = sorted((row.high, row.low))
+    def season(self, claim: Claim, fields: Fields, known: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
+        (high, low), (pair,) = claim.subjects, fields.evidence.pairs
+        row, item = pair.row, known.contrast(AGGREGATE, high, low)
+        one, two = sorted((high, low))
+        says, withheld = said("claim.says.above", high=high, low=low, scope=scope), (one, two)
         floor = float(item.detail.get("noise_floor") or 0.0)
-        if not known.families:
-            return said("claim.reason.one_family")
-        if not row.testable:
-            serial = known.get("order.autocorrelation", dimension=AGGREGATE)
-            apart = serial is not None and serial.detail.get("order") != "consecutive"
-            fewest = FEWEST_CLUSTERS if apart else FEWEST_CONSECUTIVE
-            periods = int(item.detail.get("clusters", 0))
-            return said("claim.reason.untested", one=one, two=two, n=periods, needed=fewest)
-        if row.unresolved:
-            return said(f"claim.reason.{row.unresolved.replace('-', '_')}", one=one, two=two, floor=floor)
         numbers: dict[str, Value] = {"p": p_said(pair.plain), "needed": orders_of(known, rules).level(AGGREGATE)}
-        if not pair.published & {"plain", "gated"}:
-            return said("claim.reason.unresolved", **numbers)
-        if pair.stability.state != "stable":
-            return _dropped_said(pair)
-        if fields.level == "no-claim":
-            return said("claim.reason.resolved", **numbers)
-        periods, gap = int(item.detail["clusters"]), float(item.detail.get("totals_gap", 0.0))
-        return said("claim.reason.supported", periods=periods, value=item.value or 0.0, ends=ends_said(item, "points"),
-                    gap=gap, floor=floor, **numbers)  # fmt: skip
+        if not known.families or not row.testable:
+            why = _untested_said(pair, item, known)
+        elif row.unresolved:
+            why = said(f"claim.reason.{row.unresolved.replace('-', '_')}", one=one, two=two, floor=floor)
+        elif not pair.published & {"plain", "gated"}:
+            why = said("claim.reason.unresolved", **numbers)
+        elif pair.stability.state != "stable":
+            why = _dropped_said(pair)
+        elif fields.level == "no-claim":
+            why = said("claim.reason.resolved", **numbers)
+        else:
+            periods, gap = int(item.detail["clusters"]), float(item.detail.get("totals_gap", 0.0))
+            why = said("claim.reason.supported", periods=periods, value=item.value or 0.0,
+                       ends=ends_said(item, "points"), gap=gap, floor=floor, **numbers)  # fmt: skip
+        return says, said("claim.withheld.order", agents=withheld), why
 
 
-class Within(Above):
+class Within(Order):
     """Two agents score within the margin of each other, which asserts no order; equivalence is a family of its own."""
 
     name = "within"
     head = "within"
+    subjects = 2
     asserts_order = False
     text = "{both} score within {size} of each other"
     withheld = "That {names} score alike on {score}."
     untouched = frozenset(("claims.first", "claims.pairs", "claims.cells")) | _OF_ORDERS
-
-    def put(self, dimension: str, subjects: Sequence[str], known: Index, rules: Rules) -> Claim:
-        pair = direction(dimension, subjects[0], subjects[1], known)
-        return self.claim(AGGREGATE, *pair, size=f"{rules.margin:g}")
 
     def standing(
         self, claim: Claim, pairs: Sequence[Standing], rests: tuple[str, ...], known: Index, rules: Rules
@@ -405,12 +392,6 @@ class Within(Above):
         shown = frozenset({"gated"}) if whole is not None and pair.within else frozenset[str]()
         return Evidence(status, reason, rests, (pair,), shown, None, pair.state, pair.row.within(rules.margin), whole)
 
-    def by_levels(self, claim: Claim, known: Index) -> Evidence:
-        return Evidence("tie-class", f"Nothing was tested: {UNTESTED}.", (), tested=False)
-
-    def other_rules(self, rules: Rules, measured: frozenset[str], dimensions: bool) -> dict[str, Rules]:
-        return rule.other_margins(rules)
-
     def says(self, claim: Claim, fields: Fields, known: Index) -> str:
         """The sentence with the difference, from the first name to the second, and its interval."""
         tested = fields.evidence.tested and fields.level != "no-claim"
@@ -421,22 +402,20 @@ class Within(Above):
         interval = interval_words(low, high).strip(" ()")
         return f"{claim.statement[:-1]} (gap {signed(value)}, {level:g} % interval {interval})."
 
-    def season_says(self, claim: Claim, fields: Fields, known: Index, rules: Rules, scope: Value) -> tuple[Said, Said]:
-        names = tuple(sorted(claim.subjects))
+    def season(self, claim: Claim, fields: Fields, known: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:
+        (pair,), names = fields.evidence.pairs, tuple(sorted(claim.subjects))
+        item, margin = known.contrast(AGGREGATE, *claim.subjects), rules.margin
         gap: Value = ""
-        if fields.level != "no-claim" and (ends := rule.equivalence_gap(known.contrast(AGGREGATE, *names))):
+        if fields.level != "no-claim" and (ends := rule.equivalence_gap(item)):
             gap = said("claim.says.within_gap", **dict(zip(("value", "level", "low", "high"), ends, strict=True)))
-        says = said("claim.says.within", one=names[0], two=names[1], margin=rules.margin, gap=gap)
-        return says, said("claim.withheld.within", agents=names)
-
-    def season_reason(self, claim: Claim, fields: Fields, known: Index, rules: Rules) -> Said:
-        (pair,) = fields.evidence.pairs
-        if not known.families or not pair.row.testable:
-            return super().season_reason(claim, fields, known, rules)
-        state = "open" if not pair.within else "lost" if fields.evidence.status != "stable" else "shown"
+        says = said("claim.says.within", one=names[0], two=names[1], margin=margin, gap=gap)
         lost = tuple(_further_apart(pair, AGGREGATE, known, rules))
-        return said(f"claim.reason.within.{state}", margin=rules.margin, families=lost, n=len(lost),
-                    p=p_said(pair.p_within), needed=rules.alpha)  # fmt: skip
+        state = "open" if not pair.within else "lost" if fields.evidence.status != "stable" else "shown"
+        why = said(f"claim.reason.within.{state}", margin=margin, families=lost, n=len(lost), p=p_said(pair.p_within),
+                   needed=rules.alpha)  # fmt: skip
+        if not known.families or not pair.row.testable:
+            why = _untested_said(pair, item, known)
+        return says, said("claim.withheld.within", agents=names), why
 
 
 class Cell(Kind):
@@ -672,6 +651,17 @@ def ends_said(item: Measurement, key: str) -> Said | str:
 def count_said(n: int) -> Said | int:
     """So many as a word, or as a number where it is large."""
     return said(f"claim.count.{n}") if n <= _LARGEST_WORD else n
+
+
+def _untested_said(pair: Standing, item: Measurement, known: Index) -> Said:
+    """Why nothing can be said of a pair: one judge family, or too few periods."""
+    if not known.families:
+        return said("claim.reason.one_family")
+    (one, two), periods = sorted((pair.row.high, pair.row.low)), int(item.detail.get("clusters", 0))
+    serial = known.get("order.autocorrelation", dimension=AGGREGATE)
+    apart = serial is not None and serial.detail.get("order") != "consecutive"
+    fewest = FEWEST_CLUSTERS if apart else FEWEST_CONSECUTIVE
+    return said("claim.reason.untested", one=one, two=two, n=periods, needed=fewest)
 
 
 def _dropped_said(pair: Standing) -> Said:

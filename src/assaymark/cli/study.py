@@ -419,7 +419,7 @@ def export(
 def _finish(ctx: typer.Context, folder: RunFolder, result: Reported, who: Models | None = None) -> None:
     """The result of a study: its verdicts for a program, their summary for a person."""
     value = {"page": str(result.page), "verdicts": workflow.verdicts_of(folder) if ctx.params["json"] else ()}
-    opts.say_paid(ctx, folder, who, value, [f"page: {result.page}"], summary=result.summary)
+    opts.say_paid(ctx, folder, who, value, [f"page: {result.page}"], (), result.summary)
 
 
 # --- People -----------------------------------------------------------------------------------------------------------

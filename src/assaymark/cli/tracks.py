@@ -82,9 +82,8 @@ def datasheet(
             opts.refuse(ctx, f"--budget, --prices and --dry-run are {asked}")
         mapping = workflow.log_map(log_map or (), only or ())
         with working(opts.WHOLE):
-            made = workflow.measure_log(
-                RunFolder(out), log, mapping, seed=seed, old=compare or (), keep_going=keep_going
-            )
+            given = {name: ctx.params[name] for name in ("seed", "keep_going")}
+            made = workflow.measure_log(RunFolder(out), log, mapping, old=compare or (), **given)
         _show(ctx, RunFolder(out), made)
         return
     if log_map or only or keep_going:

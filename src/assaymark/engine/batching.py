@@ -72,7 +72,7 @@ class BatchRun:
         self._missed: dict[str, float] = {}  # when a batch that is looked for was first not found
         self._seen: dict[str, BatchState] = {}
         self._stopping = threading.Event()
-        self._since = self._leases.now() if self._leases else 0.0
+        self._since = self._book.now() if self._leases else 0.0
         self.made = self.submitted = self.lost = 0
         self.failed: dict[str, Failure] = {}
         self.halted: dict[str, str] = {}

@@ -14,6 +14,7 @@ import zstandard
 from assaymark.errors import LedgerError, ModelError
 from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import JSON, canonical_json, sha256_text
+from assaymark.text import code_points
 
 # Content-addressed bytes: packed small, checked whenever they are read, in a file of their own when large
 
@@ -212,6 +213,12 @@ class Reply:
     raw: str | None = field(default=None, repr=False)
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
+
+
+def one_line(text: str, most: int) -> str:
+    """The words of somebody else on one line: printable, at most ``most`` characters."""
+    shown = " ".join("".join(char if char.isprintable() else " " for char in code_points(text[: 8 * most])).split())
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
 
 
 def refusal_of(error: ModelError, model: str) -> Reply:

@@ -419,7 +419,19 @@ class PostgresStore(Store):
         self.engine = sa.create_engine(
             parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True, connect_args=arguments
         )
-        sa.event.listen(self.engine, "connect", _see_to_durability)
+        sa.event.listen(self.engine, "connect", self.see_to_durability)
+
+    @staticmethod
+    def see_to_durability(connection: Any, _record: object) -> None:
+        """A commit is on the disk of the server when it returns, or we do not work there."""
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT current_setting('fsync'), current_setting('synchronous_commit')")
+            fsync, waits = cursor.fetchone()
+            if fsync != "on":
+                raise LedgerError("the PostgreSQL server runs with fsync = off and can lose commits; switch it on")
+            if waits == "off":
+                cursor.execute("SET synchronous_commit = on")
+        connection.commit()
 
     def prepare(self, *, create: bool) -> None:
         """Check that a ledger of this version is here, or make one where there are no tables yet."""
@@ -436,18 +448,6 @@ class PostgresStore(Store):
     def now(self, connection: sa.Connection) -> float:
         """The clock of the server."""
         return float(connection.execute(_NOW).scalar_one())
-
-
-def _see_to_durability(connection: Any, _record: object) -> None:
-    """A commit is on the disk of the server when it returns, or we do not work there."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('fsync'), current_setting('synchronous_commit')")
-        fsync, waits = cursor.fetchone()
-        if fsync != "on":
-            raise LedgerError("the PostgreSQL server runs with fsync = off and can lose commits; switch it on")
-        if waits == "off":
-            cursor.execute("SET synchronous_commit = on")
-    connection.commit()
 
 
 _PREFIX: Final = "note "  # beside these, the table says what kind of ledger it is

@@ -221,14 +221,10 @@ class Ledger:
             raws: list[str | None] = []
             checks: dict[sa.Table, Callable[[schema.Row], object]] = {
                 schema.objects: lambda row: schema.object_of(row["sha256"], row, self._store.read),
-                schema.calls: schema.check_planned,
-                schema.attempts: schema.attempt_of,
-                schema.replies: lambda row: raws.append(schema.facts_of(row)[1]),
-                schema.sources: schema.source_of,
-                **batch_book.CHECKS,
-                **chunk_book.CHECKS,
-                schema.meta: database.check_note,
-            }
+                schema.calls: schema.check_planned, schema.attempts: schema.attempt_of,
+                schema.replies: lambda row: raws.append(schema.facts_of(row)[1]), schema.sources: schema.source_of,
+                **batch_book.CHECKS, **chunk_book.CHECKS, schema.meta: database.check_note,
+            }  # fmt: skip
             found: list[str] = []
             checked = 0
             for table in _there(connection, checks):

@@ -445,10 +445,6 @@ class Leases:
         (found,) = self._store.rows(_ANY_LEFT, model=schema.plain(model), since=since, worker=worker)
         return bool(found["any_left"])
 
-    def now(self) -> float:
-        """The time of the server, in seconds since 1970."""
-        return self._store.clock()
-
     def enqueue(self, connection: sa.Connection, planned: Sequence[Mapping[str, Any]]) -> int:
         """Write down planned calls, and queue those that are new. Returns how many they were."""
         new = 0
@@ -484,7 +480,7 @@ class Work:
     ) -> None:
         self._ledger, self.sizes, self._lease_s, self._calls = ledger, sizes, lease_s, calls
         self.leases, self.worker, self.lost = ledger.leases, uuid4().hex, 0
-        self.since = 0.0 if self.leases is None else self.leases.now()
+        self.since = 0.0 if self.leases is None else ledger.batches.now()
         self.renew_every_s = None if self.leases is None else lease_s / 3
         self._texts: dict[str, Text] = {}
         self._todo: dict[str, list[str]] = {}

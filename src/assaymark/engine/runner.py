@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from assaymark.engine.calls import CallSpec, Model, Reply, refusal_of
+from assaymark.engine.calls import CallSpec, Model, Reply, one_line, refusal_of
 from assaymark.engine.ledger import Journal, Ledger
 from assaymark.engine.loop import PLACES, Attempts, Slot, Trouble, on_own_loop
 from assaymark.engine.prices import Reservation, SpendLimit
@@ -31,7 +31,6 @@ from assaymark.engine.rate_limits import (
 from assaymark.engine.schema import Attempt, Committed, End
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
 from assaymark.records import canonical_json
-from assaymark.text import code_points
 
 Unusable = Callable[[CallSpec, Reply], tuple[str, str] | None]
 """Who was asked, and why nothing can be made of the reply, in words; None if something can."""
@@ -86,8 +85,8 @@ class Watch:
 def first_line(text: str) -> str:
     """The first line of a reply, printable, cut short and quoted."""
     line = next((line.strip() for line in text[: 40 * _LINE_CHARS].splitlines() if line.strip()), "")
-    shown = "".join(char if char.isprintable() else " " for char in code_points(line))
-    return repr(shown if len(shown) <= _LINE_CHARS else f"{shown[: _LINE_CHARS - 3]}...") if shown else "an empty reply"
+    shown = one_line(line, _LINE_CHARS)
+    return repr(shown) if shown else "an empty reply"
 
 
 def _manner(call: CallSpec) -> str:

@@ -109,7 +109,9 @@ class Prices:
         """Every problem of the file is noted, and its row left out; the newest bar may have an open only."""
         self.track, before = track, len(tally.problems)
         bars, stamps = dict[datetime, dict[str, Bar]](), dict[str, datetime]()
-        self._volumes, self._series = dict[str, float](), dict[tuple[datetime, str], records.Series | None]()
+        self._volumes, self._series = (
+            dict[tuple[str, datetime], float](), dict[tuple[datetime, str], records.Series | None](),
+        )  # fmt: skip
 
         def wrong(line: int, what: str, column: str = "") -> None:
             tally.problem(read.joined(f"{name} line {line}", column), what)
@@ -151,7 +153,7 @@ class Prices:
                     wrong(line, f"{symbol} has two bars at {row['ts']}", "ts")
                 else:
                     bars[step][symbol] = Bar(open=opened, high=high, low=low, close=close)
-                    self._volumes[f"{symbol} {step}"] = volume or 0.0
+                    self._volumes[symbol, step] = volume or 0.0
         except ValueError as exc:
             tally.problem(name, str(exc))
         if not bars and len(tally.problems) == before:
@@ -187,11 +189,11 @@ class Prices:
         known = self._complete(step, _SHOWN) if new else {}
         for symbol in new:
             bars = {one: bar for one in known if (bar := self.bars[one].get(symbol)) is not None}
-            whole = {one: bar for one, bar in bars.items() if None not in (bar.open, bar.high, bar.low, bar.close)}
+            whole = {one: bar for one, bar in bars.items() if bar.close is not None}  # then it has all four prices
             self._series[step, symbol] = None if not whole else records.Series(
                 instrument=symbol, interval_s=86_400 if self.track.daily else 3_600,
                 times=tuple(known[one] for one in whole),
-                volume=tuple(self._volumes.get(f"{symbol} {one}", 0.0) for one in whole),
+                volume=tuple(self._volumes[symbol, one] for one in whole),
                 **{name: tuple(getattr(bar, name) for bar in whole.values())
                    for name in ("open", "high", "low", "close")},
             )  # fmt: skip
@@ -241,12 +243,12 @@ def texts_of(text: str | None) -> tuple[tuple[records.Rationale, ...], tuple[str
     # what was thought aloud is kept apart: only one of the models left it in its log
     thoughts = [found.strip() for found in _THINK.findall(written)]
     answer = _FINISH.sub("", _THINK.sub("", written)).strip()
-    kept = [records.Rationale(text=thought, kind="stage") for thought in thoughts if thought]
+    kept: list[tuple[str, records.RationaleKind]] = [(thought, "stage") for thought in thoughts]
     tool = answer.startswith(_TOOL_OUTPUT)  # repeats what a tool returned: not written by the agent
-    if answer and answer != _TOOL_OUTPUT:
-        kept.append(records.Rationale(text=answer, kind="arena" if tool else "summary"))
+    if answer != _TOOL_OUTPUT:
+        kept.append((answer, "arena" if tool else "summary"))
     marks = {"think-block": thoughts, "tool-output": tool, "no-finish-signal": not _FINISH.search(written)}
-    return tuple(kept), tuple(flag for flag, found in marks.items() if found)
+    return report.rationales_of(kept), tuple(flag for flag, found in marks.items() if found)
 
 
 class _Shape(BaseModel):
@@ -273,13 +275,18 @@ class Line(_Shape):
     positions_after: dict[str, Annotated[float, Field(ge=-_MOST, le=_MOST)]] | None
 
 
+_KINDS: Final[Mapping[str, records.ActionKind]] = {
+    "buy": "buy", "buy_crypto": "buy", "sell": "sell", "sell_crypto": "sell", "no_trade": "no_trade",
+}  # fmt: skip
+
+
 class Step:
     """A line with its track and local stamp: its agent, the decision's id, the actions, and the book after it."""
 
     def __init__(self, line: Line, track: Track, at: datetime) -> None:
         self.line, self.track, self.at, self.day = line, track, at, at.strftime("%Y-%m-%d")
         self.agent = line.model.removesuffix(track.suffix)  # some logs add the name of the track
-        self.record_id = f"{track.name}/{at.strftime('%Y-%m-%d' if track.daily else '%Y-%m-%dT%H:%M')}/{self.agent}"
+        self.record_id = f"{track.name}/{self.day if track.daily else at.strftime('%Y-%m-%dT%H:%M')}/{self.agent}"
         self.actions = tuple(
             records.Action(instrument=one.symbol, price=one.price, quantity=None if kind == "no_trade" else one.amount,
                            kind=kind)
@@ -297,10 +304,62 @@ class Step:
             held = {name: units for name, units in after.items() if units and name != _CASH_KEY}
             self.book = Book(after[_CASH_KEY], held)
 
+    def faults(self, prices: Prices) -> Iterator[tuple[str, str]]:
+        """What is wrong with a line of the right shape: field and what."""
+        line, file = self.line, self.track.prices
+        if self.at not in prices.bars:
+            yield "step", f"has no bar in {file} (got {line.step!r})"
+        for number, one in enumerate(line.actions):
+            if one.action != "no_trade" and one.symbol not in prices.symbols:
+                yield f"actions.{number}.symbol", f"has no bars in {file} (got {one.symbol!r:.60})"
+        after = {} if line.positions_after is None else line.positions_after
+        if line.positions_after is not None and _CASH_KEY not in after:
+            yield "positions_after", f"has no {_CASH_KEY}"
+        for symbol in after:
+            if symbol != _CASH_KEY and symbol not in prices.symbols:
+                yield "positions_after", f"{symbol!r:.60} has no bars in {file}"
+        times = []
+        for number, text in enumerate(line.timestamps):
+            try:
+                times.append(datetime.fromisoformat(text))
+            except ValueError:
+                yield f"timestamps.{number}", f"must be a time such as 2025-11-17T06:44:32 (got {text[:40]!r})"
+        if any(time.tzinfo is not None for time in times):
+            yield "timestamps", "have a zone, which this log's never had; say what changed in an issue"
+        elif times != sorted(times):
+            yield "timestamps", "go backwards"
 
-_KINDS: Final[Mapping[str, records.ActionKind]] = {
-    "buy": "buy", "buy_crypto": "buy", "sell": "sell", "sell_crypto": "sell", "no_trade": "no_trade",
-}  # fmt: skip
+    def decision(
+        self, number: int, context_id: str, found: Sequence[Mismatch], provenance: records.Provenance
+    ) -> records.Decision:
+        """The step as the decision of one question; ``found`` are the mismatches of its book."""
+        rationales, marks = texts_of(self.line.rationale)
+        flags = [*marks, *dict.fromkeys(f"{_CHECKS[one.kind]}-mismatch" for one in found)]
+        decided, call = self.track.utc(self.at), records.CallFacts()
+        written = [datetime.fromisoformat(timestamp) for timestamp in self.line.timestamps]
+        # the clock's zone is not known: a day is more than any zone can make up for
+        if written and written[0].replace(tzinfo=UTC) - decided > timedelta(days=1):
+            flags.append(report.REPLAYED)
+        if written and written[0] != written[-1]:  # every call and tool of the step lies between them
+            call = records.CallFacts(seconds=(written[-1] - written[0]).total_seconds(), timing_source="derived")
+        # how a mismatch lies to the step's bar came after the decision, and is left to the audit
+        stages: dict[str, records.JSON] = {
+            "reconciliation": [
+                f"{f'{one.kind} {one.symbol}'.strip()}: stated {one.stated:.10g}, recomputed {one.recomputed:.10g}"
+                for one in found
+            ]
+        }
+        missing = list(report.text_missing(rationales))
+        if self.book is None:
+            missing.append("positions after")
+        else:
+            stages |= {"holdings": dict(self.book.positions), "cash_after": self.book.cash}
+        return records.Decision(
+            record_id=self.record_id, episode_id=self.track.name, step=number, cluster=report.week_of(self.at),
+            decided_at=decided, agent=report.agent_of(self.agent, self.agent), context_id=context_id,
+            actions=self.actions, rationales=rationales, format=self.track.name, provenance=provenance, stages=stages,
+            call=call, flags=tuple(flags), missing=tuple(missing),
+        )  # fmt: skip
 
 
 class Log:
@@ -310,7 +369,7 @@ class Log:
         self.prices: dict[str, Prices] = {}
         self.steps: list[Step] = []
         name, data = read.require(files, "decisions.jsonl")
-        without: dict[str, Counter[str]] = {"missing": Counter(), "broken": Counter()}  # steps without prices
+        without: dict[str, list[int]] = {}  # of each track the steps without prices, and whether it has a file
         places: dict[str, str] = {}
         lines = 0
         for place, text, tree in read.json_objects("steps", name, data, tally, progress):
@@ -322,28 +381,24 @@ class Log:
             if track is None:
                 tally.problem(f"{place}, track", f"must be one of {', '.join(TRACKS)} (got {line.track[:60]!r})")
                 continue
-            if line.track not in self.prices and not any(line.track in of for of in without.values()):
-                made, kind = None, "broken"
+            if line.track not in self.prices and line.track not in without:
+                without[line.track] = [0, 1]
                 try:
                     if (found := read.pick(files, track.prices)) is None:
-                        kind = "missing"
+                        without[line.track][1] = 0
                     else:
-                        made = Prices(track, *found, tally)
+                        self.prices[line.track] = Prices(track, *found, tally)
                 except InputError as exc:
                     tally.problems += [Problem(read.joined(exc.source, one.where), one.what) for one in exc.problems]
-                if made is not None and made.steps:
-                    self.prices[line.track] = made
-                else:
-                    without[kind][line.track] = 0
-            if line.track not in self.prices:
-                next(of for of in without.values() if line.track in of)[line.track] += 1
+            if line.track not in self.prices or not self.prices[line.track].steps:
+                without[line.track][0] += 1
                 continue
             try:
                 step = Step(line, track, track.read(line.step))
             except ValueError as exc:
                 tally.problem(f"{place}, step", str(exc))
                 continue
-            wrong = list(_faults(step, self.prices[line.track]))
+            wrong = list(step.faults(self.prices[line.track]))
             if step.record_id in places:
                 first = places[step.record_id]
                 wrong.append(("step", f"{line.model} has two lines at {line.step} (first at {first})"))
@@ -352,11 +407,10 @@ class Log:
             if not wrong:
                 places[step.record_id] = place
                 self.steps.append(step)
-        for track_name, n in without["missing"].items():
-            file = TRACKS[track_name].prices
-            tally.problem(file, f"missing, and needed for {n} steps of {track_name}; give it as {file} or {file}.gz")
-        for track_name, n in without["broken"].items():
-            tally.problem(TRACKS[track_name].prices, f"{n} steps of {track_name} without prices: their file is broken")
+        for held, name_of in sorted((there, name) for name, (n, there) in without.items() if n):
+            n, file = without[name_of][0], TRACKS[name_of].prices
+            lost = f"missing, and needed for {n} steps of {name_of}; give it as {file} or {file}.gz"
+            tally.problem(file, f"{n} steps of {name_of} without prices: their file is broken" if held else lost)
         if not lines:
             tally.problem(name, "holds no step: no line with anything in it")
         self.bad = lines - len(self.steps)
@@ -367,32 +421,6 @@ class Log:
         for step in sorted(self.steps, key=lambda one: (one.line.track, one.agent, one.at)):
             found.setdefault((step.line.track, step.agent), []).append(step)
         return found
-
-
-def _faults(step: Step, prices: Prices) -> Iterator[tuple[str, str]]:
-    """What is wrong with a line of the right shape: field and what."""
-    line, file = step.line, prices.track.prices
-    if step.at not in prices.bars:
-        yield "step", f"has no bar in {file} (got {line.step!r})"
-    for number, one in enumerate(line.actions):
-        if one.action != "no_trade" and one.symbol not in prices.symbols:
-            yield f"actions.{number}.symbol", f"has no bars in {file} (got {one.symbol!r:.60})"
-    if line.positions_after is not None:
-        if _CASH_KEY not in line.positions_after:
-            yield "positions_after", f"has no {_CASH_KEY}"
-        for symbol in line.positions_after:
-            if symbol != _CASH_KEY and symbol not in prices.symbols:
-                yield "positions_after", f"{symbol!r:.60} has no bars in {file}"
-    times = []
-    for number, text in enumerate(line.timestamps):
-        try:
-            times.append(datetime.fromisoformat(text))
-        except ValueError:
-            yield f"timestamps.{number}", f"must be a time such as 2025-11-17T06:44:32 (got {text[:40]!r})"
-    if any(time.tzinfo is not None for time in times):
-        yield "timestamps", "have a zone, which this log's never had; say what changed in an issue"
-    elif times != sorted(times):
-        yield "timestamps", "go backwards"
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,6 +469,7 @@ def import_aitrader(
     log = Log(files, tally, progress)
     tally.refuse("aitrader", keep_going)
     contexts: dict[str, records.Context] = {}
+    encoded: dict[int, tuple[object, str]] = {}
     decisions: list[records.Decision] = []
     outcomes: list[records.Outcome] = []
     audits: list[Audit] = []
@@ -475,11 +504,11 @@ def import_aitrader(
                 ),
                 missing=("the prompt", "what tools returned", *unpriced),
             )  # fmt: skip
-            name = records.content_id(context)
+            name = report.context_id(context, encoded)
             contexts[name] = context
             where = replace(provenance, path=f"{step.line.track}/{step.line.model}")
             found = [one for one in audit.reconciliation.mismatches if one.step == step.record_id]
-            decisions.append(_decision(step, numbers[track, step.at], name, found, where))
+            decisions.append(step.decision(numbers[track, step.at], name, found, where))
             before = step.book or before
         # what each stated book was worth at the agent's next step, and the whole log's return at its last
         worth: list[tuple[Step, Step, Step, str, float]] = []
@@ -495,9 +524,6 @@ def import_aitrader(
                            f"recomputed from positions and the opens of {step.track.prices}")
             for step, start, end, horizon, value in worth
         ]  # fmt: skip
-    tally.unresolved(
-        decisions, {one.record_id for one in outcomes if one.horizon == report.NEXT}, "outcome at a next step"
-    )
     kinds = Counter(one.kind for audit in audits for one in audit.reconciliation.mismatches)
     tally.counts.update({f"mismatches of kind {kind}": n for kind, n in sorted(kinds.items())})
     notes = ["high, low and close of a step's own bar are left out of its context: they came after the decision"]
@@ -509,36 +535,7 @@ def import_aitrader(
         parts = ", ".join(f"{kind} {checked.passed[kind]} of {checked.checks[kind]}" for kind in RELIABILITY)
         steps_made = f"in {len(audit.records)} steps"
         notes.append(f"{audit.track} {audit.agent}: NAV {audit.capital:,.2f} to {last} {steps_made}, {sound} ({parts})")
-    return tally.imported("aitrader", decisions, contexts, outcomes, log.bad, notes)
-
-
-def _decision(
-    step: Step, number: int, context_id: str, found: Sequence[Mismatch], provenance: records.Provenance
-) -> records.Decision:
-    rationales, marks = texts_of(step.line.rationale)
-    flags = [*marks, *dict.fromkeys(f"{_CHECKS[one.kind]}-mismatch" for one in found)]
-    decided, book, call = step.track.utc(step.at), step.book, records.CallFacts()
-    written = [datetime.fromisoformat(timestamp) for timestamp in step.line.timestamps]
-    # the clock's zone is not known: a day is more than any zone can make up for
-    if written and written[0].replace(tzinfo=UTC) - decided > timedelta(days=1):
-        flags.append(report.REPLAYED)
-    if written and written[0] != written[-1]:  # every call and tool of the step lies between them
-        call = records.CallFacts(seconds=(written[-1] - written[0]).total_seconds(), timing_source="derived")
-    # how a mismatch lies to the step's bar came after the decision, and is left to the audit
-    stages: dict[str, records.JSON] = {
-        "reconciliation": [
-            f"{f'{one.kind} {one.symbol}'.strip()}: stated {one.stated:.10g}, recomputed {one.recomputed:.10g}"
-            for one in found
-        ]
-    }
-    if book is not None:
-        stages |= {"holdings": dict(book.positions), "cash_after": book.cash}
-    return records.Decision(
-        record_id=step.record_id, episode_id=step.track.name, step=number, cluster=report.week_of(step.at),
-        decided_at=decided, agent=report.agent_of(step.agent, step.agent), context_id=context_id, actions=step.actions,
-        rationales=rationales, format=step.track.name, provenance=provenance, stages=stages, call=call,
-        flags=tuple(flags), missing=(*report.text_missing(rationales), *(("positions after",) if book is None else ())),
-    )  # fmt: skip
+    return tally.imported("aitrader", decisions, contexts, outcomes, log.bad, notes, report.NO_NEXT)
 
 
 def season_aitrader(files: Mapping[str, bytes], track: str) -> report.RecordedTrack:

@@ -8,13 +8,13 @@ import math
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from assaymark import records
 from assaymark.errors import InputError
@@ -67,19 +67,6 @@ class Order(_Shape):
     justification: str = ""
 
 
-class Conversation(_Shape):
-    """One call of one model; times are seconds since 1970. ``cot_trace`` is an object where no text was kept."""
-
-    id: str
-    model_id: Name
-    cycle_id: int
-    timestamp: Seconds
-    user_prompt: str
-    llm_response: dict[str, Any]
-    cot_trace: str | dict[str, Any] | None = None
-    cot_trace_summary: str | None = None
-
-
 class Trade(_Shape):
     """One position that was opened and closed."""
 
@@ -93,9 +80,12 @@ class Trade(_Shape):
     entry_sz: Positive
     realized_net_pnl: float
 
+    def outcome(self, record: str) -> records.Outcome:
+        """What it returned on what was paid for it."""
+        value = self.realized_net_pnl / (self.entry_price * self.entry_sz)
+        closed = datetime.fromtimestamp(self.exit_time, UTC)
+        return report.outcome(record, f"{self.symbol} until it was closed", value, None, closed, TRADES)
 
-_Call = tuple[Conversation, Mapping[str, Order], datetime, datetime, records.Context]
-"""A conversation that was found good, its orders, when it was asked and answered, and what its prompt says."""
 
 _FLOAT: Final = r"(-?\d{1,15}(?:\.\d{1,25})?(?:e[+-]?\d{1,2})?)"
 _UNREADABLE: Final = (
@@ -137,6 +127,154 @@ _HELD: Final = {
 }  # fmt: skip
 
 
+class Conversation(_Shape):
+    """One call of one model; times are seconds since 1970. ``cot_trace`` is an object where no text was kept."""
+
+    id: str
+    model_id: Name
+    cycle_id: int
+    timestamp: Seconds
+    user_prompt: str
+    llm_response: dict[str, Any]
+    cot_trace: str | dict[str, Any] | None = None
+    cot_trace_summary: str | None = None
+
+    @property
+    def answered(self) -> datetime:
+        """When the reply was there."""
+        return datetime.fromtimestamp(self.timestamp, UTC)
+
+    def read(self, place: str, tally: report.Tally) -> tuple[Mapping[str, Order], datetime] | None:
+        """The orders, and when the model was asked; None after every problem was noted."""
+        before, orders = len(tally.problems), dict[str, Order]()
+        for coin, one in self.llm_response.items():
+            where = f"{place}, llm_response.{coin}"
+            if coin == _FAILED or (order := read.shaped(Order, one, where, tally)) is None:
+                continue
+            orders[coin] = order
+            if order.coin != coin:
+                tally.problem(f"{where}.coin", f"is another coin's order (got {order.coin!r:.40})")
+        found, asked = _NOW.search(self.user_prompt), None
+        with suppress(ValueError):
+            asked = datetime.fromisoformat(found[2]).replace(tzinfo=UTC) if found else None
+        if asked is None:
+            what = "does not begin with its minutes, its current time and its invocations"
+            tally.problem(f"{place}, user_prompt", what)
+        elif not timedelta(0) <= self.answered - asked <= timedelta(days=1):
+            what = f"is not within a day after the prompt's current time, {asked.isoformat()}"
+            tally.problem(f"{place}, timestamp", f"{what} (got {self.answered.isoformat()})")
+        if asked is None or len(tally.problems) > before:
+            return None
+        for part, shape in [("a conversation", self), *(("an order", order) for order in orders.values())]:
+            _extra(part, shape, self.id, tally)
+        return orders, asked
+
+    def context(self, asked: datetime, tally: report.Tally) -> records.Context:
+        """The prompt word for word, and as facts what stands in its fixed lines."""
+        prompt = self.user_prompt
+        facts: list[records.Fact] = []
+        series: list[records.Series] = []
+
+        def fact(instrument: str, field: str, value: float | str, unit: str, note: str = "") -> None:
+            name = f"{instrument.lower() or 'account'}:{field.replace(' ', '_')}"
+            facts.append(report.fact(name, instrument, field, value, unit, asked, "prompt", asked, note))
+
+        coins = list(_COIN.finditer(prompt))
+        for match in coins:
+            coin = match[1]
+            end = _END.search(prompt, match.end())
+            part = prompt[match.end() : end.start() if end else len(prompt)]
+            for pattern, fields in _STATE:
+                if (found := pattern.search(part)) is None:
+                    tally.missing(f"{fields[0][0]} in its fixed line (kept as text)", f"{self.id} {coin}")
+                    continue
+                for (field, unit), value in zip(fields, found.groups(), strict=True):
+                    fact(coin, field, float(value), unit)
+            if (mids := _MIDS.search(part)) is None:
+                tally.missing("interval of the mid prices (kept as text)", f"{self.id} {coin}")
+                continue
+            try:
+                closes, interval = tuple(map(_finite, mids[2].split(","))), 60 * int(mids[1])
+                times = tuple(asked - timedelta(seconds=interval * back) for back in reversed(range(len(closes))))
+            except _UNREADABLE:
+                tally.missing("mid prices (kept as text)", f"{self.id} {coin}")
+                continue
+            series.append(records.Series(instrument=coin, interval_s=interval, times=times, close=closes))
+        held: dict[str, float] = {}
+        for text in _POSITION.findall(prompt):
+            try:
+                one = ast.literal_eval(text)
+                one |= one.pop("exit_plan", {})
+                symbol, units = str(one["symbol"]), _finite(one["quantity"])
+                values = {field: str(one[field]) if unit == "text" else _finite(one[field])
+                          for field, unit in _HELD.items() if field in one}  # fmt: skip
+            except _UNREADABLE:
+                tally.missing("position in its fixed form (kept as text)", self.id)
+                continue
+            held[symbol] = units
+            for field, value in values.items():
+                fact(symbol, field, value, _HELD[field])
+        account: dict[str, float] = {}
+        for field, unit, pattern in _ACCOUNT:
+            if (found := pattern.search(prompt)) is None:
+                tally.missing(f"{field} in its fixed line (kept as text)", self.id)
+            else:
+                account[field] = float(found[1])
+                fact("", field.replace("_", " "), account[field], unit, found[0].replace("*", ""))
+        portfolio = None
+        if {"available_cash", "account_value"} <= account.keys():
+            portfolio = records.Portfolio(currency="USD", cash=account["available_cash"], nav=account["account_value"],
+                                          positions=held)  # fmt: skip
+        return records.Context(
+            completeness="partial", cutoff=asked, cutoff_source="the current time in the prompt, taken as UTC",
+            prompt=prompt, facts=tuple(facts), series=tuple(series), portfolio=portfolio,
+            missing=("the system prompt",),
+            instruments=tuple(
+                records.Instrument(id=name, symbol=name, name=_COINS.get(name, ""), asset_class="crypto")
+                for name in dict.fromkeys(match[1] for match in coins)
+            ),
+        )  # fmt: skip
+
+    def decision(
+        self, orders: Mapping[str, Order], asked: datetime, context_id: str, question: tuple[str, int],
+        provenance: records.Provenance,
+    ) -> records.Decision:  # fmt: skip
+        """The reply to one question of the arena: a round, and how many calls of the model were in it before."""
+        off = [f"{coin}: {one.invalidation_condition}" for coin, one in orders.items() if one.invalidation_condition]
+        trace = self.cot_trace
+        if isinstance(trace, dict):
+            # the orders once more, or the raw text of a reply that was no JSON
+            again = None if trace == self.llm_response else json.dumps(trace)
+            trace = trace.get(_FAILED) if _FAILED in trace else again
+        trace = trace or self.llm_response.get(_FAILED)
+        texts = report.rationales_of([
+            (self.cot_trace_summary or "", "summary"),
+            *((f"{coin}: {one.justification}", "candidate")
+              for coin, one in orders.items() if one.justification.strip()),
+            ("\n".join(["Invalidation conditions", *off]) if off else "", "risk"),
+            (trace if isinstance(trace, str) else "", "stage"),  # what was thought aloud
+        ])  # fmt: skip
+        # the risk in dollars is the one number of an order that an action has no field for
+        risks: list[records.JSON] = [
+            {"instrument": x, "risk_usd": one.risk_usd} for x, one in orders.items() if one.risk_usd
+        ]
+        (cycle, nth), agent = question, report.agent_of(self.model_id, self.model_id)
+        return records.Decision(
+            record_id=f"{cycle}/{nth}/{agent.id}", episode_id=cycle, step=nth, cluster=f"{asked:%Y-%m-%d}",
+            decided_at=self.answered, agent=agent, context_id=context_id, rationales=texts, format="nof1",
+            actions=tuple(
+                records.Action(instrument=coin, kind=_SIGNALS[one.signal], quantity=one.quantity, leverage=one.leverage,
+                               stop=one.stop_loss, target=one.profit_target, confidence=one.confidence,
+                               rationale=one.justification.strip() or None)
+                for coin, one in orders.items()
+            ),
+            provenance=replace(provenance, path=f"{self.id} (cycle {self.cycle_id})"),
+            stages={"orders": risks} if risks else {},
+            call=records.CallFacts(seconds=(self.answered - asked).total_seconds(), timing_source="derived"),
+            flags=(_INVALID,) if _FAILED in self.llm_response else (), missing=report.text_missing(texts),
+        )  # fmt: skip
+
+
 def import_nof1(
     files: Mapping[str, bytes], *, keep_going: bool = False, progress: read.Progress | None = None,
     provenance: records.Provenance = NOF1,
@@ -151,86 +289,69 @@ def import_nof1(
     if len(held) != 1:
         what = "missing" if not held else f"given twice ({', '.join(held)}); keep one"
         raise InputError("conversations.json", [f"{what} (got {', '.join(sorted(files)) or 'no file at all'})"])
-    name = held[0]
-    calls: list[_Call] = []
+    calls: list[tuple[Conversation, Mapping[str, Order], datetime]] = []
     places: dict[object, str] = {}
-    listed = _list_in(name, unpack(name, files[name]), "conversations", tally)
-    for at, tree in enumerate(listed, start=1):
-        place = f"{name} conversation {at}"
-        if (call := _call(place, tree, tally)) is not None:
-            for key in (call[0].id, (call[0].model_id, call[2])):
+    told = 0
+    for place, said in _each(Conversation, held[0], files[held[0]], "conversation", tally, progress):
+        told += 1
+        if said is not None and (good := said.read(place, tally)) is not None:
+            for key in (said.id, (said.model_id, good[1])):
                 if (first := places.setdefault(key, place)) != place:
-                    tally.problem(f"{place}, id", f"{call[0].model_id} is given twice (first at {first})")
+                    tally.problem(f"{place}, id", f"{said.model_id} is given twice (first at {first})")
                     break
             else:
-                calls.append(call)
-        if progress is not None:
-            progress("conversations", at, len(listed))
-    if not listed and not tally.problems:
-        tally.problem(name, "holds no conversation; conversations is an empty list")
-    trades = []
-    if (of := read.pick(files, TRADES)) is not None:
-        for at, tree in enumerate(_list_in(*of, "trades", tally), start=1):
-            trade = read.shaped(Trade, tree, f"{of[0]} trade {at}", tally)
-            trades += [] if trade is None else [trade]
+                calls.append((said, *good))
+    if not told and not tally.problems:
+        tally.problem(held[0], "holds no conversation; conversations is an empty list")
+    of = read.pick(files, TRADES)
+    trades = [] if of is None else [one for _, one in _each(Trade, *of, "trade", tally) if one is not None]
     tally.refuse("nof1", keep_going)
     calls.sort(key=lambda call: (call[0].model_id, call[2]))
-    cycles = read.rounds_of([(said.model_id, asked) for said, _, asked, _, _ in calls], ROUND)
+    cycles = read.rounds_of([(said.model_id, asked) for said, _, asked in calls], ROUND)
+    contexts: dict[str, records.Context] = {}
     decisions: list[records.Decision] = []
-    for call in calls:  # texts: summary, reasons and conditions of the orders, and what was thought aloud
-        said, orders, asked, answered, context = call
-        cycle, nth = cycles[said.model_id, asked]
-        off = [f"{coin}: {one.invalidation_condition}" for coin, one in orders.items() if one.invalidation_condition]
-        trace = said.cot_trace
-        if isinstance(trace, dict):
-            # the orders once more, or the raw text of a reply that was no JSON
-            trace = (
-                trace.get(_FAILED) if _FAILED in trace else None if trace == said.llm_response else json.dumps(trace)
-            )
-        trace = trace or said.llm_response.get(_FAILED)
-        said_texts: list[tuple[str, records.RationaleKind]] = [
-            (said.cot_trace_summary or "", "summary"),
-            *((f"{coin}: {one.justification}", "candidate")
-              for coin, one in orders.items() if one.justification.strip()),
-            ("\n".join(["Invalidation conditions", *off]) if off else "", "risk"),
-            (trace if isinstance(trace, str) else "", "stage"),
-        ]  # fmt: skip
-        texts = tuple(records.Rationale(text=text, kind=kind) for text, kind in said_texts if text.strip())
-        # the risk in dollars is the one number of an order that an action has no field for
-        risks: list[records.JSON] = [
-            {"instrument": x, "risk_usd": one.risk_usd} for x, one in orders.items() if one.risk_usd
-        ]
-        agent = report.agent_of(said.model_id, said.model_id)
-        decisions.append(records.Decision(
-            record_id=f"{cycle}/{nth}/{agent.id}", episode_id=cycle, step=nth, cluster=f"{asked:%Y-%m-%d}",
-            decided_at=answered, agent=agent, context_id=records.content_id(context), rationales=texts, format="nof1",
-            actions=tuple(
-                records.Action(instrument=coin, kind=_SIGNALS[one.signal], quantity=one.quantity, leverage=one.leverage,
-                               stop=one.stop_loss, target=one.profit_target, confidence=one.confidence,
-                               rationale=one.justification.strip() or None)
-                for coin, one in orders.items()
-            ),
-            provenance=replace(provenance, path=f"{said.id} (cycle {said.cycle_id})"),
-            stages={"orders": risks} if risks else {},
-            call=records.CallFacts(seconds=(answered - asked).total_seconds(), timing_source="derived"),
-            flags=(_INVALID,) if _FAILED in said.llm_response else (), missing=report.text_missing(texts),
-        ))  # fmt: skip
-    outcomes = list(_outcomes(calls, decisions, trades, tally))
-    tally.unresolved(
-        decisions, {one.record_id for one in outcomes if one.horizon == report.NEXT}, "outcome at a next step"
-    )
-    rule = f"rounds are {ROUND.seconds // 60} minutes by the time in the prompt, UTC"
-    notes = [f"{rule}: first decisions of a round are one question, second ones another; clusters are days"]
+    for said, orders, asked in calls:
+        context_id = records.content_id(context := said.context(asked, tally))
+        contexts[context_id] = context
+        decisions.append(said.decision(orders, asked, context_id, cycles[said.model_id, asked], provenance))
+    # each account at the model's next prompt, and each closed position where the decision that opened it is here
+    outcomes: list[records.Outcome] = []
+    opened: dict[tuple[str, str, str], list[tuple[datetime, datetime, str]]] = {}
+    for (said, _, _), made, later in zip(calls, decisions, [*decisions[1:], None], strict=True):
+        later = later if later is not None and later.agent.id == said.model_id else None
+        until = said.answered + ROUND if later is None else later.decided_at
+        for action in made.actions:
+            if (side := {"buy": "long", "short": "short"}.get(action.kind)) is not None:
+                spans = opened.setdefault((said.model_id, action.instrument, side), [])
+                spans.append((said.answered, until, made.record_id))
+        if later is not None:
+            now, then = (contexts[one.context_id] for one in (made, later))
+            if now.portfolio and then.portfolio and now.portfolio.nav > 0:
+                value, source = then.portfolio.nav / now.portfolio.nav - 1.0, "account values of the prompts"
+                outcomes.append(report.outcome(made.record_id, report.NEXT, value, None, then.cutoff, source))
+    for trade in trades:
+        began = datetime.fromtimestamp(trade.entry_time, UTC)
+        at = opened.get((trade.model_id, trade.symbol, trade.side), [])[::-1]
+        if (record := next((name for start, end, name in at if start <= began < end), None)) is None:
+            tally.no_place("trades that no imported decision opened", trade.id)
+            continue
+        _extra("a trade", trade, trade.id, tally)
+        outcomes.append(trade.outcome(record))
+    questions = "first decisions of a round are one question, second ones another; clusters are days"
+    notes = [f"rounds are {ROUND.seconds // 60} minutes by the time in the prompt, UTC: {questions}"]
     if failed := sum(_INVALID in decision.flags for decision in decisions):
         notes.append(f"{failed} replies that the arena could not read: kept without orders, flagged {_INVALID}")
-    contexts = {records.content_id(call[4]): call[4] for call in calls}
-    return tally.imported("nof1", decisions, contexts, outcomes, len(listed) - len(calls), notes)
+    return tally.imported("nof1", decisions, contexts, outcomes, told - len(calls), notes, report.NO_NEXT)
 
 
-def _list_in(name: str, data: bytes, key: str, tally: report.Tally) -> list[Any]:
-    """The list in a file of one object."""
+def _each(
+    kind: type[read.Model], name: str, data: bytes, noun: str, tally: report.Tally,
+    progress: read.Progress | None = None,
+) -> Iterator[tuple[str, read.Model | None]]:  # fmt: skip
+    """Place and shape of each object of the list in a file of one object; None after its problems were noted."""
+    key = f"{noun}s"
     try:
-        tree = read.json_object(data)
+        tree = read.json_object(unpack(name, data))
     except ValueError as exc:
         raise InputError(name, [str(exc)]) from None
     if not isinstance(found := tree.pop(key, None), list):
@@ -238,36 +359,11 @@ def _list_in(name: str, data: bytes, key: str, tally: report.Tally) -> list[Any]
         raise InputError(name, [f"{key} must be a list ({seen})"])
     for other, value in tree.items():
         tally.no_place(f"{name} {other}", value)
-    return found
-
-
-def _call(place: str, tree: object, tally: report.Tally) -> _Call | None:
-    """One conversation, or None after every problem of it was noted."""
-    before = len(tally.problems)
-    if (said := read.shaped(Conversation, tree, place, tally)) is None:
-        return None
-    orders: dict[str, Order] = {}
-    for coin, one in said.llm_response.items():
-        where = f"{place}, llm_response.{coin}"
-        if coin == _FAILED or (order := read.shaped(Order, one, where, tally)) is None:
-            continue
-        orders[coin] = order
-        if order.coin != coin:
-            tally.problem(f"{where}.coin", f"is another coin's order (got {order.coin!r:.40})")
-    found, answered = _NOW.search(said.user_prompt), datetime.fromtimestamp(said.timestamp, UTC)
-    asked = None
-    with suppress(ValueError):
-        asked = datetime.fromisoformat(found[2]).replace(tzinfo=UTC) if found else None
-    if asked is None:
-        tally.problem(f"{place}, user_prompt", "does not begin with its minutes, its current time and its invocations")
-    elif not timedelta(0) <= answered - asked <= timedelta(days=1):
-        what = f"is not within a day after the prompt's current time, {asked.isoformat()} (got {answered.isoformat()})"
-        tally.problem(f"{place}, timestamp", what)
-    if asked is None or len(tally.problems) > before:
-        return None
-    for part, shape in [("a conversation", said), *(("an order", order) for order in orders.values())]:
-        _extra(part, shape, said.id, tally)
-    return said, orders, asked, answered, _context(said, asked, tally)
+    for at, one in enumerate(found, start=1):
+        place = f"{name} {noun} {at}"
+        yield place, read.shaped(kind, one, place, tally)
+        if progress is not None:
+            progress(key, at, len(found))
 
 
 def _extra(part: str, shape: _Shape, example: str, tally: report.Tally) -> None:
@@ -276,122 +372,14 @@ def _extra(part: str, shape: _Shape, example: str, tally: report.Tally) -> None:
         tally.no_place(f"{', '.join(sorted(shape.model_extra))} of {part}", example)
 
 
-def _context(said: Conversation, asked: datetime, tally: report.Tally) -> records.Context:
-    """The prompt word for word, and as facts what stands in its fixed lines."""
-    prompt = said.user_prompt
-    facts: list[records.Fact] = []
-    series: list[records.Series] = []
-
-    def fact(instrument: str, field: str, value: float | str, unit: str, note: str = "") -> None:
-        name = f"{instrument.lower() or 'account'}:{field.replace(' ', '_')}"
-        facts.append(report.fact(name, instrument, field, value, unit, asked, "prompt", asked, note))
-
-    def finite(value: Any) -> float:
-        if not math.isfinite(made := float(value)):
-            raise ValueError(value)
-        return made
-
-    coins = list(_COIN.finditer(prompt))
-    for match in coins:
-        coin = match[1]
-        end = _END.search(prompt, match.end())
-        part = prompt[match.end() : end.start() if end else len(prompt)]
-        for pattern, fields in _STATE:
-            if (found := pattern.search(part)) is None:
-                tally.missing(f"{fields[0][0]} in its fixed line (kept as text)", f"{said.id} {coin}")
-                continue
-            for (field, unit), value in zip(fields, found.groups(), strict=True):
-                fact(coin, field, float(value), unit)
-        if (mids := _MIDS.search(part)) is None:
-            tally.missing("interval of the mid prices (kept as text)", f"{said.id} {coin}")
-            continue
-        try:
-            closes, interval = tuple(map(finite, mids[2].split(","))), 60 * int(mids[1])
-            times = tuple(asked - timedelta(seconds=interval * back) for back in reversed(range(len(closes))))
-        except _UNREADABLE:
-            tally.missing("mid prices (kept as text)", f"{said.id} {coin}")
-            continue
-        series.append(records.Series(instrument=coin, interval_s=interval, times=times, close=closes))
-    held: dict[str, float] = {}
-    for text in _POSITION.findall(prompt):
-        try:
-            one = ast.literal_eval(text)
-            one |= one.pop("exit_plan", {})
-            symbol, units = str(one["symbol"]), finite(one["quantity"])
-            values = {field: str(one[field]) if unit == "text" else finite(one[field])
-                      for field, unit in _HELD.items() if field in one}  # fmt: skip
-        except _UNREADABLE:
-            tally.missing("position in its fixed form (kept as text)", said.id)
-            continue
-        held[symbol] = units
-        for field, value in values.items():
-            fact(symbol, field, value, _HELD[field])
-    account: dict[str, float] = {}
-    for field, unit, pattern in _ACCOUNT:
-        if (found := pattern.search(prompt)) is None:
-            tally.missing(f"{field} in its fixed line (kept as text)", said.id)
-        else:
-            account[field] = float(found[1])
-            fact("", field.replace("_", " "), account[field], unit, found[0].replace("*", ""))
-    portfolio = None
-    if {"available_cash", "account_value"} <= account.keys():
-        portfolio = records.Portfolio(currency="USD", cash=account["available_cash"], nav=account["account_value"],
-                                      positions=held)  # fmt: skip
-    return records.Context(
-        completeness="partial", cutoff=asked, cutoff_source="the current time in the prompt, taken as UTC",
-        prompt=prompt, facts=tuple(facts), series=tuple(series), portfolio=portfolio, missing=("the system prompt",),
-        instruments=tuple(
-            records.Instrument(id=name, symbol=name, name=_COINS.get(name, ""), asset_class="crypto")
-            for name in dict.fromkeys(match[1] for match in coins)
-        ),
-    )  # fmt: skip
-
-
-def _outcomes(
-    calls: Sequence[_Call], decisions: Sequence[records.Decision], trades: Sequence[Trade], tally: report.Tally
-) -> Iterator[records.Outcome]:
-    """Each account at the model's next prompt, and each closed position where the decision that opened it is here."""
-    opened: dict[tuple[str, str, str], list[tuple[datetime, datetime, str]]] = {}
-    later: _Call | None = None
-    found: list[records.Outcome] = []
-    for call, made in zip(reversed(calls), reversed(decisions), strict=True):
-        said, _, _, answered, context = call
-        if later is not None and later[0].model_id != said.model_id:
-            later = None
-        until = answered + ROUND if later is None else later[3]
-        for action in made.actions:
-            if (side := {"buy": "long", "short": "short"}.get(action.kind)) is not None:
-                whose = made.agent.id, action.instrument, side
-                opened.setdefault(whose, []).append((answered, until, made.record_id))
-        if later is not None and (now := context.portfolio) and (then := later[4].portfolio) and now.nav > 0:
-            value, source = then.nav / now.nav - 1.0, "account values of the prompts"
-            found.append(report.outcome(made.record_id, report.NEXT, value, None, later[2], source))
-        later = call
-    yield from reversed(found)
-    for trade in trades:
-        at = datetime.fromtimestamp(trade.entry_time, UTC)
-        spans = opened.get((trade.model_id, trade.symbol, trade.side), [])
-        record = next((name for start, end, name in spans if start <= at < end), None)
-        if record is None:
-            tally.no_place("trades that no imported decision opened", trade.id)
-            continue
-        _extra("a trade", trade, trade.id, tally)
-        value = trade.realized_net_pnl / (trade.entry_price * trade.entry_sz)
-        closed = datetime.fromtimestamp(trade.exit_time, UTC)
-        yield report.outcome(record, f"{trade.symbol} until it was closed", value, None, closed, TRADES)
+def _finite(value: Any) -> float:
+    if not math.isfinite(made := float(value)):
+        raise ValueError(value)
+    return made
 
 
 _DAY: Final = timedelta(days=1)
 _ACTIONS: Final[Mapping[str, records.ActionKind]] = {"Buy": "buy", "Sell": "sell", "Hold": "hold"}
-
-
-def _sane(when: datetime) -> datetime:
-    if not 1970 <= when.year <= 2200:
-        raise ValueError(f"must be a time from 1970 to 2200 (got {when.isoformat()})")
-    return when
-
-
-Time = Annotated[datetime, AfterValidator(_sane)]
 
 
 class _Row(BaseModel):
@@ -422,14 +410,21 @@ class _Signal(_Row):
 class _Decided(_Row):
     id: str
     portfolio_id: str
-    updated_at: Time
-    trading_date: Time
+    updated_at: datetime
+    trading_date: datetime
     ticker: Name
     llm_prompt: str
     action: Literal["Buy", "Sell", "Hold"]
     shares: Annotated[int, Field(ge=0, le=10**15)]
     price: Positive
     justification: str
+
+    @field_validator("updated_at", "trading_date")
+    @classmethod
+    def _is_sane(cls, when: datetime) -> datetime:
+        if not 1970 <= when.year <= 2200:
+            raise ValueError(f"must be a time from 1970 to 2200 (got {when.isoformat()})")
+        return when
 
     @property
     def written(self) -> datetime:
@@ -500,11 +495,11 @@ def import_deepfund(
             agent, model = f"{config.llm_model.rsplit('/', 1)[-1]} ({config.exp_name})", config.llm_model
             question = f"{one.trading_date:%Y-%m-%d}/{one.ticker}"
             asked[agent, question] += 1
-            nth, own = asked[agent, question], one.justification
-            texts = (*((records.Rationale(text=own, kind="summary"),) if own.strip() else ()), *(
-                records.Rationale(text=f"{got.analyst} analyst ({got.signal}): {got.justification}", kind="stage")
+            nth = asked[agent, question]
+            texts = report.rationales_of([(one.justification, "summary"), *(
+                (f"{got.analyst} analyst ({got.signal}): {got.justification}", "stage")
                 for got in heard if got.justification.strip()
-            ))  # fmt: skip
+            )])  # fmt: skip
             contexts[records.content_id(context)] = context
             made[one.id] = records.Decision(
                 record_id=f"{question}/{agent}" if nth == 1 else f"{question}/{agent}/r{nth}",
@@ -527,10 +522,9 @@ def import_deepfund(
             tally.no_place("signals of runs that decided nothing on their ticker", f"{got.analyst} {got.ticker}")
     for run_id in runs.keys() - {run for run, _ in answered}:
         tally.no_place("portfolios of runs without a decision", run_id)
-    tally.unresolved(made.values(), (), "outcome")
     bad = len(decided) - len(made) + tally.counts.pop("unreadable decision", 0)
     found, notes = tuple(made.values()), report.replayed(made.values(), "trading day")
-    return tally.imported("deepfund", found, contexts, (), bad, notes)
+    return tally.imported("deepfund", found, contexts, (), bad, notes, "outcome")
 
 
 def _rows(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Annotated, Any, Final, Generic, Literal, TypeVar
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from assaymark import records
 from assaymark.importers.capitalbench_rounds import Round, finite, read_rounds
 from assaymark.importers.read import NAME, SHA256, Progress, json_objects, midnight, moment, require, shaped
-from assaymark.importers.report import Imported, Tally, outcome, text_missing, week_of
+from assaymark.importers.report import Imported, Tally, outcome, rationales_of, text_missing, week_of
 
 PROVENANCE: Final = records.Provenance(source="ishtiaqrahman/capitalbench", licence="CC BY 4.0")
 """Where the records come from unless the caller knows more (a commit, another mirror)."""
@@ -194,64 +194,167 @@ class Record(_Shape, Generic[S]):
         made = f"{self.round_id}/{self.submission.model_id}"
         return made if self.submission.replicate_index == 1 else f"{made}/r{self.submission.replicate_index}"
 
+    def texts(self) -> Iterator[tuple[records.RationaleKind, str]]:
+        """The texts in the order a judge reads them, then those that are only fact-checked, then the arena's."""
+        submission: Submission = self.submission
+        yield "summary", submission.rationale_summary
+        if isinstance(submission, WeightsV3):
+            yield "summary", submission.metadata.portfolio_v3.market_rationale
+        if isinstance(submission, Weights):
+            yield "portfolio", submission.portfolio_rationale
+        for risk in submission.key_risks:
+            yield "risk", risk
+        # forecasts, chances and ranges are fields, not text: they stay in ``stages``; lanes are the arena's
+        if isinstance(submission, WeightsV3):
+            for own in submission.metadata.portfolio_v3.candidate_assessments:
+                yield "candidate", _block(
+                    f"{own.option_id} (rank {own.rank})", *(("Evidence", line) for line in own.evidence),
+                    ("Mechanism", own.mechanism.replace("_", " ")),
+                    ("Recent return read as", own.recent_return_interpretation.replace("_", " ")),
+                )  # fmt: skip
+            for held in submission.portfolio:
+                yield "arena", f"{held.option_id}: {held.rationale}" if held.rationale.strip() else ""
+        elif isinstance(submission, Weights):
+            ledger = submission.candidate_ledger if isinstance(submission, WeightsV2) else []
+            for one in ledger:
+                yield "candidate", _block(
+                    f"{one.option_id} ({one.decision})", *(("Evidence", line) for line in one.evidence),
+                    ("Continuation case", one.continuation_case), ("Reversal case", one.reversal_case),
+                    ("Catalyst", one.time_window_catalyst), ("Invalidation", one.invalidation_condition),
+                )  # fmt: skip
+            said = {(one.option_id, one.time_window_catalyst) for one in ledger}
+            said |= {(one.option_id, one.invalidation_condition) for one in ledger}
+            for held in submission.portfolio:
+                reasons = (("Catalyst", held.time_window_catalyst), ("Invalidation", held.invalidation_condition))
+                yield "holding", _block(
+                    f"{held.option_id}: {held.rationale}" if held.rationale.strip() else "",
+                    *((title, text) for title, text in reasons if (held.option_id, text) not in said),
+                )  # fmt: skip
 
-_RECORDS: Final[Mapping[str, type[Record[Any]]]] = {
-    "option": Record[OptionSubmission], "weights-v1": Record[WeightsV1], "weights-v2": Record[WeightsV2],
-    "weights-v3": Record[WeightsV3],
-}  # fmt: skip
-"""The reader of each of the four shapes, by their names in ``Decision.format``."""
+    def faults(self, options: frozenset[str], first: str | None) -> Iterator[str]:
+        """What is wrong with a record although every field of it has the right type: ``field: what``."""
+        submission: Submission = self.submission
+        if submission.round_id != self.round_id:
+            yield f"submission.round_id: is another round's (got {submission.round_id!r})"
+        if submission.replicate_index > submission.replicate_count:
+            yield f"submission.replicate_index: exceeds replicate_count (got {submission.replicate_index})"
+        ids: dict[str, list[str]] = {}
+        if isinstance(submission, OptionSubmission):
+            ids["selected_option_id"] = [submission.selected_option_id]
+        if isinstance(submission, Weights):
+            ids["portfolio"] = [one.option_id for one in submission.portfolio]
+        if isinstance(submission, WeightsV2):
+            ids["candidate_ledger"] = [one.option_id for one in submission.candidate_ledger]
+        if isinstance(submission, WeightsV3):
+            weighed = submission.metadata.portfolio_v3.candidate_assessments
+            ids["metadata.portfolio_v3.candidate_assessments"] = [one.option_id for one in weighed]
+        for place, names in ids.items():
+            for name in names:
+                if name not in options:
+                    yield f"submission.{place}: is none of the round's options (got {name!r})"
+            for name in sorted({n for n in names if names.count(n) > 1}):
+                yield f"submission.{place}: names {name!r} twice"
+        if isinstance(submission, Weights):
+            total = sum(holding.allocation_pct for holding in submission.portfolio)
+            if total > 100 + 1e-9:
+                yield f"submission.portfolio: allocations sum to {total:g} (allowed at most 100)"
+        if first:
+            yield f"submission.model_id: named twice on one round with one replicate (first at {first})"
 
+    def decision(self, shape: str, of: Round, provenance: records.Provenance) -> records.Decision:
+        """The decision. ``decided_at`` is the start of the call: nothing published later can have reached the agent."""
+        submission: Submission = self.submission
+        call, times = self.call, []
+        for part in ("started_at_utc", "completed_at_utc"):
+            try:
+                times.append(moment(getattr(call, part)))
+            except ValueError as exc:
+                raise ValueError(f"call.{part}: {exc}") from None
+        started, ended = times
+        if ended < started:
+            raise ValueError(f"call.completed_at_utc: is before the start ({ended.isoformat()})")
+        missing = ["raw response (its sha256 is kept)"]
+        if isinstance(submission, WeightsV2) and not submission.candidate_ledger:
+            missing.append("candidate ledger")
+        texts: dict[str, records.RationaleKind] = {}
+        for kind, text in self.texts():
+            texts.setdefault(text, kind)
+        rationales = rationales_of(texts.items())
+        try:
+            cluster = week_of(date.fromisoformat("-".join(self.round_id.split("-")[1:4])))
+        except ValueError:
+            what = f"round_id: must hold a date, as in CB-2026-05-17-1M (got {self.round_id!r})"
+            raise ValueError(what) from None
+        held: list[tuple[str, float, float | None]] = []
+        if isinstance(submission, OptionSubmission):
+            held = [(submission.selected_option_id, 100, None)]
+        elif isinstance(submission, Weights):
+            held = [(one.option_id, one.allocation_pct, one.expected_return_pct) for one in submission.portfolio]
+        actions = tuple(
+            records.Action(instrument=name, kind="target_weight", weight=percent / 100,
+                           expected_return=None if expected is None else expected / 100)
+            for name, percent, expected in held
+        )  # fmt: skip
+        stages: dict[str, records.JSON] = {
+            "selected": [action.instrument for action in actions], "raw_response_sha256": call.raw_response_sha256,
+            "run": self.run_id, "weights_by": "agent", "confidence_by": "agent",
+        }  # fmt: skip
+        if isinstance(submission, WeightsV2):
+            stages["forecast"] = {
+                "portfolio_pct": submission.portfolio_expected_return_pct,
+                "benchmark_pct": submission.benchmark_expected_return_pct,
+                "alpha_pct": submission.expected_alpha_vs_sp500_pct,
+                "holdings": {name: value for name, _, value in held if value is not None},
+            }
+            stages["candidates"] = [one.model_dump() for one in submission.candidate_ledger]
+        if isinstance(submission, WeightsV3):
+            said = submission.metadata.portfolio_v3
+            stages |= {
+                "weights_by": "arena", "confidence_by": "arena", "confidence_rule": said.confidence_derivation,
+                "candidates": [assessment.model_dump() for assessment in said.candidate_assessments],
+                "views": {"dispersion_state": said.dispersion_state, "dominant_pattern": said.dominant_pattern,
+                          "prefer_spy": said.prefer_spy, "top3": list(said.top3_option_ids)},
+            }  # fmt: skip
+        return records.Decision(
+            record_id=self.id, episode_id=self.round_id, step=0, cluster=cluster, decided_at=started,
+            agent=records.Agent(id=submission.model_id, family=submission.provider, model=call.api_model_name,
+                        params={"mode": submission.mode}),
+            context_id=of.context_id, actions=actions, rationales=rationales, format=shape,
+            provenance=replace(provenance, path=self.path), confidence=submission.confidence, stages=stages,
+            call=records.CallFacts(seconds=call.latency_seconds, timing_source="measured", cost_usd=submission.cost_usd,
+                                   **call.model_dump(include={"input_tokens", "output_tokens", "reasoning_tokens"})),
+            replicate=submission.replicate_index, flags=(CLOCK_CONFLICT,) if started < of.context.cutoff else (),
+            missing=(*missing, *text_missing(rationales)),
+        )  # fmt: skip
 
-def _texts(submission: Submission) -> Iterator[tuple[records.RationaleKind, str]]:
-    """The texts in the order a judge reads them, then those that are only fact-checked, then the arena's."""
-    yield "summary", submission.rationale_summary
-    if isinstance(submission, WeightsV3):
-        yield "summary", submission.metadata.portfolio_v3.market_rationale
-    if isinstance(submission, Weights):
-        yield "portfolio", submission.portfolio_rationale
-    for risk in submission.key_risks:
-        yield "risk", risk
-    # forecasts, chances and ranges are fields, not text: they stay in ``stages``; lanes are the arena's
-    if isinstance(submission, WeightsV3):
-        for own in submission.metadata.portfolio_v3.candidate_assessments:
-            yield "candidate", _block(
-                f"{own.option_id} (rank {own.rank})", *(("Evidence", line) for line in own.evidence),
-                ("Mechanism", own.mechanism.replace("_", " ")),
-                ("Recent return read as", own.recent_return_interpretation.replace("_", " ")),
-            )  # fmt: skip
-        for held in submission.portfolio:
-            yield "arena", f"{held.option_id}: {held.rationale}" if held.rationale.strip() else ""
-    elif isinstance(submission, Weights):
-        ledger = submission.candidate_ledger if isinstance(submission, WeightsV2) else []
-        for one in ledger:
-            yield "candidate", _block(
-                f"{one.option_id} ({one.decision})", *(("Evidence", line) for line in one.evidence),
-                ("Continuation case", one.continuation_case), ("Reversal case", one.reversal_case),
-                ("Catalyst", one.time_window_catalyst), ("Invalidation", one.invalidation_condition),
-            )  # fmt: skip
-        said = {
-            (one.option_id, text) for one in ledger for text in (one.time_window_catalyst, one.invalidation_condition)
-        }
-        for held in submission.portfolio:
-            reasons = (("Catalyst", held.time_window_catalyst), ("Invalidation", held.invalidation_condition))
-            yield "holding", _block(
-                f"{held.option_id}: {held.rationale}" if held.rationale.strip() else "",
-                *((title, text) for title, text in reasons if (held.option_id, text) not in said),
-            )  # fmt: skip
+    def resolved(self, of: Round) -> records.Outcome | None:
+        """What the portfolio returned over the horizon, beside the S&P 500; None while nothing is resolved."""
+        own, benchmark, alpha = (
+            finite(text, f"outcome.{part}") if (text := getattr(self.outcome, part, "")) else None
+            for part in ("portfolio_return", "sp500_return", "alpha_vs_sp500")
+        )
+        source = "portfolio_return"
+        if own is None and benchmark is not None and alpha is not None:
+            own, source = benchmark + alpha, "sp500_return + alpha_vs_sp500"
+        if own is None:
+            return None
+        if benchmark is not None and alpha is not None and abs(own - benchmark - alpha) > 1e-6:
+            raise ValueError(f"outcome.alpha_vs_sp500: is not the return less the benchmark's (got {alpha:g})")
+        resolved_at = midnight(of.manifest.exit_date) + timedelta(days=1)
+        return outcome(self.id, of.manifest.horizon, own, benchmark, resolved_at, source)
 
 
 def _block(head: str, *parts: tuple[str, str]) -> str:
     return "\n".join(filter(None, [head, *(f"{title}: {text}" for title, text in parts if text.strip())]))
 
 
-def _shape_of(submission: Mapping[str, Any]) -> str:
-    """Which of the four shapes a submission has, told by the keys that only that shape has."""
-    metadata = submission.get("metadata")
-    if isinstance(metadata, dict) and "portfolio_v3" in metadata:
-        return "weights-v3"
-    if "selected_option_id" in submission:
-        return "option"
-    return "weights-v2" if {"candidate_ledger", "portfolio_expected_return_pct"} & submission.keys() else "weights-v1"
+_SHAPES: Final[Mapping[str, tuple[type[Record[Any]], frozenset[str]]]] = {
+    "weights-v3": (Record[WeightsV3], frozenset({"metadata.portfolio_v3"})),
+    "option": (Record[OptionSubmission], frozenset({"selected_option_id"})),
+    "weights-v2": (Record[WeightsV2], frozenset({"candidate_ledger", "portfolio_expected_return_pct"})),
+    "weights-v1": (Record[WeightsV1], frozenset()),
+}  # fmt: skip
+"""The four shapes by their names in ``Decision.format``: the reader, and keys that only submissions of it have."""
 
 
 def import_capitalbench(
@@ -271,13 +374,14 @@ def import_capitalbench(
         lines += 1
         if tree is None:
             continue
-        shape, submission = "", tree.get("submission")
-        if isinstance(submission, dict):
-            shape = _shape_of(submission)
-        else:
+        submission = tree.get("submission")
+        if not isinstance(submission, dict):
             tally.problem(f"{place}, submission", f"must be an object (got {type(submission).__name__})")
-        record = shaped(_RECORDS[shape], line, place, tally) if shape else None
-        if record is None:
+            continue
+        inner = submission.get("metadata")
+        keys = {*submission, *(f"metadata.{key}" for key in (inner if isinstance(inner, dict) else ()))}
+        shape, kind = next((name, kind) for name, (kind, own) in _SHAPES.items() if own & keys or not own)
+        if (record := shaped(kind, line, place, tally)) is None:
             continue
         if record.round_id in broken:
             broken[record.round_id] += 1
@@ -285,10 +389,9 @@ def import_capitalbench(
         if (of := rounds.get(record.round_id)) is None:
             unknown.setdefault(record.round_id, []).append(place)
             continue
-        found = list(_faults(record, of.options, places.get(record.id)))
+        found = list(record.faults(of.options, places.get(record.id)))
         try:
-            decision = _decision(record, shape, of, provenance)
-            resolved = _outcome(record.outcome, record.id, of) if record.outcome else None
+            decision, resolved = record.decision(shape, of, provenance), record.resolved(of)
         except ValueError as exc:
             found.append(str(exc))
         for what in found:
@@ -307,123 +410,8 @@ def import_capitalbench(
         if n:
             tally.problem(f"{name}, {round_id}", f"{n} decisions without a context: their round is broken")
     tally.refuse("capitalbench", keep_going)
-    tally.unresolved(decisions.values(), {one.record_id for one in outcomes}, "outcome")
     notes = ["entry and exit prices are left out of every context: they scored the rounds"]
     if conflicts := sum(CLOCK_CONFLICT in decision.flags for decision in decisions.values()):
         notes.append(f"{conflicts} calls started before their material's cutoff: kept, flagged {CLOCK_CONFLICT}")
     contexts, bad = {of.context_id: of.context for of in rounds.values()}, lines - len(decisions)
-    return tally.imported("capitalbench", tuple(decisions.values()), contexts, outcomes, bad, notes)
-
-
-def _faults(record: Record[Any], options: frozenset[str], first: str | None) -> Iterator[str]:
-    """What is wrong with a record although every field of it has the right type: ``field: what``."""
-    submission = record.submission
-    if submission.round_id != record.round_id:
-        yield f"submission.round_id: is another round's (got {submission.round_id!r})"
-    if submission.replicate_index > submission.replicate_count:
-        yield f"submission.replicate_index: exceeds replicate_count (got {submission.replicate_index})"
-    named: dict[str, Sequence[Any]] = {}
-    if isinstance(submission, Weights):
-        named["portfolio"] = submission.portfolio
-    if isinstance(submission, WeightsV2):
-        named["candidate_ledger"] = submission.candidate_ledger
-    if isinstance(submission, WeightsV3):
-        named["metadata.portfolio_v3.candidate_assessments"] = submission.metadata.portfolio_v3.candidate_assessments
-    ids = {place: [one.option_id for one in found] for place, found in named.items()}
-    if isinstance(submission, OptionSubmission):
-        ids["selected_option_id"] = [submission.selected_option_id]
-    for place, names in ids.items():
-        for name in names:
-            if name not in options:
-                yield f"submission.{place}: is none of the round's options (got {name!r})"
-        for name in sorted({n for n in names if names.count(n) > 1}):
-            yield f"submission.{place}: names {name!r} twice"
-    if isinstance(submission, Weights):
-        total = sum(holding.allocation_pct for holding in submission.portfolio)
-        if total > 100 + 1e-9:
-            yield f"submission.portfolio: allocations sum to {total:g} (allowed at most 100)"
-    if first:
-        yield f"submission.model_id: named twice on one round with one replicate (first at {first})"
-
-
-def _decision(record: Record[Any], shape: str, of: Round, provenance: records.Provenance) -> records.Decision:
-    """The decision. ``decided_at`` is the start of the call: nothing published later can have reached the agent."""
-    submission, call, times = record.submission, record.call, []
-    for part in ("started_at_utc", "completed_at_utc"):
-        try:
-            times.append(moment(getattr(call, part)))
-        except ValueError as exc:
-            raise ValueError(f"call.{part}: {exc}") from None
-    started, ended = times
-    if ended < started:
-        raise ValueError(f"call.completed_at_utc: is before the start ({ended.isoformat()})")
-    missing = ["raw response (its sha256 is kept)"]
-    if isinstance(submission, WeightsV2) and not submission.candidate_ledger:
-        missing.append("candidate ledger")
-    texts: dict[str, records.RationaleKind] = {}
-    for kind, text in _texts(submission):
-        if text.strip():
-            texts.setdefault(text, kind)
-    rationales = tuple(records.Rationale(text=text, kind=kind) for text, kind in texts.items())
-    try:
-        cluster = week_of(date.fromisoformat("-".join(record.round_id.split("-")[1:4])))
-    except ValueError:
-        what = f"round_id: must hold a date, as in CB-2026-05-17-1M (got {record.round_id!r})"
-        raise ValueError(what) from None
-    if isinstance(submission, OptionSubmission):
-        actions = [records.Action(instrument=submission.selected_option_id, kind="target_weight", weight=1.0)]
-    else:
-        actions = [
-            records.Action(instrument=one.option_id, kind="target_weight", weight=one.allocation_pct / 100,
-                   expected_return=None if one.expected_return_pct is None else one.expected_return_pct / 100)
-            for one in submission.portfolio
-        ]  # fmt: skip
-    stages: dict[str, records.JSON] = {
-        "selected": [action.instrument for action in actions], "raw_response_sha256": call.raw_response_sha256,
-        "run": record.run_id, "weights_by": "agent", "confidence_by": "agent",
-    }  # fmt: skip
-    if isinstance(submission, WeightsV2):
-        expected = {one.option_id: one.expected_return_pct for one in submission.portfolio}
-        stages["forecast"] = {
-            "portfolio_pct": submission.portfolio_expected_return_pct,
-            "benchmark_pct": submission.benchmark_expected_return_pct,
-            "alpha_pct": submission.expected_alpha_vs_sp500_pct,
-            "holdings": {name: value for name, value in expected.items() if value is not None},
-        }
-        stages["candidates"] = [one.model_dump() for one in submission.candidate_ledger]
-    if isinstance(submission, WeightsV3):
-        said = submission.metadata.portfolio_v3
-        stages |= {
-            "weights_by": "arena", "confidence_by": "arena", "confidence_rule": said.confidence_derivation,
-            "candidates": [assessment.model_dump() for assessment in said.candidate_assessments],
-            "views": {"dispersion_state": said.dispersion_state, "dominant_pattern": said.dominant_pattern,
-                      "prefer_spy": said.prefer_spy, "top3": list(said.top3_option_ids)},
-        }  # fmt: skip
-    return records.Decision(
-        record_id=record.id, episode_id=record.round_id, step=0, cluster=cluster, decided_at=started,
-        agent=records.Agent(id=submission.model_id, family=submission.provider, model=call.api_model_name,
-                    params={"mode": submission.mode}),
-        context_id=of.context_id, actions=tuple(actions), rationales=rationales, format=shape,
-        provenance=replace(provenance, path=record.path), confidence=submission.confidence, stages=stages,
-        call=records.CallFacts(seconds=call.latency_seconds, timing_source="measured", cost_usd=submission.cost_usd,
-                       **{name: getattr(call, name) for name in ("input_tokens", "output_tokens", "reasoning_tokens")}),
-        replicate=submission.replicate_index, flags=(CLOCK_CONFLICT,) if started < of.context.cutoff else (),
-        missing=(*missing, *text_missing(rationales)),
-    )  # fmt: skip
-
-
-def _outcome(resolved: Resolved, name: str, of: Round) -> records.Outcome | None:
-    """What the portfolio returned over the horizon, beside the S&P 500; None while nothing is resolved."""
-    own, benchmark, alpha = (
-        finite(text, f"outcome.{part}") if (text := getattr(resolved, part)) else None
-        for part in ("portfolio_return", "sp500_return", "alpha_vs_sp500")
-    )
-    source = "portfolio_return"
-    if own is None and benchmark is not None and alpha is not None:
-        own, source = benchmark + alpha, "sp500_return + alpha_vs_sp500"
-    if own is None:
-        return None
-    if benchmark is not None and alpha is not None and abs(own - benchmark - alpha) > 1e-6:
-        raise ValueError(f"outcome.alpha_vs_sp500: is not the return less the benchmark's (got {alpha:g})")
-    resolved_at = midnight(of.manifest.exit_date) + timedelta(days=1)
-    return outcome(name, of.manifest.horizon, own, benchmark, resolved_at, source)
+    return tally.imported("capitalbench", tuple(decisions.values()), contexts, outcomes, bad, notes, "outcome")

@@ -7,9 +7,8 @@ import math
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
-from json.encoder import encode_basestring as quoted
 from typing import Annotated, Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -31,8 +30,8 @@ from assaymark.importers.read import (
     object_as_shape,
     yaml_tree,
 )
-from assaymark.importers.report import Tally, fact
-from assaymark.records import Constraint, Context, Fact, Instrument, canonical_json, sha256_text
+from assaymark.importers.report import Tally, context_id, fact
+from assaymark.records import Constraint, Context, Fact, Instrument
 
 _MONTH = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
@@ -572,7 +571,7 @@ class _Reader:
             ),
             missing=(_RENDERED, *missing),
         )  # fmt: skip
-        return Round(context_id(context), context, frozenset(universe), manifest)
+        return Round(context_id(context, {}), context, frozenset(universe), manifest)
 
     def _universe(self, place: str, text: str) -> dict[str, Instrument]:
         """The options as instruments by id; empty after a problem."""
@@ -616,19 +615,3 @@ class _Reader:
             rows = {alias.upper(): one.id for one in universe.values() for alias in one.aliases}
             self._briefings[key] = briefing_facts(files["briefing.md"], rows, cutoff)
         return facts + self._briefings[key]
-
-
-def context_id(context: Context) -> str:
-    """`content_id` of a context, five times as fast: its thousand facts are flat and share their few times."""
-    moments = {at for fact in context.facts for at in (fact.available_at, fact.as_of)}
-    times = {at: canonical_json(at) for at in moments}
-    # each fact with its keys in alphabetical order; its value was found finite when it was read
-    facts = ",".join(
-        f'{{"as_of":{times[fact.as_of]},"available_at":{times[fact.available_at]},"field":{quoted(fact.field)}'
-        f',"id":{quoted(fact.id)},"instrument":{quoted(fact.instrument)},"note":{quoted(fact.note)}'
-        f',"source":{quoted(fact.source)},"unit":{quoted(fact.unit)}'
-        f',"value":{quoted(fact.value) if isinstance(fact.value, str) else repr(fact.value)}}}'
-        for fact in context.facts
-    )
-    # In JSON text a quote inside a string is escaped, so the key can stand there only once.
-    return sha256_text(canonical_json(replace(context, facts=())).replace('"facts":[]', f'"facts":[{facts}]', 1))

@@ -30,7 +30,7 @@ from assaymark.importers.read import (
     rounds_of,
     text_of,
 )
-from assaymark.importers.report import Imported, Tally, outcome, text_missing, week_of
+from assaymark.importers.report import Imported, Tally, outcome, rationales_of, text_missing, week_of
 from assaymark.importers.report import fact as new_fact
 from assaymark.rows import unpack
 
@@ -138,9 +138,7 @@ class _Build:
         """Every row as a decision, or as one left out; what concerns many of them is said once."""
         columns, rows = self.map.columns, sheet.rows
         self._unread = sheet.lost
-        absent = sorted(self.columns_of("decisions") - set(sheet.columns)) if rows else []
-        for column in absent:
-            self.tally.problem(name, f"no column {column!r} (got {', '.join(sheet.columns)}); see the map")
+        absent = _absent(name, sheet, self.columns_of("decisions"), self.tally)
         if not rows and not (sheet.broken or sheet.lost):
             self.tally.problem(name, "holds no decision: no row below the header")
         if absent or not rows:
@@ -231,7 +229,7 @@ class _Build:
         seconds = row.number(columns.seconds, 0, 1e9)
         source, texts = self.map.provenance, self.map.rationales.model_dump()
         pairs = [(text, kind) for kind in KINDS for column in texts[kind] for one in rows for text in one.texts(column)]
-        rationales = tuple(records.Rationale(text=text, kind=kind) for text, kind in dict.fromkeys(pairs))
+        rationales = rationales_of(dict.fromkeys(pairs))
         sure = {value for one in rows if (value := one.number(columns.confidence, 0, 1)) is not None}
         actions = [action for one in rows for action in self._actions(one, columns, each=len(sure) > 1)]
         total = sum(abs(action.weight or 0.0) for action in actions)
@@ -297,9 +295,7 @@ class _Build:
     def read_outcomes(self, name: str, sheet: Sheet) -> None:
         """Every row as the outcome of a decision; those of decisions that were left out are counted."""
         named = self.map.outcomes
-        absent = sorted(self.columns_of("outcomes") - set(sheet.columns)) if sheet.rows else []
-        if absent:
-            self.tally.problem(name, f"no column {absent[0]!r} (got {', '.join(sheet.columns)}); see the map")
+        if _absent(name, sheet, self.columns_of("outcomes"), self.tally):
             return
         first: dict[tuple[str, str], str] = {}
         unknown: list[tuple[Row, _Answer]] = []
@@ -438,11 +434,8 @@ class Material:
 
     def _readable(self, name: str, sheet: Sheet, named: Part) -> bool:
         """Whether the file has its columns, none of which may hold outcomes; notes what of it was lost."""
-        held = sheet.columns
-        absent = sorted({column for column in named.model_dump().values() if column} - set(held)) if sheet.rows else []
-        outcomes = [column for column in held if names_later(column)]
-        if absent:
-            self.tally.problem(name, f"no column {absent[0]!r} (got {', '.join(held)}); see the map")
+        absent = _absent(name, sheet, {column for column in named.model_dump().values() if column}, self.tally)
+        outcomes = [column for column in sheet.columns if names_later(column)]
         if outcomes:
             what = f"column {outcomes[0]!r} names an outcome; outcomes are declared in files.outcomes, never as facts"
             self.tally.problem(name, what)
@@ -544,6 +537,14 @@ class Material:
             for key, items in unknown.items():
                 said = UnknownNameError("context", key, list(self.prompts))
                 self.tally.problem(f"{items[0][0]}, {column}", f"no decision saw this ({len(items)} rows): {said}")
+
+
+def _absent(name: str, sheet: Sheet, wanted: set[str], tally: Tally) -> list[str]:
+    """The columns that a file with rows does not have, each noted."""
+    absent = sorted(wanted - set(sheet.columns)) if sheet.rows else []
+    for column in absent:
+        tally.problem(name, f"no column {column!r} (got {', '.join(sheet.columns)}); see the map")
+    return absent
 
 
 def _subject(field: str, instrument: str) -> str:

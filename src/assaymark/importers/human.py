@@ -47,7 +47,7 @@ def import_human(
             tally.problem(name, f"no column {absent[0]!r} (got {held}; needed: {', '.join(absent)})")
         for column in unknown:
             tally.problem(name, f"column {column!r} is no dimension of rubric {rubric} ({', '.join(dimensions)})")
-        raise InputError("human", tally.problems)
+        tally.refuse("human")
     found: dict[tuple[str, str, int], Judgment] = {}
     for row in sheet.rows:
         trajectory, judge = row.text("trajectory", needed=True), row.text("judge", needed=True)
@@ -72,8 +72,7 @@ def import_human(
         )  # fmt: skip
     if not found and not tally.problems:
         tally.problem(name, "holds no grade")
-    if tally.problems:
-        raise InputError("human", tally.problems)
+    tally.refuse("human")
     return tuple(found[key] for key in sorted(found))
 
 
@@ -112,6 +111,5 @@ def import_labels(
                       "comment": str(row.cells.get("comment") or "")}  # fmt: skip
     if not found and not tally.problems:
         tally.problem(name, "holds no grade")
-    if tally.problems:
-        raise InputError("human", tally.problems)
+    tally.refuse("human")
     return list(found.values())

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from functools import lru_cache
 from itertools import combinations
-from typing import Final
+from json.encoder import encode_basestring as quoted
+from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import ConfigDict
 
+from assaymark import records
 from assaymark.errors import LISTED, InputError, Problem
 from assaymark.notebook import Note, Part, Result
 from assaymark.portfolio.broker import CheckKind
-from assaymark.records import Agent, Context, Decision, Fact, Outcome, Rationale
 
 EXAMPLES = 3
 """How many examples of each missing thing a report keeps."""
@@ -28,6 +32,9 @@ REPLAYED: Final = "replayed"
 
 NEXT: Final = "to the agent's next step"
 """The horizon of an outcome from one step of an agent to its next."""
+
+NO_NEXT: Final = "outcome at a next step"
+"""What a decision lacks whose agent has no next step, or no worth at it."""
 
 WHOLE: Final = "whole log"
 """The horizon of an outcome from an agent's first step to its last."""
@@ -100,9 +107,9 @@ class ImportReport(Result):
 class Imported:
     """The records of one import. ``contexts`` is keyed by content id; outcomes stay a table of their own."""
 
-    decisions: tuple[Decision, ...]
-    contexts: Mapping[str, Context]
-    outcomes: tuple[Outcome, ...]
+    decisions: tuple[records.Decision, ...]
+    contexts: Mapping[str, records.Context]
+    outcomes: tuple[records.Outcome, ...]
     report: ImportReport
 
 
@@ -137,20 +144,20 @@ class Tally:
         if self.problems and not keep_going:
             raise InputError(source, self.problems)
 
-    def unresolved(self, decisions: Iterable[Decision], resolved: Collection[str], what: str) -> None:
-        """Notes what each decision lacks, and ``what`` for those without an outcome (their ids: ``resolved``)."""
-        for decision in decisions:
-            for name in decision.missing:
+    def imported(
+        self, source: str, decisions: Sequence[records.Decision], contexts: Mapping[str, records.Context],
+        outcomes: Sequence[records.Outcome], bad: int, notes: Sequence[str] = (), lacking: str = "",
+    ) -> Imported:  # fmt: skip
+        """The finished import; contexts that no decision names are left out.
+
+        ``lacking`` is what a decision lacks that has no outcome, or none of its next step (`NO_NEXT`); without it, the
+        importer has noted itself what its decisions lack.
+        """
+        resolved = {one.record_id for one in outcomes if lacking != NO_NEXT or one.horizon == NEXT}
+        for decision in decisions if lacking else ():
+            for name in (*decision.missing, *((lacking,) if decision.record_id not in resolved else ())):
                 if name != NO_TEXT:  # the report has a line of its own for these
                     self.missing(name, decision.record_id)
-            if decision.record_id not in resolved:
-                self.missing(what, decision.record_id)
-
-    def imported(
-        self, source: str, decisions: Sequence[Decision], contexts: Mapping[str, Context], outcomes: Sequence[Outcome],
-        bad: int, notes: Sequence[str] = (),
-    ) -> Imported:  # fmt: skip
-        """The finished import; contexts that no decision names are left out."""
         used = {decision.context_id for decision in decisions}
         contexts = {name: context for name, context in contexts.items() if name in used}
         counts = {
@@ -174,29 +181,111 @@ class Tally:
         return Imported(tuple(decisions), contexts, tuple(outcomes), report)
 
 
+class Findings:
+    """What is wrong with a table, by kind, so that a thousand of one kind do not hide the only one of another.
+
+    Of each kind the first `LISTED` are kept and the rest is counted.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source, self._more = source, Counter[str]()
+        self._kinds: dict[str, list[tuple[int, Problem]]] = {}
+
+    def add(self, where: str, what: str, row: int = -1, kind: str = "") -> None:
+        """One problem, with the row at which it is; without one it is about the whole table."""
+        kept = self._kinds.setdefault(kind, [])
+        if len(kept) < LISTED:
+            kept.append((row, Problem(where, what)))
+        else:
+            self._more[kind] += 1
+
+    def rows(self, bad: NDArray[Any], say: Callable[[int], tuple[str, str]]) -> None:
+        """One problem for each row, as a kind of their own: ``bad`` are their numbers, or says of every row whether.
+
+        ``say`` makes where and what, and is called for few.
+        """
+        kind, places = f"{len(self._kinds)}", np.flatnonzero(bad) if bad.dtype == bool else np.sort(bad)
+        for place in places[:LISTED].tolist():
+            self.add(*say(place), place, kind)
+        self._more[kind] += max(0, places.size - LISTED)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Each kind of problem with its number and its first case, for what is left out and not refused."""
+        counts = {kind: len(kept) - 1 + self._more[kind] for kind, kept in self._kinds.items()}
+        return tuple(
+            f"{kept[0][1]}" + (f" (and {counts[kind]} more like it)" if counts[kind] else "")
+            for kind, kept in self._kinds.items()
+        )
+
+    def refuse(self) -> None:
+        """Raise everything that was found, if anything was: of each kind its first problems in turn, shown by row."""
+        ranked = [(place, *one) for kept in self._kinds.values() for place, one in enumerate(kept)]
+        ranked.sort(key=lambda one: one[0])
+        if ranked:
+            shown = sorted(ranked[:LISTED], key=lambda one: one[1])
+            more = len(ranked) - len(shown) + self._more.total()
+            raise InputError(self.source, [problem for *_, problem in shown], more=more)
+
+
+def context_id(context: records.Context, known: dict[int, tuple[Any, str]]) -> str:
+    """`content_id` of a context, many times as fast where its facts are flat and its parts shared with others.
+
+    ``known`` holds parts by their identity with their JSON; it keeps them, so that no other part can get it.
+    """
+    for one in context.facts:
+        if id(one) not in known:  # its keys in alphabetical order; its value was found finite when it was read
+            value = quoted(one.value) if isinstance(one.value, str) else repr(one.value)
+            known[id(one)] = (
+                one,
+                (
+                    f'{{"as_of":{_time(one.as_of)},"available_at":{_time(one.available_at)},"field":{quoted(one.field)}'
+                    f',"id":{quoted(one.id)},"instrument":{quoted(one.instrument)},"note":{quoted(one.note)}'
+                    f',"source":{quoted(one.source)},"unit":{quoted(one.unit)},"value":{value}}}'
+                ),
+            )
+    text = records.canonical_json(replace(context, facts=(), instruments=(), series=()))
+    for name in ("facts", "instruments", "series"):
+        parts: tuple[Any, ...] = getattr(context, name)
+        for part in parts:
+            if id(part) not in known:
+                known[id(part)] = part, records.canonical_json(part)
+        # in JSON text a quote inside a string is escaped, so the key can stand there only once
+        text = text.replace(f'"{name}":[]', f'"{name}":[{",".join(known[id(part)][1] for part in parts)}]', 1)
+    return records.sha256_text(text)
+
+
+_time = lru_cache(maxsize=4096)(records.canonical_json)  # all facts of a context share a few
+
+
 def fact(
     name: str, of: str, field: str, value: float | str, unit: str, at: datetime, source: str,
     as_of: datetime | None = None, note: str = "",
-) -> Fact:  # fmt: skip
+) -> records.Fact:  # fmt: skip
     """A fact about an instrument that was available ``at`` a time."""
-    return Fact(id=name, instrument=of, field=field, value=value, unit=unit, available_at=at, source=source,
+    return records.Fact(id=name, instrument=of, field=field, value=value, unit=unit, available_at=at, source=source,
                 as_of=as_of, note=note)  # fmt: skip
 
 
 def outcome(
     record: str, horizon: str, value: float, benchmark: float | None, resolved: datetime | None, source: str
-) -> Outcome:
+) -> records.Outcome:
     """What came of a decision."""
-    return Outcome(record_id=record, horizon=horizon, value=value, benchmark=benchmark, resolved_at=resolved,
+    return records.Outcome(record_id=record, horizon=horizon, value=value, benchmark=benchmark, resolved_at=resolved,
                    source=source)  # fmt: skip
 
 
-def agent_of(name: str, model: str) -> Agent:
+def agent_of(name: str, model: str) -> records.Agent:
     """An agent whose family is the maker of its model, where the table knows it."""
-    return Agent(id=name, family=maker_of(model) or model, model=model)
+    return records.Agent(id=name, family=maker_of(model) or model, model=model)
 
 
-def text_missing(rationales: Iterable[Rationale]) -> tuple[str, ...]:
+def rationales_of(texts: Iterable[tuple[str, records.RationaleKind]]) -> tuple[records.Rationale, ...]:
+    """Texts with their kinds as rationales, in the order given; one that is blank is none."""
+    return tuple(records.Rationale(text=text, kind=kind) for text, kind in texts if text.strip())
+
+
+def text_missing(rationales: Iterable[records.Rationale]) -> tuple[str, ...]:
     """The entry of ``Decision.missing`` where a judge can read nothing; reasons for single holdings are not judged."""
     return () if any(r.kind not in ("arena", "holding") and r.text.strip() for r in rationales) else (NO_TEXT,)
 
@@ -207,7 +296,7 @@ def week_of(day: date) -> str:
     return f"{year}-W{week:02d}"
 
 
-def replayed(decisions: Iterable[Decision], what: str) -> list[str]:
+def replayed(decisions: Iterable[records.Decision], what: str) -> list[str]:
     """The note on decisions that were written more than a day after their ``what``, if there are any."""
     late = sum(REPLAYED in decision.flags for decision in decisions)
     kept = f"decisions were written more than a day after their {what}: kept, flagged {REPLAYED}"

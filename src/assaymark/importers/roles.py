@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from assaymark.errors import LISTED, InputError, Problem, UnknownNameError
+from assaymark.errors import LISTED, InputError, UnknownNameError
+from assaymark.importers.report import Findings
 from assaymark.rows import Rows
 
 Bools = NDArray[np.bool_]
@@ -61,6 +62,7 @@ HUMAN: Final = "human_"
 
 ROLES: Final = (*SYNONYMS, *_EXACT)
 
+_OF_PAIRS: Final = ("agent_a", "agent_b", "winner", "order", "order_1", "order_2")
 _MISSING: Final = ("", "nan", "na", "n/a", "null", "none", "-")
 _EMPTY: Final = "correct it, or leave the cell empty where there is no score"
 _COMMA: Final = re.compile(r"[+-]?\d+,\d+")
@@ -102,38 +104,13 @@ class Scored:
 
     def only(self, kept: Bools) -> Scored:
         """Some of the records, and of them the items, agents and judges that are left."""
-        items, item = np.unique(self.item[kept], return_inverse=True)
-        agents, agent = np.unique(self.agent[kept], return_inverse=True)
-        judges, judge = np.unique(self.judge[kept], return_inverse=True)
-        return Scored(
-            [self.items[k] for k in items], item, [self.agents[k] for k in agents], agent,
-            [self.judges[k] for k in judges], judge, self.trial[kept], self.dimensions, self.scores[kept],
-            self.row[kept],
-        )  # fmt: skip
-
-
-class Problems:
-    """What is wrong with a table, all of it, of each kind the first."""
-
-    def __init__(self, source: str) -> None:
-        self.source, self.found, self.more = source, list[tuple[int, Problem]](), 0
-
-    def add(self, where: str, what: str, row: int = -1) -> None:
-        """One problem, with the row from which on it stands."""
-        self.found.append((row, Problem(where, what)))
-
-    def rows(self, places: Ints, say: Callable[[int], tuple[str, str]]) -> None:
-        """One problem for each row; ``say`` makes where and what, and is called for few."""
-        self.more += max(0, places.size - LISTED)
-        for place in np.sort(places)[:LISTED].tolist():
-            self.add(*say(place), place)
-
-    def refuse(self) -> None:
-        """Raise everything that was found, if anything was: first what is wrong with the whole, then by row."""
-        if self.found:
-            raise InputError(
-                self.source, [one for _, one in sorted(self.found, key=lambda found: found[0])], more=self.more
-            )
+        (i, item), (a, agent), (j, judge) = (
+            np.unique(codes[kept], return_inverse=True) for codes in (self.item, self.agent, self.judge)
+        )
+        items, agents, judges = ([names[k] for k in left] for names, left in
+                                 ((self.items, i), (self.agents, a), (self.judges, j)))  # fmt: skip
+        return Scored(items, item, agents, agent, judges, judge, self.trial[kept], self.dimensions, self.scores[kept],
+                      self.row[kept])  # fmt: skip
 
 
 class Cells:
@@ -141,7 +118,7 @@ class Cells:
 
     def __init__(self, rows: Rows, wanted: Wanted) -> None:
         self.file, self.rows, self.wanted = rows, rows.table, wanted
-        self.problems = Problems(rows.name)
+        self.problems = Findings(rows.name)
         self.filled: list[str] = []
         self.left: list[str] = []
         self.choices: list[str] = []
@@ -153,44 +130,50 @@ class Cells:
         names = self.rows.column_names
         if twice := sorted({name for name in names if names.count(name) > 1}):
             self.problems.add("header", f"a column name stands once (twice: {', '.join(twice)})")
-            self.problems.refuse()
-        if not len(rows):
+        elif not len(rows):
             self.problems.add("", "has a header and no rows" if names else "is empty; a header and rows are needed")
-            self.problems.refuse()
+        self.problems.refuse()
         self.plain = {_plain(name): name for name in reversed(names)}
-        self.human = self._human()
+        # the columns with grades of people outside the panel
+        taken = {*(wanted.judges or ()), *(wanted.dimensions or ()), *wanted.roles.values()}
+        told = tuple(name for name in names if name.lower().startswith(HUMAN) and name not in taken)
+        self.human = told if wanted.human is None else wanted.human
+        self.unknown("--human", "column", wanted.human or (), names)
+        self.problems.refuse()
         self.roles = self._roles()
+
+    def unknown(self, flag: str, kind: str, given: Iterable[str], known: Sequence[str]) -> None:
+        """Note every name of an option that the table does not have."""
+        for one in given:
+            if one not in known:
+                self.problems.add(flag, str(UnknownNameError(kind, one, known)))
 
     def _roles(self) -> dict[str, str]:
         """The column of each role; two for one role are a problem, unless the role is one that can be done without."""
         named = {one: role for role, names in SYNONYMS.items() for one in reversed(names)}
         found = {named.get(_plain(role), role): column for role, column in self.wanted.roles.items()}
         for role, column in found.items():
-            if role not in ROLES:
-                self.problems.add(f"--map {role}", str(UnknownNameError("role", role, ROLES)))
+            self.unknown(f"--map {role}", "role", (role,), ROLES)
             try:
                 self.file.column(column)
             except InputError as exc:
                 self.problems.add(f"--map {role}={column}", exc.problems[0].what)
         self.problems.refuse()
-        spoken = {part for column in found.values() for part in column.split("+")}
-        spoken |= set(self.wanted.dimensions or ()) | set(self.wanted.judges or ())
+        spoken = _parts(found) | set(self.wanted.dimensions or ()) | set(self.wanted.judges or ())
+        free = {name: column for name, column in self.plain.items() if column not in spoken}
         for role in _EXACT[: None if self.human else -2]:  # probabilities are of what people grade
-            if role in self.plain and role not in found and self.plain[role] not in spoken:
-                found[role] = self.plain[role]
+            if role in free and role not in found:
+                found[role] = free[role]
         pairs = any(one in self.plain for one in (*SYNONYMS["agent_a"], *SYNONYMS["order_1"])) or "agent_a" in found
+        of_no_use = ("agent", "score", "dimension") if pairs else _OF_PAIRS
         for role, names in SYNONYMS.items():
-            if role in found or (role in ("agent_a", "agent_b", "winner", "order", "order_1", "order_2") and not pairs):
+            if role in found or role in of_no_use:
                 continue
-            if pairs and role in ("agent", "score", "dimension"):
-                continue
-            held = [self.plain[name] for name in names if name in self.plain and self.plain[name] not in spoken]
-            if not held:
-                held = [self.plain[one] for one in LATE.get(role, ()) if self.plain.get(one) not in (None, *spoken)][:1]
+            held = [free[name] for name in names if name in free]
+            held = held or [free[name] for name in LATE.get(role, ()) if name in free][:1]
             if len(held) > 1 and role in ("length", "text", "order"):
-                self.left.append(
-                    f"{listed(held)} could each hold the {role} of an answer; say which with --map {role}=COLUMN"
-                )
+                what = f"{listed(held)} could each hold the {role} of an answer; say which with --map {role}=COLUMN"
+                self.left.append(what)
             elif len(held) > 1:
                 what = f"{listed(held)} could each be the {role}; say which with --map {role}={held[0]}"
                 self.problems.add("header", what)
@@ -201,21 +184,9 @@ class Cells:
             found.pop("winner", None)
         return found
 
-    def _human(self) -> tuple[str, ...]:
-        """The columns with grades of people outside the panel."""
-        names, wanted = self.rows.column_names, self.wanted
-        if wanted.human is not None:
-            for one in wanted.human:
-                if one not in names:
-                    self.problems.add("--human", str(UnknownNameError("column", one, names)))
-            self.problems.refuse()
-            return wanted.human
-        taken = {*(wanted.judges or ()), *(wanted.dimensions or ()), *wanted.roles.values()}
-        return tuple(name for name in names if name.lower().startswith(HUMAN) and name not in taken)
-
     def free(self) -> list[str]:
         """Columns that no role has."""
-        taken = {part for column in self.roles.values() for part in column.split("+")} | set(self.human)
+        taken = _parts(self.roles) | set(self.human)
         return [name for name in self.rows.column_names if name not in taken]
 
     def need(self, *roles: str) -> None:
@@ -230,21 +201,22 @@ class Cells:
     def column(self, role: str) -> Any:
         """The column of a role as text, empty where there is none."""
         self.used.update(self.roles[role].split("+"))
-        column = self.file.column(self.roles[role])
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        return pc.utf8_trim_whitespace(pc.fill_null(column.cast(pa.string()), ""))
+        return pc.utf8_trim_whitespace(pc.fill_null(_flat(self.file.column(self.roles[role])).cast(pa.string()), ""))
 
     def coded(self, role: str, *, name: bool = False) -> tuple[list[str], Ints]:
         """Distinct texts of a role's column and the code of each row; an empty cell is a problem."""
         words, codes = coding(self.column(role))
-        if "" in words:
-            empty = np.flatnonzero(codes == words.index(""))
-            self.problems.rows(empty, lambda row: (self.at(row, role), f"is empty; each row needs its {role}"))
+        self.refuse_empty(role, words, codes, np.arange(codes.size))
         if name:
             words = self.names(role, words, codes)
         kept, place = np.unique(np.array(words, dtype=object).astype(str), return_inverse=True)
         return kept.tolist(), place[codes]
+
+    def refuse_empty(self, role: str, words: Sequence[str], codes: Ints, rows: Ints) -> None:
+        """Note the rows whose cell of a role is empty."""
+        if "" in words:
+            empty = np.unique(rows[codes == words.index("")])
+            self.problems.rows(empty, lambda row: (self.at(row, role), f"is empty; each row needs its {role}"))
 
     def names(self, role: str, words: Sequence[str], codes: Ints | None = None) -> list[str]:
         """Names as reports can carry them: what stands for something in a claim's name is written otherwise."""
@@ -264,6 +236,10 @@ class Cells:
         """Where a row stands, and the column of a role, or a column."""
         return self.file.where(row) + (f", {self.roles.get(role, role)}" if role else "")
 
+    def is_score(self, name: str) -> bool:
+        """Whether a column holds numbers, or words for pass and fail, and nothing else."""
+        return self.is_number(name) or (bool(labels := self.labels(name)) and {*labels} <= {*_PASS, *_FAIL})
+
     def is_number(self, name: str) -> bool:
         """Whether a column holds numbers, or text of which all that is there is numbers."""
         values, bad = self.parsed(name)
@@ -273,36 +249,23 @@ class Cells:
         """A column as numbers, NaN where there is none, and the rows that hold something else."""
         if name in self._numbers:
             return self._numbers[name]
-        column = self.file.column(name)
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
+        column = _flat(self.file.column(name))
         if pa.types.is_string_view(column.type):
             column = column.cast(pa.string())
-        kind = column.type
+        kind, none = column.type, pa.array(np.zeros(len(column), dtype=bool))
         if pa.types.is_string(kind) or pa.types.is_large_string(kind):
             text = pc.utf8_trim_whitespace(column)
             text = pc.if_else(pc.is_in(pc.utf8_lower(text), pa.array(_MISSING, type=text.type)), None, text)
             bad = pc.fill_null(pc.invert(pc.match_substring_regex(text, _NUMBER)), False)
-            text = pc.utf8_ltrim(pc.if_else(bad, None, text), "+")
-            values = pc.cast(text, pa.float64())
+            values = pc.cast(pc.utf8_ltrim(pc.if_else(bad, None, text), "+"), pa.float64())
         elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-            values, bad = pc.cast(column, pa.float64(), safe=False), pa.array(np.zeros(len(column), dtype=bool))
-        elif pa.types.is_null(kind):
-            values, bad = pa.nulls(len(column), pa.float64()), pa.array(np.zeros(len(column), dtype=bool))
+            values, bad = pc.cast(column, pa.float64(), safe=False), none
         else:
-            values, bad = pa.nulls(len(column), pa.float64()), pc.is_valid(column)
-        made = np.array(values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy(),
-                        dtype=np.float64)  # fmt: skip
-        wrong = np.asarray(
-            bad.to_numpy(zero_copy_only=False) if isinstance(bad, pa.Array) else bad.to_numpy(), dtype=bool
-        )
-        wrong = wrong | np.isinf(made)
-        self._numbers[name] = (np.where(wrong, np.nan, made), wrong)
+            values, bad = pa.nulls(len(column), pa.float64()), none if pa.types.is_null(kind) else pc.is_valid(column)
+        made = np.array(_whole(values).to_numpy(zero_copy_only=False), dtype=np.float64)
+        wrong = np.asarray(_whole(bad).to_numpy(zero_copy_only=False), dtype=bool) | np.isinf(made)
+        self._numbers[name] = np.where(wrong, np.nan, made), wrong
         return self._numbers[name]
-
-    def is_label(self, name: str) -> bool:
-        """Whether a column holds words for pass and fail, and nothing else."""
-        return set(self.labels(name)) <= {*_PASS, *_FAIL} and bool(self.labels(name))
 
     def labels(self, name: str) -> list[str]:
         """The distinct words of a column that are no missing value, in lower case; a few."""
@@ -318,32 +281,36 @@ class Cells:
         values, bad = self.parsed(name)
         if not bad.any():
             return values.copy()
-        labels = self.labels(name)
+        column, labels = self.rows.column(name), self.labels(name)
         if set(labels) <= {*_PASS, *_FAIL}:
-            text = pc.utf8_lower(pc.utf8_trim_whitespace(self.rows.column(name).cast(pa.string())))
+            text = pc.utf8_lower(pc.utf8_trim_whitespace(column.cast(pa.string())))
             passed, failed = (pc.fill_null(pc.is_in(text, pa.array(words)), False).to_numpy(zero_copy_only=False)
                               for words in (_PASS, _FAIL))  # fmt: skip
             self.filled.append(f"{name}: {listed([label for label in labels if label in _PASS])} is 1 and "
                                f"{listed([label for label in labels if label in _FAIL])} is 0")  # fmt: skip
             return np.where(passed, 1.0, np.where(failed, 0.0, np.nan))
-        column, numbers = self.rows.column(name), ~np.isnan(values)
-        if not numbers.any() and 1 < len(labels) <= 5:
+        if np.isnan(values).all() and 1 < len(labels) <= 5:
             what = f"holds the labels {listed(labels)}; write them as numbers, or two of them as pass and fail"
             self.problems.add(name, what)
-        else:
-            self.unread = True
+            return values.copy()
+        self.unread = True
 
-            def say(row: int) -> tuple[str, str]:
-                seen = str(column[row].as_py())
-                remedy = "write it with a decimal point" if _COMMA.fullmatch(seen.strip()) else _EMPTY
-                return self.at(row, name), f"text where scores belong (got {seen!r:.60}); {remedy}"
+        def say(row: int) -> tuple[str, str]:
+            seen = str(column[row].as_py())
+            remedy = "write it with a decimal point" if _COMMA.fullmatch(seen.strip()) else _EMPTY
+            return self.at(row, name), f"text where scores belong (got {seen!r:.60}); {remedy}"
 
-            self.problems.rows(np.flatnonzero(bad), say)
+        self.problems.rows(bad, say)
         return values.copy()
 
 
 def _plain(name: str) -> str:
     return name.strip().lower().replace(" ", "_").replace("-", "_")
+
+
+def _parts(roles: Mapping[str, str]) -> set[str]:
+    """The columns that some roles are read from."""
+    return {part for column in roles.values() for part in column.split("+")}
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
@@ -357,13 +324,34 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def _flat(column: Any) -> Any:
+    """A column without a dictionary."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _whole(column: Any) -> Any:
+    """A column in one piece."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+class Coded(NamedTuple):
+    """A column of text: ``codes`` [n] are places in ``words`` (a pyarrow array), which may repeat or never occur."""
+
+    words: Any
+    codes: Ints
+
+
+def coded(column: Any) -> Coded:
+    """A column of any type as its distinct words and codes; what is empty is the empty word."""
+    encoded = pc.fill_null(_flat(column).cast(pa.string()), "").dictionary_encode()
+    encoded = _whole(encoded.unify_dictionaries() if isinstance(encoded, pa.ChunkedArray) else encoded)
+    return Coded(encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
+
+
 def coding(column: Any) -> tuple[list[str], Ints]:
     """The distinct texts of a column, and the place of each row's among them."""
-    encoded = column.dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.unify_dictionaries().combine_chunks()
-        encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
-    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    words, codes = coded(column)
+    return words.to_pylist(), codes
 
 
 # Pairs of answers as scores: the share of comparisons that an agent won, and what became of both orders
@@ -371,6 +359,9 @@ def coding(column: Any) -> tuple[list[str], Ints]:
 _TIES: Final = ("tie", "tied", "draw", "both", "equal", "same", "c", "inconsistent", "tie (bothbad)", "bothbad", "0")
 _FIRST: Final = ("a", "1", "first", "left", "[[a]]", "assistant_a")
 _SECOND: Final = ("b", "2", "second", "right", "[[b]]", "assistant_b")
+_SLOTS: Final = dict.fromkeys(_TIES, 0.5) | dict.fromkeys(_FIRST, 1.0) | dict.fromkeys(_SECOND, 0.0)
+"""What a verdict's label gives the text that was shown first."""
+
 _TEXTS: Final = {f"{what}_{side}": float(side in "a1") for what in ("agent", "model", "system") for side in "ab12"}
 _SWAPPED: Final = ("ba", "b,a", "swapped", "true", "yes", "2", "reversed", "vu", "1_swapped")
 _STRAIGHT: Final = ("ab", "a,b", "original", "false", "no", "1", "0", "uv", "")
@@ -393,35 +384,41 @@ def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, Pair
     agents = sorted({*sides[0][0], *sides[1][0]})
     place = {name: k for k, name in enumerate(agents)}
     first, second = (np.array([place[name] for name in names])[codes] for names, codes in sides)
-    own = np.flatnonzero(first == second)
+    own = first == second
     cells.problems.rows(own, lambda row: (cells.at(row, "agent_b"), "an agent is compared with itself"))
     swapped = np.zeros(first.size, dtype=bool)
     if "order" in cells.roles and not twice:
         words = cells.column("order")
         swapped, known = shown_swapped(words)
-        cells.problems.rows(
-            np.flatnonzero(~known),
-            lambda row: (cells.at(row, "order"), f"must be ab or ba (got {words[row].as_py()!r:.60})"),
-        )
+        what = "must be ab or ba"
+        cells.problems.rows(~known, lambda row: (cells.at(row, "order"), f"{what} (got {words[row].as_py()!r:.60})"))
     turned = [np.zeros_like(swapped), ~swapped] if twice else [swapped]
-    value = np.concatenate(
-        [_won(cells, role, first, second, agents, way) for role, way in zip(columns, turned, strict=True)]
-    )
+    value = np.concatenate([
+        _won(cells, role, first, second, place, way) for role, way in zip(columns, turned, strict=True)
+    ])  # fmt: skip
     rows = np.arange(item.size)
     if twice:
         swapped = np.repeat([False, True], item.size)
         first, second, judge, item, rows = (np.tile(one, 2) for one in (first, second, judge, item, rows))
-    _note_unread(cells, columns, value)
+    # which verdicts could not be read; where none could, that is a problem
+    unread = Counter[str]()
+    for role, values in zip(columns, np.split(value, len(columns)), strict=True):
+        told, codes = coding(cells.column(role))
+        unread.update(told[code] or "empty" for code in codes[np.isnan(values)].tolist())
+    lost, seen = unread.total(), listed([f"{word:.40} {n:,}" for word, n in sorted(unread.items())])
+    if lost == value.size:
+        what = f"no verdict of {lost:,} can be read ({seen}); the name of either agent, A, B and tie can"
+        cells.problems.add(cells.roles[columns[0]], what)
+    elif lost:
+        cells.left.append(f"{lost:,} of {value.size:,} comparisons have no verdict that can be read: {seen}")
     cells.problems.refuse()
     of_low = np.where(first < second, value, 1 - value)  # what the agent gets whose name comes first
-    low, high = np.minimum(first, second), np.maximum(first, second)
-    order = (first > second) ^ swapped
-    a, usable = len(agents), ~np.isnan(of_low)
-    pair = ((judge * len(items) + item) * a + low) * a + high
-    again = usable.sum() - np.unique(pair[usable] * 2 + order[usable]).size
-    if again:
+    order, usable, a = (first > second) ^ swapped, ~np.isnan(of_low), len(agents)
+    pair = ((judge * len(items) + item) * a + np.minimum(first, second)) * a + np.maximum(first, second)
+    in_order = (pair * 2 + order)[usable]
+    keys, by_order = _means(in_order, of_low[usable])
+    if again := in_order.size - keys.size:
         cells.filled.append(f"{again:,} comparisons repeat one of the same judge in the same order and are averaged")
-    keys, by_order = _means(pair[usable] * 2 + order[usable], of_low[usable])
     keys, by_pair = _means(keys // 2, by_order)
     owner = keys // (a * a) * a
     ends = np.concatenate([owner + keys // a % a, owner + keys % a])
@@ -432,8 +429,8 @@ def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, Pair
         np.ones(cell.size, dtype=np.int64), ["share of wins"], share[:, None],
         rows[at[np.searchsorted(where, cell // a)]],
     )  # fmt: skip
-    seen = pair * item.size + rows if twice else pair  # both orders of a row are of one sitting
-    return made, _orders(judges, judge[usable], seen[usable], order[usable], of_low[usable])
+    sitting = pair * item.size + rows if twice else pair  # both orders of a row are of one sitting
+    return made, _orders(judges, judge[usable], sitting[usable], order[usable], of_low[usable])
 
 
 def shown_swapped(words: pa.Array | pa.ChunkedArray) -> tuple[Bools, Bools]:
@@ -452,42 +449,18 @@ def _means(keys: Ints, values: Floats) -> tuple[Ints, Floats]:
     return found, np.bincount(at, weights=values) / np.bincount(at)
 
 
-def _won(cells: Cells, role: str, first: Ints, second: Ints, agents: Sequence[str], turned: Bools) -> Floats:
+def _won(cells: Cells, role: str, first: Ints, second: Ints, agents: Mapping[str, int], turned: Bools) -> Floats:
     """What a verdict gives the agent in ``agent_a``: 1, one half, 0 or NaN; ``turned``: its text was shown second."""
     words, codes = coding(cells.column(role))
-    place = {name: k for k, name in enumerate(agents)}
-    named = np.array([place.get(word.translate(NAMES), -1) for word in words])[codes]
-    # What a verdict's label gives the text that was shown first: 1, one half, 0, NaN where it is none of them.
-    slots: list[float] = []
-    for word in words:
-        plain = word.strip().lower()
-        if plain in (*_FIRST, *_SECOND):
-            slots.append(float(plain in _FIRST))
-        else:
-            slots.append(0.5 if plain in _TIES else float("nan"))
-    slot = np.array(slots)
+    named = np.array([agents.get(word.translate(NAMES), -1) for word in words])[codes]
+    plain = [word.strip().lower() for word in words]
+    slot, content = (np.array([of.get(word, np.nan) for word in plain]) for of in (_SLOTS, _TEXTS))
     if np.isin(slot, (0.0, 1.0)).any():
         shown = "agent_b's" if turned.all() else "agent_b's in rows that say so" if turned.any() else "agent_a's"
         cells.filled.append(f"{cells.roles[role]} names places: the first is the text that was shown first, {shown}")
     by_place = np.where(turned, 1 - slot[codes], slot[codes])
-    content = np.array([_TEXTS.get(word.strip().lower(), np.nan) for word in words])[codes]
-    by_place = np.where(np.isnan(content), by_place, content)
+    by_place = np.where(np.isnan(content[codes]), by_place, content[codes])
     return np.where(named == first, 1.0, np.where(named == second, 0.0, np.where(named >= 0, np.nan, by_place)))
-
-
-def _note_unread(cells: Cells, columns: Sequence[str], value: Floats) -> None:
-    """Say which verdicts could not be read; where none could, that is a problem."""
-    unread = Counter[str]()
-    for role, values in zip(columns, np.split(value, len(columns)), strict=True):
-        words, codes = coding(cells.column(role))
-        counts = np.bincount(codes[np.isnan(values)], minlength=len(words)).tolist()
-        unread.update({word or "empty": n for word, n in zip(words, counts, strict=True) if n})
-    lost, seen = unread.total(), listed([f"{word:.40} {n:,}" for word, n in sorted(unread.items())])
-    if lost == value.size:
-        what = f"no verdict of {lost:,} can be read ({seen}); the name of either agent, A, B and tie can"
-        cells.problems.add(cells.roles[columns[0]], what)
-    elif lost:
-        cells.left.append(f"{lost:,} of {value.size:,} comparisons have no verdict that can be read: {seen}")
 
 
 def _orders(judges: Sequence[str], judge: Ints, pair: Ints, order: Bools, of_low: Floats) -> dict[str, PairOrders]:
@@ -504,16 +477,14 @@ def _orders(judges: Sequence[str], judge: Ints, pair: Ints, order: Bools, of_low
     both, owner = ~np.isnan(won) & ~np.isnan(won_too), np.zeros(keys.size, dtype=np.int64)
     owner[at] = judge
     kinds = {
-        "same_text": won * won_too + lost * lost_too, "same_place": won * lost_too + lost * won_too,
-        "first_place": won * lost_too, "one_tie": tie * (1 - tie_too) + (1 - tie) * tie_too,
+        "both": np.ones(keys.size), "same_text": won * won_too + lost * lost_too,
+        "same_place": won * lost_too + lost * won_too, "first_place": won * lost_too,
+        "one_tie": tie * (1 - tie_too) + (1 - tie) * tie_too,
     }  # fmt: skip
     counts = {
         name: np.rint(np.bincount(owner[both], share[both], len(judges))).astype(int).tolist()
         for name, share in kinds.items()
     }
-    of_both = np.bincount(owner[both], minlength=len(judges)).tolist()
     return {
-        name: {"both": of_both[k], **{kind: found[k] for kind, found in counts.items()}}
-        for k, name in enumerate(judges)
-        if of_both[k]
+        name: {kind: found[k] for kind, found in counts.items()} for k, name in enumerate(judges) if counts["both"][k]
     }

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assaymark.errors import LISTED, InputError, Problem, UnknownNameError
+from assaymark.errors import LISTED, InputError, Problem
 from assaymark.importers.report import MAKERS_OF, family_of, is_person, maker_of
 from assaymark.importers.roles import (
     NAMES,
@@ -118,7 +118,7 @@ class _Reading(Cells):
             return "one row a score"
         if "judge" not in roles and not judges:
             named = [one for one in self.free() if maker_of(one) or is_person(one)]
-            if len(named) > 1 and all(self.is_number(one) or self.is_label(one) for one in named):
+            if len(named) > 1 and all(map(self.is_score, named)):
                 return "one column a judge"
         if "score" in roles and "dimension" in roles:
             return "one row a score"
@@ -146,9 +146,7 @@ class _Reading(Cells):
         dimensions, dimension = self._criteria()
         rows = np.arange(scores.size)
         if "dimension" in self.roles and self.wanted.dimensions:
-            for one in self.wanted.dimensions:
-                if one not in dimensions:
-                    self.problems.add("--dimensions", str(UnknownNameError("criterion", one, dimensions)))
+            self.unknown("--dimensions", "criterion", self.wanted.dimensions, dimensions)
             self.problems.refuse()
             places = [dimensions.index(one) for one in self.wanted.dimensions]
             rows = np.flatnonzero(np.isin(dimension, places))
@@ -188,7 +186,7 @@ class _Reading(Cells):
         """One column a judge."""
         columns = sorted(self.wanted.judges or [one for one in self.free() if maker_of(one) or is_person(one)])
         self.problems.refuse()
-        others = [one for one in self.free() if one not in columns and (self.is_number(one) or self.is_label(one))]
+        others = [one for one in self.free() if one not in columns and self.is_score(one)]
         self.passed_over = [other for other in others if maker_of(other) or is_person(other)]
         others = [other for other in others if self.is_number(other)]
         if others and not self.wanted.judges:
@@ -266,7 +264,7 @@ class _Reading(Cells):
             wrong = bad | np.isnan(values) | (values < 0) | (np.floor(values) != values)
             column = self.rows.column(self.roles["trial"])
             self.problems.rows(
-                np.flatnonzero(wrong),
+                wrong,
                 lambda row: (
                     self.at(row, self.roles["trial"]),
                     f"a trial is a whole number, as in 1, 2, 3 (got {column[row].as_py()!r:.60})",
@@ -295,9 +293,7 @@ class _Reading(Cells):
         choices = self.choices
         kept = () if shape == "one column a judge" else self.wanted.judges or ()
         for flag, names in (("--without", self.wanted.without), ("--judges", kept)):
-            for name in names:
-                if name not in found.judges:
-                    self.problems.add(flag, str(UnknownNameError("judge", name, found.judges)))
+            self.unknown(flag, "judge", names, found.judges)
         chosen = [name for name in found.judges if name not in self.wanted.without]
         if kept:
             chosen = [name for name in chosen if name in kept]
@@ -316,7 +312,7 @@ class _Reading(Cells):
             # the probability with which each cycle could be drawn for people to grade, and who fixed them
             self.used.add(self.roles["pi"])
             values, bad = self.parsed(self.roles["pi"])
-            off = np.flatnonzero(bad | np.isnan(values) | (values <= 0) | (values > 1))
+            off = bad | np.isnan(values) | (values <= 0) | (values > 1)
             every = "every record needs its probability, above 0 to 1"
             self.problems.rows(off, lambda row: (self.at(row, "pi"), every))
             words = self.column("pi_by").to_pylist() if "pi_by" in self.roles else []
@@ -328,8 +324,7 @@ class _Reading(Cells):
                 if pi.setdefault(cycle, float(values[row])) != values[row]:
                     self.problems.add(self.at(row, "pi"), f"two probabilities of {cycle!r:.60}; each has one", row)
         self.problems.refuse()
-        taken = {part for column in self.roles.values() for part in column.split("+")} | self.used | set(self.human)
-        unused = tuple(name for name in self.rows.column_names if name not in taken)
+        unused = tuple(name for name in self.free() if name not in self.used)
         low, high = scale
         roles = sorted(self.roles.items(), key=lambda item: item[0] == "score")  # the scale stands behind the scores
         named = [f"{role} = {column}" for role, column in roles if role in _SHOWN]
@@ -398,10 +393,7 @@ class _Reading(Cells):
     def _families(self, found: Scored) -> tuple[dict[str, str], bool]:
         """The maker of each judge: given, a column's, or by its name; a judge without one is a family of its own."""
         given = dict(self.wanted.family)
-        known = {*found.judges, *found.agents}
-        for name in given:
-            if name not in known:
-                self.problems.add("--family", str(UnknownNameError("judge or agent", name, sorted(known))))
+        self.unknown("--family", "judge or agent", given, sorted({*found.judges, *found.agents}))
         column = self._by_owner("family", found, found.judge, found.judges)
         makers: dict[str, str] = {}
         unknown, told = [], []
@@ -465,11 +457,7 @@ class _Reading(Cells):
             columns["cluster"] = self._of_rows("cluster", found.row)
             # an item lies in one cluster
             words, codes = coding(columns["cluster"])
-            if "" in words:
-                self.problems.rows(
-                    np.unique(found.row[codes == words.index("")]),
-                    lambda row: (self.at(row, "cluster"), "is empty; each row needs its cluster"),
-                )
+            self.refuse_empty("cluster", words, codes, found.row)
             first = np.full(len(found.items), -1, dtype=np.int64)
             first[found.item[::-1]] = codes[::-1]
             for k in np.unique(found.item[first[found.item] != codes])[:LISTED].tolist():
@@ -526,7 +514,7 @@ class _Reading(Cells):
                 what = f"a grade is a number from {low:g} to {high:g} (got {text[row].as_py()!r:.60})"
                 return self.at(row, column), what
 
-            self.problems.rows(np.flatnonzero(off), say)
+            self.problems.rows(off, say)
             for row in np.flatnonzero(~np.isnan(values) & ~off).tolist():
                 name, key = named.get(answer[row]), (column, criterion[row] if criterion else "")
                 if name is None:

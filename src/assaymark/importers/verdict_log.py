@@ -3,64 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from assaymark.errors import LISTED, InputError, Problem, UnknownNameError
+from assaymark.errors import UnknownNameError
+from assaymark.importers.roles import Coded, Ints
 from assaymark.records import JSON, PairCall, PairCondition, SlotVerdict
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-
-
-class Findings:
-    """Collects problems by kind, so that a thousand of one kind do not hide the only one of another."""
-
-    def __init__(self) -> None:
-        self._kinds: dict[str, list[Problem]] = {}
-        self._more: Counter[str] = Counter()
-
-    def add(self, kind: str, where: str, what: str) -> None:
-        """One problem of a kind; of each kind the first `LISTED` are kept and the rest is counted."""
-        kept = self._kinds.setdefault(kind, [])
-        if len(kept) < LISTED:
-            kept.append(Problem(where, what))
-        else:
-            self._more[kind] += 1
-
-    def rows(self, kind: str, bad: Bools, describe: Callable[[int], tuple[str, str]]) -> None:
-        """One problem for each place of ``bad`` [n]; ``describe`` makes where and what, and is called for few."""
-        places = np.flatnonzero(bad)
-        for place in places[:LISTED].tolist():
-            self.add(kind, *describe(place))
-        self._more[kind] += max(0, places.size - LISTED)
-
-    @property
-    def told(self) -> tuple[str, ...]:
-        """Each kind of problem with its number and its first case, for what is left out and not refused."""
-        counts = {kind: len(kept) + self._more[kind] for kind, kept in self._kinds.items()}
-        return tuple(
-            f"{kept[0]}" + (f" (and {counts[kind] - 1} more like it)" if counts[kind] > 1 else "")
-            for kind, kept in self._kinds.items()
-        )
-
-    def refuse(self, source: str) -> None:
-        """Raise everything that was found, if anything was: of each kind its first problems, in turn."""
-        kinds = enumerate(self._kinds.values())
-        ranked = [(place, kind, problem) for kind, kept in kinds for place, problem in enumerate(kept)]
-        ranked.sort(key=lambda item: item[:2])
-        if ranked:
-            shown = sorted(ranked[:LISTED], key=lambda item: (item[1], item[0]))
-            rest = len(ranked) - len(shown) + self._more.total()
-            raise InputError(source, [problem for _, _, problem in shown], more=rest)
-
 
 VERDICTS: Final[tuple[SlotVerdict, ...]] = get_args(SlotVerdict)
 """The slot verdicts in the order of their codes 0..4."""
@@ -216,21 +169,6 @@ BLANKS: Final = " \t\n\v\f\r"
 """What is dropped around a cell."""
 
 _LARGEST_CODE: Final = (1 << 63) - 1
-
-
-class Coded(NamedTuple):
-    """A column of text: ``codes`` [n] are places in ``words`` (a pyarrow array), which may repeat or never occur."""
-
-    words: Any
-    codes: Ints
-
-
-def coded(column: pa.ChunkedArray) -> Coded:
-    """A column of any type as words and codes; what is empty is the empty word."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    whole = column.cast(pa.string()).fill_null("").dictionary_encode().unify_dictionaries().combine_chunks()
-    return Coded(whole.dictionary, whole.indices.to_numpy(zero_copy_only=False).astype(np.int64))
 
 
 def sorted_codes(columns: Sequence[Coded]) -> tuple[tuple[str, ...], list[Ints]]:

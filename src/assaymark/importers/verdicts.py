@@ -7,7 +7,7 @@ import hashlib
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -21,21 +21,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from assaymark.errors import InputError
 from assaymark.importers.read import ShapeError, as_shape
-from assaymark.importers.roles import SYNONYMS, shown_swapped
+from assaymark.importers.report import Findings
+from assaymark.importers.roles import SYNONYMS, Bools, Coded, Ints, coded, shown_swapped
 from assaymark.importers.tables import Rows, read_rows
-from assaymark.importers.verdict_log import (
-    BLANKS,
-    VERDICTS,
-    Bools,
-    Coded,
-    Findings,
-    Ints,
-    VerdictLog,
-    coded,
-    dense,
-    joined,
-    sorted_codes,
-)
+from assaymark.importers.verdict_log import BLANKS, VERDICTS, VerdictLog, dense, joined, sorted_codes
 from assaymark.plan import read_toml
 from assaymark.records import SlotVerdict
 
@@ -182,30 +171,26 @@ def find_columns(rows: Rows, mapping: VerdictMap, found: Findings) -> dict[str, 
         if field == "verdict" and two:
             continue  # both orders are in one row; what the log makes of them is not read
         if field == "verdict" and len(held) > 1:
-            could = f"could be any of {', '.join(held)}; say which in the map: verdict = {held[0]!r}"
-            found.add("header", field, could)
+            found.add(field, f"could be any of {', '.join(held)}; say which in the map: verdict = {held[0]!r}")
         if held:
             fields[field] = header[plain.index(held[0])]
     if mapping.judge_name and "judge" in fields:
-        what = f"the log has a column {fields['judge']!r} for the judge; leave judge_name out"
-        found.add("header", "judge_name", what)
-    free = [name for name in header if name not in fields.values()]
-    two = ORDERS.issubset(fields)
-    needed = ("judge", "question") if two else ("judge", "question", "slot_1", "slot_2", "verdict")
+        found.add("judge_name", f"the log has a column {fields['judge']!r} for the judge; leave judge_name out")
+    free = {plain_word(name): name.strip() for name in header if name not in fields.values()}
+    needed = ("judge", "question") if ORDERS.issubset(fields) else ("judge", "question", "slot_1", "slot_2", "verdict")
     for field in (*needed, *(sorted(ORDERS) if ORDERS & fields.keys() else ())):
         stands_in = (field == "question" and "pair" in fields) or (field == "judge" and mapping.judge_name)
         if field not in fields and getattr(mapping, field) is None and not stands_in:
             known = ", ".join(SPELLINGS[field][:4])
             shown = ", ".join(f"{name.strip():.40}" for name in header[:12])
             shown += f" and {len(header) - 12} more" if len(header) > 12 else ""
-            other = {plain_word(name): name.strip() for name in free}
             near = [
-                (difflib.SequenceMatcher(None, plain_word(word), close).ratio(), other[close])
-                for word in SPELLINGS[field] for close in difflib.get_close_matches(plain_word(word), other, n=1)
+                (difflib.SequenceMatcher(None, plain_word(word), close).ratio(), free[close])
+                for word in SPELLINGS[field] for close in difflib.get_close_matches(plain_word(word), free, n=1)
             ]  # fmt: skip
             what = f"no column for it (the log has {shown}; known are {known} ...)"
             closest = f"; is it {max(near)[1]!r}?" if near else ""
-            found.add("header", field, f"{what}{closest}; name it in the map: {field} = ...")
+            found.add(field, f"{what}{closest}; name it in the map: {field} = ...")
     return fields
 
 
@@ -214,7 +199,7 @@ def is_there(rows: Rows, column: str, field: str, found: Findings) -> bool:
     try:
         rows.column(column)
     except InputError as exc:
-        found.add("header", field, exc.problems[0].what)
+        found.add(field, exc.problems[0].what)
         return False
     return True
 
@@ -249,10 +234,10 @@ def read_verdicts(
     mapping = mapping or VerdictMap()
     name = str(source)
     rows = read_rows(Path(source) if data is None else data, name, delimiter=mapping.delimiter, keep_going=keep_going)
-    found = Findings()
+    found = Findings(name)
     fields = find_columns(rows, mapping, found)
     filters = [column for column in mapping.wanted if is_there(rows, column, f"filter {column}", found)]
-    found.refuse(name)
+    found.refuse()
     keep: Bools = np.ones(len(rows), dtype=bool)
     for column in filters:
         values = mapping.wanted[column]
@@ -264,23 +249,21 @@ def read_verdicts(
             asked = " or ".join(map(repr, values)) or "any of no values"
             held = sorted(set(words.to_pylist()))
             some = ", ".join(f"{word!r:.40}" for word in held[:5]) + (f" and {len(held) - 5} more" * (len(held) > 5))
-            found.add("filter", f"filter {column}", f"no row has {asked} (the column holds {some})")
+            found.add(f"filter {column}", f"no row has {asked} (the column holds {some})")
     if not keep.any():
-        found.add("filter", "filter", "no row passes every filter")
-    found.refuse(name)
+        found.add("filter", "no row passes every filter")
+    found.refuse()
     kept = np.flatnonzero(keep)
-    calls = _calls(rows, fields, kept, mapping, found)
-    calls.pair_up(found)
-    key, chosen = calls.once(found)
+    calls = _Calls(rows, fields, kept, mapping, found)
+    key, chosen = calls.once()
     said, again = rows.said, calls.line.size - chosen.size
     like = next((name for name in rows.table.column_names if plain_word(name) in SYNONYMS["order"]), None)
     if again and like is not None and "order" not in fields:
         what = f"if {like!r} says which content was shown first, map it: order"
         said = (*said, f"{again:,} rows repeat a call and count once; {what}")
     if not keep_going:
-        found.refuse(name)
-    elif found.told:
-        said = (*said, *(f"left out: {what}" for what in found.told))
+        found.refuse()
+    said = (*said, *(f"left out: {what}" for what in found.told))
     if not key.size + len(calls.nulls):
         raise InputError(name, ["no row is left to read", *said])
     judge, verdict = calls.judge[chosen], calls.verdict[chosen]
@@ -288,114 +271,115 @@ def read_verdicts(
     later = np.zeros(key.size, dtype=bool)
     later[1:] = key[1:] // 2 == key[:-1] // 2
     both = np.bincount(judge[later], minlength=len(calls.judges))
-    digest = hashlib.sha256(repr((calls.trials, calls.ids is None)).encode())
-    for names in (calls.judges, calls.questions, calls.contents, calls.ids or ()):
+    digest = hashlib.sha256(repr((calls.trials, calls.pair_ids is None)).encode())
+    for names in (calls.judges, calls.questions, calls.contents, calls.pair_ids or ()):
         digest.update(np.array([len(names), *map(len, names)]).tobytes() + "".join(names).encode())
     for numbers in (calls.pair_question, calls.pair_contents, key, verdict.astype(np.int8)):
         digest.update(numbers.tobytes())
     if len(calls.nulls) or (calls.pair_truth >= 0).any():
         digest.update(calls.nulls.tobytes() + calls.pair_truth.tobytes())
-    named = ("judges", "questions", "contents", "trials", "pair_question", "pair_contents", "labels", "pair_truth",
-             "nulls", "reading")  # fmt: skip
-    of_calls = {name: getattr(calls, name)[chosen] for name in ("pair", "trial", "order", "line")}
+    named = ("judges", "questions", "contents", "trials", "pair_ids", "pair_question", "pair_contents", "labels",
+             "pair_truth", "nulls", "reading")  # fmt: skip
+    of_calls = {name: getattr(calls, name)[chosen] for name in ("judge", "pair", "trial", "order", "verdict", "line")}
     return VerdictLog(
         **{name: getattr(calls, name) for name in named}, **of_calls, source=name, digest=digest.hexdigest()[:16],
-        pair_ids=calls.ids, judge=judge, verdict=verdict, both=both, rows=len(rows), filtered=len(rows) - kept.size,
-        single=np.bincount(judge, minlength=len(calls.judges)) - 2 * both, duplicates=again, columns=fields, said=said,
-        sha256=rows.sha256, format=rows.format, filters=mapping.wanted,
+        both=both, single=np.bincount(judge, minlength=len(calls.judges)) - 2 * both, rows=len(rows),
+        filtered=len(rows) - kept.size, duplicates=again, columns=fields, said=said, sha256=rows.sha256,
+        format=rows.format, filters=mapping.wanted,
     )  # fmt: skip
 
 
-def _calls(rows: Rows, fields: Mapping[str, str], kept: Ints, mapping: VerdictMap, found: Findings) -> _Calls:
-    """The calls in the rows that are kept: one a row, or one for each order."""
-    columns = {}
-    for field, column in fields.items():
-        cells = coded(rows.column(column))
-        columns[field] = Coded(cells.words, cells.codes[kept])
-    none = np.zeros(kept.size, dtype=np.int64)
-    if mapping.judge_name:
-        columns["judge"] = Coded(pa.array([mapping.judge_name]), none)
-    line, second = rows.line[kept], None
-
-    def one_then(first: Coded, second: Coded) -> Coded:
-        words = pa.concat_arrays([first.words, second.words])
-        return Coded(words, np.concatenate([first.codes, second.codes + len(first.words)]))
-
-    if ORDERS.issubset(columns):  # a row with a verdict for each order is two calls
-        slots = [columns.get(f"slot_{k}", Coded(pa.array([f"content {k}"]), none)) for k in (1, 2)]
-        verdict = one_then(columns["order_1"], columns["order_2"])
-        columns = {name: Coded(one.words, np.tile(one.codes, 2)) for name, one in columns.items()}
-        columns |= {"slot_1": one_then(*slots), "slot_2": one_then(*reversed(slots)), "verdict": verdict}
-        line, second = np.tile(line, 2), np.repeat([False, True], kept.size)
-    elif "order" in columns:  # the slots as the column says that they were shown
-        words, (codes,) = sorted_codes([columns["order"]])
-        second, known = (one[codes] for one in shown_swapped(pa.array(words)))
-        found.rows("order", ~known, lambda k: (
-            f"{rows.unit} {line[k]}, order", f"must be ab or ba, or a flag (got {words[codes[k]]!r:.60})"
-        ))  # fmt: skip
-        one, two = columns["slot_1"], columns["slot_2"]
-        both, after = pa.concat_arrays([one.words, two.words]), two.codes + len(one.words)
-        columns["slot_1"] = Coded(both, np.where(second, after, one.codes))
-        columns["slot_2"] = Coded(both, np.where(second, one.codes, after))
-    return _Calls(columns, line, rows.unit, second, mapping, found)
+def _then(first: Coded, second: Coded) -> tuple[Any, Ints]:
+    """The words of two columns, and the codes of the second among them."""
+    return pa.concat_arrays([first.words, second.words]), second.codes + len(first.words)
 
 
 class _Calls:
-    """The rows that could be read, in their sequence in the file: names, and one code a row in each column."""
+    """The rows that could be read, one a call, in their sequence in the file: names, and one code a row in each column.
 
-    def __init__(
-        self, columns: Mapping[str, Coded], line: Ints, unit: str, second: Bools | None, mapping: VerdictMap,
-        found: Findings,
-    ) -> None:  # fmt: skip
-        self.line, self.unit = line, unit
+    ``second`` says in which rows the contents were shown swapped, where rows name a pair in one way.
+    """
+
+    def __init__(self, rows: Rows, fields: Mapping[str, str], kept: Ints, mapping: VerdictMap, found: Findings) -> None:
+        self.mapping, self.found, self.unit, self.line = mapping, found, rows.unit, rows.line[kept]
+        columns = self._columns(rows, fields, kept)
         self.judges, (self.judge,) = sorted_codes([columns["judge"]])
         self.questions, (self.question,) = sorted_codes([columns["question" if "question" in columns else "pair"]])
         self.contents, (self.slot_1, self.slot_2) = sorted_codes([columns["slot_1"], columns["slot_2"]])
-        self.ids: tuple[str, ...] | None = None
+        self.pair_ids: tuple[str, ...] | None = None
         codes = {
             "judge": (self.judges, self.judge), "question": (self.questions, self.question),
             "slot_1": (self.contents, self.slot_1), "slot_2": (self.contents, self.slot_2),
         }  # fmt: skip
         if "pair" in columns:
-            self.ids, (self.pair,) = sorted_codes([columns["pair"]])
-            codes["pair"] = (self.ids, self.pair)
-        self.trials, self.trial = self._trials(columns.get("trial"), found)
+            self.pair_ids, (self.pair,) = sorted_codes([columns["pair"]])
+            codes["pair"] = (self.pair_ids, self.pair)
+        self.trials, self.trial = self._trials(columns.get("trial"))
         bad, said = self.trial < 0, "is empty; a value is needed"
         for field, (names, code) in codes.items():
             if field in columns and names:
                 empty: Bools = code == (0 if names[0] == "" else -1)  # the empty name sorts before all others
                 bad |= empty
-                found.rows(f"empty {field}", empty, partial(lambda name, k: (f"{self.at(k)}, {name}", said), field))
+                found.rows(empty, partial(lambda name, k: (self.at(k, name), said), field))
         # names of judges are printed on screens and pages, so they may not hold what is no character
         for place, name in enumerate(self.judges):
             wrong = next((c for c in name if unicodedata.category(c) in _UNPRINTED or c in _TURNING), None)
             if wrong is not None:
-                first = np.argmax(self.judge == place)
+                first = int(np.argmax(self.judge == place))
                 what = f"the name of a judge may hold no control characters (got {name!r:.60}, with {ord(wrong):#04x})"
-                found.add("judge", f"{self.at(first)}, judge", what)
+                found.add(self.at(first, "judge"), what, first, "judge")
                 bad |= self.judge == place
-        self.verdict, self.labels, self.reading = self._verdicts(columns["verdict"], second, mapping, found)
-        self.truth = self._truths(columns.get("truth"), second, mapping, found)
+        self.verdict, self.labels, self.reading = self._verdicts(columns["verdict"])
+        self.truth = self._truths(columns.get("truth"))
         null = self.slot_1 == self.slot_2
         if "text_1" in columns and "text_2" in columns:
             _, (text_1, text_2) = sorted_codes([columns["text_1"], columns["text_2"]])
             null |= text_1 == text_2
         good = ~bad & (self.verdict >= 0)
-        rows = np.flatnonzero(good & null)
-        self.nulls = np.stack([self.judge[rows], self.question[rows], self.verdict[rows]], axis=1)
+        nulls = np.flatnonzero(good & null)
+        self.nulls = np.stack([self.judge[nulls], self.question[nulls], self.verdict[nulls]], axis=1)
         self._only(good & ~null)
+        self._pair_up()
+
+    def _columns(self, rows: Rows, fields: Mapping[str, str], kept: Ints) -> dict[str, Coded]:
+        """The cells of the rows that are kept; two verdicts in one row are two calls."""
+        columns = {}
+        for field, column in fields.items():
+            words, codes = coded(rows.column(column))
+            columns[field] = Coded(words, codes[kept])
+        none = np.zeros(kept.size, dtype=np.int64)
+        if self.mapping.judge_name:
+            columns["judge"] = Coded(pa.array([self.mapping.judge_name]), none)
+        self.second: Bools | None = None
+        one, two = (columns.get(f"slot_{k}", Coded(pa.array([f"content {k}"]), none)) for k in (1, 2))
+        if ORDERS.issubset(columns):
+            pairs = {"slot_1": (one, two), "slot_2": (two, one), "verdict": (columns["order_1"], columns["order_2"])}
+            columns = {name: Coded(of.words, np.tile(of.codes, 2)) for name, of in columns.items()}
+            for name, (first, then) in pairs.items():
+                words, codes = _then(first, then)
+                columns[name] = Coded(words, np.concatenate([first.codes, codes]))
+            self.line, self.second = np.tile(self.line, 2), np.repeat([False, True], kept.size)
+        elif "order" in columns:  # the slots as the column says that they were shown
+            told, (said,) = sorted_codes([columns["order"]])
+            self.second, known = (of[said] for of in shown_swapped(pa.array(told)))
+            what = "must be ab or ba, or a flag"
+            self.found.rows(~known, lambda k: (self.at(k, "order"), f"{what} (got {told[said[k]]!r:.60})"))
+            words, after = _then(one, two)
+            columns["slot_1"] = Coded(words, np.where(self.second, after, one.codes))
+            columns["slot_2"] = Coded(words, np.where(self.second, one.codes, after))
+        return columns
 
     def _only(self, good: Bools) -> None:
         """Leave out the rows that are not good."""
         names = ("line", "judge", "question", "slot_1", "slot_2", "trial", "verdict", "truth")
-        for column in (*names, *(("pair",) * (self.ids is not None))):
+        for column in (*names, *(("pair",) * (self.pair_ids is not None))):
             setattr(self, column, getattr(self, column)[good])
 
-    def at(self, k: int | np.intp) -> str:
-        """The place of a row in words."""
-        return f"{self.unit} {self.line[k]}"
+    def at(self, k: int | np.intp, field: str = "") -> str:
+        """The place of a row in words, and of one of its fields."""
+        return f"{self.unit} {self.line[k]}" + (f", {field}" if field else "")
 
-    def _trials(self, column: Coded | None, found: Findings) -> tuple[tuple[int, ...], Ints]:
+    def _trials(self, column: Coded | None) -> tuple[tuple[int, ...], Ints]:
         """The numbers of the repetitions, and the place of each row's among them; -1 where it is no number."""
         if column is None:
             return (1,), np.zeros(self.line.size, dtype=np.int64)
@@ -405,38 +389,34 @@ class _Calls:
         place = {number: k for k, number in enumerate(numbers)}
         trial = np.array([place[int(match[1])] if match else -1 for match in read], dtype=np.int64)[codes]
         what = "must be a whole number from 0 to 999999999"
-        found.rows("trial", trial < 0, lambda k: (f"{self.at(k)}, trial", f"{what} (got {words[codes[k]]!r:.60})"))
+        self.found.rows(trial < 0, lambda k: (self.at(k, "trial"), f"{what} (got {words[codes[k]]!r:.60})"))
         return numbers, trial
 
-    def _truths(self, column: Coded | None, second: Bools | None, mapping: VerdictMap, found: Findings) -> Ints:
+    def _truths(self, column: Coded | None) -> Ints:
         """The better content of each row, -2 where it is a tie, -1 where nothing is said."""
         if column is None:
             return np.full(self.line.size, -1, dtype=np.int64)
         words, (codes,) = sorted_codes([column])
         place = {name: k for k, name in enumerate(self.contents)}
-        label = [mapping.labels.get(word) or VERDICT_OF.get(plain_word(word)) for word in words]
+        label = [self.mapping.labels.get(word) or VERDICT_OF.get(plain_word(word)) for word in words]
         by_label = np.array([("1", "2", "tie").index(one) if one in ("1", "2", "tie") else -1 for one in label])[codes]
         named = np.array([place.get(word, -1) for word in words])[codes]
-        slots = (self.slot_1, self.slot_2)
-        if second is not None:  # a label names a content as the row names them, whatever the order
-            slots = (np.where(second, self.slot_2, self.slot_1), np.where(second, self.slot_1, self.slot_2))
-        truth = np.select([by_label == 0, by_label == 1, by_label == 2], [*slots, np.full_like(codes, -2)], -1)
+        one, two = self.slot_1, self.slot_2
+        if self.second is not None:  # a label names a content as the row names them, whatever the order
+            one, two = np.where(self.second, two, one), np.where(self.second, one, two)
+        truth = np.select([by_label == 0, by_label == 1, by_label == 2], [one, two, np.full_like(codes, -2)], -1)
         truth = np.where((named == self.slot_1) | (named == self.slot_2), named, truth)
         empty = np.array([not word for word in words])[codes]
-        known = "the contents of its row, 1, 2, A, B and tie"
-
-        def describe(k: int) -> tuple[str, str]:
-            return f"{self.at(k)}, truth", f"{words[codes[k]]!r:.60} is none of {known}; map other words under labels"
-
-        found.rows("truth", (truth == -1) & ~empty, describe)
+        what = "is none of the contents of its row, 1, 2, A, B and tie; map other words under labels"
+        self.found.rows(
+            (truth == -1) & ~empty, lambda k: (self.at(k, "truth"), f"{words[codes[k]]!r:.60} {what}")
+        )  # fmt: skip
         return np.asarray(truth, dtype=np.int64)
 
-    def _verdicts(
-        self, column: Coded, second: Bools | None, mapping: VerdictMap, found: Findings
-    ) -> tuple[Ints, Mapping[str, SlotVerdict], str]:
+    def _verdicts(self, column: Coded) -> tuple[Ints, Mapping[str, SlotVerdict], str]:
         """The verdict code of each row, below 0 where there is none, the words that were read as labels, and how."""
         words, (codes,) = sorted_codes([column])
-        as_contents = mapping.verdict_names == "contents"
+        mapping, second, as_contents = self.mapping, self.second, self.mapping.verdict_names == "contents"
         labels = {word: label for word in words if (label := mapping.label(word)) is not None}
         if as_contents and second is None:
             labels = {word: one for word, one in labels.items() if word in mapping.labels or one not in ("1", "2")}
@@ -459,7 +439,7 @@ class _Calls:
             rows = np.flatnonzero(verdict == state)
             unknown, first, counts = np.unique(codes[rows], return_index=True, return_counts=True)
             for k in np.argsort(first).tolist():
-                at = rows[first[k]]
+                at = int(rows[first[k]])
                 there = f"{self.contents[self.slot_1[at]]!r:.40}, {self.contents[self.slot_2[at]]!r:.40}"
                 what = f"{words[unknown[k]]!r:.60}" + (f" in {counts[k]} rows" if counts[k] > 1 else "")
                 if state == _CLASH:
@@ -472,7 +452,7 @@ class _Calls:
                         f" is no verdict; known are {', '.join(VERDICTS)}, A, B, their usual spellings, and "
                         f"the contents of the row ({there}); map other words under labels"
                     )
-                found.add("clash" if state == _CLASH else "verdict", f"{self.at(at)}, verdict", what)
+                self.found.add(self.at(at, "verdict"), what, at, f"verdict {state}")
         labels = {word: labels[word] for k, word in enumerate(words) if k in read_as_label}
         shown = [word for word, label in labels.items() if label in ("1", "2") and word not in place]
         how = "verdicts name contents"
@@ -484,59 +464,59 @@ class _Calls:
             how = f'{told} were read as {these}; if they name {other}, {follows} (verdict_names = "{other_way}")'
         return verdict, labels, how
 
-    def pair_up(self, found: Findings) -> None:
+    def _pair_up(self) -> None:
         """Which pair each call is about, and which of its contents was in slot 1; the first by name is u."""
-        pairs = len(self.ids or ())
-        if self.ids is None:
-            low, high = np.minimum(self.slot_1, self.slot_2), np.maximum(self.slot_1, self.slot_2)
-            size = len(self.contents)
-            names, self.pair = dense(joined([(self.question, len(self.questions)), (low, size), (high, size)]))
-            pairs = names.size
+        if self.pair_ids is None:
+            pairs = [(self.question, len(self.questions)), *((one, len(self.contents)) for one in self._sides())]
+            names, self.pair = dense(joined(pairs))
+            first = _first(self.pair, names.size)
         else:
-            self._check_ids(self.ids, found)
-        first = _first(self.pair, pairs)
+            self._check_ids(self.pair_ids)
+            first = _first(self.pair, len(self.pair_ids))
         if not self.pair.size:  # nothing could be read, and an error is on its way
             first = first[:0]
-        low, high = np.minimum(self.slot_1, self.slot_2), np.maximum(self.slot_1, self.slot_2)
+        low, high = self._sides()
         self.order = (self.slot_1 > self.slot_2).astype(np.int64)
         self.pair_question = self.question[first]
         self.pair_contents = np.stack([low[first], high[first]], axis=1)
         truth = np.select([self.truth == -2, self.truth == low, self.truth == high], [2, 0, 1], -1)
         self.pair_truth = np.full(first.size, -1, dtype=np.int64)
         self.pair_truth[self.pair[truth >= 0]] = truth[truth >= 0]
-        words = ("the first", "the second", "a tie")
 
         def describe(k: int) -> tuple[str, str]:
-            there = self.pair_truth[self.pair[k]]
-            other = [f"{self.contents[c]!r:.40}" for c in self.pair_contents[self.pair[k]].tolist()]
-            said = [other[t] if t < 2 else words[2] for t in (int(truth[k]), int(there))]
-            return f"{self.at(k)}, truth", f"is {said[0]} here and {said[1]} in another row of the pair; a pair has one"
+            words = [*(f"{self.contents[c]!r:.40}" for c in self.pair_contents[self.pair[k]].tolist()), "a tie"]
+            here, there = words[truth[k]], words[self.pair_truth[self.pair[k]]]
+            return self.at(k, "truth"), f"is {here} here and {there} in another row of the pair; a pair has one"
 
-        found.rows("truth of a pair", (truth >= 0) & (truth != self.pair_truth[self.pair]), describe)
+        self.found.rows((truth >= 0) & (truth != self.pair_truth[self.pair]), describe)
 
-    def _check_ids(self, ids: Sequence[str], found: Findings) -> None:
+    def _sides(self) -> tuple[Ints, Ints]:
+        """The two contents of each call, the first by name first."""
+        return np.minimum(self.slot_1, self.slot_2), np.maximum(self.slot_1, self.slot_2)
+
+    def _check_ids(self, ids: tuple[str, ...]) -> None:
         """One id, one question, two contents: the rows of a pair say what its first row says; others are left out."""
-        low, high = np.minimum(self.slot_1, self.slot_2), np.maximum(self.slot_1, self.slot_2)
+        low, high = self._sides()
         first = _first(self.pair, len(ids))[self.pair]
 
-        def different(kind: str, bad: Bools, has: str, said: Callable[[int], str], to: str, one: str) -> Bools:
+        def different(bad: Bools, has: str, said: Callable[[int], str], to: str, one: str) -> Bools:
             def describe(k: int) -> tuple[str, str]:
                 there = f"{to}{said(first[k])} in {self.at(first[k])}"
-                return f"{self.at(k)}, pair", f"{ids[self.pair[k]]!r:.60} {has} {said(k)} here, {there}; {one}"
+                return self.at(k, "pair"), f"{ids[self.pair[k]]!r:.60} {has} {said(k)} here, {there}; {one}"
 
-            found.rows(kind, bad, describe)
+            self.found.rows(bad, describe)
             return bad
 
         others = different(
-            "pair", (low != low[first]) | (high != high[first]), "has the contents",
+            (low != low[first]) | (high != high[first]), "has the contents",
             lambda k: f"{self.contents[low[k]]!r:.40} and {self.contents[high[k]]!r:.40}", "", "a pair has two",
         ) | different(
-            "pair in two questions", self.question != self.question[first], "belongs to question",
+            self.question != self.question[first], "belongs to question",
             lambda k: f"{self.questions[self.question[k]]!r:.40}", "to ", "a pair has one",
         )  # fmt: skip
         self._only(~others)
 
-    def once(self, found: Findings) -> tuple[Ints, Ints]:
+    def once(self) -> tuple[Ints, Ints]:
         """The calls sorted by judge, pair, trial and order, each once: their keys, and their places among the rows."""
         key = joined([
             (self.judge, len(self.judges)), (self.pair, len(self.pair_question)), (self.trial, len(self.trials)),
@@ -557,7 +537,7 @@ class _Calls:
                 f"slot 1) with verdict {VERDICTS[self.verdict[k]]}, there {VERDICTS[self.verdict[first[k]]]}{hint}"
             )
 
-        found.rows("twice", self.verdict != self.verdict[first], describe)
+        self.found.rows(self.verdict != self.verdict[first], describe)
         return key[~again], places[~again]
 
 

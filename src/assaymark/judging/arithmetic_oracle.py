@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, cast
 
 from assaymark.judging.evidence.mention import Number, extract_numbers
-from assaymark.portfolio.orders import Settlement
+from assaymark.portfolio.broker import Settlement
 from assaymark.records import Constraint
 
 Quantity = Literal[

@@ -14,7 +14,7 @@ from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem
 from assaymark.judging.blinding import Blinding, blinding_names, compiled
 from assaymark.judging.rubric import Rubric
-from assaymark.portfolio.orders import ORDER_RULES, SIDES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
+from assaymark.portfolio.broker import ORDER_RULES, SIDES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
 from assaymark.prompting import Block, PromptTemplate, Read, Rejected, ReplyForm, Section, cells, members, row, shown
 from assaymark.protocol import JudgeSpec, Records, Study
 from assaymark.records import JSON, Action, ActionKind, Context, Decision, Judgment, Rationale
@@ -273,15 +273,10 @@ def eligible(decisions: Iterable[Decision], records: Records) -> list[Decision]:
 
 
 def plan_calls(
-    decisions: Sequence[Decision],
-    contexts: Mapping[str, Context],
-    study: Study,
-    rubric: Rubric,
-    *,
-    judges: Sequence[JudgeSpec] | None = None,
-    only: Collection[str] | None = None,
+    decisions: Sequence[Decision], contexts: Mapping[str, Context], study: Study, rubric: Rubric,
+    judges: Sequence[JudgeSpec] | None = None, only: Collection[str] | None = None,
     shown: Mapping[str, Message] | None = None,
-) -> list[PlannedGrade]:
+) -> list[PlannedGrade]:  # fmt: skip
     """Every judge call of a study, by decision, then judge, then trial."""
     chosen = [one for one in eligible(decisions, study.records) if only is None or one.record_id in only]
     users = user_messages(decisions, contexts.items(), study) if shown is None else shown
@@ -299,12 +294,9 @@ def plan_calls(
 
 
 def user_messages(
-    decisions: Sequence[Decision],
-    contexts: Iterable[tuple[str, Context]],
-    study: Study,
-    *,
+    decisions: Sequence[Decision], contexts: Iterable[tuple[str, Context]], study: Study, *,
     only: Collection[str] | None = None,
-) -> dict[str, Message]:
+) -> dict[str, Message]:  # fmt: skip
     """What a judge is shown of every decision that the study includes, by record id; see `plan_calls`."""
     names = blinding_names(decision.agent for decision in decisions)
     waiting: dict[str, list[Decision]] = {}

@@ -1,54 +1,21 @@
 """The arithmetic of holding: optimisers, strategies, drift and costs, risk, performance."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 from assaymark.portfolio.backtest import (
-    CLASSES,
-    FIGURES,
-    RISK_FREE,
-    STRATEGIES,
-    Backtest,
-    Choice,
-    Drawdown,
-    Method,
-    Performance,
-    Strategy,
-    backtest,
-    expected_shortfall,
-    max_drawdown,
-    performance,
-    schedule,
-    value_at_risk,
-)
+    CLASSES, FIGURES, RISK_FREE, STRATEGIES, Backtest, Choice, Drawdown, Method, Performance, Strategy, backtest,
+    expected_shortfall, max_drawdown, performance, schedule, value_at_risk,
+)  # fmt: skip
 from assaymark.portfolio.broker import (
-    Bar,
-    Book,
-    Fill,
-    Mismatch,
-    Order,
-    Reconciliation,
-    Rejection,
-    Rules,
-    Settled,
-    StatedFill,
-    StatedStep,
-    Tolerance,
-    orders_of,
-    reconcile,
-    settle_day,
-)
+    ORDER_RULES, Bar, Book, Fill, Mismatch, Order, Reconciliation, Rejection, RuleCheck, Rules, Settled, Settlement,
+    StatedFill, StatedStep, Tolerance, audit, fee_of, orders_of, prices_of, reconcile, settle, settle_day,
+)  # fmt: skip
 from assaymark.portfolio.optimisers import (
-    STATUSES,
-    Solution,
-    Status,
-    equal_risk_contribution,
-    inverse_volatility,
-    max_sharpe,
-    min_variance,
-    risk_shares,
+    STATUSES, Solution, Status, equal_risk_contribution, inverse_volatility, max_sharpe, min_variance, risk_shares,
     simple_returns,
-)
-from assaymark.portfolio.orders import ORDER_RULES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
+)  # fmt: skip
 
 __all__ = [
     "CLASSES", "FIGURES", "ORDER_RULES", "RISK_FREE", "STATUSES", "STRATEGIES", "Backtest", "Bar", "Book", "Choice",

@@ -31,7 +31,7 @@ class SubstrateView:
     example: tuple[CycleKey, Context, tuple[Decision, ...]] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RubricView:
     """The rubric as a reader meets it, with its dimensions as (id, title). ``texts`` are (dimension or "", what it is,
     text) of a rubric of one's own, which stands nowhere else."""
@@ -42,7 +42,7 @@ class RubricView:
     texts: tuple[tuple[str, str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PlantedView:
     """A reference judge or agent, what it models or which rule it follows (``question``), what is planted."""
 

@@ -39,12 +39,8 @@ class LabelText:
     check: Mapping[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LabelCycle:
-    """The texts of one cycle, in the order in which they are graded, and the material that they share."""
-
-    material: tuple[Section, ...]
-    texts: tuple[LabelText, ...]
+LabelCycle = tuple[tuple[Section, ...], tuple[LabelText, ...]]
+"""The material that the texts of one cycle share, and these texts in the order in which they are graded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +54,6 @@ class LabelSheet:
     instructions: str
     salt: str
     cycles: tuple[LabelCycle, ...]
-
-    @property
-    def texts(self) -> int:
-        """How many texts there are."""
-        return sum(len(cycle.texts) for cycle in self.cycles)
 
 
 def label_page(
@@ -92,8 +83,8 @@ def _cycle(one: LabelCycle) -> JSON:
                  [list(map(visible, row)) for row in content]] for label, content in sections]  # fmt: skip
 
     texts = [{"id": text.id, "sections": shown(text.sections)} | ({"check": text.check} if text.check else {})
-             for text in one.texts]  # fmt: skip
-    return {"material": shown(one.material), "texts": texts}
+             for text in one[1]]  # fmt: skip
+    return {"material": shown(one[0]), "texts": texts}
 
 
 def _json(value: JSON) -> Markup:
@@ -107,12 +98,12 @@ def label_files(sheet: LabelSheet, stem: str, *, limit: int = FILE_BYTES) -> dic
     hold."""
     room = limit - len(label_page(replace(sheet, cycles=())).encode()) - 200  # of names and numbers of parts
     pieces, made = list[LabelCycle](), {}
-    for cycle in sheet.cycles:
-        given = _size(replace(cycle, texts=()))
-        if (size := given + max(map(_text_size, cycle.texts))) > room:
+    for material, texts in sheet.cycles:
+        given = _size((material, ()))
+        if (size := given + max(map(_text_size, texts))) > room:
             what = f"a text with its material takes {size:,} bytes, a file holds {room:,}; grade it on the local page"
             raise InputError("--file", [Problem(f"grader {sheet.grader}", f"{what} (without --file)")])
-        pieces += [replace(cycle, texts=texts) for texts in paged_by(cycle.texts, _text_size, room - given)]
+        pieces += [(material, some) for some in paged_by(texts, _text_size, room - given)]
     parts = paged_by(pieces, _size, room)
     for at, cycles in enumerate(parts, 1):
         name = f"{stem}-{sheet.grader}" + (f"-{at}" if len(parts) > 1 else "")
@@ -126,4 +117,4 @@ def _size(cycle: LabelCycle) -> int:
 
 
 def _text_size(text: LabelText) -> int:
-    return _size(LabelCycle((), (text,)))
+    return _size(((), (text,)))

@@ -73,10 +73,12 @@ def rows_of(
             clean(item.method, 200),
         )
         on = rests(item)
-        size = row_bytes(_ROW_BYTES + _REF_BYTES * len(on), [*cells, *(text for ref in on for text in (ref, ref.href))])
+        texts = [*cells, *(text for ref in on for text in (ref, ref.href))]
         anchor = anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"
         group = groups.get(item.name) or groups.get(item.name.partition(".")[0], title)
-        rows.append((item, Row((*cells, spaced(on)), anchor, group, size=size)))
+        rows.append(
+            (item, Row((*cells, spaced(on)), anchor, group, size=row_bytes(_ROW_BYTES + _REF_BYTES * len(on), texts)))
+        )
     return tuple(rows)
 
 

@@ -173,7 +173,7 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
     book = SeasonIndex.of(run, words)
     yield Heading(f"{clean(run.plan.title or run.plan.name, 120)}: supported claims")
     yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(book)))
-    yield from _levels(season_levels(book), amount=words.amount)
+    yield from _levels(season_levels(book), "", words.amount)
     rows = tuple(
         (
             clean(place.agent, 60), agents.ranks_words(place, words) or NOT_SHOWN,

@@ -249,7 +249,7 @@ class Frame:
         return f'<img src="{path}.svg" alt="{escape(title)}">'
 
     def render(
-        self, template: str, title: str, *, here: str = "", root: str = "", styles: Sequence[str] = (),
+        self, template: str, title: str, here: str = "", root: str = "", styles: Sequence[str] = (),
         scripts: Sequence[str] = SCRIPTS, connect: bool = False, **values: Any,
     ) -> str:  # fmt: skip
         """One page."""
@@ -271,6 +271,6 @@ class Frame:
                 self._files[f"{path}.csv"] = csv_text(tuple(map(plain, one.rows.heads)), rows)
         first, *others = page.scripts
         return self.render(
-            "page.html", page.title, here=page.here, root="../" * page.path.count("/"), styles=page.styles,
-            scripts=(first + "+figure.js" * bool(drawn), *others), page=page, switch=switch,
+            "page.html", page.title, page.here, "../" * page.path.count("/"), page.styles,
+            (first + "+figure.js" * bool(drawn), *others), page=page, switch=switch,
         )  # fmt: skip

@@ -123,7 +123,7 @@ def _front(
     reached = [verdict.publication_level for verdict in verdicts]
     tally = tuple((level, count(reached.count(level)), TALLY[level]) for level in LEVELS)
     said = tuple((one.level, one.shown[:_AT_ONCE]) for one in levels if one.level != "no-claim" and one.shown)
-    return FrontRun(kind, title, line, len(reached), tally, said, reference=reference)
+    return FrontRun(kind, title, line, len(reached), tally, said, (), reference)
 
 
 def menu(runs: Mapping[str, FrontRun]) -> dict[str, Link]:
@@ -269,7 +269,7 @@ def render_missing(what: str) -> str:
 
 def _frame(nav: tuple[Link, ...]) -> Frame:
     """What stands around a page that is not part of the report."""
-    return Frame(study="", mark="", nav=nav, site=Site(home="/"), styles=("page.css", "live.css"))
+    return Frame("", "", nav, Site(home="/"), ("page.css", "live.css"))
 
 
 def _cut(text: str) -> Markup:

@@ -19,7 +19,7 @@ from assaymark.agents.llm import NOT_USABLE
 from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary, SpendLimit, Text, Unusable, Watch, run_calls
 from assaymark.engine import prices as tariffs
 from assaymark.engine.prices import Estimate, Prices, costs_nothing, load_prices
-from assaymark.engine.providers.http_agent import is_outside
+from assaymark.engine.providers.http_agent import is_outside, patience
 from assaymark.engine.providers.registry import Models, batch_providers, check_ready
 from assaymark.engine.rate_limits import KEPT, endpoint_of
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError, Problem, StoppedError
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger(__name__)
 MANNER, _PLAN, _PRICES = "manner", "plan", "prices"  # notes in a ledger
 _LOOKED_AT: Final = 200  # calls of each model whose replies of earlier runs are looked at
+_LANE: Final = 8  # agents that are asked at once
+_MARGIN_S: Final = 10.0
 _AT_ONCE: Final = 200  # calls that are read at once for pages
 _STAYS: Final = "stored verbatim and not retried"
 _ALL: Final = (
@@ -233,6 +235,14 @@ def run_options(engine: EngineChoice) -> Any:
     return engine.model_dump(include={"concurrency", "deadline_s", "attempts", "backoff_s"}) | {"limits": limits}
 
 
+def patient(engine: EngineChoice, agents: Iterable[AgentSpec]) -> EngineChoice:
+    """How agents are asked: few at once, so that the seconds of a decision are its own and not those of a queue, and
+    those outside for as long as they may take: cut off before, they would be asked again."""
+    outside = (patience(one.args) + _MARGIN_S for one in agents if is_outside(one.model))
+    wanted = {"concurrency": min(engine.concurrency, _LANE), "deadline_s": max([engine.deadline_s, *outside])}
+    return engine.model_copy(update=wanted)
+
+
 def ask(
     folder: RunFolder, calls: Sequence[CallSpec], models: Mapping[str, Model], judge: str, what: str,
     engine: EngineChoice | None = None, unusable: Unusable | None = None,
@@ -400,8 +410,8 @@ class Canaries:
 
 def check_call(spec: AgentSpec | JudgeSpec, schema: str) -> CallSpec:
     """A call that stands in for the first of a model where that hangs on what is not there yet."""
-    messages = (calling.Message("user", (Text.of(_CHECK), Text.of(schema))),)
-    return CallSpec.to(spec, messages, sha256_text(_CHECK), Text.of(schema))
+    form = Text.of(schema)
+    return CallSpec.to(spec, (calling.Message("user", (Text.of(_CHECK), form)),), sha256_text(_CHECK), form)
 
 
 # --- One ledger for several machines ----------------------------------------------------------------------------------
@@ -619,7 +629,4 @@ def raw_calls(folder: RunFolder, keys: Sequence[str]) -> Iterator[AskedCall]:
                 seen.update((text.sha256, Text("", text.sha256)) for text in new)
                 reply = replies.pop(key, None)
                 usd = None if reply is None else prices.paid(call.model, reply, key in cheap)
-                yield AskedCall(
-                    key=key, call=call, new=new, reply=reply, attempts=attempts.get(key, 0), usd=usd,
-                    in_batch=key in cheap,
-                )  # fmt: skip
+                yield AskedCall(key, call, new, reply, attempts.get(key, 0), usd, key in cheap)

@@ -89,7 +89,7 @@ class Checked(Result):
         titles = tuple((name, name.replace("_", " ").capitalize()) for name in names)
         return AssayRun(
             study=self.study, plan_hash=self.plan_hash, locked_at=None, decisions=(), evidence=(), table=self.read,
-            rubric=RubricView(name=self.study.rubric.name, title="Scores made elsewhere", dimensions=titles),
+            rubric=RubricView(self.study.rubric.name, "Scores made elsewhere", titles),
             verdicts=self.verdicts, measurements=self.measurements,
         )  # fmt: skip
 
@@ -160,16 +160,6 @@ def read_again(folder: RunFolder) -> tuple[Checked, Rows, ScoresRead]:
     if view.shape.startswith("pairs"):
         raise InputError(view.source, [Problem("", "holds comparisons; people grade single answers")])
     return held, rows, read
-
-
-def table_frame(folder: RunFolder) -> human_labels.Frame:
-    """What people can grade of the table that was checked into a run folder."""
-    held, _, read = read_again(folder)
-    names = tuple(read.dimensions) if len(read.dimensions) > 1 else (AGGREGATE,)
-    plan = held.study
-    return human_labels.Frame(
-        *human_labels.records_of_scores(read), names, read.scale, plan.seed, plan.human, graded=bool(read.people)
-    )
 
 
 def check(
@@ -343,9 +333,8 @@ def _streamed(
     plan, kept = _plan(study, str(path))
     found = measure_table(path, plan, None, _names(dimensions), None)
     size, study_ = found.size, found.study
-    names = tuple(
-        sorted({m.labels["dimension"] for m in found.measurements if m.name == "kappa.mean_pairwise"} - {AGGREGATE})
-    )
+    measured = {one.labels["dimension"] for one in found.measurements if one.name == "kappa.mean_pairwise"}
+    names = tuple(sorted(measured - {AGGREGATE}))
     view = TableView(
         source=str(path), sha256=runs.file_sha256(path), format="Parquet", shape="one column a criterion", roles={},
         read="columns by the names in the documentation", filled=(), left=found.notes, choices=(), dimensions=names,
@@ -398,9 +387,8 @@ def _scale(scale: tuple[float, float] | str | None) -> tuple[float, float] | Non
         if not -np.inf < low < high < np.inf:
             raise ValueError
     except (ValueError, TypeError):
-        raise InputError(
-            "scale", [Problem("--scale", f"two numbers, the lower one first, as in 1..5 (got {scale!r})")]
-        ) from None
+        what = f"two numbers, the lower one first, as in 1..5 (got {scale!r})"
+        raise InputError("scale", [Problem("--scale", what)]) from None
     return low, high
 
 

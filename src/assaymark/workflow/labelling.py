@@ -16,6 +16,7 @@ from random import Random
 from typing import Any, Final
 
 from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
+from assaymark.importers.scores import ScoresRead
 from assaymark.judging import Rubric, anonymise, blinding_names, find_rubric
 from assaymark.judging.prompts import people_blocks
 from assaymark.metrology.columns import Columns, score_table_of
@@ -30,7 +31,7 @@ from assaymark.report.label import LabelCycle, LabelSheet, LabelText, Question, 
 from assaymark.report.text import moment as when
 from assaymark.rows import Rows, read
 from assaymark.workflow import human_labels
-from assaymark.workflow.check import read_again, table_frame
+from assaymark.workflow.check import Checked, read_again
 from assaymark.workflow.human_labels import Draw, Frame, Sheets
 from assaymark.workflow.lock import STUDY, open_locked, select
 from assaymark.workflow.run_folder import RunFolder, missing, write_json
@@ -87,16 +88,16 @@ class Labelling:
         named = {trajectory: name for name, (_, trajectory) in sheets.ids.items()}
         units = []
         for cycle in sheets.cycles[grader]:
-            groups = []
+            groups = list[LabelCycle]()
             for material, texts in self._shown[cycle]:
                 found = [LabelText(named[one], sections) for one, sections in texts.items()]
                 order.shuffle(found)
-                groups.append(LabelCycle(material, tuple(found)))
+                groups.append((material, tuple(found)))
             order.shuffle(groups)
             units.append(groups)
         for name, one in sheets.gold.items():
             text = LabelText(name, (("", one.text),), one.answers)
-            units.append([LabelCycle((("", one.material),) if one.material else (), (text,))])
+            units.append([((("", one.material),) if one.material else (), (text,))])
         order.shuffle(units)
         cycles = tuple(one for groups in units for one in groups)
         asked = self.texts
@@ -442,9 +443,8 @@ def _of_records(folder: RunFolder) -> Texts:
     if STUDY.holds(folder):
         locked = open_locked(folder)
         study, rubric = locked.study, locked.rubric
-        judges = [
-            Agent(id=judge.name, family=judge.family, model=judge.model.partition("/")[2]) for judge in study.judges
-        ]
+        for judge in study.judges:
+            judges.append(Agent(id=judge.name, family=judge.family, model=judge.model.partition("/")[2]))
         keep, rules = study.records.keep_names, study.inference
     people = [*{one.agent.id: one.agent for one in every}.values(), *judges]
     names = blinding_names(people)
@@ -466,21 +466,15 @@ def _of_records(folder: RunFolder) -> Texts:
         return found
 
     questions = tuple(
-        Question(
-            dimension.name,
-            dimension.title or _title(dimension.name),
-            dimension.question,
-            tuple(zip(dimension.at, dimension.anchors, strict=True)),
-        )
-        for dimension in rubric.dimensions
+        Question(one.name, one.title or _title(one.name), one.question, tuple(zip(one.at, one.anchors, strict=True)))
+        for one in rubric.dimensions
     )
 
     def judged() -> Comparisons | None:
         return Comparisons.of_table(Scores.of(store, locked).honest, locked.study) if STUDY.holds(folder) else None
 
-    return Texts(
-        frame, rubric.scale, questions, rubric.instructions or "", names, _plain(people, names), show, rules, judged
-    )
+    asked = rubric.scale, questions, rubric.instructions or ""
+    return Texts(frame, *asked, names, _plain(people, names), show, rules, judged)
 
 
 def _sections(blocks: Iterable[tuple[str, str]]) -> tuple[Section, ...]:
@@ -516,8 +510,8 @@ def _title(name: str) -> str:
 
 
 def _of_table(folder: RunFolder) -> Texts:
-    frame = frame_of(folder)
     held, rows, read = read_again(folder)
+    frame = _table_frame(held, read)
     source, low, high = held.read.source, round(frame.scale[0]), round(frame.scale[1])
     if "text" not in read.roles:
         what = "no column holds the texts of single answers (text, response, answer, output, completion are known)"
@@ -579,10 +573,18 @@ def _cells(rows: Rows, column: str, row: Any) -> list[str]:
     return ["" if values[k] is None else str(values[k]) for k in row.tolist()]
 
 
+def _table_frame(held: Checked, read: ScoresRead) -> Frame:
+    """What people can grade of a table that was checked."""
+    names, plan = tuple(read.dimensions) if len(read.dimensions) > 1 else (AGGREGATE,), held.study
+    graded = bool(read.people)
+    return Frame(*human_labels.records_of_scores(read), names, read.scale, plan.seed, plan.human, graded)
+
+
 def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
     """What people can grade of a run, of imported records (by ``rubric``), of a judged season, or of a table."""
     if folder.check.is_file():
-        return table_frame(folder)
+        held, _, read = read_again(folder)
+        return _table_frame(held, read)
     folder.require()
     if SEASON.holds(folder):
         from assaymark.workflow.tracks.season_judge import judged_frame  # which reads grades of people

@@ -148,9 +148,8 @@ def probe_calls(study: Study, cycles: Sequence[cutting.Cycle] | None = None) -> 
     """Every call that the model probe of a study makes; ``cycles`` are its sample, where that is known."""
     if study.substrate is None or (model := study.substrate.date_probe.model) is None:
         return []
-    cycles = cycles or sample_of(
-        study.substrate
-    )  # a model before sanitised cycles, then before the same with everything left in
+    # A model before sanitised cycles, then before the same with everything left in.
+    cycles = cycles or sample_of(study.substrate)
     return [date_call(model, one) for one in (*(cycle.context for cycle in cycles), *map(unsanitised, cycles))]
 
 

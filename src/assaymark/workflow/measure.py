@@ -19,7 +19,7 @@ from assaymark.judging.evidence import evidence_summary, forecast_mismatches
 from assaymark.judging.evidence.context_index import Material
 from assaymark.metrology.datasheet import limit_measurements
 from assaymark.metrology.probes import ORACLE_DIMENSION
-from assaymark.portfolio.orders import audit, fee_of, prices_of, settle
+from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import SCALE
 from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measurement, content_id
@@ -60,11 +60,9 @@ def conduct_of(decision: Decision, context: Context) -> metrology.AgentBehaviour
             if math.isfinite(after.equity + after.exposure):
                 checks = tuple((check.rule, check.kept) for check in audit(after, context.constraints))
     timed = decision.call.timing_source != "absent"
-    return metrology.AgentBehaviour(
-        agent=decision.agent.id, cluster=decision.cluster, usable=usable, flags=decision.flags, checks=checks,
-        seconds=decision.call.seconds if timed else None, output_tokens=decision.call.output_tokens,
-        tokens=token_count(judged_text(decision)),
-    )  # fmt: skip
+    seconds = decision.call.seconds if timed else None
+    size = decision.call.output_tokens, token_count(judged_text(decision))
+    return metrology.AgentBehaviour(decision.agent.id, decision.cluster, usable, decision.flags, checks, seconds, *size)
 
 
 def scored_by_oracle(store: Store, locked: Locked) -> dict[str, int]:

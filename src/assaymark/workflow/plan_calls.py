@@ -256,9 +256,9 @@ class CallPlan(Result):
                           for (claim, option), found in self.prospects.items()],
         }  # fmt: skip
 
-    def recommended(self, claim: str | None = None) -> CallOption | None:
-        """The cheapest option that does about as well as the best one, for a claim (default: the focus)."""
-        name = claim or (self.focus.claim.id if self.focus else "")
+    def recommended(self) -> CallOption | None:
+        """The cheapest option that does about as well as the best one for the focus."""
+        name = self.focus.claim.id if self.focus else ""
         known = {option: self.prospects.get((name, option.name)) for option in self.options}
         shares = {option: found for option, found in known.items() if found is not None and found.reached}
         if not shares:

@@ -127,10 +127,8 @@ class Piece:
 class Shown:
     """Progress that people see. It notes how far the last piece of work is, for whoever has to say where it stopped."""
 
-    def __init__(
-        self, display: Bars, *, quiet: bool, every_s: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._display, self._quiet, self._every_s, self._clock = display, quiet, every_s, clock
+    def __init__(self, display: Bars, quiet: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._display, self._quiet, self._clock = display, quiet, clock
         self._pieces: dict[str, Piece] = {}
         self._last: Piece | None = None
         self.usd = 0.0
@@ -155,7 +153,7 @@ class Shown:
             self._display.update(piece.task, completed=done, total=total)
         if ended:
             _LOG.info("%s: %s in %.1f s", what, piece.state(now, self.usd), now - piece.began)
-        elif piece.task is None and now - piece.told >= self._every_s:
+        elif piece.task is None and now - piece.told >= EVERY_S:
             piece.told = now
             _LOG.info("%s: %s", what, piece.state(now, self.usd))
 
@@ -188,13 +186,13 @@ class _State(ProgressColumn):
 
 
 @contextmanager
-def bars(console: Console, *, quiet: bool = False, every_s: float = EVERY_S) -> Iterator[Shown]:
+def bars(console: Console, quiet: bool = False) -> Iterator[Shown]:
     """Progress of the work in the block on ``console``: a bar for each piece on a terminal, and lines in any case."""
     state = _State()
     columns = (TextColumn("{task.description}"), BarColumn(_BAR), state)
     hidden = quiet or not console.is_terminal
     with Bars(*columns, console=console, transient=True, disable=hidden) as display:
-        state.shown = shown = Shown(display, quiet=quiet, every_s=every_s)
+        state.shown = shown = Shown(display, quiet)
         before = _SHOWN.set(shown)
         try:
             with watched(shown):

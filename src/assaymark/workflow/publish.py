@@ -84,7 +84,7 @@ def planted_agents(study: Study) -> tuple[PlantedView, ...]:
     """What is planted in the reference agents of a study; empty when it has none."""
     words = ((agent, planted_words(agent.model, agent.args)) for agent in study.agents)
     return tuple(
-        PlantedView(name=agent.name, family=agent.family, question=found.rule, planted=found.properties)
+        PlantedView(agent.name, agent.family, found.rule, found.properties)
         for agent, found in words
         if found is not None
     )
@@ -183,7 +183,7 @@ def gather(
     texts = () if study.rubric.text is None else tuple(locked.rubric.rows)
     return AssayRun(
         study=study, plan_hash=locked.plan_hash, locked_at=locked.locked_at,
-        rubric=RubricView(name=study.rubric.name, title=locked.rubric.title, dimensions=tuple(titles), texts=texts),
+        rubric=RubricView(study.rubric.name, locked.rubric.title, tuple(titles), texts),
         verdicts=tuple({verdict.claim.id: verdict for verdict in store.read(tables.VERDICTS)}.values()),
         measurements=tuple(store.read(tables.MEASUREMENTS)), decisions=selection.honest,
         evidence=tuple(store.read(tables.EVIDENCE)), invalid=invalid, calls=len(judgments),
@@ -231,7 +231,7 @@ def planted_views(study: Study) -> tuple[PlantedView, ...]:
         if value["terse"]:
             words.append(f"{value['terse']:.2f} points off for texts of up to {value['terse_tokens']:.0f} tokens")
         question = planted.words.partition(";")[0]
-        views.append(PlantedView(name=judge.name, family=judge.family, question=question, planted=tuple(words)))
+        views.append(PlantedView(judge.name, judge.family, question, tuple(words)))
     return tuple(views)
 
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -423,7 +423,7 @@ def folder_sums(
 ) -> ScoreSums:  # fmt: skip
     """The sums of all partitions below a folder."""
     from assaymark.engine import Chunk, ChunkError, Ledger, map_chunks
-    from assaymark.engine.compute import DEADLINE_S, usable_cores
+    from assaymark.engine.compute import usable_cores
     from assaymark.metrology.streaming import THREADS, VERSION, misfits, partition_sums, read_partition
     from assaymark.metrology.sums import total
 
@@ -459,9 +459,8 @@ def folder_sums(
     with nullcontext() if kept is None else Ledger.open(kept / "ledger.db") as ledger:
         try:
             summed = map_chunks(
-                partition_sums, chunks, version=f"{VERSION} of {__version__}", how=computing.how,
-                workers=computing.workers, deadline_s=computing.deadline_s or DEADLINE_S, ledger=ledger,
-                address=computing.address, progress=watching(), what="summing partitions",
+                partition_sums, chunks, version=f"{VERSION} of {__version__}", ledger=ledger, progress=watching(),
+                what="summing partitions", **{name: one for name, one in asdict(computing).items() if one is not None},
             )  # fmt: skip
             found = dict(enumerate(summed))
         except ChunkError as exc:

@@ -15,7 +15,7 @@ from assaymark import judging, metrology
 from assaymark.agents.llm import NOT_USABLE, Place, agent_call, date_call, decision_of, envelope_of, prompt_of
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, beside, run_worker
 from assaymark.engine.prices import Prices
-from assaymark.engine.providers.http_agent import is_outside, patience
+from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, LedgerError, PlanError
 from assaymark.judging import PlannedGrade, Rubric, user_messages
 from assaymark.judging.evidence.context_index import Material
@@ -64,7 +64,7 @@ class JudgingSession:
     ) -> list[PlannedGrade]:
         """The calls by which judges grade decisions under a rubric."""
         study = self.locked.study
-        return judging.plan_calls(self.decisions, {}, study, rubric, judges=judges, only=only, shown=self.shown)
+        return judging.plan_calls(self.decisions, {}, study, rubric, judges, only, self.shown)
 
     def grade(
         self, rubric: Rubric, what: str, judges: Sequence[JudgeSpec] | None = None, only: Collection[str] | None = None
@@ -240,10 +240,6 @@ def ledger_of(folder: RunFolder, study: Study) -> list[Evidence]:
     return found
 
 
-_MARGIN_S: Final = 10.0
-_LANE: Final = 8  # few at once, so that the seconds of a decision are its own and not those of a queue
-
-
 @dataclass(frozen=True, slots=True)
 class Asked:
     """One agent before one cycle."""
@@ -270,12 +266,9 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     contexts = _contexts(study, store)
     asked = [one for key, context in contexts for one in _questions(study, key, context)]
     calls = [one.call for one in asked]
-    # An agent outside has its own patience; cut off before it, it would be asked again.
-    outside = (patience(one.spec.args) + _MARGIN_S for one in asked if is_outside(one.spec.model))
-    lane = {"concurrency": min(engine.concurrency, _LANE), "deadline_s": max([engine.deadline_s, *outside])}
     with Ledger.open(folder.ledger) as ledger:
         asking.check_plan_hash(folder, ledger, locked)
-        how = models, engine.model_copy(update=lane), "asking the agents", "the agents"
+        how = models, asking.patient(engine, study.agents), "asking the agents", "the agents"
         replies, made = asking.answered(folder, ledger, calls, *how)
         batched = ledger.batches.answered_in_batches(replies)
     prices = asking.prices_of(models)
@@ -287,7 +280,7 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     usable = [decision for decision in decisions if not set(decision.flags) & set(NOT_USABLE)]
     material = [(key.context_id, context, key.regime) for key, context in contexts]
     for kind, count in controls.wanted.items():
-        from assaymark.agents.controls.decisions import cell_decisions
+        from assaymark.agents.controls import cell_decisions
 
         found += cell_decisions(
             material, kind, count, study.seed, controls.family, controls.style,
@@ -356,7 +349,7 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model])
         whole = [first if decision.record_id == first.record_id else decision for decision in decisions]
         shown: Any = user_messages(whole, store.each_context(), study, only={first.record_id})
         rubric = judging.rubric_of(study.rubric)
-        planned = judging.plan_calls(whole, {}, study, rubric, judges=outside, only=shown, shown=shown)
+        planned = judging.plan_calls(whole, {}, study, rubric, outside, shown, shown)
         return [one.call for one in planned]
 
     found.ask(judged(0), further=lambda: judged(1))

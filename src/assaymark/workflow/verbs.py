@@ -155,13 +155,13 @@ def _stages(folder: RunFolder, study: Study) -> tuple[dict[str, Iterable[CallSpe
         decisions = [study_calls.stand_in(one) for one in planned_decisions(study, store.read(CYCLES))]
         notes.append("judges' calls are estimated: their number is known, texts of 300 tokens stand in for the agents'")
     shown = judging.user_messages(decisions, store.each_context(), study)
-    graded = judging.plan_calls(decisions, {}, study, judging.rubric_of(study.rubric), shown=shown)
+    graded = judging.plan_calls(decisions, {}, study, judging.rubric_of(study.rubric), None, None, shown)
     stages["judges"] = [one.call for one in graded]
     if (probe := study.anchor_probe) is not None:
         judges = [one for one in study.judges if one.name == probe.judge]
         only = study_calls.anchor_sample(select(decisions, study).honest, study)
         rubric = judging.load_rubric(probe.rubric)
-        again = judging.plan_calls(decisions, {}, study, rubric, judges=judges, only=only, shown=shown)
+        again = judging.plan_calls(decisions, {}, study, rubric, judges, only, shown)
         stages["anchor probe"] = [one.call for one in again]
     if (outside := study.stability.probe) is not None:
         notes.append(f"not counted: {outside.name}, asked only about pairs that the panel leaves open")

@@ -22,7 +22,7 @@ _SAID: Final = 6
 _PEOPLE: Final = ("human.sample", "human.agreement", "human.judge")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Panel:
     """Who judged: names by family, which of them are reference judges with planted properties, and whether any is."""
 
@@ -119,7 +119,7 @@ def verdict_file(
     return decided_file(
         verdicts, measurements, sorted({item.labels["agent"] for item in measurements if item.name == "score.effect"}),
         study=study.name, title=study.title, plan_hash=plan_hash, rubric=study.rubric.name,
-        panel=Panel(judges=judges, reference=any(built_in.values()), built_in=built_in),
+        panel=Panel(judges, any(built_in.values()), built_in),
         made_by=study.agents, amendments=amendments, preregistered=preregistered,
         missing={item.labels.get("agent") or item.labels["judge"]: item.value for item in lacking},
     )  # fmt: skip
@@ -133,9 +133,7 @@ def decided_file(
     """The contents of ``verdicts.json`` of a study, a season or a benchmark; ``given`` are its other fields."""
     built_in = {one.name for one in made_by if one.model.startswith("reference/")}
     used = {name for verdict in verdicts for name in verdict.measurements}
-    supported = {
-        name for verdict in verdicts if verdict.publication_level != "no-claim" for name in verdict.measurements
-    }
+    supported = {name for one in verdicts if one.publication_level != "no-claim" for name in one.measurements}
     return VerdictFile(
         format=FORMAT,
         software=f"assaymark {__version__}",

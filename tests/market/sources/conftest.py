@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-import yfinance
 
 from assaymark.errors import InputError
 from assaymark.market import sources
@@ -17,6 +16,8 @@ NOW = datetime(2024, 3, 8, 12, 0, tzinfo=UTC)
 def _nothing_but_loopback(tmp_path, monkeypatch):
     for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FRED_API_KEY"):
         monkeypatch.delenv(name, raising=False)
+    import yfinance  # slow, and only for the tests that use it
+
     # The client's cache of time zones lies in the test's folder; it is opened once in a process.
     yfinance.set_tz_cache_location(str(tmp_path))
     monkeypatch.setattr("yfinance.cache._TzCacheManager._tz_cache", yfinance.cache._TzCacheDummy())

@@ -9,7 +9,6 @@ from datetime import UTC, date, datetime, timedelta
 
 import market_wires as wires
 import pytest
-import yfinance
 from huggingface_hub import constants
 from huggingface_hub.utils import _http, get_session
 from loopback import BROKEN, PAGE, Reply, serving
@@ -249,6 +248,8 @@ def test_no_token_is_in_a_traceback(told):
 
 
 def test_bars_keep_their_closes_and_carry_dividends_in_the_factor(pull):
+    import yfinance
+
     before = yfinance.config.debug.hide_exceptions
     with wires.yahoo(SPY=chart("SPY")) as there:
         found = pull("yfinance", wires.yahoo_asked(there.url, "SPY"))

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judged_sheets import prose, words
 from markup import made_problems
-from numbers_of_pages import cells, first_number, links_to
+from outline import cells, first_number, links_to
 
 from assaymark.errors import InputError
 from assaymark.metrology import datasheet

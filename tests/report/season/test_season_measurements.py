@@ -8,8 +8,7 @@ from html import unescape
 
 import pytest
 from made_season import made_season, pages, site
-from numbers_of_pages import cells, first_number, links_to
-from outline import read, words
+from outline import cells, first_number, links_to, read, words
 
 from assaymark.records import Measurement
 from assaymark.report import season as season_pages

@@ -11,8 +11,7 @@ from functools import cache
 import bench_runs as runs
 import pytest
 from markup import made_problems
-from numbers_of_pages import cells, first_number, links_to
-from outline import Outline, read, words
+from outline import Outline, cells, first_number, links_to, read, words
 
 from assaymark.benchmark import questions
 from assaymark.engine import CallSpec, Message, Reply, Text

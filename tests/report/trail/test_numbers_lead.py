@@ -10,7 +10,7 @@ import assay_runs as runs
 import full_runs
 import page_words
 import pytest
-from numbers_of_pages import first_number
+from outline import first_number
 from page_words import pages
 
 from assaymark.records import AGGREGATE

@@ -10,9 +10,9 @@ from functools import cache
 import assay_runs as runs
 import page_words
 import pytest
+from full_runs import judged, judgment
 from hypothesis import given
 from hypothesis import strategies as st
-from judged_runs import judged, judgment
 from markup import made_problems
 from outline import Outline, read, words
 

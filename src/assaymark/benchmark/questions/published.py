@@ -22,16 +22,7 @@ from assaymark.benchmark.questions import templates as draws
 from assaymark.benchmark.questions.answers import read_answer
 from assaymark.benchmark.questions.payloads import SPLITS, TEMPLATES, Answer, Context, Payload, Split, Template
 from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
-from assaymark.benchmark.questions.templates import (
-    CHANGES,
-    Day,
-    Question,
-    Unsuitable,
-    answer_of,
-    binds,
-    day_end,
-    day_of,
-)
+from assaymark.benchmark.questions.templates import Question
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.market import CLASSES, AssetClass, History, class_index, fill_gaps, regimes
 from assaymark.portfolio.optimisers import Floats
@@ -119,7 +110,7 @@ def read_questions(path: Path) -> tuple[Question, ...]:
                 fields = strict_json(line)
                 if not isinstance(fields, dict):
                     raise InputError("", ["must be an object"])
-                found.append(_ours(fields) if "payload" in fields else _theirs(fields))
+                found.append(_question(fields))
             except Rejected as exc:
                 problems.append(Problem(f"line {number}", str(exc)))
             except InputError as exc:
@@ -138,52 +129,46 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     return tuple(found)
 
 
-def _ours(fields: Mapping[str, JSON]) -> Question:
-    template, split, regime, day = _place(fields, "template", "split", "regime", "day")
-    payload, blank, _ = _KINDS[template]
-    kind: Any = payload if "text" not in (fields.get("payload") or {}) else kinds.Printed
-    found = Question(
-        _text(fields, "id"), template, split, regime, day, _record(kind, fields, "payload"),
-        _record(Context, fields, "context"), _record(type(blank), fields, "truth"),
-    )  # fmt: skip
-    if fields.get("prompt") != found.prompt("full"):
-        raise InputError("", [Problem("prompt", "is not the one that its payload gives in this version of assaymark")])
-    return found
-
-
-def _theirs(fields: Mapping[str, JSON]) -> Question:
-    name = "template_id" if "template_id" in fields else "template"
-    template, split, regime, day = _place(fields, name, "split", "market_regime", "decision_date")
+def _question(fields: Mapping[str, JSON]) -> Question:
+    """A question of ours, which says what it is made of, or one of the authors' set."""
+    ours, problems = "payload" in fields, list[Problem]()
+    at = "template_id" if "template_id" in fields and not ours else "template"
+    where = (at, "split", "regime", "day") if ours else (at, "split", "market_regime", "decision_date")
+    for name, known in zip(where, (TEMPLATES, SPLITS, kinds.REGIME_NAMES), strict=False):
+        if fields.get(name) not in known:
+            what = f"must be one of {', '.join(known)} (got {shown(fields.get(name))})"
+            problems.append(Problem(name, what))
+    try:
+        day = date.fromisoformat(str(fields.get(where[3])))
+    except ValueError:
+        what = f"must be a day such as 2025-03-03 (got {shown(fields.get(where[3]))})"
+        problems.append(Problem(where[3], what))
+    if problems:
+        raise InputError("", problems)
+    template, split, regime = (cast(Any, fields[name]) for name in where[:3])
+    kind, blank, _ = _KINDS[template]
+    if ours:
+        made: Any = kind if "text" not in (fields.get("payload") or {}) else kinds.Printed
+        found = Question(
+            _text(fields, "id"), template, split, regime, day, _record(made, fields, "payload"),
+            _record(Context, fields, "context"), _record(type(blank), fields, "truth"),
+        )  # fmt: skip
+        if fields.get("prompt") != found.prompt("full"):
+            what = "is not the one that its payload gives in this version of assaymark"
+            raise InputError("", [Problem("prompt", what)])
+        return found
     assets = fields.get("assets")
     if not (isinstance(assets, list) and all(isinstance(asset, str) for asset in assets)):
         raise InputError("", [Problem("assets", f"must be a list of names (got {shown(assets)})")])
-    mark = _text(fields, "qa_id" if "qa_id" in fields else "id")
-    payload = kinds.Printed(tuple(assets), _text(fields, "question"))
-    blank = Question(mark, template, split, regime, day, payload, Context(), _KINDS[template][1])
+    mark, text = _text(fields, "qa_id" if "qa_id" in fields else "id"), _text(fields, "question")
+    empty = Question(mark, template, split, regime, day, kinds.Printed(tuple(assets), text), Context(), blank)
     said, number = fields.get("answer"), fields.get("answer_numeric")
     if template in ("T2", "T3") and isinstance(number, int | float):
-        return replace(blank, answer=kinds.Number(float(number)))
-    read = read_answer(blank, f"ANSWER: {said}" if isinstance(said, str | int | float) else "")
+        return replace(empty, answer=kinds.Number(float(number)))
+    read = read_answer(empty, f"ANSWER: {said}" if isinstance(said, str | int | float) else "")
     if read.answer is None:
         raise InputError("", [Problem("answer", f"{read.reason} (got {shown(said)})")])
-    return replace(blank, answer=read.answer)
-
-
-def _place(
-    fields: Mapping[str, JSON], template: str, split: str, regime: str, day: str
-) -> tuple[Template, Split, kinds.Regime, date]:
-    problems = [
-        Problem(name, f"must be one of {', '.join(known)} (got {shown(fields.get(name))})")
-        for name, known in ((template, TEMPLATES), (split, SPLITS), (regime, kinds.REGIME_NAMES))
-        if fields.get(name) not in known
-    ]
-    try:
-        when = date.fromisoformat(str(fields.get(day)))
-    except ValueError:
-        problems.append(Problem(day, f"must be a day such as 2025-03-03 (got {shown(fields.get(day))})"))
-    if problems:
-        raise InputError("", problems)
-    return cast(Template, fields[template]), cast(Split, fields[split]), cast(kinds.Regime, fields[regime]), when
+    return replace(empty, answer=read.answer)
 
 
 def _text(fields: Mapping[str, JSON], name: str) -> str:
@@ -268,8 +253,8 @@ def dataset_card(made: QuestionSet) -> str:
             for one in asked
             if isinstance(one.payload, kinds.PositionSize) and isinstance(one.answer, kinds.Number)
         ],
-        "T4 with a required return that binds": [
-            binds(one.payload) for one in asked if isinstance(one.payload, kinds.PairAllocation)
+        "T4 with a required return that draws.binds": [
+            draws.binds(one.payload) for one in asked if isinstance(one.payload, kinds.PairAllocation)
         ],
         "T6 that need a trade": [one.answer.rebalance for one in asked if isinstance(one.answer, kinds.Trade)],
     }
@@ -454,7 +439,7 @@ def generate_questions(
         if split not in splits:
             maker.made.update(left)  # ids count on as if these had been made
             continue
-        views = ((row, kind, day_of(history, row, window=longest, instruments=only)) for row, kind in rows)
+        views = ((row, kind, draws.day_of(history, row, window=longest, instruments=only)) for row, kind in rows)
         found += maker.split(split, left, views, len(rows))
     return QuestionSet(tuple(found), history.source, history.snapshot, seed, window, horizon, lookback)
 
@@ -473,7 +458,7 @@ class _Maker:
     columns: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        last = day_end(self.history, self.history.days.size - 1)
+        last = draws.day_end(self.history, self.history.days.size - 1)
         whole = last.prices(self.history.days.size)
         # Columns of the whole market: an instrument may list after the day of a question and before the end.
         self.columns = {name: at for at, name in enumerate(whole.ids)}
@@ -481,7 +466,7 @@ class _Maker:
         self.closes[np.searchsorted(self.history.days, whole.days)] = whole.values
 
     def split(
-        self, split: Split, left: Mapping[Template, int], days: Iterator[tuple[int, AssetClass, Day]], count: int
+        self, split: Split, left: Mapping[Template, int], days: Iterator[tuple[int, AssetClass, draws.Day]], count: int
     ) -> list[Question]:
         """The questions of one split: every day has its share of each template, and what days before could not make."""
         found: list[Question] = []
@@ -516,7 +501,14 @@ class _Maker:
         return found
 
     def of_day(
-        self, rng: np.random.Generator, name: Template, day: Day, row: int, kind: AssetClass, before: int, count: int
+        self,
+        rng: np.random.Generator,
+        name: Template,
+        day: draws.Day,
+        row: int,
+        kind: AssetClass,
+        before: int,
+        count: int,
     ) -> Iterator[tuple[Payload, Answer]]:
         """Up to so many different questions of one template and day."""
         seen: set[Payload] = set()
@@ -525,14 +517,14 @@ class _Maker:
                 return
             try:
                 payload, answer = self.draw(rng, name, day, row, kind, (before + len(seen)) % 2 == 1)
-            except (Unsuitable, NotMeasurableError, InputError):
+            except (draws.Unsuitable, NotMeasurableError, InputError):
                 continue
             if payload not in seen:
                 seen.add(payload)
                 yield payload, answer
 
     def draw(
-        self, rng: np.random.Generator, name: Template, day: Day, row: int, kind: AssetClass, odd: bool
+        self, rng: np.random.Generator, name: Template, day: draws.Day, row: int, kind: AssetClass, odd: bool
     ) -> tuple[Payload, Answer]:
         """One payload with its answer."""
         if name == "T1":
@@ -543,15 +535,15 @@ class _Maker:
             seen = self.horizon, back, start, end, round(moved, 4), round(spread, 4)
             forward = float(self.closes[row + self.horizon, at] / self.closes[row, at] - 1.0)
             if not np.isfinite(forward):
-                raise Unsuitable("it stopped trading, or has a gap, where its answer lies")
+                raise draws.Unsuitable("it stopped trading, or has a gap, where its answer lies")
             way: kinds.Way = "positive" if forward > draws.FLAT else "negative" if forward < -draws.FLAT else "flat"
             return kinds.ReturnDirection(day.ids[column], *seen), kinds.Direction(way)
         if name == "T7":
             regime, call = day.regime(kind), draws.regime_call(day, kind, self.lookback)
-            todo = {move.asset_class: CHANGES[regime][move.asset_class] for move in call.moves}
+            todo = {move.asset_class: draws.CHANGES[regime][move.asset_class] for move in call.moves}
             return call, kinds.RegimeView(regime, todo)
         payload = draws.drawn(rng, name, day, self.window, self.lookback, odd)
-        answer = answer_of(payload)  # to ten decimals: machines that differ in the last bit make the same set
+        answer = draws.answer_of(payload)  # to ten decimals: machines that differ in the last bit make the same set
         if isinstance(answer, kinds.Number):
             answer = kinds.Number(round(answer.value, 10))
         elif isinstance(answer, kinds.Weights):
@@ -570,5 +562,5 @@ class _Maker:
             case kinds.Rebalancing() as one:
                 given = (*one.current, *one.target, one.threshold)
         if given and (np.abs(np.abs(np.array(given))[:, None] - _numbers(answer)) < near).any():
-            raise Unsuitable("its prompt would state its answer")
+            raise draws.Unsuitable("its prompt would state its answer")
         return payload, answer

@@ -229,6 +229,11 @@ def signed(value: float) -> str:
     return f"{value:+.3f}".replace("-", "−")
 
 
+def ends_words(low: float | None, high: float | None) -> str:
+    """The interval of a statistic, or nothing."""
+    return "" if low is None or high is None else f" ({number(low)} to {number(high)})"
+
+
 def interval_words(low: float | None, high: float | None) -> str:
     """An interval behind a difference, or nothing."""
     return "" if low is None or high is None else f" ({signed(low)} to {signed(high)})"

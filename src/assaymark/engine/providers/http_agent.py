@@ -24,14 +24,13 @@ from traceback import extract_tb
 from typing import Any, Final, Literal
 
 from assaymark import __version__
-from assaymark.engine.calls import CallSpec, Reply
+from assaymark.engine.calls import CallSpec, Reply, one_line
 from assaymark.engine.loop import LARGE_BYTES, MOST_KEPT_BYTES, current_slot
-from assaymark.engine.providers.base import count_of, part_of, word_of
-from assaymark.engine.providers.transports import LONGEST_FORM, Secret, apart, is_number, may_hold_secret, scrub
+from assaymark.engine.providers.base import count_of, part_of, parts_of, word_of
+from assaymark.engine.providers.transports import LONGEST_FORM, Secret, apart, is_number, may_hold_secret, refuse, scrub
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.prompting import JUDGED_KINDS, Rejected, strict_json
 from assaymark.records import JSON, Context, Decision, canonical_json, parse, record, to_json
-from assaymark.text import code_points
 
 # What an external agent is sent, what it answers, and the failures that stand in the place of an answer.
 
@@ -133,7 +132,7 @@ class AgentFailure:
 
 def failure(kind: FailureKind, detail: str, start: str = "") -> AgentFailure:
     """A failure in printable words that are cut short, whatever the agent put into them."""
-    return AgentFailure(failure=kind, detail=_plain(detail, _DETAIL_CHARS), start=_plain(start, _START_CHARS))
+    return AgentFailure(failure=kind, detail=one_line(detail, _DETAIL_CHARS), start=one_line(start, _START_CHARS))
 
 
 def no_reply(reply: Reply) -> bool:
@@ -192,13 +191,6 @@ def external_argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator
             yield "token_env must be the name of an environment variable: letters, digits and underscores"
 
 
-def require_arguments(call: CallSpec) -> None:
-    """Raise `ModelError` unless the arguments of a call are those of an external agent."""
-    problems = list(external_argument_problems(call.model, call.args))
-    if problems:
-        raise ModelError("; ".join(problems), retryable=False)
-
-
 def _object(text: str) -> dict[str, Any]:
     try:
         found = strict_json(text)
@@ -207,14 +199,9 @@ def _object(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _plain(text: str, most: int) -> str:
-    """``text`` on one line, printable, at most ``most`` characters."""
-    shown = " ".join("".join(char if char.isprintable() else " " for char in code_points(text[: 4 * most])).split())
-    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
-
-
 _TRIES: Final = 3
 _BETWEEN_TRIES_S: Final = 0.2
+_KNOCK_S: Final = 3.0
 _PART_BYTES: Final = 65_536
 _LOOKED_AT: Final = 4096
 _SHORTEST_TOKEN: Final = 8
@@ -269,12 +256,20 @@ class HttpAgent:
         self._sleep = sleep
 
     def check(self) -> None:
-        """Raise `ModelError` unless something answers at the address; see `reachable`."""
-        reachable(self.url)
+        """Connect once and hang up, before a run asks anything: an agent that was never started must not cost a study.
+
+        `ModelError` unless something answers at the address.
+        """
+        try:
+            socket.create_connection((self._site.host, self._site.port), timeout=_KNOCK_S).close()
+        except (OSError, UnicodeError) as exc:
+            reason = failure("unreachable", _reason(exc)).detail
+            advice = "start the agent and run the same command again"
+            raise ModelError(f"nothing answers at {self.url} ({reason}); {advice}", retryable=True) from None
 
     async def complete(self, call: CallSpec) -> Reply:
         """Send the request of a call and take what comes back. No answer is an answer too: ``finish`` is ``failed``."""
-        require_arguments(call)
+        refuse(call, list(external_argument_problems(call.model, call.args)))
         # Half a surrogate pair, which UTF-8 cannot carry, becomes the escape that JSON has for it.
         body = request_text(call).encode("utf-8", "backslashreplace")
         token = self._token(call)
@@ -313,17 +308,6 @@ class HttpAgent:
             problem = f"holds no bearer token: at least {_SHORTEST_TOKEN} visible ASCII characters without spaces"
             raise ModelError(f"the environment variable {name}, named by token_env, {problem}", retryable=False)
         return token
-
-
-def reachable(url: str, *, timeout_s: float = 3.0) -> None:
-    """Connect once and hang up, before a run asks anything: an agent that was never started must not cost a study."""
-    site = Site.of(url)
-    try:
-        socket.create_connection((site.host, site.port), timeout=timeout_s).close()
-    except (OSError, UnicodeError) as exc:
-        reason = failure("unreachable", _reason(exc)).detail
-        advice = "start the agent and run the same command again"
-        raise ModelError(f"nothing answers at {url} ({reason}); {advice}", retryable=True) from None
 
 
 class _Post:
@@ -470,7 +454,7 @@ class PythonAgent:
 
     async def complete(self, call: CallSpec) -> Reply:
         """Hand the context of a call to the callable. An exception is its outcome: ``finish`` is ``failed``."""
-        require_arguments(call)
+        refuse(call, list(external_argument_problems(call.model, call.args)))
         timeout_s = float(call.args.get("timeout_s", self._timeout_s))
         try:
             async with asyncio.timeout(timeout_s):
@@ -565,26 +549,22 @@ def _text(result: object) -> str | AgentFailure:
             return canonical_json(raw)
         # what is not of a decision's form stays as it is, for the reader to refuse
         found: dict[str, JSON] = {"orders": raw["actions"], "rationale": raw.get("rationale")}
-        if _is_list_of_objects(actions := raw["actions"]):
+        actions, texts = raw["actions"], raw.get("rationales")
+        if isinstance(actions, list) and parts_of(raw, "actions") == actions:
             found["orders"] = [
                 {"instrument": one.get("instrument"), "side": one.get("kind")}
                 | ({} if one.get("quantity") is None else {"quantity": one["quantity"]})
                 for one in actions
                 if one.get("kind") not in _NOT_TRADED
             ]
-        if _is_list_of_objects(texts := raw.get("rationales")):
+        if isinstance(texts, list) and parts_of(raw, "rationales") == texts:
             judged = [str(one.get("text", "")) for one in texts if one.get("kind", "summary") in JUDGED_KINDS]
             found["rationale"] = "\n\n".join(judged)
-        agent = raw.get("agent")
-        said = agent if isinstance(agent, dict) else {}
+        said = part_of(raw, "agent")
         optional = {"confidence": raw.get("confidence"), **{name: said.get(name) for name in ("model", "fingerprint")}}
         return canonical_json(found | {name: one for name, one in optional.items() if one is not None and one != ""})
     except (TypeError, ValueError, RecursionError) as exc:
         return failure("wrong type", f"what was returned has no JSON form: {_named(exc)}")
-
-
-def _is_list_of_objects(raw: JSON) -> bool:
-    return isinstance(raw, list) and all(isinstance(one, dict) for one in raw)
 
 
 def _named(exc: BaseException) -> str:

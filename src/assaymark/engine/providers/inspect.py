@@ -14,16 +14,15 @@ from typing import Any, Final
 from assaymark.engine.calls import CallSpec, Finish, Reply
 from assaymark.engine.providers import base
 from assaymark.engine.providers.transports import (
-    TIMEOUT_S,
     PerLoop,
     Provider,
     Rule,
     Secret,
     Transport,
-    address_problem,
     argument_problems,
     load_sdk,
     refuse,
+    transport,
 )
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.records import JSON
@@ -93,28 +92,13 @@ class InspectModel:
     async def complete(self, call: CallSpec) -> Reply:
         """Ask once."""
         refuse(call, list(self._problems(call)))
-        # Where a call goes. To an address that a study names goes the key that it names, and no other.
-        environ = os.environ if self._environ is None else self._environ
-        named, base_url = call.args.get("api_key_env"), call.args.get("base_url")
-        if base_url is not None and (problem := address_problem(base_url)):
-            raise ModelError(f"base_url: {problem}", retryable=False, quota=True)
-        if named and len(environ.get(str(named), "")) < _SHORTEST_KEY:
-            problem = f"needs a key: set the environment variable {named} (at least {_SHORTEST_KEY} characters)"
-            raise ModelError(f"{call.model} {problem}", retryable=False, quota=True)
-        at = Transport(
-            provider=replace(INSPECT, name=f"inspect/{self.provider}"),
-            model=call.model.partition("/")[2],
-            base_url=base_url,
-            key_env=str(named) if named else "no key",
-            key=Secret(environ[str(named)]) if named else None,
-            timeout_s=float(call.args.get("timeout_s", TIMEOUT_S)),
-            options=tuple(
-                (name.removeprefix(OPTION), call.args[name]) for name in sorted(call.args) if _is_option(name)
-            ),
-        )
+        # to an address that a study names goes the key that it names, and no other
+        options = tuple((name.removeprefix(OPTION), call.args[name]) for name in sorted(call.args) if _is_option(name))
+        provider = replace(INSPECT, name=f"inspect/{self.provider}")
+        at = replace(transport(provider, call, self._environ), options=options)
         load_sdk(INSPECT)
         (model, at), seen = await self._clients.of(at), _Seen()
-        output = await base.attempt(at, _generated(model, at, call, seen))
+        output = await base.attempt(at, self._generated(model, at, call, seen))
         # Refuse an answer to another question than the one that was asked, and remember why
         if seen.request is None or self.provider in _SENT_UNSEEN:
             sent = _SENT_UNSEEN.get(self.provider, frozenset[str]())
@@ -134,11 +118,8 @@ class InspectModel:
         usage, stop = output.usage, output.choices[0].stop_reason
         if stop == "model_length" and usage is None:
             # Inspect gives a refused prompt this form; a reply that was cut off has been billed.
-            raise ModelError(
-                f"{at.provider.name}: the prompt is too long for {at.model!r}",
-                retryable=False,
-                refused="call",
-            )
+            what = f"{at.provider.name}: the prompt is too long for {at.model!r}"
+            raise ModelError(what, retryable=False, refused="call")
         counts: dict[str, Any] = {}
         if usage is not None:  # input tokens of Inspect leave out those of the cache, ours include them
             cached, written = usage.input_tokens_cache_read, usage.input_tokens_cache_write
@@ -149,17 +130,46 @@ class InspectModel:
             }  # fmt: skip
         fingerprint = seen.response.get("system_fingerprint") if isinstance(seen.response, Mapping) else None
         return Reply(
-            text=output.completion,
-            model=base.word_of(output.model) or call.model,
-            fingerprint=base.word_of(fingerprint),
-            finish=_FINISH.get(str(stop), "stop"),
-            raw=raw,
-            **counts,
-        )
+            text=output.completion, model=base.word_of(output.model) or call.model,
+            fingerprint=base.word_of(fingerprint), finish=_FINISH.get(str(stop), "stop"), raw=raw, **counts,
+        )  # fmt: skip
 
     async def aclose(self) -> None:
         """Close the connections of this event loop; those of a loop that has ended are closed already."""
         await self._clients.aclose()
+
+    async def _generated(self, model: Any, at: Transport, call: CallSpec, seen: _Seen) -> Any:
+        """Inspect's output for a call, or what went wrong as our error."""
+        api = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
+        system, users = base.system_and_users(call)
+        messages = [api.ChatMessageSystem(content=system)] if system else []
+        messages += [api.ChatMessageUser(content=text) for text in users]
+        # with everything of Inspect's switched off that would ask or answer by itself
+        config = api.GenerateConfig(
+            max_retries=0, cache=False, batch=False, fail_on_refusal=False, adaptive_connections=False,
+            max_connections=_MOST_AT_ONCE, max_tokens=call.args.get("max_tokens"), temperature=call.temperature,
+            seed=call.seed, reasoning_effort=call.effort, response_schema=response_schema(call),
+        )  # fmt: skip
+        token = _SEEN.set(seen)
+        try:
+            return await model.generate(messages, config=config, cache=False)
+        except ModelError as exc:
+            error = exc
+        except Exception as exc:
+            # Our rules first; where they see no status, what Inspect's provider knows of its own exceptions.
+            caused = seen.error or exc
+            made = base.as_model_error(caused, at)
+            status = getattr(caused, "status_code", None) or getattr(caused, "code", None)
+            if made.retryable or made.quota or isinstance(status, int):
+                error = made
+            else:
+                decision = model.api.should_retry(caused)
+                error = ModelError(
+                    str(made), retryable=bool(decision), retry_after=getattr(decision, "retry_after", None)
+                )
+        finally:
+            _SEEN.reset(token)
+        raise error
 
     def _problems(self, call: CallSpec) -> Iterator[str]:
         """What the call asks for and cannot get, as far as that is known before."""
@@ -207,10 +217,8 @@ class InspectModel:
             if at.key is not None or not isinstance(found_key, str) or len(found_key) < _SHORTEST_KEY:
                 place = at
             else:
-                source = next(
-                    (name for name in names if os.environ[name] == found_key), "the key of Inspect's provider"
-                )
-                place = replace(at, key=Secret(found_key), key_env=source)
+                of = [name for name in names if os.environ[name] == found_key] or ["the key of Inspect's provider"]
+                place = replace(at, key=Secret(found_key), key_env=of[0])
             return model, place
         raise error
 
@@ -226,38 +234,6 @@ def inspect_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]
 
 def _is_option(name: str) -> bool:
     return _OPTION.fullmatch(name) is not None and name.removeprefix(OPTION) not in _NOT_OPTIONS
-
-
-async def _generated(model: Any, at: Transport, call: CallSpec, seen: _Seen) -> Any:
-    """Inspect's output for a call, or what went wrong as our error."""
-    api = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
-    system, users = base.system_and_users(call)
-    messages = [api.ChatMessageSystem(content=system)] if system else []
-    messages += [api.ChatMessageUser(content=text) for text in users]
-    # with everything of Inspect's switched off that would ask or answer by itself
-    config = api.GenerateConfig(
-        max_retries=0, cache=False, batch=False, fail_on_refusal=False, adaptive_connections=False,
-        max_connections=_MOST_AT_ONCE, max_tokens=call.args.get("max_tokens"), temperature=call.temperature,
-        seed=call.seed, reasoning_effort=call.effort, response_schema=response_schema(call),
-    )  # fmt: skip
-    token = _SEEN.set(seen)
-    try:
-        return await model.generate(messages, config=config, cache=False)
-    except ModelError as exc:
-        error = exc
-    except Exception as exc:
-        # Our rules first; where they see no status, what Inspect's provider knows of its own exceptions.
-        caused = seen.error or exc
-        made = base.as_model_error(caused, at)
-        status = getattr(caused, "status_code", None) or getattr(caused, "code", None)
-        if made.retryable or made.quota or isinstance(status, int):
-            error = made
-        else:
-            decision = model.api.should_retry(caused)
-            error = ModelError(str(made), retryable=bool(decision), retry_after=getattr(decision, "retry_after", None))
-    finally:
-        _SEEN.reset(token)
-    raise error
 
 
 def response_schema(call: CallSpec) -> Any:

@@ -17,10 +17,9 @@ from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
-from assaymark.engine.calls import CallSpec
+from assaymark.engine.calls import CallSpec, one_line
 from assaymark.errors import ModelError
 from assaymark.records import JSON
-from assaymark.text import code_points
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -78,9 +77,7 @@ def scrub(text: str, secrets: Sequence[Secret]) -> str:
 
 def printable(text: str, secrets: Sequence[Secret], most: int = _DETAIL_CHARS) -> str:
     """A provider's words for a message: one line, cut short, without a key or anything that looks like one."""
-    shown = " ".join("".join(char if char.isprintable() else " " for char in code_points(text[: 8 * most])).split())
-    shown = _LIKE_A_KEY.sub("[key]", scrub(shown, secrets))
-    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
+    return one_line(_LIKE_A_KEY.sub("[key]", scrub(one_line(text, 8 * most), secrets)), most)
 
 
 def may_hold_secret(address: str) -> bool:
@@ -132,7 +129,10 @@ class Transport:
 
 
 def transport(provider: Provider, call: CallSpec, environ: Mapping[str, str] | None = None) -> Transport:
-    """Where a call goes: from its arguments ``base_url``, ``api_key_env`` and ``timeout_s``, then the environment."""
+    """Where a call goes: from its arguments ``base_url``, ``api_key_env`` and ``timeout_s``, then the environment.
+
+    A provider without variables for its keys looks for one by itself, unless the call names one.
+    """
     known = os.environ if environ is None else environ
     named, written = call.args.get("api_key_env"), call.args.get("base_url")
     base_url = written or (known.get(provider.base_env) if provider.base_env else None) or None
@@ -140,7 +140,7 @@ def transport(provider: Provider, call: CallSpec, environ: Mapping[str, str] | N
         raise ModelError(f"{'base_url' if written else provider.base_env}: {problem}", retryable=False, quota=True)
     tried = (str(named),) if named else (() if written else provider.key_envs)
     key_env = next((name for name in tried if known.get(name)), None)
-    if key_env is None and (named or base_url is None):
+    if key_env is None and (named or (base_url is None and tried)):
         raise ModelError(
             f"{call.model} needs a key: set the environment variable {' or '.join(tried)}", retryable=False, quota=True
         )

@@ -9,17 +9,22 @@ the same ladder, with filler and without, to judges that score one text at a tim
 
 from __future__ import annotations
 
-from assaymark.judging.pairs.calls import (
-    GATES, PAIR_PROMPTS, STRICT, TIE_ALLOWED, Pair, PlannedPair, Requirement, Stimulus, Task, check,
-    finance_tasks, load_tasks, marks, pair_call, pair_form, pair_prompt_hashes, plan_pair_calls,
-    repeated_tasks,
-)  # fmt: skip
-from assaymark.judging.pairs.reference import (
-    PLANTED_PAIRS, pair_argument_problems, planted_values, reference_pair_judges,
-)  # fmt: skip
-from assaymark.judging.pairs.stimuli import (
-    PointStimulus, build_stimuli, manifest_of, point_records, point_stimuli, read_stimuli, stimuli_json,
-)  # fmt: skip
+from typing import TYPE_CHECKING
+
+from assaymark.lazy import exported
+
+if TYPE_CHECKING:
+    from assaymark.judging.pairs.calls import (
+        GATES, PAIR_PROMPTS, STRICT, TIE_ALLOWED, Pair, PlannedPair, Requirement, Stimulus, Task, check,
+        finance_tasks, load_tasks, marks, pair_call, pair_form, pair_prompt_hashes, plan_pair_calls,
+        repeated_tasks,
+    )  # fmt: skip
+    from assaymark.judging.pairs.reference import (
+        PLANTED_PAIRS, pair_argument_problems, planted_values, reference_pair_judges,
+    )  # fmt: skip
+    from assaymark.judging.pairs.stimuli import (
+        PointStimulus, build_stimuli, manifest_of, point_records, point_stimuli, read_stimuli, stimuli_json,
+    )  # fmt: skip
 
 __all__ = [
     "GATES", "PAIR_PROMPTS", "PLANTED_PAIRS", "STRICT", "TIE_ALLOWED", "Pair", "PlannedPair", "PointStimulus",
@@ -27,3 +32,5 @@ __all__ = [
     "pair_argument_problems", "pair_call", "pair_form", "pair_prompt_hashes", "plan_pair_calls", "planted_values",
     "point_records", "point_stimuli", "read_stimuli", "reference_pair_judges", "repeated_tasks", "stimuli_json",
 ]  # fmt: skip
+
+__getattr__ = exported(__name__)

@@ -34,8 +34,7 @@ def _kept(
     found: list[DailySeries] = []
     problems: list[Problem] = []
     notes = []
-    for done, symbol in enumerate(request.symbols):
-        asking.progress(what, done, len(request.symbols))
+    for symbol in asking.each(what, request.symbols):
         try:
             series = series_of(symbol)
         except InputError as exc:
@@ -45,7 +44,6 @@ def _kept(
         notes.append(noted(series, kept))
         problems += service.series_problems(kept)
         found.append(kept)
-    asking.progress(what, len(request.symbols), len(request.symbols))
     # What cannot be true of series together: more than one currency, or a last day with half of them
     currencies: dict[str, list[str]] = {}
     for one in found:
@@ -170,14 +168,11 @@ def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, aski
     except exceptions.YFRateLimitError:
         raise ServiceUnavailable("too many requests, says the service; try again later") from None
     except exceptions.YFTickerMissingError as exc:
-        raise InputError(
-            symbol, [Problem(symbol, f"is not known or has no prices: {one_line(exc.rationale)}")]
-        ) from None
-    # The client indexes into whatever it was sent; a reply of another shape ends in any error there is.
+        what = f"is not known or has no prices: {one_line(exc.rationale)}"
+        raise InputError(symbol, [Problem(symbol, what)]) from None
     except Exception as exc:
-        if getattr(getattr(exc, "response", None), "status_code", None) == 404:
-            raise InputError(symbol, [Problem(symbol, "is not known or has no prices")]) from None
-        what = f"the reply cannot be read ({type(exc).__name__}: {one_line(exc)})"
+        unknown = getattr(getattr(exc, "response", None), "status_code", None) == 404
+        what = "is not known or has no prices" if unknown else service.unreadable("the reply", exc)
         raise InputError(symbol, [Problem(symbol, what)]) from None
 
 
@@ -192,22 +187,19 @@ def _session(manners: RetryPolicy, endpoint: str | None) -> Iterator[Any]:
     plain = session.request
 
     def request(method: str, url: str, **rest: Any) -> Any:
-        parts = urlsplit(url)
-        data_wanted = parts.path.startswith("/v8/")
-        target = f"{endpoint.rstrip('/')}/{parts.netloc}{parts.path}" if endpoint else url
+        data_wanted = urlsplit(url).path.startswith("/v8/")
         rest["timeout"] = manners.timeout
 
         def once() -> Any:
             try:
-                answer = plain(method, target, **rest)
+                answer = plain(method, service.through(endpoint, url), **rest)
             except transport.CurlError as exc:
                 if getattr(exc, "code", None) == _TOO_LARGE:
                     service.checked_size(manners.most_bytes + 1, manners)
                 raise TransientError(f"the service does not answer ({one_line(exc)})") from None
             service.checked_size(len(answer.content), manners)
             if data_wanted:
-                service.checked_status(answer.status_code, answer.headers)
-                service.checked_data(answer.content)
+                service.checked_answer(answer.status_code, answer.headers, answer.content)
             return answer
 
         # Cookies, crumbs and profiles are extras that the client can do without, so they are asked for once.
@@ -311,7 +303,7 @@ def _pair_series(exchange: Any, pair: str, market: Any, request: Request, asking
         try:
             new = [[float("nan") if one is None else float(one) for one in row[:6]] for row in page if row[0] >= since]
         except (TypeError, ValueError, IndexError) as exc:
-            problem = f"the reply cannot be read ({type(exc).__name__}: {one_line(exc)})"
+            problem = service.unreadable("the reply", exc)
             break
         if any(len(row) < 6 for row in new):
             problem = "the reply cannot be read: a bar is cut off"
@@ -346,11 +338,8 @@ def _call(exchange: Any, ask: Any, manners: RetryPolicy) -> Any:
             raise TransientError(f"{exchange.id} is busy ({one_line(exc)})") from None
         except errors.BaseError as exc:
             raise ServiceUnavailable(f"{exchange.id} refuses ({type(exc).__name__}: {one_line(exc)})") from None
-        # The client indexes into whatever it was sent; a reply of another shape ends in any error there is.
         except Exception as exc:
-            raise ServiceUnavailable(
-                f"the reply of {exchange.id} cannot be read ({type(exc).__name__}: {one_line(exc)})"
-            ) from None
+            raise ServiceUnavailable(service.unreadable(f"the reply of {exchange.id}", exc)) from None
 
     return service.with_retries(once, manners)
 
@@ -360,14 +349,12 @@ def _polite(plain: Any, manners: RetryPolicy, pause: float, endpoint: str | None
     failures = service.library("requests", CCXT.extra).RequestException
 
     def request(method: str, url: str, **rest: Any) -> Any:
-        place = urlsplit(url)
-        query = f"?{place.query}" if place.query else ""
-        target = f"{endpoint.rstrip('/')}/{place.netloc}{place.path}{query}" if endpoint else url
+        given = {**rest, "timeout": manners.timeout, "stream": True}
 
         def once() -> Any:
             manners.sleep(pause)
             try:
-                answer = plain(method, target, **{**rest, "timeout": manners.timeout, "stream": True})
+                answer = plain(method, service.through(endpoint, url), **given)
                 parts, size = [], 0
                 with answer:
                     for part in answer.iter_content(1 << 16):
@@ -377,8 +364,7 @@ def _polite(plain: Any, manners: RetryPolicy, pause: float, endpoint: str | None
                 answer._content = b"".join(parts)  # where the client looks for it
             except failures as exc:
                 raise TransientError(f"the service does not answer ({type(exc).__name__})") from None
-            service.checked_status(answer.status_code, answer.headers)
-            service.checked_data(answer.content)
+            service.checked_answer(answer.status_code, answer.headers, answer.content)
             if answer.status_code < 400 and not answer.content.lstrip().startswith((b"{", b"[")):
                 raise ServiceUnavailable("the answer is no JSON")
             return answer

@@ -143,8 +143,7 @@ def _draft(
     client._Fred__fetch_data = ask
     found: list[dict[str, Any]] = []
     problems: list[Problem] = []
-    for done, symbol in enumerate(request.symbols):
-        asking.progress("series", done, len(request.symbols))
+    for symbol in asking.each("series", request.symbols):
         kept: list[dict[str, Any]] = []
         try:
             info = {name: one_line(value, key) for name, value in client.get_series_info(symbol).items()}
@@ -159,10 +158,8 @@ def _draft(
         except _Refused as exc:
             problems.append(Problem(symbol, str(exc)))
             continue
-        # The client indexes into whatever it was sent; a reply of another shape ends in any error there is.
         except Exception as exc:
-            what = f"the reply cannot be read ({type(exc).__name__}: {one_line(exc, key)})"
-            problems.append(Problem(symbol, what))
+            problems.append(Problem(symbol, service.unreadable("the reply", exc, key)))
             continue
         # A series without any value, or with an infinite one, is refused.
         twice = len(kept) - len({(row["ref_period"], row["start"]) for row in kept})
@@ -173,7 +170,6 @@ def _draft(
         elif twice:
             problems.append(Problem(symbol, f"{twice} values are there twice"))
         found += sorted(kept, key=lambda row: (row["ref_period"], row["start"]))
-    asking.progress("series", len(request.symbols), len(request.symbols))
     if problems:
         raise InputError(source, problems)
     made = [
@@ -213,8 +209,7 @@ def _answer(url: str, key: str, manners: RetryPolicy) -> ElementTree.Element:
     if failure:
         raise TransientError(failure)
     service.checked_size(len(body), manners)
-    service.checked_status(status, headers)
-    service.checked_data(body)
+    service.checked_answer(status, headers, body)
     # The root of an answer; an error that the service names becomes ours.
     # A zero byte is a wider encoding, in which the words looked for here would be spelled otherwise.
     if b"<!ENTITY" in body or b"<!DOCTYPE" in body or b"\0" in body:

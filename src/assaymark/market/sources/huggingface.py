@@ -99,14 +99,12 @@ def _call(hub: Any, repo: str, token: str | None, manners: RetryPolicy, ask: Cal
         except (TransientError, ServiceUnavailable):
             raise
         except errors.GatedRepoError:
-            raise InputError(
-                repo, [Problem(repo, "asks for consent on its own page first; then pass a token")]
-            ) from None
+            what = "asks for consent on its own page first; then pass a token"
+            raise InputError(repo, [Problem(repo, what)]) from None
         except errors.RepositoryNotFoundError:
             refused = "; or the token is refused" if token else "; a token may be needed"
-            raise InputError(
-                repo, [Problem(repo, f"is no dataset of the service, or not a public one{refused}")]
-            ) from None
+            what = f"is no dataset of the service, or not a public one{refused}"
+            raise InputError(repo, [Problem(repo, what)]) from None
         except errors.RevisionNotFoundError:
             raise InputError(repo, [Problem("option revision", f"is no revision of {repo}")]) from None
         except errors.EntryNotFoundError:
@@ -115,13 +113,10 @@ def _call(hub: Any, repo: str, token: str | None, manners: RetryPolicy, ask: Cal
             status = exc.response.status_code
             why = "the token is refused" if status in (401, 403) else "the service refuses"
             raise ServiceUnavailable(f"{why} (status {status}: {one_line(exc.server_message or '', token)})") from None
-        # The client indexes into whatever it was sent; a reply of another shape ends in any error there is.
         except Exception as exc:
             if _cut(exc):
                 raise TransientError(f"the answer was cut off ({type(exc).__name__})") from None
-            raise ServiceUnavailable(
-                f"the reply cannot be read ({type(exc).__name__}: {one_line(exc, token)})"
-            ) from None
+            raise ServiceUnavailable(service.unreadable("the reply", exc, token)) from None
 
     return service.with_retries(once, manners)
 

@@ -12,6 +12,7 @@ from datetime import time as time_of_day
 from email.utils import parsedate_to_datetime
 from importlib import import_module
 from typing import Any, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
@@ -92,6 +93,12 @@ def checked_status(status: int, headers: Mapping[str, str]) -> None:
         raise TransientError(f"{reason} (status {status})", asked_wait(headers))
 
 
+def checked_answer(status: int, headers: Mapping[str, str], body: bytes) -> None:
+    """Raise unless an answer holds data; see `checked_status` and `checked_data`."""
+    checked_status(status, headers)
+    checked_data(body)
+
+
 def checked_size(size: int, manners: RetryPolicy) -> None:
     """Raise `ServiceUnavailable` for an answer that is larger than is read."""
     if size > manners.most_bytes:
@@ -105,6 +112,18 @@ def checked_data(body: bytes) -> None:
         raise ServiceUnavailable(
             "the answer is an HTML page, not data: a block, a sign-in or an error page stands in between"
         )
+
+
+def through(endpoint: str | None, url: str) -> str:
+    """An address of a service, or the same at the gateway that is asked in its place: ENDPOINT/<host>/<path>."""
+    place = urlsplit(url)
+    query = f"?{place.query}" if place.query else ""
+    return f"{endpoint.rstrip('/')}/{place.netloc}{place.path}{query}" if endpoint else url
+
+
+def unreadable(reply: str, exc: Exception, *hidden: str | None) -> str:
+    """That a client cannot read a reply: it indexes into whatever it was sent, so any error there is can be the end."""
+    return f"{reply} cannot be read ({type(exc).__name__}: {one_line(exc, *hidden)})"
 
 
 def one_line(text: object, *hidden: str | None) -> str:
@@ -192,6 +211,13 @@ class Asking:
     now: datetime
     manners: RetryPolicy
     progress: Progress
+
+    def each(self, what: str, symbols: Sequence[str]) -> Iterator[str]:
+        """The symbols one after the other, with word of how far it is."""
+        for done, symbol in enumerate(symbols):
+            self.progress(what, done, len(symbols))
+            yield symbol
+        self.progress(what, len(symbols), len(symbols))
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,12 +356,9 @@ def bar_tables(series: Sequence[DailySeries], source: str) -> dict[str, Any]:
         for one in series
     ]
     acted = [
-        {
-            "instrument": one.id, "ex_date": action.ex_date, "split": action.split, "dividend": action.dividend,
-            "known_at": datetime.combine(action.ex_date, time_of_day(), UTC) + timedelta(seconds=one.complete_at),
-        }
-        for one in series
-        for action in one.actions
+        {"instrument": one.id, "ex_date": action.ex_date, "split": action.split, "dividend": action.dividend,
+         "known_at": datetime.combine(action.ex_date, time_of_day(), UTC) + timedelta(seconds=one.complete_at)}
+        for one in series for action in one.actions
     ]  # fmt: skip
     return {
         "bars": pa.Table.from_arrays(columns, schema=SCHEMAS["bars"]),

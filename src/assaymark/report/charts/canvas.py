@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 WIDE, HALF, NARROW = 1120, 524, 350
 Anchor = Literal["start", "middle", "end"]
+Drawn = tuple[Sequence[svg.Element], float]
+"""The marks of a figure without its frame, and how high it is, so that it can be part of a larger picture."""
+
 _ANCHORS: Final = {"start": "", "middle": "am", "end": "ae"}
 
 
@@ -90,10 +93,7 @@ def _picture(
     ).as_str()  # fmt: skip
 
 
-def both(
-    name: str, title: str, desc: str, draw: Callable[[str, float], tuple[Sequence[svg.Element], float]],
-    wide: float = WIDE,
-) -> tuple[str, str]:  # fmt: skip
+def both(name: str, title: str, desc: str, draw: Callable[[str, float], Drawn], wide: float = WIDE) -> tuple[str, str]:
     """A figure for a screen, or half of one, and for a phone; ``draw`` gives its marks and how high it is."""
     made = []
     for kind, width in (("wide", wide), ("narrow", NARROW)):

@@ -11,7 +11,7 @@ from typing import Final, Literal
 import svg
 
 from assaymark.report.charts import canvas as c
-from assaymark.report.charts.canvas import Box, Scale, Spot, label, line, num, path, rect
+from assaymark.report.charts.canvas import Box, Drawn, Scale, Spot, label, line, num, path, rect
 from assaymark.report.charts.intervals import judge_marks
 from assaymark.report.text import fit, shortened, text_width
 from assaymark.text import count, percent
@@ -28,19 +28,6 @@ PARTS: Final = (
     ("other_pairs", "other", "cross"), ("no_preference", "no preference", "empty"),
 )  # fmt: skip
 """The classes of pairs: name of the measurement, word, and fill."""
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """A drawn figure without its frame, so that it can stand on a page or be part of a larger picture."""
-
-    width: float
-    height: float
-    parts: tuple[svg.Element, ...]
-
-    def framed(self, name: str, title: str, desc: str, kind: str) -> str:
-        """The figure as a page shows it."""
-        return c.frame(name, title, desc, (self.width, self.height), self.parts, kind)
 
 
 def series(at: int) -> tuple[Shape, str]:
@@ -71,7 +58,7 @@ StackRow = tuple[str, tuple[int, ...], str, int]
 """A judge: its name, its pairs by class, in the order of `PARTS`, the words above its bar, and its place."""
 
 
-def stacks(name: str, rows: Sequence[StackRow], width: float, *, focus: bool = False) -> Panel:
+def stacks(name: str, rows: Sequence[StackRow], width: float, *, focus: bool = False) -> Drawn:
     """All judges, one bar each; every bar is all pairs of that judge. With ``focus`` the page is about the first."""
 
     def block(x: float, y: float, wide: float, height: float, fill: str) -> svg.Element:
@@ -103,7 +90,7 @@ def stacks(name: str, rows: Sequence[StackRow], width: float, *, focus: bool = F
         heads = [label(0, y + 14, title, strong), label(width, y + 14, head, "tk", "end")]
         parts += judge_marks(place, [*heads, *bar])
         y += 68.0
-    return Panel(width, y + 4, tuple(parts))
+    return parts, y + 4
 
 
 # --- values with their intervals, one below the other on one axis: shares, scores, slopes and differences -------------
@@ -120,7 +107,7 @@ class DotRow:
     empty: bool = False
 
 
-def dots(rows: Sequence[DotRow], width: float, *, shares: bool = False, against: float | None = None) -> Panel:
+def dots(rows: Sequence[DotRow], width: float, *, shares: bool = False, against: float | None = None) -> Drawn:
     """All rows: title and numbers on one line where both fit, the mark on its axis below, a line ``against`` it."""
     first, last, step = axis_of(rows, shares, against)
     scale, parts, y = Scale(first * step, last * step, 8, width - 8), list[svg.Element](), 0.0
@@ -141,7 +128,7 @@ def dots(rows: Sequence[DotRow], width: float, *, shares: bool = False, against:
             parts.append(mark(scale(row.value), middle, 0, 5.5, row.empty))
         y += 46.0
     ticks = [(at, percent(at) if shares else text) for at, text in c.steps_of(first, last, step)]
-    return Panel(width, y + 24, (*parts, *c.axis(scale, y - 2, ticks, width)))
+    return [*parts, *c.axis(scale, y - 2, ticks, width)], y + 24
 
 
 def axis_of(rows: Sequence[DotRow], shares: bool = False, against: float | None = None) -> tuple[int, int, float]:
@@ -186,7 +173,7 @@ class Curve:
     foot: tuple[float, Ends, Literal["left", "right"] | None, str] | None = None
 
 
-def curves(found: Sequence[Curve], width: float, height: float = 330.0) -> Panel:
+def curves(found: Sequence[Curve], width: float, height: float = 330.0) -> Drawn:
     """All judges on one pair of axes. The first is drawn strong; the others thin, dashed and a little aside."""
     deltas = {delta for curve in found for delta, *_ in curve.points}
     across, up = Scale(0, max(deltas, default=5.0), 44, width - 18), Scale(0, 1, height - _FOOT, _TOP)
@@ -226,7 +213,7 @@ def curves(found: Sequence[Curve], width: float, height: float = 330.0) -> Panel
         parts += judge_marks(curve.at, drawn)
     shown = [curve for curve in found if curve.points]
     if len(shown) < 2:  # a single curve needs no name
-        return Panel(width, height, tuple(parts))
+        return parts, height
     names, requests = shortened([curve.name for curve in shown], width * 0.34, 13), list[c.Request]()
     for curve, name in zip(shown, names, strict=True):
         spots: list[Spot] = []
@@ -239,7 +226,7 @@ def curves(found: Sequence[Curve], width: float, height: float = 330.0) -> Panel
     places = c.placed(requests, taken, Box(44, _TOP - 28, width, up(0) - 22))
     for curve, name, (x, y, anchor) in zip(shown, names, places, strict=True):
         parts += judge_marks(curve.at, [label(x, y, name, f"{series(curve.at)[1]}t halo", anchor)])
-    return Panel(width, height, tuple(parts))
+    return parts, height
 
 
 def small_curve(curve: Curve, width: float, height: float) -> list[svg.Element]:
@@ -313,7 +300,7 @@ def _cross(arms: Arms, kind: str, taken: list[Box]) -> list[svg.Element]:
     return found
 
 
-def share_map(points: Sequence[MapPoint], heads: tuple[str, str], width: float, height: float = 320.0) -> Panel:
+def share_map(points: Sequence[MapPoint], heads: tuple[str, str], width: float, height: float = 320.0) -> Drawn:
     """All judges on one pair of axes that start at 0 and have one scale in both directions; ``heads`` title them."""
     # The end of both axes: every interval fits.
     ends = [end for p in points for pair in (p.ends_x, p.ends_y) if pair for end in pair]
@@ -353,10 +340,10 @@ def share_map(points: Sequence[MapPoint], heads: tuple[str, str], width: float, 
         if point.note:
             texts.append(label(right, below + 15, point.note, "tk halo", anchor))
         parts += judge_marks(point.at, texts)
-    return Panel(width, height, tuple(parts))
+    return parts, height
 
 
-def segment(base: MapPoint, strict: MapPoint, at: int, width: float, height: float = 320.0) -> Panel:
+def segment(base: MapPoint, strict: MapPoint, at: int, width: float, height: float = 320.0) -> Drawn:
     """From the base instruction (filled) to the strict one (empty), both with their intervals."""
     xs = [end for p in (base, strict) for end in (p.x, *(p.ends_x or ()))]
     ys = [end for p in (base, strict) for end in (p.y, *(p.ends_y or ()))]
@@ -389,7 +376,7 @@ def segment(base: MapPoint, strict: MapPoint, at: int, width: float, height: flo
     places = c.placed(requests, taken, Box(46, _TOP_MAP - 14, width, up(up.low) - 2))
     for (name, numbers), (x, y, anchor) in zip(texts, places, strict=True):
         parts += [label(x, y, name, "tb halo", anchor), label(x, y + 15, numbers, "tk halo", anchor)]
-    return Panel(width, height, tuple(parts))
+    return parts, height
 
 
 def small_segment(base: MapPoint, strict: MapPoint, at: int, width: float, height: float) -> list[svg.Element]:

@@ -12,7 +12,7 @@ import svg
 
 from assaymark.records import Level
 from assaymark.report.charts import canvas
-from assaymark.report.charts.canvas import HALF, NARROW, WIDE, Scale, hatch, label, line, num, path, rect
+from assaymark.report.charts.canvas import HALF, NARROW, WIDE, Drawn, Scale, hatch, label, line, num, path, rect
 from assaymark.report.charts.intervals import judge_marks
 from assaymark.report.charts.paths import Floats, drawn
 from assaymark.report.text import fit, shortened, text_width
@@ -65,7 +65,7 @@ def bar_table(
         drawn = [rect(x, y + 1, max(reach * share, 1.5), 13, "bar1" if bold else "bar2")] if share > 0 else []
         return [*drawn, label(x + max(reach * share, 0) + 6, y + 12, text, "tk")]
 
-    def draw(_: str, screen: float) -> tuple[list[svg.Element], float]:
+    def draw(_: str, screen: float) -> Drawn:
         parts, names = list[svg.Element](), [name for name, *_ in rows]
         if screen == WIDE:
             left, y = 250.0, 24.0
@@ -115,7 +115,7 @@ def rank_bars(name: str, rows: Sequence[RankRow], places: int, title: str, desc:
     """The figure for a screen and for a phone. All bars share one scale; a full bar is 100 %."""
     heads = place_heads(places)
 
-    def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
+    def draw(called: str, width: float) -> Drawn:
         left, step, room = (124.0, 56.0, 112.0) if width == HALF else (0.0, 74.0, float(NARROW))
         slot, y, parts = (width - left) / len(heads), 22.0, list[svg.Element]([hatch(f"{called}-h")])
         parts += [label(left + (at + 0.5) * slot, 14, head, "tk", "middle") for at, head in enumerate(heads)]
@@ -183,7 +183,7 @@ def scale_use(
             parts.append(label(x + middle, base - 28 * shares[top] / tallest - 4, percent(shares[top]), "tk", "middle"))
         return parts
 
-    def draw(_: str, width: float) -> tuple[list[svg.Element], float]:
+    def draw(_: str, width: float) -> Drawn:
         left, step, gap, room, down = (196.0, 50.0, 28, 186, 38) if width == WIDE else (0.0, 70.0, 12, NARROW, 18)
         size, tops = (width - left) / max(len(judges), 1), [22.0 + step * at for at in range(len(rows) + 1)]
         inner, foot = size - gap, tops[-1] + 8
@@ -214,7 +214,7 @@ def scan_line(
     first, last = math.floor(min(gaps) / step), math.ceil(max(gaps) / step)
     up, ticks = Scale(first * step, last * step, bottom, top), canvas.steps_of(first, last, step)
 
-    def draw(_: str, width: float) -> tuple[list[svg.Element], float]:
+    def draw(_: str, width: float) -> Drawn:
         across, parts = Scale(min(lengths) - 1, max(lengths) + 1, 44, width - 12), list[svg.Element]()
         parts += canvas.rungs(up, 44, width - 12, [(at, text, "hair" if at else "axis") for at, text in ticks])
         parts += [line(across(x), top - 4, across(x), bottom, kind) for x, kind in ((terse, "gd"), (chosen, "gs"))]
@@ -288,7 +288,7 @@ def correlation_map(
 ) -> tuple[str, str]:
     """The map for half a screen and for a phone."""
 
-    def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
+    def draw(called: str, width: float) -> Drawn:
         size, room, top = values.shape[0], max(text_width(one, 12) for one, _ in groups) + 8, 6.0
         side = min((width - room) / size, 58.0)
         parts, moves = list[svg.Element]([hatch(f"{called}-h", "r-1l")]), {kind: list[str]() for kind in _TINTS if kind}

@@ -11,7 +11,7 @@ import svg
 
 from assaymark.records import AGGREGATE, AgreementStatus, Measurement
 from assaymark.report.charts import canvas as c
-from assaymark.report.charts.canvas import HALF, NARROW, WIDE, Scale, hatch, label, line, path, rect
+from assaymark.report.charts.canvas import HALF, NARROW, WIDE, Drawn, Scale, hatch, label, line, path, rect
 from assaymark.report.text import (
     AGREES,
     bootstrap_of,
@@ -81,7 +81,7 @@ def axis_rows(name: str, rows: Sequence[AxisRow], title: str, desc: str, ends: E
             parts.append(line(middle, y - 11, middle, y + 11, "gs"))
         return parts
 
-    def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
+    def draw(called: str, width: float) -> Drawn:
         scale, y, parts = Scale(low, high, 10, width - 10), 0.0, list[svg.Element]([hatch(f"{called}-h")])
         for row in rows:
             parts.append(label(0, y + 14, fit(row.title, width - text_width(row.shown, 12) - 12, 13), "tb"))
@@ -135,7 +135,7 @@ def forest(
     ticks = [(at / 5, f"{at / 5:g}".replace("-", MINUS)) for at in range(round(low * 5), 6)]
     split = len(rows) > 1 and any(_pooled(item) for _, item, *_ in rows)
 
-    def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
+    def draw(called: str, width: float) -> Drawn:
         roomy = width == WIDE
         scale = Scale(low, 1.0, *((196, 676) if roomy else (13, 342)))
         halt, publish = map(scale, gates)

@@ -12,7 +12,7 @@ import svg
 
 from assaymark.records import Level, Measurement
 from assaymark.report.charts import canvas as c
-from assaymark.report.charts.canvas import HALF, WIDE, Box, Scale, Spot, hatch, label, line, path, rect
+from assaymark.report.charts.canvas import HALF, WIDE, Box, Drawn, Scale, Spot, hatch, label, line, path, rect
 from assaymark.report.charts.intervals import Ends, Mark, point
 from assaymark.report.text import bounds_of, fit, shortened, text_width
 from assaymark.text import MINUS, NBSP, number
@@ -159,7 +159,7 @@ def column_chart(name: str, rows: Sequence[str], columns: Sequence[Column], head
     """Columns from 0 to 1 beside each other, or below each other on a phone. No bar has a point."""
     tall, names = _HEAD + _ROW * len(rows), 104.0
 
-    def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
+    def draw(called: str, width: float) -> Drawn:
         stacked, parts = width < 600, list[svg.Element]([hatch(f"{called}-h")])
         step = 0.0 if stacked else (width - names) / max(len(columns), 1)
         for at, (title, said, bars, best) in enumerate(columns):
@@ -199,7 +199,7 @@ def convention_chart(name: str, rows: Sequence[Twice], title: str, desc: str) ->
     low, high = int(min(known, default=0.0) * 10) / 10, min(1.0, int(max(known, default=1.0) * 10 + 1) / 10)
     tall, bottom = 36.0, 24 + 36.0 * len(rows)
 
-    def draw(_: str, width: float) -> tuple[list[svg.Element], float]:
+    def draw(_: str, width: float) -> Drawn:
         scale, parts = Scale(low, high, 108, width - 96), list[svg.Element]()
         for tick in c.scale_ticks(low, high):
             parts.append(label(scale(tick), 13, f"{tick:g}", "tk", "middle"))
@@ -226,7 +226,7 @@ def limit_chart(name: str, rows: Sequence[Fall], limit: float, title: str, desc:
     """The largest drawdown of every model as a line to a mark; what lies beyond the limit is hatched."""
     most, bottom = max([limit, *(fall for _, fall, _ in rows)]) * 1.04, 24.0 + _ROW * len(rows)
 
-    def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
+    def draw(called: str, width: float) -> Drawn:
         scale, parts = Scale(0.0, most, 108, width - 56), list[svg.Element]([hatch(f"{called}-h")])
         edge = scale(limit)
         parts.append(rect(edge, 22, scale.right - edge, bottom - 22, "novoid", f"url(#{called}-h)"))
@@ -256,7 +256,7 @@ def stress_scatter(
 ) -> tuple[str, str]:
     """The figure for a screen and for a phone."""
 
-    def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
+    def draw(called: str, width: float) -> Drawn:
         height = 400.0 if width == WIDE else 440.0
         # Both ends of the axis of Sharpe ratios, and the shallowest and the deepest percent of the other, with steps.
         ends = [end for _, item, *_ in points for end in (item.low, item.high, item.value) if end is not None]

@@ -13,7 +13,7 @@ import svg
 from numpy.typing import NDArray
 
 from assaymark.report.charts import canvas as c
-from assaymark.report.charts.canvas import NARROW, WIDE, Scale, label, line, num, path, rect
+from assaymark.report.charts.canvas import NARROW, WIDE, Drawn, Scale, label, line, num, path, rect
 from assaymark.report.text import fit, shortened, text_width
 from assaymark.text import number, percent
 
@@ -161,7 +161,7 @@ def nav_figure(
     low = min(float(nav.min()) for nav in navs)
     marks = steps(low, max(float(nav.max()) for nav in navs), most=6)
 
-    def draw(_: str, width: float) -> tuple[list[svg.Element], float]:
+    def draw(_: str, width: float) -> Drawn:
         box = _WIDE_PLANE if width == WIDE else _NARROW_PLANE
         values = _values_on(lines, styles, ticks, box, navs, marks, Scale(marks[0], marks[-1], *box.nav[::-1]))
         if log and low > 0:

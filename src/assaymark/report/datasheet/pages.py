@@ -16,8 +16,8 @@ from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement
 from assaymark.report import blocks as b
-from assaymark.report.charts.canvas import HALF, WIDE, label, line, num, rect
-from assaymark.report.charts.datasheet import Panel, small_curve, small_segment
+from assaymark.report.charts.canvas import HALF, WIDE, Drawn, label, line, num, rect
+from assaymark.report.charts.datasheet import small_curve, small_segment
 from assaymark.report.charts.intervals import JudgeWords, judge_marks
 from assaymark.report.datasheet import reading as r
 from assaymark.report.datasheet import sections as sec
@@ -196,9 +196,9 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
                 told.append(f"{plot.title}: {plot.why}")
                 continue
             parts += [label(x, y + 38 + 16 * at, row, "tk") for at, row in enumerate(caption)]
-            panel: Panel = plot.draw(f"s-{key}", HALF)
-            parts.append(svg.G(transform=[svg.Translate(num(x), num(y + head))], elements=list(panel.parts)))
-            heights.append(panel.height + head)
+            plotted, tall = plot.draw(f"s-{key}", HALF)
+            parts.append(svg.G(transform=[svg.Translate(num(x), num(y + head))], elements=[*plotted]))
+            heights.append(tall + head)
             told.append(f"{plot.title}: {plot.described}")
         y += max(heights) + 28
     foot = (
@@ -453,7 +453,7 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, 
     curves = [sec.curve_of(sheet, at) for at, sheet in enumerate(sheets)]
     both = [(sec.operating(s, s.base), sec.operating(s, STRICT)) for s in sheets]
 
-    def grid(name: str, width: float) -> Panel:
+    def grid(name: str, width: float) -> Drawn:
         gap, parts = 16.0, list[svg.Element]()
         size, height = (width - gap) / 2, _CELL[0] + _CELL[1] + 14
         for at, title in enumerate(shortened([s.name for s in sheets], size - 4, 13)):
@@ -468,7 +468,7 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, 
             else:
                 drawn += [rect(x + 1, y + 26, size - 2, 60, "void"), label(x + 10, y + 60, "not measured", "tk")]
             parts += judge_marks(at, drawn)
-        return Panel(width, height * ((len(sheets) + 1) // 2), tuple(parts))
+        return parts, height * ((len(sheets) + 1) // 2)
 
     title, rows = "How big a difference does each notice?", list[tuple[str, ...]]()
     found: list[r.Plot | r.Missing] = [r.Missing(title, "The quality ladder was not run for any of these judges.")]

@@ -10,8 +10,7 @@ from typing import Final
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement, measurement_id, sha256_text
 from assaymark.report.blocks import Beside, Figure, Group, Index, Linked, Table, Text, by_name
-from assaymark.report.charts.canvas import HALF, NARROW
-from assaymark.report.charts.datasheet import Panel
+from assaymark.report.charts.canvas import HALF, Drawn, both
 from assaymark.report.charts.intervals import JudgeWords, told
 from assaymark.report.text import bounds_of, signed, sizes, state_words, words
 from assaymark.text import NBSP, clean, count, number, percent, prose, span
@@ -205,7 +204,7 @@ def _key(measurement: Measurement) -> str:
 # A figure of a datasheet before it has a width: its words, its drawing, and the same numbers as a table.
 
 
-Draw = Callable[[str, float], Panel]
+Draw = Callable[[str, float], Drawn]
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,12 +228,8 @@ class Plot:
     @property
     def figure(self) -> Figure:
         """The figure for half a screen and for a phone."""
-        wide, narrow = f"{self.name}-w", f"{self.name}-n"
-        return Figure(
-            self.title, self.caption, self.draw(wide, HALF).framed(wide, self.title, self.described, "wide"),
-            self.draw(narrow, NARROW).framed(narrow, self.title, self.described, "narrow"), self.table, None,
-            self.judges, self.note,
-        )  # fmt: skip
+        wide, narrow = both(self.name, self.title, self.described, self.draw, HALF)
+        return Figure(self.title, self.caption, wide, narrow, self.table, None, self.judges, self.note)
 
 
 @dataclass(frozen=True, slots=True)

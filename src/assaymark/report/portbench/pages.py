@@ -14,37 +14,17 @@ from assaymark.claims.boards import Leaderboard
 from assaymark.records import Measurement
 from assaymark.report import blocks as b
 from assaymark.report import page as p
+from assaymark.report import text as t
 from assaymark.report.charts import models as charts
 from assaymark.report.charts.canvas import HALF, NARROW
 from assaymark.report.measurements import measured_links, measured_parts, measurement_pages
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench import records as r
 from assaymark.report.portbench import sections as s
-from assaymark.report.portbench.book import (
-    QUESTIONS,
-    STAGES,
-    BenchmarkIndex,
-    BenchRun,
-    kind_of,
-    pipeline_boards,
-    profile_word,
-)
+from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, BenchRun, kind_of, pipeline_boards
 from assaymark.report.portbench.data import data_page, snapshots_page
 from assaymark.report.records.calls import ReadCalls, call_pages
-from assaymark.report.text import (
-    LEVELS,
-    TAGS,
-    TALLY,
-    bounds_of,
-    copied,
-    counted,
-    listing,
-    moment,
-    plural,
-    short_hash,
-    shown,
-    weakest,
-)
+from assaymark.report.text import LEVELS, TAGS, TALLY, bounds_of, counted, listing, plural
 from assaymark.text import NBSP, clean, count, number, percent, span
 
 _HISTORIES, _EPISODES, _QUESTIONS, _SCORES = "histories.html", "episodes.html", "questions.html", "scores.html"
@@ -111,7 +91,7 @@ def each_benchmark_page(
     there = {"profiles": further, "histories": book.has_histories, "episodes": run.results, "questions": run.answers,
              "snapshots": run.results}  # fmt: skip
     nav = tuple(link for link in _NAV if there.get(link.key, True))
-    mark = short_hash(clean(run.plan_hash))
+    mark = t.short_hash(clean(run.plan_hash))
     frame = p.Frame(clean(run.plan.name, 120), mark, nav, site, ("page.css", "portbench.css"))
     calls: dict[str, str] = {}
     if read is not None:
@@ -264,8 +244,8 @@ def _sections(book: BenchmarkIndex, views: Views, history: s.History | None) -> 
     yield r.questions_section(book)
     # What was run: the plan, its profiles and windows, and what the built-in models do.
     limits = [
-        f"{profile_word(one.name)}: equities and crypto at most {100 * one.equity_cap:g} %, bonds and cash at least "
-        f"{100 * one.bond_floor:g} %, fall at most {100 * one.drawdown_tolerance:g} %, value at risk "
+        f"{bench.profile_word(one.name)}: equities and crypto at most {100 * one.equity_cap:g} %, bonds and cash at "
+        f"least {100 * one.bond_floor:g} %, fall at most {100 * one.drawdown_tolerance:g} %, value at risk "
         f"{100 * abs(one.var_limit):g} %"
         for one in book.run.profiles
     ]
@@ -275,7 +255,7 @@ def _sections(book: BenchmarkIndex, views: Views, history: s.History | None) -> 
         for one, w in zip(book.run.windows, book.windows, strict=True)
     ]
     facts = [
-        ("Plan", f"{clean(book.run.plan.name, 80)}, locked {moment(book.run.locked_at)}"),
+        ("Plan", f"{clean(book.run.plan.name, 80)}, locked {t.moment(book.run.locked_at)}"),
         ("Formulas", "as printed (paper)" if book.run.plan.convention == "paper" else "convention “reference”"),
         *((("Profiles" if not at else ""), text) for at, text in enumerate(limits)),
         *((("Windows" if not at else ""), text) for at, text in enumerate(windows)),
@@ -379,7 +359,7 @@ def tier_cuts(book: BenchmarkIndex, board: Leaderboard) -> Iterator[tuple[b.Quot
         halves = board.tiers[:cut], board.tiers[cut:]
         above, below = (sorted(name for tier in part for name in tier) for part in halves)
         pairs = [by_pair[pair] for pair in product(above, below) if pair in by_pair]
-        level = weakest(one.publication_level for one in pairs)
+        level = t.weakest(one.publication_level for one in pairs)
         if level == "no-claim" or len(above) == 1 or len(pairs) < len(above) * len(below):
             continue
         named = [listing([clean(name, 60) for name in names]) for names in (above, below)]
@@ -387,7 +367,7 @@ def tier_cuts(book: BenchmarkIndex, board: Leaderboard) -> Iterator[tuple[b.Quot
         text = bench.said_words(f"{named[0]} score above {others} on {clean(board.board.words, 120)}.")
         also = " ".join(dict.fromkeys(bench.said_words(one.condition) for one in pairs if one.condition))
         condition = f"{bench.stands_in(book, [*above, *below])} {also}".strip()
-        copy = copied(text, condition, book.run.title, book.run.locked_at, pairs[0].plan_hash)
+        copy = t.copied(text, condition, book.run.title, book.run.locked_at, pairs[0].plan_hash)
         why = f"Every order across this cut is supported: {plural(len(pairs), 'pair')}."
         yield b.Quote(level, text, also, copy), why
 
@@ -409,7 +389,7 @@ def _stages(book: BenchmarkIndex) -> b.Group:
             item = book.one("bench.stage", model=name, profile=profile, stage=stage, windows="all")
             bar = None if item is None or item.value is None else (bounds_of(item), number(item.value))
             bars.append(bar)
-            rows.append("no score" if bar is None else book.to(item, shown(item)))
+            rows.append("no score" if bar is None else book.to(item, t.shown(item)))
         columns.append((stage, words, tuple(bars), best[stage]))
     names = [clean(name, 60) for name in book.names]
     drawn = [["no score" if bar is None else bar[1] for bar in bars] for _, _, bars, _ in columns]
@@ -453,7 +433,7 @@ def _conventions(book: BenchmarkIndex) -> b.Group | None:
 
     def bar(item: Measurement) -> charts.Bar:
         ends = bounds_of(item)
-        return ends, span(*ends) if ends else shown(item)
+        return ends, span(*ends) if ends else t.shown(item)
 
     for head in bench.group_heads(book, board):
         for at, name in enumerate(head.members):

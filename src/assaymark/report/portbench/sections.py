@@ -14,7 +14,7 @@ from assaymark.benchmark.plan import Profile
 from assaymark.claims.boards import LEVEL, SHARPE_CONTRAST
 from assaymark.records import Measurement, measurement_id
 from assaymark.report import blocks as b
-from assaymark.report.charts.canvas import NARROW, WIDE, paths_text
+from assaymark.report.charts.canvas import NARROW, WIDE, both, paths_text
 from assaymark.report.charts.datasheet import MapPoint, share_map
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.report.charts.models import StressPoint, stress_scatter
@@ -221,10 +221,10 @@ def signals_figure(book: BenchmarkIndex) -> b.Figure | None:
         return None
     title, desc = "Do signals become trades?", "; ".join(f"{name}: S2 {x}, S4 {y}" for name, x, y in rows) + "."
     heads = ("S2, signals", "S4, trading")
-    wide, narrow = (
-        share_map(points, heads, float(width), height).framed(f"signals-{kind[0]}", title, desc, kind)
-        for kind, width, height in (("wide", WIDE / 2, 380.0), ("narrow", NARROW, 340.0))
-    )
+    wide, narrow = both(
+        "signals", title, desc,
+        lambda _, width: share_map(points, heads, width, 340.0 if width == NARROW else 380.0), WIDE / 2,
+    )  # fmt: skip
     caption = "Mean score of the signals and of the trading that follows, both from 0 to 1, with their intervals."
     if absent:
         caption += f" Not drawn, because a score is missing: {listing(absent)}."

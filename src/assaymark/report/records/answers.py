@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from assaymark.records import Judgment, Measurement, PairCall, content_id
-from assaymark.report.blocks import Inline, Linked, Page, Row, Table, bold, row_bytes, row_filters
+from assaymark.report.blocks import Inline, Linked, Row, bold, row_bytes
 from assaymark.report.datasheet.reading import arm_words, condition_words, step_words, variant_words
 from assaymark.report.page import JUDGES, Frame, beside, file_stems, in_parts, paged_by
-from assaymark.report.records.calls import BELOW, PAGE, ReadCalls, call_pages
+from assaymark.report.records.calls import PAGE, ReadCalls, call_pages, rows_page
 from assaymark.report.records.judgments import TILDE, call_cell
 from assaymark.report.text import counted
 from assaymark.text import clean, count
@@ -54,8 +54,8 @@ Pages = tuple[tuple[str, tuple[Answer, ...]], ...]
 
 def answer_row(anchor: str, key: str, cells: tuple[str, ...], usable: bool, call_key: str) -> Answer:
     """An answer, ready to show; its last cell is what was answered, bold where that cannot be used."""
-    size = row_bytes(_ROW, (*cells[:3], cells[-1], key))
-    return Row(cells if usable else (*cells[:-1], bold(cells[-1])), anchor, key, size=size), call_key
+    shown = cells if usable else (*cells[:-1], bold(cells[-1]))
+    return Row(shown, anchor, key, size=row_bytes(_ROW, (*cells[:3], cells[-1], key))), call_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +165,8 @@ def each_answer_page(
     """The pages of everybody who answered, one at a time, as path and HTML."""
     for who, (path, rows, parts) in ((who, one) for who, pages in books.items() for one in beside(pages)):
         shown = tuple(replace(row, cells=(*row.cells, call_cell(key, calls))) for row, key in rows)
-        filters = row_filters(sorted(row.key for row in shown))
-        table = Table(heads, shown, frozenset((3,)), "", stacked=True, id="answer-rows", filters=filters,
-                      what="answers")  # fmt: skip
         title = f"Answers of {clean(who, 80)}"
-        yield path, frame.page(Page(path, title, lead, (), (table,), parts, here=here, styles=BELOW["styles"]))
+        yield path, frame.page(rows_page(path, title, lead, heads, shown, "answers", parts, (3,), here=here))
 
 
 def _kind(one: PairCall) -> _Kind:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from html import escape as escaped_text
-from typing import Final, NamedTuple, TypedDict
+from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup, escape
 
@@ -30,14 +30,20 @@ SEARCH: Final = "search.html"
 """The search over all judgments and calls of a study."""
 
 
-class Below(TypedDict):
-    """What the pages of records share."""
-
-    here: str
-    styles: tuple[str, ...]
+BELOW: Final[Mapping[str, Any]] = {"here": RECORDS, "styles": ("trail.css",)}
+"""What the pages of records share."""
 
 
-BELOW: Final[Below] = {"here": RECORDS, "styles": ("trail.css",)}
+def rows_page(
+    path: str, title: str, lead: Inline, heads: tuple[str, ...], rows: Sequence[b.Row], what: str, parts: str,
+    right: Iterable[int] = (), filters: tuple[b.Filter, ...] | None = None, **more: Any,
+) -> Page:  # fmt: skip
+    """A page of records: its rows under their heads, with a button for each of their keys if no others are given."""
+    buttons = b.row_filters(sorted(row.key for row in rows)) if filters is None else filters
+    table = b.Table(heads, tuple(rows), frozenset(right), "", stacked=True, id=f"{what[:-1]}-rows", filters=buttons,
+                    what=what)  # fmt: skip
+    return Page(path, title, lead, (), (table,), parts, **{**BELOW, **more})
+
 
 Rests = Callable[[Measurement], tuple[Linked, ...]]
 """Gives the records that a measurement was computed from."""
@@ -91,7 +97,7 @@ def shown_text(text: str, limit: int = WHOLE) -> tuple[Markup, int]:
     return first + gap + last, left
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class AskedCall:
     """A call of the ledger and what came of it. ``new`` are those of its texts that no call before it had: a reader of
     many calls keeps the digests of others alone. ``usd`` is None where no price is known."""
@@ -279,8 +285,8 @@ def _page(
     pages.end = ids[-1]
     listing = b.Listing(tuple(turned), b.row_filters(sorted(row.key for row in rows)), "calls", "calls")
     said = (said, " ", Linked("Search all parts", SEARCH)) if answers.asked else said
-    scripts = ("page.js+tools.js+turn.js",)
-    return path, frame.page(Page(path, f"Calls, part {at}", said, (), (listing,), parts, scripts=scripts, **BELOW))
+    return path, frame.page(Page(path, f"Calls, part {at}", said, (), (listing,), parts,
+                                 scripts=("page.js+tools.js+turn.js",), **BELOW))  # fmt: skip
 
 
 def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -> tuple[Group, int]:

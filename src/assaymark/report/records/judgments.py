@@ -22,11 +22,11 @@ from assaymark.report.records.calls import (
     PAGE,
     SEARCH,
     Asked,
-    Below,
     ReadCalls,
     Rests,
     SameAnswers,
     call_pages,
+    rows_page,
 )
 from assaymark.report.text import cell_title, counted
 from assaymark.text import clean, count
@@ -274,10 +274,7 @@ class Trail:
                 judged = b.spaced(links.get(one.record_id, ()), ", ") or "none"
                 cells = (about, clean(one.record_id, 60), when, _orders(one), judged)
                 shown.append(b.Row((*cells, b.Linked("call", call) if call else "not kept"), anchor(one), about))
-            filters = b.row_filters(sorted(row.key for row in shown))
-            table = b.Table(heads, tuple(shown), summary="", stacked=True, id="decision-rows", filters=filters,
-                          what="decisions")  # fmt: skip
-            yield b.Page(path, "Decisions", said, (), (table,), parts, **BELOW)
+            yield rows_page(path, "Decisions", said, heads, shown, "decisions", parts)
         total = sum(len(group.judgments) for group in self.groups)
         if not total:
             lead = (_RECORD, _FIRST, ". ", "No judgment is kept with these pages.")
@@ -347,12 +344,11 @@ class Trail:
             bad = sum(one.status != "ok" for one in rows)
             without = (b.Filter("not-ok", "Without scores", count(bad)),) if bad else ()
             filters = (*b.row_filters([row.key for row in shown]), *without)
-            table = b.Table(heads, tuple(shown), frozenset(range(2, 3 + len(titles))), "", stacked=True,
-                          id="judgment-rows", filters=filters, what="judgments")  # fmt: skip
             rubric = f". Rows are sorted by agent and date, never by score. Rubric: {clean(rows[0].rubric, 120)}. "
             lead = (_RECORD, _FIRST, rubric, b.Linked("All judges", OVERVIEW), ", ",
                     b.Linked("search all parts", SEARCH))  # fmt: skip
-            yield b.Page(path, f"Judgments of {group.title}", lead, (), (table,), parts, **BELOW)
+            title, right = f"Judgments of {group.title}", range(2, 3 + len(titles))
+            yield rows_page(path, title, lead, heads, shown, "judgments", parts, right, filters)
         judges = {group.title: at for at, group in enumerate(self.groups)}
         places, answers, kept, size, total = dict[str, int](), dict[str, int](), [], 0, 0
         for group, one, place in self.places():
@@ -496,7 +492,6 @@ SEASON_KINDS: Final[Mapping[RecordKind, tuple[str, str]]] = {
     "guesses": ("Author-identification check", "Which agent wrote it, as judges guessed from the blinded text."),
     "decisions": ("Decisions", "What each agent decided on each day, by the call in which it was asked."),
 }
-_SEASON_BELOW: Final[Below] = {"here": "panel", "styles": ("trail.css",)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -572,7 +567,10 @@ def season_record_pages(trail: SeasonTrail, frame: Frame) -> Iterator[tuple[str,
         (b.Linked(title, pages[0][0]), f", {counted(sum(len(rows) for _, rows in pages), 'record')}. {said}")
         for title, said, pages in shown
     )
-    yield SEASON_RECORDS, frame.page(b.Page(SEASON_RECORDS, "Records", lead, blocks=(b.Items(kinds),), **_SEASON_BELOW))
+    yield (
+        SEASON_RECORDS,
+        frame.page(b.Page(SEASON_RECORDS, "Records", lead, blocks=(b.Items(kinds),), **{**BELOW, "here": "panel"})),
+    )
     for title, said, pages in shown:
         for path, rows, parts in beside(pages):
             lines = []
@@ -581,10 +579,9 @@ def season_record_pages(trail: SeasonTrail, frame: Frame) -> Iterator[tuple[str,
                 cells = (clean(row.who, 80), clean(row.of, 120), text if row.usable else b.bold(text),
                          called or "not kept")  # fmt: skip
                 lines.append(b.Row(cells, row.anchor, clean(row.who, 80)))
-            table = b.Table(
-                ("By", "Of", "Content", "Calls"), tuple(lines), summary="", stacked=True, id="record-rows",
-                filters=b.row_filters(sorted(line.key for line in lines)), what="records",
-            )  # fmt: skip
             of, up = f"{said} Rows are sorted by name and day, never by score. ", b.Linked("Records", SEASON_RECORDS)
-            page = b.Page(path, title, (of, first), blocks=(table,), up=up, parts=parts, **_SEASON_BELOW)
-            yield path, frame.page(page)
+            heads = ("By", "Of", "Content", "Calls")
+            yield (
+                path,
+                frame.page(rows_page(path, title, (of, first), heads, lines, "records", parts, here="panel", up=up)),
+            )

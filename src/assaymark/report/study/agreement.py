@@ -4,10 +4,10 @@ have said; which ranks are possible; and whether each order holds without any on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from assaymark.claims import agreement_status
-from assaymark.records import AGGREGATE, Level, Measurement, Verdict
+from assaymark.records import AGGREGATE, Measurement, Verdict
 from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Inline
@@ -88,15 +88,6 @@ def only_alone(item: Measurement) -> int:
 # --- which ranks are possible? Simultaneous rank intervals on every score, and the ranks that resamples give ----------
 
 
-class Placed(NamedTuple):
-    """An agent alone in its tier, its rank, and how often the clusters give it each rank."""
-
-    agent: str
-    place: int
-    shares: tuple[float, ...]
-    level: Level
-
-
 def ranks_section(book: RunIndex) -> b.Section:
     """Possible ranks on every score, and resampled ones. An agent that shares its tier has no share of resamples."""
     top = [clean(agent, 80) for agent in book.summary.top_set.get(AGGREGATE, ())]
@@ -113,12 +104,13 @@ def ranks_section(book: RunIndex) -> b.Section:
             for agent in sorted(book.summary.ranks[scores[0]])
         )
         possible = b.Table((f"Rank of {count(len(ranks))}", *map(book.title, scores)), ranks, summary="")
-    found, placed, places = book.known("rank.first", dimension=AGGREGATE), placed_agents(book), len(book.agents)
+    found, placed, places = book.known("rank.first", dimension=AGGREGATE), rank_shares(book), len(book.agents)
     if not found or not placed:
         return b.section("ranks", "Which ranks are possible?", answer, possible)
-    rows: list[RankRow] = [(clean(p.agent, 60), p.shares, p.place, p.level) for p in placed]
-    agents = [p.agent for p in placed]
-    agents += [agent for agent in book.agents if agent not in agents]
+    ranked, agents = ranked_alone(book, AGGREGATE), [*placed, *(agent for agent in book.agents if agent not in placed)]
+    rows: list[RankRow] = [
+        (clean(agent, 60), placed[agent], ranked[agent].ranks[0], ranked[agent].level) for agent in placed
+    ]
     rows += [(clean(agent, 60), None, 0, "no-claim") for agent in agents[len(placed) :]]
     heads, body, said, values = place_heads(places), [], [], []
     for agent, (name, known, *_) in zip(agents, rows, strict=True):
@@ -148,17 +140,17 @@ def ranks_section(book: RunIndex) -> b.Section:
     return b.section("ranks", "Which ranks are possible?", answer, possible, both)
 
 
-def placed_agents(book: RunIndex) -> tuple[Placed, ...]:
-    """The agents alone in their tier with measured shares, from high to low; where only the first rank was measured,
-    its share alone."""
-    found = []
-    for agent, tier in ranked_alone(book, AGGREGATE).items():
+def rank_shares(book: RunIndex) -> dict[str, tuple[float, ...]]:
+    """How often resamples give each rank to the agents alone in their tier, from high to low; where only the first rank
+    was measured, its share alone."""
+    found = {}
+    for agent in ranked_alone(book, AGGREGATE):
         item = book.one("rank.first", dimension=AGGREGATE, agent=agent)
         if item is not None and item.value is not None:
             shares = item.detail.get("shares")
-            known = tuple(map(float, shares)) if isinstance(shares, (list, tuple)) and shares else (float(item.value),)
-            found.append(Placed(agent, tier.ranks[0], known, tier.level))
-    return tuple(found)
+            known = shares if isinstance(shares, (list, tuple)) and shares else (item.value,)
+            found[agent] = tuple(map(float, known))
+    return found
 
 
 def draws_words(items: Sequence[Measurement]) -> str:

@@ -13,7 +13,7 @@ from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Inline
 from assaymark.report.charts.grids import heat
-from assaymark.report.inputs import KAPPA, RunIndex, score_words, supported_orders
+from assaymark.report.inputs import KAPPA, RunIndex, ranked_alone, score_words, supported_orders
 from assaymark.report.study import agreement, checks
 from assaymark.report.study import controls as held
 from assaymark.report.study.checks import significant
@@ -235,15 +235,16 @@ def _explained(book: RunIndex) -> Found:
 def _ranked(book: RunIndex) -> Found:
     """Which ranks are possible, and what one judge alone would have said."""
     if found := book.known("rank.first", dimension=AGGREGATE):
-        placed, drawn = agreement.placed_agents(book), f"of {agreement.draws_words(found)}"
-        said = [f"{clean(p.agent, 80)} rank {p.place} in {percent(p.shares[p.place - 1])}" for p in placed
-                if p.place <= len(p.shares)]  # fmt: skip
+        placed, ranked = agreement.rank_shares(book), ranked_alone(book, AGGREGATE)
+        places, drawn = {agent: ranked[agent].ranks[0] for agent in placed}, f"of {agreement.draws_words(found)}"
+        said = [f"{clean(agent, 80)} rank {places[agent]} in {percent(shares[places[agent] - 1])}"
+                for agent, shares in placed.items() if places[agent] <= len(shares)]  # fmt: skip
         kept = len(book.agents) - len(placed)
         rest = f"; {t.plural(kept, 'agent')} share a tier" if kept else ""
         result = f"{t.listing(said)} {drawn}{rest}" if said else f"No agent is alone in its tier; {drawn}"
         firsts = [v for v in book.on(AGGREGATE, "first") if v.publication_level != "no-claim"]
         conclusion = " ".join(f"{clean(v.claim.subjects[0], 80)} ranks first ({v.publication_level})." for v in firsts)
-        items = (book.one("rank.first", dimension=AGGREGATE, agent=p.agent) for p in placed)
+        items = (book.one("rank.first", dimension=AGGREGATE, agent=agent) for agent in placed)
         conclusion = conclusion or "No first rank on the overall score is supported."
         yield "Rank intervals and bootstrap ranks", _outcome(result, conclusion, *items)
     pairs, alone = book.known("single.rho", dimension=AGGREGATE), book.known("single.discoveries")

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Final
 
 from assaymark.errors import InputError
-from assaymark.portfolio.orders import Settlement, audit, fee_of, prices_of, settle
+from assaymark.portfolio.broker import Settlement, audit, fee_of, prices_of, settle
 from assaymark.prompting import judged_rationales
 from assaymark.records import Constraint, Context, Decision, Measurement
 from assaymark.report import blocks as b

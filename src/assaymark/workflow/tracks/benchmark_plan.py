@@ -19,7 +19,7 @@ from assaymark.benchmark.questions.published import generate_questions, read_que
 from assaymark.benchmark.questions.render import template_digest as question_digest
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.reference import ReferenceBenchmarkModel
-from assaymark.benchmark.replies import ANSWER_SCHEMA, model_call, outside_call, stage_texts
+from assaymark.benchmark.replies import ANSWER_SCHEMA, outside_call, stage_texts
 from assaymark.benchmark.scores import Convention, EpisodeResult
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text
 from assaymark.engine.prices import Prices
@@ -180,7 +180,7 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
                 if is_outside(agent.model) and numbers is not None:
                     calls.append(replace(numbers, model=agent.model, seed=agent.seed, args=agent.args))
                 else:
-                    calls.append(model_call(agent, call.messages, call.template, call.schema))
+                    calls.append(CallSpec.to(agent, call.messages, call.template, call.schema))
             parts = tuple(part.text for message in call.messages if message.role == "user" for part in message.parts)
             reply = Reply(text=stand_in.answer(parts)[0], model="stand-in")
             for state in states:
@@ -296,6 +296,6 @@ def planned_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Co
             asked = question.template, question.given(condition)
             call = outside_call(agent, message.text, ANSWER_SCHEMA, question_digest(), asked=asked)
         else:
-            call = model_call(agent, (message,), question_digest())
+            call = CallSpec.to(agent, (message,), question_digest())
         found.append((agent, question, condition, call))
     return found

@@ -17,7 +17,7 @@ from assaymark.engine.providers.registry import provider_argument_problems
 from assaymark.errors import InputError, Problem
 from assaymark.judging import PLANTED, PlannedGrade, Rubric, judgment, load_rubric, plan_calls, rubric_of
 from assaymark.judging import pairs as texts
-from assaymark.judging.pairs import PLANTED_PAIRS, STRICT, TIE_ALLOWED, PointStimulus, finance_tasks, pair_call
+from assaymark.judging.pairs import STRICT, TIE_ALLOWED, PointStimulus, finance_tasks, pair_call
 from assaymark.judging.reference.judges import dimension_problem
 from assaymark.metrology import datasheet as sheets_of
 from assaymark.metrology.datasheet import BASE, Datasheet
@@ -164,9 +164,9 @@ def measure_judges(
             sheet = sheets_of.datasheet_of(
                 calls[judge.name], rng=np.random.default_rng([seed, at]), **known,
                 fingerprint=", ".join(sorted(prints)) or None, prompts=texts.pair_prompt_hashes(variants),
-                planted=texts.planted_values(judge, variants) if judge.model in PLANTED_PAIRS else None,
+                planted=texts.planted_values(judge, variants) if judge.model in texts.PLANTED_PAIRS else None,
             )  # fmt: skip
-        if judge.model in PLANTED or (pointwise and judge.model not in PLANTED_PAIRS):
+        if judge.model in PLANTED or (pointwise and judge.model not in texts.PLANTED_PAIRS):
             # what single texts under a rubric show, beside the pairs if there are any
             graded, more = _measure_pointwise(folder, judge, models, texts.point_stimuli(given, seed), wanted, seed)
             ok = [one.status == "ok" for one in graded]

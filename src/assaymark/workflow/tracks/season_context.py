@@ -16,7 +16,6 @@ from assaymark.agents import llm
 from assaymark.claims.season_plan import FEWEST_BARS, Season
 from assaymark.engine import CallSpec, Ledger, Model, Reply, Text
 from assaymark.engine.prices import Prices
-from assaymark.engine.providers.http_agent import is_outside, patience
 from assaymark.engine.providers.registry import check_ready
 from assaymark.engine.rate_limits import provider_of
 from assaymark.errors import ModelError, StoppedError
@@ -37,7 +36,7 @@ from assaymark.records import (
     Series,
     canonical_json,
 )
-from assaymark.workflow.ask import purse_of, run_all
+from assaymark.workflow.ask import patient, purse_of, run_all
 from assaymark.workflow.run_folder import RunFolder
 
 INTERVAL_S: Final = 86_400
@@ -48,9 +47,7 @@ _PERIODS: Final = 4
 """Periods of each filed field that are shown: the newest ones, a year of quarters."""
 
 _PERIOD: Final = re.compile(r"(?P<year>\d{4})(?:-Q(?P<quarter>[1-4])|-(?P<month>\d\d)(?:-(?P<day>\d\d))?)?")
-_MARGIN_S: Final = 10.0
 _ADDRESSES: Final = ("http/", "https/")
-_LANE: Final = 8  # few at once, so that the seconds of a decision are its own and not those of a queue
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -305,12 +302,6 @@ def ask_agents(
     """Ask every agent about one day in all replicates: the decisions, and beside them the seconds they took."""
     calls, live = [one for each in asked for one in calls_of(season, each, shared)], season.market.live
     kept = f"every day and reply so far is kept in {folder.path}, and the same command goes on"
-    # An agent outside has its own patience; cut off before it, it would be asked again.
-    outside = [patience(spec.args) + _MARGIN_S for spec, _, _ in asked if is_outside(spec.model)]
-    lane = {
-        "concurrency": min(season.engine.concurrency, _LANE),
-        "deadline_s": max([season.engine.deadline_s, *outside]),
-    }
     # Why agents cannot be asked, by their names; those that have answered already need not be there.
     absent: dict[str, str] = {}
     looked_at = [(spec.name, call) for (spec, _, _), _, call in calls if live or call.model.startswith(_ADDRESSES)]
@@ -322,7 +313,7 @@ def ask_agents(
             except ModelError as exc:
                 absent[name] = str(exc).partition("; ")[0]
     specs = [call for (spec, _, _), _, call in calls if spec.name not in absent]
-    engine = season.engine.model_copy(update=lane)
+    engine = patient(season.engine, (spec for spec, _, _ in asked))
     summary = run_all(ledger, specs, models, engine, f"asking on {day}", first=False)
     if summary.interrupted:
         raise StoppedError(f"stopped: {kept}")

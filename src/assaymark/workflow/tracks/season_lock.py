@@ -17,7 +17,7 @@ from assaymark.agents.llm import season_texts
 from assaymark.claims import season_plan as plans
 from assaymark.claims.season_plan import Follows, RecordedFile, Season, SeasonMarket, parse_season
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
-from assaymark.judging.season.calls import author_texts, horizon_texts, outcome_texts
+from assaymark.judging.season.calls import judge_texts
 from assaymark.market import CLASSES, History, open_history, read_manifest, synthetic_history
 from assaymark.market.history import Clock
 from assaymark.market.instruments import weekdays
@@ -180,7 +180,7 @@ def stored_season(folder: RunFolder) -> LockedSeason:
 def texts_of(season: Season) -> dict[str, str]:
     """The digest of every text that makes a prompt, for agents and for judges, and of the scoring plan."""
     plan = season.scoring_plan
-    texts = {**season_texts(), **horizon_texts(plan), **outcome_texts(), **author_texts()}
+    texts = {**season_texts(), **judge_texts(plan)}
     return {**{name: sha256_text(text) for name, text in texts.items()}, "scoring": plan.digest}
 
 
