@@ -67,31 +67,26 @@ def test_an_order_that_cannot_be_taken_is_rejected_alone(entry, reason):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "not one JSON object"),
-        ("Buy gold!", "not one JSON object"),
+        ("", "not one JSON object"), ("Buy gold!", "not one JSON object"),
         ("```json\n{}\n```", "keys are missing: 'orders', 'rationale'"),
-        ("Here: ```json\n{}\n```", "not one JSON object"),
-        ("[]", "not a JSON object"),
-        ("{}", "keys are missing: 'orders', 'rationale'"),
-        (reply(note="x"), "keys are unknown: 'note'"),
+        ("Here: ```json\n{}\n```", "not one JSON object"), ("[]", "not a JSON object"),
+        ("{}", "keys are missing: 'orders', 'rationale'"), (reply(note="x"), "keys are unknown: 'note'"),
         (reply(rationale=""), "rationale must be a text that says something"),
         (reply(rationale=7), "rationale must be a text"),
         (reply(rationale="x" * 40_001), "rationale is longer than 40000 characters"),
         (reply(rationale="\ud800"), "rationale holds half of a surrogate pair"),
         (reply(confidence=1.2), "confidence must be a number from 0 to 1"),
         (reply(confidence=True), "confidence must be a number from 0 to 1"),
-        (reply(confidence=float("nan")), "NaN is not JSON"),
-        (reply(orders={}), "orders must be a list"),
+        (reply(confidence=float("nan")), "NaN is not JSON"), (reply(orders={}), "orders must be a list"),
         (reply(orders=[order()] * 51), "orders must be a list of at most 50"),
         (reply(orders=["buy"]), "order 1 must be an object"),
         (reply(orders=[order(why="x")]), "order 1: keys are unknown: 'why'"),
         ('{"orders": [], "orders": [], "rationale": "x"}', "key 'orders' comes more than once"),
-        ("[" * 200_000, "longer than 200000 characters|nested too deeply"),
-        ("[" * 150_000, "nested too deeply"),
+        ("[" * 200_000, "longer than 200000 characters|nested too deeply"), ("[" * 150_000, "nested too deeply"),
         ('{"orders": [], "rationale": "x", "confidence": ' + "9" * 5000 + "}", "an integer with 5000 digits"),
         ("x" * 50_000_000, "longer than 200000 characters"),
     ],
-)
+)  # fmt: skip
 def test_a_reply_of_another_form_is_unusable_and_says_why(text, reason):
     found = parse_answer(text, OFFERED)
     assert (found.state, found.answer) == ("invalid", None)

@@ -21,6 +21,7 @@ from slow_orders import JUDGES, make_study
 from assaymark import metrology as mt
 from assaymark.errors import InputError
 from assaymark.metrology import streaming
+from assaymark.plan import Missing
 from assaymark.protocol import Study
 
 MAKERS = ("north", "south")
@@ -177,8 +178,8 @@ def test_shares_of_missing_replies_are_those_of_the_rows():
     table = make_table(attend=0.8, missing=0.1)
     sums, rows = sums_of(table), mt.table_from_arrow(table, dimensions=DIMENSIONS)
     assert sums.missing() == rows.missing()
-    limits = {"per_judge": 0.05, "per_agent": 0.05}
-    assert sums.excess(**limits) == rows.excess(**limits) != {}
+    allowed = Missing(per_judge=0.05, per_agent=0.05)
+    assert sums.excess(allowed) == rows.excess(allowed) != {}
     told = [replace(m, inputs=sums.digest) for m in mt.missing_measurements(rows, {})]
     assert list(mt.missing_measurements(sums, {})) == told
     # The correlation of length and score follows from sums, a slope within agents and cycles does not.

@@ -112,7 +112,8 @@ def test_whole_records_and_periods_are_graded_by_every_judge(judged):
     parts = tracks.season_parts(tracks.season_material(judged))
     fewer = [one for one in parts if (one.agent, one.period) != ("two", "2024-W10")]  # all agents have to have decided
     probes = tracks.season_probes(fewer, tracks.stored_season(judged).season)
-    assert {(period, *one.options) for one, period in probes} == {(at, "one", "two") for at in ("", WEEKS[0], WEEKS[2])}
+    shown = {(period, *one.about[1]) for one, period in probes}
+    assert shown == {(at, "one", "two") for at in ("", WEEKS[0], WEEKS[2])}
     judgments = {(one.trajectory, one.judge): one for one in store.read(JUDGMENTS)}
     for one in found:
         judgment = judgments[f"{one.agent}/{one.period}" if one.period else one.agent, one.judge]

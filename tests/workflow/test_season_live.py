@@ -9,7 +9,7 @@ import html
 import io
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from season_runs import Scripted, begun, orders, panel, rows
 
-from assaymark.cli import app, main, models
+from assaymark.cli import main, models
 from assaymark.cli import tracks as cli_season
 from assaymark.engine import Ledger, Model
 from assaymark.engine.providers.registry import Models, providers
@@ -146,10 +146,9 @@ def stepped(folder: Path, moment: datetime) -> tuple[int, str, str]:
 @contextmanager
 def scripted(**cast: Model) -> Iterator[None]:
     """The command line with some models for tests."""
-    known, more = app.info.context_settings["obj"], {f"test/{name}": one for name, one in cast.items()}
+    more = {f"test/{name}": one for name, one in cast.items()}
     with pytest.MonkeyPatch.context() as patch:
-        found = replace(known, models=lambda: Models({**models(), **more}, providers()))
-        patch.setitem(app.info.context_settings, "obj", found)
+        patch.setattr("assaymark.cli.options.models", lambda: Models({**models(), **more}, providers()))
         yield
 
 

@@ -55,9 +55,9 @@ def test_a_lock_covers_file_texts_and_market(tmp_path, monkeypatch):
             locked(folder.path, changed)
     manner = season_text() + "\n[engine]\nconcurrency = 2\n"
     assert locked(tmp_path / "manner", manner).plan_hash == one.plan_hash
-    for name in ("horizon_texts", "outcome_texts", "author_texts"):  # of judges
-        whole = getattr(season_lock, name)
-        monkeypatch.setattr(season_lock, name, lambda *given, of=whole: {**of(*given), "more": "words"})
+    of = season_lock.judge_texts
+    for name in ("more", "outcome-v1.txt", "author-v1.txt"):  # of judges
+        monkeypatch.setattr(season_lock, "judge_texts", lambda plan, name=name: {**of(plan), name: "words"})
         with pytest.raises(PlanError, match="or the texts of this version differ"):
             tracks.stored_season(folder)
         monkeypatch.undo()

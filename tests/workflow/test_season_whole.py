@@ -23,7 +23,7 @@ from outline import read
 from season_runs import IDS, NOW, Scripted, market, orders, panel, rows, season_text, stored, without
 
 from assaymark.claims import english
-from assaymark.cli import app, main, models
+from assaymark.cli import main, models
 from assaymark.engine import CallSpec, Model, Reply
 from assaymark.errors import ModelError
 from assaymark.metrology import datasheet
@@ -322,10 +322,9 @@ def bad(tmp_path_factory) -> tuple[RunFolder, Path]:
         panel("auditor", "reader", strict="test/strict"), head="engine = {deadline_s = 0.05, attempts = 1}",
         rules="fractional = false\nmax_orders = 3", last="2024-03-08",
     ))  # fmt: skip
-    known = app.info.context_settings["obj"]
     who = {**models(), **{f"test/{name}": model for name, model in CAST.items()}, "test/strict": Refusing()}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(app.info.context_settings, "obj", replace(known, models=lambda: who))
+        patch.setattr("assaymark.cli.options.models", lambda: who)
         did("init", file, "--out", folder.path, status=1)
         assert not folder.path.exists()  # models that fail when they are first asked are found there
         tracks.lock_season(folder, text, "season.toml", who, now=NOW)  # these are locked unasked

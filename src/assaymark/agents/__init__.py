@@ -8,6 +8,8 @@ prompt (`assaymark.agents.reference`), and control cells are texts made by rules
 `Dater` is the reference model of the date probe, which asks whether sanitised material can still be dated.
 """
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -16,59 +18,25 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.agents.controls import (
-        CELL_KINDS,
-        CONTROL,
-        DERIVED_KINDS,
-        Composed,
-        admissible,
-        cell_decision,
-        cell_decisions,
-        checked,
-        fact_flip,
-        failed,
-        is_admissible,
-        length_matched,
-        paraphrase,
-        terse_right,
-        verbose_wrong,
-    )
+        CELL_KINDS, CONTROL, DERIVED_KINDS, Composed, admissible, cell_decision, cell_decisions, checked, fact_flip,
+        failed, length_matched, paraphrase, terse_right, verbose_wrong,
+    )  # fmt: skip
     from assaymark.agents.llm import MODEL as DATER
     from assaymark.agents.llm import (
-        NOT_USABLE,
-        REJECTED,
-        Answer,
-        Dater,
-        Place,
-        agent_call,
-        date_call,
-        decision_of,
-        envelope_of,
-        parse_answer,
-        prompt_of,
-        read_date,
-        reply_schema,
-        season_message,
-        task_text,
-    )
+        NOT_USABLE, REJECTED, Answer, Dater, Place, agent_call, date_call, decision_of, envelope_of, parse_answer,
+        prompt_of, read_date, reply_schema, season_message, task_text,
+    )  # fmt: skip
     from assaymark.agents.reference import (
-        COMPOSERS,
-        INVESTED,
-        MIXED,
-        WORDS,
-        agent_argument_problems,
-        observe,
-        orders_towards,
-        planted_words,
+        COMPOSERS, INVESTED, MIXED, WORDS, agent_argument_problems, observe, orders_towards, planted_words,
         reference_agents,
-    )
+    )  # fmt: skip
 
 __all__ = [
     "CELL_KINDS", "COMPOSERS", "CONTROL", "DATER", "DERIVED_KINDS", "INVESTED", "MIXED", "NOT_USABLE", "REJECTED",
     "WORDS", "Answer", "Composed", "Dater", "Place", "admissible", "agent_argument_problems", "agent_call",
     "cell_decision", "cell_decisions", "checked", "date_call", "decision_of", "envelope_of", "fact_flip", "failed",
-    "is_admissible", "length_matched", "observe", "orders_towards", "paraphrase", "parse_answer", "planted_words",
-    "prompt_of", "read_date", "reference_agents", "reply_schema", "season_message", "task_text", "terse_right",
-    "verbose_wrong",
+    "length_matched", "observe", "orders_towards", "paraphrase", "parse_answer", "planted_words", "prompt_of",
+    "read_date", "reference_agents", "reply_schema", "season_message", "task_text", "terse_right", "verbose_wrong",
 ]  # fmt: skip
 
 __getattr__ = exported(__name__)

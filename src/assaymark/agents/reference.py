@@ -289,13 +289,10 @@ def compose_inverse_volatility(seen: Observation, opening: str) -> Draft:
             "all of them, but half could be sold."
         )
     text = _paragraph(
-        opening,
-        f"Calm decides the size: {_spoken(orders)}." if orders else "The sizes are right.",
-        book,
-        f"Cash is {_percent(after.residual / after.equity)} of equity against a floor of {floor}.",
-        risk,
+        opening, f"Calm decides the size: {_spoken(orders)}." if orders else "The sizes are right.", book,
+        f"Cash is {_percent(after.residual / after.equity)} of equity against a floor of {floor}.", risk,
         f"Confidence is {_plain(0.45)}.",
-    )
+    )  # fmt: skip
     return Draft(orders, text, 0.45)
 
 

@@ -294,12 +294,9 @@ def plan_calls(
 
 
 def user_messages(
-    decisions: Sequence[Decision],
-    contexts: Iterable[tuple[str, Context]],
-    study: Study,
-    *,
+    decisions: Sequence[Decision], contexts: Iterable[tuple[str, Context]], study: Study, *,
     only: Collection[str] | None = None,
-) -> dict[str, Message]:
+) -> dict[str, Message]:  # fmt: skip
     """What a judge is shown of every decision that the study includes, by record id; see `plan_calls`."""
     names = blinding_names(decision.agent for decision in decisions)
     waiting: dict[str, list[Decision]] = {}

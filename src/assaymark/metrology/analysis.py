@@ -180,9 +180,6 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
     up = np.stack([rated(table, one) for table, one in zip(sums.tables, nearest, strict=True)])
     even = np.stack([rated(table, one) for table, one in zip(sums.tables, rounded, strict=True)])
 
-    def sizes(f: int | None) -> Ints:
-        return np.asarray(sums.sizes.sum(axis=0) if f is None else sums.sizes[f])
-
     def kappa_sums(tables: Ints, x: Ints | Floats) -> KappaSums:
         """The sums behind every kappa of judges of different families, from tables [K, G, P, S, S] of all pairs, whose
         levels are ``x`` [S]."""
@@ -196,7 +193,7 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
         return KappaSums(columns.astype(np.float64), judges, tuple(wanted), rubric.coefficient)
 
     def counted(f: int | None) -> measure_panel.Counted:
-        there = np.flatnonzero(sizes(f))
+        there = np.flatnonzero(sums.sizes.sum(axis=0) if f is None else sums.sizes[f])
         if rubric.coefficient == "icc":
             found = [
                 kappa_sums((table.sum(axis=0) if f is None else table[f])[None, there], one - sum(rubric.scale) / 2)
@@ -237,8 +234,8 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
         return float(np.clip(np.mean(found), -1, 1))
 
     yield from measure_panel.agreement(
-        panel, rng, lambda f: (int(sizes(f).sum()), int(np.count_nonzero(sizes(f)))), counted,
-        fleiss, redundancy=lambda: [correlation(table.sum(axis=(0, 1))) for table in sums.tables],
+        panel, rng, sums.sizes, counted, fleiss,
+        redundancy=lambda: [correlation(table.sum(axis=(0, 1))) for table in sums.tables],
     )  # fmt: skip
 
 

@@ -11,47 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from assaymark.errors import NotMeasurableError
-from assaymark.metrology import checks
+from assaymark.metrology import checks, contrasts, estimates, recusal
 from assaymark.metrology.bootstrap import SMALL_PRODUCT
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.contrasts import (
-    FEWEST_CONSECUTIVE,
-    contrast_of,
-    holm,
-    moderate,
-    pair_list,
-    pairs_of,
-    settle,
-    t_test,
-)
 from assaymark.metrology.controls import Cell, averaged_alike, measured
-from assaymark.metrology.estimates import (
-    NEVER,
-    Estimate,
-    cluster_codes,
-    cluster_mean,
-    group_sums,
-    jackknife_estimate,
-    jackknife_se,
-    leave_out,
-    neighbour_blocks,
-    number,
-    scores_of,
-    student_estimate,
-    undefined,
-)
+from assaymark.metrology.estimates import Estimate, number
 from assaymark.metrology.kappa import gated
 from assaymark.metrology.panel import panel_of
-from assaymark.metrology.recusal import (
-    NO_LINK,
-    TOLERANCE,
-    Pair,
-    RecusalFit,
-    RecusalTest,
-    gap_tests,
-    interest_of,
-    recusal_tests,
-)
+from assaymark.metrology.recusal import TOLERANCE, Pair, RecusalTest
 from assaymark.metrology.scores import ScoreTable
 from assaymark.protocol import Study
 from assaymark.quantiles import t_quantile, wilson_ends
@@ -75,7 +42,7 @@ class EqualLength:
     each judge's covariates enter the agent effects, ``normals`` the regression sums [G, ., .] of judges with the same
     cells and who these are. ``length_gaps`` [P] are the mean differences of the first covariate."""
 
-    fit: RecusalFit
+    fit: recusal.RecusalFit
     gaps: Floats
     exposure: Floats
     normals: tuple[tuple[Ints, Floats], ...]
@@ -86,18 +53,18 @@ class EqualLength:
         cls, source: str, Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], own: ArrayLike
     ) -> EqualLength:
         """The sums of scores [N, J, K]."""
-        scores = scores_of(source, "Y", Y, 3)
+        scores = estimates.scores_of(source, "Y", Y, 3)
         cycles, judges, agents = scores.shape
         covariates = centred_covariates(source, X, (cycles, agents))
-        codes = cluster_codes(source, cluster, cycles)
-        interest = interest_of(source, own, (judges, agents))
+        codes = estimates.cluster_codes(source, cluster, cycles)
+        interest = recusal.interest_of(source, own, (judges, agents))
         used = np.stack([usable_cells(scores[:, j], covariates) for j in range(judges)], axis=1)
-        counts = group_sums(used.astype(np.float64), codes, int(codes.max()) + 1)
-        means = group_sums(np.where(used, scores, 0.0), codes, int(codes.max()) + 1) / np.where(
+        counts = estimates.group_sums(used.astype(np.float64), codes, int(codes.max()) + 1)
+        means = estimates.group_sums(np.where(used, scores, 0.0), codes, int(codes.max()) + 1) / np.where(
             counts > 0, counts, np.nan
         )
-        held = group_sums(np.where(used[..., None], covariates[:, None], 0.0), codes, int(codes.max()) + 1)
-        fit = RecusalFit.of(means, interest)
+        held = estimates.group_sums(np.where(used[..., None], covariates[:, None], 0.0), codes, int(codes.max()) + 1)
+        fit = recusal.RecusalFit.of(means, interest)
         exposure = np.einsum("gajk,gjkq->gajq", fit.weights, held / np.maximum(counts, 1)[..., None])
         patterns = [used[:, j].tobytes() for j in range(judges)]
         alike = [np.flatnonzero([pattern == other for other in patterns]) for pattern in dict.fromkeys(patterns)]
@@ -105,12 +72,12 @@ class EqualLength:
         known = ~np.isnan(covariates[..., 0])
         lengths = np.where(known, covariates[..., 0], 0.0).T @ known
         common = np.maximum(known.T.astype(np.float64) @ known, 1)
-        first, second = pairs_of(agents)
+        first, second = contrasts.pairs_of(agents)
         return cls(fit, fit.gaps(), exposure, normals, ((lengths - lengths.T) / common)[first, second])
 
     def pair_exposure(self, rows: Ints, pairs: Ints) -> Floats:
         """How far each judge's covariates enter some contrasts of some clusters [rows, pairs, J, Q]."""
-        first, second = pairs_of(self.exposure.shape[1])
+        first, second = contrasts.pairs_of(self.exposure.shape[1])
         return self.exposure[np.ix_(rows, first[pairs])] - self.exposure[np.ix_(rows, second[pairs])]
 
     def slopes(self, rows: Ints, consecutive: bool) -> tuple[Floats, bool]:
@@ -118,7 +85,9 @@ class EqualLength:
         agents, judges, width = self.exposure.shape[1:]
         found, varies = np.empty((0, judges, width)), False
         for who, normal in self.normals:
-            slopes, _, length_varies = solve_regression(leave_out(normal[rows], consecutive), agents, who.size)
+            slopes, _, length_varies = solve_regression(
+                estimates.leave_out(normal[rows], consecutive), agents, who.size
+            )
             if not found.size:
                 found = np.empty((slopes.shape[0], judges, width))
             found[:, who] = slopes.transpose(0, 2, 1)
@@ -128,9 +97,9 @@ class EqualLength:
     def adjusted(self, rows: Ints, pairs: Ints, consecutive: bool) -> tuple[Floats, Floats]:
         """Contrasts at equal length on some clusters and without each unit of them [1+U, P]; slopes [1+U, J, Q]."""
         slopes, _ = self.slopes(rows, consecutive)
-        counts = leave_out(np.ones(rows.size), consecutive)
-        plain = leave_out(self.gaps[np.ix_(rows, pairs)], consecutive)
-        exposure = leave_out(self.pair_exposure(rows, pairs), consecutive)
+        counts = estimates.leave_out(np.ones(rows.size), consecutive)
+        plain = estimates.leave_out(self.gaps[np.ix_(rows, pairs)], consecutive)
+        exposure = estimates.leave_out(self.pair_exposure(rows, pairs), consecutive)
         return (plain - np.einsum("lpjq,ljq->lp", exposure, slopes)) / counts[:, None], slopes
 
     def tests(self, borrow: bool, consecutive: bool) -> list[RecusalTest]:
@@ -144,15 +113,17 @@ class EqualLength:
             if rows.size:
                 values, _ = self.adjusted(rows, pairs, consecutive)
                 means[pairs], units[pairs] = values[0], len(values) - 1
-                errors[pairs] = jackknife_se(values[0], values[1:]) if len(values) > 1 else 0.0
+                errors[pairs] = estimates.jackknife_se(values[0], values[1:]) if len(values) > 1 else 0.0
         slopes, varies = self.slopes(np.arange(known.shape[0]), consecutive)
         if consecutive:  # over blocks of neighbours
-            p = [student_estimate(*one).p for one in zip(means, errors, units - 1, strict=True)]
-            tests = recusal_tests(counts, counts >= FEWEST_CONSECUTIVE, np.array(p), means, units - 1, errors)
+            p = [estimates.student_estimate(*one).p for one in zip(means, errors, units - 1, strict=True)]
+            tests = recusal.recusal_tests(
+                counts, counts >= contrasts.FEWEST_CONSECUTIVE, np.array(p), means, units - 1, errors
+            )
         else:
             effects = self.fit.effects - np.einsum("gajq,jq->ga", self.exposure, slopes[0])
-            found = moderate(means, counts * errors**2, counts, effects, borrow)
-            tests = recusal_tests(counts, found.tested, found.p, found.gap, found.df, found.se)
+            found = contrasts.moderate(means, counts * errors**2, counts, effects, borrow)
+            tests = recusal.recusal_tests(counts, found.tested, found.p, found.gap, found.df, found.se)
         return [
             test if varies or abs(gap) < EQUAL_LENGTH + TOLERANCE else replace(test, p=1.0)
             for test, gap in zip(tests, self.length_gaps.tolist(), strict=True)
@@ -174,7 +145,7 @@ def regression_sums(scores: Floats, covariates: Floats, used: Bools, codes: Ints
     present = used.sum(axis=1)
     columns = columns - (columns.sum(axis=1) / np.maximum(present, 1)[:, None])[:, None]
     columns = np.where(used[:, :, None], columns, 0.0)
-    return group_sums(columns.transpose(0, 2, 1) @ columns, codes, int(codes.max()) + 1)
+    return estimates.group_sums(columns.transpose(0, 2, 1) @ columns, codes, int(codes.max()) + 1)
 
 
 def solve_regression(normal: Floats, agents: int, columns: int) -> tuple[Floats, Floats, bool]:
@@ -203,7 +174,7 @@ def _inverse(matrices: bytes, shape: tuple[int, ...]) -> Floats:
 
 def centred_covariates(source: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
     """Covariates [N, K, Q], centred over all texts."""
-    table = scores_of(source, "X", values, 3 if np.ndim(values) == 3 else 2)
+    table = estimates.scores_of(source, "X", values, 3 if np.ndim(values) == 3 else 2)
     covariates = table if table.ndim == 3 else table[:, :, None]
     if covariates.shape[:2] != shape or covariates.shape[2] > MOST_COVARIATES:
         wanted = f"one value, or up to {MOST_COVARIATES}, for each of {shape[0]} cycles and {shape[1]} agents"
@@ -241,9 +212,9 @@ def length_adjusted(
     """Contrast of two agents with length held equal: the regression ``score = agent + cycle + slope length`` (Dubois
     2024)."""
     source = "length_adjusted"
-    scores = scores_of(source, "Y", Y, 2)
+    scores = estimates.scores_of(source, "Y", Y, 2)
     covariates = centred_covariates(source, X, scores.shape)
-    codes = cluster_codes(source, cluster, scores.shape[0])
+    codes = estimates.cluster_codes(source, cluster, scores.shape[0])
     checks.probability(source, "level", level)
     checks.two_agents(source, a, b, scores.shape[1])
     return adjusted_pairs(scores, covariates, codes, [(a, b)], level, consecutive)[0]
@@ -257,20 +228,22 @@ def length_recused(
     equal = EqualLength.of("length_recused", Y, X, cluster, own)
     checks.probability("length_recused", "level", level)
     checks.two_agents("length_recused", a, b, equal.fit.effects.shape[1])
-    pair = pair_list(equal.fit.effects.shape[1]).index((min(a, b), max(a, b)))
+    pair = contrasts.pair_list(equal.fit.effects.shape[1]).index((min(a, b), max(a, b)))
     turn = 1.0 if a < b else -1.0
     rows = np.flatnonzero(~np.isnan(equal.gaps[:, pair]))
     if not rows.size:
-        return LengthRecused(*undefined(NO_LINK).parts(), ())
+        return LengthRecused(*estimates.undefined(recusal.NO_LINK).parts(), ())
     if causal is not None:
         slopes = _causal_slopes("length_recused", causal, equal.exposure.shape[2])
         exposure = equal.pair_exposure(rows, np.array([pair]))[:, 0, :, 0].mean(axis=0)
-        plain = cluster_mean(equal.gaps[rows, pair], neighbour_blocks(rows.size) if consecutive else None)
+        plain = estimates.cluster_mean(
+            equal.gaps[rows, pair], estimates.neighbour_blocks(rows.size) if consecutive else None
+        )
         gap, se, df = _with_causal(plain.estimate, plain.se, plain.df, exposure, slopes)
-        found = student_estimate(turn * gap, se, df, level)
+        found = estimates.student_estimate(turn * gap, se, df, level)
         return LengthRecused(*found.parts(), tuple((slope,) for slope in slopes[:, 0].tolist()))
     values, fitted = equal.adjusted(rows, np.array([pair]), consecutive)
-    found = jackknife_estimate(turn * values[0, 0], turn * values[1:, 0], level)
+    found = estimates.jackknife_estimate(turn * values[0, 0], turn * values[1:, 0], level)
     return LengthRecused(*found.parts(), tuple(map(tuple, fitted[0].tolist())))
 
 
@@ -286,15 +259,15 @@ def length_p(
         exposure = equal.pair_exposure(np.arange(len(gaps)), np.arange(gaps.shape[1]))[..., 0]
         exposures = np.where(np.isnan(gaps)[:, :, None], 0.0, exposure).sum(axis=0)
         tests = []
-        for test, held in zip(gap_tests(gaps, effects, borrow, consecutive), exposures, strict=True):
+        for test, held in zip(recusal.gap_tests(gaps, effects, borrow, consecutive), exposures, strict=True):
             if test.state == "tested":
                 parts = test.difference, test.se, test.df
                 gap, se, df = _with_causal(*parts, held / max(test.clusters, 1), slopes)
-                test = RecusalTest(test.clusters, test.state, student_estimate(gap, se, df).p, gap, df, se)
+                test = RecusalTest(test.clusters, test.state, estimates.student_estimate(gap, se, df).p, gap, df, se)
             tests.append(test)
     else:
         tests = equal.tests(borrow, consecutive)
-    return dict(zip(pair_list(effects.shape[1]), tests, strict=True))
+    return dict(zip(contrasts.pair_list(effects.shape[1]), tests, strict=True))
 
 
 def length_rule(
@@ -312,7 +285,7 @@ def length_rule(
         value, se, df = _with_causal(
             estimate, field_of(raw, "se"), field_of(raw, "df"), gaps[:1], np.array([causal], dtype=np.float64)
         )
-        left, p_up, explained = value, student_estimate(value, se, df).p_up, True
+        left, p_up, explained = value, estimates.student_estimate(value, se, df).p_up, True
     else:
         if gaps.size == 1 and abs(float(gaps[0])) < EQUAL_LENGTH + TOLERANCE:
             return "clear"
@@ -370,22 +343,24 @@ def adjusted_pairs(
             shared[both.tobytes()] = np.unique(codes[both], return_inverse=True)
         rows, places = shared[both.tobytes()]
         if rows.tobytes() not in solved:  # nearly always the same clusters for every pair
-            slopes, agents, _ = solve_regression(leave_out(normal[rows], consecutive), scores.shape[1], 1)
-            estimates = tuple(jackknife_estimate(column[0], column[1:], level) for column in slopes[:, :, 0].T)
-            solved[rows.tobytes()] = agents[:, :, 0], estimates
-        agents, estimates = solved[rows.tobytes()]
+            slopes, agents, _ = solve_regression(estimates.leave_out(normal[rows], consecutive), scores.shape[1], 1)
+            slopes_of = tuple(
+                estimates.jackknife_estimate(column[0], column[1:], level) for column in slopes[:, :, 0].T
+            )
+            solved[rows.tobytes()] = agents[:, :, 0], slopes_of
+        agents, slopes_of = solved[rows.tobytes()]
         adjusted = agents[:, a] - agents[:, b]
         first, second = covariates[both, a], covariates[both, b]
-        units = neighbour_blocks(rows.size)[places] if consecutive else places
-        raw = cluster_mean(scores[both, a] - scores[both, b], units, level)
+        units = estimates.neighbour_blocks(rows.size)[places] if consecutive else places
+        raw = estimates.cluster_mean(scores[both, a] - scores[both, b], units, level)
         # The smaller share of one agent's texts whose length lies within the other's range.
         overlap = min(
             float(((x >= y.min() - TOLERANCE) & (x <= y.max() + TOLERANCE)).mean())
             for x, y in ((first[:, 0], second[:, 0]), (second[:, 0], first[:, 0]))
         )
         gap = tuple((first - second).mean(axis=0).tolist())
-        equal = jackknife_estimate(adjusted[0], adjusted[1:], level)
-        found.append(LengthAdjusted(raw, estimates, equal, gap, overlap))
+        equal = estimates.jackknife_estimate(adjusted[0], adjusted[1:], level)
+        found.append(LengthAdjusted(raw, slopes_of, equal, gap, overlap))
     return found
 
 
@@ -399,12 +374,12 @@ def judge_slopes(
     used = usable_cells(excess.sum(axis=1), covariates)
     kept = np.unique(codes[used.any(axis=1)])
     if kept.size < 2:
-        return [undefined("too few clusters")] * judges
+        return [estimates.undefined("too few clusters")] * judges
     normal = regression_sums(excess, covariates, used, codes)[kept]
-    slopes, _, varies = solve_regression(leave_out(normal, consecutive), cells.shape[1], judges)
+    slopes, _, varies = solve_regression(estimates.leave_out(normal, consecutive), cells.shape[1], judges)
     if not varies:
-        return [undefined("texts of one agent on one question do not differ in length from others")] * judges
-    return [jackknife_estimate(float(one[0]), one[1:], level) for one in slopes[:, 0].T]
+        return [estimates.undefined("texts of one agent on one question do not differ in length from others")] * judges
+    return [estimates.jackknife_estimate(float(one[0]), one[1:], level) for one in slopes[:, 0].T]
 
 
 def _with_causal(
@@ -553,23 +528,25 @@ def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> It
     meetings = panel_of(honest, study).meetings
     pairs = [(honest.agents[m.first], honest.agents[m.second]) for m in meetings]
     met = [again.get(pair) for pair in pairs]
-    tests = [None if m is None else t_test(m.sums[:, :k], m.cycles, study.inference.level) for m in met]
+    tests = [None if m is None else contrasts.t_test(m.sums[:, :k], m.cycles, study.inference.level) for m in met]
     if not pairs:
         return
     p = np.array([np.ones(k) if test is None else test.p for test in tests])
-    adjusted = np.column_stack([holm(p[:, 0]), *([holm(p[:, 1:].ravel()).reshape(-1, k - 1)] if k > 1 else [])])
+    adjusted = np.column_stack(
+        [contrasts.holm(p[:, 0]), *([contrasts.holm(p[:, 1:].ravel()).reshape(-1, k - 1)] if k > 1 else [])]
+    )
     for row, (meeting, pair, test, now) in enumerate(zip(meetings, pairs, tests, met, strict=True)):
-        before = settle(meeting.sums[:, :k].sum(axis=0) / max(1, meeting.n))
+        before = contrasts.settle(meeting.sums[:, :k].sum(axis=0) / max(1, meeting.n))
         for column, dimension in enumerate(honest.names):
             turned = before[column] < 0
             high, low = pair[::-1] if turned else pair
-            found = None if test is None or now is None else contrast_of(test, column, now.n)
+            found = None if test is None or now is None else contrasts.contrast_of(test, column, now.n)
             if found and turned:
                 ends = (None, None) if found.low is None or found.high is None else (-found.high, -found.low)
                 found = replace(found, difference=-found.difference + 0.0, low=ends[0], high=ends[1])
             yield measured("length_matched.contrast", {"dimension": dimension, "high": high, "low": low}, found, study,
                            (now.n if now else 0, "common cycles"),
-                           "mean paired difference within common cycles of length-matched records", NEVER,
+                           "mean paired difference within common cycles of length-matched records", estimates.NEVER,
                            {"p": float(p[row, column]), "p_holm": float(adjusted[row, column])},
                            inputs=f"{honest.digest}+{cell.table.digest}")  # fmt: skip
 

@@ -13,18 +13,11 @@ import numpy as np
 from scipy import special
 
 from assaymark.errors import NotMeasurableError
-from assaymark.metrology import checks, estimates, length, orders, recusal, reliability
+from assaymark.metrology import checks, contrasts, estimates, length, orders, recusal, reliability
 from assaymark.metrology.bootstrap import percentile_ends
 from assaymark.metrology.checks import Floats
 from assaymark.metrology.comparisons import Comparisons, natural
-from assaymark.metrology.contrasts import (
-    FEWEST_CLUSTERS,
-    FEWEST_CONSECUTIVE,
-    Test,
-    autocorrelations,
-    cluster_t,
-    minimum_detectable_gap,
-)
+from assaymark.metrology.contrasts import Test
 from assaymark.metrology.design import detectable_levels
 from assaymark.metrology.estimates import Estimate, Maker, number
 from assaymark.metrology.kappa import spearman_columns
@@ -85,7 +78,7 @@ def order_measurements(
     for s, name in enumerate(found.names):
         levels = tests.gaps.levels[:, :, s]
         levels = levels[:, ~np.isnan(levels).all(axis=0)]  # an agent that is nowhere says nothing of those that are
-        lags, flag = autocorrelations(levels) if levels.size else ([], None)
+        lags, flag = contrasts.autocorrelations(levels) if levels.size else ([], None)
         detail = {"lags": lags, "flagged": bool(lags and flag is not None and lags[0] > flag), "flag": flag}
         yield number(make, "order.autocorrelation", {"dimension": name}, lags[0] if lags else None, clusters,
                      "lag-1 autocorrelation of the agents' cluster means, centred by agent and cluster",
@@ -95,7 +88,9 @@ def order_measurements(
     tested = np.flatnonzero(panel.testable & ~np.isnan(panel.df[:, 0]))
     if tested.size:
         se, df = float(np.median(panel.se[tested, 0])), float(np.median(panel.df[tested, 0]))
-        leader, pair = (minimum_detectable_gap(se, df, x, plan.power) for x in detectable_levels(agents, alpha))
+        leader, pair = (
+            contrasts.minimum_detectable_gap(se, df, x, plan.power) for x in detectable_levels(agents, alpha)
+        )
     detail = {"alpha_aggregate": alpha, "leader": leader, "pair": pair, "power": plan.power}
     yield tests.number("order.detectable", {"dimension": found.names[0]}, leader, (agents * (agents - 1) // 2, "pairs"),
                        "noncentral t with the median standard error and degrees of freedom of the tested pairs",
@@ -106,8 +101,8 @@ def cannot_be_tested(clusters: int, consecutive: bool) -> str:
     """Why a pair has no test."""
     shared = f"{clusters} common cluster{'' if clusters == 1 else 's'}"
     if consecutive:
-        return f"cannot be tested ({shared} that follow each other in time; {FEWEST_CONSECUTIVE} are needed)"
-    return f"cannot be tested ({shared}; {FEWEST_CLUSTERS} are needed, 5 or more to have a chance)"
+        return f"cannot be tested ({shared} that follow each other in time; {contrasts.FEWEST_CONSECUTIVE} are needed)"
+    return f"cannot be tested ({shared}; {contrasts.FEWEST_CLUSTERS} are needed, 5 or more to have a chance)"
 
 
 def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[Measurement]:
@@ -357,7 +352,7 @@ def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str],
             state = f"no score: {items.unscored[model]}"
             found.append(number(Measurement, name, about, None, count, "mean", state))
             continue
-        tested = cluster_t(row, items.clusters, level)
+        tested = contrasts.cluster_t(row, items.clusters, level)
         ends = None if tested.low is None or tested.high is None else (max(0.0, tested.low), min(1.0, tested.high))
         found.append(number(Measurement, name, about, tested.difference, count, tested.method, "ok", {}, ends, level))
     return found

@@ -154,15 +154,17 @@ class Counted(NamedTuple):
 
 
 def agreement(
-    panel: Panel, rng: np.random.Generator, size: Callable[[int | None], tuple[int, int]],
-    counted: Callable[[int | None], Counted], fleiss: Callable[[], list[float | str]],
-    redundancy: Callable[[], list[float | str]],
+    panel: Panel, rng: np.random.Generator, sizes: Ints, counted: Callable[[int | None], Counted],
+    fleiss: Callable[[], list[float | str]], redundancy: Callable[[], list[float | str]],
 ) -> Iterator[Measurement]:  # fmt: skip
-    """Kappa, Fleiss' kappa and redundancy of the aggregate and each dimension, and kappa within formats."""
+    """Kappa, Fleiss' kappa and redundancy of the aggregate and each dimension, and kappa within formats; ``sizes``
+    [F, G] are trajectories by format and cluster."""
     table, gates = panel.table, panel.study.gates
     general = ONE_FAMILY if len(set(table.families)) < 2 else panel.missing
     for f in (None, *(range(len(table.formats)) if len(table.formats) > 1 else ())):
-        (n, clusters), state, labels = size(f), general, {} if f is None else {"format": table.formats[f]}
+        own = sizes.sum(axis=0) if f is None else sizes[f]
+        n, clusters, state = int(own.sum()), int(np.count_nonzero(own)), general
+        labels = {} if f is None else {"format": table.formats[f]}
         few = f is not None and (n < gates.format_min_records or clusters < gates.format_min_clusters)
         if few and state != ONE_FAMILY:
             state = f"too few to gate: {n} records in {clusters} cluster{'' if clusters == 1 else 's'}"
@@ -212,11 +214,8 @@ def _kappas(
             detail |= {"tables": dict(zip(pairs, tables, strict=True)), "half_even": found.halves[k]}
         jack, boot, method, ends = jacks[k], boots[k], said, None
         if points[k] is not None:
-            narrow = isinstance(boot, Interval) and boot.low < boot.high
-            second: dict[str, JSON] = {"low": None, "high": None}
-            if narrow and isinstance(boot, Interval):
-                second = {"low": boot.low, "high": boot.high}
-            detail["bootstrap"] = second | {"method": boot if isinstance(boot, str) else boot.method}
+            low, high = (boot.low, boot.high) if isinstance(boot, Interval) and boot.low < boot.high else (None, None)
+            detail["bootstrap"] = {"low": low, "high": high, "method": boot if isinstance(boot, str) else boot.method}
             method = f"{said}; {jack if isinstance(jack, str) else jack.method}"
             ends = None if isinstance(jack, str) else (jack.low, jack.high)
         constant = ", ".join(pair for pair, kappa in by_pair.items() if kappa is None)
@@ -273,10 +272,6 @@ def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[M
         points = none if halves is None else halves.points()
         return Counted(pooled.of_clusters(there), points, None if tables is None else tables.sum(axis=0), there)
 
-    def size_of(f: int | None) -> tuple[int, int]:
-        rows = slice(None) if f is None else table.format == f
-        return table.format[rows].size, int(np.count_nonzero(np.bincount(table.cluster[rows])))
-
     def fleiss() -> list[float | str]:
         columns = np.ascontiguousarray(ratings.transpose(2, 1, 0))
         agree = sum(np.count_nonzero(columns[:, a] == columns[:, b], axis=1) for a, b in judge_pairs(judges))
@@ -296,7 +291,8 @@ def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[M
         said = [f"undefined: judge {judge} gave a single score" for judge in worst]
         return [state if same else value for same, state, value in zip(flat, said, mean, strict=True)]
 
-    yield from agreement(panel, rng, size_of, counted, fleiss, redundancy)
+    sizes = np.bincount(places, minlength=formats * clusters).reshape(formats, clusters)
+    yield from agreement(panel, rng, sizes, counted, fleiss, redundancy)
 
 
 def other_ddof_measurements(panel: Panel, other: ScoreTable) -> Iterator[Measurement]:

@@ -280,7 +280,7 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
     usable = [decision for decision in decisions if not set(decision.flags) & set(NOT_USABLE)]
     material = [(key.context_id, context, key.regime) for key, context in contexts]
     for kind, count in controls.wanted.items():
-        from assaymark.agents.controls.decisions import cell_decisions
+        from assaymark.agents.controls import cell_decisions
 
         found += cell_decisions(
             material, kind, count, study.seed, controls.family, controls.style,

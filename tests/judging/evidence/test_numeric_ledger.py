@@ -9,26 +9,10 @@ from datetime import timedelta
 from itertools import pairwise
 
 import pytest
+import seen as m
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from seen import (
-    AT,
-    CELLS,
-    COMPLETE,
-    FACTS,
-    INSTRUMENTS,
-    PARTIAL,
-    audit,
-    bars,
-    built,
-    context,
-    decision,
-    fact,
-    free,
-    material,
-    only,
-    states,
-)
+from seen import AT, CELLS, COMPLETE, FACTS, INSTRUMENTS, PARTIAL, audit, built, context, decision, fact, free, only
 
 from assaymark.judging import evidence, numeric_ledger
 from assaymark.judging.evidence import ledger
@@ -81,7 +65,7 @@ def test_another_row_sign_horizon_direction_or_subject_does_not():
         "GOLD 21d return +3%",  # too coarse to be claimed for another horizon
         "GOLD is rank 3 of 11",  # bare integers name no field
     ):
-        assert "supported" not in states(text, PARTIAL), text
+        assert "supported" not in m.states(text, PARTIAL), text
     assert only("GOLD 21d return +3.12%", PARTIAL).rule == "row-other-horizon"  # a fine figure is not lost
     for text in (
         "SMH outperformed SPY by 6.70% in 5d",  # it lagged
@@ -89,7 +73,7 @@ def test_another_row_sign_horizon_direction_or_subject_does_not():
         "EWY beat SPY by 30%",  # too coarse without a field or horizon
         "EWY beat SPY by 11.48% over 21d",  # another horizon's
     ):
-        assert states(text, PARTIAL) == ["not_found"], text
+        assert m.states(text, PARTIAL) == ["not_found"], text
     for state, texts in {
         # a printed minus agrees with a decrease, and a sign must not turn a free fact round
         "supported": ("Brent -2.0%", "oil slid again: Brent -2.0%"),
@@ -97,8 +81,8 @@ def test_another_row_sign_horizon_direction_or_subject_does_not():
         "in_context": ("wages grew 3.5%", "sentiment at 91.01", "yields at 115k"),  # without a shared subject
     }.items():
         for text in texts:
-            assert states(text) == [state], text
-    assert states("Fed funds at 3.5-3.75%") == ["supported", "supported"]
+            assert m.states(text) == [state], text
+    assert m.states("Fed funds at 3.5-3.75%") == ["supported", "supported"]
 
 
 def test_what_a_note_says_counts():
@@ -120,20 +104,23 @@ def test_what_a_note_says_counts():
     assert only("copper stocks rose 25.0%", seen).rule == "relative-change-in-note"
     assert only("copper stocks up 1.25x", seen).rule == "ratio-in-note"
     seen = built(*(fact(f"{n}.a", n, "active_return_5d", v) for n, v in (("GOLD", 0.0609), ("SP500", 0.0))))
-    assert states("IAU active return vs SPY -6.09% in 5d", seen) == ["not_found"]  # no differences of differences
+    assert m.states("IAU active return vs SPY -6.09% in 5d", seen) == ["not_found"]  # no differences of differences
 
 
 def test_rules_of_prompt_and_constraints():
-    seen = material(constraints=(Constraint(kind="max_weight", limit=0.4, unit="nav", scope="cluster"),))
+    seen = m.material(constraints=(Constraint(kind="max_weight", limit=0.4, unit="nav", scope="cluster"),))
     assert only("respects the 40% cluster cap", seen).facts == ("constraint:max_weight",)
-    assert states("weights are multiples of 5%", seen) == ["rule"]
-    assert states("the portfolio stays within 1-6 holdings", seen) == ["rule", "rule"]
+    assert m.states("weights are multiples of 5%", seen) == ["rule"]
+    assert m.states("the portfolio stays within 1-6 holdings", seen) == ["rule", "rule"]
     # one of one short sentence is known by its only word
-    seen = material(prompt="Explain the risks you see in the market. No holding above 60%. Report every weight.")
-    assert states("no holding exceeds 60%", seen) == ["rule"]
+    seen = m.material(prompt="Explain the risks you see in the market. No holding above 60%. Report every weight.")
+    assert m.states("no holding exceeds 60%", seen) == ["rule"]
     assert only("nothing exceeds 60%", seen).state == "in_context"
     held = Portfolio(currency="USD", cash=2_345.5, nav=10_000.0, positions={"GOLD": 12.5})  # visible, too
-    assert states("cash of $2,345.50 and IAU units held 12.5", material(portfolio=held)) == ["supported", "supported"]
+    assert m.states("cash of $2,345.50 and IAU units held 12.5", m.material(portfolio=held)) == [
+        "supported",
+        "supported",
+    ]
 
 
 OWN = decision(
@@ -206,18 +193,18 @@ def test_recomputed_from_bars():
         ([0.0, 1.0, 2.0], "Gold up 100.0% over 1d; SMH up 3.33% in 1d", ["return-1d", "unmatched"]),
         ([0.0, 1.0, 2.0], "Gold up 50.1% over 2d", ["unmatched"]),  # no price
     ):  # fmt: skip
-        found = audit(text, material(series=(bars("GOLD", closes), bars("CHIPS", [1.0])), facts=()))
+        found = audit(text, m.material(series=(m.bars("GOLD", closes), m.bars("CHIPS", [1.0])), facts=()))
         assert [one.rule for one in found] == rules, text
         assert all(one.facts == (("series:GOLD",) if one.state == "derivable" else ()) for one in found)
 
 
 def test_a_return_over_the_days_shown_and_the_distance_between_two_prices_follow_from_them():
-    seen = built(series=[bars("GOLD", [100.0, 103.0, 101.5, 106.0])])
+    seen = built(series=[m.bars("GOLD", [100.0, 103.0, 101.5, 106.0])])
     for text in ("Gold rose 6.0%", "a return of 6.00% for Gold", "Gold is up 2.91%"):
         found = only(text, seen)
         assert (found.state, found.rule, found.facts) == ("derivable", "return-shown", ("series:GOLD",))
     # the wrong way, too coarse for the middle of the series, no movement, another instrument
-    assert states("Gold fell 6.0%. Gold is up 2.9%. Gold weighs 6.0%. Chips rose 6.0%", seen) == ["not_found"] * 4
+    assert m.states("Gold fell 6.0%. Gold is up 2.9%. Gold weighs 6.0%. Chips rose 6.0%", seen) == ["not_found"] * 4
     days = ((1, 100.0), (2, 103.0), (3, 106.0))  # days that are facts are days shown
     facts = [
         fact(f"c{day}", "GOLD", "close", value, "price", as_of=AT - timedelta(days=9 - day)) for day, value in days
@@ -227,14 +214,14 @@ def test_a_return_over_the_days_shown_and_the_distance_between_two_prices_follow
     seen = built(*(fact(name, "GOLD", name, value, "price") for name, value in prices.items()))
     found = only("GOLD is up 2.36% from its entry", seen)
     assert (found.state, found.rule, found.facts) == ("derivable", "change-in-row", ("current_price", "entry_price"))
-    assert states("GOLD is down 2.36%", seen) == ["not_found"]
+    assert m.states("GOLD is down 2.36%", seen) == ["not_found"]
 
 
 PRINTED = "State of ETH:\ncurrent_price = 4116.25, rsi = 84.504\nPnL: -548.57, 1.25 of 7,420 in 3 orders, up 2.36%"
 
 
 def test_a_number_that_the_prompt_prints_is_in_the_context():
-    seen = material(prompt=PRINTED, completeness="partial")
+    seen = m.material(prompt=PRINTED, completeness="partial")
     for text, rule, line in (
         ("it trades at $4,116.25", "in-prompt", 2), ("it trades near 4116.3", "in-prompt-rounded", 2),
         ("we are down 548.57", "in-prompt", 3), ("PnL of -548.57", "in-prompt", 3),
@@ -260,7 +247,7 @@ def test_the_same_sentence_again_finds_the_same_and_without_anything_nothing_is_
     kept = audit(text)
     monkeypatch.setattr(ledger, "_MANY", math.inf)
     assert audit(text) == kept
-    assert states("Gold up 5.5% to $3", evidence.Material.build(facts=[])) == ["not_found", "not_found"]
+    assert m.states("Gold up 5.5% to $3", evidence.Material.build(facts=[])) == ["not_found", "not_found"]
     for value in (math.nan, math.inf):
         assert evidence.Material.build(facts=[fact("f", "GOLD", "return_5d", value)]).cells.ids == ()
 
@@ -302,7 +289,7 @@ def test_planted_errors_lose_support():
     for (name, field), value in table.items():
         for decimals in (0, 1, 2):
             label = f"{name} {field.replace('_', ' ')}"
-            assert states(f"{label} {value * 100:+.{decimals}f}%", seen) == ["supported"]
+            assert m.states(f"{label} {value * 100:+.{decimals}f}%", seen) == ["supported"]
             altered = value * 100 * rng.choice((-1.0, 0.5, 0.8, 1.25, 1.6)) + rng.choice((-2, 2)) * 10**-decimals
-            lost.append(states(f"{label} {altered:+.{decimals}f}%", seen) != ["supported"])
+            lost.append(m.states(f"{label} {altered:+.{decimals}f}%", seen) != ["supported"])
     assert sum(lost) / len(lost) >= 0.9

@@ -77,7 +77,7 @@ def test_every_part_of_the_shipped_plans_has_words_and_the_grader_is_plan_prompt
     assert "- thesis_wit (Thesis quality, 12 % of reasoning)\n" in prompt(horizon(1), plan=mine)
     mine = parse_scoring(PLAN_TEXT.replace("strong = 67", "strong = 68"))
     assert len({judging_season.grader_version(plan) for plan in (PLAN, mine, load_scoring("v0.3"))}) == 3
-    assert judging_season.HORIZON_TEMPLATE in judging_season.horizon_texts(PLAN)
+    assert judging_season.HORIZON_TEMPLATE in judging_season.judge_texts(PLAN)
 
 
 # Google is in the universe, where it stays: an agent that calls itself by it is the one case that blinding leaves open.

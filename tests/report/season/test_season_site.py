@@ -143,23 +143,30 @@ def test_what_is_not_supported_is_listed_and_cannot_be_copied():
         assert "That any agent invests better than equal weight." in words(html)
 
 
-def test_what_built_in_judges_graded_is_never_copied_without_saying_so():
+def test_agents_and_judges_that_are_ours_are_said_to_be_and_what_they_graded_is_never_copied_without_it():
     run = made.made_season(6, 3)
     judges = made.specs(run.plan.panel, model="reference/season-reader")
     agents = made.specs(run.plan.agents, model="reference/momentum")
-    for season, says in (
-        (made.planned(run, panel=judges), "Graded by rule-based stand-ins."),
-        (made.planned(run, panel=judges[:1] + run.plan.panel[1:]), "Graded in part by rule-based stand-ins (North-J)."),
-        (made.planned(run, panel=judges, agents=agents), "Made and graded by rule-based stand-ins."),
+    graded = "Graded by rule-based stand-ins."
+    mixed = judges[:1] + run.plan.panel[1:]
+    for season, start, says in (
+        (made.planned(run, panel=judges), "Reference judges.", graded),
+        (made.planned(run, panel=mixed), "", "Graded in part by rule-based stand-ins (North-J)."),
+        (made.planned(run, panel=judges, agents=agents), "Reference season.", f"Made and g{graded[1:]}"),
+        (made.planned(run, agents=agents), "Reference agents.", ""),
     ):
         found = pages(season, "en")
-        for path in ("index.html", "claims.html", "agents/Alder.html"):
+        assert start in words(found["index.html"])
+        for path in ("index.html", "claims.html", "agents/Alder.html") if says else ():
             copies = [unescape(text) for text in re.findall(r'data-copy="(“[^"]*)"', found[path])]
             assert copies
             assert all(f"” {says} " in text for text in copies), path
             assert all("(assaymark: Season 3, days 1 to 3, 2 January 2026, plan " in text for text in copies)
             assert f"Say also: {says}" in words(found[path])
-    assert "stand-ins" not in "".join(html_of(pages(run, "en")).values())
+    plain = html_of(pages(run, "en"))
+    for text in ("stand-ins", "hreflang"):  # one language needs no switch
+        assert text not in "".join(plain.values())
+    assert "Reference" not in words(plain["index.html"])
 
 
 def test_an_unsupported_pair_is_listed_without_its_direction():
@@ -414,17 +421,3 @@ def test_any_text_leaves_pages_that_can_be_written_and_have_only_our_markup(text
             assert outline.tags.count("script") == (2 if "data-brush" in html else 1)
             assert set(outline.tags) <= usual_tags()
             assert not re.search(r'href="(?:[a-z]+:|//|/)', html)
-
-
-def test_agents_and_judges_that_are_ours_are_said_to_be():
-    run = made.made_season(2, 3)
-    agents = made.specs(run.plan.agents, model="reference/momentum")
-    judges = made.specs(run.plan.panel, model="reference/season-auditor")
-    for changed, start in (
-        (made.planned(run, agents=agents), "Reference agents."),
-        (made.planned(run, panel=judges), "Reference judges."),
-        (made.planned(run, agents=agents, panel=judges), "Reference season."),
-    ):
-        assert start in words(pages(changed, "en")["index.html"])
-    assert "Reference" not in words(pages(run, "en")["index.html"])
-    assert "hreflang" not in "".join(html_of(pages(run, "en")).values()), "one language needs no switch"

@@ -5,20 +5,17 @@ from an honest decision: other words, one number changed, another length. A gene
 `admissible` refuses, and `admissible` does not ask who wrote what it reads.
 """
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
-from assaymark.agents.controls.checks import CELL_KINDS, DERIVED_KINDS, Composed, admissible, failed, is_admissible
+from assaymark.agents.controls.checks import CELL_KINDS, DERIVED_KINDS, Composed, admissible, failed
 from assaymark.agents.controls.compose import (
-    checked,
-    fact_flip,
-    length_matched,
-    paraphrase,
-    terse_right,
+    CONTROL, MADE_HERE, cell_decision, cell_decisions, checked, fact_flip, length_matched, paraphrase, terse_right,
     verbose_wrong,
-)
-from assaymark.agents.controls.decisions import CONTROL, MADE_HERE, cell_decision, cell_decisions
+)  # fmt: skip
 
 __all__ = [
     "CELL_KINDS", "CONTROL", "DERIVED_KINDS", "MADE_HERE", "Composed", "admissible", "cell_decision", "cell_decisions",
-    "checked", "fact_flip", "failed", "is_admissible", "length_matched", "paraphrase", "terse_right", "verbose_wrong",
+    "checked", "fact_flip", "failed", "length_matched", "paraphrase", "terse_right", "verbose_wrong",
 ]  # fmt: skip

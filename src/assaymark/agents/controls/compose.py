@@ -1,11 +1,12 @@
-"""Generators of control cells: A, long and wrong; B, terse and right; and three made from an honest decision."""
+"""Control cells, made and recorded: A, long and wrong; B, terse and right; three made from an honest decision."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import cache
 from importlib.resources import files
 from itertools import count, pairwise
@@ -14,9 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from assaymark import records
 from assaymark.agents.controls import checks as c
 from assaymark.agents.controls.checks import Composed, Figure
-from assaymark.errors import InputError, NotMeasurableError, Problem
+from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.portfolio.broker import prices_of
 from assaymark.prompting import SIGNATURES, judged_text, signature, token_count
 from assaymark.records import Action, ActionKind, Context, Decision, DerivationKind
@@ -49,83 +51,12 @@ def _drawn(
     raise NotMeasurableError(f"{kind} is not admissible as drawn: {why} (last of {REDRAWS} draws)")
 
 
-# Features of a context, and words for them
-
-_FIELD: Final = re.compile(r"([a-z]+)_(\d{1,4}[a-z])\Z")
-_WRONG_KINDS: Final = ("return", "volatility", "range", "volume")
-_WRONG_DRAWS: Final = 60
+# Words for features, drawn
 
 
-@dataclass(frozen=True, slots=True)
-class Feature:
-    """One number that the material gives for an instrument over a horizon, such as ``return_15m``.
-
-    ``lean`` is 1 where it speaks for buying, -1 for selling, 0 where it has no direction.
-    """
-
-    instrument: str
-    kind: str
-    horizon: str
-    value: float
-    lean: int
-
-    def printed(self, value: float) -> str:
-        """A value of this feature as cells print it: returns with their sign and volatility in percent."""
-        if self.kind == "return":
-            return f"{value * 100:+.2f}%"
-        return f"{value * 100:.2f}%" if self.kind == "volatility" else f"{value:.2f}"
-
-    def fill(self, value: float) -> dict[str, str]:
-        """What the templates of `phrases` need, with a value of this feature."""
-        return {"x": self.instrument, "h": self.horizon, "k": self.kind, "v": self.printed(value)}
-
-    def wrong_value(self, lean: int, held: Sequence[float], rng: np.random.Generator) -> float | None:
-        """A value far from the true one that the material holds nowhere; None if none was found.
-
-        ``lean`` is the direction in which the lie is told: a feature with a direction is drawn on that side.
-        """
-        true, shown = self.value, abs(float(self.printed(self.value).rstrip("%")))
-        for _ in range(_WRONG_DRAWS):
-            if self.kind == "return":
-                value = float(rng.uniform(0.006, 0.04))
-                if true * lean > 0:
-                    value += abs(true) * float(rng.uniform(2.0, 4.0))
-                value *= lean
-            elif self.kind == "volatility":
-                value = true * float(rng.uniform(2.2, 4.5)) + 0.002
-            elif self.kind == "volume":
-                value = true * float(rng.uniform(1.9, 4.0)) + 0.2
-            else:
-                value = 0.5 + lean * float(rng.uniform(0.1, 0.47)) if lean else float(rng.uniform(0.03, 0.97))
-            size = abs(float(self.printed(value).rstrip("%")))
-            gap = size + shown if (value > 0) != (true > 0) else abs(size - shown)
-            if gap >= 0.4 * max(size, shown) and gap >= 0.1 and not c.is_held(held, size, 0.005):
-                return value
-        return None
-
-
-def features_of(context: Context) -> list[Feature]:
-    """The features that cells cite: numeric facts with a kind and a horizon in their names, in the context's order.
-
-    A price has no horizon and is not among them; nor is a return that prints as 0.00%, which has no direction.
-    """
-    known = {item.id for item in context.instruments}
-    found: list[Feature] = []
-    for fact in context.facts:
-        named = _FIELD.match(fact.field)
-        if fact.instrument not in known or named is None or isinstance(fact.value, str):
-            continue
-        (kind, horizon), value = named.groups(), float(fact.value)
-        if kind in _WRONG_KINDS and not (kind in ("return", "volatility") and abs(value) < 1e-4):
-            middle = {"return": 0.0, "range": 0.5}.get(kind)
-            lean = 0 if middle is None else (value > middle) - (value < middle)
-            found.append(Feature(fact.instrument, kind, horizon, value, lean))
-    return found
-
-
-def _by_instrument(context: Context) -> dict[str, list[Feature]]:
-    found: dict[str, list[Feature]] = {}
-    for one in features_of(context):
+def _by_instrument(context: Context) -> dict[str, list[c.Feature]]:
+    found: dict[str, list[c.Feature]] = {}
+    for one in c.features_of(context):
         found.setdefault(one.instrument, []).append(one)
     return found
 
@@ -256,7 +187,7 @@ def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elde
 
 
 def _evidence(
-    known: Mapping[str, list[Feature]], order: Action, held: Sequence[float], rng: np.random.Generator
+    known: Mapping[str, list[c.Feature]], order: Action, held: Sequence[float], rng: np.random.Generator
 ) -> list[str]:
     """A paragraph for the instrument of the order, and shorter ones for others: features far from their true values."""
     others = [name for name in known if name != order.instrument]
@@ -286,7 +217,7 @@ def terse_right(context: Context, rng: np.random.Generator, style: str = "plain"
     """
     # Every instrument and side for which three features can be cited, none of which speaks for the other side
     prices, held = prices_of(context), context.portfolio.positions if context.portfolio else {}
-    choices: list[tuple[str, int, list[Feature]]] = []
+    choices: list[tuple[str, int, list[c.Feature]]] = []
     for name, known in _by_instrument(context).items():
         for side in (1, -1):
             usable = [one for one in known if one.lean in (0, side)]
@@ -304,7 +235,7 @@ def terse_right(context: Context, rng: np.random.Generator, style: str = "plain"
     def draw(attempt: int) -> Composed | None:
         # One or two orders of different instruments, smaller with every attempt
         wanted = min(int(rng.integers(1, 3)), int(limits.get("max_orders", 2.0)))
-        found: list[tuple[Action, list[Feature]]] = []
+        found: list[tuple[Action, list[c.Feature]]] = []
         for at in rng.permutation(len(choices)):
             name, side, usable = choices[int(at)]
             if len(found) == wanted or any(order.instrument == name for order, _ in found):
@@ -332,7 +263,7 @@ def terse_right(context: Context, rng: np.random.Generator, style: str = "plain"
 
 
 def _terse(
-    context: Context, orders: Sequence[tuple[Action, list[Feature]]], rng: np.random.Generator, style: str
+    context: Context, orders: Sequence[tuple[Action, list[c.Feature]]], rng: np.random.Generator, style: str
 ) -> Composed:
     """The words of cell B: the reasons of its orders, then as much of the arithmetic as fits."""
     actions, reasons = tuple(order for order, _ in orders), []
@@ -560,7 +491,7 @@ def length_matched(decision: Decision, context: Context, tokens: int, rng: np.ra
     size, low, high = token_count(text), tokens * (1 - c.MATCHED_SHARE), tokens * (1 + c.MATCHED_SHARE)
     said, _ = c.statements_of(text, context, decision.actions, None)
     cited = {(one.instrument, one.about) for one in said if one.kind == "feature"}
-    fresh = [one for one in features_of(context) if (one.instrument, f"{one.kind}_{one.horizon}") not in cited]
+    fresh = [one for one in c.features_of(context) if (one.instrument, f"{one.kind}_{one.horizon}") not in cited]
 
     def draw(_: int) -> Composed | None:
         made, have = text, size
@@ -605,4 +536,142 @@ def _shortened(text: str, low: float, high: float) -> str | None:
         # A new paragraph begins where one began between the chosen sentences.
         between = text[spans[before][1] : spans[at][0]]
         found += ("\n\n" if "\n\n" in between else " ") + text[spans[at][0] : spans[at][1]]
+    return found
+
+
+# Control cells as records: one cell, and a number of them spread over the clusters of a study
+
+MADE_HERE: Final = "assaymark control cells"
+"""Where a control cell comes from, in its provenance."""
+
+CONTROL: Final = "control"
+"""The agent id of every control cell."""
+
+ORDERS: Final = "orders-v1"
+"""The format of the decisions that a cell makes itself; a derived one keeps that of its parent."""
+
+Placed = tuple[str, Context, str]
+"""A context's id, the context, and the cluster that it belongs to."""
+Source = tuple[str, Context, Decision | None]
+"""A context's id, the context, and the honest decision that a derived cell is made from."""
+
+
+def cell_decision(
+    composed: Composed, context_id: str, record_id: str, cluster: str, family: str, seed: int, decided_at: datetime
+) -> Decision:
+    """A composed cell as a record; NotMeasurableError where it was not checked, or c.failed a check.
+
+    A cell derived from a decision takes its episode, step, cluster, time and format from it, so that the two can be
+    compared as a pair.
+    """
+    kind, origin, change = composed.kind, composed.original, composed.change
+    if not composed.admissibility or c.failed(composed.admissibility):
+        said = "; ".join(map(str, c.failed(composed.admissibility))) or "it was never checked"
+        raise NotMeasurableError(f"{kind} {record_id} is no control cell: {said}")
+    episode, step, form, parent = record_id, 1, ORDERS, None
+    if origin:
+        episode, step, form, parent = origin.episode_id, origin.step, origin.format, origin.record_id
+        cluster, decided_at = origin.cluster, origin.decided_at
+    return Decision(
+        record_id=record_id, episode_id=episode, step=step, cluster=cluster, decided_at=decided_at, format=form,
+        agent=records.Agent(id=CONTROL, family=family, model=f"{CONTROL}/{kind}"), context_id=context_id,
+        actions=composed.actions, rationales=(records.Rationale(text=composed.text, kind="summary"),),
+        provenance=records.Provenance(source=MADE_HERE), confidence=composed.confidence,
+        derivation=records.Derivation(kind=kind, parent=parent, seed=seed, known_scores=dict(composed.known_scores)),
+        flags=(f"{change[0].quote} changed to {change[1]}",) if change else (),
+    )  # fmt: skip
+
+
+def _sources(
+    contexts: Sequence[Placed], kind: str, count: int, honest: Sequence[Decision], tokens: int | None
+) -> dict[str, list[Source]]:
+    """What cells are made from, by cluster: contexts, or honest decisions on them; everything that is wrong at once."""
+    derived, sources = kind in c.DERIVED_KINDS, dict[str, list[Source]]()
+    known = {key: (context, cluster) for key, context, cluster in contexts}
+    for decision in honest if derived else ():
+        if decision.context_id in known and decision.derivation.kind == "honest":
+            context, cluster = known[decision.context_id]
+            sources.setdefault(cluster, []).append((decision.context_id, context, decision))
+    for key, context, cluster in () if derived else contexts:
+        sources.setdefault(cluster, []).append((key, context, None))
+    needed = "an honest decision on one of the contexts" if derived else "a context"
+    problems = [Problem("count", f"must not be negative (got {count})")] if count < 0 else []
+    if count and not sources:
+        problems.append(Problem("contexts", f"{kind} needs {needed} (got none)"))
+    if kind == "length_matched" and not tokens:
+        problems.append(Problem("tokens", f"length_matched needs the length asked for (got {tokens})"))
+    if problems:
+        raise InputError("cell_decisions", problems)
+    return sources
+
+
+def cell_decisions(
+    contexts: Sequence[Placed], kind: DerivationKind, count: int, seed: int, family: str, style: str = "plain", *,
+    honest: Sequence[Decision] = (), tokens: int | None = None, study: str = "",
+    reasons: dict[str, str] | None = None,
+) -> list[Decision]:  # fmt: skip
+    """``count`` control cells, spread evenly over the clusters: their numbers differ by one at most.
+
+    Equal arguments give equal records. A context or decision from which no admissible cell comes is passed over for
+    another of its cluster. Cells A and B use a context again once all others of its cluster were used; a derived cell
+    is made from a decision once. ``derivation.seed`` of each record repeats its generator. With ``reasons`` it is no
+    error that fewer can be made: they say why a context or decision gave none, and "" of one that gave some.
+    """
+    if kind not in c.CELL_KINDS:
+        raise UnknownNameError("kind of control cell", kind, c.CELL_KINDS)
+    derived, sources = kind in c.DERIVED_KINDS, _sources(contexts, kind, count, honest, tokens)
+    last = "there is nothing left to make one from"
+    told = {} if reasons is None else reasons
+
+    def make(context: Context, decision: Decision | None, rng: np.random.Generator) -> Composed:
+        if decision is None:
+            return (verbose_wrong if kind == "cell_a" else terse_right)(context, rng, style)
+        if kind == "length_matched":
+            return length_matched(decision, context, tokens or 0, rng)
+        return (paraphrase if kind == "paraphrase" else fact_flip)(decision, context, rng)
+
+    def cells(cluster: str, key: list[int]) -> Iterator[tuple[str, Context, Composed, int]]:
+        """The admissible cells of one cluster, its sources tried in a drawn order.
+
+        Derived cells use every source once, the others again and again, until a whole round came to nothing.
+        """
+        nonlocal last
+        members = sources[cluster]
+        order = np.random.default_rng(key).permutation(len(members))
+        idle, draws, reason = 0, 0, "there is nothing left to make one from"
+        while idle < len(members):
+            for at in order:
+                idle, draws = idle + 1, draws + 1
+                context_id, context, decision = members[int(at)]
+                source = context_id if decision is None else decision.record_id
+                own = int(np.random.SeedSequence([*key, draws]).generate_state(1)[0])
+                try:
+                    composed = make(context, decision, np.random.default_rng(own))
+                except NotMeasurableError as exc:
+                    reason = str(exc)
+                    told.setdefault(source, reason)
+                    continue
+                idle, told[source] = 0, ""
+                yield context_id, context, composed, own
+            if derived:
+                break
+        last = reason
+
+    found, name = list[Decision](), f"{study}/{kind}" if study else kind
+    queues = {
+        cluster: cells(cluster, [seed, c.CELL_KINDS.index(kind), number])
+        for number, cluster in enumerate(sorted(sources))
+    }
+    while len(found) < count and queues:
+        for cluster in list(queues):
+            if len(found) == count:
+                break
+            if (made := next(queues[cluster], None)) is None:
+                del queues[cluster]
+                continue
+            context_id, context, composed, own = made
+            record_id, at = f"{name}-{seed}-{len(found) + 1:04d}", context.cutoff + timedelta(seconds=1)
+            found.append(cell_decision(composed, context_id, record_id, cluster, family, own, at))
+    if len(found) < count and reasons is None:
+        raise NotMeasurableError(f"only {len(found)} of {count} {kind} cells could be made; the last reason: {last}")
     return found

@@ -4,18 +4,14 @@
 Its core, `audit_texts` over a `Material`, needs no record, so a judge that sees only a prompt can use it as well.
 """
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 from assaymark.judging.evidence.context_index import DecisionNumbers, Material, own_numbers
 from assaymark.judging.evidence.ledger import (
-    BORNE_OUT,
-    ROW_RULES,
-    audit_texts,
-    chance_corrected,
-    evidence_summary,
-    forecast_mismatches,
-    numeric_ledger,
-)
+    BORNE_OUT, ROW_RULES, audit_texts, chance_corrected, evidence_summary, forecast_mismatches, numeric_ledger,
+)  # fmt: skip
 from assaymark.judging.evidence.mention import extract_numbers
 
 OwnNumbers = DecisionNumbers

@@ -167,13 +167,9 @@ class Material:
 
     @classmethod
     def build(
-        cls,
-        facts: Sequence[Fact],
-        instruments: Sequence[Instrument] = (),
-        rules: Sequence[Constraint | str] = (),
-        completeness: Completeness = "partial",
-        series: Sequence[Series] = (),
-    ) -> Material:
+        cls, facts: Sequence[Fact], instruments: Sequence[Instrument] = (), rules: Sequence[Constraint | str] = (),
+        completeness: Completeness = "partial", series: Sequence[Series] = (),
+    ) -> Material:  # fmt: skip
         """Material from its parts, for callers that have no context record."""
         known = {instrument.id for instrument in instruments}
         further = sorted({fact.instrument for fact in facts if fact.instrument} - known)
@@ -401,16 +397,12 @@ def own_numbers(decision: Decision, context: Context | None = None) -> DecisionN
             entries.append((name, "weight allocation position share", weight, "ratio"))
             entries.append((name, "value", weight * after.equity, "usd"))
         entries += [
-            ("", "exposure over equity", after.leverage, "ratio"),
-            ("", "leverage", after.leverage, "multiple"),
+            ("", "exposure over equity", after.leverage, "ratio"), ("", "leverage", after.leverage, "multiple"),
             ("", "cash share of equity", after.residual / after.equity, "ratio"),
-            ("", "cash before", after.cash, "usd"),
-            ("", "cost of the orders", after.cost, "usd"),
-            ("", "cash residual", after.residual, "usd"),
-            ("", "fees", after.fees, "usd"),
-            ("", "exposure", after.exposure, "usd"),
-            ("", "equity", after.equity, "usd"),
-        ]
+            ("", "cash before", after.cash, "usd"), ("", "cost of the orders", after.cost, "usd"),
+            ("", "cash residual", after.residual, "usd"), ("", "fees", after.fees, "usd"),
+            ("", "exposure", after.exposure, "usd"), ("", "equity", after.equity, "usd"),
+        ]  # fmt: skip
     if context is not None and context.portfolio is not None:
         held = context.portfolio.positions
         entries += [(name, "units held before", units, "count") for name, units in held.items()]

@@ -83,13 +83,9 @@ def numeric_ledger(decision: Decision, context: Context, *, material: Material |
 
 
 def audit_texts(
-    texts: Sequence[tuple[RationaleKind, str]],
-    material: Material,
-    own: DecisionNumbers | None = None,
-    *,
-    owners: Mapping[str, str] | None = None,
-    decision: str = "",
-) -> list[Evidence]:
+    texts: Sequence[tuple[RationaleKind, str]], material: Material, own: DecisionNumbers | None = None, *,
+    owners: Mapping[str, str] | None = None, decision: str = "",
+) -> list[Evidence]:  # fmt: skip
     """The same ledger for bare texts, in order of part and position: for a judge that sees only a rendered prompt."""
     put_forward = DecisionNumbers.of() if own is None else own
     ids = material.subjects.ids
@@ -300,14 +296,10 @@ _CHANCE_METHOD = "(observed - chance) / (1 - chance); subjects permuted within u
 
 
 def evidence_summary(
-    evidence: Sequence[Evidence],
-    decisions: Sequence[Decision],
-    contexts: Mapping[str, Context] | Mapping[str, Material] | None = None,
-    *,
-    rng: np.random.Generator,
-    level: float = 0.95,
-    permutations: int = 200,
-) -> tuple[Measurement, ...]:
+    evidence: Sequence[Evidence], decisions: Sequence[Decision],
+    contexts: Mapping[str, Context] | Mapping[str, Material] | None = None, *, rng: np.random.Generator,
+    level: float = 0.95, permutations: int = 200,
+) -> tuple[Measurement, ...]:  # fmt: skip
     """The measurements of the ledger of ``decisions`` (those without a number included); other evidence is left out."""
     known = {decision.record_id: decision for decision in decisions}
     ledger = sorted((e for e in evidence if e.decision in known), key=lambda e: (e.decision, e.part, e.start))

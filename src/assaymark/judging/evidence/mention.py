@@ -417,18 +417,10 @@ class Reading:
         after = self.numbers[at + 1].start if at + 1 < len(self.numbers) else end
         return (
             text[max(first, start - _MARGIN) : min(stop, end + _MARGIN)],
-            start - first if start - first < _MARGIN else _MARGIN,
-            text[max(0, number.start - 2) : number.start],
-            number.start - start,
-            number.end - number.start,
-            max(before, -1),
-            min(after, end) - start,
-            self.headers.row_at(number.start),
-            number.unit,
-            number.value,
-            number.step,
-            number.bare,
-        )
+            start - first if start - first < _MARGIN else _MARGIN, text[max(0, number.start - 2) : number.start],
+            number.start - start, number.end - number.start, max(before, -1), min(after, end) - start,
+            self.headers.row_at(number.start), number.unit, number.value, number.step, number.bare,
+        )  # fmt: skip
 
     def around(self, at: int) -> NumberContext | None:
         """The surroundings of number ``at``; None where its digits are part of a name, such as Nikkei 225."""

@@ -120,16 +120,9 @@ class _Drawn:
         self.chain = [self.write(self.order[:level]) for level in range(STEPS + 1)]
 
     def write(
-        self,
-        met: Collection[int],
-        partly: int | None = None,
-        *,
-        reworded: bool = False,
-        layout: Sequence[int] | None = None,
-        form: Form = "prose",
-        more: Sequence[str] = (),
-        more_at: int = 0,
-    ) -> Stimulus:
+        self, met: Collection[int], partly: int | None = None, *, reworded: bool = False,
+        layout: Sequence[int] | None = None, form: Form = "prose", more: Sequence[str] = (), more_at: int = 0,
+    ) -> Stimulus:  # fmt: skip
         """The text that meets these requirements, and one in part; ``more`` are extra sentences before ``more_at``."""
         body, bullets = [], form == "bullets"
         for at in layout or self.layout:

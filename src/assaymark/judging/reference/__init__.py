@@ -1,23 +1,14 @@
 """Reference judges: graders of rubrics and of seasons with stated viewpoints and planted, documented errors."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 from assaymark.judging.reference.features import Features, notice
 from assaymark.judging.reference.judges import (
-    MIDDLE,
-    ORACLE,
-    PLANTED,
-    VIEWS,
-    ConstraintOracle,
-    Planted,
-    ReferenceJudge,
-    Term,
-    argument_problems,
-    asked_alike,
-    opinion,
-    oracle_scores,
-    reference_judges,
-)
+    MIDDLE, ORACLE, PLANTED, VIEWS, ConstraintOracle, Planted, ReferenceJudge, Term, argument_problems, asked_alike,
+    opinion, oracle_scores, reference_judges,
+)  # fmt: skip
 
 __all__ = [
     "MIDDLE", "ORACLE", "PLANTED", "VIEWS", "ConstraintOracle", "Features", "Planted", "ReferenceJudge", "Term",

@@ -10,8 +10,8 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.judging.season.calls import (
-        HORIZON_TEMPLATE, CappedPart, capped, grader_version, horizon_ledgers, horizon_texts, ledger_disagreement,
-        outcome_texts, quoted_spans, season_template,
+        HORIZON_TEMPLATE, CappedPart, capped, grader_version, horizon_ledgers, judge_texts, ledger_disagreement,
+        quoted_spans, season_template,
     )  # fmt: skip
     from assaymark.judging.season.plans import (
         MOST_CLAIMS, MOST_NOTE_TOKENS, OUTCOME, PROCESS, EfficiencyRule, HorizonAnswer, HorizonClaim, SubComponent,

@@ -69,13 +69,19 @@ def grader_version(plan: ScoringPlan) -> str:
     return " ".join([plan.grader, *(f"{name}@{digest[:12]}" for name, digest in made_of)])
 
 
-def horizon_texts(plan: ScoringPlan) -> dict[str, str]:
-    """Every text that the prompts of a plan are made from, by name: what a plan hash has to cover."""
+def judge_texts(plan: ScoringPlan) -> dict[str, str]:
+    """Every text that the prompts of judges are made from, by name: what a plan hash has to cover.
+
+    The schema of a guess at an author follows from the agents.
+    """
     return {
         HORIZON_TEMPLATE: season_template(HORIZON_TEMPLATE).text,
         f"scoring {plan.version}": plan.text,
         f"schema {plan.version}": plans.horizon_schema(plan),
         f"schema {plan.version}, part": plans.horizon_schema(plan, notes=True),
+        OUTCOME_TEMPLATE: season_template(OUTCOME_TEMPLATE).text,
+        "schema outcome": plans.OUTCOME.schema,
+        AUTHOR_TEMPLATE: season_template(AUTHOR_TEMPLATE).text,
     }
 
 
@@ -156,22 +162,10 @@ def rubric_text(parts: Iterable[plans.SubComponent], axis: str) -> str:
     )
 
 
-def outcome_texts() -> dict[str, str]:
-    """Every text that outcome prompts are made from, by name: what a plan hash has to cover."""
-    return {
-        OUTCOME_TEMPLATE: season_template(OUTCOME_TEMPLATE).text,
-        "schema outcome": plans.OUTCOME.schema,
-    }
-
-
 def outcome_calls(
-    grades: HorizonGrades,
-    horizon: Horizon,
-    outcomes: Iterable[Outcome],
-    judge: JudgeSpec,
-    plan: ScoringPlan,
+    grades: HorizonGrades, horizon: Horizon, outcomes: Iterable[Outcome], judge: JudgeSpec, plan: ScoringPlan,
     budget: int = BUDGET,
-) -> list[PlannedOutcome]:
+) -> list[PlannedOutcome]:  # fmt: skip
     """The outcome calls of one judge and trial on one agent: one, or one for each part that the budget makes of it."""
     who = f"{grades.judge} on {grades.agent}, trial {grades.trial}"
     problems = []
@@ -200,11 +194,6 @@ def outcome_calls(
             shown = _messages(system, part, template=OUTCOME_TEMPLATE)
             planned.append(PlannedCall.of(judge, grades.trial, shown, template, part, plans.OUTCOME))
     return planned
-
-
-def author_texts() -> dict[str, str]:
-    """The text that probes are made from, by name, for a plan hash. The schema of a guess follows from the agents."""
-    return {AUTHOR_TEMPLATE: season_template(AUTHOR_TEMPLATE).text}
 
 
 def probe_calls(

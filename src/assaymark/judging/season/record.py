@@ -108,7 +108,7 @@ def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
     return MarketLines(columns, rows, tuple(dict.fromkeys([*columns, *texts])))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class StepRecord:
     """One step as it was recorded: what was decided, and what the broker made of it. ``book`` is the one after.
 
@@ -312,14 +312,9 @@ def cut(sizes: Sequence[int], budget: int, reserve: int = 0) -> list[range]:
 
 
 def horizon_of(
-    records: Sequence[StepRecord],
-    contexts: Mapping[str, Context],
-    agents: Iterable[Agent],
-    keep: Iterable[str] = (),
-    mandate: str = "",
-    *,
-    recent: int = RECENT_STEPS,
-) -> Horizon:
+    records: Sequence[StepRecord], contexts: Mapping[str, Context], agents: Iterable[Agent], keep: Iterable[str] = (),
+    mandate: str = "", *, recent: int = RECENT_STEPS,
+) -> Horizon:  # fmt: skip
     """The horizon of one agent (one replicate), from its steps in order."""
     _refuse(records, contexts, recent)
     shown = [(record, contexts[record.decision.context_id]) for record in records]
@@ -416,18 +411,15 @@ def _blinded(found: Horizon, blinding: Blinding, kept: frozenset[str], identifie
 
     steps = tuple(
         replace(
-            step,
-            day=of(step.day),
+            step, day=of(step.day),
             actions=tuple(replace(action, instrument=of(action.instrument)) for action in step.actions),
-            stated=of(step.stated),
-            texts=tuple(Rationale(text=of(text.text), kind=text.kind) for text in step.texts),
+            stated=of(step.stated), texts=tuple(Rationale(text=of(text.text), kind=text.kind) for text in step.texts),
             fills=tuple((of(fill[0]), *fill[1:]) for fill in step.fills),
-            rejections=tuple((of(symbol), of(reason)) for symbol, reason in step.rejections),
-            book=book_of(step.book),
+            rejections=tuple((of(symbol), of(reason)) for symbol, reason in step.rejections), book=book_of(step.book),
             market=market_of(step.market),
         )
         for step in found.steps
-    )
+    )  # fmt: skip
     return Horizon(steps, of(found.mandate), book_of(found.before), tuple(audit))
 
 

@@ -172,12 +172,9 @@ def composite(
 
 
 def judge_score(
-    judge: str,
-    reasoning: Mapping[str, float],
-    evidence: Mapping[str, float],
-    outcome: float | None = None,
+    judge: str, reasoning: Mapping[str, float], evidence: Mapping[str, float], outcome: float | None = None,
     plan: ScoringPlan | None = None,
-) -> JudgeScore:
+) -> JudgeScore:  # fmt: skip
     """One judge's axes and composite from the parts that it graded, and the outcome from the call that is shown it."""
     rules = _plan(plan)
     axes = weighted_axis(reasoning, rules.reasoning), weighted_axis(evidence, rules.evidence)
@@ -464,12 +461,9 @@ def outcome_grade(calls: Sequence[asking.PlannedOutcome], replies: Sequence[Repl
 
 
 def horizon_score(
-    grades: HorizonGrades,
-    plan: ScoringPlan,
-    horizon: Horizon | None = None,
-    ledger: HorizonLedger | None = None,
+    grades: HorizonGrades, plan: ScoringPlan, horizon: Horizon | None = None, ledger: HorizonLedger | None = None,
     outcome: OutcomeGrade | None = None,
-) -> HorizonScore:
+) -> HorizonScore:  # fmt: skip
     """The score that the grades of one judge make, with the numeric ledger as a cap and the outcome where there is one.
 
     Without the horizon and its ledger nothing is capped, and no disagreement is reported. An outcome without points

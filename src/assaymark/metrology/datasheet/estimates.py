@@ -275,17 +275,6 @@ class Estimator:
                            (found.low, found.high))  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class KappaInterval:
-    """Cohen's kappa, or None where it is undefined, with its jackknife ends and their method.
-    ``bootstrap`` are the ends of a task-cluster bootstrap, or None."""
-
-    value: float | None
-    ends: Ends | None
-    method: str
-    bootstrap: Ends | None = None
-
-
 def between_kappa(
     a: Sequence[PairCall], b: Sequence[PairCall], rng: np.random.Generator, content: bool = False, *,
     level: float = 0.95, prompt: str = BASE,
@@ -319,44 +308,45 @@ def kappa_measurement(
     usable = tables[:, :_USABLE, :_USABLE]
     n, common = int(usable.sum()), int(tables.sum())
     unit, where = ("pair", " in both orders") if content else ("call", "")
-    found = kappa_interval(usable, bootstrap)
+    value, ends, found, second = kappa_interval(usable, bootstrap)
     detail: dict[str, JSON] = {
         f"common_{unit}s": common, "invalid": common - n, "tasks": int(np.count_nonzero(usable.sum(axis=(1, 2)))),
         "outcomes": ["u", "v", *OUTCOMES[2:_USABLE]] if content else list(OUTCOMES[:_USABLE]),
-        "table": usable.sum(axis=0).tolist(), "bootstrap": None if found.bootstrap is None else list(found.bootstrap),
+        "table": usable.sum(axis=0).tolist(), "bootstrap": None if second is None else list(second),
     }  # fmt: skip
     state = f"undefined: both judges gave one answer to every common {unit}"
     if not n:
         state = f"not measured: no common {unit}{where} with a usable verdict of both ({common} common {unit}s)"
     base = "by content, orders averaged" if content else "by position, call by call"
-    method = "none" if found.value is None else f"Cohen's kappa, unweighted, {base}, {found.method}"
+    method = "none" if value is None else f"Cohen's kappa, unweighted, {base}, {found}"
     name = "between.kappa_content" if content else "between.kappa"
     return number(
-        Measurement, name, labels, found.value, (n, f"common {unit}s"), method, state, detail, found.ends,
+        Measurement, name, labels, value, (n, f"common {unit}s"), method, state, detail, ends,
         bootstrap.level, inputs=inputs,
     )  # fmt: skip
 
 
-def kappa_interval(tables: Ints, bootstrap: TaskBootstrap) -> KappaInterval:
-    """Unweighted kappa of tables by task [G, K, K] with its delete-one-task jackknife, cut at -1 and 1."""
+def kappa_interval(tables: Ints, bootstrap: TaskBootstrap) -> tuple[float | None, Ends | None, str, Ends | None]:
+    """Unweighted kappa of tables by task [G, K, K], None where it is undefined; the ends of its delete-one-task
+    jackknife, cut at -1 and 1, and their method; the ends of a task-cluster bootstrap."""
     size = tables.shape[1]
     sums = tables.reshape(tables.shape[0], -1).astype(np.float64)
     sums = sums[sums.sum(axis=1) > 0]
     total, tasks = sums.sum(axis=0), sums.shape[0]
     value = float(cohen_kappas(total[:, None], size)[0])
     if math.isnan(value):
-        return KappaInterval(None, None, "undefined")
+        return None, None, "undefined", None
     if tasks < 2:
-        return KappaInterval(value, None, "no interval: one task, needs two")
+        return value, None, "no interval: one task, needs two", None
     second = bootstrap.ends(sums, lambda columns: cohen_kappas(columns, size))
     without = cohen_kappas((total - sums).T, size)
     if np.isnan(without).any():
-        return KappaInterval(value, None, "no interval: kappa is undefined without one of the tasks", second)
+        return value, None, "no interval: kappa is undefined without one of the tasks", second
     found = jackknife_estimate(value, without, bootstrap.level)
     if found.low is None or found.high is None:
-        return KappaInterval(value, None, "no interval: the tasks do not differ", second)
+        return value, None, "no interval: the tasks do not differ", second
     ends = max(-1.0, found.low), min(1.0, found.high)
-    return KappaInterval(value, ends, f"delete-one-task jackknife, t({tasks - 1})", second)
+    return value, ends, f"delete-one-task jackknife, t({tasks - 1})", second
 
 
 def cohen_kappas(columns: Floats, size: int) -> Floats:
@@ -399,9 +389,9 @@ def stability_measurement(table: CallTable, recorder: Estimator) -> Measurement:
     for a, b in combinations(answers, 2):
         both = (a >= 0) & (b >= 0) & (a < _USABLE) & (b < _USABLE)
         np.add.at(tables, (task[both], a[both], b[both]), 1)
-    kappa = kappa_interval(tables + tables.transpose(0, 2, 1), recorder.bootstrap)
-    low, high = (None, None) if kappa.ends is None else kappa.ends
-    detail |= {"kappa": kappa.value, "kappa_low": low, "kappa_high": high, "kappa_method": kappa.method}
+    kappa, ends, method, _ = kappa_interval(tables + tables.transpose(0, 2, 1), recorder.bootstrap)
+    low, high = ends or (None, None)
+    detail |= {"kappa": kappa, "kappa_low": low, "kappa_high": high, "kappa_method": method}
     detail["invalid"] = int((outcome == _USABLE).sum())
     return recorder.classes("repeat.stability", {}, by_task.reshape(-1, levels.size), levels,
                             "mean over questions of the share of trial pairs with the same outcome",

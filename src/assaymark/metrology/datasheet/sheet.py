@@ -413,18 +413,18 @@ def _answers(calls: tuple[PairCall, ...]) -> dict[str, dict[str, tuple[str, floa
         if call.verdict in ("1", "2"):
             chosen = call.order[int(call.verdict) - 1]
 
-        def add(name: str, hit: bool, labels: Mapping[str, str], call: PairCall = call) -> None:
-            found[_label(name, labels)][key_of(call)] = call.task, float(hit)
-
-        add("pair.invalid_share", call.verdict == "invalid", arm)
+        hits = [("pair.invalid_share", call.verdict == "invalid", arm)]
         if call.condition == "vacuum":
-            add("dark_current", bool(chosen), arm)
+            hits.append(("dark_current", bool(chosen), arm))
         elif call.condition == "ladder":
-            add("sensitivity", bool(chosen) and chosen == call.better, {"delta": f"{call.delta:g}", **arm})
+            better = bool(chosen) and chosen == call.better
+            hits.append(("sensitivity", better, {"delta": f"{call.delta:g}", **arm}))
         elif call.condition == "filler":
-            add("filler.preference", chosen == "v", arm)
+            hits.append(("filler.preference", chosen == "v", arm))
         elif call.condition in estimates.EQUAL:
             shown[call.pair, call.prompt, call.trial][call.order] = call
+        for name, hit, labels in hits:
+            found[_label(name, labels)][key_of(call)] = call.task, float(hit)
     for (pair, prompt, trial), both in shown.items():
         if len(both) == 2:
             call = both["uv"]

@@ -23,7 +23,7 @@ from assaymark.claims.season_plan import Season
 from assaymark.engine import CallSpec, Ledger, Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
 from assaymark.importers.report import CASH, EQUAL_WEIGHT
-from assaymark.judging.season.calls import horizon_texts
+from assaymark.judging.season.calls import judge_texts
 from assaymark.market.history import Clock, Day
 from assaymark.notebook import Told
 from assaymark.portfolio.broker import Book
@@ -211,7 +211,7 @@ def start_season(
     """Lock a season as `lock_season` does, after one call to each of its models: agents about the first day."""
 
     def ask(season: Season, data: SeasonData) -> Canaries:
-        found, schemas = Canaries(models, season.engine), horizon_texts(season.scoring_plan)
+        found, schemas = Canaries(models, season.engine), judge_texts(season.scoring_plan)
         agents = [agent for agent in season.agents if agent.name not in allow_absent]
         if not season.recorded and not all(agent.model.startswith("reference/") for agent in agents):
             clock = data.clock(season)

@@ -36,15 +36,6 @@ from assaymark.workflow.tables import DECISIONS, OUTCOMES, Store, Table
 from assaymark.workflow.tracks import season_records as rows
 from assaymark.workflow.tracks.season_books import MOVE
 from assaymark.workflow.tracks.season_lock import LockedSeason, stored_season
-from assaymark.workflow.tracks.season_records import (
-    DELISTED,
-    DIVIDEND,
-    SPLIT,
-    SeasonCheck,
-    SeasonGrade,
-    SeasonNav,
-    SeasonRejection,
-)  # fmt: skip
 
 WITHIN: Final = 5
 """Days within which a trade that takes back an earlier one is a round trip."""
@@ -73,11 +64,9 @@ class SeasonMaterial:
     steps: Mapping[str, tuple[StepRecord, ...]]
     replicates: Mapping[tuple[str, int], tuple[StepRecord, ...]]
     outcomes: tuple[Outcome, ...]
-    navs: Mapping[str, tuple[SeasonNav, ...]]
-    baselines: Mapping[str, tuple[SeasonNav, ...]]
-    checks: tuple[SeasonCheck, ...]
-    seconds: Mapping[str, float | None]
-    rejections: Mapping[str, tuple[SeasonRejection, ...]]
+    navs: Mapping[str, tuple[rows.SeasonNav, ...]]
+    baselines: Mapping[str, tuple[rows.SeasonNav, ...]]
+    checks: tuple[rows.SeasonCheck, ...]
     partial: bool
 
     @property
@@ -105,13 +94,13 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
     def kept(table: Table[V]) -> list[V]:
         return [] if store.digest(table) is None else store.read(table)
 
-    times, rejections = {time.record_id: time for time in store.read(rows.TIMES)}, store.read(rows.REJECTIONS)
+    times = {time.record_id: time for time in store.read(rows.TIMES)}
     navs, baselines = (
         by("agent", sorted(found, key=lambda row: row.day)) for found in (store.read(rows.NAVS), kept(rows.BASELINES))
     )
     # by the decision that they are due to, in their order
     fills = by("record_id", sorted(store.read(rows.FILLS), key=lambda row: (row.day, row.number)))
-    refused = by("record_id", sorted(rejections, key=lambda row: (row.day, row.number)))
+    refused = by("record_id", sorted(store.read(rows.REJECTIONS), key=lambda row: (row.day, row.number)))
     order = {one.name: at for at, one in enumerate(season.agents)}
     found: dict[tuple[str, int], list[Decision]] = defaultdict(list)
     for one in sorted(store.read(DECISIONS), key=lambda one: (one.decided_at, one.record_id)):
@@ -139,11 +128,9 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
             nav = next((one for one in valued if one.day > time.day), None)
             paid = [one for one in fills.get("", ()) if nav and (one.agent, one.day) == (nav.agent, nav.day)]
             book = None if nav is None else Book(nav.cash, nav.positions)
-        return StepRecord(
-            day=time.day, decision=decision, fills=(*paid, *fills.get(name, ())), rejections=refused.get(name, ()),
-            book=book, number=number, seconds=time.seconds, nav=None if nav is None else nav.nav,
-            mismatches=tuple(wrong[name]),
-        )  # fmt: skip
+        made, worth = (*paid, *fills.get(name, ())), None if nav is None else nav.nav
+        given = refused.get(name, ()), book, number, time.seconds, worth, tuple(wrong[name])
+        return StepRecord(time.day, decision, made, *given)
 
     shown = {one.context_id for ones in decided.values() for one in ones}
     contexts: dict[str, Context] = {}
@@ -154,19 +141,15 @@ def season_material(folder: RunFolder, stored: LockedSeason | None = None) -> Se
         contexts[name] = last = replace(context, **same) if same else context
     families = {one.name: one.family for one in season.agents}  # of records, the file's word counts for more
     replicates = {
-        key: tuple(StepRecord(day=times[one.record_id].day, decision=one) for one in ones)
-        for key, ones in decided.items()
+        key: tuple(StepRecord(times[one.record_id].day, one) for one in ones) for key, ones in decided.items()
     }
     return SeasonMaterial(
         season, stored.plan_hash, stored.data.universe,
         tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names), contexts,
-        steps={name: tuple(starmap(step, enumerate(decided[name, 1], start=1))) for name in names},
-        replicates=replicates if season.replicates > 1 else {},
-        outcomes=tuple(one for one in kept(OUTCOMES) if one.record_id in times),
-        navs={name: navs.get(name, ()) for name in names}, baselines=baselines,
-        checks=checks, seconds={name: one.seconds for name, one in times.items()},
-        rejections={name: tuple(rejection for rejection in rejections if rejection.agent == name) for name in names},
-        partial=any(one.completeness != "complete" for one in contexts.values()),
+        {name: tuple(starmap(step, enumerate(decided[name, 1], start=1))) for name in names},
+        replicates if season.replicates > 1 else {}, tuple(one for one in kept(OUTCOMES) if one.record_id in times),
+        {name: navs.get(name, ()) for name in names}, baselines, checks,
+        any(one.completeness != "complete" for one in contexts.values()),
     )  # fmt: skip
 
 
@@ -178,7 +161,7 @@ def stated_book(decision: Decision) -> Book | None:
     return Book(float(cash), {name: float(units) for name, units in held.items() if isinstance(units, (int, float))})
 
 
-def agent_measurements(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Iterator[Measurement]:
+def agent_measurements(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Iterator[Measurement]:
     """``season.reliability``, ``.lookahead``, ``.thrash`` and ``.decisions`` of every agent."""
     days = sorted({one.day for steps in material.steps.values() for one in steps})
     built_in = {one.name for one in material.season.panel if one.model.startswith("reference/")}
@@ -207,7 +190,7 @@ def agent_measurements(material: SeasonMaterial, grades: Sequence[SeasonGrade]) 
         if material.season.has_books:  # on some days of the season a log may have several decisions, or none
             fills: dict[str, list[tuple[str, float]]] = {day: [] for day in days}
             for step in steps:
-                moved = (fill for fill in step.fills if fill.quantity and getattr(fill, "kind", "") != SPLIT)
+                moved = (fill for fill in step.fills if fill.quantity and getattr(fill, "kind", "") != rows.SPLIT)
                 fills[step.day] += [(fill.symbol, fill.quantity) for fill in moved]
             turned, trades = thrashing(list(fills.values()), WITHIN)
             trips, across = len(turned), len(days)
@@ -220,7 +203,7 @@ def agent_measurements(material: SeasonMaterial, grades: Sequence[SeasonGrade]) 
             "no fill is recorded", detail,
         )  # fmt: skip
         counts: dict[str, JSON] = {
-            "rejected": len(material.rejections.get(agent, ())),
+            "rejected": sum(len(step.rejections) for step in steps),
             "silent": sum(bool({*NOT_USABLE} & {*step.decision.flags}) for step in steps),
             "absent": sum(ABSENT in step.decision.flags for step in steps),
         }
@@ -271,7 +254,7 @@ def return_measurements(material: SeasonMaterial, rng: np.random.Generator) -> I
 
 
 def ledger_measurements(
-    material: SeasonMaterial, evidence: Iterable[Evidence], grades: Iterable[SeasonGrade], rng: np.random.Generator
+    material: SeasonMaterial, evidence: Iterable[Evidence], grades: Iterable[rows.SeasonGrade], rng: np.random.Generator
 ) -> Iterator[Measurement]:
     """``season.ledger`` of every agent: the share of its numbers that its own material bears out."""
     of = {step.decision.record_id: agent for agent, steps in material.steps.items() for step in steps}
@@ -281,9 +264,9 @@ def ledger_measurements(
             numbers[of[one.decision]].append(one)
     whole = [grade for grade in grades if grade.scope == "whole"]
     for agent, steps in material.steps.items():
-        rows = numbers[agent]
-        counts = Counter(row.state for row in rows)
-        n, spoken = len(rows) - counts["own_action"], {row.decision for row in rows}
+        mine = numbers[agent]
+        counts = Counter(row.state for row in mine)
+        n, spoken = len(mine) - counts["own_action"], {row.decision for row in mine}
         given = [one.score.disagreement for one in whole if one.agent == agent]
         compared = [one for one in given if one is not None]
         detail: dict[str, Any] = {
@@ -297,10 +280,10 @@ def ledger_measurements(
         # what of the agreement with the right row is more than chance
         chosen = steps[:: math.ceil(len(steps) / SAMPLED)] if steps else steps
         contexts = {step.decision.record_id: step.decision.context_id for step in chosen}
-        wanted = {contexts[row.decision] for row in rows if row.decision in contexts}
+        wanted = {contexts[row.decision] for row in mine if row.decision in contexts}
         known = {name: Material.of(material.contexts[name]) for name in sorted(wanted) if name in material.contexts}
         with suppress(NotMeasurableError):
-            value, about, found = chance_corrected(rows, known, contexts, rng)
+            value, about, found = chance_corrected(mine, known, contexts, rng)
             shares = {name: found[name] for name in ("observed", "chance")}
             detail |= {**shares, "corrected": value, "rows": about}
         borne = sum(counts[state] for state in BORNE_OUT)
@@ -353,14 +336,14 @@ def record_notes(material: SeasonMaterial) -> Iterator[Said]:
             yield said("note.records.part", n=len(late), agents=late, first=first, last=last)
 
 
-def behind(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Said | None:
+def behind(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Said | None:
     """That the grades are of fewer days than the season has by now."""
     judged, last = max(one.last for one in grades), max(steps[-1].day for steps in material.steps.values() if steps)
     return said("note.judged_to", judged=judged, last=last) if judged < last else None
 
 
 def season_notes(
-    material: SeasonMaterial, grades: Sequence[SeasonGrade], measurements: Sequence[Measurement] = ()
+    material: SeasonMaterial, grades: Sequence[rows.SeasonGrade], measurements: Sequence[Measurement] = ()
 ) -> Iterator[Said]:
     """The notes of a season, the weightiest first: what is not there yet or not whole, then what agents did."""
     yield from record_notes(material)
@@ -373,8 +356,8 @@ def season_notes(
         yield said("note.partial")
     untimed = []
     for name, steps in material.steps.items():
-        answered = [step.decision.record_id for step in steps if not {*NOT_USABLE} & {*step.decision.flags}]
-        if answered and all(material.seconds.get(one) is None for one in answered):
+        answered = [step.seconds for step in steps if not {*NOT_USABLE} & {*step.decision.flags}]
+        if answered and not any(seconds is not None for seconds in answered):
             untimed.append(name)
     if untimed:
         yield said("note.untimed", n=len(untimed), agents=tuple(sorted(untimed)))
@@ -398,8 +381,9 @@ def season_notes(
             yield said("note.agent_absent", agent=name, n=len(absent), of=len(steps), why=why)
         if bad:
             yield said("note.agent_silent", agent=name, n=bad, of=len(steps))
-    if refused := {name: len(ones) for name, ones in material.rejections.items() if ones}:
-        yield said("note.rejected", n=sum(refused.values()), agents=tuple(sorted(refused)))
+    refused = {name: sum(len(step.rejections) for step in steps) for name, steps in material.steps.items()}
+    if agents := sorted(name for name, n in refused.items() if n):
+        yield said("note.rejected", n=sum(refused.values()), agents=tuple(agents))
     same = {one.labels["of"] for one in measurements if one.name == NOISE and one.state == IDENTICAL}
     totals = {one.labels["agent"] for one in measurements if one.name == TOTAL and one.value is not None}
     if agents := sorted(same & totals):
@@ -410,7 +394,7 @@ def season_notes(
     yield from _market_notes(material, grades)
 
 
-def _market_notes(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Iterator[Said]:
+def _market_notes(material: SeasonMaterial, grades: Sequence[rows.SeasonGrade]) -> Iterator[Said]:
     """Days without data, what changed prices or units, and records that were graded in parts."""
 
     def few(names: Sequence[str]) -> tuple[str, ...]:
@@ -423,7 +407,7 @@ def _market_notes(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> It
         yield said("note.no_data", n=len(empty), days=few(empty))
     if stale := {row.day for row in navs if row.state == "ok" and row.stale}:
         yield said("note.stale", n=len(stale))
-    for key, kinds in (("ended", (DELISTED,)), ("acted", (SPLIT, DIVIDEND))):
+    for key, kinds in (("ended", (rows.DELISTED,)), ("acted", (rows.SPLIT, rows.DIVIDEND))):
         if names := tuple(sorted({fill.symbol for fill in fills if getattr(fill, "kind", "") in kinds})):
             yield said(f"note.{key}", n=len(names), names=names)
     lines = {line.partition("\t")[2] for check in material.checks for line in check.mismatches}

@@ -53,15 +53,6 @@ from assaymark.workflow.tracks import season_records as rows
 from assaymark.workflow.tracks.season_day import alone, not_stepping, open_run, opening_calls, read_journal
 from assaymark.workflow.tracks.season_facts import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_lock import LockedSeason, stored_season
-from assaymark.workflow.tracks.season_records import (
-    GRADES,
-    GUESSES,
-    GradeScope,
-    SeasonGrade,
-    SeasonGuess,
-    judged_periods,
-    judgment_row,
-)
 
 Probe = tuple[asking.PlannedProbe, str]
 """A probe of the blinding, and the period that it shows; empty for a whole record."""
@@ -144,7 +135,7 @@ class SeasonAsker:
             found[at] = replace(one, parts=tuple(parts))
         return [found[at] for at in range(len(tasks))]
 
-    def guesses(self, probes: Sequence[Probe]) -> list[SeasonGuess]:
+    def guesses(self, probes: Sequence[Probe]) -> list[rows.SeasonGuess]:
         """What the probes of the blinding brought."""
         self.ask([planned for planned, _ in probes])
         found = []
@@ -153,16 +144,16 @@ class SeasonAsker:
             read = planned.read(self.replies[call.key])
             key, guess = self.seconds.get(call.key, call.key), None if read.answer is None else read.answer[0]
             of = author, planned.judge.name, call.trial
-            found.append(SeasonGuess(*of, period, len(options), read.state, guess, key))
+            found.append(rows.SeasonGuess(*of, period, len(options), read.state, guess, key))
         return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonPart:
-    """A part of a season that is graded on its own; the fields are those of `SeasonGrade`."""
+    """A part of a season that is graded on its own; the fields are those of `rows.SeasonGrade`."""
 
     agent: str
-    scope: GradeScope
+    scope: rows.GradeScope
     period: str
     replicate: int
     first: str
@@ -178,10 +169,10 @@ def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
     horizons = {key: material.horizon(key[0], steps) for key, steps in shown.items()}
     decisions = [step.decision for steps in shown.values() for step in steps]
     ledgers = asking.horizon_ledgers(list(horizons.values()), decisions, material.contexts)
-    found: dict[GradeScope, list[SeasonPart]] = {"whole": [], "period": [], "replicate": []}
+    found: dict[rows.GradeScope, list[SeasonPart]] = {"whole": [], "period": [], "replicate": []}
     for ((agent, replicate), horizon), ledger in zip(horizons.items(), ledgers, strict=True):
         days = [step.day for step in shown[agent, replicate]]
-        scope: GradeScope = "replicate" if replicate else "whole"
+        scope: rows.GradeScope = "replicate" if replicate else "whole"
         found[scope].append(SeasonPart(agent, scope, "", replicate or 1, days[0], days[-1], horizon, ledger))
         if replicate:
             continue
@@ -224,10 +215,12 @@ def season_probes(parts: Sequence[SeasonPart], season: Season) -> list[Probe]:
     return list(found.values())
 
 
-def grade_row(part: SeasonPart, grades: HorizonGrades, plan: ScoringPlan, outcome: OutcomeGrade | None) -> SeasonGrade:
+def grade_row(
+    part: SeasonPart, grades: HorizonGrades, plan: ScoringPlan, outcome: OutcomeGrade | None
+) -> rows.SeasonGrade:
     """One judge's score of one part."""
     score = horizon_score(grades, plan, part.horizon, part.ledger, outcome)
-    return SeasonGrade(
+    return rows.SeasonGrade(
         part.agent, grades.judge, grades.family, grades.trial, part.scope, part.period, part.replicate, part.first,
         part.last, len(part.horizon.steps), score,
     )  # fmt: skip
@@ -235,7 +228,7 @@ def grade_row(part: SeasonPart, grades: HorizonGrades, plan: ScoringPlan, outcom
 
 def human_rows(
     judgments: Iterable[Judgment], parts: Iterable[SeasonPart], plan: ScoringPlan, judges: Collection[str]
-) -> Iterator[SeasonGrade]:
+) -> Iterator[rows.SeasonGrade]:
     """What people of the panel gave records and periods, as grades; the numeric ledger caps them like any other."""
     names = [each.name for each in (*plan.reasoning, *plan.evidence)]
     known = {f"{one.agent}/{one.period}" if one.period else one.agent: one for one in parts if one.scope != "replicate"}
@@ -260,7 +253,7 @@ def human_rows(
 
 
 def judged_lines(
-    folder: RunFolder, season: Season, grades: Sequence[SeasonGrade], guesses: Sequence[SeasonGuess]
+    folder: RunFolder, season: Season, grades: Sequence[rows.SeasonGrade], guesses: Sequence[rows.SeasonGuess]
 ) -> list[str]:
     """What was graded and what was not, for whoever called."""
     agents, judges, period = {grade.agent for grade in grades}, {grade.judge for grade in grades}, season.judging.period
@@ -330,7 +323,8 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> SeasonJudged
             material = None if is_judged(store, stored) else season_material(folder, stored)
         season = stored.season
         if material is None:
-            return SeasonJudged(0, tuple(judged_lines(folder, season, store.read(GRADES), store.read(GUESSES))))
+            stand = store.read(rows.GRADES), store.read(rows.GUESSES)
+            return SeasonJudged(0, tuple(judged_lines(folder, season, *stand)))
         note("reading the records", 0, 1)
         parts, plan, budget = season_parts(material), material.scoring, season.judging.token_budget
         note("reading the records", 1, 1)
@@ -367,9 +361,9 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> SeasonJudged
         store.write(rows.REPLACED, replaced, basis)
         # every number in the reasons of the whole records; its place is in the blinded texts
         store.write(EVIDENCE, (one for part in records for found in part.ledger.steps.values() for one in found), basis)
-        store.write(JUDGMENTS, map(judgment_row, grades), basis)
-        store.write(GUESSES, guesses, basis)
-        store.write(GRADES, grades, basis)
+        store.write(JUDGMENTS, map(rows.judgment_row, grades), basis)
+        store.write(rows.GUESSES, guesses, basis)
+        store.write(rows.GRADES, grades, basis)
         return SeasonJudged(asker.made, tuple(judged_lines(folder, season, grades, guesses)))
 
 
@@ -384,10 +378,10 @@ def judging_basis(store: Store, stored: LockedSeason) -> dict[str, str | None]:
 def is_judged(store: Store, stored: LockedSeason) -> bool:
     """Whether the grades are whole, of the season as it is now, and no call is left that never brought a reply."""
     basis = judging_basis(store, stored)
-    if not all(store.done(table, basis) for table in (GRADES, GUESSES, rows.REPLACED, EVIDENCE, JUDGMENTS)):
+    if not all(store.done(table, basis) for table in (rows.GRADES, rows.GUESSES, rows.REPLACED, EVIDENCE, JUDGMENTS)):
         return False
-    grades = store.read(GRADES)
-    states = {guess.state for guess in store.read(GUESSES)} | {grade.score.grades.state for grade in grades}
+    grades = store.read(rows.GRADES)
+    states = {guess.state for guess in store.read(rows.GUESSES)} | {grade.score.grades.state for grade in grades}
     return "failed" not in states | {grade.score.outcome.state for grade in grades if grade.score.outcome is not None}
 
 
@@ -402,11 +396,11 @@ def judged_frame(folder: RunFolder) -> Frame:
     if not (drawn or is_judged(store, stored)):
         what = "is not judged as it is now, so nobody knows which periods a sample is of"
         raise InputError(str(folder.path), [Problem("", f"{what}; first run: assaymark season judge {folder.path}")])
-    grades = store.read(GRADES)
+    grades = store.read(rows.GRADES)
     if not (drawn or _is_over(season, last := max(grade.last for grade in grades))):
         what = f"goes on to {season.calendar.last} and is judged to {last}; a sample of it is drawn when it is over"
         raise InputError(str(folder.path), [Problem("", what)])
-    records, clusters = judged_periods(grades)
+    records, clusters = rows.judged_periods(grades)
     if not records:
         what = f"has no {season.judging.period} in which all agents were graded, so there is nothing to draw from"
         raise InputError(str(folder.path), [Problem("", what)])

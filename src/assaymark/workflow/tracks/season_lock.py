@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -17,7 +17,7 @@ from assaymark.agents.llm import season_texts
 from assaymark.claims import season_plan as plans
 from assaymark.claims.season_plan import Follows, RecordedFile, Season, SeasonMarket, parse_season
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
-from assaymark.judging.season.calls import author_texts, horizon_texts, outcome_texts
+from assaymark.judging.season.calls import judge_texts
 from assaymark.market import CLASSES, History, open_history, read_manifest, synthetic_history
 from assaymark.market.history import Clock
 from assaymark.market.instruments import weekdays
@@ -28,18 +28,7 @@ from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import Canaries
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, Table
-from assaymark.workflow.tracks.season_records import (
-    BASELINES,
-    CHECKS,
-    FILLS,
-    NAVS,
-    REJECTIONS,
-    TIMES,
-    SeasonCheck,
-    SeasonFill,
-    SeasonNav,
-    SeasonTime,
-)
+from assaymark.workflow.tracks import season_records as rows
 
 if TYPE_CHECKING:
     from assaymark.engine import Model
@@ -191,7 +180,7 @@ def stored_season(folder: RunFolder) -> LockedSeason:
 def texts_of(season: Season) -> dict[str, str]:
     """The digest of every text that makes a prompt, for agents and for judges, and of the scoring plan."""
     plan = season.scoring_plan
-    texts = {**season_texts(), **horizon_texts(plan), **outcome_texts(), **author_texts()}
+    texts = {**season_texts(), **judge_texts(plan)}
     return {**{name: sha256_text(text) for name, text in texts.items()}, "scoring": plan.digest}
 
 
@@ -446,19 +435,23 @@ def write_season(folder: RunFolder, found: FoundSeason, plan_hash: str) -> None:
     names, track = {decision.record_id for decision in found.decisions}, found.track
     agents = {decision.agent.id for decision in found.decisions}
 
-    made: dict[Table[Any], Iterable[Any]] = dict.fromkeys((FILLS, REJECTIONS, NAVS, BASELINES, CHECKS, TIMES), ())
+    made = dict[Table[Any], list[Any]]()
     if track is not None:
-        made[FILLS] = [fill for row in track.fills if (fill := SeasonFill(*row)).record_id in names]
-        made[NAVS] = [book for row in track.books if (book := SeasonNav(*row)).agent in agents]
-        made[BASELINES] = [SeasonNav(*row) for row in track.baselines]
-        made[CHECKS] = [check for row in track.checks if (check := SeasonCheck(*row)).agent in agents]
-    times = made[TIMES] = []
-    for one in found.decisions:  # seconds that were derived from stamps are not mixed with those that were measured
-        seconds = one.call.seconds if one.call.timing_source == "measured" else None
-        times.append(SeasonTime(one.record_id, found.days[one.record_id], one.agent.id, one.replicate, seconds))
-    for table, rows in made.items():
+        made[rows.FILLS] = [fill for row in track.fills if (fill := rows.SeasonFill(*row)).record_id in names]
+        made[rows.NAVS] = [book for row in track.books if (book := rows.SeasonNav(*row)).agent in agents]
+        made[rows.BASELINES] = [rows.SeasonNav(*row) for row in track.baselines]
+        made[rows.CHECKS] = [check for row in track.checks if (check := rows.SeasonCheck(*row)).agent in agents]
+    made[rows.TIMES] = [
+        rows.SeasonTime(
+            one.record_id, found.days[one.record_id], one.agent.id, one.replicate,
+            # those that were derived from stamps are not mixed with those that were measured
+            one.call.seconds if one.call.timing_source == "measured" else None,
+        )
+        for one in found.decisions
+    ]  # fmt: skip
+    for table in (rows.FILLS, rows.REJECTIONS, rows.NAVS, rows.BASELINES, rows.CHECKS, rows.TIMES):
         if not store.done(table, basis):
-            store.write(table, rows, basis)
+            store.write(table, made.get(table, ()), basis)
 
 
 def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:

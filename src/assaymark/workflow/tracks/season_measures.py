@@ -89,10 +89,9 @@ def season_findings(
     times, flagged, silent = {}, [], set()
     for agent in scores.agents:
         steps = material.steps.get(agent, ())
-        usable = [one.decision for one in steps if not {*NOT_USABLE} & {*one.decision.flags}]
-        if not usable:
+        seconds = [one.seconds for one in steps if not {*NOT_USABLE} & {*one.decision.flags}]
+        if not seconds:
             silent.add(agent)
-        seconds = [material.seconds.get(one.record_id) for one in usable]
         times[agent] = decision_time(
             CallFacts(seconds=second, timing_source="absent" if second is None else "measured") for second in seconds
         )

@@ -40,6 +40,7 @@ from assaymark.workflow.human_labels import labels_of, people_basis
 from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.tracks import season_records as rows
 from assaymark.workflow.tracks.season_facts import (
     LEVEL,
     SeasonMaterial,
@@ -50,17 +51,6 @@ from assaymark.workflow.tracks.season_facts import (
 )
 from assaymark.workflow.tracks.season_lock import LockedSeason, stored_season
 from assaymark.workflow.tracks.season_measures import AXES, season_findings
-from assaymark.workflow.tracks.season_records import (
-    CHECKS,
-    GRADES,
-    GUESSES,
-    NAVS,
-    TIMES,
-    SeasonGrade,
-    SeasonJudgments,
-    judged_periods,
-    judgment_row,
-)
 from assaymark.workflow.verdict_file import Panel, PlaceLine, VerdictFile, decided_file
 
 if TYPE_CHECKING:
@@ -124,12 +114,12 @@ def publish_season(
 
 
 def season_records(
-    judged: SeasonJudgments, decisions: Iterable[Decision], decided_here: bool
+    judged: rows.SeasonJudgments, decisions: Iterable[Decision], decided_here: bool
 ) -> tuple[SeasonRecord, ...]:
     """Every record of a judged season. The call about an outcome is not kept with its grade, and so not named."""
     found = []
     for grade in judged.grades:
-        row = judgment_row(grade)
+        row = rows.judgment_row(grade)
         what = {"whole": "the whole record", "replicate": f"replicate {grade.replicate}"}.get(grade.scope, grade.period)
         scores = ", ".join(f"{name} {value:.2f}" for name, value in row.scores.items())
         trial = f", trial {grade.trial}" if grade.trial > 1 else ""
@@ -165,16 +155,16 @@ def season_records(
 
 def decide_judged_season(
     folder: RunFolder,
-) -> tuple[index.SeasonRun, list[Datasheet], VerdictFile, SeasonMaterial, SeasonJudgments]:
+) -> tuple[index.SeasonRun, list[Datasheet], VerdictFile, SeasonMaterial, rows.SeasonJudgments]:
     """Measure and decide a judged season: what its pages show, its datasheets, ``verdicts.json``, and what they are of.
 
     Its tables, ``verdicts.json`` and one certificate a verdict are written.
     """
     stored, store = stored_season(folder), Store(folder)
-    if store.digest(GRADES) is None or not store.rows(GRADES):
+    if store.digest(rows.GRADES) is None or not store.rows(rows.GRADES):
         raise LedgerError(f"{folder.path} was not judged yet; run: assaymark season judge {folder.path}")
     note("reading the records", 0, 3)
-    material, judged, sheets = season_material(folder, stored), SeasonJudgments.read(store), []
+    material, judged, sheets = season_material(folder, stored), rows.SeasonJudgments.read(store), []
     lie: dict[str, str] = {}
     if folder.datasheets.is_dir():
         from assaymark.report.datasheet import datasheet_path
@@ -185,10 +175,11 @@ def decide_judged_season(
     note("measuring", 1, 3)
     made_by = content_id({one.judge: one for one in sheets}) if sheets else None
     basis = {"plan": stored.plan_hash, "datasheets": made_by}
-    basis |= {table.name: store.digest(table) for table in (GRADES, GUESSES, EVIDENCE, NAVS, TIMES, CHECKS)}
+    tables = rows.GRADES, rows.GUESSES, EVIDENCE, rows.NAVS, rows.TIMES, rows.CHECKS
+    basis |= {table.name: store.digest(table) for table in tables}
     if (graded := people_basis(folder)) is not None:
         basis["people"] = graded
-    people = labels_of(folder, *judged_periods(judged.grades))
+    people = labels_of(folder, *rows.judged_periods(judged.grades))
     rng = np.random.default_rng([material.season.seed, 8])
     measurements, table = season_findings(material, judged, rng, sheets, people)
     store.write(MEASUREMENTS, measurements, basis)
@@ -290,7 +281,7 @@ def shipped_languages() -> tuple[Catalogue, ...]:
 
 
 def season_run(
-    stored: LockedSeason, material: SeasonMaterial, judged: SeasonJudgments, measurements: Sequence[Measurement],
+    stored: LockedSeason, material: SeasonMaterial, judged: rows.SeasonJudgments, measurements: Sequence[Measurement],
     table: tuple[SeasonRow, ...], decided: SeasonVerdicts, sheets: Mapping[str, str],
 ) -> index.SeasonRun:  # fmt: skip
     """The season as its site shows it. ``sheets`` are the places of datasheets by judge."""
@@ -330,9 +321,11 @@ def season_run(
     )  # fmt: skip
 
 
-def grade_views(grades: Iterable[SeasonGrade], built_in: Collection[str] = ()) -> tuple[index.SeasonGradeView, ...]:
+def grade_views(
+    grades: Iterable[rows.SeasonGrade], built_in: Collection[str] = ()
+) -> tuple[index.SeasonGradeView, ...]:
     """The grades of whole records, by agent and then judge: means over trials, and the words of the first."""
-    found: dict[tuple[str, str], list[SeasonGrade]] = defaultdict(list)
+    found: dict[tuple[str, str], list[rows.SeasonGrade]] = defaultdict(list)
     for one in sorted(grades, key=lambda grade: (grade.agent, grade.judge, grade.trial)):
         if one.scope == "whole":
             found[one.agent, one.judge].append(one)
@@ -391,7 +384,7 @@ class _Line:
     rule: str = ""
 
 
-def claims_by_judge(grades: Iterable[SeasonGrade], agent: str) -> dict[str, tuple[HorizonClaim, ...]]:
+def claims_by_judge(grades: Iterable[rows.SeasonGrade], agent: str) -> dict[str, tuple[HorizonClaim, ...]]:
     """What each judge listed of an agent's whole record, in the first trial whose reply could be used."""
     found: dict[str, tuple[HorizonClaim, ...]] = {}
     for one in sorted(grades, key=lambda grade: (grade.judge, grade.trial)):

@@ -144,26 +144,20 @@ _TYPES: Final = {
 """Of columns, by the types of fields; all others are texts."""
 
 
-def _columns(kind: type[Any], names: str = "") -> dict[str, tuple[pa.DataType, Column]]:
-    """Columns of some fields of a record, each of the type of its field; without ``names`` of all, in their order."""
+def _table(name: str, kind: type[Any], order: str, names: str = "", flat: bool = True, **more: Any) -> Table[Any]:
+    """A table of rows of some kind, sorted by the fields that ``order`` names; without ``names`` it has all fields."""
 
-    def column(name: str, declared: str) -> Column:
+    def column(field: str, declared: str) -> Column:
         if declared.startswith("Mapping"):
-            return lambda row, _: sorted(getattr(row, name).items())
+            return lambda row, _: sorted(getattr(row, field).items())
         if declared.startswith("tuple"):
-            return lambda row, _: list(getattr(row, name))
-        return lambda row, _: getattr(row, name)
+            return lambda row, _: list(getattr(row, field))
+        return lambda row, _: getattr(row, field)
 
-    types = {
-        name: str(kind.__annotations__[name]).removesuffix(" | None") for name in names.split() or kind.__annotations__
-    }
-    return {name: (_TYPES.get(one, pa.string()), column(name, one)) for name, one in types.items()}
-
-
-def _table(name: str, kind: type[Any], order: str, columns: str = "", flat: bool = True, **more: Any) -> Table[Any]:
-    """A table of rows of some kind, sorted by the fields that ``order`` names."""
-    key = attrgetter(*order.split())
-    return Table(name, kind, _columns(kind, columns) | more, sort=lambda row, _: key(row), flat=flat)
+    key, declared = attrgetter(*order.split()), kind.__annotations__
+    types = {field: str(declared[field]).removesuffix(" | None") for field in names.split() or declared}
+    columns = {field: (_TYPES.get(one, pa.string()), column(field, one)) for field, one in types.items()}
+    return Table(name, kind, columns | more, lambda row, _: key(row), flat)
 
 
 FILLS: Final[Table[SeasonFill]] = _table("fills", SeasonFill, "day agent kind number")
