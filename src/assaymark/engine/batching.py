@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import Final
 
-from assaymark.engine.batches import Batch, BatchStatus
 from assaymark.engine.calls import CallSpec, Reply
-from assaymark.engine.ledger import Ledger
+from assaymark.engine.ledger import Batch, BatchStatus, Ledger
 from assaymark.engine.loop import on_signals
 from assaymark.engine.providers.batches import BatchMaker, BatchState, NotTaken, RemoteBatches, lane_of
 from assaymark.engine.rate_limits import at_least, provider_of
