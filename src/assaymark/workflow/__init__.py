@@ -94,7 +94,7 @@ if TYPE_CHECKING:
         plan_further_calls,
     )  # fmt: skip
     from assaymark.workflow.verdict_file import VerdictFile
-    from assaymark.workflow.version_1 import adopt_rules, open_version_1, renewed_text, texts_of_1
+    from assaymark.workflow.amend import adopt_rules, open_version_1, renewed_text, texts_of_1
 
 __all__ = [
     "ANCHOR", "ASSUMPTIONS", "CANNOT_SAY", "CHECKED", "CONTEXTS", "CYCLES", "DECISIONS", "EVERY", "EVIDENCE", "FIELDS",

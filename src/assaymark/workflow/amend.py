@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from assaymark.agents.controls import CONTROL, cell_decisions
+from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
+from assaymark.claims.season_plan import Season, read_recorded, season_hash
 from assaymark.engine import Ledger, Model
-from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
-from assaymark.judging import PARSER
+from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
+from assaymark.judging import PARSER, rubric_of
 from assaymark.notebook import Note, Part, Result, Told
-from assaymark.plan import toml_text
+from assaymark.plan import REPLACED, BiasRules, Frozen, Missing, OrderRules, read_toml, toml_text, toml_value
 from assaymark.protocol import Study, parse_study
-from assaymark.records import JSON, DerivationKind
+from assaymark.records import JSON, DerivationKind, content_id, sha256_text, write_atomic
 from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
-from assaymark.workflow.lock import STUDY, Locked, check_plan, open_locked, probe_calls, write_plan
+from assaymark.workflow.lock import (
+    STUDY,
+    Locked,
+    check_plan,
+    locked_tables,
+    open_locked,
+    probe_calls,
+    study_lock,
+    texts_of,
+    write_plan,
+)
 from assaymark.workflow.progress import note
 from assaymark.workflow.run_folder import Amendment, RunFolder
 from assaymark.workflow.study_calls import JudgingSession, parsed
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, JUDGMENTS, Store
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.tracks.benchmark_measure import study_text
+from assaymark.workflow.tracks.benchmark_plan import BENCHMARK, texts_of_stages
+from assaymark.workflow.tracks.season_lock import find_season, season_lock, season_of, synthetic_digest
+from assaymark.workflow.tracks.season_lock import texts_of as season_texts
 
 AFTER_JUDGING: Final = ("title", "engine", "anchor_probe", "human.grades")
 """The parts of a plan that no verdict rests on, or that come after the judging: these may be changed even then."""
@@ -223,3 +242,219 @@ def make_controls(
     text, fields = toml_text(study.model_dump(mode="json", exclude_none=True)), runs.changed_fields(locked.study, study)
     reason = "controls made from the records: " + ", ".join(added)
     return replace(made, amendment=_amended(folder, locked, study, text, str(folder.plan), None, fields, reason, now))
+
+
+# --- Runs of version 1, and the rules of version 2 --------------------------------------------------------------------
+
+
+ASIDE: Final = "version-1"
+"""The folder below a run in which what version 1 measured and decided is kept, and not shown."""
+
+_REASON: Final = "The rules for orders are those of version 2, because those of version 1 published false orders."
+_SEEN: Final = "Scores of this run had been seen, so its claims are not preregistered."
+_UNSEEN: Final = "Nobody had been asked."
+
+_NEW: Final[Mapping[str, tuple[str, ...]]] = {
+    "inference": ("test", "aggregate_share", "margin", "cluster_order"),
+    "claims": ("length", "distinct", "judges", "within"), "missing": ("per_judge", "per_agent", "on_excess"),
+    "human": ("grades", "sample", "pass", "double"),
+}  # fmt: skip
+"""The fields of a study that version 1 did not have. Seasons and benchmarks had none of these tables."""
+
+_NEW_IN: Final[Mapping[str, tuple[str, ...]]] = {"calendar": ("late_after_h",)}
+"""The fields of a season's other tables that version 1 did not have."""
+
+_PROMPTS: Final[Mapping[str, str]] = {
+    "season-v1.txt": "4dc1ac823a4a6a1d2f7df582b9676401d1c4f8bfb4d4299fd49bb352ea28b858",
+    "horizon-v1.txt": "6f8d39a1baec2feb0b66a5af4baec90e48f18d4b406393fa653a9c4e10ec49d1",
+}
+_SCORING: Final[Mapping[str, str]] = {
+    "v0.3": "3a7e59d481b67e9fe74fd176f74459666ae64bb675963218667f42e5265516e4",
+    "v0.4": "af4da23fbed872fd1d8a4418b9c6bbc89ef4d426ab9a5436b51de231e754a2ad",
+}
+"""Digests of the prompts and scoring plans of a season as version 1 had them, for those that were changed since."""
+
+_OLD: Final[Mapping[str, Any]] = {
+    "inference.gating_test": "auto", "inference.share_alpha": True, "claims.rankings": True,
+}  # fmt: skip
+"""The fields of a study that are no more, with their defaults."""
+
+_WRITTEN: Final[Mapping[str, dict[str, Any]]] = {
+    "inference": OrderRules().model_dump(mode="json", exclude={"alpha"}, exclude_none=True),
+    "claims": BiasRules().model_dump(mode="json"), "missing": Missing().model_dump(mode="json"),
+}  # fmt: skip
+"""What is written into every plan, so that its reader sees what orders are decided by now."""
+
+_HEADER: Final = re.compile(r"\s*\[+([^\]]+)\]")
+_KEY: Final = re.compile(r"\s*([A-Za-z0-9_-]+)\s*=")
+
+
+Renewed = tuple[Mapping[str, Any], Frozen, str, str, Mapping[str, Any]]
+"""A plan of version 1 and what it becomes: its fields, the plan, its text, the hash it had, and the lock it gets."""
+
+
+def open_version_1(folder: RunFolder) -> Locked:
+    """The study of a run folder of version 1, for those who only copy what was asked and answered."""
+    folder.require()
+    stored = _lock_1(folder)
+    if stored["format"] != "assaymark lock 1":
+        raise PlanError(f"{folder.path} holds no study, and judges' logs are of a study")
+    text, source = runs.read_text(folder.plan, "plan"), str(folder.plan)
+    study = parse_study(renewed_text(text, source), source)
+    _require_unchanged(folder, stored, _study_1(folder, stored, study, text, source)[1])
+    return Locked(
+        study, rubric_of(study.rubric), stored["plan_hash"], stored["locked_at"], stored["preflight"],
+        runs.read_amendments(folder, stored.get("amendments", ())), tuple(stored.get("date_probes", ())),
+    )  # fmt: skip
+
+
+def _lock_1(folder: RunFolder) -> Mapping[str, Any]:
+    """The lock of a run folder of version 1."""
+    if not folder.lock.is_file():
+        raise PlanError(f"{folder.path} has no locked plan, and so no rules that could be amended")
+    if not runs.is_version_1(folder):
+        raise PlanError(f"{folder.path} is locked under the rules of version 2 already; there is nothing to amend")
+    stored = runs.read_json(folder.lock, "lock")
+    if not isinstance(stored, dict) or not isinstance(stored.get("plan_hash"), str):
+        raise LedgerError(f"{folder.lock} is damaged: it names no plan")
+    return stored
+
+
+def _require_unchanged(folder: RunFolder, stored: Mapping[str, Any], made: str) -> None:
+    """See that a plan is still the one that was locked: an edit must not come in with the new rules."""
+    if made != stored["plan_hash"]:
+        raise PlanError(
+            f"{folder.plan} was edited after the lock (plan hash {made[:12]}..., locked "
+            f"{stored['plan_hash'][:12]}...), or the texts of this version differ from those of 0.1; restore the plan, "
+            "or lock it in a new run folder"
+        )
+
+
+def adopt_rules(folder: RunFolder, now: datetime) -> runs.Amendment:
+    """Bring a run of version 1 under the rules of version 2, as an amendment of its plan."""
+    stored = _lock_1(folder)
+    runs.undo_unfinished(folder, stored)
+    text, source = runs.read_text(folder.plan, "plan"), str(folder.plan)
+    renewed, inputs = renewed_text(text, source), dict(stored.get("inputs", {}))
+    if stored["format"] == "assaymark season lock 1":
+        season = season_of(renewed, stored, source)
+        recorded = find_season(folder, read_recorded(renewed, source), source=source) if season.recorded else None
+        before, digests = _without_new(season), season_texts(season)
+        hash_before = content_id({"season": _hashed(before), "texts": texts_of_1(season), "inputs": inputs})
+        # Whether its market is still the one that it was locked on is asked by whoever opens it next.
+        if season.market.source == "synthetic":
+            inputs["market"] = synthetic_digest(season.market)  # names the program that makes it, and not its prices
+        if recorded is not None and recorded.digest != inputs["market"]:
+            raise PlanError(f"{folder.path}: its records changed after the lock; put them back")
+        made = season_hash(season, digests, inputs)
+        lock = season_lock(season, made, stored["locked_at"], inputs, stored["universe"], recorded)
+        return _adopt(folder, stored, (before, season, renewed, hash_before, lock), now)
+    if stored["format"] == "assaymark lock 1":
+        return _adopt(folder, stored, _study(folder, stored, text, source, renewed), now)
+    plan = parse_plan(renewed, source)
+    before, texts = _without_new(plan), texts_of_stages()
+    lock = BENCHMARK.new_lock(bench_hash(plan, texts, inputs), stored["locked_at"], inputs=inputs)
+    hash_before = content_id({"plan": _hashed(before), "texts": texts, "inputs": inputs})
+    _require_unchanged(folder, stored, hash_before)
+    if runs.is_version_1(within := folder.rationales):
+        # Its panel is a study of its own, whose file follows from that of the benchmark.
+        panel = _lock_1(within)
+        runs.undo_unfinished(within, panel)
+        panel_text, panel_source = runs.read_text(within.plan, "plan"), str(within.plan)
+        _adopt(within, panel, _study(within, panel, panel_text, panel_source, study_text(plan)), now)
+    return _adopt(folder, stored, (before, plan, renewed, hash_before, lock), now)
+
+
+def _adopt(folder: RunFolder, stored: Mapping[str, Any], made: Renewed, now: datetime) -> runs.Amendment:
+    """Write the amendment, then the plan, then the lock: killed in between, it is still a run of version 1."""
+    before, plan, text, hash_before, lock = made
+    _require_unchanged(folder, stored, hash_before)
+    probes = probe_calls(plan) if isinstance(plan, Study) else ()
+    seen = asking_begun(folder, beside={probe.key for probe in probes})
+    earlier, reason = (
+        runs.read_amendments(folder, stored.get("amendments", ())), f"{_REASON} {_SEEN if seen else _UNSEEN}",
+    )  # fmt: skip
+    fields, after = runs.changed_fields(before, plan), (lock["plan_hash"], text)
+    digests = runs.record_amendment(folder, earlier, now, reason, fields, hash_before, after)
+    aside = folder.path / ASIDE
+    aside.mkdir(exist_ok=True)
+    for path in (folder.verdicts, folder.certificates, folder.report):
+        if path.exists():
+            path.rename(aside / path.name)
+    for table in (MEASUREMENTS, VERDICTS):
+        Store(folder).move_out(table, aside)
+    write_atomic(folder.plan, text)
+    runs.write_lock(folder, {**lock, "amendments": list(digests), "preregistered": not seen})
+    return runs.read_amendments(folder, digests)[-1]
+
+
+def _study(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str, renewed: str) -> Renewed:
+    study = parse_study(renewed, source)
+    before, hash_before = _study_1(folder, stored, parse_study(renewed_text(text, source)), text, source)
+    checked = check_plan(folder, study, source, None, refuse_hopeless=False)
+    lock = study_lock(checked, stored["locked_at"], stored.get("date_probes", ()))
+    return before, study, renewed, hash_before, lock
+
+
+def _study_1(
+    folder: RunFolder, stored: Mapping[str, Any], study: Study, text: str, source: str
+) -> tuple[dict[str, Any], str]:
+    """The fields of a study as version 1 had them, and the hash that it made of them."""
+    if (tables := locked_tables(study, Store(folder))) != stored["tables"]:
+        raise PlanError(f"{folder.path}: its records changed after the lock; put them back")
+    raw, fields = read_toml(text, source), study.model_dump(mode="json")
+    for table, names in _NEW.items():
+        if kept := {name: value for name, value in fields.pop(table).items() if name not in names}:
+            fields[table] = kept
+    for name, default in _OLD.items():
+        table, _, field = name.partition(".")
+        fields[table][field] = raw.get(table, {}).get(field, default)
+    fields["version"] = "1"
+    texts = {name: sha256_text(one) for name, one in texts_of(study).items()}
+    return fields, content_id({"plan": _hashed(fields), "texts": texts, "tables": tables})
+
+
+def _without_new(plan: Season | BenchPlan) -> dict[str, Any]:
+    """The fields of a season or a benchmark as version 1 had them."""
+    fields = {name: value for name, value in plan.model_dump(mode="json").items() if name not in (*_NEW, "efficiency")}
+    for table, names in _NEW_IN.items():
+        if table in fields:
+            fields[table] = {name: value for name, value in fields[table].items() if name not in names}
+    return fields | {"version": "1"}
+
+
+def texts_of_1(season: Season) -> dict[str, str]:
+    """The digests of every text of a season, and of its scoring plan, as version 1 had them."""
+    scoring = _SCORING[season.scoring]
+    return {**season_texts(season), **_PROMPTS, "scoring": scoring, f"scoring {season.scoring}": scoring}
+
+
+def _hashed(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What a plan hash covers: how calls are made is no part of the plan."""
+    return {name: value for name, value in fields.items() if name != "engine"}
+
+
+def renewed_text(text: str, source: str) -> str:
+    """The file of a plan of version 1 as one of version 2: in the lines of whoever wrote it, where they allow that."""
+    raw = read_toml(text, source)
+    wanted: dict[str, Any] = {**raw, "version": "2"}
+    for table, fields in _WRITTEN.items():
+        wanted[table] = {name: one for name, one in raw.get(table, {}).items() if f"{table}.{name}" not in REPLACED}
+        wanted[table] |= fields
+    # The same lines with the new fields at the head of their tables, or in tables at the end.
+    left = {name: [f"{key} = {toml_value(one)}" for key, one in fields.items()] for name, fields in _WRITTEN.items()}
+    table, lines = "", [] if "version" in raw else ['version = "2"']
+    for line in text.rstrip().split("\n"):
+        header, key = _HEADER.match(line), _KEY.match(line)
+        table = header[1].strip() if header else table
+        name = f"{table}.{key[1]}" if key else ""
+        if name not in REPLACED:
+            lines.append('version = "2"' if name == ".version" else line)
+        lines += left.pop(table, []) if header else []
+    for name, added in left.items():
+        lines += ["", f"[{name}]", *added]
+    edited = "\n".join(lines) + "\n"
+    with suppress(tomllib.TOMLDecodeError):
+        if tomllib.loads(edited) == wanted:
+            return edited
+    return toml_text(wanted)

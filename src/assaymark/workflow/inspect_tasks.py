@@ -24,12 +24,12 @@ from assaymark.judging import pairs as stimuli
 from assaymark.judging.pairs import TIE_ALLOWED
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Judgment, sha256_text
+from assaymark.workflow.amend import open_version_1
 from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.run_folder import RunFolder, is_version_1
 from assaymark.workflow.study_calls import JudgingSession
 from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE, Table, in_place
 from assaymark.workflow.tracks.datasheet import datasheet_name
-from assaymark.workflow.version_1 import open_version_1
 
 Value = dict[str, float]
 _ASKED: Final = JudgeSpec(name="asked", model="inspect/asked", family="asked")
