@@ -24,6 +24,7 @@ import typer
 from pydantic import TypeAdapter
 
 from assaymark.agents.llm import LARGEST, MOST_ORDERS, MOST_RATIONALE, reply_schema
+from assaymark.claims.certificates import VerdictFile
 from assaymark.cli import app
 from assaymark.cli.options import ALIASES
 from assaymark.engine.providers.http_agent import AgentRequest
@@ -34,7 +35,6 @@ from assaymark.workflow.lock import open_locked
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.tracks.datasheet import read_datasheet
-from assaymark.workflow.verdict_file import VerdictFile
 
 DOCS = Path(__file__).resolve().parent
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -34,7 +34,8 @@ from assaymark.workflow.tables import PAIRS, POINTS, Store
 if TYPE_CHECKING:
     from assaymark.judging import PlannedCall
     from assaymark.report import PaidView
-    from assaymark.report.records.calls import Answers, AskedCall, ReadCalls
+    from assaymark.report.records.answers import Answers
+    from assaymark.report.records.calls import AskedCall, ReadCalls
 
 _LOG: Final = logging.getLogger(__name__)
 MANNER, _PLAN, _PRICES = "manner", "plan", "prices"  # notes in a ledger
@@ -596,7 +597,7 @@ def paid_lines(views: Sequence[PaidView]) -> list[str]:
 
 def stored_answers(folder: RunFolder) -> Answers:
     """What judges answered for the datasheets of a folder; empty for those read from a log."""
-    from assaymark.report.records.calls import Answers
+    from assaymark.report.records.answers import Answers
 
     store, pairs, texts = Store(folder), defaultdict[str, list[PairCall]](list), defaultdict[str, list[Judgment]](list)
     for pair in store.read(PAIRS) if store.rows(PAIRS) else ():

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rich.console import RenderableType
 
 from assaymark.claims import certificate_name, certificates, index
+from assaymark.claims.certificates import verdict_file
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers.roles import Wanted, listed, plural
 from assaymark.importers.scores import ScoresRead, read_scores
@@ -43,7 +44,6 @@ from assaymark.workflow.score_files import (
     study_toml,
 )
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.verdict_file import verdict_file
 
 MOST: Final = 400
 """Of more claims, only those that may be made have certificates, and cards and rows of numbers wait for a report."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from assaymark.claims import Verification, certificate_name, certificates, decide_claims, index, verify
+from assaymark.claims.certificates import VerdictFile, verdict_file
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, PlanError, Problem
 from assaymark.metrology import contested
@@ -20,7 +21,6 @@ from assaymark.workflow.lock import open_locked
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import probe_basis
 from assaymark.workflow.tables import JUDGMENTS, MADE_BY, MEASUREMENTS, PROBE, VERDICTS, Store
-from assaymark.workflow.verdict_file import VerdictFile, verdict_file
 
 
 def claim(folder: RunFolder) -> VerdictFile:
@@ -39,7 +39,8 @@ def claim(folder: RunFolder) -> VerdictFile:
     verdicts = decide_claims(measurements, study, plan_hash, locked.amended, preregistered=kept)
     if foreign := {verdict.plan_hash for verdict in verdicts} - {plan_hash}:
         raise PlanError(f"verdicts of another plan: {', '.join(sorted(foreign))}")
-    file = verdict_file(study, plan_hash, verdicts, measurements, kept, locked.amendments)
+    stated = [one.stated for one in locked.amendments]
+    file = verdict_file(study, plan_hash, verdicts, measurements, kept, stated)
     basis = {"plan": plan_hash, "judgments": store.digest(JUDGMENTS), "measurements": store.digest(MEASUREMENTS)}
     store.write(VERDICTS, verdicts, basis)
     made = zip(verdicts, certificates(verdicts, index(measurements), study), strict=True)

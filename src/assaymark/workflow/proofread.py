@@ -16,13 +16,13 @@ from urllib.parse import quote
 from pydantic import TypeAdapter, ValidationError
 
 from assaymark import __version__
+from assaymark.claims.certificates import VERDICTS_FORMAT, VerdictFile
 from assaymark.claims.proofread import Decided, Finding, Gated, Mark, proofread_sentence
 from assaymark.claims.sentences import LONGEST, Names
 from assaymark.errors import InputError, Problem, UnknownNameError, foreign, problems_of
 from assaymark.records import AGGREGATE, write_atomic
 from assaymark.text import clean, visible
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
-from assaymark.workflow.verdict_file import FORMAT, VerdictFile
 
 MOST_BYTES: Final = 8_000_000
 """Size of a text up to which it is read."""
@@ -281,8 +281,8 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> Decided:
         found = TypeAdapter(VerdictFile).validate_json(read_text(file, "file of verdicts"))
     except ValidationError as exc:
         raise InputError(str(file), problems_of(exc)) from None
-    if found.format != FORMAT:
-        raise InputError(str(file), [Problem("format", f"must be {FORMAT!r} (got {found.format!r:.80})")])
+    if found.format != VERDICTS_FORMAT:
+        raise InputError(str(file), [Problem("format", f"must be {VERDICTS_FORMAT!r} (got {found.format!r:.80})")])
     compared = (verdict.claim for verdict in found.verdicts if verdict.claim.id.startswith(("first[", "above[")))
     scores = tuple(dict.fromkeys(claim.dimension for claim in compared))
     agents, named = tuple(found.agents), dict[str, str]()

@@ -35,7 +35,8 @@ from assaymark.report import (
 )
 from assaymark.report.inputs import SubstrateView
 from assaymark.report.page import JUDGES, Frame, Link
-from assaymark.report.records.calls import Answers, ReadCalls
+from assaymark.report.records.answers import Answers
+from assaymark.report.records.calls import ReadCalls
 from assaymark.report.records.judgments import Calls, Judged
 from assaymark.report.text import short_hash
 from assaymark.report.translation import in_language

@@ -451,6 +451,11 @@ class Amendment:
     plan_after: str
     digest: str
 
+    @property
+    def stated(self) -> dict[str, JSON]:
+        """What ``verdicts.json`` says of it: neither its time nor its hashes."""
+        return {"number": self.number, "reason": self.reason, "fields": dict(self.fields)}
+
 
 def changed_fields(before: Frozen | Mapping[str, Any], after: Frozen | Mapping[str, Any]) -> dict[str, dict[str, JSON]]:
     """The fields in which two plans differ, by dotted name, with both values; judges are compared by name."""

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from assaymark import __version__
 from assaymark.claims import decide_claims
+from assaymark.claims.certificates import tally_of, verdict_file
 from assaymark.claims.findings import FEW_CLUSTERS
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.metrology.analysis import analyse, analyse_sums
@@ -50,7 +51,6 @@ from assaymark.text import clean
 from assaymark.workflow.progress import note, parts, watching
 from assaymark.workflow.run_folder import RunFolder, missing, write_json, write_sums
 from assaymark.workflow.tables import MEASUREMENTS, Store
-from assaymark.workflow.verdict_file import tally_of, verdict_file
 
 if TYPE_CHECKING:
     from assaymark.engine.compute import How

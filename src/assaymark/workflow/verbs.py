@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from assaymark import judging
+from assaymark.claims.certificates import VerdictFile
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.prices import Prices
 from assaymark.judging import PLANTED, Rubric, pairs
@@ -45,7 +46,6 @@ from assaymark.workflow.study_calls import JudgeResult, Scores, decide, judge, w
 from assaymark.workflow.tables import CYCLES, DECISIONS, MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.tracks import datasheet as sheets_of
 from assaymark.workflow.tracks.datasheet import judges_of, log_map, measure_judges, measure_log, tested_by
-from assaymark.workflow.verdict_file import VerdictFile
 
 if TYPE_CHECKING:
     from assaymark.workflow.amend import amend, amendment_lines, reparse

@@ -23,7 +23,7 @@ from assaymark.report import blocks as b
 from assaymark.report.page import Frame, file_stems
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench.book import QUESTIONS, BenchmarkIndex, BenchRun
-from assaymark.report.records.calls import Pages, answer_parts, answer_row, each_answer_page
+from assaymark.report.records.answers import Pages, answer_parts, answer_row, each_answer_page
 from assaymark.report.text import block, counted, interval, moment, signed
 from assaymark.text import clean, count, number, span
 

@@ -18,6 +18,7 @@ from assaymark.benchmark.questions.payloads import Split, Template
 from assaymark.benchmark.reference import PREFIX, reference_benchmark_models
 from assaymark.claims import boards
 from assaymark.claims.boards import MISSING, PIPELINE, BenchVerdicts, Board, missing_replies
+from assaymark.claims.certificates import Panel, decided_file, tally_of
 from assaymark.claims.messages import english, listing, stand_ins
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.providers.http_agent import is_outside
@@ -40,7 +41,6 @@ from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store
 from assaymark.workflow.tracks import benchmark_measure as measure
 from assaymark.workflow.tracks import benchmark_plan as plans
 from assaymark.workflow.tracks.benchmark_plan import Answers, Episode, LockedBench
-from assaymark.workflow.verdict_file import Panel, decided_file, tally_of
 
 
 def write_set(folder: Path, market: str | None, seed: int) -> tuple[int, str]:
@@ -302,7 +302,7 @@ def _decided(
         decided.verdicts, measurements, [model.name for model in plan.models], study=plan.name, title=plan.title,
         plan_hash=locked.plan_hash, rubric="none", made_by=plan.models,
         panel=Panel(judges={}, reference=any(one.model.startswith("reference/") for one in plan.models)),
-        amendments=locked.amendments, preregistered=locked.preregistered, missing=missing,
+        amendments=[one.stated for one in locked.amendments], preregistered=locked.preregistered, missing=missing,
         unranked={leaderboard.board.name: frozenset(leaderboard.unscored) for leaderboard in decided.leaderboards},
     )  # fmt: skip
     write_json(folder.verdicts, file)

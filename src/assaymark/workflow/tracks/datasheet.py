@@ -37,7 +37,8 @@ from assaymark.records import (
 )
 from assaymark.report import Frame, judges_frame, render_comparison, render_datasheet
 from assaymark.report.datasheet import datasheet_path
-from assaymark.report.records.calls import Answers, Booklet, ReadCalls, answer_pages
+from assaymark.report.records.answers import Answers, Booklet, answer_pages
+from assaymark.report.records.calls import ReadCalls
 from assaymark.report.records.judgments import Calls
 from assaymark.report.translation import in_language
 from assaymark.workflow import run_folder as runs

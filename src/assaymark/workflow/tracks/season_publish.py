@@ -18,6 +18,7 @@ import numpy as np
 
 from assaymark import __version__
 from assaymark.claims import SeasonGates, certificate_name, decide_season, season_certificates
+from assaymark.claims.certificates import Panel, PlaceLine, VerdictFile, decided_file
 from assaymark.claims.levels import SPAN
 from assaymark.claims.messages import Catalogue, catalogue, english, languages
 from assaymark.claims.season_claims import SeasonVerdicts
@@ -51,7 +52,6 @@ from assaymark.workflow.tracks.season_facts import (
 )
 from assaymark.workflow.tracks.season_lock import LockedSeason, stored_season
 from assaymark.workflow.tracks.season_measures import AXES, season_findings
-from assaymark.workflow.verdict_file import Panel, PlaceLine, VerdictFile, decided_file
 
 if TYPE_CHECKING:
     from assaymark.metrology.datasheet import Datasheet
@@ -199,7 +199,7 @@ def decide_judged_season(
         verdicts, measurements, [place.agent for place in decided.places if place.first is not None], study=season.name,
         title=season.title, plan_hash=stored.plan_hash, rubric=season.scoring, made_by=season.agents,
         panel=Panel(judges=families, reference=any(built_in.values()), built_in=built_in),
-        amendments=stored.amendments, preregistered=stored.preregistered,
+        amendments=[one.stated for one in stored.amendments], preregistered=stored.preregistered,
         missing={one.labels["judge"]: one.value for one in invalid if one.value},
         judged_to=max(one.last for one in judged.grades), places=tuple(places),
     )  # fmt: skip

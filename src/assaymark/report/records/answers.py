@@ -1,0 +1,173 @@
+"""Pages of answers: what a judge that was measured as an instrument said of each pair of texts, and of single texts."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from assaymark.records import Judgment, Measurement, PairCall, content_id
+from assaymark.report.blocks import Inline, Linked, Row, bold, row_bytes
+from assaymark.report.datasheet.reading import arm_words, condition_words, step_words, variant_words
+from assaymark.report.page import JUDGES, Frame, beside, file_stems, in_parts, paged_by
+from assaymark.report.records.calls import PAGE, ReadCalls, call_pages, rows_page
+from assaymark.report.records.judgments import TILDE, call_cell
+from assaymark.report.text import counted
+from assaymark.text import clean, count
+
+_ROW: Final = 290
+_SINGLE: Final = "single texts"
+_VERDICTS: Final = {"1": "the first", "2": "the second", "tie": "a tie", "abstain": "no choice"}
+_CONDITIONS: Final[Mapping[str, str]] = {
+    "dark_current": "vacuum", "graded_vacuum": "graded_vacuum", "filler.preference": "filler",
+    **dict.fromkeys(("sensitivity", "tie_rate", "wrong_rate", "conditional_accuracy", "miss_by_tie", "d_prime",
+                     "threshold"), "ladder"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What judges answered for their datasheets: about pairs, and about single texts, by judge."""
+
+    pairs: Mapping[str, Sequence[PairCall]] = field(default_factory=dict)
+    texts: Mapping[str, Sequence[Judgment]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return any(self.pairs.values()) or any(self.texts.values())
+
+
+class _Kind(NamedTuple):
+    """What pairs have in common that a measurement is about."""
+
+    prompt: str
+    condition: str
+    delta: float
+    variant: str
+
+
+Answer = tuple[Row, str]
+"""A row about an answer, and the key of its call, which becomes its last cell when calls have their places."""
+
+Pages = tuple[tuple[str, tuple[Answer, ...]], ...]
+
+
+def answer_row(anchor: str, key: str, cells: tuple[str, ...], usable: bool, call_key: str) -> Answer:
+    """An answer, ready to show; its last cell is what was answered, bold where that cannot be used."""
+    shown = cells if usable else (*cells[:-1], bold(cells[-1]))
+    return Row(shown, anchor, key, size=row_bytes(_ROW, (*cells[:3], cells[-1], key))), call_key
+
+
+@dataclass(frozen=True, slots=True)
+class Booklet:
+    """The answers of each judge, planned as pages: ``pages`` are path and rows, by judge."""
+
+    answers: Answers
+    pages: Mapping[str, Pages]
+    counts: Mapping[str, Counter[_Kind]]
+    first: Mapping[tuple[str, _Kind], str]
+    singles: Mapping[str, Linked]
+
+    @classmethod
+    def of(cls, answers: Answers) -> Booklet:
+        """Plan the pages of all judges."""
+        judges, pages, first = (
+            sorted({*answers.pairs, *answers.texts}),
+            dict[str, Pages](),
+            dict[tuple[str, _Kind], str](),
+        )
+        counts, singles = dict[str, Counter[_Kind]](), dict[str, Linked]()
+        for judge, stem in zip(judges, file_stems("answers", [(judge,) for judge in judges]), strict=True):
+            pairs = sorted(answers.pairs.get(judge, ()), key=lambda one: (_kind(one), one.pair, one.order, one.trial))
+            texts = sorted(answers.texts.get(judge, ()), key=lambda one: (one.trajectory, one.trial))
+            rows = list[Answer]()
+            for pair in pairs:  # whether it is the text that meets more requirements
+                apart = f", {step_words(f'{pair.delta:g}')} apart" if pair.delta else ""
+                variant = f": {variant_words(pair.variant)}" if pair.variant else ""
+                condition, first_text = condition_words(pair.condition), pair.order[0]
+                said = _VERDICTS.get(pair.verdict, f"invalid: {clean(pair.reason or 'no reason was kept', 200)}")
+                if pair.verdict in ("1", "2"):
+                    chosen = pair.order[int(pair.verdict) - 1]
+                    better = ", the better one" if chosen == pair.better else ", not the better one"
+                    said = f"{said} ({chosen}){'' if pair.better is None else better}"
+                place = f"p{content_id([pair.judge, pair.prompt, pair.pair, pair.order, pair.trial])[:12]}"
+                cells = (clean(pair.pair, 80), f"{condition}{variant}{apart}",
+                         f"{arm_words(pair.prompt)}, {first_text} first", count(pair.trial), said)  # fmt: skip
+                rows.append(answer_row(place, condition, cells, pair.verdict != "invalid", pair.call_key))
+            for one in texts:
+                each = (f"{clean(name.replace('_', ' '), 40)} {value:g}" for name, value in sorted(one.scores.items()))
+                ok = one.status == "ok"
+                said = ", ".join(each) if ok else f"{one.status}: {clean(one.reason or 'no reason was kept', 200)}"
+                place = f"s{content_id([one.judge, one.rubric, one.trajectory, one.trial])[:12]}"
+                asked = f"rubric {clean(one.rubric, 60)}"
+                cells = (clean(one.trajectory, 80), _SINGLE, asked, count(one.trial), said)
+                rows.append(answer_row(place, _SINGLE, cells, ok, one.call_key))
+            pages[judge] = answer_parts(stem, rows)
+            places = [f"{path}#{row.id}" for path, part in pages[judge] for row, _ in part]
+            counts[judge] = Counter(map(_kind, pairs))
+            for pair, place in zip(pairs, places, strict=False):
+                first.setdefault((judge, _kind(pair)), place)
+            if texts:
+                singles[judge] = Linked(counted(len(texts), "answer"), places[len(pairs)])
+        return cls(answers, pages, counts, first, singles)
+
+    def rests(self, item: Measurement) -> tuple[Linked, ...]:
+        """The answers that a measurement of a datasheet was computed from; nothing where none are kept."""
+        judges, labels = [item.labels[key] for key in ("judge", "a", "b") if key in item.labels], item.labels
+        condition, found = labels.get("condition", _CONDITIONS.get(item.name)), list[Linked]()
+        for judge in judges:
+            by = f" by {clean(judge, 60)}" if len(judges) > 1 else ""
+            if item.name.startswith("point."):
+                single = self.singles.get(judge)
+                found += [] if single is None else [Linked(single + by, single.href)]
+                continue
+            # Kinds of pairs that went into it, as its name and labels say.
+            kinds = [
+                kind for kind in self.counts.get(judge, ())
+                if labels.get("prompt", kind.prompt) == kind.prompt and condition in (None, kind.condition)
+                and labels.get("variant", kind.variant) == kind.variant
+                and ("delta" not in labels or labels["delta"] == f"{kind.delta:g}")
+            ]  # fmt: skip
+            if kinds and not item.name.startswith("drift"):
+                total = sum(self.counts[judge][kind] for kind in kinds)
+                found.append(Linked(counted(total, "answer") + by, self.first[judge, min(kinds)]))
+        return tuple(found)
+
+    def keys(self) -> dict[str, list[Linked]]:
+        """What was asked in each call, by its key, in the order of the pages."""
+        found: defaultdict[str, list[Linked]] = defaultdict(list)
+        for judge, (path, rows) in ((judge, one) for judge, pages in self.pages.items() for one in pages):
+            for row, key in rows:
+                if key:
+                    found[key].append(Linked(f"{judge} on {row.cells[0]}", f"{path}#{row.id}"))
+        return found
+
+
+def answer_parts(stem: str, rows: Sequence[Answer]) -> Pages:
+    """The pages of somebody's answers, as path and rows."""
+    return tuple(in_parts(stem, paged_by(rows, lambda one: one[0].size, PAGE), TILDE).items())
+
+
+def answer_pages(book: Booklet, frame: Frame, read: ReadCalls | None) -> Iterator[tuple[str, str]]:
+    """Every page of answers, one at a time, as path and HTML, after those of their calls where there is a ledger."""
+    calls: dict[str, str] = {}
+    if read is not None:
+        uses = book.keys()
+        yield from call_pages(read(list(uses)), uses, frame, calls, folder="asked")
+    lead = ("One row an answer, by instruction and kind of pair. See also: ", Linked("datasheets", "datasheets.html"))
+    heads = ("Texts", "What they are", "Asked", "Trial", "Answer", "Call")
+    yield from each_answer_page(lead, heads, JUDGES, book.pages, frame, calls)
+
+
+def each_answer_page(
+    lead: Inline, heads: tuple[str, ...], here: str, books: Mapping[str, Pages], frame: Frame, calls: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """The pages of everybody who answered, one at a time, as path and HTML."""
+    for who, (path, rows, parts) in ((who, one) for who, pages in books.items() for one in beside(pages)):
+        shown = tuple(replace(row, cells=(*row.cells, call_cell(key, calls))) for row, key in rows)
+        title = f"Answers of {clean(who, 80)}"
+        yield path, frame.page(rows_page(path, title, lead, heads, shown, "answers", parts, (3,), here=here))
+
+
+def _kind(one: PairCall) -> _Kind:
+    return _Kind(one.prompt, one.condition, one.delta, one.variant)
