@@ -18,7 +18,6 @@ from made_cycles import COMPOSERS, honest_decision, made_context
 from assaymark import agents
 from assaymark.agents import Composed, admissible, failed
 from assaymark.agents.controls import checks
-from assaymark.agents.controls.checks import features_of, figures_in, sentences_of
 from assaymark.agents.controls.compose import reworded
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.judging import evidence, numeric_ledger, reconcile
@@ -28,7 +27,7 @@ from assaymark.records import Action, Decision, Instrument, Rationale, canonical
 
 CONTEXT = made_context(2)
 KNOWN = {}
-for _one in features_of(CONTEXT):
+for _one in checks.features_of(CONTEXT):
     KNOWN.setdefault(_one.instrument, []).append(_one)
 DIRECTION = "orders against or without a cited direction"
 SEEDS, AGENTS = st.integers(0, 400), st.sampled_from(COMPOSERS)
@@ -117,12 +116,12 @@ def test_b_orders_that_break_a_rule_are_refused_and_closing_what_is_held_is_a_sa
 
 def test_a_every_rule_is_broken_alone():
     verbose = agents.verbose_wrong(CONTEXT, drawn())
-    features = features_of(CONTEXT)
+    features = checks.features_of(CONTEXT)
     volume = next(one for one in features if one.kind == "volume")
     residual = checks.book_of(CONTEXT, verbose.actions).after.residual
     calm = " ".join(f"{one.instrument}'s {one.horizon} {one.kind} is 9.87%." for one in features[:6])
     account = "Cash 1.00 less cost 2.00 leaves 3.00. " + "The book is what it is and stays so. " * 25
-    kept = [verbose.text[a:b] for a, b in sentences_of(verbose.text)]
+    kept = [verbose.text[a:b] for a, b in checks.sentences_of(verbose.text)]
     amounts = re.compile(r"\b(?:[Cc]ash|[Ee]xposure|[Ll]everage|[Ll]argest)\b")
 
     def said(one, value: float) -> str:
@@ -178,9 +177,9 @@ def test_names_inside_names_horizons_and_codes_are_not_mistaken():
     assert found == ["Asset AB", "Asset A"]
     for text in ("over 15 minutes", "a 60m range", "60-minute", "21 sessions", "ISO27001", "v1.2.3",
                  "the 15-minute one"):  # fmt: skip
-        assert figures_in(text) == ()
+        assert checks.figures_in(text) == ()
     for quote in ("+0.80%", "-1,234.50", "0.91", "12", "33 %", "−0.5%"):  # a figure is written back as it stood
-        (figure,) = figures_in(f"is {quote} now")
+        (figure,) = checks.figures_in(f"is {quote} now")
         assert figure.quote == quote
         assert figure.written(figure.value).replace("-", "−") == quote.replace("-", "−")
 
@@ -190,7 +189,9 @@ def test_names_inside_names_horizons_and_codes_are_not_mistaken():
     "return_60m for {x}: {v}", "Over 60 minutes {x} returned {v}.", "{v} is the 60m return of {x}.",
 ])  # fmt: skip
 def test_a_feature_is_read_in_many_wordings(wording):
-    one = next(feature for feature in features_of(CONTEXT) if (feature.kind, feature.horizon) == ("return", "60m"))
+    one = next(
+        feature for feature in checks.features_of(CONTEXT) if (feature.kind, feature.horizon) == ("return", "60m")
+    )
     shown = one.printed(one.value)
     way = "up" if one.value > 0 else "down"
     text = wording.format(x=one.instrument, v=shown, way=way, size=shown.lstrip("+-"))
@@ -241,7 +242,7 @@ def test_paraphrases_read_as_sentences_and_a_conclusion_may_come_before_its_reas
     for agent in COMPOSERS:
         context, decision = honest(3, agent)
         text = agents.paraphrase(decision, context, drawn(1)).text
-        pieces = [text[start:end] for start, end in sentences_of(text)]
+        pieces = [text[start:end] for start, end in checks.sentences_of(text)]
         ended = [before[-1] for before in pieces[:-1]]
         assert all(after[0].isupper() or mark == ";" for mark, after in zip(ended, pieces[1:], strict=True))
         assert all(mark in ".!?;" for mark in ended)
@@ -301,7 +302,7 @@ def test_a_flip_changes_one_number_to_one_that_nothing_supports(seed, agent, dra
     before, (old, now) = judged_text(decision), cell.change
     assert cell.text == before[: old.start] + now + before[old.end :]
     assert before[old.start : old.end] == old.quote != now
-    (new,) = figures_in(now)
+    (new,) = checks.figures_in(now)
     assert not checks.is_held(checks.held_values(context, decision.actions), abs(new.value), new.half)
     assert cell.actions == decision.actions
     assert failed(admissible("fact_flip", cell, context)) == ()
@@ -338,7 +339,7 @@ def test_the_checker_refuses_a_flip_that_is_none():
     context, decision = honest(6, "momentum")
     cell, text = agents.fact_flip(decision, context, drawn()), judged_text(decision)
     old = cell.change[0].quote
-    (figure,) = figures_in(old)
+    (figure,) = checks.figures_in(old)
     other = next(f for f in context.facts if f.field == "volatility_60m" and f"{f.value * 100:.2f}%" != old)
     for was, now, rules, whole in (
         (old, old, {"changed numbers"}, True),
@@ -376,14 +377,14 @@ def test_a_length_is_met_within_a_twentieth_by_true_sentences_or_fewer(seed, age
         return
     assert abs(token_count(cell.text) / tokens - 1) <= 0.05 + 1e-9
     assert failed(admissible("length_matched", cell, context)) == ()
-    assert figures_in(cell.text)
+    assert checks.figures_in(cell.text)
     if len(cell.text) > len(before):
         assert cell.text.startswith(before)
         added = {one.state for one in ledger(decision, context, cell.text) if one.start >= len(before)}
         assert added == {"supported"}
     else:
-        whole = {before[a:b] for a, b in sentences_of(before)}
-        assert {cell.text[a:b] for a, b in sentences_of(cell.text)} <= whole
+        whole = {before[a:b] for a, b in checks.sentences_of(before)}
+        assert {cell.text[a:b] for a, b in checks.sentences_of(cell.text)} <= whole
         assert style_of(cell.text) == style_of(before)
 
 
@@ -411,7 +412,7 @@ def test_most_lengths_can_be_met_the_right_one_stays_and_numbers_go_last():
 def test_the_checker_refuses_what_is_not_made_of_whole_true_sentences():
     context, decision = honest(7, "momentum")
     cell = agents.length_matched(decision, context, 150, drawn())
-    _, *rest = [cell.text[a:b] for a, b in sentences_of(cell.text)]
+    _, *rest = [cell.text[a:b] for a, b in checks.sentences_of(cell.text)]
     for text, rule in (
         (f"{cell.text} {context.instruments[0].id}'s 60m volatility is 91.00%.", "added numbers that are wrong"),
         (f"{cell.text} Nothing more is said.", "added sentences without a feature"),

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assaymark.importers import context_id
 from assaymark.importers.capitalbench_rounds import briefing_facts, numbers, stated
-from assaymark.importers.report import context_id
 from assaymark.records import Context, Fact, Instrument, Series, content_id
 
 NOON = datetime(2026, 5, 17, 12, tzinfo=UTC)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Missing,
         RecordedTrack,
     )
+    from assaymark.importers.report import context_id as context_id
     from assaymark.importers.roles import Wanted
     from assaymark.importers.scores import ScoresRead, read_scores
     from assaymark.importers.tables import FORMATS, read_rows

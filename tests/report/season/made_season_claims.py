@@ -8,7 +8,7 @@ from functools import cache
 from itertools import combinations
 
 from assaymark.claims import ENGLISH, Catalogue, Place, Said, SeasonVerdict, SeasonVerdicts, catalogue, said
-from assaymark.judging.season.scoring import SeasonRow
+from assaymark.judging import SeasonRow
 from assaymark.protocol import AgentSpec
 from assaymark.records import AGGREGATE, Claim, Level, Verdict, measurement_id
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from assaymark.judging.season.scoring import SeasonRow
+from assaymark.judging import SeasonRow
 from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import Measurement
 from assaymark.report import season as season_pages
