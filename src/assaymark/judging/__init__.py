@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from assaymark.judging.season.scoring import (
         Contestant, DecisionTime, GradedPart, HorizonGrades, HorizonScore, JudgeScore, NoiseFloor, OutcomeGrade,
         SeasonRow as SeasonRow, agreement_row, band, composite, contested_band, decision_time, efficiency, gap_floor,
-        horizon_grades, horizon_round, horizon_score, judge_score, noise_floor, outcome_grade, process_score, season_table,
-        thrashing, tie_classes, total_score, weighted_axis,
+        horizon_grades, horizon_round, horizon_score, judge_score, noise_floor, outcome_grade, process_score,
+        season_table, thrashing, tie_classes, total_score, weighted_axis,
     )  # fmt: skip
     from assaymark.prompting import judged_text, style_counts, token_count
 
