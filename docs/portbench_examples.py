@@ -36,7 +36,6 @@ from assaymark.benchmark import (
     s1_score,
     scene_on,
     signals_of,
-    truths_of,
     weight_accuracy,
     windows_of,
 )
@@ -148,7 +147,7 @@ def _oracle() -> Iterator[Row]:
     only[known().part[at]] = True
     held, found = here.start().weights, []
     for one in CONVENTIONS:
-        truths = truths_of(scene(one), buys=only, held=held, profile=BALANCED)
+        truths = here.truths(DAY, only, held, BALANCED, convention=one)
         found.append(f"{(truths.weights > 1e-6).sum()} held, turnover {truths.turnover:.3f}")
     yield _both("oracle, what it may buy", f"{DAY}, the model says buy to {ASSET} alone", found)
 

@@ -244,7 +244,10 @@ def asserted(verdicts: Iterable[Verdict], dimension: str | None = None) -> list[
 def claimed(table: ScoreTable, plan: Study) -> list[Verdict]:
     """The orders that may be claimed of a study: none unless the tests of the whole panel alone resolve one."""
     found = Comparisons.of_table(gated(table, plan), plan)
-    tests = OrderTests(found.aggregate if plan.claims.dimensions else found, OrderPlan.of(plan))
+    if plan.claims.dimensions:  # the overall score comes first: without it nothing else is claimed
+        records = None if found.records is None else (found.records[0][..., :1], *found.records[1:])
+        found = replace(found, names=found.names[:1], cells=found.cells[..., :1], records=records)
+    tests = OrderTests(found, OrderPlan.of(plan))
     return asserted(verdicts_on(table, plan)) if tests.resolved.any() else []
 
 

@@ -11,9 +11,10 @@ import pytest
 from imported_records import imported_records
 from made_records import STUDY as STUDY_FILE
 
+from assaymark import prompting
 from assaymark.cli import main
 from assaymark.engine import Ledger
-from assaymark.judging import PARSER, prompts
+from assaymark.judging import PARSER
 from assaymark.prompting import strict_json
 from assaymark.records import Rationale, Verdict
 from assaymark.workflow import DECISIONS, JUDGMENTS, MEASUREMENTS, VERDICTS, RunFolder, Store, store_records
@@ -210,8 +211,8 @@ def fenced(agent, n, _again):
 def test_stored_replies_are_read_again_by_a_newer_parser(imported, monkeypatch, capsys):
     """Version 1 of the parser took what stands in a code fence for no JSON, and asked nothing twice."""
     with monkeypatch.context() as patched:
-        patched.setattr(prompts, "strict_reply", strict_json)
-        patched.setattr(prompts, "no_json", lambda _text: False)
+        patched.setattr(prompting, "strict_reply", strict_json)
+        patched.setattr(prompting, "no_json", lambda _text: False)
         patched.setattr(locking, "PARSER", "1")
         store, judge = run_with(imported, fenced, verbs=("lock", "judge"))
     assert (json.loads((imported / "study.lock").read_text())["parser"], PARSER) == ("1", "2")

@@ -170,15 +170,14 @@ def nav_figure(
             logs = _values_on(lines, styles, ticks, box, navs, above, lambda value: axis(math.log(value)))
             values = [svg.G(class_=["lin"], elements=values), svg.G(class_=["log"], elements=logs)]
         found: list[svg.Element] = [box.selection(), *values, *_fallen(lines, styles, words, box)]
-        taken = box.left + text_width(start, 12) + 8
-        for day in day_ticks(days):
-            x, text = box.left + day / max(days, 1) * (box.right - box.left), start
+        # The last day ends at its tick: labels of the lines begin beside it. Words that touch the ends are left out.
+        words_of = {day: (names[day - 1] if names else ticks(day)) if day else start for day in day_ticks(days)}
+        taken, last = box.left + text_width(start, 12) + 8, box.right - text_width(words_of[days], 12)
+        for day, text in words_of.items():
+            x, half = box.left + day / max(days, 1) * (box.right - box.left), text_width(text, 12) / 2
             found.append(line(x, box.fall[1], x, box.fall[1] + 4, "axis"))
-            if day:
-                text = names[day - 1] if names else ticks(day)
-            # The first and the last day stay inside: labels of the lines begin beside the last.
-            anchor: c.Anchor = "end" if day == days > 0 else "middle" if day else "start"
-            if not day or x - text_width(text, 12) / (1 if anchor == "end" else 2) >= taken:
+            if not day or (last >= taken if day == days else x - half >= taken and x + half + 8 <= last):
+                anchor: c.Anchor = "end" if day == days > 0 else "middle" if day else "start"
                 found.append(label(x, box.fall[1] + 20, text, "tk", anchor))
         return found, 340.0 if width == WIDE else 296.0
 
