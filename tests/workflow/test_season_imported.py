@@ -9,6 +9,7 @@ import importlib.util
 import re
 import shutil
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -101,6 +102,13 @@ def test_plan_tables_and_steps_hold_what_the_log_states(run, capsys):
         assert main(["season", verb, str(run.path)]) == 1
         (said,) = capsys.readouterr().err.strip().splitlines()
         assert "was run by somebody else; use: assaymark season judge" in said
+    # A day without a stated book shows none, whatever a later day states.
+    days = [replace(one, state="not stated") for one in store.read(tracks.NAVS)]
+    later = [replace(one, day="2025-10-10", state="ok") for one in days]
+    for stated, shown in ((days + later, None), ([replace(one, state="ok", nav=7.0) for one in days] + later, 7.0)):
+        store.write(tracks.NAVS, stated, basis := {"made": str(shown)})
+        assert store.done(tracks.NAVS, basis)
+        assert {one.nav for one in tracks.season_material(run).steps["gpt-5"]} == {shown}
 
 
 def test_every_mismatch_of_the_audit_stands_in_the_checks(tmp_path):

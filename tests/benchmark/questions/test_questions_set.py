@@ -315,6 +315,9 @@ def test_the_ablation_pairs_questions_and_regimes_are_means_over_templates():
         name: (one.value, one.n) for (_, *of), one in table(rows).items() for name in of if name in qa.REGIME_NAMES
     }
     assert found == {"bull": (pytest.approx(0.5), 10), "bear": (0.5, 1)}
+    # What was refused or could not be read counts as 0.
+    rows = [cell("T2", 0, 0.5), cell("T2", 1, 0.0, state="refused"), cell("T2", 2, 0.0, state="invalid")]
+    assert (table(rows)["full", "T2"].value, table(rows)["full", "T2"].n) == (pytest.approx(0.5 / 3), 3)
 
 
 def test_what_was_not_asked_has_no_number_and_nothing_or_twice_is_refused():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
@@ -149,7 +150,12 @@ def test_a_probe_lists_the_agents_and_shows_the_record_without_them():
     assert len({probe.call.messages[0].text for probe in probes}) == 1
     long = {name: horizon(6, text="word " * 1500) for name in STYLES}
     (probe, *_) = probe_calls(long, [judge()], budget=5000)  # of a split horizon the first part
-    assert [one.call.messages[1].text.count("<<<BEGIN step") for one in (first, probe)] == [2, 3]
+    (whole, *_) = probe_calls(long, [judge()], budget=10**6)
+    steps = [
+        re.findall(r"<<<BEGIN step.*?<<<END step", one.call.messages[1].text, re.S) for one in (first, probe, whole)
+    ]
+    assert [len(one) for one in steps] == [2, 3, 6]
+    assert steps[1] == steps[2][:3]
     with pytest.raises(InputError, match=r"at least two are needed \(got 1\)"):
         probe_calls({"desk": horizon(1)}, [judge()])
     for text in ("I cannot say.", '{"author": "desk-9", "reason": ""}', '{"author": "desk-0"}',
