@@ -72,8 +72,8 @@ def counts(what: str) -> Callable[[int, int], None]:
 
 def parts() -> Callable[[object], None]:
     """Notes the parts of an analysis, which only says that the next of them begins."""
-    done = itertools.count()
-    return lambda _: note("measuring", next(done), PARTS)
+    measuring, done = counts("measuring"), itertools.count()
+    return lambda _: measuring(next(done), PARTS)
 
 
 def say(line: str) -> None:
