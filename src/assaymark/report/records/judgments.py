@@ -138,7 +138,8 @@ def call_cell(key: str, calls: Mapping[str, str]) -> Inline:
 @dataclass(frozen=True, slots=True)
 class Trail:
     """Where the records of a study stand. ``decisions`` leads from a record id to its row, ``first`` to the first
-    judgment of a judge, in a part, on a subject, and ``calls`` from a call key to the call, once `pages` are made."""
+    judgment of a judge, in a part, on a subject, ``last`` to the page of the last one, and ``calls`` from a call key to
+    the call, once `pages` are made."""
 
     judged: Judged
     dimensions: tuple[tuple[str, str], ...]
@@ -146,6 +147,7 @@ class Trail:
     records: Mapping[str, Decision]
     groups: tuple[JudgeGroup, ...]
     first: Mapping[tuple[Part, str, Subject], str]
+    last: Mapping[tuple[Part, str, Subject], str]
     decided: tuple[tuple[str, tuple[Decision, ...]], ...]
     decisions: Mapping[str, str]
     calls: dict[str, str] = field(default_factory=dict)
@@ -179,18 +181,21 @@ class Trail:
 
         groups: list[JudgeGroup] = []
         first: dict[tuple[Part, str, Subject], str] = {}
+        last: dict[tuple[Part, str, Subject], str] = {}
         for key, named in zip(keys, stems, strict=True):
             rows, stem = sorted(by_judge[key], key=place), f"{named}~1" if named.lower() == f"{FOLDER}/index" else named
             pages = tuple(in_parts(stem, paged_by(rows, size, PAGE), TILDE).items())
             for path, page in pages:
                 for one in page:
-                    first.setdefault((*key, subject_of(records.get(one.trajectory))), f"{path}#{anchor(one)}")
+                    about = (*key, subject_of(records.get(one.trajectory)))
+                    first.setdefault(about, f"{path}#{anchor(one)}")
+                    last[about] = path
             groups.append(JudgeGroup(*key, rows[0].family, pages))
         by = sorted(judged.decisions, key=lambda one: (subject_of(one), one.decided_at.timestamp(), one.record_id))
         cut = enumerate(paged_by(by, decision_size, PAGE), 1)
         decided = tuple((f"decisions/page-{at:03d}.html", made) for at, made in cut)
         places = {one.record_id: f"{path}#{anchor(one)}" for path, made in decided for one in made}
-        return cls(judged, tuple(dimensions), scale, records, tuple(groups), first, decided, places)
+        return cls(judged, tuple(dimensions), scale, records, tuple(groups), first, last, decided, places)
 
     def subject(self, judgment: Judgment) -> Subject:
         """Whom a judgment is about."""
@@ -202,9 +207,9 @@ class Trail:
 
     def exactly(self, group: JudgeGroup, about: Subject) -> str:
         """Where the judgments of a judge on a subject are shown alone; the first of them, if on several pages."""
-        found = [path for path, rows in group.pages if any(self.subject(row) == about for row in rows)]
-        alone = len(found) == 1
-        return f"{found[0]}#{b.only(about.words)}" if alone else self.first.get((group.part, group.judge, about), "")
+        key = (group.part, group.judge, about)
+        first, last = self.first.get(key, ""), self.last.get(key)
+        return f"{last}#{b.only(about.words)}" if first.partition("#")[0] == last else first
 
     def places(self) -> Iterator[tuple[JudgeGroup, Judgment, str]]:
         """Every judgment with the place where it stands, in the order of the pages."""
