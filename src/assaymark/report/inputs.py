@@ -210,8 +210,13 @@ class RunIndex(Index):
         """What the judges' agreement on a dimension permits: as its verdicts say, else by the plan's gates."""
         if dimension in self.statuses:
             return self.statuses[dimension]
-        kappa, gates = self.gating(dimension), self.study.gates
-        return None if kappa is None else agreement_status(kappa.value, publish=gates.publish, halt=gates.halt)
+        kappa = self.gating(dimension)
+        return None if kappa is None else self.permits(kappa)
+
+    def permits(self, kappa: Measurement) -> AgreementStatus:
+        """What an agreement permits by the plan's gates."""
+        gates = self.study.gates
+        return agreement_status(kappa.value, publish=gates.publish, halt=gates.halt)
 
     def gating(self, dimension: str) -> Measurement | None:
         """The kappa that gates a dimension: the one that the verdicts were decided by, on the locked rules."""

@@ -189,9 +189,9 @@ def moment(text: str) -> str:
     return day if when.tzinfo is None else f"{day}, {when.astimezone(UTC):%H:%M} UTC"
 
 
-def hash_groups(digest: str, groups: int = 8) -> str:
+def hash_groups(digest: str) -> str:
     """A hash in groups of eight, so that eyes can compare it."""
-    return " ".join(digest[at : at + 8] for at in range(0, min(len(digest), 8 * groups), 8))
+    return " ".join(digest[at : at + 8] for at in range(0, min(len(digest), 64), 8))
 
 
 def short_hash(digest: str) -> str:

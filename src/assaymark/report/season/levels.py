@@ -238,8 +238,7 @@ def ends_words(item: Measurement, words: Words) -> str:
     """The interval of a measurement in the form of its kind; empty where there is none."""
     if item.low is None or item.high is None:
         return ""
-    first, last = (value_words(item, end, words) for end in (item.low, item.high))
-    return words("places.range", first=first, last=last)
+    return words.range(*(value_words(item, end, words) for end in (item.low, item.high)))
 
 
 def state_words(item: Measurement, words: Words) -> str:

@@ -74,8 +74,8 @@ def panel_page(book: SeasonIndex) -> b.Page:
         if (floor := book.one(f"season.{kind}", **{label: name})) is None:
             continue
         value = words.term("state", floor.state) if floor.value is None else words("noise.points", value=floor.value)
-        freedom, of = real(floor.detail.get("freedom")), words.of(floor.n, floor.n_of)
-        rests = words("noise.rests", n=words.amount(floor.n), of=of)
+        freedom = real(floor.detail.get("freedom"))
+        rests = words("noise.rests", n=words.amount(floor.n), of=words.of(floor.n, floor.n_of))
         rests = rests if freedom is None else words("noise.free", rests=rests, n=int(freedom))
         who = words("noise.panel") if (kind, name) == ("noise", "panel") and not floors else clean(name, 60)
         floors.append((who, b.Linked(value, book.link(floor)), rests))
@@ -274,7 +274,7 @@ def blinding_blocks(book: SeasonIndex) -> tuple[b.Block, ...]:
         chance = real(item.detail.get("chance")) or 1 / max(len(book.agents), 1)
         hits, ends = int(real(item.detail.get("hits")) or round(item.value * item.n)), words("state.no interval")
         if item.low is not None and item.high is not None:
-            ends = words("places.range", first=f"{100 * item.low:.0f}", last=words.percent(item.high, 0))
+            ends = words.range(f"{100 * item.low:.0f}", words.percent(item.high, 0))
         said = words("probe.said", judge=judge, hits=words.amount(hits), n=item.n, share=words.percent(item.value, 0),
                      ends=ends, chance=words.percent(chance, 0))  # fmt: skip
         above = item.low is not None and item.low > chance
