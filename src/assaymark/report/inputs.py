@@ -191,10 +191,10 @@ class RunIndex(Index):
         one, other = verdict.claim.subjects
         return self.contrast(verdict.claim.dimension, one, other, name)
 
-    def contrast(self, dimension: str, one: str, other: str, name: str = "contrast") -> Measurement | None:
-        """The contrast of two agents; ``name`` may ask for another judge's."""
-        direct = self.one(name, dimension=dimension, high=one, low=other)
-        return direct or self.one(name, dimension=dimension, high=other, low=one)
+    def contrast(self, on: str, one: str, other: str, name: str = "contrast", **labels: str) -> Measurement | None:
+        """The contrast of two agents on a dimension; ``name`` may ask for another judge's."""
+        direct = self.one(name, dimension=on, high=one, low=other, **labels)
+        return direct or self.one(name, dimension=on, high=other, low=one, **labels)
 
     def family(self, agent: str) -> str:
         """The family of an agent; empty when no record names it."""

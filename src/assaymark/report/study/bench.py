@@ -150,11 +150,9 @@ def _pairs(book: RunIndex, verdict: Verdict, name: str, **labels: str) -> list[_
     claim, found = verdict.claim, list[_Towards]()
     lead, rest = claim.subjects[0], claim.subjects[1:] or [agent for agent in book.agents if agent != claim.subjects[0]]
     for other in rest:
-        for high, low, sign in ((lead, other, 1), (other, lead, -1)):
-            item = book.one(name, dimension=claim.dimension, **labels, high=high, low=low)
-            if item is not None and item.value is not None:
-                found.append((sign * item.value, item))
-                break
+        item = book.contrast(claim.dimension, lead, other, name, **labels)
+        if item is not None and item.value is not None:
+            found.append((item.value if item.labels["high"] == lead else -item.value, item))
     return found
 
 
