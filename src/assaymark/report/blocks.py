@@ -279,6 +279,7 @@ class Table:
     columns: tuple[str, ...] = ()  # styles
     wide: bool = False  # it scrolls until it is stacked
     sorts: frozenset[int] = frozenset()  # columns that may be sorted: facts, never scores
+    judges: tuple[JudgeWords, ...] = ()  # those whose marks it holds, where there are several
 
     @property
     def all_right(self) -> bool:
@@ -318,14 +319,6 @@ class Figure:
     def rows(self) -> Table | None:
         """What its file of values holds."""
         return self.values or self.table
-
-
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """The judges whose marks a table or figure holds; pointing at one keeps its marks."""
-
-    kind: ClassVar = "keys"
-    judges: tuple[JudgeWords, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,7 +425,7 @@ class Listing:
 
 
 Block: TypeAlias = (
-    Text | Quote | Said | Table | Figure | Keys | Panels | Facts | Items | Passage | Group | Beside | Listing | Markup
+    Text | Quote | Said | Table | Figure | Panels | Facts | Items | Passage | Group | Beside | Listing | Markup
 )
 
 

@@ -82,7 +82,7 @@ def panel_page(book: SeasonIndex) -> b.Page:
     of_floors = (words("noise.of"), words("noise.floor"), words("noise.from"))
     noise = b.Table(of_floors, tuple(floors), summary="", style="narrowed") if floors else None
     records = b.Linked(words("panel.records"), f"{book.up}{SEASON_RECORDS}") if book.run.records else ""
-    jury, *agreed = _tables(book)
+    jury, agreed = _tables(book)
     tables = (
         b.Section(id, words(f"{name}.title"), words(f"{name}.lede" if table else f"{name}.{missing}"),
                 (table,) if table else ())
@@ -94,7 +94,7 @@ def panel_page(book: SeasonIndex) -> b.Page:
         "panel.html", words("panel.title"), f"{panel[:1].upper()}{panel[1:]} {conflict}",
         (
             b.Section("judges", words("panel.judges"), words("panel.alone_lede"), (jury,)),
-            b.Section("agreement", words("agreement.title"), open_, (*agreed, b.Text(words("agreement.note")))),
+            b.Section("agreement", words("agreement.title"), open_, (agreed, b.Text(words("agreement.note")))),
             *people_sections(book), *tables,
             b.Section("blinding", words("blinding.title"), "", (*blinding_blocks(book), *b.notes((records,)))),
         ),
@@ -102,8 +102,8 @@ def panel_page(book: SeasonIndex) -> b.Page:
     )  # fmt: skip
 
 
-def _tables(book: SeasonIndex) -> Iterator[b.Table | b.Keys]:
-    """Who judged; how far apart the judges are on each agent, in composites; and the judges whose marks that holds."""
+def _tables(book: SeasonIndex) -> Iterator[b.Table]:
+    """Who judged; and how far apart the judges are on each agent, in composites."""
     words, rows = book.words, list[tuple[b.Inline, ...]]()
     verbose = any(book.one("season.verbosity", judge=judge.name) for judge in book.run.plan.panel)
 
@@ -145,14 +145,13 @@ def _tables(book: SeasonIndex) -> Iterator[b.Table | b.Keys]:
         rows.append((name, *numbers, strip, (band_words(row, words), b.small(absent) if absent else "")))
     of_agents = (*map(words, ("board.agent", "agreement.low", "agreement.high", "agreement.spread")), drawn_head(book),
                  words("agreement.band"))  # fmt: skip
-    yield b.Table(of_agents, tuple(rows), summary="", stacked=True, style="board season agr", wide=True,
-                  columns=("", "r", "r", "r", "b", ""))  # fmt: skip
     points = []
     for at, judge in enumerate(book.run.plan.panel):
         given = [(agent, value) for agent in book.agents for value, who in judged_points(book, agent) if who == at]
         said = ", ".join(f"{clean(agent, 60)} {words.number(value)}" for agent, value in given)
         points += [JudgeWords(at, clean(judge.name, 60), said)] if said else []
-    yield b.Keys(tuple(points))
+    yield b.Table(of_agents, tuple(rows), summary="", stacked=True, style="board season agr", wide=True,
+                  columns=("", "r", "r", "r", "b", ""), judges=tuple(points))  # fmt: skip
 
 
 def people_sections(book: SeasonIndex) -> Iterator[b.Section]:
