@@ -279,7 +279,7 @@ class Table:
     columns: tuple[str, ...] = ()  # styles
     wide: bool = False  # it scrolls until it is stacked
     sorts: frozenset[int] = frozenset()  # columns that may be sorted: facts, never scores
-    judges: tuple[JudgeWords, ...] = ()  # those whose marks it holds, where there are several
+    judges: tuple[JudgeWords, ...] | None = None  # those whose marks its strips hold
 
     @property
     def all_right(self) -> bool:
