@@ -340,10 +340,8 @@ class Said:
     kind: ClassVar = "said"
     level: Level
     title: str
-    tag: str
     claims: tuple[Quote | tuple[str, Inline], ...] = ()
     more: tuple[Quote | tuple[str, Inline], ...] = ()
-    empty: str = ""
     folded: str = ""
     rest: Inline = ""
 

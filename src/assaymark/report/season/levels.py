@@ -88,7 +88,7 @@ Lines = Sequence[Quote | tuple[str, Inline]]
 def _part(words: Words, level: Level, shown: Lines, more: Lines, rest: Inline) -> b.Said:
     key = "index.more_withheld" if level == "no-claim" else "index.more"
     folded = words(key, n=len(more)) if more else ""
-    return b.Said(level, words(f"level.{level}.title"), "", tuple(shown), tuple(more), folded=folded, rest=rest)
+    return b.Said(level, words(f"level.{level}.title"), tuple(shown), tuple(more), folded, rest)
 
 
 def agent_levels(book: AgentIndex) -> tuple[b.Said, ...]:
