@@ -15,7 +15,7 @@ from assaymark.agents.llm import NOT_USABLE
 from assaymark.claims.findings import missing_words
 from assaymark.errors import InputError
 from assaymark.judging import asked_alike, judged_text, load_rubric, oracle_scores, style_counts, token_count
-from assaymark.judging.evidence import InstrumentFacts, evidence_summary, forecast_mismatches
+from assaymark.judging.evidence import InstrumentFacts, evidence_summary, forecast_mismatches, stated_facts
 from assaymark.metrology.datasheet import limit_measurements
 from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
@@ -173,7 +173,10 @@ def _measured(store: Store, locked: Locked, scores: Scores) -> list[Measurement]
     # What the numeric ledger measures; its material is needed to say what chance would support. Contexts are indexed
     # one by one: all of them and all their indices at once are what would take the most memory of a run.
     used = {record.context_id for record in records}
-    material = {name: InstrumentFacts.of(context) for name, context in store.each_context() if name in used}
+    material = {
+        name: InstrumentFacts.among(stated_facts(context), context.instruments)
+        for name, context in store.each_context(used)
+    }
     rng = np.random.default_rng([study.seed, 2])
     summary = evidence_summary(store.read(EVIDENCE), records, material, rng=rng, level=level)
     return [*found, *summary, forecast_mismatches(records)]

@@ -8,7 +8,9 @@ Its core, `audit_texts` over a `Material`, needs no record, so a judge that sees
 
 from __future__ import annotations
 
-from assaymark.judging.evidence.context_index import DecisionNumbers, InstrumentFacts, Material, own_numbers
+from assaymark.judging.evidence.context_index import (
+    DecisionNumbers, InstrumentFacts, Material, own_numbers, stated_facts,
+)  # fmt: skip
 from assaymark.judging.evidence.ledger import (
     BORNE_OUT, ROW_RULES, audit_texts, chance_corrected, evidence_summary, forecast_mismatches, numeric_ledger,
 )  # fmt: skip
@@ -19,5 +21,5 @@ OwnNumbers = DecisionNumbers
 
 __all__ = [
     "BORNE_OUT", "ROW_RULES", "DecisionNumbers", "InstrumentFacts", "Material", "audit_texts", "chance_corrected",
-    "evidence_summary", "extract_numbers", "forecast_mismatches", "numeric_ledger", "own_numbers",
+    "evidence_summary", "extract_numbers", "forecast_mismatches", "numeric_ledger", "own_numbers", "stated_facts",
 ]  # fmt: skip

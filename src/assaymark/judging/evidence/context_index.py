@@ -125,9 +125,31 @@ class InstrumentFacts:
     cells: Cells
 
     @classmethod
-    def of(cls, context: Context) -> InstrumentFacts:
-        """Those of a context; far less work than its whole `Material`."""
-        return cls(*_instrument_facts(_facts_of(context), context.instruments))
+    def among(cls, facts: Sequence[Fact], instruments: Sequence[Instrument]) -> InstrumentFacts:
+        """Those among some facts: `stated_facts` gives the ones of a context."""
+        known = {instrument.id for instrument in instruments}
+        further = sorted({fact.instrument for fact in facts if fact.instrument} - known)
+        subjects = index_subjects((*instruments, *(Instrument(id=name) for name in further)))
+        # Numeric facts about instruments, ordered by row, field and id so that input order cannot matter.
+        numbers = [(subjects.rows[fact.instrument], fact.field, fact.id, value, unit)
+                   for fact in facts if fact.instrument for value, unit in _parts(fact)]  # fmt: skip
+        numbers.sort(key=lambda number: number[:4])
+        fields = sorted({number[1] for number in numbers})
+        labels, place = tuple(map(field_label, fields)), {name: at for at, name in enumerate(fields)}
+        label = np.array([place[number[1]] for number in numbers], dtype=np.int64)
+        bounds = np.searchsorted([number[0] for number in numbers], np.arange(len(subjects.ids) + 1))
+        parts = tuple(slice(start, stop) for start, stop in pairwise(bounds.tolist()))
+        of_cell = tuple(labels[at] for at in label.tolist())
+        # The horizons that each instrument has values for; most instruments have the same.
+        keys = [label[part].tobytes() for part in parts]
+        alike = dict(zip(keys, parts, strict=True))
+        known_horizons = {key: frozenset(one.horizon for one in of_cell[part]) - {""} for key, part in alike.items()}
+        depth = np.array([one.depth for one in labels], dtype=bool)[label]
+        cells = Cells(
+            Values.of([number[3:] for number in numbers]), labels, label, tuple(number[2] for number in numbers),
+            bounds, depth, tuple(known_horizons[key] for key in keys), of_cell, parts,
+        )  # fmt: skip
+        return cls(subjects, cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +184,7 @@ class Material(InstrumentFacts):
     def of(cls, context: Context) -> Material:
         """The material of a context: its facts, instruments, constraints, prompt rules, holdings and price bars."""
         return cls.build(
-            _facts_of(context), context.instruments, (*context.constraints, context.prompt),
+            stated_facts(context), context.instruments, (*context.constraints, context.prompt),
             context.completeness, context.series,
         )  # fmt: skip
 
@@ -172,7 +194,8 @@ class Material(InstrumentFacts):
         completeness: Completeness = "partial", series: Sequence[Series] = (),
     ) -> Material:  # fmt: skip
         """Material from its parts, for callers that have no context record."""
-        subjects, cells = _instrument_facts(facts, instruments)
+        indexed = InstrumentFacts.among(facts, instruments)
+        subjects, cells = indexed.subjects, indexed.cells
         # The instrument that field names measure against (``beta_spy_63s``), or -1.
         alone = (subjects.alone(word) for label in cells.labels for word in sorted(label.kinds))
         benchmark = next((row for row in alone if row >= 0), -1)
@@ -199,16 +222,12 @@ class Material(InstrumentFacts):
                 apart = int((times[-1] - times[-2]).total_seconds())
                 made[name] = Series(instrument=name, interval_s=apart, times=times, close=close)
         made |= {one.instrument: one for one in series}
-        free, prompts = (
-            [fact for fact in facts if not fact.instrument],
-            tuple(one for one in rules if isinstance(one, str)),
-        )
-        return cls(
-            subjects, cells, _free(free), _bag(found), MappingProxyType(made), benchmark, completeness, prompts
-        )  # fmt: skip
+        free = _free([fact for fact in facts if not fact.instrument])
+        prompts = tuple(rule for rule in rules if isinstance(rule, str))
+        return cls(subjects, cells, free, _bag(found), MappingProxyType(made), benchmark, completeness, prompts)
 
 
-def _facts_of(context: Context) -> list[Fact]:
+def stated_facts(context: Context) -> list[Fact]:
     """The facts of a context, those that its holdings state among them."""
     rows: list[tuple[str, str, str, float, str, str]] = []
     if (held := context.portfolio) is not None:  # what was held before the decision, as facts
@@ -221,37 +240,6 @@ def _facts_of(context: Context) -> list[Fact]:
         for id_, of, field, value, unit, note in rows
     ]  # fmt: skip
     return [*context.facts, *holdings]
-
-
-def _instrument_facts(facts: Sequence[Fact], instruments: Sequence[Instrument]) -> tuple[Subjects, Cells]:
-    """The instruments that are known or spoken of, and the facts about them."""
-    known = {instrument.id for instrument in instruments}
-    further = sorted({fact.instrument for fact in facts if fact.instrument} - known)
-    subjects = index_subjects((*instruments, *(Instrument(id=name) for name in further)))
-    # Numeric facts about instruments, ordered by row, field and id so that input order cannot matter.
-    numbers = [
-        (subjects.rows[fact.instrument], fact.field, fact.id, value, unit)
-        for fact in facts
-        if fact.instrument
-        for value, unit in _parts(fact)
-    ]
-    numbers.sort(key=lambda number: number[:4])
-    fields = sorted({number[1] for number in numbers})
-    labels, place = tuple(map(field_label, fields)), {name: at for at, name in enumerate(fields)}
-    label = np.array([place[number[1]] for number in numbers], dtype=np.int64)
-    bounds = np.searchsorted([number[0] for number in numbers], np.arange(len(subjects.ids) + 1))
-    parts = tuple(slice(start, stop) for start, stop in pairwise(bounds.tolist()))
-    of_cell = tuple(labels[at] for at in label.tolist())
-    # The horizons that each instrument has values for; most instruments have the same.
-    keys = [label[part].tobytes() for part in parts]
-    alike = dict(zip(keys, parts, strict=True))
-    known_horizons = {key: frozenset(one.horizon for one in of_cell[part]) - {""} for key, part in alike.items()}
-    depth = np.array([one.depth for one in labels], dtype=bool)[label]
-    cells = Cells(
-        Values.of([number[3:] for number in numbers]), labels, label, tuple(number[2] for number in numbers),
-        bounds, depth, tuple(known_horizons[key] for key in keys), of_cell, parts,
-    )  # fmt: skip
-    return subjects, cells
 
 
 @lru_cache(maxsize=1 << 12)

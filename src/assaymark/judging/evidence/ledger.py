@@ -341,9 +341,7 @@ def evidence_summary(
         share("evidence.no_number_share", labels, silent, Counter(cluster_of.values()))
     value, n, detail, why = None, 0, dict[str, float](), "contexts are needed to permute rows (got none)"
     if contexts is not None:
-        facts = {
-            key: one if isinstance(one, InstrumentFacts) else InstrumentFacts.of(one) for key, one in contexts.items()
-        }
+        facts = {key: one if isinstance(one, InstrumentFacts) else Material.of(one) for key, one in contexts.items()}
         context_of = {name: decision.context_id for name, decision in known.items()}
         try:
             value, n, detail = chance_corrected(ledger, facts, context_of, rng, permutations)
