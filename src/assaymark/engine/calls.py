@@ -132,7 +132,7 @@ class Message:
         return "\n\n".join(part.text for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class CallSpec:
     """Everything that can change the answer of a model, and nothing else.
 
@@ -160,8 +160,8 @@ class CallSpec:
     ) -> CallSpec:  # fmt: skip
         """The call that puts messages to a model with the settings that its plan names."""
         return cls(
-            model=spec.model, messages=messages, template=template, trial=trial, order=order, seed=spec.seed,
-            temperature=spec.temperature, effort=spec.effort, schema=schema, args=dict(spec.args),
+            spec.model, messages, template, trial, order, spec.seed, spec.temperature, spec.effort, schema,
+            args=dict(spec.args),
         )  # fmt: skip
 
     @property
@@ -190,7 +190,7 @@ class CallSpec:
         return (*parts, self.schema) if self.schema else parts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What a model answered, exactly as it came.
 
@@ -223,7 +223,7 @@ def one_line(text: str, most: int) -> str:
 
 def refusal_of(error: ModelError, model: str) -> Reply:
     """A call that was turned away for good, as its outcome. An answer with a status of failure is not billed."""
-    return Reply(text=str(error), model=model, finish="refusal", input_tokens=0, output_tokens=0)
+    return Reply(str(error), model, finish="refusal", input_tokens=0, output_tokens=0)
 
 
 class Model(Protocol):

@@ -315,14 +315,16 @@ class Record(_Shape, Generic[S]):
                 "views": {"dispersion_state": said.dispersion_state, "dominant_pattern": said.dominant_pattern,
                           "prefer_spy": said.prefer_spy, "top3": list(said.top3_option_ids)},
             }  # fmt: skip
+        agent = records.Agent(
+            submission.model_id, submission.provider, call.api_model_name, params={"mode": submission.mode}
+        )
         return records.Decision(
-            record_id=self.id, episode_id=self.round_id, step=0, cluster=cluster, decided_at=started,
-            agent=records.Agent(id=submission.model_id, family=submission.provider, model=call.api_model_name,
-                        params={"mode": submission.mode}),
-            context_id=of.context_id, actions=actions, rationales=rationales, format=shape,
+            self.id, self.round_id, 0, cluster, started, agent, of.context_id, actions, rationales, format=shape,
             provenance=replace(provenance, path=self.path), confidence=submission.confidence, stages=stages,
-            call=records.CallFacts(seconds=call.latency_seconds, timing_source="measured", cost_usd=submission.cost_usd,
-                                   **call.model_dump(include={"input_tokens", "output_tokens", "reasoning_tokens"})),
+            call=records.CallFacts(
+                seconds=call.latency_seconds, timing_source="measured", cost_usd=submission.cost_usd,
+                **call.model_dump(include={"input_tokens", "output_tokens", "reasoning_tokens"}),
+            ),
             replicate=submission.replicate_index, flags=(CLOCK_CONFLICT,) if started < of.context.cutoff else (),
             missing=(*missing, *text_missing(rationales)),
         )  # fmt: skip

@@ -210,7 +210,7 @@ def snapshot_from_file(
     query |= {name: day.isoformat() for name, day in (("start", start), ("end", end)) if day is not None}
     contents = {kind: content_digest(table) for kind, table in tables.items()}
     name = f"files-{path.stem}-{sha256_text(canonical_json(contents))[:12]}"
-    origin = Origin(source="files", retrieved_at=now, query=query, licence=licence, notes=bars.notes)
+    origin = Origin("files", now, query, licence, bars.notes)
     place = SCHEMAS["bars"].get_field_index("snapshot")
     column = pa.array(np.full(tables["bars"].num_rows, name, dtype=object), pa.string())
     tables["bars"] = tables["bars"].set_column(place, SCHEMAS["bars"].field(place), column)

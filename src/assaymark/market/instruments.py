@@ -100,9 +100,7 @@ class Listing:
 
     def as_record(self) -> Instrument:
         """The instrument as contexts carry it."""
-        return Instrument(
-            id=self.id, symbol=self.id, name=self.name, asset_class=CLASS_NAMES[self.asset_class], group=self.sub
-        )
+        return Instrument(self.id, self.id, self.name, asset_class=CLASS_NAMES[self.asset_class], group=self.sub)
 
 
 @lru_cache(maxsize=1)

@@ -597,12 +597,9 @@ def read_material(found: Sequence[Section]) -> Context:
     if "nav" in situation:
         cash, nav = float(situation["cash"]), float(situation["nav"])
         positions = {instrument: float(units) for instrument, units in body("holdings")}
-        portfolio = Portfolio(currency=situation["currency"], cash=cash, nav=nav, positions=positions)
+        portfolio = Portfolio(situation["currency"], cash, nav, positions)
     instruments = [
-        Instrument(
-            id=name, symbol=symbol or None, name=words, asset_class=asset_class, group=group,
-            aliases=tuple(alias for alias in aliases.split("; ") if alias),
-        )
+        Instrument(name, symbol or None, words, asset_class, group, tuple(filter(None, aliases.split("; "))))
         for name, symbol, words, asset_class, group, aliases in body("instruments")
     ]  # fmt: skip
     # Every fact, in the order of the prompt.
@@ -612,8 +609,8 @@ def read_material(found: Sequence[Section]) -> Context:
 
     def add(instrument: str, field: str, value: float | str, unit: str, as_of: str, source: str, said: str) -> None:
         fact = Fact(
-            id=f"f{len(facts) + 1}", instrument=instrument, field=field, value=value, unit=unit, available_at=cutoff,
-            as_of=_moment(as_of) if as_of else None, source=source, note=said,
+            f"f{len(facts) + 1}", instrument, field, value, unit, cutoff, _moment(as_of) if as_of else None, source,
+            note=said,
         )  # fmt: skip
         facts.append(fact)
 
@@ -643,7 +640,7 @@ def read_material(found: Sequence[Section]) -> Context:
         rows = [cells(next(lines)) for _ in range(int(count))]
         read = {name: tuple(float(found[at]) for found in rows) for at, name in enumerate(names, start=1)}
         closed = tuple(datetime.fromisoformat(found[0]) for found in rows)
-        series.append(Series(instrument=instrument, interval_s=int(interval), times=closed, **{"close": (), **read}))
+        series.append(Series(instrument, interval_s=int(interval), times=closed, **{"close": (), **read}))
     return Context(
         completeness="complete" if situation["completeness"] == "complete" else "partial",
         cutoff=cutoff,
@@ -654,8 +651,7 @@ def read_material(found: Sequence[Section]) -> Context:
         instruments=tuple(instruments),
         portfolio=portfolio,
         constraints=tuple(
-            Constraint(kind=kind, limit=float(limit), unit=unit, scope=scope)
-            for kind, limit, unit, scope in body("constraints")
+            Constraint(kind, float(limit), unit, scope) for kind, limit, unit, scope in body("constraints")
         ),
         profile=situation.get("profile"),
     )

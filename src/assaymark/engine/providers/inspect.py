@@ -114,7 +114,7 @@ class InspectModel:
         if (outcome := base.too_large(raw.encode("utf-8", "backslashreplace"), call, at)) is not None:
             return outcome
         if not output.choices:
-            return Reply(text="the provider gave no answer", model=call.model, finish="failed", raw=raw)
+            return Reply("the provider gave no answer", call.model, finish="failed", raw=raw)
         usage, stop = output.usage, output.choices[0].stop_reason
         if stop == "model_length" and usage is None:
             # Inspect gives a refused prompt this form; a reply that was cut off has been billed.

@@ -226,7 +226,7 @@ Order = Literal["uv", "vu"]
 ORDERS: tuple[Order, ...] = ("uv", "vu")
 
 
-@records.row
+@records.record
 class Stimulus:
     """A candidate text, and the names of the requirements that it meets and that it meets in part."""
 
@@ -240,7 +240,7 @@ class Stimulus:
         return len(self.text.split())
 
 
-@records.row
+@records.record
 class Brief:
     """What judges are told of a task: the situation, and each requirement's name with what must be there."""
 
@@ -254,7 +254,7 @@ class Brief:
         return tuple(name for name, _ in self.requirements)
 
 
-@records.row
+@records.record
 class Pair:
     """Two candidate texts for one task, and what is known about them."""
 
@@ -340,9 +340,9 @@ def pair_call(planned: PlannedPair, reply: Reply) -> PairCall:
     """The record that a reply to a planned call amounts to."""
     read, (pair, order) = planned.read(reply), planned.about
     return PairCall(
-        pair=pair.id, condition=pair.condition, task=pair.task, order=order, judge=planned.judge.name,
-        verdict=read.answer or "invalid", delta=pair.delta, better=pair.better, variant=pair.variant,
-        prompt=planned.form.version, trial=planned.call.trial, call_key=planned.call.key, reason=read.reason,
+        pair.id, pair.condition, pair.task, order, read.answer or "invalid", planned.judge.name, pair.delta,
+        pair.better, pair.variant, prompt=planned.form.version, trial=planned.call.trial, call_key=planned.call.key,
+        reason=read.reason,
     )  # fmt: skip
 
 

@@ -53,7 +53,7 @@ class PromptJudge:
             text = self.answer(call)
         except self.unreadable as exc:
             raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
-        return Reply(text=text, model=self.name, fingerprint=f"{self.name}@{self.version}")
+        return Reply(text, model=self.name, fingerprint=f"{self.name}@{self.version}")
 
     def answer(self, call: CallSpec) -> str:
         """The text of the reply."""

@@ -27,7 +27,7 @@ from assaymark import prompting as p
 from assaymark.judging.rubric import shipped_names, shipped_text
 from assaymark.plan import Frozen, read_model
 from assaymark.prompting import Rejected, ReplyForm, shown, whole
-from assaymark.records import JSON, Context, canonical_json, row, sha256_text
+from assaymark.records import JSON, Context, canonical_json, record, sha256_text
 
 Component = Literal["reasoning", "evidence", "process", "outcome"]
 PanelRule = Literal["single", "median"]
@@ -258,7 +258,7 @@ _TEXT: Final[JSON] = {"type": "string"}
 A = TypeVar("A")
 
 
-@row
+@record
 class HorizonClaim:
     """One line of a judge's claims ledger: a quotation, the step it is from, what the data say, the fields used."""
 

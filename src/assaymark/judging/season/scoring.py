@@ -24,7 +24,7 @@ from assaymark.judging.season.plans import HorizonAnswer, HorizonClaim, ScoringP
 from assaymark.judging.season.record import Horizon
 from assaymark.prompting import Read, ReplyState
 from assaymark.quantiles import t_quantile
-from assaymark.records import IDENTICAL, CallFacts, row
+from assaymark.records import IDENTICAL, CallFacts, record
 
 TimeState = Literal["ok", "no measured time"]
 
@@ -321,7 +321,7 @@ def _is_number(value: Any) -> bool:
         return False
 
 
-@row
+@record
 class GradedPart:
     """One part of a split horizon as it was asked and answered."""
 
@@ -339,7 +339,7 @@ class GradedPart:
         return self.last - self.first + 1
 
 
-@row
+@record
 class HorizonGrades:
     """One judge's grades of one agent's horizon in one trial, before any outcome was shown."""
 
@@ -362,7 +362,7 @@ class HorizonGrades:
     summary: str = ""
 
 
-@row
+@record
 class OutcomeGrade:
     """What the outcome call gave: points where ``state`` is ok, else why there are none."""
 
@@ -371,7 +371,7 @@ class OutcomeGrade:
     reason: str | None = None
 
 
-@row
+@record
 class HorizonScore:
     """One judge's score of one agent: the grades, what the numeric ledger made of them, the outcome, the composite."""
 
