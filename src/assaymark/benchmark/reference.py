@@ -402,7 +402,7 @@ class ReferenceBenchmarkModel:
             text, finish = self.answer(parts, call.seed)
         except (InputError, ValueError, KeyError) as exc:
             raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
-        return Reply(text, self.name, f"{self.name}@{VERSION}", finish)
+        return Reply(text, self.name, finish, fingerprint=f"{self.name}@{VERSION}")
 
     def answer(self, parts: tuple[str, ...], seed: int | None = None) -> tuple[str, Finish]:
         """What it replies to the parts of a prompt; draws are the same for the same prompt and seed, on any machine."""

@@ -205,12 +205,12 @@ class Reply:
 
     text: str
     model: str
-    fingerprint: str | None = None
     finish: Finish = "stop"
+    raw: str | None = field(default=None, repr=False)
+    fingerprint: str | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
     seconds: float | None = None
-    raw: str | None = field(default=None, repr=False)
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
 
@@ -223,7 +223,7 @@ def one_line(text: str, most: int) -> str:
 
 def refusal_of(error: ModelError, model: str) -> Reply:
     """A call that was turned away for good, as its outcome. An answer with a status of failure is not billed."""
-    return Reply(str(error), model, finish="refusal", input_tokens=0, output_tokens=0)
+    return Reply(str(error), model, "refusal", input_tokens=0, output_tokens=0)
 
 
 class Model(Protocol):

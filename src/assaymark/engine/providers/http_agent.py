@@ -129,7 +129,7 @@ class AgentFailure:
 
     def reply(self, model: str, raw: str | None = None) -> Reply:
         """The failure as the recorded reply of a model: the call has its outcome and is never asked again."""
-        return Reply(self.text, model, finish="failed", raw=raw)
+        return Reply(self.text, model, "failed", raw)
 
 
 def failure(kind: FailureKind, detail: str, start: str = "") -> AgentFailure:
