@@ -360,7 +360,7 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model])
 def stand_in(planned: Decision) -> Decision:
     """A planned decision with a text of its own: equal texts would be asked about once."""
     text = STAND_IN + sha256_text(planned.record_id)[:12]
-    return replace(planned, rationales=(Rationale(text=text, kind="summary"),))
+    return replace(planned, rationales=(Rationale(text, kind="summary"),))
 
 
 def work(where: RunFolder | str, models: Mapping[str, Model]) -> RunSummary:

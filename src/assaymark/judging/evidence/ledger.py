@@ -117,8 +117,8 @@ def audit_texts(
             if rule in _CHARGES and is_doubted(*read.pieces.beside(number.start)):
                 state, rule, facts = "not_found", "unmatched", ()
             found.append(Evidence(
-                decision=decision, part=part, kind=kind, start=number.start, quote=number.quote, number=number.value,
-                unit=number.unit, subject=ids[row] if row >= 0 else "", state=state, facts=facts, rule=rule,
+                decision, part, kind, number.start, number.quote, number.value, number.unit,
+                ids[row] if row >= 0 else "", state, facts, rule,
             ))  # fmt: skip
     return found
 

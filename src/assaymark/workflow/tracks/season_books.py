@@ -254,7 +254,7 @@ def outcomes_of(season: Season, entries: Sequence[Entry]) -> Iterator[Outcome]:
         for at, horizon, mine, theirs, late in spans:
             if mine > 0:
                 yield Outcome(
-                    record_id=str(ids[at]["record_id"]), horizon=horizon, value=own[late] / mine - 1.0,
+                    str(ids[at]["record_id"]), horizon, value=own[late] / mine - 1.0,
                     benchmark=even[late] / theirs - 1.0 if theirs > 0 else None, resolved_at=days[late].moment,
                     source="books of the season at its closes",
                 )  # fmt: skip

@@ -212,11 +212,10 @@ def judgment_row(grade: SeasonGrade) -> Judgment:
     names = ("reasoning", "evidence", "process", "composite", "outcome")
     points = {} if score is None else {name: getattr(score, name) for name in names}
     return Judgment(
-        trajectory=f"{grade.agent}/{within}" if within else grade.agent, judge=grade.judge, family=grade.family,
-        rubric=grades.grader, trial=grade.trial, status=_STATUS[grades.state],
-        scores={name: value for name, value in points.items() if value is not None},
-        call_key=grades.parts[-1].call_key, first_key=grades.parts[-1].first_key,
-        lookahead_check=grades.lookahead_check, reason=grades.reason,
+        f"{grade.agent}/{within}" if within else grade.agent, grade.judge, grade.family, grades.grader, grade.trial,
+        _STATUS[grades.state], {name: value for name, value in points.items() if value is not None},
+        grades.parts[-1].call_key, first_key=grades.parts[-1].first_key, lookahead_check=grades.lookahead_check,
+        reason=grades.reason,
     )  # fmt: skip
 
 
