@@ -225,6 +225,12 @@ REJECTED: Final = "rejected-order"
 BREACH: Final = "constraint-breach"
 """Flag of a decision whose orders break a limit; what the judges make of that is measured."""
 
+
+def unanswered(decision: Decision) -> bool:
+    """Whether no usable reply came, so that the agent decided nothing."""
+    return not {*NOT_USABLE}.isdisjoint(decision.flags)
+
+
 _SHORTEST_S = 1.0
 
 
