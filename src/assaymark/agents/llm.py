@@ -366,7 +366,7 @@ class Dater:
         ModelError
             The prompt holds no material that it can read.
         """
-        prompt = "\n\n".join(part.text for message in call.messages if message.role == "user" for part in message.parts)
+        prompt = "\n\n".join(call.shown())
         try:
             cutoff = p.read_material(p.sections(prompt)).cutoff
         except InputError as exc:
