@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 MINUS: Final = "−"
@@ -80,6 +81,18 @@ def percent(share: float, digits: int = 0) -> str:
 def span(low: float, high: float, digits: int = 2) -> str:
     """A range."""
     return f"{number(low, digits)} to {number(high, digits)}"
+
+
+def listing(items: Sequence[str], *, last: str = "and") -> str:
+    """Names in a sentence."""
+    return f"{', '.join(items[:-1])} {last} {items[-1]}" if len(items) > 1 else "".join(items)
+
+
+def p_words(p: float) -> str:
+    """A p-value as it is read."""
+    if p < 0.001:
+        return "p < .001"
+    return "p = 1" if p >= 0.9995 else f"p = {p:.3f}".replace("0.", ".", 1)
 
 
 def why_undefined(state: str) -> str:

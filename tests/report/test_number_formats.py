@@ -35,7 +35,7 @@ EXAMPLES = (
     (percent(0.84), f"84{NB}%"), (percent(0.006, 1), f"0.6{NB}%"), (percent(0.00001), f"<{NB}1{NB}%"),
     (percent(0.0002, 1), f"<{NB}0.1{NB}%"), (percent(0.999), f">{NB}99{NB}%"), (percent(0.0), f"0{NB}%"),
     (percent(1.0), f"100{NB}%"),
-    (f.p_value(0.0004), "p < .001"), (f.p_value(0.041), "p = .041"), (f.p_value(1.0), "p = 1"),
+    (f.p_words(0.0004), "p < .001"), (f.p_words(0.041), "p = .041"), (f.p_words(1.0), "p = 1"),
     (f.alpha(0.05), ".05"), (f.alpha(0.001), ".001"), (f.words(12), "twelve"), (f.words(13), "13"),
     (f.plural(1, "family", "families"), "one family"), (f.plural(1250, "decision"), "1,250 decisions"),
     (f.counted(0, "claim"), "0 claims"), (f.listing([]), ""), (f.listing(["a", "b", "c"], last="or"), "a, b or c"),

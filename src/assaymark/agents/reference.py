@@ -27,6 +27,7 @@ from assaymark.portfolio.broker import Settlement, audit, fee_of, settle
 from assaymark.portfolio.optimisers import min_variance
 from assaymark.prompting import SIGNATURES, read_material, sections, signature
 from assaymark.records import Action, Constraint, Context, Portfolio
+from assaymark.text import listing
 
 # What a reference agent reads from a context: one row per instrument, the book, and the limits
 
@@ -156,14 +157,9 @@ def _count(number: int) -> str:
     return _COUNTS[number] if 0 <= number < len(_COUNTS) else str(number)
 
 
-def _listing(items: Sequence[str]) -> str:
-    """Items as a list in a sentence."""
-    return f"{', '.join(items[:-1])} and {items[-1]}" if len(items) > 1 else "".join(items)
-
-
 def _spoken(orders: Sequence[Action]) -> str:
     """Orders as a list of phrases."""
-    return _listing([
+    return listing([
         f"close {one.instrument}" if one.kind == "close" else f"{one.kind} {one.quantity:g} units of {one.instrument}"
         for one in orders
     ])  # fmt: skip
@@ -279,7 +275,7 @@ def compose_inverse_volatility(seen: Observation, opening: str) -> Draft:
             for one in held
         ]
         book = (
-            f"Weights and moves over the hour: {_listing(shares)}. Leverage {_plain(after.leverage)} against a cap of "
+            f"Weights and moves over the hour: {listing(shares)}. Leverage {_plain(after.leverage)} against a cap of "
             f"{_plain(seen.limit('max_leverage', 1.0))}. Largest position {first.id} at {_percent(weights[first.id])} "
             f"against a cap of {_percent(seen.limit('max_weight', 1.0))}."
         )
@@ -314,7 +310,7 @@ def compose_minimum_variance(seen: Observation, opening: str) -> Draft:
         f"{_percent(calm.volatility, 2)} over the hour; {rough.id} is the roughest, with "
         f"{_percent(rough.volatility, 2)}.",
         f"To lower the variance: {said}." if orders else "The book is near least variance, so nothing is traded.",
-        f"After that the positions are {_listing(held)}, and the largest stays below the cap of {cap}."
+        f"After that the positions are {listing(held)}, and the largest stays below the cap of {cap}."
         if held
         else "Nothing is held.",
         f"Losses could come together in a shock; {rough.id} would be cut first if its volatility doubles.",
@@ -505,7 +501,7 @@ class ReferenceAgent:
         orders, text, confidence = COMPOSERS[rule](seen, opening)
         if _drawn(f"brief|{call.seed}|{prompt}") < 256 * float(call.args.get("brief", 0.0)):
             said = [f"{order.kind} {order.instrument}" for order in orders]
-            text = _paragraph(opening, f"Orders: {_listing(said)}." if said else "No order is needed.")
+            text = _paragraph(opening, f"Orders: {listing(said)}." if said else "No order is needed.")
         if daily:
             text = _PHRASES.sub(lambda found: _WORDS[found[0]], text)
             # Bars without a volume say nothing about volume.

@@ -445,25 +445,29 @@ def verdict_file(
     judges = {judge.name: judge.family for judge in study.judges}
     lacking = [item for item in measurements if item.name == "missing.share" and item.value]
     return decided_file(
-        verdicts, measurements, sorted({item.labels["agent"] for item in measurements if item.name == "score.effect"}),
-        study=study.name, title=study.title, plan_hash=plan_hash, rubric=study.rubric.name,
-        panel=Panel(judges, any(built_in.values()), built_in),
+        study, plan_hash, verdicts, measurements,
+        sorted({item.labels["agent"] for item in measurements if item.name == "score.effect"}),
+        rubric=study.rubric.name, panel=Panel(judges, any(built_in.values()), built_in),
         made_by=study.agents, amendments=amendments, preregistered=preregistered,
         missing={item.labels.get("agent") or item.labels["judge"]: item.value for item in lacking},
     )  # fmt: skip
 
 
 def decided_file(
-    verdicts: Sequence[Verdict], measurements: Sequence[Measurement], agents: Sequence[str], *,
-    made_by: Sequence[AgentSpec] = (), amendments: Sequence[Mapping[str, JSON]] = (),
+    plan: Any, plan_hash: str, verdicts: Sequence[Verdict], measurements: Sequence[Measurement],
+    agents: Sequence[str], *, made_by: Sequence[AgentSpec] = (), amendments: Sequence[Mapping[str, JSON]] = (),
     unranked: Mapping[str, Collection[str]] = MappingProxyType({}), **given: Any,
 ) -> VerdictFile:  # fmt: skip
-    """The contents of ``verdicts.json`` of a study, a season or a benchmark; ``given`` are its other fields."""
+    """The contents of ``verdicts.json`` for the plan of a study, a season or a benchmark; ``given`` are its other
+    fields."""
     built_in = {one.name for one in made_by if one.model.startswith("reference/")}
     used = {name for verdict in verdicts for name in verdict.measurements}
     supported = {name for one in verdicts if one.publication_level != "no-claim" for name in one.measurements}
     return VerdictFile(
         format=VERDICTS_FORMAT,
+        study=plan.name,
+        title=plan.title,
+        plan_hash=plan_hash,
         software=f"assaymark {__version__}",
         tally=tally_of(verdicts),
         **asdict(summary_of(verdicts, agents, unranked)),

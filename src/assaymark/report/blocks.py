@@ -279,6 +279,7 @@ class Table:
     columns: tuple[str, ...] = ()  # styles
     wide: bool = False  # it scrolls until it is stacked
     sorts: frozenset[int] = frozenset()  # columns that may be sorted: facts, never scores
+    judges: tuple[JudgeWords, ...] | None = None  # those whose marks its strips hold
 
     @property
     def all_right(self) -> bool:
@@ -321,14 +322,6 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
-    """The judges whose marks a table or figure holds; pointing at one keeps its marks."""
-
-    kind: ClassVar = "keys"
-    judges: tuple[JudgeWords, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Panels:
     """Small drawings on the same axes, each with a caption, or with words where there is nothing to draw."""
 
@@ -347,10 +340,8 @@ class Said:
     kind: ClassVar = "said"
     level: Level
     title: str
-    tag: str
     claims: tuple[Quote | tuple[str, Inline], ...] = ()
     more: tuple[Quote | tuple[str, Inline], ...] = ()
-    empty: str = ""
     folded: str = ""
     rest: Inline = ""
 
@@ -432,7 +423,7 @@ class Listing:
 
 
 Block: TypeAlias = (
-    Text | Quote | Said | Table | Figure | Keys | Panels | Facts | Items | Passage | Group | Beside | Listing | Markup
+    Text | Quote | Said | Table | Figure | Panels | Facts | Items | Passage | Group | Beside | Listing | Markup
 )
 
 

@@ -191,10 +191,10 @@ class RunIndex(Index):
         one, other = verdict.claim.subjects
         return self.contrast(verdict.claim.dimension, one, other, name)
 
-    def contrast(self, dimension: str, one: str, other: str, name: str = "contrast") -> Measurement | None:
-        """The contrast of two agents; ``name`` may ask for another judge's."""
-        direct = self.one(name, dimension=dimension, high=one, low=other)
-        return direct or self.one(name, dimension=dimension, high=other, low=one)
+    def contrast(self, on: str, one: str, other: str, name: str = "contrast", **labels: str) -> Measurement | None:
+        """The contrast of two agents on a dimension; ``name`` may ask for another judge's."""
+        direct = self.one(name, dimension=on, high=one, low=other, **labels)
+        return direct or self.one(name, dimension=on, high=other, low=one, **labels)
 
     def family(self, agent: str) -> str:
         """The family of an agent; empty when no record names it."""
@@ -210,8 +210,13 @@ class RunIndex(Index):
         """What the judges' agreement on a dimension permits: as its verdicts say, else by the plan's gates."""
         if dimension in self.statuses:
             return self.statuses[dimension]
-        kappa, gates = self.gating(dimension), self.study.gates
-        return None if kappa is None else agreement_status(kappa.value, publish=gates.publish, halt=gates.halt)
+        kappa = self.gating(dimension)
+        return None if kappa is None else self.permits(kappa)
+
+    def permits(self, kappa: Measurement) -> AgreementStatus:
+        """What an agreement permits by the plan's gates."""
+        gates = self.study.gates
+        return agreement_status(kappa.value, publish=gates.publish, halt=gates.halt)
 
     def gating(self, dimension: str) -> Measurement | None:
         """The kappa that gates a dimension: the one that the verdicts were decided by, on the locked rules."""

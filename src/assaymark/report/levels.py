@@ -159,7 +159,7 @@ def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
         order = unresolved[0].claim.asserts_order
         level = book.needed(unresolved[0].claim.dimension) if order else book.study.inference.alpha
         which = "the smallest adjusted" if len(ps) > 1 else "adjusted"
-        tail = f": {which} {t.p_value(min(ps))}; {t.alpha(level)} needed. " if ps else ". "
+        tail = f": {which} {t.p_words(min(ps))}; {t.alpha(level)} needed. " if ps else ". "
         many = "is " if only or len(unresolved) == 1 else "are "
         part(unresolved, many, "not resolved" if order else "not shown to be so close", tail)
     # Pairs that one judge family makes or turns, then those that the agents' own makers make.
@@ -179,7 +179,7 @@ def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> b.Segments:
             "rests" if only or len(resting) == 1 else "rest",
             t.alpha(book.needed(resting[0].claim.dimension)),
         )
-        tail = f"; without them adjusted {t.p_value(min(ps))}, {needed} needed. " if ps else ". "
+        tail = f"; without them adjusted {t.p_words(min(ps))}, {needed} needed. " if ps else ". "
         if not any(book.pair("recusal.contrast", v) for v in resting):  # no interest here, but in what they wait for
             rest = f"{'waits' if rest == 'rests' else 'wait'} for orders that rest"
         part(resting, f"{rest} on ", "judges from the agents’ own makers", tail)

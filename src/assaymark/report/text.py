@@ -11,6 +11,8 @@ from typing import Final
 
 from assaymark.records import AgreementStatus, DerivationKind, EvidenceState, Level, Measurement
 from assaymark.text import clean, count, count_of, number, span, visible, why_undefined
+from assaymark.text import listing as listing
+from assaymark.text import p_words as p_words
 
 NOT_SHOWN: Final = "not shown"
 AGREES: Final[Mapping[AgreementStatus, str]] = {
@@ -99,13 +101,6 @@ def interval(value: float, low: float | None, high: float | None, digits: int = 
     return f"{number(value, digits)} ({ends})"
 
 
-def p_value(p: float) -> str:
-    """A p-value as it is read."""
-    if p < 0.001:
-        return "p < .001"
-    return "p = 1" if p >= 0.9995 else f"p = {p:.3f}".replace("0.", ".", 1)
-
-
 def alpha(value: float) -> str:
     """A significance level without its leading zero."""
     return f"{value:g}".removeprefix("0")
@@ -114,11 +109,6 @@ def alpha(value: float) -> str:
 def ordinal_span(first: int, last: int) -> str:
     """A rank or a range of ranks."""
     return str(first) if first == last else f"{first} to {last}"
-
-
-def listing(items: Sequence[str], *, last: str = "and") -> str:
-    """Names in a sentence."""
-    return f"{', '.join(items[:-1])} {last} {items[-1]}" if len(items) > 1 else "".join(items)
 
 
 def state_words(measurement: Measurement) -> str:
@@ -141,7 +131,7 @@ def real(value: object) -> float | None:
 def p_of(item: Measurement | None, key: str = "p", lead: str = "", otherwise: str = "not tested") -> str:
     """A p-value in a measurement's detail after ``lead``; ``otherwise`` where it holds none."""
     p = None if item is None else real(item.detail.get(key))
-    return otherwise if p is None else f"{lead}{p_value(p)}"
+    return otherwise if p is None else f"{lead}{p_words(p)}"
 
 
 def ends_of(item: Measurement, form: Callable[[float, float], str] = span) -> str:
@@ -189,9 +179,9 @@ def moment(text: str) -> str:
     return day if when.tzinfo is None else f"{day}, {when.astimezone(UTC):%H:%M} UTC"
 
 
-def hash_groups(digest: str, groups: int = 8) -> str:
+def hash_groups(digest: str) -> str:
     """A hash in groups of eight, so that eyes can compare it."""
-    return " ".join(digest[at : at + 8] for at in range(0, min(len(digest), 8 * groups), 8))
+    return " ".join(digest[at : at + 8] for at in range(0, min(len(digest), 64), 8))
 
 
 def short_hash(digest: str) -> str:

@@ -122,8 +122,8 @@ class Checked(Result):
         texts = {certificate_name(verdict): runs.json_text(one, shared) for verdict, one in made}
         runs.replace_files(folder.certificates, texts)
         found = (self.study, self.plan_hash, self.verdicts, self.measurements)
-        notes = (*self.read.left, *self.read.choices)
-        runs.write_json(folder.verdicts, replace(verdict_file(*found, preregistered=self.preregistered), notes=notes))
+        file = verdict_file(*found, self.preregistered)
+        runs.write_json(folder.verdicts, replace(file, notes=(*self.read.left, *self.read.choices)))
         head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
         runs.write_json(folder.check, head | {"read": asdict(self.read)})
         page = self.write_pages(folder, brief)
@@ -283,10 +283,9 @@ def _with_pairs(scored: Checked, pairs: Any, family: Mapping[str, str] | None) -
     """A table of scores with what its judges did with pairs: both orders, and wins of their own family."""
     with watched(silent):
         seen = check(pairs, family=family)
-    judges, orders = {judge.name for judge in scored.study.judges}, seen.read.orders
-    if not orders or orders.keys() - judges:
-        strange = listed(sorted(orders.keys() - judges))
-        what = f"its judges are not those of the table: {strange}" if orders else (
+    strange = sorted(seen.read.orders.keys() - {judge.name for judge in scored.study.judges})
+    if strange or not seen.read.orders:
+        what = f"its judges are not those of the table: {listed(strange)}" if strange else (
             "holds no pair that a judge saw in both orders (agent_a, agent_b, winner_ab, winner_ba)"
         )  # fmt: skip
         raise InputError(seen.read.source, [Problem("--pairs", what)])
@@ -296,8 +295,10 @@ def _with_pairs(scored: Checked, pairs: Any, family: Mapping[str, str] | None) -
         for measurement in seen.measurements
         if measurement.name == "judge.own_family" and measurement.labels["dimension"] in seen.read.dimensions
     ]
-    read = replace(scored.read, orders=orders, left=(*scored.read.left, *told))
-    return replace(scored, read=read, measurements=(*scored.measurements, *own))
+    return replace(
+        scored, measurements=(*scored.measurements, *own),
+        read=replace(scored.read, left=(*scored.read.left, *told), orders=seen.read.orders),
+    )  # fmt: skip
 
 
 REAL: Final = ("grades.parquet", "orders.parquet", "NOTICE.md")
@@ -318,8 +319,8 @@ def check_real(out: Path) -> tuple[Checked, Path]:
                       pairs=folder / REAL[1])  # fmt: skip
     said = tuple(one.replace(str(folder / REAL[1]), REAL[1]) for one in found.read.left)
     raised = "judges may lack 8 % of the scores of a system, not 5 %, so that all six are kept"
-    read = replace(found.read, source=str(out / REAL[0]), left=said, choices=(*found.read.choices, raised), about=ABOUT)
-    found = replace(found, read=read)
+    choices = (*found.read.choices, raised)
+    found = replace(found, read=replace(found.read, source=str(out / REAL[0]), left=said, about=ABOUT, choices=choices))
     page = found.save(out)
     for name in REAL:
         write_atomic(out / name, (source / name).read_bytes())

@@ -218,8 +218,8 @@ def default_study(families: Mapping[str, str], derivations: Iterable[str] = ("ho
         JudgeSpec(name=name, family=family, model=HUMAN_MODEL if family == HUMAN_FAMILY else f"elsewhere/{name}")
         for name, family in families.items()
     )
-    records, rubric = Records(derivations=tuple(kinds)), RubricChoice(name="elsewhere", scale=scale)
-    return Study(name="bare table", seed=0, judges=judges, records=records, rubric=rubric)
+    rubric = RubricChoice(name="elsewhere", scale=scale)
+    return Study(name="bare table", seed=0, judges=judges, records=Records(derivations=tuple(kinds)), rubric=rubric)
 
 
 def study_toml(study: Study) -> str:

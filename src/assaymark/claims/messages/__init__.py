@@ -14,6 +14,8 @@ from typing import Any, Final, TypeAlias
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.records import AGGREGATE
 from assaymark.text import clean
+from assaymark.text import listing as listing
+from assaymark.text import p_words as p_words
 
 ENGLISH: Final = "en"
 """The language that has every key: others are held against it."""
@@ -214,11 +216,6 @@ def counted(count: int, noun: str) -> str:
     return f"{count_words(count)} {noun}{'' if count == 1 else 's'}"
 
 
-def listing(names: Sequence[str]) -> str:
-    """Names as a sentence lists them."""
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
-
-
 def number(value: float) -> str:
     """A statistic with two decimals and a true minus."""
     return f"{value:.2f}".replace("-", "−")
@@ -237,10 +234,3 @@ def ends_words(low: float | None, high: float | None) -> str:
 def interval_words(low: float | None, high: float | None) -> str:
     """An interval behind a difference, or nothing."""
     return "" if low is None or high is None else f" ({signed(low)} to {signed(high)})"
-
-
-def p_words(p: float) -> str:
-    """A p-value as it is read."""
-    if p < 0.001:
-        return "p < .001"
-    return "p = 1" if p >= 0.9995 else f"p = {p:.3f}".replace("0.", ".", 1)

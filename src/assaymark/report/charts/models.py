@@ -41,7 +41,7 @@ class TierRow:
 
 
 def tier_chart(
-    name: str, rows: Sequence[TierRow], axis: Ends, title: str, desc: str, width: float, *,
+    name: str, rows: Sequence[TierRow], axis: Ends, title: str, desc: str, width: float,
     kind: str, why: Sequence[str] = (),
 ) -> str:  # fmt: skip
     """The tiers of one score from high to low; with ``why`` nothing may be shown and the plot is hatched."""

@@ -15,7 +15,7 @@ from assaymark.report.charts import datasheet as charts
 from assaymark.report.charts.intervals import JudgeWords
 from assaymark.report.datasheet import reading as r
 from assaymark.report.records.calls import Rests
-from assaymark.report.text import bounds_of, counted, interval, listing, p_value, real, sentence, sizes, state_words
+from assaymark.report.text import bounds_of, counted, interval, listing, p_words, real, sentence, sizes, state_words
 from assaymark.text import clean, count, number, percent, span
 
 _FORMULA = "False preference = stable + positional + one-sided / 2 + other, in shares of pairs."
@@ -570,7 +570,7 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
         if m in chosen:
             change = r.value_words(m) + (f" ({span(*ends, 3)})" if ends else "")
             drawn.append(charts.DotRow(of_words(of), m.value, ends, f"{old} to {new}, {change}", of not in moved))
-        holm = "not given" if p is None else p_value(p).removeprefix("p ").removeprefix("= ")
+        holm = "not given" if p is None else p_words(p).removeprefix("p ").removeprefix("= ")
         cells.append((of_words(of), old, new, *r.measured_cells(sheet, m)[:2], holm, sizes(m)))
     # What the verdict on these differences is.
     detail: Mapping[str, Any] = {} if verdict is None else verdict.detail

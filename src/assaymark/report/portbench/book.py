@@ -327,7 +327,7 @@ def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
         # How many pairs of a board are not resolved, and the smallest adjusted p among them.
         parts = [
             f"{board_title(board.board.name)}, {board.open_pairs} of {board.pairs} "
-            f"(smallest adjusted {t.p_value(board.least)}, needed {t.alpha(round(board.alpha, 4))})"
+            f"(smallest adjusted {t.p_words(board.least)}, needed {t.alpha(round(board.alpha, 4))})"
             for board in boards
             if board.open_pairs
         ]

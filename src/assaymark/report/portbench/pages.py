@@ -483,7 +483,7 @@ def _questions(book: BenchmarkIndex) -> b.Group:
     edges = [end for row in rows if row.ends for end in row.ends] or [0.0, 1.0]
     axis = max(0.0, int(min(edges) * 10) / 10), min(1.0, int(max(edges) * 10 + 0.999) / 10)
     title, desc = "Questions with full information, 0 to 1", "; ".join(f"{listing(r.names)}: {r.shown}" for r in rows)
-    wide, narrow = (charts.tier_chart(f"asked-{kind[0]}", rows, axis, title, desc, float(width), kind=kind)
+    wide, narrow = (charts.tier_chart(f"asked-{kind[0]}", rows, axis, title, desc, float(width), kind)
                     for kind, width in (("wide", HALF), ("narrow", NARROW)))  # fmt: skip
     table = b.Table(("Tier", "Interval"), tuple((listing(row.names), row.shown) for row in rows), frozenset({1}))
     ranked = f"{count(board.pairs - board.open_pairs)} of {plural(board.pairs, 'pair')} can be ranked: "

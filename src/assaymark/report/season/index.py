@@ -123,7 +123,7 @@ class Words:
     """One language. Calling it words a sentence of the pages; `text` words one that came with the season.
 
     >>> words = Words(english())
-    >>> words("places.range", first=2, last=4), words.percent(-0.0184), words.amount(14500)
+    >>> words.range(2, 4), words.percent(-0.0184), words.amount(14500)
     ('2 to 4', '−1.8\\xa0%', '14,500')
     """
 
@@ -213,7 +213,10 @@ class Words:
 
     def span(self, low: float, high: float, digits: int = 1, *, sign: bool = False) -> str:
         """The ends of an interval."""
-        first, last = (self.number(end, digits, sign=sign) for end in (low, high))
+        return self.range(*(self.number(end, digits, sign=sign) for end in (low, high)))
+
+    def range(self, first: Value, last: Value) -> str:
+        """From one to the other."""
         return self.catalogue.say("places.range", first=first, last=last)
 
     def day(self, text: str, *, short: bool = False) -> str:

@@ -199,7 +199,7 @@ def ranks_words(place: Place, words: Words) -> str:
     """The ranks that an agent can have; empty without a total."""
     if place.first is None or place.last is None:
         return ""
-    return str(place.first) if place.first == place.last else words("places.range", first=place.first, last=place.last)
+    return str(place.first) if place.first == place.last else words.range(place.first, place.last)
 
 
 def total_words(book: SeasonIndex, place: Place) -> str:

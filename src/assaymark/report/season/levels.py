@@ -88,7 +88,7 @@ Lines = Sequence[Quote | tuple[str, Inline]]
 def _part(words: Words, level: Level, shown: Lines, more: Lines, rest: Inline) -> b.Said:
     key = "index.more_withheld" if level == "no-claim" else "index.more"
     folded = words(key, n=len(more)) if more else ""
-    return b.Said(level, words(f"level.{level}.title"), "", tuple(shown), tuple(more), folded=folded, rest=rest)
+    return b.Said(level, words(f"level.{level}.title"), tuple(shown), tuple(more), folded, rest)
 
 
 def agent_levels(book: AgentIndex) -> tuple[b.Said, ...]:
@@ -238,8 +238,7 @@ def ends_words(item: Measurement, words: Words) -> str:
     """The interval of a measurement in the form of its kind; empty where there is none."""
     if item.low is None or item.high is None:
         return ""
-    first, last = (value_words(item, end, words) for end in (item.low, item.high))
-    return words("places.range", first=first, last=last)
+    return words.range(*(value_words(item, end, words) for end in (item.low, item.high)))
 
 
 def state_words(item: Measurement, words: Words) -> str:

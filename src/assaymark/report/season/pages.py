@@ -253,11 +253,9 @@ def _rules(book: SeasonIndex) -> b.Page:
         (words("rules.software"), f"assaymark {clean(run.software, 40)}"),
         (words("rules.hash"), code(clean(run.plan_hash, 80))),
     )  # fmt: skip
-    ends = (("strong", plan.bands.strong, 100), ("mixed", plan.bands.mixed, plan.bands.strong - 1),
-            ("weak", 0, plan.bands.mixed - 1))  # fmt: skip
-    band_rows = tuple(
-        (words.term("claim.band", name), words("places.range", first=low, last=high)) for name, low, high in ends
-    )
+    bounds = (("strong", plan.bands.strong, 100), ("mixed", plan.bands.mixed, plan.bands.strong - 1),
+              ("weak", 0, plan.bands.mixed - 1))  # fmt: skip
+    band_rows = tuple((words.term("claim.band", name), words.range(*ends)) for name, *ends in bounds)
     bands = b.Group(words("rules.bands"), (b.Text(words("rules.bands_note"), "cap"), b.Facts(band_rows)))
     tables = tuple((b.Group(title, (table,)),) for title, table in weight_tables(plan, words))
     fields = tuple(

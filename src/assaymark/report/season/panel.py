@@ -74,15 +74,15 @@ def panel_page(book: SeasonIndex) -> b.Page:
         if (floor := book.one(f"season.{kind}", **{label: name})) is None:
             continue
         value = words.term("state", floor.state) if floor.value is None else words("noise.points", value=floor.value)
-        freedom, of = real(floor.detail.get("freedom")), words.of(floor.n, floor.n_of)
-        rests = words("noise.rests", n=words.amount(floor.n), of=of)
+        freedom = real(floor.detail.get("freedom"))
+        rests = words("noise.rests", n=words.amount(floor.n), of=words.of(floor.n, floor.n_of))
         rests = rests if freedom is None else words("noise.free", rests=rests, n=int(freedom))
         who = words("noise.panel") if (kind, name) == ("noise", "panel") and not floors else clean(name, 60)
         floors.append((who, b.Linked(value, book.link(floor)), rests))
     of_floors = (words("noise.of"), words("noise.floor"), words("noise.from"))
     noise = b.Table(of_floors, tuple(floors), summary="", style="narrowed") if floors else None
     records = b.Linked(words("panel.records"), f"{book.up}{SEASON_RECORDS}") if book.run.records else ""
-    jury, *agreed = _tables(book)
+    jury, agreed = _tables(book)
     tables = (
         b.Section(id, words(f"{name}.title"), words(f"{name}.lede" if table else f"{name}.{missing}"),
                 (table,) if table else ())
@@ -94,7 +94,7 @@ def panel_page(book: SeasonIndex) -> b.Page:
         "panel.html", words("panel.title"), f"{panel[:1].upper()}{panel[1:]} {conflict}",
         (
             b.Section("judges", words("panel.judges"), words("panel.alone_lede"), (jury,)),
-            b.Section("agreement", words("agreement.title"), open_, (*agreed, b.Text(words("agreement.note")))),
+            b.Section("agreement", words("agreement.title"), open_, (agreed, b.Text(words("agreement.note")))),
             *people_sections(book), *tables,
             b.Section("blinding", words("blinding.title"), "", (*blinding_blocks(book), *b.notes((records,)))),
         ),
@@ -102,8 +102,8 @@ def panel_page(book: SeasonIndex) -> b.Page:
     )  # fmt: skip
 
 
-def _tables(book: SeasonIndex) -> Iterator[b.Table | b.Keys]:
-    """Who judged; how far apart the judges are on each agent, in composites; and the judges whose marks that holds."""
+def _tables(book: SeasonIndex) -> Iterator[b.Table]:
+    """Who judged; and how far apart the judges are on each agent, in composites."""
     words, rows = book.words, list[tuple[b.Inline, ...]]()
     verbose = any(book.one("season.verbosity", judge=judge.name) for judge in book.run.plan.panel)
 
@@ -145,14 +145,13 @@ def _tables(book: SeasonIndex) -> Iterator[b.Table | b.Keys]:
         rows.append((name, *numbers, strip, (band_words(row, words), b.small(absent) if absent else "")))
     of_agents = (*map(words, ("board.agent", "agreement.low", "agreement.high", "agreement.spread")), drawn_head(book),
                  words("agreement.band"))  # fmt: skip
-    yield b.Table(of_agents, tuple(rows), summary="", stacked=True, style="board season agr", wide=True,
-                  columns=("", "r", "r", "r", "b", ""))  # fmt: skip
     points = []
     for at, judge in enumerate(book.run.plan.panel):
         given = [(agent, value) for agent in book.agents for value, who in judged_points(book, agent) if who == at]
         said = ", ".join(f"{clean(agent, 60)} {words.number(value)}" for agent, value in given)
         points += [JudgeWords(at, clean(judge.name, 60), said)] if said else []
-    yield b.Keys(tuple(points))
+    yield b.Table(of_agents, tuple(rows), summary="", stacked=True, style="board season agr", wide=True,
+                  columns=("", "r", "r", "r", "b", ""), judges=tuple(points))  # fmt: skip
 
 
 def people_sections(book: SeasonIndex) -> Iterator[b.Section]:
@@ -274,7 +273,7 @@ def blinding_blocks(book: SeasonIndex) -> tuple[b.Block, ...]:
         chance = real(item.detail.get("chance")) or 1 / max(len(book.agents), 1)
         hits, ends = int(real(item.detail.get("hits")) or round(item.value * item.n)), words("state.no interval")
         if item.low is not None and item.high is not None:
-            ends = words("places.range", first=f"{100 * item.low:.0f}", last=words.percent(item.high, 0))
+            ends = words.range(f"{100 * item.low:.0f}", words.percent(item.high, 0))
         said = words("probe.said", judge=judge, hits=words.amount(hits), n=item.n, share=words.percent(item.value, 0),
                      ends=ends, chance=words.percent(chance, 0))  # fmt: skip
         above = item.low is not None and item.low > chance

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from assaymark.claims import agreement_status
 from assaymark.records import AGGREGATE, Measurement, Verdict
 from assaymark.report import blocks as b
 from assaymark.report import text as t
@@ -251,17 +250,16 @@ def agreement_section(book: RunIndex) -> b.Section:
         for d, m in ordered
     ]  # fmt: skip
     heads = ("Score", *(" and ".join(clean(part, 40) for part in name.split("|")) for name in names))
-    order, gates, by_format = {name: at for at, name in enumerate(book.dimensions)}, book.study.gates, []
+    order, by_format = {name: at for at, name in enumerate(book.dimensions)}, []
     within = [m for m in book.every(KAPPA) if "format" in m.labels]
     within.sort(key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
     for item in within:
-        status = agreement_status(item.value, publish=gates.publish, halt=gates.halt)
         few = item.state.startswith("too few") or item.value is None
         kappa = book.to(item, f"{book.kappa_words(item)}{t.ends_of(item) or ' (no interval)'}")
         by_format.append((
             book.title(item.labels.get("dimension", "")), clean(item.labels["format"], 60),
             "no number" if item.value is None else kappa,
-            count(item.n), _clusters(item), t.state_words(item) if few else t.AGREES[status],
+            count(item.n), _clusters(item), t.state_words(item) if few else t.AGREES[book.permits(item)],
         ))  # fmt: skip
     caption = (
         "Formats can differ so much that pooled agreement is about the format. Where a format has enough records, the "

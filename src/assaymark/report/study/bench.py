@@ -150,11 +150,9 @@ def _pairs(book: RunIndex, verdict: Verdict, name: str, **labels: str) -> list[_
     claim, found = verdict.claim, list[_Towards]()
     lead, rest = claim.subjects[0], claim.subjects[1:] or [agent for agent in book.agents if agent != claim.subjects[0]]
     for other in rest:
-        for high, low, sign in ((lead, other, 1), (other, lead, -1)):
-            item = book.one(name, dimension=claim.dimension, **labels, high=high, low=low)
-            if item is not None and item.value is not None:
-                found.append((sign * item.value, item))
-                break
+        item = book.contrast(claim.dimension, lead, other, name, **labels)
+        if item is not None and item.value is not None:
+            found.append((item.value if item.labels["high"] == lead else -item.value, item))
     return found
 
 
@@ -180,7 +178,7 @@ def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Str
         ps = [
             one for _, m in _pairs(book, verdict, "recusal.contrast") if (one := t.real(m.detail.get("p"))) is not None
         ]
-        p = f"; without judges of their makers {t.p_value(max(ps))}" if ps else ""
+        p = f"; without judges of their makers {t.p_words(max(ps))}" if ps else ""
         return Strip(strip_axis(ends, 0.0), zero, (point,), mark), f"{which}{gap}; above 0 needed{p}"
     if at == 2:
         every = (_pairs(book, verdict, "lofo.contrast", dropped=family) for family in book.study.families)
@@ -238,8 +236,8 @@ def flip_words(book: RunIndex) -> str:
         return ""
     pairs, least, level = len(book.on(AGGREGATE, "pair")), 2.0 ** (1 - most), book.study.inference.alpha
     return (
-        f"With {t.plural(most, 'cluster')} this test cannot reject: {t.p_value(least)} at least, after correction over "
-        f"{t.plural(pairs, 'pair')} {t.p_value(min(1.0, least * pairs))}; {f'{level:g}'.removeprefix('0')} needed."
+        f"With {t.plural(most, 'cluster')} this test cannot reject: {t.p_words(least)} at least, after correction over "
+        f"{t.plural(pairs, 'pair')} {t.p_words(min(1.0, least * pairs))}; {f'{level:g}'.removeprefix('0')} needed."
     )
 
 

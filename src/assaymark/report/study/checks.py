@@ -136,7 +136,7 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
     claim, kind, said = verdict.claim, kind_of(verdict.claim), verdict.publication_level != "no-claim"
     tested, needed = bool(book.every("contrast", dimension=claim.dimension)), t.alpha(book.needed(claim.dimension))
     item = book.pair("contrast", verdict) if tested and kind != "first" else None
-    adjusted = None if verdict.p_adjusted is None else t.p_value(verdict.p_adjusted)
+    adjusted = None if verdict.p_adjusted is None else t.p_words(verdict.p_adjusted)
     # What limits a claim by significance or stability is the first of the two that does not hold.
     survives = is_significant(book, verdict) if tested else verdict.stability_status != "stable"
     gap = "not tested"
@@ -148,7 +148,7 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
         level = t.alpha(book.study.inference.alpha) if kind == "within" else needed
         gap = f"adjusted {adjusted}; {level} needed"
         if "own_family" in stopping(verdict):
-            gap = f"{t.p_value(verdict.p)} of all judges together"
+            gap = f"{t.p_words(verdict.p)} of all judges together"
         if item is not None and said and claim.asserts_order:
             clusters = item.detail.get("clusters")
             where = f" in {t.counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
@@ -185,7 +185,7 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
             length += f": {longer} writes {number(2 ** abs(more), 1)} times as much as {other}, "
             length += f"{t.signed(slope)} points a doubling"
             if verdict.p_adjusted_headline is not None:
-                length += f"; at equal length adjusted {t.p_value(verdict.p_adjusted_headline)}, {needed} needed"
+                length += f"; at equal length adjusted {t.p_words(verdict.p_adjusted_headline)}, {needed} needed"
             length = book.to(items[0], length)
         yield "Length", "length", length
     yield from _further(book, verdict, tested)
@@ -235,7 +235,7 @@ def _further(book: RunIndex, verdict: Verdict, tested: bool = False) -> Iterator
             yield cap_words(cap.field).capitalize(), cap.field, "limits this claim"
     if tested and verdict.claim.asserts_order:
         p = [one for m in _pairs_of(book, verdict, "judges.contrast") if (one := t.real(m.detail.get("p"))) is not None]
-        level = f": {t.p_value(max(p))}; {t.alpha(book.study.inference.alpha)} needed" if len(p) == 1 else ""
+        level = f": {t.p_words(max(p))}; {t.alpha(book.study.inference.alpha)} needed" if len(p) == 1 else ""
         yield "Other judges", "other_judges", {
             "yes": f"expected of other judges, too{level}", "no": f"not shown for other judges{level}",
             "not-tested": "not tested: three judge families are needed", "not-applicable": "not tested",

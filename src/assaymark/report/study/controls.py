@@ -530,8 +530,7 @@ def people_section(book: RunIndex) -> b.Section | None:
         claim = verdict.claim
         if kind_of(claim) != "pair" or verdict.publication_level == "no-claim":
             continue
-        high, low = claim.subjects
-        item = book.one("human.contrast", dimension=claim.dimension, high=high, low=low)
+        (high, low), item = claim.subjects, book.pair("human.contrast", verdict)
         if item is not None and item.value is not None:
             alone, saving = t.real(item.detail.get("judges")), t.real(item.detail.get("saving"))
             orders.append((

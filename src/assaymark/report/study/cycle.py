@@ -93,7 +93,7 @@ def agents_section(book: RunIndex) -> b.Section | None:
         probes.append((b.Mark("supported" if probe.passed else "contradicted"), " ", (
             f"{_PROBES.get(probe.probe, clean(probe.probe, 40))}: {'PASS' if probe.passed else 'FAIL'}. It "
             f"dated {count(probe.hits)} of {asked} sanitised cycles (chance {percent(probe.chance, 2)}, "
-            f"{t.p_value(probe.p)}) and {dated} with dates and names left in."
+            f"{t.p_words(probe.p)}) and {dated} with dates and names left in."
         )))  # fmt: skip
     if not probes:
         probes.append(

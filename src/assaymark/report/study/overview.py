@@ -238,8 +238,13 @@ def turned_sentences(book: RunIndex) -> list[Said]:
         for high, low in by_pair[one].keys() & {pair[::-1] for pair in by_pair[other]}:
             both = by_pair[one][high, low], by_pair[other][low, high]
             where = f"on {score_words(one)}, and below it on {score_words(other)}"
-            said = [c for verdict in both for c in verdict.conditions if c.id != "specific"]  # the sentence says it
-            also = dict.fromkeys(prose(c.text, 400) for c in said)
+            also: dict[str, None] = {}
+            for name, verdict, against in ((one, *both), (other, *both[::-1])):
+                for c in verdict.conditions:
+                    texts = {its.text for its in against.conditions if its.id == c.id}
+                    if c.id != "specific":  # the sentence says it
+                        ahead = f"{score_words(name)}: " if texts and c.text not in texts else ""
+                        also[prose(ahead + c.text, 400)] = None
             level = t.weakest(verdict.publication_level for verdict in both)
             found.append((f"{clean(high, 60)} scores above {clean(low, 60)} {where}.", level, tuple(also)))
     return sorted(found)

@@ -299,8 +299,8 @@ def _decided(
         if item.value:
             missing[item.labels["model"]] = max(missing.get(item.labels["model"], 0.0), item.value)
     file = decided_file(
-        decided.verdicts, measurements, [model.name for model in plan.models], study=plan.name, title=plan.title,
-        plan_hash=locked.plan_hash, rubric="none", made_by=plan.models,
+        plan, locked.plan_hash, decided.verdicts, measurements, [model.name for model in plan.models],
+        rubric="none", made_by=plan.models,
         panel=Panel(judges={}, reference=any(one.model.startswith("reference/") for one in plan.models)),
         amendments=[one.stated for one in locked.amendments], preregistered=locked.preregistered, missing=missing,
         unranked={leaderboard.board.name: frozenset(leaderboard.unscored) for leaderboard in decided.leaderboards},

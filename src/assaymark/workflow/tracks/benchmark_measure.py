@@ -25,6 +25,7 @@ from assaymark.benchmark.scores import STAGES, Convention, DateResult, EpisodeRe
 from assaymark.claims.boards import DISSOCIATION, DRAWDOWN, MISSING, PIPELINE, SHARPE_CONTRAST
 from assaymark.engine import Ledger, Model, Reply
 from assaymark.errors import InputError, LedgerError, NotMeasurableError, Problem
+from assaymark.market import simple_returns
 from assaymark.metrology import measure_orders as orders
 from assaymark.metrology.bootstrap import OverTime, sharpe_ratios
 from assaymark.metrology.checks import Floats
@@ -192,7 +193,7 @@ def pipeline_measurements(
         found += _figures("bench.baseline", labels, whole, baseline.weights, baseline.turnover)
         found.append(_figure("bench.baseline", labels, "drawdown", whole, _depth(whole)))
         if baseline.window in calm and _moves(whole):
-            ((ratio,), _) = sharpe_ratios([_returns(baseline.nav)], rng=rng, level=level)
+            ((ratio,), _) = sharpe_ratios([simple_returns(baseline.nav)], rng=rng, level=level)
             found.append(_ratio("bench.baseline", {**labels, "figure": "sharpe"}, ratio, level))
         else:
             found.append(_figure("bench.baseline", labels, "sharpe", whole, whole.sharpe))
@@ -393,7 +394,7 @@ def _ratios(
         pairs = [] if even is None else [(at, len(moving)) for at in range(len(moving))]
         navs = [*(result.nav for result, _ in moving), *([] if even is None else [even])]
         try:
-            ratios, gaps = sharpe_ratios(np.stack(list(map(_returns, navs))), pairs, rng=rng, level=level)
+            ratios, gaps = sharpe_ratios(np.stack(list(map(simple_returns, navs))), pairs, rng=rng, level=level)
         except NotMeasurableError as exc:
             yield from (no_ratio("bench.sharpe", result, f"not defined: {exc}") for result, _ in moving)
             continue
@@ -411,10 +412,6 @@ def _depth(whole: Performance) -> float:
 
 def _moves(whole: Performance) -> bool:
     return whole.n + 1 > 10 and whole.sharpe is not None
-
-
-def _returns(nav: Floats) -> Floats:
-    return np.asarray(nav[1:] / nav[:-1] - 1.0)
 
 
 def _labels(result: EpisodeResult) -> dict[str, str]:

@@ -493,8 +493,8 @@ def kappa_measurement(
     ]
     periods, size = [period for period, _ in items], len(_CODES)
     detail: dict[str, Any] = {"judges": judges, "periods": len(set(periods))}
-    method, count = "mean pairwise quadratic-weighted kappa on bands", (len(items), "agents' periods")
-    kappa = partial(measured, "season.kappa", {}, count=count, detail=detail)
+    method = "mean pairwise quadratic-weighted kappa on bands"
+    kappa = partial(measured, "season.kappa", {}, count=(len(items), "agents' periods"), detail=detail)
     if len(scores.judges) < 2 or len(judges) < 2 or not items:
         return kappa(None, method=method, state=SINGLE if len(scores.judges) < 2 else MISSING)
     ratings = np.array([codes for _, codes in items])

@@ -196,8 +196,9 @@ def decide_judged_season(
         for row in decided.places
     ]
     file = decided_file(
-        verdicts, measurements, [place.agent for place in decided.places if place.first is not None], study=season.name,
-        title=season.title, plan_hash=stored.plan_hash, rubric=season.scoring, made_by=season.agents,
+        season, stored.plan_hash, verdicts, measurements,
+        [place.agent for place in decided.places if place.first is not None], rubric=season.scoring,
+        made_by=season.agents,
         panel=Panel(judges=families, reference=any(built_in.values()), built_in=built_in),
         amendments=[one.stated for one in stored.amendments], preregistered=stored.preregistered,
         missing={one.labels["judge"]: one.value for one in invalid if one.value},
@@ -338,8 +339,8 @@ def grade_views(
         first, *_ = (trial.score.grades for trial in trials)
         good = [trial.score for trial in trials if trial.score.score is not None]
         if not good:
-            reason, parts = first.reason or "", len(first.parts)
-            views.append(index.SeasonGradeView(agent, judge, first.state, reason=reason, parts=parts))
+            parts = len(first.parts)
+            views.append(index.SeasonGradeView(agent, judge, first.state, reason=first.reason or "", parts=parts))
             continue
         given, scores = [one.grades for one in good], [one.score for one in good if one.score is not None]
         words = given[0]
