@@ -72,11 +72,10 @@ class Translation:
         patterns = []
         for english in sorted(texts, key=lambda text: (-len(_FIELD.sub("", text)), text)):
             if _FIELD.search(english):
-                pieces = re.split("([#§])", english)
-                parts = (_GROUP.get(one) or re.escape(one) for one in pieces)
+                parts = (_GROUP.get(one) or re.escape(one) for one in re.split("([#§])", english))
                 kinds = "".join(found[1] for found in _FIELD.finditer(english))
                 telling = len(re.findall("[A-Za-z]", english)) > _TELLING
-                own = max(pieces[::2], key=len)
+                own = max(_FIELD.split(english)[::3], key=len)
                 patterns.append((own, re.compile("".join(parts)), kinds, texts[english], telling))
         return cls(table["language"], table["name"], texts, tuple(patterns))
 
