@@ -225,6 +225,12 @@ REJECTED: Final = "rejected-order"
 BREACH: Final = "constraint-breach"
 """Flag of a decision whose orders break a limit; what the judges make of that is measured."""
 
+
+def unanswered(decision: Decision) -> bool:
+    """Whether no usable reply came, so that the agent decided nothing."""
+    return not {*NOT_USABLE}.isdisjoint(decision.flags)
+
+
 _SHORTEST_S = 1.0
 
 
@@ -359,7 +365,7 @@ class Dater:
         ModelError
             The prompt holds no material that it can read.
         """
-        prompt = "\n\n".join(part.text for message in call.messages if message.role == "user" for part in message.parts)
+        prompt = "\n\n".join(call.shown())
         try:
             cutoff = p.read_material(p.sections(prompt)).cutoff
         except InputError as exc:

@@ -397,9 +397,8 @@ class ReferenceBenchmarkModel:
         if call.args:
             wrong = (f"argument {name} is unknown ({self.name} takes none)" for name in call.args)
             raise ModelError("; ".join(wrong), retryable=False)
-        parts = tuple(part.text for message in call.messages if message.role == "user" for part in message.parts)
         try:
-            text, finish = self.answer(parts, call.seed)
+            text, finish = self.answer(call.shown(), call.seed)
         except (InputError, ValueError, KeyError) as exc:
             raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
         return Reply(text, self.name, finish, fingerprint=f"{self.name}@{VERSION}")

@@ -189,6 +189,10 @@ class CallSpec:
         parts = tuple([part for message in self.messages for part in message.parts])
         return (*parts, self.schema) if self.schema else parts
 
+    def shown(self, role: Role = "user") -> tuple[str, ...]:
+        """The texts of the messages of a role, part by part."""
+        return tuple([part.text for message in self.messages if message.role == role for part in message.parts])
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from assaymark.errors import InputError, Problem
+from assaymark.errors import InputError, Problem, repeated
 from assaymark.notebook import Grid, Heading, Note, Part, Result
 from assaymark.records import Instrument
 from assaymark.text import count
@@ -337,7 +337,7 @@ def price_findings(
     found += [Finding("order", str(day), "the day is in the table more than once") for day in unique[counts > 1]]
     for row in np.flatnonzero(np.diff(days).astype(int) < 0):
         found.append(Finding("order", str(days[row + 1]), f"comes after {days[row]}: days must increase"))
-    for name in sorted({one for one in ids if list(ids).count(one) > 1}):
+    for name in repeated(ids):
         found.append(Finding("order", name, "the instrument is in the table more than once"))
     # The problems of each series
     for column, name in enumerate(ids):

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import groupby
+from operator import itemgetter
 from string import Template
 from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, NoReturn, TypeVar
@@ -523,9 +524,9 @@ def material_blocks(context: Context) -> list[Block]:
     bars: list[str] = []
     for one in context.series:
         names = [name for name in ("open", "high", "low", "close", "volume") if getattr(one, name)]
-        columns = [getattr(one, name) for name in names]
+        columns = [map(number_text, getattr(one, name)) for name in names]
         bars += [row(("bars", str(len(one.times)), one.instrument, str(one.interval_s))), row(("time", *names))]
-        bars += [row((moment(at), *map(number_text, values))) for at, *values in zip(one.times, *columns, strict=True)]
+        bars += map("\t".join, zip(map(moment, one.times), *columns, strict=True))  # none has a tab that `row` escapes
     blocks += [("series", "\n".join(bars)), ("prompt", context.prompt)]
     return [(label, content) for label, content in blocks if content]
 
@@ -638,7 +639,7 @@ def read_material(found: Sequence[Section]) -> Context:
         _, count, instrument, interval = cells(line)
         names = cells(next(lines))[1:]
         rows = [cells(next(lines)) for _ in range(int(count))]
-        read = {name: tuple(float(found[at]) for found in rows) for at, name in enumerate(names, start=1)}
+        read = {name: tuple(map(float, map(itemgetter(at), rows))) for at, name in enumerate(names, start=1)}
         closed = tuple(datetime.fromisoformat(found[0]) for found in rows)
         series.append(Series(instrument, interval_s=int(interval), times=closed, **{"close": (), **read}))
     return Context(

@@ -536,6 +536,8 @@ def html_of(value: Inline, root: str) -> str:
     """A line of text as HTML, put together without a `Markup` for each of its parts."""
     if type(value) is str:
         return escaped(value)
+    if type(value) is Markup:
+        return str(value)
     if isinstance(value, tuple):
         return "".join([html_of(one, root) for one in value])
     if isinstance(value, Cell):

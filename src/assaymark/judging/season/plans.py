@@ -24,6 +24,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 from pydantic import Field, model_validator
 
 from assaymark import prompting as p
+from assaymark.errors import repeated
 from assaymark.judging.rubric import shipped_names, shipped_text
 from assaymark.plan import Frozen, read_model
 from assaymark.prompting import Rejected, ReplyForm, shown, whole
@@ -150,7 +151,7 @@ class ScoringPlan(Frozen):
         for axis, parts in (("reasoning", self.reasoning), ("evidence", self.evidence)):
             _hundred(f"the parts of {axis}", *(part.weight for part in parts))
         names = [part.name for part in (*self.reasoning, *self.evidence)]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = repeated(names)
         if twice:
             raise ValueError(f"each part needs a name of its own (got {', '.join(twice)} more than once)")
         absent = [name for name in PROCESS if name not in {part.name for part in self.reasoning}]

@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any, Literal
 
 from assaymark.engine.calls import Reply
-from assaymark.errors import InputError, Problem
+from assaymark.errors import InputError, Problem, repeated
 from assaymark.judging.season import calls as asking
 from assaymark.judging.season import plans
 from assaymark.judging.season.calls import HorizonLedger, HorizonTask, PlannedHorizon, capped
@@ -619,7 +619,7 @@ def season_table(
 ) -> tuple[SeasonRow, ...]:
     """The table of a season under a scoring plan: rows by falling total, those without one at the end."""
     rules, names = _plan(plan), [one.name for one in contestants]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = repeated(names)
     problems = [Problem(name, "more than one contestant has this name") for name in twice]
     given = {f"{one.name}, {judge}": value for one in contestants for judge, value in one.composites.items()}
     points_of("season_table", given, problems)
