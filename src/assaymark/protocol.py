@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from assaymark.errors import repeated
 from assaymark.plan import BiasRules, Frozen, Human, Missing, OrderRules, read_plan, read_toml
 from assaymark.records import AGGREGATE, DerivationKind, content_id, sha256_text
 
@@ -409,7 +410,7 @@ class Study(Frozen):
     def _consistent(self) -> Study:
         names, agents = [judge.name for judge in self.judges], [agent.name for agent in self.agents]
         probe, anchor, made = self.stability.probe, self.anchor_probe, self.controls.wanted
-        if twice := ", ".join(sorted({name for name in names if names.count(name) > 1})):
+        if twice := ", ".join(repeated(names)):
             raise ValueError(f"each judge needs a name of its own (got {twice} more than once)")
         if AGGREGATE in names:
             raise ValueError(f"{AGGREGATE!r} is not available as a judge name")
@@ -417,7 +418,7 @@ class Study(Frozen):
             raise ValueError("a study makes its own records with both [[agents]] and [substrate], or has neither")
         if self.substrate is None and made:
             raise ValueError("controls are made from a study's own cycles; without [substrate] they are imported")
-        if twice := ", ".join(sorted({name for name in agents if agents.count(name) > 1})):
+        if twice := ", ".join(repeated(agents)):
             raise ValueError(f"each agent needs a name of its own (got {twice} more than once)")
         if unjudged := ", ".join(sorted(set(made) - set(self.records.derivations))):
             raise ValueError(f"records.derivations must name the controls that are made (missing: {unjudged})")

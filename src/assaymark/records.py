@@ -184,18 +184,11 @@ OtherJudgesState = Literal["yes", "no", "not-tested", "not-applicable"]
 AnchorState = Literal["not-tested", "confirms", "undecided", "contradicts"]
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True)
-def record(kind: type[T]) -> type[T]:
-    """A frozen, slotted, keyword-only dataclass that refuses wrong types and unknown keys when it is read."""
-    kind.__pydantic_config__ = _STRICT  # type: ignore[attr-defined]  # pydantic looks for it on the class
-    return dataclass(frozen=True, slots=True, kw_only=True, repr=kind.__repr__ is object.__repr__)(kind)
-
-
 @dataclass_transform(frozen_default=True)
-def row(kind: type[T]) -> type[T]:
-    """As `record`, for rows of wide tables: their fields may be given by position."""
-    kind.__pydantic_config__ = _STRICT  # type: ignore[attr-defined]
-    return dataclass(frozen=True, slots=True)(kind)
+def record(kind: type[T]) -> type[T]:
+    """A frozen, slotted dataclass that refuses wrong types and unknown keys when it is read."""
+    kind.__pydantic_config__ = _STRICT  # type: ignore[attr-defined]  # pydantic looks for it on the class
+    return dataclass(frozen=True, slots=True, repr=kind.__repr__ is object.__repr__)(kind)
 
 
 _EVERY: Final = frozenset(("above", "band", "beats", "cell", "first", "gate", "gates", "within"))

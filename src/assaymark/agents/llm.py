@@ -171,7 +171,7 @@ def prompt_of(context: Context) -> Message:
 
 def envelope_of(context: Context) -> Message:
     """The context as an agent outside is given it: one JSON object with the reply schema beside it."""
-    request = AgentRequest(context=context, reply_schema=reply_schema())
+    request = AgentRequest(context, reply_schema=reply_schema())
     return Message("user", (Text.of(rec.canonical_json(request)),))
 
 
@@ -225,6 +225,12 @@ REJECTED: Final = "rejected-order"
 BREACH: Final = "constraint-breach"
 """Flag of a decision whose orders break a limit; what the judges make of that is measured."""
 
+
+def unanswered(decision: Decision) -> bool:
+    """Whether no usable reply came, so that the agent decided nothing."""
+    return not {*NOT_USABLE}.isdisjoint(decision.flags)
+
+
 _SHORTEST_S = 1.0
 
 
@@ -271,22 +277,21 @@ def decision_of(
     # The agent as its records name it, with the provider's own word for who answered.
     settings = {"seed": spec.seed, "temperature": spec.temperature, "effort": spec.effort, **spec.args}
     agent = Agent(
-        id=spec.name, family=spec.family, model=spec.model,
+        spec.name, spec.family, spec.model,
         fingerprint=reply.fingerprint or (found.fingerprint if found else None) or reply.model,
         params={name: value for name, value in settings.items() if value is not None},
     )  # fmt: skip
     used = (found.input_tokens, found.output_tokens) if found else (None, None)
     call = rec.CallFacts(
-        seconds=reply.seconds, timing_source="absent" if reply.seconds is None else "measured",
+        reply.seconds, timing_source="absent" if reply.seconds is None else "measured",
         input_tokens=reply.input_tokens if used[0] is None else used[0],
-        output_tokens=reply.output_tokens if used[1] is None else used[1],
-        cost_usd=cost_usd, attempts=1, raw_object=key,
+        output_tokens=reply.output_tokens if used[1] is None else used[1], cost_usd=cost_usd, attempts=1,
+        raw_object=key,
     )  # fmt: skip
     made = Decision(
-        record_id=place.record_id(spec.name), episode_id=place.episode, step=1, cluster=place.regime,
-        decided_at=context.cutoff + timedelta(seconds=_SHORTEST_S), agent=agent, context_id=place.context_id,
-        actions=found.orders if found else (), confidence=found.confidence if found else None, call=call,
-        rationales=(Rationale(text=found.rationale, kind="summary"),) if found else (), format=FORMAT,
+        place.record_id(spec.name), place.episode, 1, place.regime, context.cutoff + timedelta(seconds=_SHORTEST_S),
+        agent, place.context_id, actions=found.orders if found else (), confidence=found.confidence if found else None,
+        call=call, rationales=(Rationale(text=found.rationale, kind="summary"),) if found else (), format=FORMAT,
         provenance=rec.Provenance(source="assaymark study"), flags=flags, missing=missing,
     )  # fmt: skip
     return p.flagged(made)
@@ -327,7 +332,7 @@ def date_call(model: str, context: Context, *, seed: int | None = None) -> CallS
     }  # fmt: skip
     schema = Text.of(json.dumps(p.object_schema(answer), indent=1))
     messages = (Message("system", (question,)), prompt_of(context))
-    return CallSpec(model=model, messages=messages, template=question.sha256, seed=seed, schema=schema)
+    return CallSpec(model, messages, template=question.sha256, seed=seed, schema=schema)
 
 
 def read_date(reply: Reply) -> tuple[int, int] | None:
@@ -360,7 +365,7 @@ class Dater:
         ModelError
             The prompt holds no material that it can read.
         """
-        prompt = "\n\n".join(part.text for message in call.messages if message.role == "user" for part in message.parts)
+        prompt = "\n\n".join(call.shown())
         try:
             cutoff = p.read_material(p.sections(prompt)).cutoff
         except InputError as exc:

@@ -491,7 +491,7 @@ class ReferenceAgent:
         """
         if problems := agent_argument_problems(self.name, call.args):
             raise ModelError("; ".join(problems), retryable=False)
-        prompt = "\n\n".join(part.text for message in call.messages if message.role == "user" for part in message.parts)
+        prompt = "\n\n".join(call.shown())
         try:
             seen, daily, volume = _seen(prompt)
         except InputError as exc:

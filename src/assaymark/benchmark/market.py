@@ -19,7 +19,7 @@ import numpy as np
 
 from assaymark.benchmark.plan import RISK_SAFE
 from assaymark.benchmark.scores import Pace
-from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.errors import InputError, Problem, UnknownNameError, repeated
 from assaymark.market import (
     CLASS_NAMES,
     AsOf,
@@ -168,7 +168,7 @@ def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT
             if name not in known:
                 raise UnknownNameError("instrument", name, tuple(known))
         chosen = [known[name] for name in instruments]
-        if twice := sorted({name for name in instruments if list(instruments).count(name) > 1}):
+        if twice := repeated(instruments):
             problems.append(Problem("instruments", f"each is named once (twice: {', '.join(twice)})"))
         if found := [one.id for one in chosen if is_index(one)]:
             problems.append(Problem("instruments", f"an index cannot be held ({', '.join(found)})"))

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from assaymark.benchmark.questions.payloads import Condition, Split
 from assaymark.benchmark.scores import Checks, Convention, Pace
-from assaymark.errors import NotMeasurableError, UnknownNameError
+from assaymark.errors import NotMeasurableError, UnknownNameError, repeated
 from assaymark.plan import BiasRules, Frozen, Missing, OrderRules, read_plan, read_toml
 from assaymark.portfolio.optimisers import SLACK, Floats
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Name
@@ -128,7 +128,7 @@ class BenchPlan(Frozen):
             ("pipeline.profiles", [str(profile) for profile in self.pipeline.profiles]),
             ("pipeline.windows", list(self.pipeline.windows)),
         ):
-            twice = sorted({name for name in names if names.count(name) > 1})
+            twice = repeated(names)
             if twice:
                 raise ValueError(f"{what}: each is named once (twice: {', '.join(twice)})")
         return self

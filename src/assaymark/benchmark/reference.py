@@ -397,12 +397,11 @@ class ReferenceBenchmarkModel:
         if call.args:
             wrong = (f"argument {name} is unknown ({self.name} takes none)" for name in call.args)
             raise ModelError("; ".join(wrong), retryable=False)
-        parts = tuple(part.text for message in call.messages if message.role == "user" for part in message.parts)
         try:
-            text, finish = self.answer(parts, call.seed)
+            text, finish = self.answer(call.shown(), call.seed)
         except (InputError, ValueError, KeyError) as exc:
             raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
-        return Reply(text=text, model=self.name, fingerprint=f"{self.name}@{VERSION}", finish=finish)
+        return Reply(text, self.name, finish, fingerprint=f"{self.name}@{VERSION}")
 
     def answer(self, parts: tuple[str, ...], seed: int | None = None) -> tuple[str, Finish]:
         """What it replies to the parts of a prompt; draws are the same for the same prompt and seed, on any machine."""

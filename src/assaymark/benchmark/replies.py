@@ -353,7 +353,7 @@ def outside_call(
     }  # fmt: skip
     if market is None:
         context = Context(**about) if asked is None else QuestionContext(**about, template=asked[0], given=asked[1])
-        parts = [canonical_json(AgentRequest(context=context, reply_schema=reply_schema))]
+        parts = [canonical_json(AgentRequest(context, reply_schema))]
     else:
         own, numbers = market
         # One object in three texts, so that the market of a date is kept once however many calls show it.
@@ -383,8 +383,7 @@ def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
         rows += [(line.ticker, "regime", line.regime, "text", ""), (line.ticker, "beta", line.beta, "ratio", "")]
         rows.append((line.ticker, "duration", line.duration, "years", ""))
     facts = [
-        Fact(id=f"{who or 'macro'}.{name}", instrument=who, field=name, value=value, unit=unit, available_at=at,
-             note=note)
+        Fact(f"{who or 'macro'}.{name}", who, name, value, unit, available_at=at, note=note)
         for who, name, value, unit, note in rows
         if value is not None
     ]  # fmt: skip
@@ -541,8 +540,8 @@ def stage_call(
         )
         own |= {
             "horizon_days": horizon, "views": said, "signals": {ticker: signals[at] for ticker, at in places.items()},
-            "weights": shares, "portfolio": Portfolio(currency="USD", cash=cash, nav=nav, positions=units),
-            "constraints": tuple(Constraint(kind=k, limit=x, unit=unit, scope=scope) for k, x, unit, scope in limits),
+            "weights": shares, "portfolio": Portfolio("USD", cash, nav, positions=units),
+            "constraints": tuple(Constraint(k, x, unit, scope) for k, x, unit, scope in limits),
             "profile": profile.text,
         }  # fmt: skip
         more = {

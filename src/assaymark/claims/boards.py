@@ -438,10 +438,7 @@ class _Facts:
 
 
 def _claim(kind: str, labels: dict[str, str], says: str, subjects: tuple[str, ...], dimension: str) -> Claim:
-    return Claim(
-        id=measurement_id(kind, labels), scope="benchmark", statement=says, subjects=subjects, dimension=dimension,
-        asserts_order=kind == "beats",
-    )  # fmt: skip
+    return Claim(measurement_id(kind, labels), "benchmark", says, subjects, dimension, asserts_order=kind == "beats")
 
 
 def _other(item: Measurement) -> float | None:

@@ -307,7 +307,7 @@ def _stability(known: Index, scale: str, one: Standing, rules: Rules, *, adjuste
         more = () if rules.source or not adjusted or item is None else (float(item.detail.get("p_adjusted", 1.0)),)
         drops[family] = (value, p, *more)
     state, families = stability_state(1.0, drops, rules.alpha)
-    return StabilityFinding(state=cast(StabilityState, state.replace(" ", "-")), families=families)
+    return StabilityFinding(cast(StabilityState, state.replace(" ", "-")), families)
 
 
 def tiers_and_ranks(

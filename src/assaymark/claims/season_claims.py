@@ -420,7 +420,7 @@ def _claim(kind: SeasonClaimKind, subjects: tuple[str, ...], labels: Mapping[str
     """A claim that only seasons make; its verdict words it."""
     beats, name = kind == "beats", measurement_id(f"season.{kind}", {"agents": "+".join(subjects), **labels})
     scope: Literal["benchmark", "aggregate-ranking"] = "benchmark" if beats else "aggregate-ranking"
-    return Claim(id=name, scope=scope, statement="", subjects=subjects, dimension=dimension, asserts_order=beats)
+    return Claim(name, scope, "", subjects, dimension, asserts_order=beats)
 
 
 # What findings say of a season

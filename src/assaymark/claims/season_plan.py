@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, time
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from assaymark.claims.findings import FEW_CONSECUTIVE
-from assaymark.errors import InputError, Problem
+from assaymark.errors import InputError, Problem, repeated
 from assaymark.judging.season.plans import DEFAULT_SCORING, EfficiencyScale, ScoringPlan, load_scoring, scoring_names
 from assaymark.judging.season.record import BUDGET, LEAST_BUDGET
 from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
@@ -52,10 +52,6 @@ def period_preflight(
     more = f"{needed} that follow each other are needed, {FEW_CONSECUTIVE} for a claim without this condition"
     what = more if serial else f"{needed} are needed"
     return (f"{n} {period}{'' if n == 1 else 's'}: this season cannot rank agents; {what}",)
-
-
-def _twice(names: Sequence[str]) -> list[str]:
-    return sorted({name for name in names if names.count(name) > 1})
 
 
 FEWEST_BARS = 20
@@ -192,7 +188,7 @@ class Season(Frozen):
             ("panel", [one.name for one in self.panel]),
             ("universe", [] if isinstance(self.universe, int) else list(self.universe)),
         ):
-            if twice := _twice(names):
+            if twice := repeated(names):
                 raise ValueError(f"{what}: each is named once (twice: {', '.join(twice)})")
         if odd := [one.name for one in self.agents if "/" in one.name or one.name.startswith(".")]:
             raise ValueError(f"agents: a name is part of record ids and holds no slash (got {', '.join(odd)})")
@@ -359,7 +355,7 @@ def read_recorded(text: str, source: str) -> RecordedFile:
         except ValidationError as exc:
             wrong = problems_of(exc, RecordedAgent)
             problems += [Problem(f"agents.{number}.{problem.where}", problem.what) for problem in wrong]
-    if twice := _twice([agent.name for agent in agents]):
+    if twice := repeated([agent.name for agent in agents]):
         problems.append(Problem("agents", f"each is named once (twice: {', '.join(twice)})"))
     market: SeasonMarket | None = None
     with suppress(ValidationError):

@@ -123,10 +123,7 @@ class Order(Kind):
         scope = scope if self.subjects == 1 else "pairwise-contrast"
         labels = {"dimension": dimension, **dict(zip(self.labels, subjects, strict=True))}
         says = f"{self.statement(subjects, size)} on {on or measure_words(dimension)}."
-        return Claim(
-            id=measurement_id(self.head, labels), scope=scope, statement=says, subjects=subjects, dimension=dimension,
-            asserts_order=self.asserts_order,
-        )  # fmt: skip
+        return Claim(measurement_id(self.head, labels), scope, says, subjects, dimension, self.asserts_order)
 
     def put(self, dimension: str, subjects: Sequence[str], known: Index, rules: Rules) -> Claim:
         if self.subjects == 1:
@@ -286,7 +283,7 @@ class First(Order):
             about = "" if weakest.stability.state == "stable" else f" (against {weakest.row.low})"
             reason = f"{lead} ({worst} adjusted, at most), {_survival(dimension, weakest, known)[1]}{about}."
             families = tuple(sorted({name for pair in pairs for name in pair.stability.families}))
-            finding = StabilityFinding(state=weakest.stability.state, families=families)
+            finding = StabilityFinding(weakest.stability.state, families)
         return Evidence(status, reason, rests, tuple(pairs), published, finding, None, *p)
 
     def season(self, claim: Claim, fields: Fields, known: Index, rules: Rules, scope: Value) -> tuple[Said, Said, Said]:

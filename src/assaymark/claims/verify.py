@@ -318,7 +318,7 @@ def _season(certificate: Mapping[str, JSON]) -> Findings:
             items.append(parse(Measurement, whole, source=f"{SOURCE}, measurements.{at}"))
         season = Season(items, gates, stated.verdict.plan_hash)
         families, agents = season.known.families, season.known.agents
-        study = StatedStudy(level=stated.level, judges=stated.judges, families=families, agents=agents, dimensions=())
+        study = StatedStudy(stated.level, stated.judges, families, agents, dimensions=())
         # Totals and what follows from them have no table here, nor have pairs beside those of the claim.
         bare = {item.id for item in items if item.name not in (*ORDERS, rule.KAPPA)}
         bare |= {item.id for item in items if item.name == "contrast" and "cluster_sums" not in item.detail}

@@ -132,7 +132,7 @@ class Message:
         return "\n\n".join(part.text for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class CallSpec:
     """Everything that can change the answer of a model, and nothing else.
 
@@ -160,8 +160,8 @@ class CallSpec:
     ) -> CallSpec:  # fmt: skip
         """The call that puts messages to a model with the settings that its plan names."""
         return cls(
-            model=spec.model, messages=messages, template=template, trial=trial, order=order, seed=spec.seed,
-            temperature=spec.temperature, effort=spec.effort, schema=schema, args=dict(spec.args),
+            spec.model, messages, template, trial, order, spec.seed, spec.temperature, spec.effort, schema,
+            args=dict(spec.args),
         )  # fmt: skip
 
     @property
@@ -189,8 +189,12 @@ class CallSpec:
         parts = tuple([part for message in self.messages for part in message.parts])
         return (*parts, self.schema) if self.schema else parts
 
+    def shown(self, role: Role = "user") -> tuple[str, ...]:
+        """The texts of the messages of a role, part by part."""
+        return tuple([part.text for message in self.messages if message.role == role for part in message.parts])
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What a model answered, exactly as it came.
 
@@ -205,12 +209,12 @@ class Reply:
 
     text: str
     model: str
-    fingerprint: str | None = None
     finish: Finish = "stop"
+    raw: str | None = field(default=None, repr=False)
+    fingerprint: str | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
     seconds: float | None = None
-    raw: str | None = field(default=None, repr=False)
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
 
@@ -223,7 +227,7 @@ def one_line(text: str, most: int) -> str:
 
 def refusal_of(error: ModelError, model: str) -> Reply:
     """A call that was turned away for good, as its outcome. An answer with a status of failure is not billed."""
-    return Reply(text=str(error), model=model, finish="refusal", input_tokens=0, output_tokens=0)
+    return Reply(str(error), model, "refusal", input_tokens=0, output_tokens=0)
 
 
 class Model(Protocol):

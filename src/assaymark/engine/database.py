@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from assaymark.engine import schema
@@ -408,6 +408,8 @@ class PostgresStore(Store):
             problem = "cannot be read (not shown: it may hold a password); a port is a number, '@' in a password is %40"
             raise LedgerError(f"the URL of the ledger {problem}; it looks like {EXAMPLE}") from None
         # Neither the password nor anything else of the query: it can hold one too.
+        from sqlalchemy.dialects import postgresql  # here, because it takes every command 80 ms to load
+
         self.inserts, self.name = postgresql.insert, f"postgresql://{parsed.host or 'local'}/{parsed.database or ''}"
         try:
             import psycopg  # noqa: F401

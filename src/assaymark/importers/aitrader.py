@@ -152,7 +152,7 @@ class Prices:
                 elif symbol in bars.setdefault(step, {}):
                     wrong(line, f"{symbol} has two bars at {row['ts']}", "ts")
                 else:
-                    bars[step][symbol] = Bar(open=opened, high=high, low=low, close=close)
+                    bars[step][symbol] = Bar(opened, high, low, close)
                     self._volumes[symbol, step] = volume or 0.0
         except ValueError as exc:
             tally.problem(name, str(exc))
@@ -288,8 +288,7 @@ class Step:
         self.agent = line.model.removesuffix(track.suffix)  # some logs add the name of the track
         self.record_id = f"{track.name}/{self.day if track.daily else at.strftime('%Y-%m-%dT%H:%M')}/{self.agent}"
         self.actions = tuple(
-            records.Action(instrument=one.symbol, price=one.price, quantity=None if kind == "no_trade" else one.amount,
-                           kind=kind)
+            records.Action(one.symbol, kind, price=one.price, quantity=None if kind == "no_trade" else one.amount)
             for one in line.actions
             for kind in [_KINDS[one.action]]
         )  # fmt: skip
@@ -355,10 +354,9 @@ class Step:
         else:
             stages |= {"holdings": dict(self.book.positions), "cash_after": self.book.cash}
         return records.Decision(
-            record_id=self.record_id, episode_id=self.track.name, step=number, cluster=report.week_of(self.at),
-            decided_at=decided, agent=report.agent_of(self.agent, self.agent), context_id=context_id,
-            actions=self.actions, rationales=rationales, format=self.track.name, provenance=provenance, stages=stages,
-            call=call, flags=tuple(flags), missing=tuple(missing),
+            self.record_id, self.track.name, number, report.week_of(self.at), decided,
+            report.agent_of(self.agent, self.agent), context_id, self.actions, rationales, format=self.track.name,
+            provenance=provenance, stages=stages, call=call, flags=tuple(flags), missing=tuple(missing),
         )  # fmt: skip
 
 
@@ -482,9 +480,7 @@ def import_aitrader(
     for (track, _), steps in log.runs().items():
         prices = log.prices[track]
         instruments = tuple(
-            records.Instrument(
-                id=symbol, symbol=symbol, name=names.get(symbol, ""), asset_class=prices.track.asset_class
-            )
+            records.Instrument(symbol, symbol, names.get(symbol, ""), prices.track.asset_class)
             for symbol in prices.symbols
         )
         audit = _audit_of(steps, prices)
@@ -499,9 +495,7 @@ def import_aitrader(
                 completeness="partial", cutoff=step.track.utc(step.at), prompt="",
                 cutoff_source=f"the step's stamp, taken as {step.track.zone} time", facts=prices.facts(step.at),
                 instruments=instruments, series=prices.series(step.at, shown),
-                portfolio=records.Portfolio(
-                    currency=step.track.currency, cash=before.cash, nav=worth_now, positions=held
-                ),
+                portfolio=records.Portfolio(step.track.currency, before.cash, nav=worth_now, positions=held),
                 missing=("the prompt", "what tools returned", *unpriced),
             )  # fmt: skip
             name = report.context_id(context, encoded)

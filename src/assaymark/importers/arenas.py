@@ -263,8 +263,8 @@ class Conversation(_Shape):
             record_id=f"{cycle}/{nth}/{agent.id}", episode_id=cycle, step=nth, cluster=f"{asked:%Y-%m-%d}",
             decided_at=self.answered, agent=agent, context_id=context_id, rationales=texts, format="nof1",
             actions=tuple(
-                records.Action(instrument=coin, kind=_SIGNALS[one.signal], quantity=one.quantity, leverage=one.leverage,
-                               stop=one.stop_loss, target=one.profit_target, confidence=one.confidence,
+                records.Action(coin, _SIGNALS[one.signal], one.quantity, leverage=one.leverage, stop=one.stop_loss,
+                               target=one.profit_target, confidence=one.confidence,
                                rationale=one.justification.strip() or None)
                 for coin, one in orders.items()
             ),

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from assaymark import records
+from assaymark.errors import repeated
 from assaymark.importers.capitalbench_rounds import Round, finite, read_rounds
 from assaymark.importers.read import NAME, SHA256, Progress, json_objects, midnight, moment, require, shaped
 from assaymark.importers.report import Imported, Tally, outcome, rationales_of, text_missing, week_of
@@ -252,7 +253,7 @@ class Record(_Shape, Generic[S]):
             for name in names:
                 if name not in options:
                     yield f"submission.{place}: is none of the round's options (got {name!r})"
-            for name in sorted({n for n in names if names.count(n) > 1}):
+            for name in repeated(names):
                 yield f"submission.{place}: names {name!r} twice"
         if isinstance(submission, Weights):
             total = sum(holding.allocation_pct for holding in submission.portfolio)
@@ -315,14 +316,16 @@ class Record(_Shape, Generic[S]):
                 "views": {"dispersion_state": said.dispersion_state, "dominant_pattern": said.dominant_pattern,
                           "prefer_spy": said.prefer_spy, "top3": list(said.top3_option_ids)},
             }  # fmt: skip
+        agent = records.Agent(
+            submission.model_id, submission.provider, call.api_model_name, params={"mode": submission.mode}
+        )
         return records.Decision(
-            record_id=self.id, episode_id=self.round_id, step=0, cluster=cluster, decided_at=started,
-            agent=records.Agent(id=submission.model_id, family=submission.provider, model=call.api_model_name,
-                        params={"mode": submission.mode}),
-            context_id=of.context_id, actions=actions, rationales=rationales, format=shape,
+            self.id, self.round_id, 0, cluster, started, agent, of.context_id, actions, rationales, format=shape,
             provenance=replace(provenance, path=self.path), confidence=submission.confidence, stages=stages,
-            call=records.CallFacts(seconds=call.latency_seconds, timing_source="measured", cost_usd=submission.cost_usd,
-                                   **call.model_dump(include={"input_tokens", "output_tokens", "reasoning_tokens"})),
+            call=records.CallFacts(
+                seconds=call.latency_seconds, timing_source="measured", cost_usd=submission.cost_usd,
+                **call.model_dump(include={"input_tokens", "output_tokens", "reasoning_tokens"}),
+            ),
             replicate=submission.replicate_index, flags=(CLOCK_CONFLICT,) if started < of.context.cutoff else (),
             missing=(*missing, *text_missing(rationales)),
         )  # fmt: skip

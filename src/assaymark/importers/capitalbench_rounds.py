@@ -566,7 +566,7 @@ class _Reader:
             prompt=f"{task}\n\n## Briefing\n\n{briefing}\n\n## Options\n\n{options}\n",
             facts=facts, instruments=tuple(universe.values()),
             constraints=tuple(
-                Constraint(kind=kind, limit=float(value) * factor, unit=unit, scope=scope)
+                Constraint(kind, float(value) * factor, unit, scope)
                 for (kind, factor, unit, scope), value in limits.values()
             ),
             missing=(_RENDERED, *missing),
@@ -587,10 +587,10 @@ class _Reader:
             }
             self._universes[text] = {
                 option.id: Instrument(
-                    id=option.id,
-                    symbol=option.symbol,
-                    name=option.name,
-                    asset_class=option.asset_class,
+                    option.id,
+                    option.symbol,
+                    option.name,
+                    option.asset_class,
                     group=option.option_group,
                     aliases=tuple(alias for alias in dict.fromkeys(named[option.id]) if alias),
                 )

@@ -237,13 +237,11 @@ class _Build:
             what = f"weights of {total:g} times net asset value (allowed at most {MOST:g})"
             row.problem("", what if self.map.weight_unit == "percent" else f"{what}; {_PERCENT}")
         made = records.Decision(
-            record_id=name, episode_id=episode, step=step,
-            cluster=row.text(columns.cluster, needed=bool(columns.cluster)) or week_of(decided_at),
-            decided_at=decided_at, agent=records.Agent(id=agent, family=family, model=row.text(columns.model)),
-            context_id=context_id or "", actions=tuple(actions), rationales=rationales, format="generic",
-            provenance=records.Provenance(**source.model_dump(), path=row.place),
+            name, episode, step, row.text(columns.cluster, needed=bool(columns.cluster)) or week_of(decided_at),
+            decided_at, records.Agent(agent, family, model=row.text(columns.model)), context_id or "", tuple(actions),
+            rationales, format="generic", provenance=records.Provenance(**source.model_dump(), path=row.place),
             confidence=next(iter(sure)) if len(sure) == 1 else None,
-            call=records.CallFacts(seconds=seconds, timing_source="absent" if seconds is None else "measured"),
+            call=records.CallFacts(seconds, timing_source="absent" if seconds is None else "measured"),
             replicate=replicate, derivation=derivation, missing=text_missing(rationales),
         )  # fmt: skip
         return made if context_id else None
@@ -262,7 +260,7 @@ class _Build:
                 row.problem(next(iter(self.map.known_scores)), "an honest record has no known score")
             return records.Derivation()
         parent = row.text(columns.parent) or (honest if kind in FROM_AN_HONEST_RECORD else None)
-        return records.Derivation(kind=kind, parent=parent, known_scores=scores)
+        return records.Derivation(kind, parent, known_scores=scores)
 
     def _actions(self, row: Row, columns: Columns, *, each: bool) -> tuple[records.Action, ...]:
         """The orders of one row; ``each`` where orders have confidences of their own."""
@@ -274,7 +272,7 @@ class _Build:
             return None if weight is None else weight / scale
 
         actions = [
-            records.Action(instrument=instrument, kind="target_weight", weight=weight)
+            records.Action(instrument, kind="target_weight", weight=weight)
             for column, instrument in self.map.weights.items()
             if (weight := weight_in(column))
         ]
@@ -283,13 +281,14 @@ class _Build:
         if kind not in get_args(records.ActionKind):
             row.problem(columns.action, f"must be one of {', '.join(get_args(records.ActionKind))} (got {kind!r:.60})")
         elif instrument:
-            actions.append(records.Action(
-                instrument=instrument, kind=kind, weight=weight_in(columns.weight),
-                quantity=row.number(columns.quantity), price=row.number(columns.price),
-                leverage=row.number(columns.leverage, 0, 1000), stop=row.number(columns.stop),
-                target=row.number(columns.target),
-                confidence=row.quiet.number(columns.confidence, 0, 1) if each else None,
-            ))  # fmt: skip
+            actions.append(
+                records.Action(
+                    instrument, kind, weight=weight_in(columns.weight), quantity=row.number(columns.quantity),
+                    price=row.number(columns.price), leverage=row.number(columns.leverage, 0, 1000),
+                    stop=row.number(columns.stop), target=row.number(columns.target),
+                    confidence=row.quiet.number(columns.confidence, 0, 1) if each else None,
+                ),
+            )  # fmt: skip
         return tuple(actions)
 
     def read_outcomes(self, name: str, sheet: Sheet) -> None:
@@ -423,7 +422,7 @@ class Material:
             if limit is None or len(self.tally.problems) > before:
                 self._lose(key, f"constraint {kind or '(unnamed)'}: refused")
             else:
-                rule = records.Constraint(kind=kind, limit=limit, unit=unit, scope=scope)
+                rule = records.Constraint(kind, limit, unit, scope)
                 self._rules.setdefault(key, []).append((row.place, rule))
         for key, rules in self._rules.items():
             cells = {place: ((rule.kind, rule.scope), f"{rule.limit:g} {rule.unit}") for place, rule in rules}

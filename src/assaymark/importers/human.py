@@ -65,8 +65,8 @@ def import_human(
         graded = sum(dimension in scores for dimension in dimensions)
         whole = graded == len(dimensions)
         found[trajectory, judge, trial] = Judgment(
-            trajectory=trajectory, judge=judge, family=FAMILY, rubric=rubric, trial=trial,
-            status="ok" if whole else "invalid", scores=scores if whole else {},
+            trajectory, judge, FAMILY, rubric, trial, status="ok" if whole else "invalid",
+            scores=scores if whole else {},
             call_key=content_id([trajectory, judge, trial, rubric, sorted(scores.items())]),
             reason=None if whole else f"graded {graded} of {len(dimensions)} dimensions",
         )  # fmt: skip

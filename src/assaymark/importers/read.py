@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from assaymark.errors import InputError, Problem, foreign, known_keys, problems_of
+from assaymark.errors import InputError, Problem, foreign, known_keys, problems_of, repeated
 from assaymark.importers.report import Tally
 from assaymark.plan import read_model
 from assaymark.records import Completeness
@@ -187,7 +187,7 @@ def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int
         _, header = next(lines, (1, []))
         if not header:
             raise ValueError("empty: a header row is needed")
-        twice = sorted({name for name in header if header.count(name) > 1})
+        twice = repeated(header)
         if twice:
             raise ValueError(f"column {twice[0]!r} stands twice in the header")
         for number, row in lines:

@@ -263,26 +263,24 @@ def fact(
     as_of: datetime | None = None, note: str = "",
 ) -> records.Fact:  # fmt: skip
     """A fact about an instrument that was available ``at`` a time."""
-    return records.Fact(id=name, instrument=of, field=field, value=value, unit=unit, available_at=at, source=source,
-                as_of=as_of, note=note)  # fmt: skip
+    return records.Fact(name, of, field, value, unit, at, as_of, source, note)  # fmt: skip
 
 
 def outcome(
     record: str, horizon: str, value: float, benchmark: float | None, resolved: datetime | None, source: str
 ) -> records.Outcome:
     """What came of a decision."""
-    return records.Outcome(record_id=record, horizon=horizon, value=value, benchmark=benchmark, resolved_at=resolved,
-                   source=source)  # fmt: skip
+    return records.Outcome(record, horizon, value, benchmark, resolved, source)  # fmt: skip
 
 
 def agent_of(name: str, model: str) -> records.Agent:
     """An agent whose family is the maker of its model, where the table knows it."""
-    return records.Agent(id=name, family=maker_of(model) or model, model=model)
+    return records.Agent(name, maker_of(model) or model, model)
 
 
 def rationales_of(texts: Iterable[tuple[str, records.RationaleKind]]) -> tuple[records.Rationale, ...]:
     """Texts with their kinds as rationales, in the order given; one that is blank is none."""
-    return tuple(records.Rationale(text=text, kind=kind) for text, kind in texts if text.strip())
+    return tuple(records.Rationale(text, kind) for text, kind in texts if text.strip())
 
 
 def text_missing(rationales: Iterable[records.Rationale]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from assaymark.errors import LISTED, InputError, UnknownNameError
+from assaymark.errors import LISTED, InputError, UnknownNameError, repeated
 from assaymark.importers.report import Findings
 from assaymark.rows import Rows
 
@@ -128,7 +128,7 @@ class Cells:
         self.used: set[str] = set()
         self._open: set[str] = set()
         names = self.rows.column_names
-        if twice := sorted({name for name in names if names.count(name) > 1}):
+        if twice := repeated(names):
             self.problems.add("header", f"a column name stands once (twice: {', '.join(twice)})")
         elif not len(rows):
             self.problems.add("", "has a header and no rows" if names else "is empty; a header and rows are needed")

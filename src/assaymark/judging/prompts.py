@@ -130,9 +130,9 @@ def judgment(planned: PlannedGrade, reply: Reply, *, second: Reply | None = None
         given = {"evidence": answer.evidence, "lookahead_check": answer.lookahead_check}
         given["scores"] = {name: float(score) for name, score in answer.scores.items()}
     return Judgment(
-        trajectory=planned.about, judge=planned.judge.name, family=planned.judge.family, rubric=planned.form.version,
-        trial=planned.call.trial, status="ok" if answer else "refused" if read.state == "refused" else "invalid",
-        call_key=planned.call.key, reason=read.reason, **given,
+        planned.about, planned.judge.name, planned.judge.family, planned.form.version, planned.call.trial,
+        status="ok" if answer else "refused" if read.state == "refused" else "invalid", call_key=planned.call.key,
+        reason=read.reason, **given,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.errors import InputError, Problem, UnknownNameError, repeated
 from assaymark.plan import read_model
 from assaymark.protocol import RubricChoice
 from assaymark.records import AGGREGATE, JSON
@@ -125,7 +125,7 @@ class Rubric(_Strict):
     @classmethod
     def _consistent(cls, dimensions: tuple[Dimension, ...], info: ValidationInfo) -> tuple[Dimension, ...]:
         names, wrong = [dimension.name for dimension in dimensions], []
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = repeated(names)
         if twice:
             wrong.append(f"each dimension needs a name of its own (got {', '.join(twice)} more than once)")
         if AGGREGATE in names:

@@ -19,7 +19,7 @@ from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNam
 from assaymark.market.instruments import CLASS_NAMES
 from assaymark.market.macro import class_index, regimes
 from assaymark.market.synthetic import SyntheticMarket, synthetic_market
-from assaymark.records import Constraint, Context, Fact, Instrument, Portfolio, Series, row
+from assaymark.records import Constraint, Context, Fact, Instrument, Portfolio, Series, record
 
 # One-minute bars on demand: drawn from a counter keyed by (seed, instrument, day), stored nowhere
 
@@ -405,7 +405,7 @@ class SyntheticMinutes:
         return DailyRanges(market.days, market.low, market.high), columns
 
 
-@row
+@record
 class CycleKey:
     """Where a sanitised context was cut from. Never shown to an agent or a judge."""
 
@@ -505,8 +505,8 @@ def context_of(shown: Sequence[Bars], classes: Mapping[str, str], rng: np.random
             "volume_15m": ("multiple", float(one.volume[-15:].mean()) / whole if whole > 0 else 1.0),
         }
         facts += [
-            Fact(id=f"{one.instrument}.{field}", instrument=one.instrument, field=field, value=round(value, 6) + 0.0,
-                 unit=unit, available_at=NEUTRAL_NOW, as_of=NEUTRAL_NOW, source="bars")
+            Fact(f"{one.instrument}.{field}", one.instrument, field, round(value, 6) + 0.0, unit, NEUTRAL_NOW,
+                 NEUTRAL_NOW, source="bars")
             for field, (unit, value) in values.items()
         ]  # fmt: skip
     prices = {bar.instrument: round(float(bar.close[-1]), 4) for bar in shown}
@@ -522,17 +522,17 @@ def context_of(shown: Sequence[Bars], classes: Mapping[str, str], rng: np.random
     return Context(
         completeness="complete", cutoff=NEUTRAL_NOW, cutoff_source="neutral clock", prompt=prompt, facts=tuple(facts),
         series=tuple(
-            Series(instrument=bar.instrument, interval_s=60,
-                   times=tuple(NEUTRAL_NOW + timedelta(seconds=int(at)) for at in bar.times),
-                   **{name: tuple(getattr(bar, name).tolist()) for name in (*_PRICES, "volume")})
-            for bar in shown
+            Series(
+                bar.instrument, interval_s=60,
+                times=tuple(NEUTRAL_NOW + timedelta(seconds=int(at)) for at in bar.times),
+                **{name: tuple(getattr(bar, name).tolist()) for name in (*_PRICES, "volume")},
+            ) for bar in shown
         ),
         instruments=tuple(
-            Instrument(id=bar.instrument, name=bar.instrument, asset_class=classes[bar.instrument])
-            for bar in shown
+            Instrument(id=bar.instrument, name=bar.instrument, asset_class=classes[bar.instrument]) for bar in shown
         ),
         portfolio=Portfolio(
-            currency="USD", cash=cash_left, nav=round(worth, 2), positions=dict(sorted(positions.items()))
+            currency="USD", cash=cash_left, nav=round(worth, 2), positions=dict(sorted(positions.items())),
         ),
         constraints=limits,
     )  # fmt: skip

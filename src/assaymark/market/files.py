@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from assaymark.errors import InputError, Problem, table_problem
+from assaymark.errors import InputError, Problem, repeated, table_problem
 from assaymark.market.history import FIELDS, History, closing_times, known_at_close
 from assaymark.market.instruments import AssetClass, Limits, Listing, mixed_snapshots, price_findings
 from assaymark.market.open import history_of
@@ -89,9 +89,9 @@ def read_price_table(path: Path) -> Any:
             )
     except (OSError, pa.ArrowException) as exc:
         raise InputError(path.name, [table_problem(exc, beginning(path))]) from None
-    repeated = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
-    if repeated:
-        raise InputError(path.name, [Problem(name, "the column is there more than once") for name in repeated])
+    twice = repeated(table.column_names)
+    if twice:
+        raise InputError(path.name, [Problem(name, "the column is there more than once") for name in twice])
     if table.num_rows == 0:
         raise InputError(path.name, ["has no rows"])
     return table
@@ -210,7 +210,7 @@ def snapshot_from_file(
     query |= {name: day.isoformat() for name, day in (("start", start), ("end", end)) if day is not None}
     contents = {kind: content_digest(table) for kind, table in tables.items()}
     name = f"files-{path.stem}-{sha256_text(canonical_json(contents))[:12]}"
-    origin = Origin(source="files", retrieved_at=now, query=query, licence=licence, notes=bars.notes)
+    origin = Origin("files", now, query, licence, bars.notes)
     place = SCHEMAS["bars"].get_field_index("snapshot")
     column = pa.array(np.full(tables["bars"].num_rows, name, dtype=object), pa.string())
     tables["bars"] = tables["bars"].set_column(place, SCHEMAS["bars"].field(place), column)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from assaymark.errors import InputError, Problem
+from assaymark.errors import InputError, Problem, repeated
 from assaymark.notebook import Grid, Heading, Note, Part, Result
 from assaymark.records import Instrument
 from assaymark.text import count
@@ -100,9 +100,7 @@ class Listing:
 
     def as_record(self) -> Instrument:
         """The instrument as contexts carry it."""
-        return Instrument(
-            id=self.id, symbol=self.id, name=self.name, asset_class=CLASS_NAMES[self.asset_class], group=self.sub
-        )
+        return Instrument(self.id, self.id, self.name, asset_class=CLASS_NAMES[self.asset_class], group=self.sub)
 
 
 @lru_cache(maxsize=1)
@@ -339,7 +337,7 @@ def price_findings(
     found += [Finding("order", str(day), "the day is in the table more than once") for day in unique[counts > 1]]
     for row in np.flatnonzero(np.diff(days).astype(int) < 0):
         found.append(Finding("order", str(days[row + 1]), f"comes after {days[row]}: days must increase"))
-    for name in sorted({one for one in ids if list(ids).count(one) > 1}):
+    for name in repeated(ids):
         found.append(Finding("order", name, "the instrument is in the table more than once"))
     # The problems of each series
     for column, name in enumerate(ids):

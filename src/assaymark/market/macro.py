@@ -55,9 +55,9 @@ def class_index(closes: np.ndarray, listings: Sequence[Listing]) -> dict[AssetCl
 
 def drawdown(index: np.ndarray, window: int = 252) -> np.ndarray:
     """Fall from the highest value of the last ``window`` days, today included, as a share in [0, 1)."""
-    from scipy.ndimage import maximum_filter1d  # here, because it takes 50 ms and few need it
-
-    peak = maximum_filter1d(index, window, origin=(window - 1) // 2, mode="nearest")
+    # scipy.ndimage does the same, and takes 80 ms to load.
+    days = np.lib.stride_tricks.sliding_window_view(np.concatenate([np.full(window, -np.inf), index]), window)
+    peak = days[1:].max(axis=1)
     return np.asarray(np.round(1.0 - index / peak, 12))
 
 

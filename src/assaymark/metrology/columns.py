@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assaymark.errors import LISTED, InputError, Problem
+from assaymark.errors import LISTED, InputError, Problem, repeated
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.scores import Calls, ScoreTable, assembled, weight_problems, weight_shares
 from assaymark.protocol import SCALE, Scale, scale_words
@@ -273,7 +273,7 @@ def named_dimensions(
     """The columns that are dimensions, sorted, and what the header lacks, has too much of, or leaves open."""
     columns = schema.names
     unknown = [name for name in columns if name not in KNOWN]
-    twice = sorted({name for name in columns if columns.count(name) > 1})
+    twice = repeated(columns)
     problems = [
         Problem(name or "header", f"a column name stands once (got {columns.count(name)} times)") for name in twice
     ]

@@ -91,7 +91,7 @@ class Rules:
             raise InputError("broker", problems)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Order:
     """One wish of an agent: units (``quantity``) or a fraction of NAV (``weight``), not both."""
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import groupby
+from operator import itemgetter
 from string import Template
 from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, NoReturn, TypeVar
@@ -523,9 +524,9 @@ def material_blocks(context: Context) -> list[Block]:
     bars: list[str] = []
     for one in context.series:
         names = [name for name in ("open", "high", "low", "close", "volume") if getattr(one, name)]
-        columns = [getattr(one, name) for name in names]
+        columns = [map(number_text, getattr(one, name)) for name in names]
         bars += [row(("bars", str(len(one.times)), one.instrument, str(one.interval_s))), row(("time", *names))]
-        bars += [row((moment(at), *map(number_text, values))) for at, *values in zip(one.times, *columns, strict=True)]
+        bars += map("\t".join, zip(map(moment, one.times), *columns, strict=True))  # none has a tab that `row` escapes
     blocks += [("series", "\n".join(bars)), ("prompt", context.prompt)]
     return [(label, content) for label, content in blocks if content]
 
@@ -597,12 +598,9 @@ def read_material(found: Sequence[Section]) -> Context:
     if "nav" in situation:
         cash, nav = float(situation["cash"]), float(situation["nav"])
         positions = {instrument: float(units) for instrument, units in body("holdings")}
-        portfolio = Portfolio(currency=situation["currency"], cash=cash, nav=nav, positions=positions)
+        portfolio = Portfolio(situation["currency"], cash, nav, positions)
     instruments = [
-        Instrument(
-            id=name, symbol=symbol or None, name=words, asset_class=asset_class, group=group,
-            aliases=tuple(alias for alias in aliases.split("; ") if alias),
-        )
+        Instrument(name, symbol or None, words, asset_class, group, tuple(filter(None, aliases.split("; "))))
         for name, symbol, words, asset_class, group, aliases in body("instruments")
     ]  # fmt: skip
     # Every fact, in the order of the prompt.
@@ -612,8 +610,8 @@ def read_material(found: Sequence[Section]) -> Context:
 
     def add(instrument: str, field: str, value: float | str, unit: str, as_of: str, source: str, said: str) -> None:
         fact = Fact(
-            id=f"f{len(facts) + 1}", instrument=instrument, field=field, value=value, unit=unit, available_at=cutoff,
-            as_of=_moment(as_of) if as_of else None, source=source, note=said,
+            f"f{len(facts) + 1}", instrument, field, value, unit, cutoff, _moment(as_of) if as_of else None, source,
+            note=said,
         )  # fmt: skip
         facts.append(fact)
 
@@ -641,9 +639,9 @@ def read_material(found: Sequence[Section]) -> Context:
         _, count, instrument, interval = cells(line)
         names = cells(next(lines))[1:]
         rows = [cells(next(lines)) for _ in range(int(count))]
-        read = {name: tuple(float(found[at]) for found in rows) for at, name in enumerate(names, start=1)}
+        read = {name: tuple(map(float, map(itemgetter(at), rows))) for at, name in enumerate(names, start=1)}
         closed = tuple(datetime.fromisoformat(found[0]) for found in rows)
-        series.append(Series(instrument=instrument, interval_s=int(interval), times=closed, **{"close": (), **read}))
+        series.append(Series(instrument, interval_s=int(interval), times=closed, **{"close": (), **read}))
     return Context(
         completeness="complete" if situation["completeness"] == "complete" else "partial",
         cutoff=cutoff,
@@ -654,8 +652,7 @@ def read_material(found: Sequence[Section]) -> Context:
         instruments=tuple(instruments),
         portfolio=portfolio,
         constraints=tuple(
-            Constraint(kind=kind, limit=float(limit), unit=unit, scope=scope)
-            for kind, limit, unit, scope in body("constraints")
+            Constraint(kind, float(limit), unit, scope) for kind, limit, unit, scope in body("constraints")
         ),
         profile=situation.get("profile"),
     )

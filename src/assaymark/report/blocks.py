@@ -536,17 +536,8 @@ def html_of(value: Inline, root: str) -> str:
     """A line of text as HTML, put together without a `Markup` for each of its parts."""
     if type(value) is str:
         return escaped(value)
-    if isinstance(value, str):
-        text = escaped(value)
-        if isinstance(value, Linked) and value.href:
-            return f'<a href="{escaped(root)}{escaped(value.href)}">{text}</a>'
-        if isinstance(value, Styled):
-            if value.style in ("b", "code", "bdi"):
-                return f"<{value.style}>{text}</{value.style}>"
-            name = "wh" if value.style == "gap" else value.style
-            attribute = 'lang="en"' if name == "en" else f'class="{name}"'
-            return f"<span {attribute}>{text}</span>"
-        return text
+    if type(value) is Markup:
+        return str(value)
     if isinstance(value, tuple):
         return "".join([html_of(one, root) for one in value])
     if isinstance(value, Cell):
@@ -560,9 +551,20 @@ def html_of(value: Inline, root: str) -> str:
         if size is None:
             return f'<span class="wh">{words}</span>'
         return f'<i class="bar"{_SIZE.format(size)}></i><b>{words}</b>{below}'
-    icon = _ICON.format(escaped(value.style or value.name), escaped(value.name))
-    style = f"lvw {value.name}" if value.name in _LEVELS else value.style
-    return f'<span class="{escaped(style)}">{icon} {escaped(value.word)}</span>' if value.word else icon
+    if isinstance(value, Mark):
+        icon = _ICON.format(escaped(value.style or value.name), escaped(value.name))
+        style = f"lvw {value.name}" if value.name in _LEVELS else value.style
+        return f'<span class="{escaped(style)}">{icon} {escaped(value.word)}</span>' if value.word else icon
+    text = escaped(value)
+    if isinstance(value, Linked) and value.href:
+        return f'<a href="{escaped(root)}{escaped(value.href)}">{text}</a>'
+    if isinstance(value, Styled):
+        if value.style in ("b", "code", "bdi"):
+            return f"<{value.style}>{text}</{value.style}>"
+        name = "wh" if value.style == "gap" else value.style
+        attribute = 'lang="en"' if name == "en" else f'class="{name}"'
+        return f"<span {attribute}>{text}</span>"
+    return text
 
 
 def rows_of(table: Table, root: str = "") -> Markup:

@@ -56,7 +56,7 @@ class Translation:
     language: str
     name: str
     exact: Mapping[str, str]
-    patterns: tuple[tuple[re.Pattern[str], str, str, bool], ...]
+    patterns: tuple[tuple[str, re.Pattern[str], str, str, bool], ...]
     known: dict[str, str | None] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -75,7 +75,8 @@ class Translation:
                 parts = (_GROUP.get(one) or re.escape(one) for one in re.split("([#§])", english))
                 kinds = "".join(found[1] for found in _FIELD.finditer(english))
                 telling = len(re.findall("[A-Za-z]", english)) > _TELLING
-                patterns.append((re.compile("".join(parts)), kinds, texts[english], telling))
+                own = max(_FIELD.split(english)[::3], key=len)
+                patterns.append((own, re.compile("".join(parts)), kinds, texts[english], telling))
         return cls(table["language"], table["name"], texts, tuple(patterns))
 
     def __call__(self, text: str) -> str | None:
@@ -115,8 +116,9 @@ class Translation:
 
     def _matched(self, plain: str, *, telling: bool) -> str | None:
         """The translation of the first pattern that fits, among those with many letters of their own or with few."""
-        matches = ((pattern.fullmatch(plain), kinds, made) for pattern, kinds, made, tells in self.patterns
-                   if tells == telling)  # fmt: skip
+        # Its longest words of its own are looked for first: an expression takes many times as long.
+        matches = ((pattern.fullmatch(plain), kinds, made) for own, pattern, kinds, made, tells in self.patterns
+                   if tells == telling and own in plain)  # fmt: skip
         matched, kinds, translated = next((one for one in matches if one[0]), (None, "", ""))
         if matched is None:
             return None

@@ -267,8 +267,9 @@ def answered(
 
 def stored_replies(ledger: Ledger, calls: Sequence[CallSpec]) -> dict[str, Reply]:
     """The replies to calls that were all answered."""
-    replies = dict(ledger.replies([call.key for call in calls]))
-    if lost := sum(call.key not in replies for call in calls):
+    keys = [call.key for call in calls]  # a key costs something
+    replies = dict(ledger.replies(keys))
+    if lost := sum(key not in replies for key in keys):
         raise LedgerError(f"{lost} replies that were recorded cannot be found in the ledger; it is damaged")
     return replies
 

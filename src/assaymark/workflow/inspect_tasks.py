@@ -73,9 +73,9 @@ def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
 def graded_value(text: str, stop: str, rubric: str) -> tuple[Value, str | None]:
     """A judge's reply as the values of a score (NaN where it is not usable), and why it carries none."""
     wanted = find_rubric(rubric)
-    call = CallSpec(model=_ASKED.model, messages=(), template="")
+    call = CallSpec(_ASKED.model, messages=(), template="")
     planned = PlannedCall(call, _ASKED, "", rubric_form(wanted))
-    found = judgment(planned, Reply(text=text, model="", finish=_ENDS.get(stop, "stop")))
+    found = judgment(planned, Reply(text, model="", finish=_ENDS.get(stop, "stop")))
     scores = found.scores or dict.fromkeys(wanted.names, math.nan)
     return {"usable": float(found.status == "ok"), **scores}, found.reason
 

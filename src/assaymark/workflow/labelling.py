@@ -444,7 +444,7 @@ def _of_records(folder: RunFolder) -> Texts:
         locked = open_locked(folder)
         study, rubric = locked.study, locked.rubric
         for judge in study.judges:
-            judges.append(Agent(id=judge.name, family=judge.family, model=judge.model.partition("/")[2]))
+            judges.append(Agent(judge.name, judge.family, model=judge.model.partition("/")[2]))
         keep, rules = study.records.keep_names, study.inference
     people = [*{one.agent.id: one.agent for one in every}.values(), *judges]
     names = blinding_names(people)

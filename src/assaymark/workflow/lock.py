@@ -96,7 +96,7 @@ def unsanitised(cycle: cutting.Cycle) -> rec.Context:
     series = []
     for one in cycle.raw:
         columns = {name: tuple(np.asarray(getattr(one, name)).tolist()) for name in _COLUMNS}
-        series.append(rec.Series(instrument=one.instrument, interval_s=60, times=times, **columns))
+        series.append(rec.Series(one.instrument, 60, times, **columns))
     return rec.Context(
         completeness="complete", cutoff=shown.cutoff + shift, cutoff_source="bars", prompt=shown.prompt,
         series=tuple(series), constraints=shown.constraints,
@@ -502,14 +502,14 @@ def planned_decisions(study: Study, cycles: Sequence[cutting.CycleKey]) -> list[
     planned = [(key, spec.name, spec.family, rec.Derivation()) for key in cycles for spec in study.agents]
     for kind, count in study.controls.wanted.items():
         for number, key in enumerate(itertools.islice(itertools.cycle(cycles), count), start=1):
-            planned.append((key, f"{kind}-{number}", study.controls.family, rec.Derivation(kind=kind)))
+            planned.append((key, f"{kind}-{number}", study.controls.family, rec.Derivation(kind)))
     found = []
     for key, agent, family, derivation in planned:
         place = Place(study.name, key.regime, key.number, key.context_id)
         one = rec.Decision(
             record_id=place.record_id(agent), episode_id=place.episode, step=1, cluster=place.regime,
             decided_at=cutting.NEUTRAL_NOW, context_id=place.context_id, actions=(), rationales=(), format="planned",
-            agent=rec.Agent(id=agent if derivation.kind == "honest" else "control", family=family),
+            agent=rec.Agent(agent if derivation.kind == "honest" else "control", family),
             provenance=rec.Provenance(source="the plan"), derivation=derivation,
         )  # fmt: skip
         found.append(one)

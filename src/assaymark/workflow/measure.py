@@ -11,7 +11,7 @@ import numpy as np
 
 from assaymark import metrology
 from assaymark.agents.controls import MADE_HERE
-from assaymark.agents.llm import NOT_USABLE
+from assaymark.agents.llm import unanswered
 from assaymark.claims.findings import missing_words
 from assaymark.errors import InputError
 from assaymark.judging import asked_alike, judged_text, load_rubric, oracle_scores, style_counts, token_count
@@ -48,7 +48,7 @@ def measured_conduct(store: Store, locked: Locked) -> list[Measurement]:
 
 def conduct_of(decision: Decision, context: Context) -> metrology.AgentBehaviour:
     """What a decision shows of the conduct of its agent, with every numeric limit, where there is a book."""
-    usable = not set(decision.flags) & set(NOT_USABLE)
+    usable = not unanswered(decision)
     checks: tuple[tuple[str, bool], ...] | None = None
     if usable and context.portfolio is not None:
         checks = ((UNSETTLED, False),)

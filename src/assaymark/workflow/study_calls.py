@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from assaymark import judging, metrology
-from assaymark.agents.llm import NOT_USABLE, Place, agent_call, date_call, decision_of, envelope_of, prompt_of
+from assaymark.agents.llm import Place, agent_call, date_call, decision_of, envelope_of, prompt_of, unanswered
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, beside, run_worker
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside
@@ -277,7 +277,7 @@ def decide(folder: RunFolder, models: Mapping[str, Model]) -> int:
         say(line)
     asking.say_raised(models)
     found, controls = list(decisions), study.controls
-    usable = [decision for decision in decisions if not set(decision.flags) & set(NOT_USABLE)]
+    usable = [decision for decision in decisions if not unanswered(decision)]
     material = [(key.context_id, context, key.regime) for key, context in contexts]
     for kind, count in controls.wanted.items():
         from assaymark.agents.controls import cell_decisions
@@ -360,7 +360,7 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model])
 def stand_in(planned: Decision) -> Decision:
     """A planned decision with a text of its own: equal texts would be asked about once."""
     text = STAND_IN + sha256_text(planned.record_id)[:12]
-    return replace(planned, rationales=(Rationale(text=text, kind="summary"),))
+    return replace(planned, rationales=(Rationale(text, kind="summary"),))
 
 
 def work(where: RunFolder | str, models: Mapping[str, Model]) -> RunSummary:

@@ -69,7 +69,7 @@ class AdmissibilityCheck:
         return f"{found} ({self.detail})" if self.detail else found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Composed:
     """A control cell before it becomes a record.
 

@@ -181,7 +181,7 @@ def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elde
         closing = " ".join(_some_of("closings", rng, 3))
         text = _styled("\n\n".join([opening, *evidence, decision, account, closing]), style)
         confidence = round(float(rng.uniform(*_CONFIDENCE)), 2)
-        return Composed(kind="cell_a", actions=(order,), text=text, confidence=confidence, known_scores=KNOWN_SCORES)
+        return Composed("cell_a", (order,), text, confidence, known_scores=KNOWN_SCORES)
 
     return _drawn("cell_a", draw, context)
 
@@ -256,7 +256,7 @@ def terse_right(context: Context, rng: np.random.Generator, style: str = "plain"
                 order = [usable[int(place)] for place in rng.permutation(len(usable))]
                 first = next(one for one in order if one.lean)  # features to cite, one with a direction first
                 cited = [first, *(one for one in order if one is not first)][: int(rng.integers(_CITED, _CITED + 2))]
-                found.append((Action(instrument=name, kind=kind, quantity=quantity), cited))
+                found.append((Action(name, kind, quantity), cited))
         return _terse(context, found, rng, style) if found else None
 
     return _drawn("cell_b", draw, context)
@@ -284,7 +284,7 @@ def _terse(
         if token_count(f"{text} {line}") <= c.TERSE_TOKENS:
             text = f"{text} {line}"
     confidence = round(float(rng.uniform(*_TERSE_CONFIDENCE)), 2)
-    return Composed(kind="cell_b", actions=actions, text=text, confidence=confidence)
+    return Composed("cell_b", actions, text, confidence)
 
 
 # Control cells made from an honest decision: other words, one number made wrong, another length
@@ -308,7 +308,7 @@ _SO = re.compile(r"(?P<first>[^,;:.!?]+), so (?P<then>[^,;:.!?]+)\.")
 def _made(kind: DerivationKind, decision: Decision, text: str, **more: Any) -> Composed:
     """A cell with the orders and the confidence of an honest decision, and another text."""
     given: dict[str, Any] = {"actions": decision.actions, "confidence": decision.confidence, "original": decision}
-    return Composed(kind=kind, text=text, **given, **more)
+    return Composed(kind, text=text, **given, **more)
 
 
 def paraphrase(decision: Decision, context: Context, rng: np.random.Generator) -> Composed:
@@ -573,11 +573,10 @@ def cell_decision(
         episode, step, form, parent = origin.episode_id, origin.step, origin.format, origin.record_id
         cluster, decided_at = origin.cluster, origin.decided_at
     return Decision(
-        record_id=record_id, episode_id=episode, step=step, cluster=cluster, decided_at=decided_at, format=form,
-        agent=records.Agent(id=CONTROL, family=family, model=f"{CONTROL}/{kind}"), context_id=context_id,
-        actions=composed.actions, rationales=(records.Rationale(text=composed.text, kind="summary"),),
+        record_id, episode, step, cluster, decided_at, records.Agent(CONTROL, family, model=f"{CONTROL}/{kind}"),
+        context_id, composed.actions, format=form, rationales=(records.Rationale(composed.text, kind="summary"),),
         provenance=records.Provenance(source=MADE_HERE), confidence=composed.confidence,
-        derivation=records.Derivation(kind=kind, parent=parent, seed=seed, known_scores=dict(composed.known_scores)),
+        derivation=records.Derivation(kind, parent, seed, known_scores=dict(composed.known_scores)),
         flags=(f"{change[0].quote} changed to {change[1]}",) if change else (),
     )  # fmt: skip
 

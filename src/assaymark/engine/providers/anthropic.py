@@ -158,7 +158,7 @@ class AnthropicModel(base.SdkModel):
         fresh, cached = base.count_of(usage.get("input_tokens")), base.count_of(usage.get("cache_read_input_tokens"))
         written = base.count_of(usage.get("cache_creation_input_tokens"))
         return Reply(
-            text=at.scrubbed(text), model=base.word_of(found.get("model")) or call.model, finish=finish, raw=raw,
+            at.scrubbed(text), base.word_of(found.get("model")) or call.model, finish, raw,
             input_tokens=None if fresh is None else fresh + (cached or 0) + (written or 0),
             output_tokens=base.count_of(usage.get("output_tokens")),
             reasoning_tokens=base.count_of(base.part_of(usage, "output_tokens_details").get("thinking_tokens")),

@@ -292,7 +292,7 @@ def too_large(body: bytes, call: CallSpec, at: Transport) -> Reply | None:
     raw = at.scrubbed(body[:MOST_KEPT_BYTES].decode("utf-8", "replace"))
     if cut:  # where it ends may be the middle of a key
         raw = raw[: len(raw) - max((LONGEST_FORM * len(secret.reveal()) for secret in at.secrets), default=0)]
-    return Reply(text=text, model=call.model, finish="failed", raw=raw)
+    return Reply(text, call.model, "failed", raw)
 
 
 def read_object(body: bytes, at: Transport) -> tuple[str, dict[str, Any]]:

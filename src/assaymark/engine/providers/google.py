@@ -174,10 +174,10 @@ class GoogleModel(base.SdkModel):
             base.count_of(base.part_of(found, "usageMetadata").get(name)) for name in names
         )
         return Reply(
-            text=at.scrubbed("".join(base.text_of(part.get("text")) for part in said)),
-            model=base.word_of(found.get("modelVersion")) or call.model,
-            finish="refusal" if blocked and not first else _FINISH.get(str(first.get("finishReason")), "stop"),
-            raw=raw,
+            at.scrubbed("".join(base.text_of(part.get("text")) for part in said)),
+            base.word_of(found.get("modelVersion")) or call.model,
+            "refusal" if blocked and not first else _FINISH.get(str(first.get("finishReason")), "stop"),
+            raw,
             input_tokens=prompt,
             # ``candidatesTokenCount`` leaves out the thoughts, which are paid for as output
             output_tokens=None if written is None and thought is None else (written or 0) + (thought or 0),

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import reduce
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from importlib.metadata import EntryPoint, entry_points
@@ -74,6 +74,7 @@ class MarketContext(Context):
     the stages before, as they were read; ``weights`` the shares of net asset value that are held before the trade.
     """
 
+    _: KW_ONLY
     stage: Literal["S1", "S2", "S3"]
     returns: tuple[tuple[float, ...], ...]
     correlations: tuple[tuple[float, ...], ...]
@@ -91,6 +92,7 @@ class QuestionContext(Context):
     text is somebody else's there are none. What is left out of a restricted prompt is left out of them too.
     """
 
+    _: KW_ONLY
     template: str
     given: Mapping[str, JSON] = field(default_factory=dict)
 
@@ -127,7 +129,7 @@ class AgentFailure:
 
     def reply(self, model: str, raw: str | None = None) -> Reply:
         """The failure as the recorded reply of a model: the call has its outcome and is never asked again."""
-        return Reply(text=self.text, model=model, finish="failed", raw=raw)
+        return Reply(self.text, model, "failed", raw)
 
 
 def failure(kind: FailureKind, detail: str, start: str = "") -> AgentFailure:
@@ -168,7 +170,7 @@ def answered(text: str, model: str) -> Reply:
     facts = _object(text)
     usage = part_of(facts, "usage")
     return Reply(
-        text=text, model=word_of(facts.get("model")) or model, fingerprint=word_of(facts.get("fingerprint")),
+        text, model=word_of(facts.get("model")) or model, fingerprint=word_of(facts.get("fingerprint")),
         input_tokens=count_of(usage.get("input_tokens")), output_tokens=count_of(usage.get("output_tokens")),
     )  # fmt: skip
 

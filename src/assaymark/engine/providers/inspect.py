@@ -114,7 +114,7 @@ class InspectModel:
         if (outcome := base.too_large(raw.encode("utf-8", "backslashreplace"), call, at)) is not None:
             return outcome
         if not output.choices:
-            return Reply(text="the provider gave no answer", model=call.model, finish="failed", raw=raw)
+            return Reply("the provider gave no answer", call.model, "failed", raw)
         usage, stop = output.usage, output.choices[0].stop_reason
         if stop == "model_length" and usage is None:
             # Inspect gives a refused prompt this form; a reply that was cut off has been billed.
@@ -130,8 +130,8 @@ class InspectModel:
             }  # fmt: skip
         fingerprint = seen.response.get("system_fingerprint") if isinstance(seen.response, Mapping) else None
         return Reply(
-            text=output.completion, model=base.word_of(output.model) or call.model,
-            fingerprint=base.word_of(fingerprint), finish=_FINISH.get(str(stop), "stop"), raw=raw, **counts,
+            output.completion, base.word_of(output.model) or call.model, _FINISH.get(str(stop), "stop"), raw,
+            fingerprint=base.word_of(fingerprint), **counts,
         )  # fmt: skip
 
     async def aclose(self) -> None:

@@ -98,7 +98,7 @@ class _OpenAI(base.SdkModel):
         error = base.refusal(base.Refused(status, words, message), at)
         if error.refused != "content":
             raise error
-        return Reply(text=at.scrubbed(message), model=model, finish="refusal", raw=raw)
+        return Reply(at.scrubbed(message), model, "refusal", raw)
 
     @abstractmethod
     def _reply(self, at: Transport, found: dict[str, Any]) -> Reply:

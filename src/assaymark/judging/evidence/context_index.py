@@ -235,8 +235,7 @@ def stated_facts(context: Context) -> list[Fact]:
         rows = [(name, "", name, value, "usd", name) for name, value in totals]
         rows += [(name, name, "units held", units, "count", "") for name, units in held.positions.items()]
     holdings = [
-        Fact(id=f"portfolio.{id_}", instrument=of, field=field, value=value, unit=unit, note=note,
-             available_at=context.cutoff)
+        Fact(f"portfolio.{id_}", of, field, value, unit, note=note, available_at=context.cutoff)
         for id_, of, field, value, unit, note in rows
     ]  # fmt: skip
     return [*context.facts, *holdings]

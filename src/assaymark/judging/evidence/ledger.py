@@ -117,8 +117,8 @@ def audit_texts(
             if rule in _CHARGES and is_doubted(*read.pieces.beside(number.start)):
                 state, rule, facts = "not_found", "unmatched", ()
             found.append(Evidence(
-                decision=decision, part=part, kind=kind, start=number.start, quote=number.quote, number=number.value,
-                unit=number.unit, subject=ids[row] if row >= 0 else "", state=state, facts=facts, rule=rule,
+                decision, part, kind, number.start, number.quote, number.value, number.unit,
+                ids[row] if row >= 0 else "", state, facts, rule,
             ))  # fmt: skip
     return found
 
@@ -320,11 +320,13 @@ def evidence_summary(
             error = float(np.sqrt(groups / (groups - 1) * np.square(residuals).sum())) / n
             reach = t_quantile(0.5 + level / 2, groups - 1) * error
             low, high = max(0.0, count / n - reach), min(1.0, count / n + reach)
-        rows.append(Measurement(
-            name=name, labels=labels, value=count / n if n else None, n=n, n_of=n_of, method=_SHARE_METHOD, low=low,
-            high=high, level=level if low is not None else None, inputs=inputs, **_defined(n, f"no {n_of}", "share"),
-            detail={"count": count, **({"clusters": len(clusters)} if n else {})},
-        ))  # fmt: skip
+        rows.append(
+            Measurement(
+                name, labels, count / n if n else None, n, n_of, method=_SHARE_METHOD, low=low, high=high,
+                level=level if low is not None else None, inputs=inputs, **_defined(n, f"no {n_of}", "share"),
+                detail={"count": count, **({"clusters": len(clusters)} if n else {})},
+            ),
+        )  # fmt: skip
 
     for agent in (None, *sorted({decision.agent.id for decision in decisions})):
         labels = {} if agent is None else {"agent": agent}
@@ -348,8 +350,8 @@ def evidence_summary(
         except NotMeasurableError as exc:
             why = str(exc)
     corrected = Measurement(
-        name="evidence.chance_corrected", labels={}, value=value, n=n, n_of="numbers", method=_CHANCE_METHOD,
-        inputs=inputs, **_defined(n, why, "share beyond chance"), detail=detail,
+        "evidence.chance_corrected", {}, value, n, n_of="numbers", method=_CHANCE_METHOD, inputs=inputs,
+        **_defined(n, why, "share beyond chance"), detail=detail,
     )  # fmt: skip
     return (*rows, corrected)
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from assaymark import prompting as p
 from assaymark import records
 from assaymark.engine.calls import Message, Reply, Text
-from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.errors import InputError, Problem, UnknownNameError, repeated
 from assaymark.judging.prompts import PlannedCall
 from assaymark.plan import read_model
 from assaymark.prompting import PromptTemplate, Rejected, ReplyForm, fence, row
@@ -151,13 +151,13 @@ def task_problems(tasks: Sequence[Task]) -> list[Problem]:
     """Every sentence of the tasks that is not as its field says; nothing if stimuli can be made of them."""
     called = [task.name for task in tasks]
     problems = [] if called else [Problem("task", "at least one is needed (got 0)")]
-    problems += [Problem(f"task {name}", "another task has this name") for name in _twice(called)]
+    problems += [Problem(f"task {name}", "another task has this name") for name in repeated(called)]
 
     def naming(task: Task) -> Iterator[str]:
         # Names of requirements that cannot be told apart, or that occur in sentences which meet nothing.
         if len(task.requirements) < LEAST_REQUIREMENTS:
             yield f"at least {LEAST_REQUIREMENTS} requirements are needed (got {len(task.requirements)})"
-        for name in _twice(task.names):
+        for name in repeated(task.names):
             yield f"two requirements are called {name!r}"
         for inner, outer in permutations(dict.fromkeys(task.names), 2):
             if names(outer, inner):
@@ -165,11 +165,11 @@ def task_problems(tasks: Sequence[Task]) -> list[Problem]:
         for name in task.names:
             if any(names(sentence, name) for sentence in FIXED_SENTENCES):
                 yield f"{name!r} is a word of the sentences that lengthen a text; give the requirement another name"
-        for sentence in _twice([requirement.neutral for requirement in task.requirements]):
+        for sentence in repeated([requirement.neutral for requirement in task.requirements]):
             yield f"two requirements share a neutral sentence: {sentence!r}"
 
     def wording(task: Task, one: Requirement) -> Iterator[str]:
-        if len(one.met) < 2 or _twice(one.met):
+        if len(one.met) < 2 or repeated(one.met):
             found = f"{len(one.met)}, {len(set(one.met))} different"
             yield f"met must hold two or more wordings, all different (got {found})"
         pivot = len(one.met[0].split()) if one.met else len(one.neutral.split())
@@ -193,11 +193,6 @@ def task_problems(tasks: Sequence[Task]) -> list[Problem]:
         for one in task.requirements:
             problems += [Problem(f"task {task.name}, {one.name}", what) for what in wording(task, one)]
     return problems
-
-
-def _twice(found: Sequence[str]) -> list[str]:
-    """The entries that occur more than once."""
-    return sorted({one for one in found if found.count(one) > 1})
 
 
 def repeated_tasks(tasks: Sequence[Task], count: int) -> tuple[Task, ...]:
@@ -226,7 +221,7 @@ Order = Literal["uv", "vu"]
 ORDERS: tuple[Order, ...] = ("uv", "vu")
 
 
-@records.row
+@records.record
 class Stimulus:
     """A candidate text, and the names of the requirements that it meets and that it meets in part."""
 
@@ -240,7 +235,7 @@ class Stimulus:
         return len(self.text.split())
 
 
-@records.row
+@records.record
 class Brief:
     """What judges are told of a task: the situation, and each requirement's name with what must be there."""
 
@@ -254,7 +249,7 @@ class Brief:
         return tuple(name for name, _ in self.requirements)
 
 
-@records.row
+@records.record
 class Pair:
     """Two candidate texts for one task, and what is known about them."""
 
@@ -340,9 +335,9 @@ def pair_call(planned: PlannedPair, reply: Reply) -> PairCall:
     """The record that a reply to a planned call amounts to."""
     read, (pair, order) = planned.read(reply), planned.about
     return PairCall(
-        pair=pair.id, condition=pair.condition, task=pair.task, order=order, judge=planned.judge.name,
-        verdict=read.answer or "invalid", delta=pair.delta, better=pair.better, variant=pair.variant,
-        prompt=planned.form.version, trial=planned.call.trial, call_key=planned.call.key, reason=read.reason,
+        pair.id, pair.condition, pair.task, order, read.answer or "invalid", planned.judge.name, pair.delta,
+        pair.better, pair.variant, prompt=planned.form.version, trial=planned.call.trial, call_key=planned.call.key,
+        reason=read.reason,
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from assaymark.judging.pairs.calls import STRICT, TIE_ALLOWED, PairVerdict, crit
 from assaymark.judging.pairs.stimuli import CHANGES
 from assaymark.judging.reference import judges
 from assaymark.judging.reference.features import planted_tables
-from assaymark.judging.reference.judges import PromptJudge, is_number, parts_shown
+from assaymark.judging.reference.judges import PromptJudge, is_number
 from assaymark.prompting import cells, sections
 from assaymark.protocol import JudgeSpec
 from assaymark.records import measurement_id
@@ -232,7 +232,7 @@ class ReferencePairJudge(PromptJudge):
     def answer(self, call: CallSpec) -> str:
         """The reply as JSON text, or as a sentence where the judge forgets its form."""
         planted = judges.planted_with(PLANTED_PAIRS, self.name, call.args, pair_argument_problems(self.name, call.args))
-        parts = parts_shown(call)
+        parts = call.shown()
         _, requirements, *texts = read_pair(parts)
         names = tuple(name for name, _ in requirements)
         same, digests = texts[0].strip() == texts[1].strip(), [_digest(text) for text in texts]

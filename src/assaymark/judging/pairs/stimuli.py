@@ -225,7 +225,7 @@ VERSION = "1"
 """Changes with anything that changes a stimulus made from the same tasks and seed."""
 
 
-@rec.row
+@rec.record
 class Manifest:
     """The contents of a set of stimuli: its hash, and how many pairs of which kind it holds."""
 
@@ -270,7 +270,7 @@ def manifest_of(pairs: Sequence[Pair], seed: int) -> Manifest:
     return Manifest(VERSION, seed, tasks, len(pairs), calls, dict(counts), dict(variants), digest)
 
 
-@rec.row
+@rec.record
 class _StoredPair:
     """A pair in a file: its situation by the name of the task."""
 
@@ -285,7 +285,7 @@ class _StoredPair:
     orders: tuple[c.Order, ...]
 
 
-@rec.row
+@rec.record
 class _Stored:
     manifest: Manifest
     tasks: tuple[Brief, ...]
@@ -335,7 +335,7 @@ _MOMENT: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _SOURCE: Final = "assaymark stimuli"
 
 
-@rec.row
+@rec.record
 class PointStimulus:
     """One text for a rubric judge."""
 
@@ -395,9 +395,9 @@ def point_records(stimuli: Sequence[PointStimulus]) -> tuple[list[Decision], dic
             Decision(
                 record_id=one.id, episode_id=one.task, step=0, cluster=one.task, decided_at=_MOMENT,
                 agent=rec.Agent(id=f"{one.variant}-{one.id.rpartition('.')[2]}", family=_SOURCE),
-                context_id=names[one.task], actions=(), rationales=(rec.Rationale(text=one.text, kind="summary"),),
+                context_id=names[one.task], actions=(), rationales=(rec.Rationale(one.text, kind="summary"),),
                 format="stimulus", provenance=rec.Provenance(source=_SOURCE),
-                derivation=rec.Derivation(kind=_KINDS[one.variant], parent=one.parent),
+                derivation=rec.Derivation(_KINDS[one.variant], one.parent),
             ),
         )  # fmt: skip
     return decisions, contexts

@@ -471,7 +471,7 @@ def _audited(
     facts, names = [], []
     for line in map(dict, market):
         symbol = line.pop("symbol")
-        names.append(Instrument(id=symbol, symbol=symbol))
+        names.append(Instrument(symbol, symbol))
         for column, cell in line.items():
             try:
                 value = float(cell)
@@ -479,6 +479,6 @@ def _audited(
                 continue
             name, _, unit = column.rpartition(" [")
             unit = unit.removesuffix("]")
-            facts.append(Fact(id=column, instrument=symbol, field=name, value=value, unit=unit, available_at=_EARLY))
+            facts.append(Fact(column, symbol, name, value, unit, available_at=_EARLY))
     shown: list[Any] = list(texts)
     return tuple(audit_texts(shown, Material.build(facts, names)))

@@ -53,7 +53,7 @@ class PromptJudge:
             text = self.answer(call)
         except self.unreadable as exc:
             raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
-        return Reply(text=text, model=self.name, fingerprint=f"{self.name}@{self.version}")
+        return Reply(text, model=self.name, fingerprint=f"{self.name}@{self.version}")
 
     def answer(self, call: CallSpec) -> str:
         """The text of the reply."""
@@ -63,11 +63,6 @@ class PromptJudge:
 def uniform(name: str) -> float:
     """A number between 0 and 1 that is fixed by a name."""
     return (int.from_bytes(hashlib.sha256(name.encode()).digest()[:7], "big") + 0.5) / 2**56
-
-
-def parts_shown(call: CallSpec, role: str = "user") -> list[str]:
-    """The texts of the user parts of a call."""
-    return [part.text for message in call.messages if message.role == role for part in message.parts]
 
 
 def _normal(call: CallSpec, *who: str) -> tuple[str, float]:
@@ -217,10 +212,10 @@ class ReferenceJudge(PromptJudge):
     def answer(self, call: CallSpec) -> str:
         """The reply as JSON text. No tense is understood here, so look-ahead stays open."""
         planted = planted_with(PLANTED, self.name, call.args, argument_problems(self.name, call.args))
-        seen, views = notice(parts_shown(call)), VIEWS[self.name]
+        seen, views = notice(call.shown()), VIEWS[self.name]
         dimensions, (low, high) = asked_of(call.schema)
         # Anchors that ask for arithmetic are read as asking for it.
-        if "arithmetic" in "\n".join(parts_shown(call, "system")).partition(f"{DIMENSION}\n")[2].partition("\n\n")[0]:
+        if "arithmetic" in "\n".join(call.shown("system")).partition(f"{DIMENSION}\n")[2].partition("\n\n")[0]:
             views = {**views, DIMENSION: _terms(planted_tables()["reconciled"][DIMENSION])}
         error = planted.offset + planted.slope * (seen["tokens"] - planted.pivot) / 100.0
         halo = planted.halo if planted.kin and seen["style"] == planted.kin else 0.0
@@ -299,7 +294,7 @@ class ConstraintOracle(PromptJudge):
         if (asked, scale) != ((DIMENSION,), (1, 5)):
             got = f"asked for {', '.join(asked)}" + ("" if scale == (1, 5) else f" on {scale[0]}..{scale[1]}, not 1..5")
             raise ModelError(f"{ORACLE} knows {DIMENSION} alone ({got}); use rubric {RUBRIC}", retryable=False)
-        graded = _graded(parts_shown(call))
+        graded = _graded(call.shown())
         if graded is None:
             raise ModelError(f"{ORACLE} needs orders on a portfolio with prices; there are none here", retryable=False)
         book, found = graded
@@ -403,7 +398,7 @@ class SeasonJudge(PromptJudge):
             form: Mapping[str, Any] = json.loads(call.schema.text)["properties"]
         except (ValueError, KeyError, TypeError) as exc:
             raise ModelError(f"the reply schema asks for nothing: {exc!r}", retryable=False) from None
-        shown = "\n\n".join(message.text for message in call.messages if message.role == "user")
+        shown = "\n\n".join(call.shown())
         asked, z = _normal(call, self.name)
         noise = planted.noise * (z if planted.noise else 0.0)
         if "outcome" in form:

@@ -24,7 +24,7 @@ from assaymark.judging.season.plans import ClaimState, HorizonAnswer, HorizonCla
 from assaymark.judging.season.record import BUDGET, Horizon, HorizonPart, HorizonStep
 from assaymark.prompting import PromptTemplate, Read, fence, prompt_template, word_of
 from assaymark.protocol import JudgeSpec
-from assaymark.records import JSON, Context, Decision, Evidence, EvidenceState, Outcome, row
+from assaymark.records import JSON, Context, Decision, Evidence, EvidenceState, Outcome, record
 
 if TYPE_CHECKING:
     from assaymark.judging.season.scoring import HorizonGrades
@@ -254,7 +254,7 @@ class HorizonLedger:
         return HorizonLedger({number: ones for number, ones in self.steps.items() if first <= number <= last})
 
 
-@row
+@record
 class CappedPart:
     """A part of the evidence axis: what the judge gave, the cap of the numeric ledger, and what counts."""
 
@@ -264,7 +264,7 @@ class CappedPart:
     counted: float
 
 
-@row
+@record
 class LedgerDisagreement:
     """How far a judge's ledger and the numeric one are apart, in counts."""
 

@@ -24,10 +24,11 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 from pydantic import Field, model_validator
 
 from assaymark import prompting as p
+from assaymark.errors import repeated
 from assaymark.judging.rubric import shipped_names, shipped_text
 from assaymark.plan import Frozen, read_model
 from assaymark.prompting import Rejected, ReplyForm, shown, whole
-from assaymark.records import JSON, Context, canonical_json, row, sha256_text
+from assaymark.records import JSON, Context, canonical_json, record, sha256_text
 
 Component = Literal["reasoning", "evidence", "process", "outcome"]
 PanelRule = Literal["single", "median"]
@@ -150,7 +151,7 @@ class ScoringPlan(Frozen):
         for axis, parts in (("reasoning", self.reasoning), ("evidence", self.evidence)):
             _hundred(f"the parts of {axis}", *(part.weight for part in parts))
         names = [part.name for part in (*self.reasoning, *self.evidence)]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = repeated(names)
         if twice:
             raise ValueError(f"each part needs a name of its own (got {', '.join(twice)} more than once)")
         absent = [name for name in PROCESS if name not in {part.name for part in self.reasoning}]
@@ -258,7 +259,7 @@ _TEXT: Final[JSON] = {"type": "string"}
 A = TypeVar("A")
 
 
-@row
+@record
 class HorizonClaim:
     """One line of a judge's claims ledger: a quotation, the step it is from, what the data say, the fields used."""
 

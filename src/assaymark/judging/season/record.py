@@ -413,7 +413,7 @@ def _blinded(found: Horizon, blinding: Blinding, kept: frozenset[str], identifie
         replace(
             step, day=of(step.day),
             actions=tuple(replace(action, instrument=of(action.instrument)) for action in step.actions),
-            stated=of(step.stated), texts=tuple(Rationale(text=of(text.text), kind=text.kind) for text in step.texts),
+            stated=of(step.stated), texts=tuple(Rationale(of(text.text), text.kind) for text in step.texts),
             fills=tuple((of(fill[0]), *fill[1:]) for fill in step.fills),
             rejections=tuple((of(symbol), of(reason)) for symbol, reason in step.rejections), book=book_of(step.book),
             market=market_of(step.market),

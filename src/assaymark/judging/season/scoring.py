@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any, Literal
 
 from assaymark.engine.calls import Reply
-from assaymark.errors import InputError, Problem
+from assaymark.errors import InputError, Problem, repeated
 from assaymark.judging.season import calls as asking
 from assaymark.judging.season import plans
 from assaymark.judging.season.calls import HorizonLedger, HorizonTask, PlannedHorizon, capped
@@ -24,7 +24,7 @@ from assaymark.judging.season.plans import HorizonAnswer, HorizonClaim, ScoringP
 from assaymark.judging.season.record import Horizon
 from assaymark.prompting import Read, ReplyState
 from assaymark.quantiles import t_quantile
-from assaymark.records import IDENTICAL, CallFacts, row
+from assaymark.records import IDENTICAL, CallFacts, record
 
 TimeState = Literal["ok", "no measured time"]
 
@@ -321,7 +321,7 @@ def _is_number(value: Any) -> bool:
         return False
 
 
-@row
+@record
 class GradedPart:
     """One part of a split horizon as it was asked and answered."""
 
@@ -339,7 +339,7 @@ class GradedPart:
         return self.last - self.first + 1
 
 
-@row
+@record
 class HorizonGrades:
     """One judge's grades of one agent's horizon in one trial, before any outcome was shown."""
 
@@ -362,7 +362,7 @@ class HorizonGrades:
     summary: str = ""
 
 
-@row
+@record
 class OutcomeGrade:
     """What the outcome call gave: points where ``state`` is ok, else why there are none."""
 
@@ -371,7 +371,7 @@ class OutcomeGrade:
     reason: str | None = None
 
 
-@row
+@record
 class HorizonScore:
     """One judge's score of one agent: the grades, what the numeric ledger made of them, the outcome, the composite."""
 
@@ -619,7 +619,7 @@ def season_table(
 ) -> tuple[SeasonRow, ...]:
     """The table of a season under a scoring plan: rows by falling total, those without one at the end."""
     rules, names = _plan(plan), [one.name for one in contestants]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = repeated(names)
     problems = [Problem(name, "more than one contestant has this name") for name in twice]
     given = {f"{one.name}, {judge}": value for one in contestants for judge, value in one.composites.items()}
     points_of("season_table", given, problems)

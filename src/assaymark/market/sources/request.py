@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pyarrow as pa
 
-from assaymark.errors import InputError, Problem
+from assaymark.errors import InputError, Problem, repeated
 from assaymark.market.history import CLOSE_OF_DAY, FIELDS
 from assaymark.market.instruments import FIRST_DAY, AssetClass, CorporateAction, Listing, instant
 from assaymark.market.snapshot import SCHEMAS
@@ -251,7 +251,7 @@ class Source:
         found = []
         if self.symbols and not request.symbols:
             found.append(Problem("symbols", f"at least one is needed: {self.needs}"))
-        for symbol in sorted({one for one in request.symbols if request.symbols.count(one) > 1}):
+        for symbol in repeated(request.symbols):
             found.append(Problem(symbol, "is asked for more than once"))
         found += [
             Problem("symbols", f"must be printable and without spaces (got {symbol!r})")

@@ -12,7 +12,7 @@ from typing import Final
 
 import svg
 
-from assaymark.errors import InputError, Problem
+from assaymark.errors import InputError, Problem, repeated
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement
 from assaymark.report import blocks as b
@@ -543,7 +543,7 @@ def render_comparison(
 ) -> Mapping[str, str]:
     """Several judges on one page, by name: small multiples and one table. Nothing on it ranks them."""
     names = [sheet.judge for sheet in sheets]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = repeated(names)
     problems = [
         Problem("judge", f"{name!r} has two datasheets; a comparison needs one of each judge") for name in twice
     ]

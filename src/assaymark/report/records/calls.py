@@ -57,6 +57,7 @@ WHOLE: Final = 300_000
 FOLDER: Final = "calls"
 _ROOT: Final = "../"
 _FACTS, _FRAME, _ARGS = 600, 400, 2000
+_JSON: Final = json.JSONEncoder(ensure_ascii=False)  # json.dumps with an option makes one for each value
 _EXCERPT, _SHORT = 320, 1_600
 """A text of at most so many characters stands whole in each call that showed it; of longer ones, both ends."""
 _QUOTES, _FIELDS, _LEVELS = 8, 24, 10
@@ -327,7 +328,7 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -
         body = None if reply is None else json.loads(reply.text)
     for name, value in list(body.items())[:_FIELDS] if isinstance(body, dict) else ():
         for part, inner in list(value.items() if isinstance(value, dict) else [("", value)])[:_FIELDS]:
-            words = inner if isinstance(inner, str) else json.dumps(inner, ensure_ascii=False)
+            words = inner if isinstance(inner, str) else _JSON.encode(inner)
             parsed.append((clean(f"{name}: {part}" if part else name, 60), clean(words, 160)))
     fields = b.markup_of(Facts(tuple(parsed), wide=False))
     blocks += [Markup(f"<details><summary>The reply as JSON</summary>{fields}\n</details>\n")] if parsed else []

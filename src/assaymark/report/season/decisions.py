@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from assaymark.agents.llm import NOT_USABLE, REJECTED
+from assaymark.agents.llm import REJECTED, unanswered
 from assaymark.judging.season.record import StepRecord
 from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import paths_text
@@ -37,15 +37,10 @@ _NO_ORDER: Final = ("hold", "no_trade")
 _NUMBERS: Final = ("quantity", "weight", "price", "leverage", "stop", "target", "confidence", "expected_return")
 
 
-def unanswered(step: StepRecord) -> bool:
-    """Whether there was no usable answer on this day; the agent then holds."""
-    return bool({*NOT_USABLE} & {*step.decision.flags})
-
-
 def decision_keys(step: StepRecord) -> tuple[str, ...]:
     """The keys of ``FILTERS`` that a decision is found by."""
     traded = any(fill.kind == "order" for fill in step.fills)
-    came = (traded, bool(step.rejections) or REJECTED in step.decision.flags, unanswered(step))
+    came = (traded, bool(step.rejections) or REJECTED in step.decision.flags, unanswered(step.decision))
     return tuple(key for key, found in zip(FILTERS, (*came, not any(came), step.mismatches), strict=True) if found)
 
 
@@ -67,7 +62,7 @@ def order_texts(step: StepRecord) -> list[str]:
 
 def problem_of(step: StepRecord) -> str:
     """What of a reply could not be used or read; empty where nothing."""
-    return "; ".join(step.decision.missing) if {*NOT_USABLE, REJECTED} & {*step.decision.flags} else ""
+    return "; ".join(step.decision.missing) if unanswered(step.decision) or REJECTED in step.decision.flags else ""
 
 
 def decision_bytes(step: StepRecord) -> int:
@@ -109,8 +104,8 @@ def decisions_answer(book: AgentIndex) -> str:
     steps = book.steps
     if not steps:
         return book.say("decisions.empty")
-    traded = sum("traded" in decision_keys(step) for step in steps)
-    return book.say("decisions.answer", n=len(steps), traded=traded, silent=sum(map(unanswered, steps)))
+    keys = Counter(key for step in steps for key in decision_keys(step))
+    return book.say("decisions.answer", n=len(steps), traded=keys["traded"], silent=keys["no-answer"])
 
 
 # --- one decision -----------------------------------------------------------------------------------------------------
@@ -153,7 +148,7 @@ def decision_listing(book: AgentIndex, steps: Sequence[StepRecord]) -> b.Listing
 
 def decision_group(book: AgentIndex, step: StepRecord) -> b.Group:
     """All of a decision: reasons beside orders, fills, rejections, flags and what does not reconcile."""
-    words, (first, *others), silent, given = book.words, decision_keys(step), unanswered(step), order_texts(step)
+    words, (first, *others), given = book.words, decision_keys(step), order_texts(step)
     below: list[b.Inline] = [] if step.nav is None else [words.say("decisions.nav", nav=words.amount(step.nav))]
     timed = words.say("decisions.untimed")
     below.append(timed if step.seconds is None else words.say("decisions.seconds", seconds=step.seconds))
@@ -194,7 +189,7 @@ def decision_group(book: AgentIndex, step: StepRecord) -> b.Group:
     # What the agent wrote, with its lines; and, where it gave no usable answer, that it did not.
     texts: list[b.Block] = []
     reasons, problem = step.decision.rationales, problem_of(step)
-    if silent or problem:
+    if (silent := unanswered(step.decision)) or problem:
         what = words.say("decisions.unanswered" if silent else "decisions.unread")
         texts.append(b.Text((b.bold(what), " ", b.written(clean(problem, _REASON))), "state"))
     if not reasons and not silent:

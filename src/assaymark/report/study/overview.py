@@ -172,7 +172,7 @@ def _tiers_section(book: RunIndex) -> b.Section:
         values = b.Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, end)) for end in ends))
         if not at and book.agents:
             wide, narrow = (tier_chart(f"tiers-{kind[0]}", rows, axis, "Overall score by tier", desc, float(width),
-                                       kind=kind, why=why)
+                                       kind, why)
                             for kind, width in (("wide", WIDE), ("narrow", NARROW)))  # fmt: skip
             title = f"Overall score, {book.study.scale_text}, with {level} interval"
             blocks.append(b.Figure(title, _ranks_words(book, AGGREGATE), wide, narrow, values=values))
@@ -185,7 +185,7 @@ def _tiers_section(book: RunIndex) -> b.Section:
                 agree = "Judges agree weakly"
                 kappa += f"; {number(book.study.gates.publish)} needed without a condition"
             about = (f"{title} by tier", desc, float(NARROW))
-            chart = tier_chart(f"tier{at - 1}", rows, axis, *about, kind="both", why=why)
+            chart = tier_chart(f"tier{at - 1}", rows, axis, *about, "both", why)
             note = "" if why else _ranks_words(book, dimension)
             charts.append(b.Figure(title, f"{agree}: {kappa}", chart, "", note=note, values=values))
     small = [b.Beside(tuple((one,) for one in charts), "small3")] if charts else []

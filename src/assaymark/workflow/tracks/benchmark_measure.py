@@ -79,10 +79,7 @@ def grade_rationales(
             # what the model could see at S3: the prompt, its numbers, and its limits
             seen, moment, profile = known[dated.day], datetime.combine(dated.day, _CLOSE), profile_named(result.profile)
             facts = [
-                records.Fact(
-                    id=f"{line.ticker}/{name}", instrument=line.ticker, field=name, value=float(value), unit=unit,
-                    available_at=moment,
-                )
+                records.Fact(f"{line.ticker}/{name}", line.ticker, name, float(value), unit, available_at=moment)
                 for line in seen.lines
                 for name, unit in _COLUMNS.items()
                 if (value := getattr(line, name)) is not None
@@ -113,7 +110,7 @@ def grade_rationales(
                 records.Decision(
                     record_id=hashlib.sha256(f"{agent.name}/{where}/{dated.day}".encode()).hexdigest(),
                     episode_id=where, step=step, cluster=f"{result.window}/{dated.day}", decided_at=moment,
-                    agent=records.Agent(id=agent.name, family=agent.family, model=agent.model),
+                    agent=records.Agent(agent.name, agent.family, agent.model),
                     context_id=context_id, format="assaymark benchmark",
                     actions=tuple(
                         records.Action(instrument=name, kind="target_weight", weight=share)
@@ -452,8 +449,8 @@ def pipeline_scores(locked: LockedBench, episodes: Sequence[Episode]) -> Iterato
             cluster = f"{result.window}/{day.day}"
             for name, value in values.items():
                 yield Score(
-                    about=f"{result.model}/{result.profile}/{cluster}", agent=result.model, cluster=cluster, name=name,
-                    value=float(value), convention=convention, state=states.get(name, "ok"), labels=labels,
+                    f"{result.model}/{result.profile}/{cluster}", result.model, cluster, name, float(value), convention,
+                    state=states.get(name, "ok"), labels=labels,
                 )  # fmt: skip
 
 
@@ -465,8 +462,8 @@ def question_scores(locked: LockedBench, answers: Answers) -> Iterator[Score]:
             labels = {"template": one.template, "condition": item.condition, "regime": one.regime, "split": one.split}
             for convention, scored in ((locked.plan.convention, item.score), (locked.other, item.other)):
                 yield Score(
-                    about=one.id, agent=model, cluster=str(one.day), name="QA", value=float(scored.score),
-                    convention=convention, state=scored.state, labels=labels,
+                    one.id, model, str(one.day), "QA", float(scored.score), convention, state=scored.state,
+                    labels=labels,
                 )  # fmt: skip
 
 

@@ -181,8 +181,7 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
                     calls.append(replace(numbers, model=agent.model, seed=agent.seed, args=agent.args))
                 else:
                     calls.append(CallSpec.to(agent, call.messages, call.template, call.schema))
-            parts = tuple(part.text for message in call.messages if message.role == "user" for part in message.parts)
-            reply = Reply(text=stand_in.answer(parts)[0], model="stand-in")
+            reply = Reply(text=stand_in.answer(call.shown())[0], model="stand-in")
             for state in states:
                 state.take(reply)
     return forecast({"pipeline": calls}, folder, prices).noting(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from assaymark.agents.llm import NOT_USABLE, REJECTED
+from assaymark.agents.llm import REJECTED, unanswered
 from assaymark.claims.season_plan import Season
 from assaymark.importers.report import EQUAL_WEIGHT, NEXT, WHOLE
 from assaymark.market import CorporateAction
@@ -103,8 +103,7 @@ def settle_account(season: Season, agent: str, account: Account, day: Day, marks
             one = replace(one, quantity=lots * rules.lot)
         orders.append(one)
     settled = settle_orders(season, agent, account.book, orders, day, marks, last.record_id, refused)
-    unusable = set(last.flags) & set(NOT_USABLE)
-    notes = [f"your last reply could not be used: {reason}" for reason in last.missing] if unusable else []
+    notes = [f"your last reply could not be used: {reason}" for reason in last.missing if unanswered(last)]
     return replace(settled, notes=(*notes, *(rejection.text for rejection in settled.rejections)))
 
 
@@ -254,7 +253,7 @@ def outcomes_of(season: Season, entries: Sequence[Entry]) -> Iterator[Outcome]:
         for at, horizon, mine, theirs, late in spans:
             if mine > 0:
                 yield Outcome(
-                    record_id=str(ids[at]["record_id"]), horizon=horizon, value=own[late] / mine - 1.0,
+                    str(ids[at]["record_id"]), horizon, value=own[late] / mine - 1.0,
                     benchmark=even[late] / theirs - 1.0 if theirs > 0 else None, resolved_at=days[late].moment,
                     source="books of the season at its closes",
                 )  # fmt: skip

@@ -68,8 +68,7 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
     series = _bars(season, day, held)
     known, at, macro = {one.id: one for one in day.view.instruments}, day.moment, day.view.all_macro()
     prices = tuple(
-        Fact(id=f"{one.instrument}.price", instrument=one.instrument, field="price", value=one.close[-1], unit="price",
-             available_at=at, as_of=one.times[-1], source="close")
+        Fact(f"{one.instrument}.price", one.instrument, "price", one.close[-1], "price", at, one.times[-1], "close")
         for one in series
     )  # fmt: skip
     others: list[Fact] = []
@@ -137,7 +136,7 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
 
 def agent_context(shared: DayMaterial, book: Book, nav: float, currency: str, prompt: str) -> Context:
     """The context of one agent."""
-    held = Portfolio(currency=currency, cash=book.cash, nav=nav, positions=dict(sorted(book.positions.items())))
+    held = Portfolio(currency, book.cash, nav, positions=dict(sorted(book.positions.items())))
     return replace(shared.context, portfolio=held, prompt=prompt)
 
 
@@ -209,7 +208,7 @@ def _bars(season: Season, day: Day, held: Collection[str]) -> tuple[Series, ...]
         offered = name in day.quotes and len(close) >= FEWEST_BARS
         if close and (offered or name in held):
             kept = {field: tuple(values) for field, values in more.items() if all(map(math.isfinite, values))}
-            found.append(Series(instrument=name, interval_s=INTERVAL_S, times=own, close=close, **kept))
+            found.append(Series(name, INTERVAL_S, own, close, **kept))
     return tuple(found)
 
 
@@ -246,11 +245,7 @@ def limits_of(season: Season) -> tuple[Constraint, ...]:
         ("whole_units", None if rules.fractional else rules.lot, "units", "portfolio"),
         ("fee", rules.cost_bps, "bps", "order"),
     ]
-    return tuple(
-        Constraint(kind=kind, limit=limit, unit=unit, scope=scope)
-        for kind, limit, unit, scope in limits
-        if limit is not None
-    )
+    return tuple(Constraint(kind, limit, unit, scope) for kind, limit, unit, scope in limits if limit is not None)
 
 
 @lru_cache(maxsize=4096)
@@ -340,7 +335,7 @@ def ask_agents(
         lost = reply is None and spec.name in absent
         if reply is None:
             why = absent.get(spec.name) or failed.get(call.key, "no reply")
-            reply = Reply(text=why, model=call.model, finish="failed")
+            reply = Reply(why, call.model, finish="failed")
         usage = reply.input_tokens, reply.output_tokens, reply.cached_tokens
         cost = prices.cost_of(call.model, *usage, call.key in batched)
         place = llm.Place(season.name, f"{week.year}-W{week.week:02d}", trial, context_id)

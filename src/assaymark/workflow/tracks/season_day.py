@@ -492,7 +492,7 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entr
             held = {name: agent["nav"][name] for name in ("cash", "nav", "positions")}
             context = Context(
                 completeness="complete", cutoff=cutoff, cutoff_source="the season's clock", prompt=agent["prompt"],
-                portfolio=Portfolio(currency=season.currency, **held), constraints=limits, missing=tuple(missing),
+                portfolio=Portfolio(season.currency, **held), constraints=limits, missing=tuple(missing),
             )  # fmt: skip
             raw = context_json(context, entry.facts, entry.series, entry.instruments)
             found[raw.encode("utf-8", "surrogatepass")] = (agent["context_id"], "complete", cutoff, facts, missing)

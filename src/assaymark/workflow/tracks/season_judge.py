@@ -110,7 +110,7 @@ class SeasonAsker:
                 reasons |= {key: failed.get(key, "; ".join(summary.stopped)) for key in lost}
                 self.silent |= {model: reasons[key] for key, model in lost.items() if model not in self.heard}
         for key, reason in reasons.items():
-            self.replies[key] = Reply(text=reason, model=asked[key].model, finish="failed")
+            self.replies[key] = Reply(reason, asked[key].model, finish="failed")
 
     def grades(self, tasks: Sequence[HorizonTask]) -> list[HorizonGrades]:
         """The grades of all tasks, asked for part by part; `HorizonGrades` also where a judge gave none."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 import numpy as np
 
 from assaymark import metrology
-from assaymark.agents.llm import NOT_USABLE
+from assaymark.agents.llm import unanswered
 from assaymark.claims.levels import SPAN, SeasonGates
 from assaymark.claims.season_claims import CONSTANT, MISSING, SINGLE
 from assaymark.claims.season_plan import period_of
@@ -89,7 +89,7 @@ def season_findings(
     times, flagged, silent = {}, [], set()
     for agent in scores.agents:
         steps = material.steps.get(agent, ())
-        seconds = [one.seconds for one in steps if not {*NOT_USABLE} & {*one.decision.flags}]
+        seconds = [one.seconds for one in steps if not unanswered(one.decision)]
         if not seconds:
             silent.add(agent)
         times[agent] = decision_time(

@@ -12,7 +12,7 @@ import pyarrow as pa
 from assaymark.judging.season.record import AuditState
 from assaymark.judging.season.scoring import HorizonScore
 from assaymark.prompting import ReplyState
-from assaymark.records import Evidence, Judgment, JudgmentStatus, row
+from assaymark.records import Evidence, Judgment, JudgmentStatus, record
 from assaymark.workflow.tables import EVIDENCE, Column, Store, Table
 
 DELISTED: Final = "delisted"
@@ -24,7 +24,7 @@ DIVIDEND: Final = "dividend"
 """Kinds of a fill that no order asked for: a corporate action came into force before the orders of its ex-date."""
 
 
-@row
+@record
 class SeasonFill:
     """What changed it on ``day``: signed units, price, and cost in cash. ``record_id`` is the decision behind it."""
 
@@ -39,7 +39,7 @@ class SeasonFill:
     kind: str = "order"
 
 
-@row
+@record
 class SeasonRejection:
     """An order, or what was cut off one, that was not carried out on ``day``, with the sentence its agent is shown."""
 
@@ -53,7 +53,7 @@ class SeasonRejection:
     quantity: float | None = None
 
 
-@row
+@record
 class SeasonNav:
     """One agent's book after ``day``, valued at the last known closes; ``stale`` names those of earlier days."""
 
@@ -67,7 +67,7 @@ class SeasonNav:
     stale: tuple[str, ...] = ()
 
 
-@row
+@record
 class SeasonTime:
     """The seconds that one decision took: of one attempt, without queueing and retries. None where unknown."""
 
@@ -82,7 +82,7 @@ GradeScope = Literal["whole", "period", "replicate"]
 """What was graded: a whole record; a period of it, for orders; the decisions of one replicate, for noise floors."""
 
 
-@row
+@record
 class SeasonGrade:
     """One judge's score of one agent's record, or of a part of it, in one trial."""
 
@@ -99,7 +99,7 @@ class SeasonGrade:
     score: HorizonScore
 
 
-@row
+@record
 class SeasonGuess:
     """One guess of a judge at who made a record; ``guess`` is None where ``state`` says that the reply is no guess."""
 
@@ -113,7 +113,7 @@ class SeasonGuess:
     call_key: str
 
 
-@row
+@record
 class SeasonCheck:
     """One agent's record held against itself: how many fill, cash and position checks, and how many reconcile."""
 
@@ -124,7 +124,7 @@ class SeasonCheck:
     mismatches: tuple[str, ...] = ()
 
 
-@row
+@record
 class SeasonReplaced:
     """What blinding did with one name in one agent's record: how often it was replaced or kept, and why."""
 
@@ -212,11 +212,10 @@ def judgment_row(grade: SeasonGrade) -> Judgment:
     names = ("reasoning", "evidence", "process", "composite", "outcome")
     points = {} if score is None else {name: getattr(score, name) for name in names}
     return Judgment(
-        trajectory=f"{grade.agent}/{within}" if within else grade.agent, judge=grade.judge, family=grade.family,
-        rubric=grades.grader, trial=grade.trial, status=_STATUS[grades.state],
-        scores={name: value for name, value in points.items() if value is not None},
-        call_key=grades.parts[-1].call_key, first_key=grades.parts[-1].first_key,
-        lookahead_check=grades.lookahead_check, reason=grades.reason,
+        f"{grade.agent}/{within}" if within else grade.agent, grade.judge, grade.family, grades.grader, grade.trial,
+        _STATUS[grades.state], {name: value for name, value in points.items() if value is not None},
+        grades.parts[-1].call_key, first_key=grades.parts[-1].first_key, lookahead_check=grades.lookahead_check,
+        reason=grades.reason,
     )  # fmt: skip
 
 
