@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from assaymark.agents.llm import unanswered
 from assaymark.claims.findings import missing_words
 from assaymark.errors import InputError
 from assaymark.judging import asked_alike, judged_text, load_rubric, oracle_scores, style_counts, token_count
-from assaymark.judging.evidence import InstrumentFacts, evidence_summary, forecast_mismatches, stated_facts
+from assaymark.judging.evidence import evidence_summary, forecast_mismatches
+from assaymark.judging.evidence.context_index import Material
 from assaymark.metrology.datasheet import limit_measurements
 from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
@@ -171,11 +173,12 @@ def _measured(store: Store, locked: Locked, scores: Scores) -> list[Measurement]
         study=study,
     )  # fmt: skip
     # What the numeric ledger measures; its material is needed to say what chance would support. Contexts are indexed
-    # one by one: all of them and all their indices at once are what would take the most memory of a run.
+    # one by one: all of them and all their indices at once are what would take the most memory of a run. What is about no
+    # instrument says nothing of chance, so that neither the prompt nor free facts are read for it.
     used = {record.context_id for record in records}
     material = {
-        name: InstrumentFacts.among(stated_facts(context), context.instruments)
-        for name, context in store.each_context(used)
+        name: Material.of(replace(one, prompt="", facts=tuple(fact for fact in one.facts if fact.instrument)))
+        for name, one in store.each_context(used)
     }
     rng = np.random.default_rng([study.seed, 2])
     summary = evidence_summary(store.read(EVIDENCE), records, material, rng=rng, level=level)

@@ -8,9 +8,7 @@ Its core, `audit_texts` over a `Material`, needs no record, so a judge that sees
 
 from __future__ import annotations
 
-from assaymark.judging.evidence.context_index import (
-    DecisionNumbers, InstrumentFacts, Material, own_numbers, stated_facts,
-)  # fmt: skip
+from assaymark.judging.evidence.context_index import DecisionNumbers, Material, own_numbers
 from assaymark.judging.evidence.ledger import (
     BORNE_OUT, ROW_RULES, audit_texts, chance_corrected, evidence_summary, forecast_mismatches, numeric_ledger,
 )  # fmt: skip
@@ -20,6 +18,6 @@ OwnNumbers = DecisionNumbers
 """The name of `DecisionNumbers` in 0.1."""
 
 __all__ = [
-    "BORNE_OUT", "ROW_RULES", "DecisionNumbers", "InstrumentFacts", "Material", "audit_texts", "chance_corrected",
-    "evidence_summary", "extract_numbers", "forecast_mismatches", "numeric_ledger", "own_numbers", "stated_facts",
+    "BORNE_OUT", "ROW_RULES", "DecisionNumbers", "Material", "audit_texts", "chance_corrected", "evidence_summary",
+    "extract_numbers", "forecast_mismatches", "numeric_ledger", "own_numbers",
 ]  # fmt: skip

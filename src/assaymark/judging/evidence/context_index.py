@@ -118,44 +118,11 @@ class DecisionNumbers:
 
 
 @dataclass(frozen=True, slots=True)
-class InstrumentFacts:
-    """The instruments of a context and the facts about them: all that the agreement by chance is drawn from."""
+class Material:
+    """Everything one agent could see, ready for look-up. Build it once per context: `of` or `build`."""
 
     subjects: Subjects
     cells: Cells
-
-    @classmethod
-    def among(cls, facts: Sequence[Fact], instruments: Sequence[Instrument]) -> InstrumentFacts:
-        """Those among some facts: `stated_facts` gives the ones of a context."""
-        known = {instrument.id for instrument in instruments}
-        further = sorted({fact.instrument for fact in facts if fact.instrument} - known)
-        subjects = index_subjects((*instruments, *(Instrument(id=name) for name in further)))
-        # Numeric facts about instruments, ordered by row, field and id so that input order cannot matter.
-        numbers = [(subjects.rows[fact.instrument], fact.field, fact.id, value, unit)
-                   for fact in facts if fact.instrument for value, unit in _parts(fact)]  # fmt: skip
-        numbers.sort(key=lambda number: number[:4])
-        fields = sorted({number[1] for number in numbers})
-        labels, place = tuple(map(field_label, fields)), {name: at for at, name in enumerate(fields)}
-        label = np.array([place[number[1]] for number in numbers], dtype=np.int64)
-        bounds = np.searchsorted([number[0] for number in numbers], np.arange(len(subjects.ids) + 1))
-        parts = tuple(slice(start, stop) for start, stop in pairwise(bounds.tolist()))
-        of_cell = tuple(labels[at] for at in label.tolist())
-        # The horizons that each instrument has values for; most instruments have the same.
-        keys = [label[part].tobytes() for part in parts]
-        alike = dict(zip(keys, parts, strict=True))
-        known_horizons = {key: frozenset(one.horizon for one in of_cell[part]) - {""} for key, part in alike.items()}
-        depth = np.array([one.depth for one in labels], dtype=bool)[label]
-        cells = Cells(
-            Values.of([number[3:] for number in numbers]), labels, label, tuple(number[2] for number in numbers),
-            bounds, depth, tuple(known_horizons[key] for key in keys), of_cell, parts,
-        )  # fmt: skip
-        return cls(subjects, cells)
-
-
-@dataclass(frozen=True, slots=True)
-class Material(InstrumentFacts):
-    """Everything one agent could see, ready for look-up. Build it once per context: `of` or `build`."""
-
     free: FreeFacts
     rules: DecisionNumbers
     series: Mapping[str, Series]
@@ -183,8 +150,17 @@ class Material(InstrumentFacts):
     @classmethod
     def of(cls, context: Context) -> Material:
         """The material of a context: its facts, instruments, constraints, prompt rules, holdings and price bars."""
+        rows: list[tuple[str, str, str, float, str, str]] = []
+        if (held := context.portfolio) is not None:  # what was held before the decision, as facts
+            totals = (("portfolio cash", held.cash), ("portfolio nav value", held.nav))
+            rows = [(name, "", name, value, "usd", name) for name, value in totals]
+            rows += [(name, name, "units held", units, "count", "") for name, units in held.positions.items()]
+        holdings = [
+            Fact(f"portfolio.{id_}", of, field, value, unit, note=note, available_at=context.cutoff)
+            for id_, of, field, value, unit, note in rows
+        ]  # fmt: skip
         return cls.build(
-            stated_facts(context), context.instruments, (*context.constraints, context.prompt),
+            [*context.facts, *holdings], context.instruments, (*context.constraints, context.prompt),
             context.completeness, context.series,
         )  # fmt: skip
 
@@ -194,8 +170,34 @@ class Material(InstrumentFacts):
         completeness: Completeness = "partial", series: Sequence[Series] = (),
     ) -> Material:  # fmt: skip
         """Material from its parts, for callers that have no context record."""
-        indexed = InstrumentFacts.among(facts, instruments)
-        subjects, cells = indexed.subjects, indexed.cells
+        known = {instrument.id for instrument in instruments}
+        further = sorted({fact.instrument for fact in facts if fact.instrument} - known)
+        subjects = index_subjects((*instruments, *(Instrument(id=name) for name in further)))
+        # Numeric facts about instruments, ordered by row, field and id so that input order cannot matter.
+        numbers = [
+            (subjects.rows[fact.instrument], fact.field, fact.id, value, unit)
+            for fact in facts
+            if fact.instrument
+            for value, unit in _parts(fact)
+        ]
+        numbers.sort(key=lambda number: number[:4])
+        fields = sorted({number[1] for number in numbers})
+        labels, place = tuple(map(field_label, fields)), {name: at for at, name in enumerate(fields)}
+        label = np.array([place[number[1]] for number in numbers], dtype=np.int64)
+        bounds = np.searchsorted([number[0] for number in numbers], np.arange(len(subjects.ids) + 1))
+        parts = tuple(slice(start, stop) for start, stop in pairwise(bounds.tolist()))
+        of_cell = tuple(labels[at] for at in label.tolist())
+        # The horizons that each instrument has values for; most instruments have the same.
+        known_horizons: dict[bytes, frozenset[str]] = {}
+        keys = [label[part].tobytes() for part in parts]
+        for key, part in zip(keys, parts, strict=True):
+            if key not in known_horizons:
+                known_horizons[key] = frozenset(one.horizon for one in of_cell[part]) - {""}
+        depth = np.array([one.depth for one in labels], dtype=bool)[label]
+        cells = Cells(
+            Values.of([number[3:] for number in numbers]), labels, label, tuple(number[2] for number in numbers),
+            bounds, depth, tuple(known_horizons[key] for key in keys), of_cell, parts,
+        )  # fmt: skip
         # The instrument that field names measure against (``beta_spy_63s``), or -1.
         alone = (subjects.alone(word) for label in cells.labels for word in sorted(label.kinds))
         benchmark = next((row for row in alone if row >= 0), -1)
@@ -215,30 +217,28 @@ class Material(InstrumentFacts):
                 found.append((one.limit, one.unit, words | said, "", f"constraint:{one.kind}"))
             else:
                 found += _rules_of_text(one)
-        made: dict[str, Series] = {}
-        for name, bars in shown.items():
-            if len(bars) > 1:
-                times, close = zip(*sorted(bars.items()), strict=True)
-                apart = int((times[-1] - times[-2]).total_seconds())
-                made[name] = Series(instrument=name, interval_s=apart, times=times, close=close)
-        made |= {one.instrument: one for one in series}
-        free = _free([fact for fact in facts if not fact.instrument])
-        prompts = tuple(rule for rule in rules if isinstance(rule, str))
-        return cls(subjects, cells, free, _bag(found), MappingProxyType(made), benchmark, completeness, prompts)
-
-
-def stated_facts(context: Context) -> list[Fact]:
-    """The facts of a context, those that its holdings state among them."""
-    rows: list[tuple[str, str, str, float, str, str]] = []
-    if (held := context.portfolio) is not None:  # what was held before the decision, as facts
-        totals = (("portfolio cash", held.cash), ("portfolio nav value", held.nav))
-        rows = [(name, "", name, value, "usd", name) for name, value in totals]
-        rows += [(name, name, "units held", units, "count", "") for name, units in held.positions.items()]
-    holdings = [
-        Fact(f"portfolio.{id_}", of, field, value, unit, note=note, available_at=context.cutoff)
-        for id_, of, field, value, unit, note in rows
-    ]  # fmt: skip
-    return [*context.facts, *holdings]
+        return cls(
+            subjects=subjects,
+            cells=cells,
+            free=_free([fact for fact in facts if not fact.instrument]),
+            rules=_bag(found),
+            series=MappingProxyType(
+                {
+                    name: Series(
+                        instrument=name,
+                        interval_s=int((sorted(bars)[-1] - sorted(bars)[-2]).total_seconds()),
+                        times=tuple(sorted(bars)),
+                        close=tuple(bars[at] for at in sorted(bars)),
+                    )
+                    for name, bars in shown.items()
+                    if len(bars) > 1
+                }
+                | {one.instrument: one for one in series}
+            ),
+            benchmark=benchmark,
+            completeness=completeness,
+            prompts=tuple(rule for rule in rules if isinstance(rule, str)),
+        )
 
 
 @lru_cache(maxsize=1 << 12)
@@ -248,6 +248,8 @@ def _name_words(name: str) -> frozenset[str]:
 
 
 _BARS = frozenset(("close", "price", "last", "last price", "adj close", "adjusted close", "previous close"))
+
+
 _FINEST = 1e-12
 _FINE = 4
 

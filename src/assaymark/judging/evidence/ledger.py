@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assaymark.errors import NotMeasurableError
-from assaymark.judging.evidence.context_index import DecisionNumbers, InstrumentFacts, Material, own_numbers, owners_of
+from assaymark.judging.evidence.context_index import DecisionNumbers, Material, own_numbers, owners_of
 from assaymark.judging.evidence.mention import NumberContext, Reading, extract_numbers
 from assaymark.judging.evidence.rules import (
     CellHit,
@@ -209,7 +209,7 @@ _UNSETTLED = frozenset(
 
 
 def chance_corrected(
-    evidence: Sequence[Evidence], materials: Mapping[str, InstrumentFacts], contexts: Mapping[str, str],
+    evidence: Sequence[Evidence], materials: Mapping[str, Material], contexts: Mapping[str, str],
     rng: np.random.Generator, permutations: int = 200,
 ) -> tuple[float, int, dict[str, float]]:  # fmt: skip
     """``(observed - chance) / (1 - chance)`` for numbers about instruments (season methodology v0.4, evidence).
@@ -297,7 +297,7 @@ _CHANCE_METHOD = "(observed - chance) / (1 - chance); subjects permuted within u
 
 def evidence_summary(
     evidence: Sequence[Evidence], decisions: Sequence[Decision],
-    contexts: Mapping[str, Context] | Mapping[str, InstrumentFacts] | None = None, *, rng: np.random.Generator,
+    contexts: Mapping[str, Context] | Mapping[str, Material] | None = None, *, rng: np.random.Generator,
     level: float = 0.95, permutations: int = 200,
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """The measurements of the ledger of ``decisions`` (those without a number included); other evidence is left out."""
@@ -343,10 +343,10 @@ def evidence_summary(
         share("evidence.no_number_share", labels, silent, Counter(cluster_of.values()))
     value, n, detail, why = None, 0, dict[str, float](), "contexts are needed to permute rows (got none)"
     if contexts is not None:
-        facts = {key: one if isinstance(one, InstrumentFacts) else Material.of(one) for key, one in contexts.items()}
+        materials = {name: one if isinstance(one, Material) else Material.of(one) for name, one in contexts.items()}
         context_of = {name: decision.context_id for name, decision in known.items()}
         try:
-            value, n, detail = chance_corrected(ledger, facts, context_of, rng, permutations)
+            value, n, detail = chance_corrected(ledger, materials, context_of, rng, permutations)
         except NotMeasurableError as exc:
             why = str(exc)
     corrected = Measurement(

@@ -20,7 +20,7 @@ from assaymark.claims.messages import Said, said
 from assaymark.claims.season_plan import Season
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.importers.report import REPLAYED
-from assaymark.judging.evidence import BORNE_OUT, InstrumentFacts, chance_corrected, stated_facts
+from assaymark.judging.evidence import BORNE_OUT, Material, chance_corrected
 from assaymark.judging.season.plans import ScoringPlan, applicable
 from assaymark.judging.season.record import BOOK_STAGES, Horizon, StepRecord, horizon_of
 from assaymark.judging.season.scoring import thrashing
@@ -281,8 +281,7 @@ def ledger_measurements(
         chosen = steps[:: math.ceil(len(steps) / SAMPLED)] if steps else steps
         contexts = {step.decision.record_id: step.decision.context_id for step in chosen}
         wanted = {contexts[row.decision] for row in mine if row.decision in contexts}
-        seen = [(name, material.contexts[name]) for name in sorted(wanted & material.contexts.keys())]
-        known = {name: InstrumentFacts.among(stated_facts(one), one.instruments) for name, one in seen}
+        known = {name: Material.of(material.contexts[name]) for name in sorted(wanted) if name in material.contexts}
         with suppress(NotMeasurableError):
             value, about, found = chance_corrected(mine, known, contexts, rng)
             shares = {name: found[name] for name in ("observed", "chance")}
