@@ -173,8 +173,8 @@ def _measured(store: Store, locked: Locked, scores: Scores) -> list[Measurement]
         study=study,
     )  # fmt: skip
     # What the numeric ledger measures; its material is needed to say what chance would support. Contexts are indexed
-    # one by one: all of them and all their indices at once are what would take the most memory of a run. What is about no
-    # instrument says nothing of chance, so that neither the prompt nor free facts are read for it.
+    # one by one: all of them and all their indices at once are what would take the most memory of a run. What is about
+    # no instrument says nothing of chance, so that neither the prompt nor free facts are read for it.
     used = {record.context_id for record in records}
     material = {
         name: Material.of(replace(one, prompt="", facts=tuple(fact for fact in one.facts if fact.instrument)))
