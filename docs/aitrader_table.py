@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assaymark.claims import decide_season
-from assaymark.claims.certificates import VerdictFile
+from assaymark.claims.certification import VerdictFile
 from assaymark.claims.messages import english
 from assaymark.claims.season_claims import SeasonVerdict, SeasonVerdicts
 from assaymark.importers.aitrader import PROVENANCE

@@ -24,7 +24,7 @@ import typer
 from pydantic import TypeAdapter
 
 from assaymark.agents.llm import LARGEST, MOST_ORDERS, MOST_RATIONALE, reply_schema
-from assaymark.claims.certificates import VerdictFile
+from assaymark.claims.certification import VerdictFile
 from assaymark.cli import app
 from assaymark.cli.options import ALIASES
 from assaymark.engine.providers.http_agent import AgentRequest

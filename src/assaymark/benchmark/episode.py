@@ -23,7 +23,7 @@ from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.providers.http_agent import is_outside, no_reply
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.portfolio import STRATEGIES, max_sharpe
-from assaymark.portfolio.backtest import RISK_FREE
+from assaymark.portfolio.backtesting import RISK_FREE
 from assaymark.portfolio.optimisers import Bools, Findings, Floats, brought_to_one, spread
 from assaymark.protocol import AgentSpec
 

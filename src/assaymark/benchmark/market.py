@@ -33,7 +33,7 @@ from assaymark.market import (
 )
 from assaymark.market.history import CLOSE_OF_DAY
 from assaymark.market.macro import UNDEFINED
-from assaymark.portfolio.backtest import CLASSES
+from assaymark.portfolio.backtesting import CLASSES
 from assaymark.portfolio.optimisers import Bools, Floats
 
 DEFAULT_SIZE = 81

@@ -1,56 +1,32 @@
 """Which claims the scores support, under which condition, and why not: measurements in, verdicts out."""
 
+# ruff: noqa: I001  # packed, because it is a list
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assaymark.claims.certificates import KEPT, certificate, certificate_name, certificates, season_certificates
-from assaymark.claims.levels import (
-    SILENT,
-    Index,
-    Rules,
-    SeasonGates,
-    agreement_status,
-    governing_agreement,
-    index,
-    publication_level,
-)
-from assaymark.claims.messages import ENGLISH, Catalogue, Said, catalogue, english, languages, said
-from assaymark.claims.orders import summary_of
-from assaymark.claims.recompute import Verification
-from assaymark.claims.verdicts import (
-    KIND_NAMES,
-    ClaimKind,
-    candidate_claims,
-    decide,
-    decide_claims,
-    kind_of,
-    suppressed_phrase,
-)
-from assaymark.claims.verify import verify
 from assaymark.lazy import exported
-from assaymark.metrology.controls import cell_b_outcome
 
 if TYPE_CHECKING:
     from assaymark.claims.boards import (
-        DISSOCIATION,
-        DRAWDOWN,
-        SHARPE_CONTRAST,
-        BenchRules,
-        Board,
-        Leaderboard,
-        decide_benchmark,
-    )
+        DISSOCIATION, DRAWDOWN, SHARPE_CONTRAST, BenchRules, Board, Leaderboard, decide_benchmark,
+    )  # fmt: skip
+    from assaymark.claims.certification import KEPT, certificate, certificate_name, certificates, season_certificates
+    from assaymark.claims.levels import (
+        SILENT, Index, Rules, SeasonGates, agreement_status, governing_agreement, index, publication_level,
+    )  # fmt: skip
+    from assaymark.claims.messages import ENGLISH, Catalogue, Said, catalogue, english, languages, said
+    from assaymark.claims.orders import summary_of
+    from assaymark.claims.recompute import Verification
     from assaymark.claims.season_claims import (
-        CONSTANT,
-        MISSING,
-        SINGLE,
-        Place,
-        Season,
-        SeasonVerdict,
-        SeasonVerdicts,
-        decide_season,
-    )
+        CONSTANT, MISSING, SINGLE, Place, Season, SeasonVerdict, SeasonVerdicts, decide_season,
+    )  # fmt: skip
+    from assaymark.claims.verdicts import (
+        KIND_NAMES, ClaimKind, candidate_claims, decide, decide_claims, kind_of, suppressed_phrase,
+    )  # fmt: skip
+    from assaymark.claims.verification import verify
+    from assaymark.metrology.controls import cell_b_outcome
 
 __all__ = [
     "CONSTANT", "DISSOCIATION", "DRAWDOWN", "ENGLISH", "KEPT", "KIND_NAMES", "MISSING", "SHARPE_CONTRAST", "SILENT",

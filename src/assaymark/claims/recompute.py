@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 from scipy import special
 
-from assaymark.claims.certificates import KEPT, OTHER_TESTS
+from assaymark.claims.certification import KEPT, OTHER_TESTS
 from assaymark.claims.levels import KAPPA, Rules, coefficient_words, other_margins
 from assaymark.claims.orders import SHORTEST
 from assaymark.errors import NotMeasurableError

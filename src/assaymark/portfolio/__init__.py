@@ -4,18 +4,23 @@
 
 from __future__ import annotations
 
-from assaymark.portfolio.backtest import (
-    CLASSES, FIGURES, RISK_FREE, STRATEGIES, Backtest, Choice, Drawdown, Method, Performance, Strategy, backtest,
-    expected_shortfall, max_drawdown, performance, schedule, value_at_risk,
-)  # fmt: skip
-from assaymark.portfolio.broker import (
-    ORDER_RULES, Bar, Book, Fill, Mismatch, Order, Reconciliation, Rejection, RuleCheck, Rules, Settled, Settlement,
-    StatedFill, StatedStep, Tolerance, audit, fee_of, orders_of, prices_of, reconcile, settle, settle_day,
-)  # fmt: skip
-from assaymark.portfolio.optimisers import (
-    STATUSES, Solution, Status, equal_risk_contribution, inverse_volatility, max_sharpe, min_variance, risk_shares,
-    simple_returns,
-)  # fmt: skip
+from typing import TYPE_CHECKING
+
+from assaymark.lazy import exported
+
+if TYPE_CHECKING:
+    from assaymark.portfolio.backtesting import (
+        CLASSES, FIGURES, RISK_FREE, STRATEGIES, Backtest, Choice, Drawdown, Method, Performance, Strategy, backtest,
+        expected_shortfall, max_drawdown, performance, schedule, value_at_risk,
+    )  # fmt: skip
+    from assaymark.portfolio.broker import (
+        ORDER_RULES, Bar, Book, Fill, Mismatch, Order, Reconciliation, Rejection, RuleCheck, Rules, Settled, Settlement,
+        StatedFill, StatedStep, Tolerance, audit, fee_of, orders_of, prices_of, reconcile, settle, settle_day,
+    )  # fmt: skip
+    from assaymark.portfolio.optimisers import (
+        STATUSES, Solution, Status, equal_risk_contribution, inverse_volatility, max_sharpe, min_variance, risk_shares,
+        simple_returns,
+    )  # fmt: skip
 
 __all__ = [
     "CLASSES", "FIGURES", "ORDER_RULES", "RISK_FREE", "STATUSES", "STRATEGIES", "Backtest", "Bar", "Book", "Choice",
@@ -25,3 +30,5 @@ __all__ = [
     "max_drawdown", "max_sharpe", "min_variance", "orders_of", "performance", "prices_of", "reconcile", "risk_shares",
     "schedule", "settle", "settle_day", "simple_returns", "value_at_risk",
 ]  # fmt: skip
+
+__getattr__ = exported(__name__)

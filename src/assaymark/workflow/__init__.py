@@ -93,7 +93,7 @@ if TYPE_CHECKING:
         demo, expect_datasheets, expect_judging, expect_study, finish, panel_of, start, plan_calls as
         plan_further_calls,
     )  # fmt: skip
-    from assaymark.claims.certificates import VerdictFile
+    from assaymark.claims.certification import VerdictFile
     from assaymark.workflow.amend import adopt_rules, open_version_1, renewed_text, texts_of_1
 
 __all__ = [

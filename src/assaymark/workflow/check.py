@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rich.console import RenderableType
 
 from assaymark.claims import certificate_name, certificates, index
-from assaymark.claims.certificates import verdict_file
+from assaymark.claims.certification import verdict_file
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers.roles import Wanted, listed, plural
 from assaymark.importers.scores import ScoresRead, read_scores

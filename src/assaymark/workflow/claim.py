@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from assaymark.claims import Verification, certificate_name, certificates, decide_claims, index, verify
-from assaymark.claims.certificates import VerdictFile, verdict_file
+from assaymark.claims.certification import VerdictFile, verdict_file
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, PlanError, Problem
 from assaymark.metrology import contested

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from pydantic import TypeAdapter, ValidationError
 
 from assaymark import __version__
-from assaymark.claims.certificates import VERDICTS_FORMAT, VerdictFile
+from assaymark.claims.certification import VERDICTS_FORMAT, VerdictFile
 from assaymark.claims.proofread import Decided, Finding, Gated, Mark, proofread_sentence
 from assaymark.claims.sentences import LONGEST, Names
 from assaymark.errors import InputError, Problem, UnknownNameError, foreign, problems_of

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from assaymark import __version__
 from assaymark.claims import decide_claims
-from assaymark.claims.certificates import tally_of, verdict_file
+from assaymark.claims.certification import tally_of, verdict_file
 from assaymark.claims.findings import FEW_CLUSTERS
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.metrology.analysis import analyse, analyse_sums

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from assaymark import judging
-from assaymark.claims.certificates import VerdictFile
+from assaymark.claims.certification import VerdictFile
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.prices import Prices
 from assaymark.judging import PLANTED, Rubric, pairs

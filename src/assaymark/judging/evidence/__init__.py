@@ -8,16 +8,21 @@ Its core, `audit_texts` over a `Material`, needs no record, so a judge that sees
 
 from __future__ import annotations
 
-from assaymark.judging.evidence.context_index import DecisionNumbers, Material, own_numbers
-from assaymark.judging.evidence.ledger import (
-    BORNE_OUT, ROW_RULES, audit_texts, chance_corrected, evidence_summary, forecast_mismatches, numeric_ledger,
-)  # fmt: skip
-from assaymark.judging.evidence.mention import extract_numbers
+from typing import TYPE_CHECKING
 
-OwnNumbers = DecisionNumbers
-"""The name of `DecisionNumbers` in 0.1."""
+from assaymark.lazy import exported
+
+if TYPE_CHECKING:
+    from assaymark.judging.evidence.context_index import DecisionNumbers, Material, own_numbers
+    from assaymark.judging.evidence.context_index import DecisionNumbers as OwnNumbers  # noqa: F401  # its name in 0.1
+    from assaymark.judging.evidence.ledger import (
+        BORNE_OUT, ROW_RULES, audit_texts, chance_corrected, evidence_summary, forecast_mismatches, numeric_ledger,
+    )  # fmt: skip
+    from assaymark.judging.evidence.mention import extract_numbers
 
 __all__ = [
     "BORNE_OUT", "ROW_RULES", "DecisionNumbers", "Material", "audit_texts", "chance_corrected", "evidence_summary",
     "extract_numbers", "forecast_mismatches", "numeric_ledger", "own_numbers",
 ]  # fmt: skip
+
+__getattr__ = exported(__name__)

@@ -4,13 +4,20 @@
 
 from __future__ import annotations
 
-from assaymark.judging.reference.features import Features, notice
-from assaymark.judging.reference.judges import (
-    MIDDLE, ORACLE, PLANTED, VIEWS, ConstraintOracle, Planted, ReferenceJudge, Term, argument_problems, asked_alike,
-    opinion, oracle_scores, reference_judges,
-)  # fmt: skip
+from typing import TYPE_CHECKING
+
+from assaymark.lazy import exported
+
+if TYPE_CHECKING:
+    from assaymark.judging.reference.features import Features, notice
+    from assaymark.judging.reference.judges import (
+        MIDDLE, ORACLE, PLANTED, VIEWS, ConstraintOracle, Planted, ReferenceJudge, Term, argument_problems, asked_alike,
+        opinion, oracle_scores, reference_judges,
+    )  # fmt: skip
 
 __all__ = [
     "MIDDLE", "ORACLE", "PLANTED", "VIEWS", "ConstraintOracle", "Features", "Planted", "ReferenceJudge", "Term",
     "argument_problems", "asked_alike", "notice", "opinion", "oracle_scores", "reference_judges",
 ]  # fmt: skip
+
+__getattr__ = exported(__name__)

@@ -10,25 +10,28 @@ and `agreement_arrays` read columns of codes for logs of millions of verdicts. A
 
 from __future__ import annotations
 
-from assaymark.metrology.datasheet.calls import (
-    BASE, CLASS_OF, CLASSES, CODES, OUTCOME_OF, OUTCOMES, PREFERENCES, STRICT, VERDICTS, Agreement, CallTable,
-    Decomposition, VerdictCounts, agreement_arrays, call_table, decompose, decompose_arrays, decomposition_of,
-    pair_class,
-)  # fmt: skip
-from assaymark.metrology.datasheet.estimates import (
-    Estimator, ShareInterval, TaskBootstrap, between_kappa, cohen_kappas, decomposition_measurements, dispersion,
-    kappa_measurement, share_interval, widened,
-)  # fmt: skip
-from assaymark.metrology.datasheet.ladder import (
-    Threshold, d_prime, detection_threshold, isotonic, pointwise_measurements, thresholds,
-)  # fmt: skip
-from assaymark.metrology.datasheet.sheet import (
-    COMPARED, NON_CLAIMS, RULES, AnchorPair, Chip, Datasheet, anchored_calls, compare, datasheet_measurements,
-    datasheet_of, difference_interval, limit_measurements, sketch, table_measurements,
-)  # fmt: skip
+from typing import TYPE_CHECKING
 
-Recorder = Estimator
-"""The name of `Estimator` in 0.1."""
+from assaymark.lazy import exported
+
+if TYPE_CHECKING:
+    from assaymark.metrology.datasheet.calls import (
+        BASE, CLASS_OF, CLASSES, CODES, OUTCOME_OF, OUTCOMES, PREFERENCES, STRICT, VERDICTS, Agreement, CallTable,
+        Decomposition, VerdictCounts, agreement_arrays, call_table, decompose, decompose_arrays, decomposition_of,
+        pair_class,
+    )  # fmt: skip
+    from assaymark.metrology.datasheet.estimates import (
+        Estimator, ShareInterval, TaskBootstrap, between_kappa, cohen_kappas, decomposition_measurements, dispersion,
+        kappa_measurement, share_interval, widened,
+    )  # fmt: skip
+    from assaymark.metrology.datasheet.estimates import Estimator as Recorder  # noqa: F401  # its name in 0.1
+    from assaymark.metrology.datasheet.ladder import (
+        Threshold, d_prime, detection_threshold, isotonic, pointwise_measurements, thresholds,
+    )  # fmt: skip
+    from assaymark.metrology.datasheet.sheet import (
+        COMPARED, NON_CLAIMS, RULES, AnchorPair, Chip, Datasheet, anchored_calls, compare, datasheet_measurements,
+        datasheet_of, difference_interval, limit_measurements, sketch, table_measurements,
+    )  # fmt: skip
 
 __all__ = [
     "BASE", "CLASSES", "CLASS_OF", "CODES", "COMPARED", "NON_CLAIMS", "OUTCOMES", "OUTCOME_OF", "PREFERENCES", "RULES",
@@ -39,3 +42,5 @@ __all__ = [
     "difference_interval", "dispersion", "isotonic", "kappa_measurement", "limit_measurements", "pair_class",
     "pointwise_measurements", "share_interval", "sketch", "table_measurements", "thresholds", "widened",
 ]  # fmt: skip
+
+__getattr__ = exported(__name__)

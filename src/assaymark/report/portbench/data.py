@@ -17,7 +17,7 @@ from assaymark.benchmark.market import TRAINING_END, BenchMarket, is_index
 from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLATES
 from assaymark.benchmark.replies import layers
 from assaymark.market import CLASS_NAMES, class_index, pairwise_correlation, simple_returns
-from assaymark.portfolio.backtest import CLASSES
+from assaymark.portfolio.backtesting import CLASSES
 from assaymark.report.blocks import Beside, Figure, Group, Inline, Linked, Page, Panels, Section, Table, Text, bold
 from assaymark.report.charts.canvas import csv_text, paths_text
 from assaymark.report.charts.grids import BarRow, bar_table, class_panel, correlation_map

@@ -18,7 +18,7 @@ from assaymark.benchmark.questions.payloads import Split, Template
 from assaymark.benchmark.reference import PREFIX, reference_benchmark_models
 from assaymark.claims import boards
 from assaymark.claims.boards import MISSING, PIPELINE, BenchVerdicts, Board, missing_replies
-from assaymark.claims.certificates import Panel, decided_file, tally_of
+from assaymark.claims.certification import Panel, decided_file, tally_of
 from assaymark.claims.messages import english, listing, stand_ins
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.providers.http_agent import is_outside

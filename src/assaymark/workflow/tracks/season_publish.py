@@ -18,7 +18,7 @@ import numpy as np
 
 from assaymark import __version__
 from assaymark.claims import SeasonGates, certificate_name, decide_season, season_certificates
-from assaymark.claims.certificates import Panel, PlaceLine, VerdictFile, decided_file
+from assaymark.claims.certification import Panel, PlaceLine, VerdictFile, decided_file
 from assaymark.claims.levels import SPAN
 from assaymark.claims.messages import Catalogue, catalogue, english, languages
 from assaymark.claims.season_claims import SeasonVerdicts

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from assaymark.claims import levels as rule
-from assaymark.claims.certificates import FORMAT, KEPT, ORDERS, OTHER_TESTS, PLACES, SEASON, SECTIONS, about
+from assaymark.claims.certification import FORMAT, KEPT, ORDERS, OTHER_TESTS, PLACES, SEASON, SECTIONS, about
 from assaymark.claims.findings import PUT
 from assaymark.claims.levels import Rules, SeasonGates, Test
 from assaymark.claims.messages import Said
