@@ -19,6 +19,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import reduce
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from importlib.metadata import EntryPoint, entry_points
+from operator import itemgetter
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, Final, Literal
@@ -60,7 +61,7 @@ _ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "http": ("token_env", "timeout_s"), "https": ("token_env", "timeout_s"), "python": ("timeout_s",),
 }  # fmt: skip
 
-OUTSIDE: Final = tuple(f"{provider}/" for provider in _ARGUMENTS)
+OUTSIDE: Final = ("http/", "https/", "python/")
 """How the names of agents of one's own begin: an address, or a Python callable."""
 
 
@@ -426,7 +427,7 @@ Decide = Callable[[Context], Any]
 
 _TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _NOT_TRADED: Final = ("hold", "no_trade")
-_INSTALLED: Final = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
+_INSTALLED: Final = itemgetter("stdlib", "purelib", "platlib")(sysconfig.get_paths())
 
 
 class PythonAgent:

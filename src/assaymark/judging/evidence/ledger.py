@@ -286,7 +286,7 @@ def _reading(item: Evidence) -> UnitReading:
 BEFORE: EvidenceState = "not_verifiable"
 """The state that tables of older versions hold in place of ``in_context`` and ``not_found``."""
 
-STATES: tuple[EvidenceState, ...] = tuple(state for state in get_args(EvidenceState) if state != BEFORE)
+STATES: tuple[EvidenceState, ...] = tuple(filter(BEFORE.__ne__, get_args(EvidenceState)))
 FORECAST_TOLERANCE = 0.01
 """Percentage points within which a stated portfolio forecast equals the weighted sum of its parts."""
 

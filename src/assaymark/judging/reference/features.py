@@ -20,7 +20,6 @@ from assaymark.judging.arithmetic_oracle import LIMITS, Part, reconcile
 from assaymark.judging.evidence import BORNE_OUT, DecisionNumbers, Material, audit_texts
 from assaymark.judging.evidence.context_index import ACTION_UNITS, OwnEntry
 from assaymark.judging.prompts import Book, Shown, book_of, read_decision
-from assaymark.judging.season.record import ORDER
 from assaymark.prompting import JUDGED_KINDS, cells, read_material, sections, style_of, token_count
 from assaymark.records import JSON, Context, Evidence, EvidenceState, Fact, Instrument
 
@@ -405,6 +404,8 @@ def notice_horizon(message: str) -> Features:
     ``tokens`` are words of judged text per step. ``claims`` are entries of a claims ledger: numbers of the reasons with
     the words around them, and what the market lines of their step say of them.
     """
+    from assaymark.judging.season.record import ORDER
+
     steps = read_steps(message)
     said, many = "\n\n".join(step.text for step in steps), max(len(steps), 1)
     tokens = token_count(said)

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from assaymark.lazy import exported
-
-if TYPE_CHECKING:
-    from assaymark.report.datasheet.pages import COMPARISON, judges_frame, render_comparison, render_datasheet
-    from assaymark.report.datasheet.reading import datasheet_path
+from assaymark.report.datasheet.pages import COMPARISON, judges_frame, render_comparison, render_datasheet
+from assaymark.report.datasheet.reading import datasheet_path
 
 __all__ = ["COMPARISON", "datasheet_path", "judges_frame", "render_comparison", "render_datasheet"]
-
-__getattr__ = exported(__name__)
