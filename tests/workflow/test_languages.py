@@ -17,6 +17,7 @@ OF_STUDIES = [f"{name}.html" for name in ("index", "agents", "agreement", "stabi
 MADE = {
     "study": (["demo"], [*OF_STUDIES, "controls.html", "fact-check.html", "claim-map.html", "claims-002.html"]),
     "table": (["check", str(ROOT / "examples" / "scores.csv")], [*OF_STUDIES, "sentences.html"]),
+    "real": (["demo", "--real"], [*OF_STUDIES, "sentences.html", "claims-002.html"]),
     "judges": (["datasheet", "--judge", "reference/checklist", "--judge", "reference/slot-biased"],
                ["datasheets.html", "datasheet/checklist.html", "datasheet/slot-biased.html"]),
     "benchmark": (["bench", "qa", "--per-template", "2"], ["index.html", "scores.html", "data.html", "claims.html"]),
@@ -32,8 +33,8 @@ ENGLISH = re.compile(
 def report(request, tmp_path_factory) -> tuple[Path, list[str]]:
     command, pages = MADE[request.param]
     run = tmp_path_factory.mktemp("run") / "run"
-    if command == ["demo"]:
-        shutil.copytree(request.getfixturevalue("demo"), run)
+    if "demo" in command:
+        shutil.copytree(request.getfixturevalue(request.param.replace("study", "demo")), run)
     else:
         with pytest.MonkeyPatch.context() as patch:
             few_questions(patch)
@@ -53,7 +54,7 @@ def test_the_main_pages_are_german_throughout(report):
         shown = {
             re.sub("„By this screen,“|„On the numbers,“", "", unescape(one)).strip() for one in SHOWN.findall(plain)
         }
-        named = {text for text in shown if re.search(r"\.csv|slot-biased|checklist$", text)}
+        named = {text for text in shown if re.search(r"\.csv|\.parquet$|slot-biased|checklist$|Six real judges", text)}
         assert [text for text in shown - named if ENGLISH.search(text)] == []
 
 

@@ -35,7 +35,7 @@ _GROUP: Final = {"#": _NUMBER, "§": r"((?:(?![.!?] [A-Z]).)+?)"}  # words of on
 _FIELD: Final = re.compile(r"([#§])(\d?)")
 _PARTS: Final = ((r"(?<=[.!?”]) (?=[^a-z])", " "), (": ", ": "), (", ", ", "))
 _BETWEEN: Final = {", ": ", ", " and ": " und ", " or ": " oder "}
-_NAMES: Final = r"(?:[^\s,.;:]+, )*[^\s,.;:]+ and [^\s,.;:]+"
+_NAMES: Final = r"(?:[^\s,;:]+, )*[^\s,;:]+ and [^\s,;:]*[^\s,.;:]"  # a version may have a dot
 _SPOKEN: Final = re.compile(
     r"(?P<kept><(?P<tag>script|style|code|pre)\b.*?</(?P=tag)>)|(?<=>)(?P<text>[^<>]+)(?=<)|"
     r'\b(?P<name>aria-label|placeholder|data-l|data-shown|data-said|data-copy|content)="(?P<value>[^"]*)"',
