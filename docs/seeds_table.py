@@ -81,7 +81,7 @@ def _defined(module: str, name: str) -> str:
     path = SOURCE.joinpath(*module.split("."))
     if path.with_suffix(".py").is_file():
         return path.with_suffix(".py").relative_to(SOURCE / "assaymark").as_posix()
-    for node in ast.parse((path / "__init__.py").read_text(encoding="utf-8")).body:
+    for node in ast.walk(ast.parse((path / "__init__.py").read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and name in {one.asname or one.name for one in node.names}:
             return _defined(str(node.module), name)
     return (path / "__init__.py").relative_to(SOURCE / "assaymark").as_posix()
