@@ -514,7 +514,7 @@ def import_aitrader(
         if audit.last_nav is not None and audit.reconciliation.navs[-1] is not None:
             worth.append((steps[-1], steps[0], steps[-1], report.WHOLE, audit.last_nav / audit.capital - 1.0))
         outcomes += [
-            report.outcome(step.record_id, horizon, value, prices.benchmark(start.at, end.at), step.track.utc(end.at),
+            records.Outcome(step.record_id, horizon, value, prices.benchmark(start.at, end.at), step.track.utc(end.at),
                            f"recomputed from positions and the opens of {step.track.prices}")
             for step, start, end, horizon, value in worth
         ]  # fmt: skip

@@ -84,7 +84,7 @@ class Trade(_Shape):
         """What it returned on what was paid for it."""
         value = self.realized_net_pnl / (self.entry_price * self.entry_sz)
         closed = datetime.fromtimestamp(self.exit_time, UTC)
-        return report.outcome(record, f"{self.symbol} until it was closed", value, None, closed, TRADES)
+        return records.Outcome(record, f"{self.symbol} until it was closed", value, None, closed, TRADES)
 
 
 _FLOAT: Final = r"(-?\d{1,15}(?:\.\d{1,25})?(?:e[+-]?\d{1,2})?)"
@@ -328,7 +328,7 @@ def import_nof1(
             now, then = (contexts[one.context_id] for one in (made, later))
             if now.portfolio and then.portfolio and now.portfolio.nav > 0:
                 value, source = then.portfolio.nav / now.portfolio.nav - 1.0, "account values of the prompts"
-                outcomes.append(report.outcome(made.record_id, report.NEXT, value, None, then.cutoff, source))
+                outcomes.append(records.Outcome(made.record_id, report.NEXT, value, None, then.cutoff, source))
     for trade in trades:
         began = datetime.fromtimestamp(trade.entry_time, UTC)
         at = opened.get((trade.model_id, trade.symbol, trade.side), [])[::-1]

@@ -13,7 +13,7 @@ from assaymark import records
 from assaymark.errors import repeated
 from assaymark.importers.capitalbench_rounds import Round, finite, read_rounds
 from assaymark.importers.read import NAME, SHA256, Progress, json_objects, midnight, moment, require, shaped
-from assaymark.importers.report import Imported, Tally, outcome, rationales_of, text_missing, week_of
+from assaymark.importers.report import Imported, Tally, rationales_of, text_missing, week_of
 
 PROVENANCE: Final = records.Provenance(source="ishtiaqrahman/capitalbench", licence="CC BY 4.0")
 """Where the records come from unless the caller knows more (a commit, another mirror)."""
@@ -344,7 +344,7 @@ class Record(_Shape, Generic[S]):
         if benchmark is not None and alpha is not None and abs(own - benchmark - alpha) > 1e-6:
             raise ValueError(f"outcome.alpha_vs_sp500: is not the return less the benchmark's (got {alpha:g})")
         resolved_at = midnight(of.manifest.exit_date) + timedelta(days=1)
-        return outcome(self.id, of.manifest.horizon, own, benchmark, resolved_at, source)
+        return records.Outcome(self.id, of.manifest.horizon, own, benchmark, resolved_at, source)
 
 
 def _block(head: str, *parts: tuple[str, str]) -> str:

@@ -30,7 +30,7 @@ from assaymark.importers.read import (
     rounds_of,
     text_of,
 )
-from assaymark.importers.report import Imported, Tally, outcome, rationales_of, text_missing, week_of
+from assaymark.importers.report import Imported, Tally, rationales_of, text_missing, week_of
 from assaymark.importers.report import fact as new_fact
 from assaymark.rows import unpack
 
@@ -281,14 +281,12 @@ class _Build:
         if kind not in get_args(records.ActionKind):
             row.problem(columns.action, f"must be one of {', '.join(get_args(records.ActionKind))} (got {kind!r:.60})")
         elif instrument:
-            actions.append(
-                records.Action(
-                    instrument, kind, weight=weight_in(columns.weight), quantity=row.number(columns.quantity),
-                    price=row.number(columns.price), leverage=row.number(columns.leverage, 0, 1000),
-                    stop=row.number(columns.stop), target=row.number(columns.target),
-                    confidence=row.quiet.number(columns.confidence, 0, 1) if each else None,
-                ),
-            )  # fmt: skip
+            actions.append(records.Action(
+                instrument, kind, weight=weight_in(columns.weight), quantity=row.number(columns.quantity),
+                price=row.number(columns.price), leverage=row.number(columns.leverage, 0, 1000),
+                stop=row.number(columns.stop), target=row.number(columns.target),
+                confidence=row.quiet.number(columns.confidence, 0, 1) if each else None,
+            ))  # fmt: skip
         return tuple(actions)
 
     def read_outcomes(self, name: str, sheet: Sheet) -> None:
@@ -321,7 +319,7 @@ class _Build:
                 self.outcomes.pop((record, horizon), None)
             else:
                 first[record, horizon] = row.place
-                self.outcomes[record, horizon] = outcome(record, horizon, value, benchmark, resolved, name)
+                self.outcomes[record, horizon] = records.Outcome(record, horizon, value, benchmark, resolved, name)
         asked = [f"episode {answer[0]!r:.60}, agent {answer[2]!r:.60}" for _, answer in unknown]
         if unknown and self._unread:
             what = f"{len(unknown)} outcomes of no imported decision (the first has {asked[0]})"

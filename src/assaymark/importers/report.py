@@ -263,14 +263,7 @@ def fact(
     as_of: datetime | None = None, note: str = "",
 ) -> records.Fact:  # fmt: skip
     """A fact about an instrument that was available ``at`` a time."""
-    return records.Fact(name, of, field, value, unit, at, as_of, source, note)  # fmt: skip
-
-
-def outcome(
-    record: str, horizon: str, value: float, benchmark: float | None, resolved: datetime | None, source: str
-) -> records.Outcome:
-    """What came of a decision."""
-    return records.Outcome(record, horizon, value, benchmark, resolved, source)  # fmt: skip
+    return records.Fact(name, of, field, value, unit, at, as_of, source, note)
 
 
 def agent_of(name: str, model: str) -> records.Agent:

@@ -132,9 +132,7 @@ class Catalogue:
 
     def names(self, names: Sequence[str]) -> str:
         """Names as a list in words."""
-        if len(names) < 2:
-            return "".join(names)
-        return f"{', '.join(names[:-1])} {self.list_and} {names[-1]}"
+        return listing(names, last=self.list_and)
 
 
 @cache

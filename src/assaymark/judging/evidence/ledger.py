@@ -320,13 +320,11 @@ def evidence_summary(
             error = float(np.sqrt(groups / (groups - 1) * np.square(residuals).sum())) / n
             reach = t_quantile(0.5 + level / 2, groups - 1) * error
             low, high = max(0.0, count / n - reach), min(1.0, count / n + reach)
-        rows.append(
-            Measurement(
-                name, labels, count / n if n else None, n, n_of, method=_SHARE_METHOD, low=low, high=high,
-                level=level if low is not None else None, inputs=inputs, **_defined(n, f"no {n_of}", "share"),
-                detail={"count": count, **({"clusters": len(clusters)} if n else {})},
-            ),
-        )  # fmt: skip
+        rows.append(Measurement(
+            name, labels, count / n if n else None, n, n_of, method=_SHARE_METHOD, low=low, high=high,
+            level=level if low is not None else None, inputs=inputs, **_defined(n, f"no {n_of}", "share"),
+            detail={"count": count, **({"clusters": len(clusters)} if n else {})},
+        ))  # fmt: skip
 
     for agent in (None, *sorted({decision.agent.id for decision in decisions})):
         labels = {} if agent is None else {"agent": agent}

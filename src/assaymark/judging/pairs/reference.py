@@ -23,6 +23,7 @@ from assaymark.judging.reference.judges import PromptJudge, is_number
 from assaymark.prompting import cells, sections
 from assaymark.protocol import JudgeSpec
 from assaymark.records import measurement_id
+from assaymark.text import listing
 
 
 def read_pair(parts: Sequence[str]) -> tuple[str, tuple[tuple[str, str], ...], str, str]:
@@ -138,8 +139,7 @@ def pair_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
     for names in _SUMS:
         total = sum(getattr(planted, name) for name in names)
         if total > 1 + _SLACK:
-            listed = f"{', '.join(names[:-1])} and {names[-1]}"
-            problems.append(f"{listed} must not sum to more than 1 (got {total:g})")
+            problems.append(f"{listing(names)} must not sum to more than 1 (got {total:g})")
     return problems
 
 

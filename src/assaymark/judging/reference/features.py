@@ -404,7 +404,7 @@ def notice_horizon(message: str) -> Features:
     ``tokens`` are words of judged text per step. ``claims`` are entries of a claims ledger: numbers of the reasons with
     the words around them, and what the market lines of their step say of them.
     """
-    from assaymark.judging.season.record import ORDER
+    from assaymark.judging.season.record import ORDER  # here, because rubrics need nothing of seasons
 
     steps = read_steps(message)
     said, many = "\n\n".join(step.text for step in steps), max(len(steps), 1)

@@ -288,12 +288,10 @@ def anchored_calls(sheet: Datasheet) -> tuple[PairCall, ...]:
             problems.append(Problem(f"anchors[{key!r}]", what))
             continue
         about = {name: getattr(known, name) for name in OF_PAIR}
-        calls.append(
-            PairCall(
-                pair, order="uv" if order == "uv" else "vu", verdict=verdict, judge=sheet.judge, prompt=prompt,
-                trial=int(trial), **about,
-            ),
-        )  # fmt: skip
+        calls.append(PairCall(
+            pair, order="uv" if order == "uv" else "vu", verdict=verdict, judge=sheet.judge, prompt=prompt,
+            trial=int(trial), **about,
+        ))  # fmt: skip
     if problems:
         raise InputError(f"datasheet of {sheet.judge}", problems)
     return tuple(calls)
