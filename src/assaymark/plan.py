@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, time
+from importlib.resources import files
 from typing import Any, Final, Literal, TypeVar
 
 from pydantic import (
@@ -18,7 +19,7 @@ from pydantic import (
     model_serializer,
 )
 
-from assaymark.errors import InputError, Problem
+from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.records import problems_of
 
 OrderTest = Literal["moderated-t", "own-variance"]
@@ -247,3 +248,19 @@ def _quoted(text: str) -> str:
         else:
             chars.append(f"\\u{ord(char):04x}" if ord(char) <= _SHORT_FORM else f"\\U{ord(char):08x}")
     return f'"{"".join(chars)}"'
+
+
+# Files that come with the package and are chosen by name: rubrics and scoring plans.
+
+
+def shipped_names(folder: str) -> tuple[str, ...]:
+    """The names of the files in a folder of this package, in alphabetical order."""
+    names = (entry.name for entry in (files("assaymark.judging") / folder).iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
+
+
+def shipped_text(kind: str, folder: str, name: str) -> str:
+    """The file ``name`` in a folder of this package."""
+    if name not in shipped_names(folder):
+        raise UnknownNameError(kind, name, shipped_names(folder))
+    return (files("assaymark.judging") / folder / f"{name}.toml").read_text(encoding="utf-8")
