@@ -11,8 +11,8 @@ from datetime import timedelta
 from functools import cache
 from typing import Any, Final, cast
 
-from assaymark import prompting as p
-from assaymark import records as rec
+import assaymark.prompting as p
+import assaymark.records as rec
 from assaymark.engine.calls import BuiltIn, CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import AgentRequest, is_outside
 from assaymark.errors import InputError
@@ -199,15 +199,6 @@ def fenced(block: p.Block) -> Text:
 def season_message(blocks: Sequence[Text]) -> Message:
     """The material of one agent: the sections of its context in their order."""
     return Message("user", (Text.of(agent_template(SEASON_TEMPLATE).part("material")), *blocks))
-
-
-def season_call(spec: AgentSpec, context: Context, message: Message, trial: int = 1) -> CallSpec:
-    """The call that asks an agent of a season about one day.
-
-    An agent outside is sent the context as JSON, as in a study; see `envelope_of`.
-    """
-    shown = envelope_of(context) if is_outside(spec.model) else message
-    return agent_call(spec, shown, SEASON_TEMPLATE, trial)
 
 
 FORMAT: Final = "orders-v1"

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from assaymark import records
+import assaymark.records as records
 from assaymark.benchmark import plan as profiles
 from assaymark.benchmark.episode import BaselineResult, EpisodeState
 from assaymark.benchmark.plan import BenchPlan, profile_named
@@ -29,10 +29,9 @@ from assaymark.market import simple_returns
 from assaymark.metrology import measure_orders as orders
 from assaymark.metrology.bootstrap import OverTime, sharpe_ratios
 from assaymark.metrology.checks import Floats
-from assaymark.metrology.estimates import number
+from assaymark.metrology.estimates import excess_replies, number
 from assaymark.metrology.measure_orders import ScoredItems
 from assaymark.metrology.orders import OrderPlan
-from assaymark.metrology.scores import excess_replies
 from assaymark.plan import toml_text
 from assaymark.portfolio import Performance, performance
 from assaymark.protocol import AgentSpec
