@@ -153,6 +153,7 @@ class CallSpec:
     schema: Text | None = None
     again: bool = False
     args: Mapping[str, JSON] = field(default_factory=dict)
+    _key: str = field(default="", init=False, repr=False, compare=False)
 
     @classmethod
     def to(
@@ -182,7 +183,9 @@ class CallSpec:
     @property
     def key(self) -> str:
         """The call key: sha256 of `canonical`, as 64 hex digits. Equal keys ask the same question."""
-        return hashlib.sha256(self.canonical).hexdigest()
+        if not self._key:  # kept, because every stage asks for it
+            object.__setattr__(self, "_key", hashlib.sha256(self.canonical).hexdigest())
+        return self._key
 
     @property
     def texts(self) -> tuple[Text, ...]:

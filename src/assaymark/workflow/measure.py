@@ -81,8 +81,9 @@ def oracle_known(
     return {name: {**found.get(name, {}), **known.get(name, {})} for name in {**found, **known}}
 
 
-def measure(folder: RunFolder) -> int:
-    """Measure the panel, the agents, the control cells and the evidence of a judged run; returns how many there are."""
+def measure(folder: RunFolder, oracle: Mapping[str, int] | None = None) -> int:
+    """Measure the panel, the agents, the control cells and the evidence of a judged run; returns how many there are.
+    ``oracle`` are its scores where they are known."""
     locked = open_locked(folder)
     store, study = Store(folder), locked.study
     if study.human.grades:
@@ -98,7 +99,7 @@ def measure(folder: RunFolder) -> int:
         basis["people"] = graded
     if not store.done(MEASUREMENTS, basis):
         scores = Scores.of(store, locked)
-        found = [*_measured(store, locked, scores), *limit_measurements(sheets, study)]
+        found = [*_measured(store, locked, scores, oracle), *limit_measurements(sheets, study)]
         store.write(MEASUREMENTS, found, basis)
         lacking = [one for one in found if one.name == "missing.share" and "judge" in one.labels and one.value]
         for line in missing_words(lacking, study.inference.alpha):
@@ -106,7 +107,7 @@ def measure(folder: RunFolder) -> int:
     return store.rows(MEASUREMENTS)
 
 
-def _measured(store: Store, locked: Locked, scores: Scores) -> list[Measurement]:
+def _measured(store: Store, locked: Locked, scores: Scores, scored: Mapping[str, int] | None) -> list[Measurement]:
     """Everything, the parts that the plan did not ask for named as not measured where a verdict needs them."""
     study, honest, records = locked.study, scores.honest, scores.selection.honest
     level, tables = study.inference.level, [honest, *(cell.table for cell in scores.cells)]
@@ -123,7 +124,7 @@ def _measured(store: Store, locked: Locked, scores: Scores) -> list[Measurement]
     for cell in scores.cells:
         if cell.kind == "length_matched":
             found += metrology.length_matched_contrasts(cell, honest, study)
-    oracle = scored_by_oracle(store, locked) if study.oracle else {}
+    oracle = (scored_by_oracle(store, locked) if scored is None else scored) if study.oracle else {}
     if study.oracle:
         found += metrology.oracle_measurements(tables, oracle, study, rng=np.random.default_rng([study.seed, 6]))
     # What a faultless judge would give, where the construction of a control record fixes it.

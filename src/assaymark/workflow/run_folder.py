@@ -8,6 +8,7 @@ import logging
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assaymark import __version__
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, foreign
-from assaymark.records import JSON, as_object, canonical_json, to_json
+from assaymark.records import JSON, as_object, canonical_json, sync_folder, to_json
 from assaymark.records import write_atomic as write_atomic
 
 if TYPE_CHECKING:
@@ -131,10 +132,17 @@ def write_json(path: Path, value: Any) -> None:
 
 def replace_files(folder: Path, files: Mapping[str, str | bytes] | Iterable[tuple[str, str | bytes]]) -> None:
     """Make ``folder`` hold exactly ``files`` (names relative to it); what an earlier run left is removed last."""
-    wanted = set()
-    for name, data in files.items() if isinstance(files, Mapping) else files:
-        write_atomic(folder / name, data)
-        wanted.add(folder / name)
+    wanted, written = set(), None
+    with ThreadPoolExecutor(1) as disk:  # the next file is made while this one is written
+        for name, data in files.items() if isinstance(files, Mapping) else files:
+            if written is not None:
+                written.result()
+            written = disk.submit(write_atomic, folder / name, data, named=False)
+            wanted.add(folder / name)
+    if written is not None:
+        written.result()
+    for path in {path.parent for path in wanted}:
+        sync_folder(path)
     for path in sorted(folder.rglob("*"), reverse=True):  # what lies in a folder before the folder
         if path.is_file() and path not in wanted:
             path.unlink()

@@ -184,9 +184,9 @@ class JudgeResult(Shown):
     reasked: int
 
 
-def judge(folder: RunFolder, models: Mapping[str, Model]) -> JudgeResult:
+def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSession | None = None) -> JudgeResult:
     """Grade every selected decision with every judge of the locked plan, and ledger its numbers."""
-    desk = JudgingSession(folder, open_locked(folder), models)
+    desk = session or JudgingSession(folder, open_locked(folder), models)
     store, locked, study = desk.store, desk.locked, desk.locked.study
     reading, plan = locked.reading, {"plan": locked.plan_hash}
     made = reasked = 0

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,6 +30,8 @@ T = TypeVar("T")
 _LOG: Final = logging.getLogger(__name__)
 _ENTRY: Final = ("sha256", "previous", "content", "rows", "basis")
 _CONTEXTS_AT_ONCE: Final = 8
+_CONTEXTS_KEPT: Final = 64  # of a run with no more they stay, because each stage reads them all
+_context: Final = lru_cache(maxsize=_CONTEXTS_KEPT)(partial(rec.parse, rec.Context))
 _BLOCK: Final = 1 << 26
 _SAME: Final = ("sha256", "content", "rows", "basis")
 Column = Callable[[Any, bytes], Any]
@@ -290,13 +292,15 @@ class Store:
     def each_context(self, wanted: Container[str] | None = None) -> Iterator[tuple[str, rec.Context]]:
         """The contexts one after the other, for work that needs each of them, or of those wanted, only once."""
         # A few at a time: the JSON of a context takes several times the memory of its records.
-        for batch in self._file(CONTEXTS).iter_batches(batch_size=_CONTEXTS_AT_ONCE, columns=["context_id", "record"]):
+        file = self._file(CONTEXTS)
+        parse = _context if file.metadata.num_rows <= _CONTEXTS_KEPT else _context.__wrapped__
+        for batch in file.iter_batches(batch_size=_CONTEXTS_AT_ONCE, columns=["context_id", "record"]):
             for row in batch.to_pylist():
                 name = row["context_id"]
                 if rec.sha256_text(row["record"]) != name:
                     raise LedgerError(f"{self._path(CONTEXTS.name)}: context {name[:12]}... does not match its name")
                 if wanted is None or name in wanted:
-                    yield name, rec.parse(rec.Context, row["record"], source=f"context {name[:12]}")
+                    yield name, parse(row["record"], f"context {name[:12]}")
 
     def columns(self, table: Table[Any], *names: str) -> list[dict[str, Any]]:
         """Some columns of a table, a dict a row; far cheaper than its records."""

@@ -70,8 +70,13 @@ def start(folder: RunFolder, text: str, source: str, now: datetime, models: Mapp
 def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
     """Decide, judge, measure, claim and report a locked run, as far as they are not done."""
     decide(folder, models)
-    judge(folder, models)
-    study = open_locked(folder).study
+    desk = study_calls.JudgingSession(folder, open_locked(folder), models)
+    judge(folder, models, desk)
+    study = desk.locked.study
+    # What judges were shown is here still, and the oracle reads the same.
+    shown = vars(desk).get("shown") if study.oracle else None
+    oracle = None if shown is None else judging.oracle_scores(desk.decisions, (), study, shown)
+    del desk, shown
     measured = {sheet.judge for sheet in sheets_of.stored_datasheets(folder)} if study.datasheets else set()
     if study.datasheets and not measured >= {one.name for one in study.model_judges}:
         measure_judges(folder, asked(study), models, pointwise=True, rubric=tested_by(study), study=True, pages=False)
@@ -79,7 +84,7 @@ def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-    measure(folder)
+    measure(folder, oracle)
     claim(folder)
     return report(folder)
 

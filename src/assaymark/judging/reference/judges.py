@@ -13,7 +13,7 @@ from statistics import NormalDist
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from assaymark.engine.calls import BuiltIn, CallSpec, Text
+from assaymark.engine.calls import BuiltIn, CallSpec, Message, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.judging.arithmetic_oracle import oracle_score
 from assaymark.judging.prompts import user_messages
@@ -292,11 +292,12 @@ def asked_alike(rubric: Rubric) -> bool:
 
 
 def oracle_scores(
-    decisions: Sequence[Decision], contexts: Iterable[tuple[str, Context]], study: Study
-) -> dict[str, int]:
-    """The oracle's score of every decision that is made of orders, read from the prompt that judges are shown."""
+    decisions: Sequence[Decision], contexts: Iterable[tuple[str, Context]], study: Study,
+    shown: Mapping[str, Message] | None = None,
+) -> dict[str, int]:  # fmt: skip
+    """The oracle's score of every decision that is made of orders, read from the prompt that judges are ``shown``."""
     scores = {}
-    for name, message in user_messages(decisions, contexts, study).items():
+    for name, message in (user_messages(decisions, contexts, study) if shown is None else shown).items():
         _, book, found = read_book(tuple(part.text for part in message.parts))
         if book is not None:
             scores[name] = oracle_score(found, book.kept)

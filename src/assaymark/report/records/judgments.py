@@ -7,6 +7,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain
 from typing import Final, Literal, NamedTuple
 
@@ -122,8 +123,11 @@ class JudgeGroup:
 def anchor(one: Judgment | Decision) -> str:
     """The id of the row of a judgment or of a decision."""
     if isinstance(one, Decision):
-        return f"d{content_id(one.record_id)[:12]}"
-    return f"j{content_id([one.judge, one.rubric, one.trajectory, one.trial])[:12]}"
+        return f"d{_row_id(one.record_id)}"
+    return f"j{_row_id((one.judge, one.rubric, one.trajectory, one.trial))}"
+
+
+_row_id: Final = lru_cache(maxsize=1 << 14)(lambda of: content_id(of)[:12])  # links ask for most of them ten times
 
 
 def call_cell(key: str, calls: Mapping[str, str]) -> Inline:
