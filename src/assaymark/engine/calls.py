@@ -133,8 +133,15 @@ class Message:
         return "\n\n".join(part.text for part in self.parts)
 
 
+class _Keyed:
+    """Room for the key of a call, which is no field of it."""
+
+    __slots__ = ("_key",)
+    _key: str
+
+
 @dataclass(frozen=True, slots=True)
-class CallSpec:
+class CallSpec(_Keyed):
     """Everything that can change the answer of a model, and nothing else.
 
     ``model`` is ``provider/name``; ``template`` is the sha256 of the prompt template; ``order`` the presentation order
@@ -153,7 +160,6 @@ class CallSpec:
     schema: Text | None = None
     again: bool = False
     args: Mapping[str, JSON] = field(default_factory=dict)
-    _key: str = field(default="", init=False, repr=False, compare=False)
 
     @classmethod
     def to(
@@ -183,9 +189,11 @@ class CallSpec:
     @property
     def key(self) -> str:
         """The call key: sha256 of `canonical`, as 64 hex digits. Equal keys ask the same question."""
-        if not self._key:  # kept, because every stage asks for it
+        try:
+            return self._key  # kept, because every stage asks for it
+        except AttributeError:
             object.__setattr__(self, "_key", hashlib.sha256(self.canonical).hexdigest())
-        return self._key
+            return self._key
 
     @property
     def texts(self) -> tuple[Text, ...]:
