@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         Journal, alone, journal_path, not_stepping, read_journal, run_season, step_season, times_of,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_judge import (
-        SeasonJudged, expect_season_judging, judge_season, season_parts, season_probes,
+        expect_season_judging, judge_season, season_parts, season_probes,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_lock import LockedSeason, is_season, lock_season, open_season, stored_season
     from assaymark.workflow.tracks.season_facts import (

@@ -194,11 +194,9 @@ def alone(path: Path, busy: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Stepped(Told):
-    """What a command did: the days that were done now, each agent's net asset value after, and lines to print."""
+class Stepped(Told[tuple[date, ...]]):
+    """What a command did: the days that were done now, lines to print, and each agent's net asset value after."""
 
-    days: tuple[date, ...]
-    lines: tuple[str, ...]
     navs: Mapping[str, float]
     overdue: tuple[str, ...] = ()
     absent: Mapping[str, int] = field(default_factory=dict)
