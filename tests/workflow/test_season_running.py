@@ -399,7 +399,7 @@ def test_a_provider_without_money_stops_a_replay_without_loss_and_a_live_season_
     source = {"source": tmp_path / "market", "live": True}
     live = small(tmp_path / "live", who, model="poor/one", other="test/two", last="2024-03-05", universe=IDS, **source)
     done = tracks.run_season(live, who, now=NOW)
-    assert (len(done.days), done.absent) == (3, {"one": 3})
+    assert (len(done.done), done.absent) == (3, {"one": 3})
     assert done.lines[-1].endswith("(last: poor: no money left)")
     mine = [one.flags for one in Store(live).read(DECISIONS) if one.agent.id == "one"]
     assert mine == [("no-answer", "absent")] * 3
