@@ -554,8 +554,8 @@ def test_every_check_of_an_untouched_season_reconciles_and_an_altered_book_is_fo
     marks = {name: (quote.close, str(second.date)) for name, quote in second.quotes.items()}
     decided = next(one.decision for one in material.steps["one"] if one.day == str(second.date))
     before = Book(material.navs["one"][1].cash, material.navs["one"][1].positions)
-    account = tracks.Account(before, None if what == "position" else decided)
-    day = tracks.settle_account(locked.season, "one", account, third, marks)
+    last = None if what == "position" else decided
+    day = tracks.settle_account(locked.season, "one", before, last, third, marks)
     assert not tracks.checked(locked.season, before, day, third, "r")["mismatches"]
     nav, held = day.nav, min(day.nav.positions)
     day = {
