@@ -243,7 +243,7 @@ def extract_numbers(text: str) -> list[Number]:
 
 
 def _tokens(text: str) -> Iterator[re.Match[str]]:
-    """Every token in order; from digit to digit, for most of a text has none, and the token is tried at every letter."""
+    """Every token in order, looked for around digits alone: the pattern would be tried at every letter."""
     at = 0
     while (digit := _DIGIT.search(text, at)) and (match := _TOKEN.search(text, max(at, digit.start() - _WIDEST_HEAD))):
         yield match
