@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -125,7 +125,7 @@ _TOKEN = re.compile(
     r"|(?P<times>[x×])(?![A-Za-z0-9]))?"
 )
 _DIGIT = re.compile("[0-9]")
-_WIDEST_HEAD = 6  # as in -US$+.5: what stands before the first digit of a token
+_HEAD = 6  # as in -US$+.5: what stands before the first digit of a token
 _SCALES = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12, "thousand": 1e3, "million": 1e6, "mn": 1e6, "mln": 1e6}
 _SCALES |= {"billion": 1e9, "bn": 1e9, "trillion": 1e12, "trn": 1e12, "tn": 1e12}
 
@@ -203,7 +203,10 @@ def extract_numbers(text: str) -> list[Number]:
     """Every number of ``text`` in order, with its unit; dates, horizons, index names and identifiers are left out."""
     plain = narrow(text)
     read: list[Number] = []
-    for match in _tokens(plain):
+    at = 0
+    # From digit to digit: most of a text has none, and the pattern would be tried at every letter.
+    while (digit := _DIGIT.search(plain, at)) and (match := _TOKEN.search(plain, max(at, digit.start() - _HEAD))):
+        at = match.end()
         parts = match.group("int", "frac", "sign", "cur", "sign2", "tail", "letter")
         whole, fraction, sign, currency, sign2, tail, letter = parts
         whole, fraction = whole or "", fraction or ""
@@ -240,14 +243,6 @@ def extract_numbers(text: str) -> list[Number]:
         elif first.unit == "none" and second.unit != "none":
             read[i] = _with_unit(first, second.unit, second.scale)
     return read if plain is text else [replace(one, quote=text[one.start : one.end]) for one in read]
-
-
-def _tokens(text: str) -> Iterator[re.Match[str]]:
-    """Every token in order, looked for around digits alone: the pattern would be tried at every letter."""
-    at = 0
-    while (digit := _DIGIT.search(text, at)) and (match := _TOKEN.search(text, max(at, digit.start() - _WIDEST_HEAD))):
-        yield match
-        at = match.end()
 
 
 def _unit_of(match: re.Match[str], whole: str, fraction: str) -> tuple[Unit, float]:
