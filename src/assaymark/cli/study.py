@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from assaymark import workflow
+import assaymark.workflow as workflow
 from assaymark.cli import options as opts
 from assaymark.cli import start as tables
 from assaymark.cli.options import AsJson, Budget, DryRun, PriceFile, StrictAgents, examples, option, say, working

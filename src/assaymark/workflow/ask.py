@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError
 
-from assaymark import engine as calling
+import assaymark.engine as calling
 from assaymark.agents.llm import NOT_USABLE
 from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary, SpendLimit, Text, Unusable, Watch, run_calls
 from assaymark.engine import prices as tariffs

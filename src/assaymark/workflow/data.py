@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from assaymark import market
+import assaymark.market as market
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.market.history import AsOf, History
 from assaymark.market.instruments import CLASS_NAMES, CLASSES, GAP_LIMIT, Listing

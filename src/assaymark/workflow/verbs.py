@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from assaymark import judging
+import assaymark.judging as judging
 from assaymark.claims.certification import VerdictFile
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.prices import Prices

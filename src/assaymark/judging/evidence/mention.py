@@ -163,6 +163,7 @@ _LETTER_AFTER = re.compile(r"[A-Za-z_]|-[A-Z](?![a-z])")
 _SHARES_AFTER = re.compile(r"[ -]?(?:shares?|units|coins)(?![A-Za-z])|\s?股", re.IGNORECASE)
 _JOIN = re.compile(r"\s?(?:[\-–—/]|to)\s?\Z")
 _BETWEEN = re.compile(r"\b(?:between|from)\s\Z", re.IGNORECASE)
+_SLACK = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +181,20 @@ class Number:
     signed: bool
     bare: bool
     held: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnitReading:
+    """One way to read a number: as a rate (fraction) or plainly; its size, and what its last digit is worth."""
+
+    as_rate: bool
+    size: float
+    step: float
+
+    @property
+    def half(self) -> float:
+        """Half of the last printed digit, with room for the float arithmetic that led here."""
+        return self.step * (0.5 + _SLACK) + self.size * 1e-12
 
 
 def extract_numbers(text: str) -> list[Number]:

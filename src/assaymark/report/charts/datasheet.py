@@ -11,8 +11,8 @@ from typing import Final, Literal
 import svg
 
 from assaymark.report.charts import canvas as c
-from assaymark.report.charts.canvas import Box, Drawn, Scale, Spot, label, line, num, path, rect
-from assaymark.report.charts.intervals import AxisRow, judge_marks
+from assaymark.report.charts.canvas import Box, Drawn, Scale, Spot, judge_marks, label, line, num, path, rect
+from assaymark.report.charts.intervals import AxisRow
 from assaymark.report.text import fit, shortened, text_width
 from assaymark.text import count, percent
 

@@ -12,13 +12,12 @@ from typing import Final
 
 import svg
 
-from assaymark.errors import InputError, Problem, repeated
+from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
-from assaymark.records import Measurement
+from assaymark.records import Measurement, repeated
 from assaymark.report import blocks as b
-from assaymark.report.charts.canvas import HALF, WIDE, Drawn, label, line, num, rect
+from assaymark.report.charts.canvas import HALF, WIDE, Drawn, JudgeWords, judge_marks, label, line, num, rect
 from assaymark.report.charts.datasheet import small_curve, small_segment
-from assaymark.report.charts.intervals import JudgeWords, judge_marks
 from assaymark.report.datasheet import reading as r
 from assaymark.report.datasheet import sections as sec
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, asset

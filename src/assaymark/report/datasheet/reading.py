@@ -10,8 +10,7 @@ from typing import Final
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement, measurement_id, sha256_text
 from assaymark.report.blocks import Beside, Figure, Group, Index, Linked, Table, Text, by_name
-from assaymark.report.charts.canvas import HALF, Drawn, both
-from assaymark.report.charts.intervals import JudgeWords, told
+from assaymark.report.charts.canvas import HALF, Drawn, JudgeWords, both, told
 from assaymark.report.text import bounds_of, signed, sizes, state_words, words
 from assaymark.text import NBSP, clean, count, number, percent, prose, span
 

@@ -12,7 +12,8 @@ from assaymark.metrology.datasheet import STRICT
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.blocks import Block, Inline, Row, Section, Styled, Table, notes, row_filters, small, spaced
 from assaymark.report.charts import datasheet as charts
-from assaymark.report.charts.intervals import AxisRow, JudgeWords, Mark
+from assaymark.report.charts.canvas import JudgeWords
+from assaymark.report.charts.intervals import AxisRow, Mark
 from assaymark.report.datasheet import reading as r
 from assaymark.report.records.calls import Rests
 from assaymark.report.text import bounds_of, counted, interval, listing, p_words, real, sentence, sizes, state_words
