@@ -27,6 +27,21 @@ ClusterOrder = Literal["exchangeable", "consecutive"]
 Covariate = Literal["log2", "digits", "lists", "hedges"]
 M = TypeVar("M", bound=BaseModel)
 
+TOLERANCE: Final = 1e-9
+"""Slack of every gate: (0.3 + 0.4 + 0.5) / 3 is below 0.4 in binary floating point, and must publish."""
+
+OTHER_MARGINS: Final = (0.05, 0.1)
+"""Margins of equivalence that are tried beside the plan's, as shares of the scale."""
+
+FEWEST_CLUSTERS: Final = 3
+"""With fewer common clusters a pair cannot be tested: its p is 1 and it keeps its place in every count."""
+
+FEWEST_CONSECUTIVE: Final = 12
+"""With fewer common clusters a pair that is compared over time cannot be tested."""
+
+FEW_CONSECUTIVE: Final = 24  # with fewer, a claim over time has a condition
+NOT_PREREGISTERED: Final = "These scores were analysed after they were seen."
+
 _COVARIATES: Final[tuple[Covariate, ...]] = ("log2", "digits", "lists", "hedges")
 _MOST_COVARIATES: Final = 3
 _TIME: Final = r"(?:[T ][0-9]{2}:?[0-9]{2}(?::?[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
@@ -44,7 +59,8 @@ REPLACED: Final[Mapping[str, str]] = {
 class Frozen(BaseModel):
     """Base of the parts of a study file: immutable, and an unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    # Built when first read: most commands read one plan or none.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class OrderRules(Frozen):

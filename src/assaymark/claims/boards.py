@@ -8,13 +8,13 @@ from itertools import combinations
 from typing import Final
 
 from assaymark.claims import levels as rule
-from assaymark.claims.findings import NOT_PREREGISTERED, SMALL_GAP, Fields, Finding, clusters_of
+from assaymark.claims.findings import SMALL_GAP, Fields, Finding, clusters_of
 from assaymark.claims.levels import Rules, threshold
 from assaymark.claims.messages import count_words, counted, ends_words, interval_words, listing, number, p_words, signed
 from assaymark.claims.orders import Evidence, Standing, orders_of, row_of, tiers_and_ranks
 from assaymark.claims.verdicts import ABOVE, FIRST, ORDERS, WITHIN, Order, direction
 from assaymark.metrology.contrasts import holm
-from assaymark.plan import OrderRules
+from assaymark.plan import NOT_PREREGISTERED, OrderRules
 from assaymark.records import AGGREGATE, Claim, Condition, Level, Measurement, StabilityStatus, Verdict, measurement_id
 from assaymark.text import NBSP, percent
 

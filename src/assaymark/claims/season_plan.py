@@ -10,12 +10,13 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from assaymark.claims.findings import FEW_CONSECUTIVE
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season.plans import DEFAULT_SCORING, EfficiencyScale, ScoringPlan, load_scoring, scoring_names
 from assaymark.judging.season.record import BUDGET, LEAST_BUDGET
-from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.plan import (
+    FEW_CONSECUTIVE,
+    FEWEST_CLUSTERS,
+    FEWEST_CONSECUTIVE,
     BiasRules,
     ClusterOrder,
     Frozen,

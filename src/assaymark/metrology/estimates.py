@@ -9,8 +9,8 @@ from functools import cache, lru_cache
 from typing import Any, Final
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
@@ -110,9 +110,9 @@ def student_estimate(estimate: float, se: float, df: float, level: float = 0.95)
         one = 2.0 ** -(df + 1)
         p, up = (1.0, 1.0) if abs(estimate) <= _ZERO else (2 * one, one if estimate > 0 else 1.0)
         return Estimate(estimate, se, df, None, None, p, up, ZERO_VARIANCE)
-    half = float(special.stdtrit(df, 0.5 + level / 2)) * se
-    up = float(special.stdtr(df, -estimate / se))
-    p = 2 * float(special.stdtr(df, -abs(estimate) / se))
+    half = float(scipy.special.stdtrit(df, 0.5 + level / 2)) * se
+    up = float(scipy.special.stdtr(df, -estimate / se))
+    p = 2 * float(scipy.special.stdtr(df, -abs(estimate) / se))
     return Estimate(estimate, se, df, estimate - half, estimate + half, p, up, "ok")
 
 

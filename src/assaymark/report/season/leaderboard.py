@@ -9,12 +9,11 @@ import numpy as np
 import svg
 from markupsafe import Markup
 
-from assaymark.claims.findings import FEW_CONSECUTIVE
 from assaymark.claims.levels import SILENT
 from assaymark.claims.season_claims import Place
 from assaymark.judging.season.plans import Bands, ScoringPlan
 from assaymark.judging.season.scoring import SeasonRow
-from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
+from assaymark.plan import FEW_CONSECUTIVE, FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.records import AGGREGATE, Level
 from assaymark.report import blocks as b
 from assaymark.report.charts import canvas
