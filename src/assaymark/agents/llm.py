@@ -13,9 +13,9 @@ from typing import Any, Final, cast
 
 import assaymark.prompting as p
 import assaymark.records as rec
-from assaymark.engine.calls import CallSpec, Message, Reply, Text
+from assaymark.engine.calls import BuiltIn, CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import AgentRequest, is_outside
-from assaymark.errors import InputError, ModelError
+from assaymark.errors import InputError
 from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
 from assaymark.prompting import PromptTemplate, Read, Rejected, ReplyForm, fence, shown
 from assaymark.protocol import AgentSpec
@@ -342,27 +342,20 @@ def read_date(reply: Reply) -> tuple[int, int] | None:
     return year, month
 
 
-@dataclass(frozen=True, slots=True)
-class Dater:
+class Dater(BuiltIn):
     """A reference model that dates material by the clock that stands in it, and guesses where that says nothing."""
 
-    name: str = MODEL
+    version = ""
 
-    async def complete(self, call: CallSpec) -> Reply:
-        """Answer one call.
+    def __init__(self) -> None:
+        super().__init__(MODEL)
 
-        Raises
-        ------
-        ModelError
-            The prompt holds no material that it can read.
-        """
+    def answer(self, call: CallSpec) -> str:
+        """The date as JSON text."""
         prompt = "\n\n".join(call.shown())
-        try:
-            cutoff = p.read_material(p.sections(prompt)).cutoff
-        except InputError as exc:
-            raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
+        cutoff = p.read_material(p.sections(prompt)).cutoff
         year, month = cutoff.year, cutoff.month
         if year == _NEUTRAL_YEAR:
             drawn = hashlib.sha256(f"{call.seed}|{prompt}".encode("utf-8", "surrogatepass")).digest()
             year, month = 2015 + drawn[0] % 11, 1 + drawn[1] % 12
-        return Reply(text=json.dumps({"year": year, "month": month, "event": None}), model=self.name)
+        return json.dumps({"year": year, "month": month, "event": None})

@@ -11,9 +11,9 @@ from functools import lru_cache
 from itertools import pairwise
 from statistics import NormalDist
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from assaymark.engine.calls import CallSpec, Reply, Text
+from assaymark.engine.calls import BuiltIn, CallSpec, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.judging.arithmetic_oracle import Reconciliation, oracle_score, reconcile
 from assaymark.judging.prompts import Book, book_of, read_decision, user_messages
@@ -35,29 +35,6 @@ Term = tuple[str, Knots, float]
 """One reason for a score: a feature, what its values are worth, and how much it counts."""
 
 _PRINTED: Final = 1e9  # a whole number beyond it may have more digits than can be printed
-
-
-@dataclass(frozen=True, slots=True)
-class PromptJudge:
-    """A `Model` that reads nothing but the rendered prompt, scores it by stated functions, and answers with JSON."""
-
-    name: str
-
-    version: ClassVar[str] = "1"
-    """Changes with anything that can change a score; part of the fingerprint."""
-    unreadable: ClassVar[tuple[type[Exception], ...]] = (InputError,)
-
-    async def complete(self, call: CallSpec) -> Reply:
-        """Answer one call; ModelError where the prompt is none for such judges or an argument is wrong."""
-        try:
-            text = self.answer(call)
-        except self.unreadable as exc:
-            raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
-        return Reply(text, model=self.name, fingerprint=f"{self.name}@{self.version}")
-
-    def answer(self, call: CallSpec) -> str:
-        """The text of the reply."""
-        raise NotImplementedError
 
 
 def uniform(name: str) -> float:
@@ -204,7 +181,7 @@ RUBRIC = "constraints-1.0"
 """The rubric that asks for this dimension alone, in the words of v1.1."""
 
 
-class ReferenceJudge(PromptJudge):
+class ReferenceJudge(BuiltIn):
     """A built-in judge of rubrics, with the viewpoint of `VIEWS` and the errors of `PLANTED`."""
 
     version = "5"
@@ -276,7 +253,7 @@ _MOST_QUOTES = 12
 _MOST_QUOTED = 200
 
 
-class ConstraintOracle(PromptJudge):
+class ConstraintOracle(BuiltIn):
     """A judge of constraint awareness by rule: it reads one rendered prompt, like any judge, and works the book out.
 
     It has no noise, no taste and no arguments, answers under rubrics that ask for ``constraint_awareness`` alone
@@ -384,7 +361,7 @@ LEANING: Mapping[str, Mapping[str, float]] = planted_tables()["season_leaning"]
 """How much a feature counts for each judge; 1 where nothing is said. This is where their viewpoints differ."""
 
 
-class SeasonJudge(PromptJudge):
+class SeasonJudge(BuiltIn):
     """A judge of whole horizons; it answers horizon calls, outcome calls and author probes, by the schema asked for."""
 
     unreadable = (InputError, KeyError, ValueError)

@@ -158,7 +158,8 @@ def bench_pipeline(folder: RunFolder, text: str, source: str, models: Mapping[st
     def opening(bench: LockedBench) -> Iterator[CallSpec]:  # the first call to each model, window by window
         plan, profile = bench.plan, profile_named(bench.plan.pipeline.profiles[0])
         for window, agent in product(bench.windows, plan.models):
-            if (call := EpisodeState(agent, profile, window, plans.rules_of(plan)).next_call()) is not None:
+            state = EpisodeState(agent, profile, window, plan.pipeline, plan.convention)
+            if (call := state.next_call()) is not None:
                 yield call
 
     locked = _lock(folder, text, source, models, opening, now)

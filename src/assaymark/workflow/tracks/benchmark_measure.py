@@ -40,7 +40,7 @@ from assaymark.report.portbench.book import ALL, QUESTIONS
 from assaymark.workflow.import_records import store_records
 from assaymark.workflow.lock import lock
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tracks.benchmark_plan import Answers, Episode, LockedBench, rules_of
+from assaymark.workflow.tracks.benchmark_plan import Answers, Episode, LockedBench
 from assaymark.workflow.verbs import finish
 
 measured = partial(number, Measurement)
@@ -307,9 +307,9 @@ ANSWER_KEY: Final = "reference/portbench-answer-key"
 
 def ceiling_measurements(locked: LockedBench) -> list[Measurement]:
     """The ceiling of every stage: the scores of episodes in which each stage is answered with what was true."""
-    agent, results = AgentSpec(name="answers", family="answers", model=ANSWER_KEY), []
-    for name, window in product(locked.plan.pipeline.profiles, locked.windows):
-        state = EpisodeState(agent, profile_named(name), window, rules_of(locked.plan))
+    agent, results, plan = AgentSpec(name="answers", family="answers", model=ANSWER_KEY), [], locked.plan
+    for name, window in product(plan.pipeline.profiles, locked.windows):
+        state = EpisodeState(agent, profile_named(name), window, plan.pipeline, plan.convention)
         while not state.over:
             state.follow(Reply(text=state.true_reply(), model=ANSWER_KEY))
         results.append(state.result())
