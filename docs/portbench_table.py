@@ -21,7 +21,6 @@ from assaymark.benchmark import (
     Convention,
     DateResult,
     EpisodeResult,
-    EpisodeRules,
     EpisodeState,
     reply_text,
 )
@@ -152,7 +151,7 @@ def _led(
     locked: LockedBench, kind: Convention, way: Callable[[EpisodeState], str], profile: str, window: int
 ) -> EpisodeResult:
     """One episode that is answered in a certain way."""
-    state = EpisodeState(OWN, PROFILES[profile], locked.data.windows[window], EpisodeRules(convention=kind))
+    state = EpisodeState(OWN, PROFILES[profile], locked.data.windows[window], convention=kind)
     while state.next_call() is not None:
         state.take(Reply(text=way(state), model=OWN.model))
     return state.result()

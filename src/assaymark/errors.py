@@ -20,7 +20,6 @@ from __future__ import annotations
 import difflib
 import re
 import types
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
@@ -208,11 +207,6 @@ def problems_of(error: ValidationError, kind: Any = None) -> list[Problem]:
             what = f"must be {', '.join(heads[:-1])} or {heads[-1]}{seen}"
         problems.append(Problem(".".join(map(str, place)), what))
     return problems
-
-
-def repeated(names: Iterable[str]) -> list[str]:
-    """The names that are there more than once, in alphabetical order."""
-    return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
 def likely_model(name: str) -> str | None:

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, time
+from importlib.resources import files
 from typing import Any, Final, Literal, TypeVar
 
 from pydantic import (
@@ -18,13 +19,28 @@ from pydantic import (
     model_serializer,
 )
 
-from assaymark.errors import InputError, Problem
+from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.records import problems_of
 
 OrderTest = Literal["moderated-t", "own-variance"]
 ClusterOrder = Literal["exchangeable", "consecutive"]
 Covariate = Literal["log2", "digits", "lists", "hedges"]
 M = TypeVar("M", bound=BaseModel)
+
+TOLERANCE: Final = 1e-9
+"""Slack of every gate: (0.3 + 0.4 + 0.5) / 3 is below 0.4 in binary floating point, and must publish."""
+
+OTHER_MARGINS: Final = (0.05, 0.1)
+"""Margins of equivalence that are tried beside the plan's, as shares of the scale."""
+
+FEWEST_CLUSTERS: Final = 3
+"""With fewer common clusters a pair cannot be tested: its p is 1 and it keeps its place in every count."""
+
+FEWEST_CONSECUTIVE: Final = 12
+"""With fewer common clusters a pair that is compared over time cannot be tested."""
+
+FEW_CONSECUTIVE: Final = 24  # with fewer, a claim over time has a condition
+NOT_PREREGISTERED: Final = "These scores were analysed after they were seen."
 
 _COVARIATES: Final[tuple[Covariate, ...]] = ("log2", "digits", "lists", "hedges")
 _MOST_COVARIATES: Final = 3
@@ -43,7 +59,8 @@ REPLACED: Final[Mapping[str, str]] = {
 class Frozen(BaseModel):
     """Base of the parts of a study file: immutable, and an unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    # Built when first read: most commands read one plan or none.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class OrderRules(Frozen):
@@ -231,3 +248,19 @@ def _quoted(text: str) -> str:
         else:
             chars.append(f"\\u{ord(char):04x}" if ord(char) <= _SHORT_FORM else f"\\U{ord(char):08x}")
     return f'"{"".join(chars)}"'
+
+
+# Files that come with the package and are chosen by name: rubrics and scoring plans.
+
+
+def shipped_names(folder: str) -> tuple[str, ...]:
+    """The names of the files in a folder of this package, in alphabetical order."""
+    names = (entry.name for entry in (files("assaymark.judging") / folder).iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
+
+
+def shipped_text(kind: str, folder: str, name: str) -> str:
+    """The file ``name`` in a folder of this package."""
+    if name not in shipped_names(folder):
+        raise UnknownNameError(kind, name, shipped_names(folder))
+    return (files("assaymark.judging") / folder / f"{name}.toml").read_text(encoding="utf-8")

@@ -9,9 +9,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from assaymark.errors import repeated
 from assaymark.plan import BiasRules, Frozen, Human, Missing, OrderRules, read_plan, read_toml
-from assaymark.records import AGGREGATE, DerivationKind, content_id, sha256_text
+from assaymark.records import AGGREGATE, DerivationKind, content_id, repeated, sha256_text
 
 Name = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\[\]=,|]+$")]
 """A name that a study file gives: it stands in labels of measurements, so it has none of their signs."""

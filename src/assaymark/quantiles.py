@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import math
 
-from scipy import special
+import scipy
 
 
 def normal_quantile(p: float) -> float:
     """The value that a standard normal variable stays below with probability ``p``."""
-    return float(special.ndtri(p))
+    return float(scipy.special.ndtri(p))
 
 
 def t_quantile(p: float, df: float) -> float:
     """The value that Student's t with ``df`` degrees of freedom stays below with probability ``p``."""
-    return float(special.stdtrit(df, p))
+    return float(scipy.special.stdtrit(df, p))
 
 
 def wilson_ends(share: float, n: float, level: float) -> tuple[float, float]:

@@ -7,7 +7,8 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -101,6 +102,11 @@ def sha256_text(text: str) -> str:
 
 
 _ADAPTERS: dict[type, TypeAdapter[Any]] = {}
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """The names that are there more than once, in alphabetical order."""
+    return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
 def parse(kind: type[T], text: str | bytes, source: str = "record") -> T:

@@ -11,7 +11,7 @@ import pytest
 from bench_worlds import AGENT, world
 
 from assaymark import benchmark as bench
-from assaymark.benchmark import BALANCED, BASELINES, EpisodeResult, EpisodeRules, EpisodeState, run_baselines
+from assaymark.benchmark import BALANCED, BASELINES, EpisodeResult, EpisodeState, Pipeline, run_baselines
 from assaymark.engine import Finish, Ledger, Reply, run_calls
 from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.portfolio import Strategy, backtest, performance, risk_shares
@@ -23,8 +23,8 @@ def run(episode: EpisodeState, answer: Callable[[EpisodeState], str], finish: Fi
     return episode.result()
 
 
-def played(answer=EpisodeState.true_reply, place=None, finish: Finish = "stop", **rules) -> EpisodeResult:
-    return run(EpisodeState(AGENT, BALANCED, place or world(), EpisodeRules(**rules)), answer, finish)
+def played(answer=EpisodeState.true_reply, place=None, finish="stop", convention="paper", **rules) -> EpisodeResult:
+    return run(EpisodeState(AGENT, BALANCED, place or world(), Pipeline(**rules), convention), answer, finish)
 
 
 def rows_of(result: EpisodeResult, days) -> np.ndarray:

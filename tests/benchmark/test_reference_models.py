@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import assaymark.benchmark.reference
 from assaymark import benchmark as bench
-from assaymark.benchmark import BALANCED, CONSERVATIVE, PROFILES, EpisodeRules, EpisodeState, questions
+from assaymark.benchmark import BALANCED, CONSERVATIVE, PROFILES, EpisodeState, questions
 from assaymark.benchmark.reference import FAULTS, PREFIX, RULES, Sheet, faulty, sheet_of, within
 from assaymark.engine import CallSpec, Message, Model, Reply, Text
 from assaymark.errors import ModelError
@@ -26,9 +26,9 @@ def answered(model: Model, call: CallSpec) -> Reply:
     return asyncio.run(model.complete(call))
 
 
-def run(word: str, window: str = "normal", profile=BALANCED, **rules) -> bench.EpisodeResult:
+def run(word: str, window: str = "normal", profile=BALANCED, convention="paper", **rules) -> bench.EpisodeResult:
     model = bench.ReferenceBenchmarkModel(word)
-    episode = EpisodeState(AGENT, profile, world(window), EpisodeRules(**rules))
+    episode = EpisodeState(AGENT, profile, world(window), bench.Pipeline(**rules), convention)
     while (call := episode.next_call()) is not None:
         text, finish = model.answer(tuple(part.text for part in call.messages[1].parts), call.seed)
         episode.take(Reply(text=text, model="m", finish=finish))

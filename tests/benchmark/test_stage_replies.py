@@ -247,7 +247,7 @@ def test_the_portfolio_is_shown_as_it_is_and_a_profile_told_only_to_the_stage_th
         assert f"{100 * profile.equity_cap:g}%" in third
         assert not re.search("profile|PORTFOLIO", first + second)
     for convention, threshold in (("paper", "0.2"), ("reference", "0.15")):
-        first, second, _ = map(user, calls_of(episode_of(rules=bench.EpisodeRules(convention=convention))))
+        first, second, _ = map(user, calls_of(episode_of(convention=convention)))
         assert f"buy if its view is above {threshold}, sell if it is below -{threshold}," in second
         assert ("over the next 63 trading days" in first) == (convention == "paper")
 

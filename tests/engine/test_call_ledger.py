@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assaymark.engine import INLINE_BYTES, CallSpec, End, Ledger, Message, Reply, Text, run_calls
-from assaymark.engine.schema import seal
+from assaymark.engine.calls import seal
 from assaymark.errors import LedgerError
 
 CALL = call()

@@ -34,8 +34,8 @@ def said(name: str, *paths: str) -> str:
 
 def changed(run, measurements, boards=runs.BOARDS, **more):
     """The run with other measurements, decided anew."""
-    decided = decide_benchmark(measurements, boards, BenchRules(), runs.PLAN)
-    return replace(run, measurements=measurements, leaderboards=decided.leaderboards, verdicts=decided.verdicts, **more)
+    verdicts, leaderboards = decide_benchmark(measurements, boards, BenchRules(), runs.PLAN)
+    return replace(run, measurements=measurements, leaderboards=leaderboards, verdicts=verdicts, **more)
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -20,7 +20,7 @@ from assaymark.cli.options import logging_session
 from assaymark.cli.start import CORE, examine
 from assaymark.importers import IMPORTERS
 from assaymark.market import Origin, snapshot_of
-from assaymark.workflow import study_toml, verbs
+from assaymark.workflow import plan_calls, study_toml
 
 NAMES = [name for places in COMMANDS.values() for name in places]
 OTHERS = {"check", "gate", "proofread", "skill", "serve", "doctor", "datasheet", "bench", "season", "data"}
@@ -162,8 +162,8 @@ RESULTS = [
 def test_results(own, tasks, tmp_path, capsys, monkeypatch):
     small = snapshot_of(market(), "small", Origin(source="tests", retrieved_at=NOW))
     monkeypatch.setattr("assaymark.market.synthetic_snapshot", lambda _seed: small)
-    fewer = partial(verbs.plan_calls_report, studies=2)  # what it foretells is held against planted studies elsewhere
-    monkeypatch.setattr(verbs, "plan_calls_report", fewer)
+    fewer = partial(plan_calls.plan_calls_report, studies=2)  # what it foretells is tested elsewhere
+    monkeypatch.setattr(plan_calls, "plan_calls_report", fewer)
     places = {name: tmp_path / name for name in ("OUT", "DATA", "DATA2")} | {"RUN": own, "TASKS": tasks}
     for words, keys in RESULTS:
         status, found = result_of(capsys, *(places.get(word, word) for word in words))
@@ -254,8 +254,8 @@ def test_a_plan_of_pairs_is_on_shares_of_wins(tmp_path, capsys):
 
 
 def test_further_calls_are_planned_from_a_finished_run(finished, capsys, monkeypatch):
-    fewer = partial(verbs.plan_calls_report, studies=4)  # what it foretells is held against planted studies elsewhere
-    monkeypatch.setattr(verbs, "plan_calls_report", fewer)
+    fewer = partial(plan_calls.plan_calls_report, studies=4)  # what it foretells is tested elsewhere
+    monkeypatch.setattr(plan_calls, "plan_calls_report", fewer)
     assert main(["plan-calls", str(finished), "--budget", "60"]) == 0
     said = capsys.readouterr().out
     assert "of 4 simulated studies" in said

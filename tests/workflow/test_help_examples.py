@@ -35,7 +35,7 @@ from assaymark.cli import EXAMPLES, main
 from assaymark.engine import Ledger
 from assaymark.judging import pairs
 from assaymark.market import Origin, snapshot_of, synthetic_history
-from assaymark.workflow import RunFolder, open_checked, verbs
+from assaymark.workflow import RunFolder, open_checked, plan_calls, verbs
 
 pytest.importorskip("openai", reason="needs the openai client (extra: test)")
 pytest.importorskip("google.genai", reason="needs the google-genai client (extra: test)")
@@ -213,7 +213,7 @@ def of_report(at, _lines):
 
 
 def of_plan_calls(at, _lines):  # what it foretells is held against planted studies elsewhere
-    at.patch.setattr(verbs, "plan_calls_report", partial(verbs.plan_calls_report, studies=2))
+    at.patch.setattr(plan_calls, "plan_calls_report", partial(plan_calls.plan_calls_report, studies=2))
 
 
 def of_export(_at, lines):

@@ -11,11 +11,11 @@ from datetime import timedelta
 from functools import cache
 from typing import Any, Final, cast
 
-from assaymark import prompting as p
-from assaymark import records as rec
-from assaymark.engine.calls import CallSpec, Message, Reply, Text
+import assaymark.prompting as p
+import assaymark.records as rec
+from assaymark.engine.calls import BuiltIn, CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import AgentRequest, is_outside
-from assaymark.errors import InputError, ModelError
+from assaymark.errors import InputError
 from assaymark.portfolio.broker import audit, fee_of, prices_of, settle
 from assaymark.prompting import PromptTemplate, Read, Rejected, ReplyForm, fence, shown
 from assaymark.protocol import AgentSpec
@@ -201,15 +201,6 @@ def season_message(blocks: Sequence[Text]) -> Message:
     return Message("user", (Text.of(agent_template(SEASON_TEMPLATE).part("material")), *blocks))
 
 
-def season_call(spec: AgentSpec, context: Context, message: Message, trial: int = 1) -> CallSpec:
-    """The call that asks an agent of a season about one day.
-
-    An agent outside is sent the context as JSON, as in a study; see `envelope_of`.
-    """
-    shown = envelope_of(context) if is_outside(spec.model) else message
-    return agent_call(spec, shown, SEASON_TEMPLATE, trial)
-
-
 FORMAT: Final = "orders-v1"
 """The format that records of these agents carry."""
 
@@ -351,27 +342,20 @@ def read_date(reply: Reply) -> tuple[int, int] | None:
     return year, month
 
 
-@dataclass(frozen=True, slots=True)
-class Dater:
+class Dater(BuiltIn):
     """A reference model that dates material by the clock that stands in it, and guesses where that says nothing."""
 
-    name: str = MODEL
+    version = ""
 
-    async def complete(self, call: CallSpec) -> Reply:
-        """Answer one call.
+    def __init__(self) -> None:
+        super().__init__(MODEL)
 
-        Raises
-        ------
-        ModelError
-            The prompt holds no material that it can read.
-        """
+    def answer(self, call: CallSpec) -> str:
+        """The date as JSON text."""
         prompt = "\n\n".join(call.shown())
-        try:
-            cutoff = p.read_material(p.sections(prompt)).cutoff
-        except InputError as exc:
-            raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
+        cutoff = p.read_material(p.sections(prompt)).cutoff
         year, month = cutoff.year, cutoff.month
         if year == _NEUTRAL_YEAR:
             drawn = hashlib.sha256(f"{call.seed}|{prompt}".encode("utf-8", "surrogatepass")).digest()
             year, month = 2015 + drawn[0] % 11, 1 + drawn[1] % 12
-        return Reply(text=json.dumps({"year": year, "month": month, "event": None}), model=self.name)
+        return json.dumps({"year": year, "month": month, "event": None})

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from assaymark.engine.calls import CallSpec, Reply
+from assaymark.engine.calls import BuiltIn, CallSpec
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.portfolio.broker import Settlement, audit, fee_of, settle
 from assaymark.portfolio.optimisers import min_variance
@@ -446,9 +446,6 @@ _PHRASES: Final = re.compile("|".join(map(re.escape, _WORDS)))
 _VOLUME: Final = re.compile(r" on [0-9.]+ times its mean volume")
 
 
-VERSION: Final = "1"
-"""Changes with anything that can change a reply; part of the fingerprint."""
-
 COMPOSERS: Final[Mapping[str, Composer]] = MappingProxyType(
     {
         "reference/momentum": partial(compose_direction, MOMENTUM),
@@ -471,31 +468,19 @@ _MIXTURE = ("reference/momentum", "reference/contrarian")
 _ARGUMENTS = ("style", "brief")
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceAgent:
+class ReferenceAgent(BuiltIn):
     """A rule-based agent that answers like any model: it reads the material back out of the rendered prompt.
 
     The argument ``style`` names its opening words; ``brief`` is the share of its texts, 0..1, that give its orders and
     nothing else (no amount, no number and no reason), drawn by seed and prompt.
     """
 
-    name: str
-
-    async def complete(self, call: CallSpec) -> Reply:
-        """Answer one call.
-
-        Raises
-        ------
-        ModelError
-            The prompt holds no material that it can read, or an argument is wrong (`agent_argument_problems`).
-        """
+    def answer(self, call: CallSpec) -> str:
+        """The orders and their reasons as JSON text."""
         if problems := agent_argument_problems(self.name, call.args):
             raise ModelError("; ".join(problems), retryable=False)
         prompt = "\n\n".join(call.shown())
-        try:
-            seen, daily, volume = _seen(prompt)
-        except InputError as exc:
-            raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
+        seen, daily, volume = _seen(prompt)
         opening = signature(str(call.args.get("style", "")))
         rule = self.name if self.name != MIXED else _MIXTURE[_drawn(f"{call.seed}|{prompt}") % 2]
         orders, text, confidence = COMPOSERS[rule](seen, opening)
@@ -507,8 +492,7 @@ class ReferenceAgent:
             # Bars without a volume say nothing about volume.
             text = text if volume else _VOLUME.sub("", text)
         named = [{"instrument": order.instrument, "side": order.kind, "quantity": order.quantity} for order in orders]
-        reply = json.dumps({"orders": named, "rationale": text, "confidence": confidence})
-        return Reply(text=reply, model=self.name, fingerprint=f"{self.name}@{VERSION}")
+        return json.dumps({"orders": named, "rationale": text, "confidence": confidence})
 
 
 def _drawn(name: str) -> int:

@@ -10,7 +10,7 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.benchmark.episode import (
-        BASELINES, BaselineResult, EpisodeRules, EpisodeState, MarketWindow, Scene, ahead_of, baseline_weights,
+        BASELINES, BaselineResult, EpisodeState, MarketWindow, Scene, ahead_of, baseline_weights,
         equal_start, hold, oracle_weights, risk_of, run_baselines, scene_on, signals_of, trade,
         turnover_between, views_of,
     )  # fmt: skip
@@ -38,7 +38,7 @@ __all__ = [
     "AGGRESSIVE", "ANSWER_SCHEMA", "ASKED", "BALANCED", "BASELINES", "CLASS_NAMES", "COLUMNS", "CONSERVATIVE",
     "CONVENTIONS", "HORIZONS", "MOST_CHARACTERS", "PROFILES", "RISK_SAFE", "SEED_WINDOWS", "SIGNALS", "STAGES",
     "STRESS_SCENARIOS", "THRESHOLD", "Answers", "BenchMarket", "BenchPlan", "ClassName", "Convention", "DateResult",
-    "EpisodeResult", "EpisodeRules", "EpisodeState", "Known", "Market", "MarketWindow", "Pace", "Pipeline",
+    "EpisodeResult", "EpisodeState", "Known", "Market", "MarketWindow", "Pace", "Pipeline",
     "Position", "Profile", "Questions", "ReferenceBenchmarkModel", "Risk", "Scene", "Signal", "Stage", "StageState",
     "Truths", "Window", "adaptation_score", "ahead_of", "baseline_weights", "ceps", "choose_universe", "class_means",
     "decision_rows", "equal_start", "exposures", "hold", "inter_class_score", "intra_class_score", "is_index",

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from assaymark.benchmark import replies
 from assaymark.benchmark import scores as formulas
 from assaymark.benchmark.market import HORIZONS, KEPT, BenchMarket, Known, Window
-from assaymark.benchmark.plan import ClassName, Profile, exposures, profile_alignment
+from assaymark.benchmark.plan import ClassName, Pipeline, Profile, exposures, profile_alignment
 from assaymark.benchmark.scores import Convention, DateResult, EpisodeResult, Position, Risk, Signal, Stage, Truths
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.providers.http_agent import is_outside, no_reply
@@ -276,17 +276,6 @@ class MarketWindow:
         return int(self.rows[self._place[day]])
 
 
-@dataclass(frozen=True, slots=True)
-class EpisodeRules:
-    """What a plan sets for every episode; the defaults are those of PortBench, sections C.1 and C.3."""
-
-    convention: Convention = "paper"
-    alpha: float = 0.5
-    penalty: float = 0.1
-    cost_bps: float = COST_BPS
-    drift_limit: float = DRIFT_LIMIT
-
-
 SHOWN: Final = 900
 """Characters of a prompt or a reply that an episode keeps for its page; the ledger has all."""
 
@@ -298,10 +287,11 @@ class EpisodeState:
     """
 
     def __init__(
-        self, agent: AgentSpec, profile: Profile, world: MarketWindow, rules: EpisodeRules | None = None
-    ) -> None:
+        self, agent: AgentSpec, profile: Profile, world: MarketWindow, rules: Pipeline | None = None,
+        convention: Convention = "paper",
+    ) -> None:  # fmt: skip
         self.agent, self.profile, self.world = agent, profile, world
-        self.rules = rules or EpisodeRules()
+        self.rules, self.convention = rules or Pipeline(), convention
         self.name = f"{agent.name}/{profile.name}/{world.window}"
         self.calls = 3 * len(world.decisions)
         self._position = world.start()
@@ -333,7 +323,7 @@ class EpisodeState:
             day = self._known.day
             numbers = world.market_numbers(day) if is_outside(self.agent.model) else None
             self._pending = replies.stage_call(
-                self.agent, self._stage, self._known, world.market_text(day), numbers, rules.convention, world.horizon,
+                self.agent, self._stage, self._known, world.market_text(day), numbers, self.convention, world.horizon,
                 self._views, self._signals(), self._position, world.tickers, self.profile, rules.cost_bps,
             )  # fmt: skip
             prompt, half = "".join(part.text for part in self._pending.messages[-1].parts), SHOWN // 2
@@ -367,8 +357,7 @@ class EpisodeState:
             return
         weights, self._states["S3"] = replies.parse_weights(reply, known.tickers)
         target = None if weights is None else known.spread(weights, self._views.size)
-        rules, part, truths = self.rules, known.part, self._truths()
-        convention = rules.convention
+        rules, part, truths, convention = self.rules, known.part, self._truths(), self.convention
         after, turnover = trade(self._position, target, rules.cost_bps)
         answers = formulas.Answers(self._views, self._signals(), target, self._states)
         # S3 to S5 are of what is held, which a reply that cannot be read leaves as it was
@@ -432,7 +421,7 @@ class EpisodeState:
         def under(signals: Sequence[Signal]) -> Truths:
             return self.world.truths(
                 self._known.day, np.array([signal == "buy" for signal in signals]), self._position.weights,
-                self.profile, self.rules.drift_limit, self.rules.convention,
+                self.profile, self.rules.drift_limit, self.convention,
             )  # fmt: skip
 
         return under(under(self._signals()).signals if self._said is None else self._signals())

@@ -19,7 +19,7 @@ import numpy as np
 
 from assaymark.benchmark.plan import RISK_SAFE
 from assaymark.benchmark.scores import Pace
-from assaymark.errors import InputError, Problem, UnknownNameError, repeated
+from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.market import (
     CLASS_NAMES,
     AsOf,
@@ -35,6 +35,7 @@ from assaymark.market.history import CLOSE_OF_DAY
 from assaymark.market.macro import UNDEFINED
 from assaymark.portfolio.backtesting import CLASSES
 from assaymark.portfolio.optimisers import Bools, Floats
+from assaymark.records import repeated
 
 DEFAULT_SIZE = 81
 """Instruments of figures 28 to 30 of PortBench."""

@@ -16,11 +16,11 @@ from pydantic import Field, model_validator
 
 from assaymark.benchmark.questions.payloads import Condition, Split
 from assaymark.benchmark.scores import Checks, Convention, Pace
-from assaymark.errors import NotMeasurableError, UnknownNameError, repeated
+from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.plan import BiasRules, Frozen, Missing, OrderRules, read_plan, read_toml
 from assaymark.portfolio.optimisers import SLACK, Floats
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Name
-from assaymark.records import content_id
+from assaymark.records import content_id, repeated
 
 ProfileName = Literal["conservative", "balanced", "aggressive"]
 

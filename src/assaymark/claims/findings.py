@@ -21,8 +21,8 @@ from assaymark.claims.levels import (
 from assaymark.claims.messages import interval_words, listing, measure_words, number, p_words, signed
 from assaymark.claims.orders import Evidence, contrasts_of, length_floor, orders_of
 from assaymark.metrology import anchor_status, holm
-from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.orders import LEVEL_SLACK
+from assaymark.plan import FEW_CONSECUTIVE, NOT_PREREGISTERED, TOLERANCE
 from assaymark.protocol import AGREEMENT
 from assaymark.records import (
     AGGREGATE,
@@ -40,8 +40,6 @@ from assaymark.records import (
 from assaymark.text import NBSP, percent
 
 FEW_CLUSTERS = 5
-FEW_CONSECUTIVE = 24
-NOT_PREREGISTERED: Final = "These scores were analysed after they were seen."
 SMALL_GAP: Final = Condition(id="small-gap", text="The difference is smaller than the margin that counts as none.")
 UNTESTED: Final = "Significance was not tested: the tables came without contrasts."
 NO_CONTROLS: Final = "No control texts were graded, so nothing shows that the panel rewards substance over style."

@@ -9,8 +9,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from assaymark.claims.messages import Said, ends_words, interval_words, measure_words, number, p_words, signed
 from assaymark.errors import NotMeasurableError, UnknownNameError
-from assaymark.metrology.controls import TOLERANCE
-from assaymark.metrology.orders import OTHER_MARGINS
+from assaymark.plan import OTHER_MARGINS, TOLERANCE
 from assaymark.protocol import AGREEMENT, Cells, Study
 from assaymark.records import AGGREGATE, AgreementStatus, Level, Measurement, measurement_id
 

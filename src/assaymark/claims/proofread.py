@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import combinations, product
 from typing import Final, Literal
 
-from assaymark.claims.findings import NOT_PREREGISTERED
 from assaymark.claims.messages import (
     count_words,
     ends_words,
@@ -22,6 +21,7 @@ from assaymark.claims.messages import (
 )
 from assaymark.claims.sentences import Names, Reading, Relation, name_key, read_sentence
 from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.plan import NOT_PREREGISTERED
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict, measurement_id
 from assaymark.text import prose
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, Final, TypeVar
 
 import numpy as np
+import scipy
 from pydantic import Field
-from scipy import special
 
 from assaymark.claims.certification import KEPT, OTHER_TESTS
 from assaymark.claims.levels import KAPPA, Rules, coefficient_words, other_margins
@@ -19,12 +19,13 @@ from assaymark.metrology import anchor_contrast, contrasts, holm, kappa_of_table
 from assaymark.metrology.bootstrap import EXACT_CLUSTERS, intraclass
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import natural
-from assaymark.metrology.controls import FALLING, TOLERANCE, cell_outcome
+from assaymark.metrology.controls import FALLING, cell_outcome
 from assaymark.metrology.estimates import student_estimate
 from assaymark.metrology.length import length_rule
 from assaymark.metrology.measure_orders import cannot_be_tested
 from assaymark.metrology.orders import equivalence_p
 from assaymark.metrology.reliability import alpha_of_sums
+from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, TOLERANCE
 from assaymark.records import (
     AGGREGATE,
     Cap,
@@ -188,7 +189,7 @@ class _T:
 
     def half(self, quantile: float) -> float | None:
         """Half of the width of an interval; None where there is none."""
-        return float(special.stdtrit(self.df, quantile)) * self.se if self.se and self.df else None
+        return float(scipy.special.stdtrit(self.df, quantile)) * self.se if self.se and self.df else None
 
 
 def _arrays(sums: Mapping[str, tuple[float, int]]) -> tuple[Floats, Ints]:
@@ -333,7 +334,7 @@ class Recomputation:
         spread = float(means.var(ddof=1)) if clusters > 1 else 0.0
         own = self._part(item, "variance", spread)
         found.given(_GIVEN["contrast"])
-        if gap is None or clusters < (contrasts.FEWEST_CONSECUTIVE if self.consecutive else contrasts.FEWEST_CLUSTERS):
+        if gap is None or clusters < (FEWEST_CONSECUTIVE if self.consecutive else FEWEST_CLUSTERS):
             state = cannot_be_tested(clusters, self.consecutive)
             found.compare(what, item.value, None)
             found.compare(f"state of the {what}", item.state, state)
@@ -425,7 +426,7 @@ class Recomputation:
             if self.consecutive:
                 test = test if test.df is None else replace(test, df=float(detail.get("effective", 0.0)) - 1)
                 found.given("standard errors of contrasts without each judge family, for clusters in time order, are")
-            elif item.n < contrasts.FEWEST_CLUSTERS:
+            elif item.n < FEWEST_CLUSTERS:
                 test = _T(None, None, item.n)
             else:
                 test = _moderated(detail, float(detail["variance"]), item.n)

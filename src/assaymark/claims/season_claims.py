@@ -15,8 +15,8 @@ from assaymark.claims.messages import Said, Value, english, said
 from assaymark.claims.orders import Evidence, orders_of, tiers_and_ranks
 from assaymark.claims.verdicts import ORDERS, Order, candidate_claims, count_said, ends_said, p_said
 from assaymark.metrology.contrasts import holm
-from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.measure_people import FEWEST_LABELLED, NOT_DRAWN
+from assaymark.plan import TOLERANCE
 from assaymark.protocol import Claims
 from assaymark.records import (
     AGGREGATE,

@@ -10,12 +10,13 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from assaymark.claims.findings import FEW_CONSECUTIVE
-from assaymark.errors import InputError, Problem, repeated
+from assaymark.errors import InputError, Problem
 from assaymark.judging.season.plans import DEFAULT_SCORING, EfficiencyScale, ScoringPlan, load_scoring, scoring_names
 from assaymark.judging.season.record import BUDGET, LEAST_BUDGET
-from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.plan import (
+    FEW_CONSECUTIVE,
+    FEWEST_CLUSTERS,
+    FEWEST_CONSECUTIVE,
     BiasRules,
     ClusterOrder,
     Frozen,
@@ -29,7 +30,7 @@ from assaymark.plan import (
 )
 from assaymark.portfolio.broker import Rules
 from assaymark.protocol import AgentSpec, DatasheetLimits, EngineChoice, JudgeSpec, Name
-from assaymark.records import content_id, problems_of, record
+from assaymark.records import content_id, problems_of, record, repeated
 
 
 def period_of(day: str, period: Literal["week", "month"]) -> str:

@@ -12,7 +12,7 @@ from typing import ClassVar, Final, Literal, get_args
 
 from assaymark.claims import findings as bias
 from assaymark.claims import levels as rule
-from assaymark.claims.findings import NOT_PREREGISTERED, PUT, Adversarial, Fields, put_to_people, with_people
+from assaymark.claims.findings import PUT, Adversarial, Fields, put_to_people, with_people
 from assaymark.claims.levels import (
     CELL_STATEMENTS,
     Agreement,
@@ -37,8 +37,7 @@ from assaymark.claims.messages import (
 )
 from assaymark.claims.orders import GAP, Evidence, Standing, contrasts_of, orders_of
 from assaymark.errors import NotMeasurableError
-from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
-from assaymark.metrology.controls import TOLERANCE
+from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, NOT_PREREGISTERED, TOLERANCE
 from assaymark.protocol import AGREEMENT, Claims, Study
 from assaymark.records import (
     AGGREGATE,

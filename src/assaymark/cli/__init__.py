@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -49,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command, and return its exit status."""
     if argv is None:  # the process is this command's alone
         gc.set_threshold(*_COLLECTED)
-        if sys.argv[1:2] in (["check"], ["demo"], ["report"]):  # Arrow would load it, for half a second; none needs it
+        if sys.argv[1:2] in (["check"], ["demo"], ["report"]):  # Arrow and NumPy would load them, for half a second
             sys.meta_path.insert(0, _WithoutPandas())
     with opts.logging_session():
         try:
@@ -84,12 +83,12 @@ def main(argv: list[str] | None = None) -> int:
         return int(status)
 
 
-class _WithoutPandas(MetaPathFinder):
-    """Says that pandas is not there."""
+class _WithoutPandas:
+    """Says that pandas is not there, nor what guesses encodings for NumPy's readers of Fortran: nothing needs them."""
 
     def find_spec(self, fullname: str, _path: object, _target: object = None) -> None:
         """Refuse it, and know nothing of any other module."""
-        if fullname == "pandas":
+        if fullname in ("pandas", "charset_normalizer"):
             raise ModuleNotFoundError(f"{fullname} is not used here", name=fullname)
 
 

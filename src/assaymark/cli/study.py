@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from assaymark import workflow
+import assaymark.workflow as workflow
 from assaymark.cli import options as opts
 from assaymark.cli import start as tables
 from assaymark.cli.options import AsJson, Budget, DryRun, PriceFile, StrictAgents, examples, option, say, working
@@ -215,7 +215,7 @@ def judge(
     if reparse:
         with working(opts.WHOLE):
             read = workflow.reparse(folder, datetime.now(UTC))
-        say(ctx, {"amendment": read.amendment}, read.lines)
+        say(ctx, {"amendment": read.done}, read.lines)
         return
     who = opts.payer(ctx)
     if dry_run:

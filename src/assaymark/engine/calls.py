@@ -6,12 +6,13 @@ import hashlib
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from json.encoder import JSONEncoder
 from json.encoder import encode_basestring as _quoted
-from typing import Literal, Protocol
+from typing import ClassVar, Final, Literal, Protocol
 
 import zstandard
 
-from assaymark.errors import LedgerError, ModelError
+from assaymark.errors import InputError, LedgerError, ModelError
 from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import JSON, canonical_json, sha256_text
 from assaymark.text import code_points
@@ -238,5 +239,36 @@ class Model(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """A `Model` that reads nothing but the rendered prompt, and answers it by stated rules."""
+
+    name: str
+
+    version: ClassVar[str] = "1"
+    """Changes with anything that can change an answer; part of the fingerprint, if it is not empty."""
+    unreadable: ClassVar[tuple[type[Exception], ...]] = (InputError,)
+
+    async def complete(self, call: CallSpec) -> Reply:
+        """Answer one call; ModelError where the prompt is none for such models or an argument is wrong."""
+        try:
+            text = self.answer(call)
+        except self.unreadable as exc:
+            raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
+        return Reply(text, model=self.name, fingerprint=f"{self.name}@{self.version}" if self.version else None)
+
+    def answer(self, call: CallSpec) -> str:
+        """The text of the reply."""
+        raise NotImplementedError
+
+
 def _optional(text: str | None) -> str:
     return "null" if text is None else _quoted(text)
+
+
+def seal(*fields: str | int | float | None) -> str:
+    """sha256 over the fields of a row as a JSON list, as 64 hex digits."""
+    return hashlib.sha256(_LIST.encode(fields).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_LIST: Final = JSONEncoder(ensure_ascii=False)  # json.dumps with an option makes one for each row

@@ -25,8 +25,8 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from assaymark.engine import schema
-from assaymark.engine.calls import INLINE_BYTES, Packed, damaged, pack, text_bytes
-from assaymark.engine.schema import SCHEMA, Attempt, Committed, End, Row, meta, metadata, seal, traffic
+from assaymark.engine.calls import INLINE_BYTES, Packed, damaged, pack, seal, text_bytes
+from assaymark.engine.schema import SCHEMA, Attempt, Committed, End, Row, meta, metadata, traffic
 from assaymark.errors import LedgerError
 from assaymark.records import sync_folder
 

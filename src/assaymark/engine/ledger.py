@@ -21,15 +21,16 @@ import sqlalchemy as sa
 from assaymark.engine import compute as chunk_book
 from assaymark.engine import database, schema
 from assaymark.engine import rate_limits as limits_
-from assaymark.engine.calls import CallSpec, Packed, Reply, Text, bytes_text, pack, text_bytes
+from assaymark.engine.calls import CallSpec, Packed, Reply, Text, bytes_text, pack, seal, text_bytes
 from assaymark.engine.compute import ChunkBook
 from assaymark.engine.database import KEYS_A_QUERY, Begin, Store, groups
-from assaymark.engine.rate_limits import Grant, Leases, Limits
+from assaymark.engine.rate_limits import Grant, Leases
 from assaymark.engine.schema import Answered, Attempt, Committed, End, Row, Source, check_sealed, sealed
 from assaymark.errors import LedgerError
 
 if TYPE_CHECKING:
     from assaymark.engine.rate_limits import PendingCall, Work
+    from assaymark.protocol import ProviderLimits
 
 
 # --- Batches: which there are, which calls are in them, and what became of them ---------------------------------------
@@ -336,8 +337,12 @@ class Ledger:
         self.leases = Leases(store) if store.shared else None
         self._has_windows = store.shared
         self.batches = BatchBook(store)
-        self.chunks = ChunkBook(store)
         self.notes = database.Metadata(store)
+
+    @property
+    def chunks(self) -> ChunkBook:
+        """What was computed piece by piece, for a run that goes on."""
+        return ChunkBook(self._store)
 
     @classmethod
     def open(cls, where: str | Path, *, create: bool = True) -> Self:
@@ -584,7 +589,9 @@ class Ledger:
                 database.mark_lost(connection, lost)
         return lost
 
-    def reserve(self, provider: str, limits: Limits, tokens: Sequence[int], corrections: Mapping[int, int]) -> Grant:
+    def reserve(
+        self, provider: str, limits: ProviderLimits, tokens: Sequence[int], corrections: Mapping[int, int]
+    ) -> Grant:
         """Book requests to a provider as far as its limits leave room; see `limits.reserve`."""
         with self._store.writing() as connection:
             if not self._has_windows:  # ledgers without limits do not have them
@@ -599,8 +606,8 @@ class Ledger:
     def add_source(self, path: str, data: bytes, format: str) -> str:
         """Store the bytes of an imported file, and that it was imported. Returns their sha256; twice is once."""
         packed, path, now = pack(data), schema.plain(path), self._store.clock()
-        seal = schema.seal(path, packed.sha256, format, now)
-        row = {"path": path, "sha256": packed.sha256, "format": format, "added_at": now, "seal": seal}
+        mark = seal(path, packed.sha256, format, now)
+        row = {"path": path, "sha256": packed.sha256, "format": format, "added_at": now, "seal": mark}
         self._add([packed], "source", schema.sources, [row])
         return packed.sha256
 

@@ -21,8 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.loop import Trouble
 from assaymark.engine.schema import Attempt
-from assaymark.errors import InputError, PlanError, Problem, repeated
-from assaymark.records import canonical_json, problems_of
+from assaymark.errors import InputError, PlanError, Problem
+from assaymark.records import canonical_json, problems_of, repeated
 
 if TYPE_CHECKING:
     from assaymark.engine.ledger import Ledger

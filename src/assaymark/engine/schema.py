@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import sqlalchemy as sa
 from sqlalchemy import (
@@ -26,7 +26,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from assaymark.engine.calls import CallSpec, Message, Reply, bytes_text, text_bytes, unpack
+from assaymark.engine.calls import CallSpec, Message, Reply, bytes_text, seal, text_bytes, unpack
 from assaymark.engine.calls import Text as PromptText
 from assaymark.errors import LedgerError
 
@@ -127,14 +127,6 @@ def check_sealed(table: Table, row: Row, name: str) -> list[Any]:
     fields = [row[column] for column in table.c.keys()[:-1]]
     _check(row, name, *fields)
     return fields
-
-
-def seal(*fields: str | int | float | None) -> str:
-    """sha256 over the fields of a row as a JSON list, as 64 hex digits."""
-    return hashlib.sha256(_LIST.encode(fields).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-_LIST: Final = json.JSONEncoder(ensure_ascii=False)  # json.dumps with an option makes one for each row
 
 
 # The tables of a ledger that batches of calls are written down in. Their rows carry a `seal` like all of the record.

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from assaymark import records
+import assaymark.records as records
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.importers import read, report
 from assaymark.portfolio import Bar, Book, Mismatch, Reconciliation, StatedFill, StatedStep, Tolerance, reconcile

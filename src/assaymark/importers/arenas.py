@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from assaymark import records
+import assaymark.records as records
 from assaymark.errors import InputError
 from assaymark.importers import read, report
 from assaymark.rows import unpack

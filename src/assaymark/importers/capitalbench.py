@@ -9,8 +9,7 @@ from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from assaymark import records
-from assaymark.errors import repeated
+import assaymark.records as records
 from assaymark.importers.capitalbench_rounds import Round, finite, read_rounds
 from assaymark.importers.read import NAME, SHA256, Progress, json_objects, midnight, moment, require, shaped
 from assaymark.importers.report import Imported, Tally, rationales_of, text_missing, week_of
@@ -253,7 +252,7 @@ class Record(_Shape, Generic[S]):
             for name in names:
                 if name not in options:
                     yield f"submission.{place}: is none of the round's options (got {name!r})"
-            for name in repeated(names):
+            for name in records.repeated(names):
                 yield f"submission.{place}: names {name!r} twice"
         if isinstance(submission, Weights):
             total = sum(holding.allocation_pct for holding in submission.portfolio)

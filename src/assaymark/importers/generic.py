@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
-from assaymark import records
+import assaymark.records as records
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.importers.read import (
     NAME,

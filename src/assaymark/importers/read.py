@@ -17,10 +17,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from assaymark.errors import InputError, Problem, foreign, known_keys, problems_of, repeated
+from assaymark.errors import InputError, Problem, foreign, known_keys, problems_of
 from assaymark.importers.report import Tally
 from assaymark.plan import read_model
-from assaymark.records import Completeness
+from assaymark.records import Completeness, repeated
 from assaymark.rows import csv_lines, once, unpack
 
 LONGEST_NUMBER = 400

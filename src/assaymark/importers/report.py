@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict
 
-from assaymark import records
+import assaymark.records as records
 from assaymark.errors import LISTED, InputError, Problem
 from assaymark.notebook import Note, Part, Result
 from assaymark.portfolio.broker import CheckKind

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from assaymark.errors import LISTED, InputError, UnknownNameError, repeated
+from assaymark.errors import LISTED, InputError, UnknownNameError
 from assaymark.importers.report import Findings
+from assaymark.records import repeated
 from assaymark.rows import Rows
 
 Bools = NDArray[np.bool_]

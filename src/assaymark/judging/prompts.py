@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, Generic, Literal, TypeVar, cast, get_args
 
-from assaymark import prompting as p
+import assaymark.prompting as p
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem
 from assaymark.judging.blinding import Blinding, blinding_names, compiled

@@ -5,32 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from assaymark.errors import InputError, Problem, UnknownNameError, repeated
-from assaymark.plan import read_model
+from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.plan import read_model, shipped_names, shipped_text
 from assaymark.protocol import RubricChoice
-from assaymark.records import AGGREGATE, JSON
-
-# Files that come with the package and are chosen by name: rubrics and scoring plans.
-
-
-def shipped_names(folder: str) -> tuple[str, ...]:
-    """The names of the files in a folder of this package, in alphabetical order."""
-    names = (entry.name for entry in (files("assaymark.judging") / folder).iterdir())
-    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
-
-
-def shipped_text(kind: str, folder: str, name: str) -> str:
-    """The file ``name`` in a folder of this package."""
-    if name not in shipped_names(folder):
-        raise UnknownNameError(kind, name, shipped_names(folder))
-    return (files("assaymark.judging") / folder / f"{name}.toml").read_text(encoding="utf-8")
-
+from assaymark.records import AGGREGATE, JSON, repeated
 
 _FOLDER = "rubrics"
 _POINT: Final = re.compile(r"-?\d{1,6}")

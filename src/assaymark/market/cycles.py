@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from scipy.special import bdtrc
+import scipy
 
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.market.instruments import CLASS_NAMES
@@ -299,7 +299,7 @@ def probe_result(
     if not hits or not control_hits:
         raise NotMeasurableError(f"the {probe} date probe was asked about nothing")
     found = sum(map(bool, hits))
-    p = 1.0 if not found else float(bdtrc(found - 1, len(hits), chance))
+    p = 1.0 if not found else float(scipy.special.bdtrc(found - 1, len(hits), chance))
     of_control = sum(map(bool, control_hits))
     return ProbeResult(probe, len(hits), found, len(control_hits), of_control, chance, p, alpha, control)
 

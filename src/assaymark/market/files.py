@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from assaymark.errors import InputError, Problem, repeated, table_problem
+from assaymark.errors import InputError, Problem, table_problem
 from assaymark.market.history import FIELDS, History, closing_times, known_at_close
 from assaymark.market.instruments import AssetClass, Limits, Listing, mixed_snapshots, price_findings
 from assaymark.market.open import history_of
 from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot, content_digest
-from assaymark.records import canonical_json, sha256_text
+from assaymark.records import canonical_json, repeated, sha256_text
 
 DATE_NAMES = ("event_date", "date", "day")
 """Names under which the column of days is recognised, without regard to case."""

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from assaymark.errors import InputError, Problem, repeated
+from assaymark.errors import InputError, Problem
 from assaymark.notebook import Grid, Heading, Note, Part, Result
-from assaymark.records import Instrument
+from assaymark.records import Instrument, repeated
 from assaymark.text import count
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology import checks
@@ -444,7 +444,7 @@ def daily_excess(
     freedom = max(1.0, n / block - 1)
     mean = float(difference.mean())
     half = t_quantile(0.5 + level / 2, freedom) * error
-    p = float(2 * special.stdtr(freedom, -abs(mean) / error))
+    p = float(2 * scipy.special.stdtr(freedom, -abs(mean) / error))
     method = f"stationary block bootstrap, mean block {block:.3g} days, {resamples} resamples, t({freedom:.3g})"
     return OverTime(mean, mean - half, mean + half, p, n, block, method)
 

@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assaymark.errors import LISTED, InputError, Problem, repeated
+from assaymark.errors import LISTED, InputError, Problem
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.scores import Calls, ScoreTable, assembled, weight_problems, weight_shares
 from assaymark.protocol import SCALE, Scale, scale_words
-from assaymark.records import AGGREGATE, DerivationKind, Measurement, canonical_json
+from assaymark.records import AGGREGATE, DerivationKind, Measurement, canonical_json, repeated
 from assaymark.rows import read
 
 TEXTS: Final = ("trajectory", "agent", "cluster", "judge", "family")

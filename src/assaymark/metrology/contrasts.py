@@ -9,13 +9,14 @@ from functools import cache, lru_cache
 from typing import Any, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, percentile_ends, resamples_of
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.estimates import scores_of
+from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.quantiles import t_quantile
 
 Test = Literal["cluster-t", "bootstrap", "sign-flip"]
@@ -148,7 +149,7 @@ def t_test(sums: Floats, counts: Ints, level: float = 0.95) -> Tested:
     df = float(1.0 / (np.square(share).sum() + weight.sum() ** 2 - np.square(weight).sum()))
     flat = error <= _ZERO
     t = difference / np.where(flat, 1.0, error)
-    p = np.where(flat, np.where(difference == 0, 1.0, 2.0 ** (1 - g)), 2 * special.stdtr(df, -np.abs(t)))
+    p = np.where(flat, np.where(difference == 0, 1.0, 2.0 ** (1 - g)), 2 * scipy.special.stdtr(df, -np.abs(t)))
     half = np.where(flat, np.nan, t_quantile(0.5 + level / 2, df) * error)
     exact = f"clusters differ equally: exact sign flip over {g}"
     method = tuple(exact if same else f"cluster-t, CR2, t({df:.3g}) over {g} clusters" for same in flat)
@@ -293,12 +294,6 @@ def _split(
 # All pairs at once: a t test whose variance leans on that of all pairs, also for clusters that follow each other.
 
 PairState = Literal["tested", "cannot be tested"]
-
-FEWEST_CLUSTERS = 3
-"""With fewer common clusters a pair cannot be tested: its p is 1 and it keeps its place in every count."""
-
-FEWEST_CONSECUTIVE = 12
-"""With fewer common clusters a pair that is compared over time cannot be tested."""
 
 FLAT_VARIANCE = 1e-18
 """A variance up to this is float noise and counts as 0."""
@@ -469,7 +464,7 @@ def _occurring(tested: Bools, agents: int) -> Bools:
 def t_p(gap: Floats, error: Floats, df: Floats, clusters: Floats) -> Floats:
     """Two-sided p of Student's t; by the common sign alone where nothing varies."""
     flat = error == 0
-    p = 2 * special.stdtr(df, -np.abs(gap) / np.where(flat, 1.0, error))
+    p = 2 * scipy.special.stdtr(df, -np.abs(gap) / np.where(flat, 1.0, error))
     return np.where(flat, np.where(gap == 0, 1.0, 2.0 ** (1 - clusters)), p) if flat.any() else np.asarray(p)
 
 
@@ -485,8 +480,8 @@ def _trigamma_inverse(y: Floats) -> Floats:
     # Trigamma is zeta(2, x) and its slope -2 zeta(3, x): about 1 / (x - 1/2) for large x, 1 / x^2 for small.
     x = np.where(y > 4, 1 / np.sqrt(y), 0.5 + 1 / y)
     for _ in range(20):
-        trigamma = special.zeta(2.0, x)
-        step = trigamma * (1 - trigamma / y) / (-2 * special.zeta(3.0, x))
+        trigamma = scipy.special.zeta(2.0, x)
+        step = trigamma * (1 - trigamma / y) / (-2 * scipy.special.zeta(3.0, x))
         x = x + step
         if (np.abs(step) <= 1e-9 * x).all():  # the error is squared in each step
             break
@@ -497,13 +492,13 @@ def _prior_df(variances: Floats, nu: Floats, agents: int) -> Floats:
     """Degrees of freedom that the mean variance is worth, from how far the log variances spread beyond chance."""
     use = variances > 0
     count = use.sum(axis=-1)
-    logs = np.log(np.where(use, variances, 1.0)) - special.psi(nu / 2) + np.log(nu / 2)
+    logs = np.log(np.where(use, variances, 1.0)) - scipy.special.psi(nu / 2) + np.log(nu / 2)
     if use.all():
-        mean, chance = logs.mean(axis=-1), special.zeta(2.0, nu / 2).mean()
+        mean, chance = logs.mean(axis=-1), scipy.special.zeta(2.0, nu / 2).mean()
     else:
         some = np.maximum(count, 1)
         mean = np.where(use, logs, 0.0).sum(axis=-1) / some
-        chance = np.where(use, special.zeta(2.0, nu / 2), 0.0).sum(axis=-1) / some
+        chance = np.where(use, scipy.special.zeta(2.0, nu / 2), 0.0).sum(axis=-1) / some
     squares = np.where(use, np.square(logs - np.expand_dims(mean, -1)), 0.0).sum(axis=-1)
     # Pairs that share an agent are dependent, so that their variances spread less than independent ones would.
     excess = squares / np.maximum(count - 1, 1) * (agents + 1) / agents - chance
@@ -519,8 +514,9 @@ _TAIL = 1e-18
 
 # Double-exponential rule on 0..1, which does not mind a singular density at 0 (one degree of freedom and less).
 _STEPS = np.linspace(-4.2, 4.2, 211)
-_NODES = special.expit(np.pi * np.sinh(_STEPS))
-_WEIGHTS = np.pi * np.cosh(_STEPS) * _NODES * special.expit(-np.pi * np.sinh(_STEPS)) * (_STEPS[1] - _STEPS[0])
+# The bits are those of scipy's logistic function, which would take every command a fifth of a second to load.
+_NODES, _LEFT = (1 / (1 + np.array([math.exp(s * x) for x in np.pi * np.sinh(_STEPS)])) for s in (-1, 1))
+_WEIGHTS = np.pi * np.cosh(_STEPS) * _NODES * _LEFT * (_STEPS[1] - _STEPS[0])
 
 
 def minimum_detectable_gap(se: float, df: float, alpha: float, power: float = 0.8) -> float:
@@ -540,7 +536,7 @@ def minimum_detectable_gap(se: float, df: float, alpha: float, power: float = 0.
 def _detectable_ratio(df: float, alpha: float, power: float) -> float:
     """`minimum_detectable_gap` in standard errors."""
     critical = t_quantile(1 - alpha / 2, df)
-    low, high = 0.0, critical * math.sqrt(2 / df * special.gammainccinv(df / 2, _TAIL)) + _WIDE
+    low, high = 0.0, critical * math.sqrt(2 / df * scipy.special.gammainccinv(df / 2, _TAIL)) + _WIDE
     for _ in range(200):
         middle = (low + high) / 2
         if not low < middle < high:
@@ -554,7 +550,7 @@ def _detectable_ratio(df: float, alpha: float, power: float) -> float:
 
 def noncentral_tail(critical: float, df: float, shift: float) -> float:
     """P(T > critical) of the noncentral t with ``df`` degrees of freedom and noncentrality ``shift``; critical > 0."""
-    half = df / 2
+    half, special = df / 2, scipy.special
     least = math.sqrt(special.gammaincinv(half, _TAIL) / half)
     most = math.sqrt(special.gammainccinv(half, _TAIL) / half)
     start, stop = max(least, (shift - _WIDE) / critical), min(most, (shift + _WIDE) / critical)

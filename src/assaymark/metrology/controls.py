@@ -26,6 +26,7 @@ from assaymark.metrology.kappa import averaging, drops_of, gated, round_half_up
 from assaymark.metrology.measure_panel import agreement_measurements
 from assaymark.metrology.panel import panel_of
 from assaymark.metrology.scores import ScoreTable
+from assaymark.plan import TOLERANCE
 from assaymark.protocol import Cells, Study
 from assaymark.records import JSON, DerivationKind, Measurement
 
@@ -33,9 +34,6 @@ CellStatus = Literal["publish", "methodology", "halt", "not measurable"]
 
 PUBLISH = 0.4
 METHODOLOGY = 0.2
-
-TOLERANCE: Final = 1e-9
-"""Slack of every gate: (0.3 + 0.4 + 0.5) / 3 is below 0.4 in binary floating point, and must publish."""
 
 
 @dataclass(frozen=True, slots=True)

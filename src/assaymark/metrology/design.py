@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks, measure_people, reliability
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, minimum_detectable_gap, noncentral_tail
+from assaymark.metrology.contrasts import minimum_detectable_gap, noncentral_tail
 from assaymark.metrology.scores import ScoreTable
+from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.protocol import Study
 from assaymark.quantiles import normal_quantile, t_quantile
 from assaymark.records import AGGREGATE
@@ -474,12 +475,12 @@ def design_power(v: Mapping[str, float], effect: float, alpha: float, size: Mapp
 
 def _may_reach(effect: float, variance: Floats, df: Floats, alpha: float, power: float) -> Bools:
     """False where a design cannot have the power; that of the others may still fall short a little."""
-    z = special.ndtri([1 - alpha / 2, power])
+    z = scipy.special.ndtri([1 - alpha / 2, power])
     with np.errstate(divide="ignore"):
         shift = effect / np.sqrt(variance)
     found = shift >= 0.88 * z.sum()
     df = np.maximum(df[found], 1.0)
-    critical = special.stdtrit(df, 1 - alpha / 2)
+    critical = scipy.special.stdtrit(df, 1 - alpha / 2)
     needed = critical * (1 - 1 / (4 * df)) + z[1] * np.sqrt(1 + critical**2 / (2 * df))
     found[found] = shift[found] >= (1 - 0.12 / df) * needed
     return np.asarray(found)

@@ -9,8 +9,8 @@ from functools import cache, lru_cache
 from typing import Any, Final
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
@@ -110,9 +110,9 @@ def student_estimate(estimate: float, se: float, df: float, level: float = 0.95)
         one = 2.0 ** -(df + 1)
         p, up = (1.0, 1.0) if abs(estimate) <= _ZERO else (2 * one, one if estimate > 0 else 1.0)
         return Estimate(estimate, se, df, None, None, p, up, ZERO_VARIANCE)
-    half = float(special.stdtrit(df, 0.5 + level / 2)) * se
-    up = float(special.stdtr(df, -estimate / se))
-    p = 2 * float(special.stdtr(df, -abs(estimate) / se))
+    half = float(scipy.special.stdtrit(df, 0.5 + level / 2)) * se
+    up = float(scipy.special.stdtr(df, -estimate / se))
+    p = 2 * float(scipy.special.stdtr(df, -abs(estimate) / se))
     return Estimate(estimate, se, df, estimate - half, estimate + half, p, up, "ok")
 
 
@@ -187,4 +187,31 @@ def group_sums(values: Floats, codes: Ints, groups: int) -> Floats:
     present = np.flatnonzero(counts)
     order = np.argsort(codes, kind="stable")
     found[present] = np.add.reduceat(values[order], (np.cumsum(counts) - counts)[present], axis=0)
+    return found
+
+
+def missing_shares(
+    judges: Sequence[str], agents: Sequence[str], replies: Ints
+) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
+    """The shares of `ScoreTable.missing` from its counts of replies."""
+    asked, lacking = replies.sum(axis=2), replies[:, :, 1]
+    by_judge, by_pair = lacking.sum(axis=1) / asked.sum(axis=1).clip(1), lacking / asked.clip(1)
+    return (
+        {judges[j]: float(by_judge[j]) for j in np.flatnonzero(asked.any(axis=1)).tolist()},
+        {(judges[j], agents[a]): float(by_pair[j, a]) for j, a in np.argwhere(asked).tolist()},
+    )
+
+
+def excess_replies(
+    by_judge: Mapping[str, float], by_pair: Mapping[tuple[str, str], float], per_judge: float, per_agent: float
+) -> dict[str, str]:
+    """`ScoreTable.excess` from the shares that are missing."""
+    found = {
+        judge: f"{share:.1%} of its replies are missing, at most {per_judge:.1%}"
+        for judge, share in by_judge.items()
+        if share > per_judge + 1e-9
+    }
+    for (judge, agent), share in by_pair.items():
+        if share > per_agent + 1e-9:
+            found.setdefault(judge, f"{share:.1%} of its replies on {agent} are missing, at most {per_agent:.1%}")
     return found

@@ -14,6 +14,7 @@ from assaymark.errors import AssayError, InputError, NotMeasurableError, Problem
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.scores import ScoreTable, panel_replicates
+from assaymark.plan import TOLERANCE
 from assaymark.protocol import Study
 
 Pair = tuple[int, int]
@@ -246,9 +247,6 @@ def _count(a: Ints, b: Ints, categories: int) -> Ints:
     return counts[categories + 1 :].reshape(categories, categories)
 
 
-_TOLERANCE = 1e-9  # gates compare with it, so that float noise closes none
-
-
 def repetition_stability(trials: ArrayLike, *, ddof: int = 1) -> float:
     """One minus the variance between trials of one item over the variance of all trials.
 
@@ -352,7 +350,7 @@ def averaging(table: ScoreTable, study: Study, ddof: int | None = None) -> dict[
                 value = repetition_stability(trials, ddof=study.inference.ddof if ddof is None else ddof)
             except AssayError:
                 value = -np.inf
-            found[judge] = bool(value >= study.gates.repetition_stability - _TOLERANCE)
+            found[judge] = bool(value >= study.gates.repetition_stability - TOLERANCE)
     return found
 
 

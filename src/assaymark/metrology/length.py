@@ -18,8 +18,9 @@ from assaymark.metrology.controls import Cell, averaged_alike, measured
 from assaymark.metrology.estimates import Estimate, number
 from assaymark.metrology.kappa import gated
 from assaymark.metrology.panel import panel_of
-from assaymark.metrology.recusal import TOLERANCE, Pair, RecusalTest
+from assaymark.metrology.recusal import Pair, RecusalTest
 from assaymark.metrology.scores import ScoreTable
+from assaymark.plan import FEWEST_CONSECUTIVE, TOLERANCE
 from assaymark.protocol import Study
 from assaymark.quantiles import t_quantile, wilson_ends
 from assaymark.records import AGGREGATE, JSON, Measurement
@@ -117,9 +118,7 @@ class EqualLength:
         slopes, varies = self.slopes(np.arange(known.shape[0]), consecutive)
         if consecutive:  # over blocks of neighbours
             p = [estimates.student_estimate(*one).p for one in zip(means, errors, units - 1, strict=True)]
-            tests = recusal.recusal_tests(
-                counts, counts >= contrasts.FEWEST_CONSECUTIVE, np.array(p), means, units - 1, errors
-            )
+            tests = recusal.recusal_tests(counts, counts >= FEWEST_CONSECUTIVE, np.array(p), means, units - 1, errors)
         else:
             effects = self.fit.effects - np.einsum("gajq,jq->ga", self.exposure, slopes[0])
             found = contrasts.moderate(means, counts * errors**2, counts, effects, borrow)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
-from scipy import special
+import scipy
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks, contrasts, estimates, length, orders, recusal, reliability
@@ -23,7 +23,7 @@ from assaymark.metrology.estimates import Estimate, Maker, number
 from assaymark.metrology.kappa import spearman_columns
 from assaymark.metrology.orders import OrderPlan, OrderTests
 from assaymark.metrology.recusal import Pair, RecusalTest
-from assaymark.plan import ClusterOrder
+from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, OTHER_MARGINS, ClusterOrder
 from assaymark.records import JSON, Measurement
 
 _COVARIATES: Final[Mapping[str, str]] = {
@@ -101,15 +101,15 @@ def cannot_be_tested(clusters: int, consecutive: bool) -> str:
     """Why a pair has no test."""
     shared = f"{clusters} common cluster{'' if clusters == 1 else 's'}"
     if consecutive:
-        return f"cannot be tested ({shared} that follow each other in time; {contrasts.FEWEST_CONSECUTIVE} are needed)"
-    return f"cannot be tested ({shared}; {contrasts.FEWEST_CLUSTERS} are needed, 5 or more to have a chance)"
+        return f"cannot be tested ({shared} that follow each other in time; {FEWEST_CONSECUTIVE} are needed)"
+    return f"cannot be tested ({shared}; {FEWEST_CLUSTERS} are needed, 5 or more to have a chance)"
 
 
 def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[Measurement]:
     """Every pair on every scale, without each family, and what may explain its difference."""
     found, panel, names, plan = tests.found, tests.panel, tests.found.names, tests.plan
     with np.errstate(invalid="ignore"):  # half the width of the intervals [P, S], NaN where there is none
-        half = np.asarray(special.stdtrit(panel.df, 0.5 + plan.level / 2) * panel.se)
+        half = np.asarray(scipy.special.stdtrit(panel.df, 0.5 + plan.level / 2) * panel.se)
     families = np.array(found.families)
     # p-values of the other tests by their name in the detail. Clusters in time order never borrow: it is the same.
     beside = {} if found.consecutive else {"p_own_variance": tests.tested(tests.gaps, borrow=False).p}
@@ -159,7 +159,7 @@ def _contrasts(tests: OrderTests, other: dict[Test, Floats] | None) -> Iterator[
                 detail["free"] = [found.judges[j] for j in np.flatnonzero(~conflict)]
                 width = 0.0
                 if alone.se is not None and alone.df is not None:
-                    width = float(special.stdtrit(alone.df, 0.5 + plan.level / 2)) * alone.se
+                    width = float(scipy.special.stdtrit(alone.df, 0.5 + plan.level / 2)) * alone.se
                 yield tests.number(
                     "recusal.contrast", labels, value, (alone.clusters, "clusters"),
                     "judges stand aside for agents of their own family: judge + agent fit on the other cells of a "
@@ -200,7 +200,7 @@ def _contrast(
     if s == 0:
         detail |= _equivalence(gap, se, df, int(panel.clusters[k]), tests)
         # Two one-sided tests at 1 - level go with the interval of 2 level - 1.
-        inner = float(special.stdtrit(df, plan.level) * se)
+        inner = float(scipy.special.stdtrit(df, plan.level) * se)
         detail["equivalence_interval"] = None if math.isnan(inner) else [value - inner, value + inner]
     elif found.judged and len(found.names) > 2:
         # The same pair on the other dimensions: their mean difference, and whether this one's is larger.
@@ -215,7 +215,7 @@ def _equivalence(
     gap: float | None, se: float | None, df: float | None, clusters: int, tests: OrderTests
 ) -> dict[str, JSON]:
     """The p-values of "no further apart than the margin": the plan's, and the margins that are tried beside it."""
-    margins = [tests.delta, *(share * tests.plan.span for share in orders.OTHER_MARGINS)]
+    margins = [tests.delta, *(share * tests.plan.span for share in OTHER_MARGINS)]
     own, *others = (orders.equivalence_p(gap, se, df, clusters, margin) for margin in margins)
     return {
         "p_equivalence": own,

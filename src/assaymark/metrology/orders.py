@@ -6,18 +6,16 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import Comparisons, Gaps
 from assaymark.metrology.contrasts import (
-    FEWEST_CLUSTERS,
-    FEWEST_CONSECUTIVE,
     ModeratedContrasts,
     PairState,
     agents_of,
@@ -32,7 +30,7 @@ from assaymark.metrology.contrasts import (
 )
 from assaymark.metrology.design import dimensions_claimed
 from assaymark.metrology.estimates import Ends, Estimate, Maker, number, scores_of
-from assaymark.plan import BiasRules, OrderRules
+from assaymark.plan import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, BiasRules, OrderRules
 from assaymark.protocol import SCALE, Study
 from assaymark.records import JSON, Measurement
 
@@ -180,10 +178,6 @@ def require_p(source: str, name: str, p: Floats) -> None:
     """Raise unless all values are p-values."""
     if not (inside := (p >= 0) & (p <= 1)).all():
         checks.fail(source, name, f"p-values lie in 0..1 (first that does not: {float(p[~inside][0])!r})")
-
-
-OTHER_MARGINS: Final = (0.05, 0.1)
-"""Margins of equivalence that are tried beside the plan's, as shares of the scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,7 +416,7 @@ class PairTest:
         """Both ends of the interval of the difference; None where there is none."""
         if self.difference is None or self.se is None or self.df is None:
             return None
-        half = float(special.stdtrit(self.df, 0.5 + level / 2)) * self.se
+        half = float(scipy.special.stdtrit(self.df, 0.5 + level / 2)) * self.se
         return self.difference - half, self.difference + half
 
 
@@ -547,7 +541,7 @@ def equivalence_p(gap: float | None, se: float | None, df: float | None, cluster
 def equivalence_tests(gap: Floats, se: Floats, df: Floats, clusters: Ints, margin: float) -> Floats:
     """`equivalence_p` of arrays; NaN where there is no standard error or, because nothing varies, no df."""
     flat, scale = se == 0, np.where(se > 0, se, 1.0)
-    p = np.maximum(special.stdtr(df, -(gap + margin) / scale), special.stdtr(df, -(margin - gap) / scale))
+    p = np.maximum(scipy.special.stdtr(df, -(gap + margin) / scale), scipy.special.stdtr(df, -(margin - gap) / scale))
     p = np.where(flat, np.where(np.abs(gap) < margin, 2.0**-clusters, 1.0), p)
     return np.where(np.isnan(p), 1.0, p)
 

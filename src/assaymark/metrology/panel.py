@@ -20,6 +20,7 @@ from assaymark.metrology.contrasts import Test, Tested, bootstrap_tests, flip_te
 from assaymark.metrology.estimates import NEVER, NO_SCORES, ONE_FAMILY, POINTS, Ends, Estimate, group_sums, number
 from assaymark.metrology.kappa import drops_of, spearman_columns
 from assaymark.metrology.scores import ScoreTable
+from assaymark.plan import TOLERANCE
 from assaymark.protocol import Study
 from assaymark.quantiles import t_quantile
 from assaymark.records import AGGREGATE, JSON, Measurement
@@ -191,7 +192,6 @@ def _weigh(times: Floats, parts: Floats) -> Floats:
 
 
 RESAMPLES = 10_000  # of clusters, where no error rate rests on them; also of pairs, whatever the number of contrasts
-_TOLERANCE = 1e-9
 _BLOCK = 1 << 19  # comparisons of two agents held in memory at a time
 _MOST = 0.5  # when more of the resamples than this leave agents apart, the rest is no picture of all
 _ONE_AGENT = "undefined: one agent, needs two"
@@ -445,7 +445,7 @@ def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats])
         own, block = [], panel.block(place)
         if pairs and d:
             p = tests["cluster-t"][:, block][:, 1:]
-            significant = holm_rows(p.reshape(1, -1)).reshape(p.shape) <= alpha + _TOLERANCE
+            significant = holm_rows(p.reshape(1, -1)).reshape(p.shape) <= alpha + TOLERANCE
             for k, pair in np.argwhere(significant.T).tolist():
                 high, low = panel.meetings[pair].first, panel.meetings[pair].second
                 if gaps[pair, block][k + 1] < 0:

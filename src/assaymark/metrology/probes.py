@@ -13,8 +13,8 @@ from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology import checks
@@ -28,6 +28,7 @@ from assaymark.metrology.kappa import contingency, kappa_of_table
 from assaymark.metrology.measure_panel import categories_of
 from assaymark.metrology.panel import RESAMPLES
 from assaymark.metrology.scores import ScoreTable
+from assaymark.plan import TOLERANCE
 from assaymark.protocol import SCALE, Study
 from assaymark.quantiles import t_quantile
 from assaymark.records import AGGREGATE, JSON, Measurement
@@ -36,7 +37,6 @@ Scores = Mapping[str, Mapping[str, float]]
 """Scores by trajectory, then by dimension."""
 
 _ZERO = 1e-9
-_TOLERANCE = 1e-9  # 0.9 from ranks is not always 0.9 in binary floats
 
 
 def stratified(strata: Mapping[str, tuple[str, str]], size: int, rng: np.random.Generator) -> tuple[str, ...]:
@@ -158,7 +158,7 @@ def contested(measurements: Iterable[Measurement], study: Study) -> ProbePlan:
             if so_far is None or m.value < so_far:
                 rho[m.labels["dropped"]], worst[m.labels["dropped"]] = m.value, m.labels["dimension"]
     limit = study.stability.rho
-    below = {name: r for name, r in rho.items() if r is not None and r < limit - _TOLERANCE}
+    below = {name: r for name, r in rho.items() if r is not None and r < limit - TOLERANCE}
     low = [f"without {name} rho is {r:.2g} on {worst[name]}" for name, r in below.items()]
     lost = [f"{pair[1]} above {pair[2]} on {pair[0]}" for pair in turned if pair in resolved]
     if low:
@@ -260,7 +260,7 @@ def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, level
         return Contrast(difference, None, None, p, n, sum(counts), said)
     error = math.sqrt(variance)
     half = t_quantile(0.5 + level / 2, df) * error
-    p = 2 * float(special.stdtr(df, -abs(difference) / error))
+    p = 2 * float(scipy.special.stdtr(df, -abs(difference) / error))
     method = f"two-sample t over cluster means, pooled, t({df}), {counts[0]} against {counts[1]} clusters"
     return Contrast(difference, difference - half, difference + half, p, n, sum(counts), method)
 

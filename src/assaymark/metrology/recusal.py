@@ -16,12 +16,10 @@ from assaymark.metrology import checks, estimates
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import holm, moderate, pair_list, pairs_of, serial_tests
 from assaymark.metrology.estimates import Estimate, cluster_mean, scores_of, undefined
+from assaymark.plan import TOLERANCE
 from assaymark.quantiles import t_quantile
 
 Pair = tuple[int, int]
-
-TOLERANCE = 1e-9
-"""Slack of every cutoff, in favour of the record."""
 
 NO_LINK = "no judge without an interest, and no third agent links the two"
 _DEPENDENT = "only a common value: the judges' own-family indicators are not independent"

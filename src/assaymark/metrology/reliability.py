@@ -9,8 +9,8 @@ from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks, estimates
@@ -231,7 +231,7 @@ def _alphas(codes: Ints, levels: Floats, metric: AlphaMetric, cluster: Ints, clu
     item, rater = np.nonzero(codes >= 0)
     code, width = codes[item, rater], levels.size
     # How often each item got each value [n, V].
-    times = sparse.csr_array((np.ones(code.size), (item, code)), shape=(size.size, width))
+    times = scipy.sparse.csr_array((np.ones(code.size), (item, code)), shape=(size.size, width))
 
     def by_cluster(values: Floats) -> Floats:
         return np.bincount(cluster, weights=values, minlength=clusters).astype(np.float64, copy=False)

@@ -13,6 +13,7 @@ import numpy as np
 
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.estimates import excess_replies, missing_shares
 from assaymark.plan import Missing
 from assaymark.protocol import SCALE, Scale, scale_words
 from assaymark.records import AGGREGATE, Decision, Judgment
@@ -142,33 +143,6 @@ class ScoreTable:
             if part is not None:
                 part.setflags(write=False)
         return self
-
-
-def missing_shares(
-    judges: Sequence[str], agents: Sequence[str], replies: Ints
-) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
-    """`ScoreTable.missing` from `ScoreTable.replies`."""
-    asked, lacking = replies.sum(axis=2), replies[:, :, 1]
-    by_judge, by_pair = lacking.sum(axis=1) / asked.sum(axis=1).clip(1), lacking / asked.clip(1)
-    return (
-        {judges[j]: float(by_judge[j]) for j in np.flatnonzero(asked.any(axis=1)).tolist()},
-        {(judges[j], agents[a]): float(by_pair[j, a]) for j, a in np.argwhere(asked).tolist()},
-    )
-
-
-def excess_replies(
-    by_judge: Mapping[str, float], by_pair: Mapping[tuple[str, str], float], per_judge: float, per_agent: float
-) -> dict[str, str]:
-    """`ScoreTable.excess` from the shares that are missing."""
-    found = {
-        judge: f"{share:.1%} of its replies are missing, at most {per_judge:.1%}"
-        for judge, share in by_judge.items()
-        if share > per_judge + 1e-9
-    }
-    for (judge, agent), share in by_pair.items():
-        if share > per_agent + 1e-9:
-            found.setdefault(judge, f"{share:.1%} of its replies on {agent} are missing, at most {per_agent:.1%}")
-    return found
 
 
 def score_table(

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.estimates import excess_replies, missing_shares
 from assaymark.metrology.kappa import Pair
-from assaymark.metrology.scores import excess_replies, missing_shares, weight_problems, weight_shares
+from assaymark.metrology.scores import weight_problems, weight_shares
 from assaymark.plan import Missing
 from assaymark.protocol import SCALE, Scale
 

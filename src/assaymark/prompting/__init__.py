@@ -524,7 +524,7 @@ def material_blocks(context: Context) -> list[Block]:
     bars: list[str] = []
     for one in context.series:
         names = [name for name in ("open", "high", "low", "close", "volume") if getattr(one, name)]
-        columns = [map(number_text, getattr(one, name)) for name in names]
+        columns = [map(repr, map(float, getattr(one, name))) for name in names]  # as `number_text` writes them
         bars += [row(("bars", str(len(one.times)), one.instrument, str(one.interval_s))), row(("time", *names))]
         bars += map("\t".join, zip(map(moment, one.times), *columns, strict=True))  # none has a tab that `row` escapes
     blocks += [("series", "\n".join(bars)), ("prompt", context.prompt)]

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 from markupsafe import Markup
 
 from assaymark.records import Level, Measurement, content_id, measurement_id
-from assaymark.report.charts.intervals import JudgeWords
+from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.charts.paths import Brush
 from assaymark.text import count
 

@@ -16,7 +16,7 @@ from assaymark.records import Measurement, Rows, sha256_text
 from assaymark.report.blocks import Figure, SaidLevel, Table
 from assaymark.report.blocks import plain as in_words
 from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, quiet_plots, seeing_plots, sentences
-from assaymark.report.datasheet.reading import Missing, comparable, opened
+from assaymark.report.datasheet.reading import comparable, opened
 from assaymark.report.datasheet.sections import flip_note
 from assaymark.report.inputs import AssayRun, RunIndex
 from assaymark.report.levels import board
@@ -155,7 +155,7 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
         drawn = (this, *peers)
         plots = (*quiet_plots(this, drawn), *seeing_plots(this, drawn)) if at < _DRAWN else ()
         figures: tuple[Part, ...] = tuple(
-            Note(f"{plot.title} {plot.why}") if isinstance(plot, Missing) else drawing(plot.figure, *_STYLES)
+            drawing(figure, *_STYLES) if (figure := plot.figure) else Note(f"{plot.title} {plot.caption}")
             for plot in plots
         )
         if len(sheets) == 1:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from assaymark import engine
+import assaymark.engine as engine
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
 from assaymark.metrology.measure_people import FEWEST_DOUBLE, Labels
 from assaymark.plan import Human

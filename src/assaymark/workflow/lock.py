@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from assaymark import judging
-from assaymark import records as rec
+import assaymark.judging as judging
+import assaymark.records as rec
 from assaymark.agents import agent_argument_problems, reference_agents
 from assaymark.agents.llm import Place, agent_texts, date_call, read_date, task_text
 from assaymark.engine import CallSpec, Model

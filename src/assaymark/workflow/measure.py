@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from assaymark import metrology
+import assaymark.metrology as metrology
 from assaymark.agents.controls import MADE_HERE
 from assaymark.agents.llm import unanswered
 from assaymark.claims.findings import missing_words

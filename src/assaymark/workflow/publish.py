@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -48,7 +48,7 @@ from assaymark.workflow.run_folder import RunFolder, replace_files
 from assaymark.workflow.tracks.datasheet import datasheet_pages, stored_datasheets
 
 if TYPE_CHECKING:
-    from assaymark.report.site import LiveView, Standing
+    from assaymark.report.site import LiveView
     from assaymark.workflow.lock import Locked
 
 
@@ -112,14 +112,12 @@ def report(folder: RunFolder, calls: Calls = "all", language: str = "") -> Repor
     return Reported(folder.report / "index.html", terminal_summary(shown[0]), shown[0])
 
 
-def standing_of(folder: RunFolder) -> tuple[Standing, ...]:
-    """How far each model of a run is, by its ledger; nothing where it has none."""
+def standing_of(folder: RunFolder) -> Mapping[str, tuple[int, int]]:
+    """For each model of a run how many calls are planned and how many have a reply; nothing without a ledger."""
     if not folder.has_ledger:
-        return ()
-    from assaymark.report.site import Standing
-
+        return {}
     with Ledger.open(folder.ledger, create=False) as ledger:
-        return tuple(Standing(model, *counts) for model, counts in ledger.standing().items())
+        return ledger.standing()
 
 
 def report_unfinished(folder: RunFolder) -> tuple[Path, LiveView]:

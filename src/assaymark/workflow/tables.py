@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from assaymark import records as rec
+import assaymark.records as rec
 from assaymark.errors import LedgerError
 from assaymark.market.cycles import CycleKey
 from assaymark.records import write_atomic

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from assaymark import judging
+import assaymark.judging as judging
 from assaymark.claims.certification import VerdictFile
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.prices import Prices
@@ -37,8 +37,6 @@ from assaymark.workflow.lock import (
     select,
 )  # fmt: skip
 from assaymark.workflow.measure import measure
-from assaymark.workflow.plan_calls import PRICES, CallPlan, plan_calls_report
-from assaymark.workflow.plan_calls import lines as plan_calls_lines
 from assaymark.workflow.progress import note
 from assaymark.workflow.publish import Reported, asked, report
 from assaymark.workflow.run_folder import RunFolder
@@ -50,6 +48,8 @@ from assaymark.workflow.tracks.datasheet import judges_of, log_map, measure_judg
 if TYPE_CHECKING:
     from assaymark.workflow.amend import amend, amendment_lines, reparse
     from assaymark.workflow.import_records import import_grades, import_records
+    from assaymark.workflow.plan_calls import CallPlan
+    from assaymark.workflow.plan_calls import lines as plan_calls_lines
 
 __all__ = [
     "JudgeResult", "Locked", "Reported", "VerdictFile", "amend", "amendment_lines", "claim", "decide", "demo",
@@ -90,13 +90,16 @@ def panel_of(folder: RunFolder) -> list[JudgeSpec]:
 
 
 def plan_calls(
-    folder: RunFolder, budget: int | None, effect: float | None = None, prices: Mapping[str, float] = PRICES,
+    folder: RunFolder, budget: int | None, effect: float | None = None, prices: Mapping[str, float] | None = None,
 ) -> CallPlan:  # fmt: skip
     """Which further judge calls would most likely move a claim to the next level; `plan_calls_lines` words it."""
+    from assaymark.workflow.plan_calls import plan_calls_report  # here, because no other verb needs Arrow's functions
+
     locked, store = open_locked(folder), Store(folder)
     verdicts, measurements, scores = store.read(VERDICTS), store.read(MEASUREMENTS), Scores.of(store, locked).honest
     note("simulating studies", 0, 1)
-    found = plan_calls_report(scores, locked.study, verdicts, measurements, budget, locked.study.seed, effect, prices)
+    records = scores, locked.study, verdicts, measurements
+    found = plan_calls_report(*records, budget, locked.study.seed, effect, prices or {})
     note("simulating studies", 1, 1)
     return found
 

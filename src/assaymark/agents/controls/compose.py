@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from assaymark import records
+import assaymark.records as records
 from assaymark.agents.controls import checks as c
 from assaymark.agents.controls.checks import Composed, Figure
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError

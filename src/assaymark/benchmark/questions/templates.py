@@ -10,7 +10,7 @@ from typing import Final, cast
 
 import numpy as np
 
-from assaymark import market
+import assaymark.market as market
 from assaymark.benchmark.questions import payloads as kinds
 from assaymark.benchmark.questions.payloads import Answer, Condition, Context, Payload, Regime, Template
 from assaymark.benchmark.questions.render import prompt_text

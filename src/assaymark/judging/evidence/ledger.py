@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from assaymark.errors import NotMeasurableError
 from assaymark.judging.evidence.context_index import DecisionNumbers, Material, own_numbers, owners_of
-from assaymark.judging.evidence.mention import NumberContext, Reading, extract_numbers
+from assaymark.judging.evidence.mention import NumberContext, Reading, UnitReading, extract_numbers
 from assaymark.judging.evidence.rules import (
     CellHit,
     Ruling,
-    UnitReading,
     accusation,
     content,
     derive,

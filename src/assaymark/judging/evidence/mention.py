@@ -124,6 +124,8 @@ _TOKEN = re.compile(
     r"(?![A-Za-z0-9])"
     r"|(?P<times>[x×])(?![A-Za-z0-9]))?"
 )
+_DIGIT = re.compile("[0-9]")
+_HEAD = 6  # as in -US$+.5: what stands before the first digit of a token
 _SCALES = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12, "thousand": 1e3, "million": 1e6, "mn": 1e6, "mln": 1e6}
 _SCALES |= {"billion": 1e9, "bn": 1e9, "trillion": 1e12, "trn": 1e12, "tn": 1e12}
 
@@ -163,6 +165,7 @@ _LETTER_AFTER = re.compile(r"[A-Za-z_]|-[A-Z](?![a-z])")
 _SHARES_AFTER = re.compile(r"[ -]?(?:shares?|units|coins)(?![A-Za-z])|\s?股", re.IGNORECASE)
 _JOIN = re.compile(r"\s?(?:[\-–—/]|to)\s?\Z")
 _BETWEEN = re.compile(r"\b(?:between|from)\s\Z", re.IGNORECASE)
+_SLACK = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +185,28 @@ class Number:
     held: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class UnitReading:
+    """One way to read a number: as a rate (fraction) or plainly; its size, and what its last digit is worth."""
+
+    as_rate: bool
+    size: float
+    step: float
+
+    @property
+    def half(self) -> float:
+        """Half of the last printed digit, with room for the float arithmetic that led here."""
+        return self.step * (0.5 + _SLACK) + self.size * 1e-12
+
+
 def extract_numbers(text: str) -> list[Number]:
     """Every number of ``text`` in order, with its unit; dates, horizons, index names and identifiers are left out."""
     plain = narrow(text)
     read: list[Number] = []
-    for match in _TOKEN.finditer(plain):
+    at = 0
+    # From digit to digit: most of a text has none, and the pattern would be tried at every letter.
+    while (digit := _DIGIT.search(plain, at)) and (match := _TOKEN.search(plain, max(at, digit.start() - _HEAD))):
+        at = match.end()
         parts = match.group("int", "frac", "sign", "cur", "sign2", "tail", "letter")
         whole, fraction, sign, currency, sign2, tail, letter = parts
         whole, fraction = whole or "", fraction or ""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from assaymark.judging.evidence.context_index import Cells, DecisionNumbers, FieldLabel, FreeFacts, Material
-from assaymark.judging.evidence.mention import Number, NumberContext, Values, near
+from assaymark.judging.evidence.mention import Number, NumberContext, UnitReading, Values, near
 from assaymark.judging.evidence.words import (
     CHANGE,
     LISTS,
@@ -182,23 +182,6 @@ _LEFT_OUT = re.compile(r"\b(?:last|past|trailing|latest|to)\b", re.IGNORECASE)
 
 
 # Does a printed number agree with a stored one? Readings, tolerances, and look-ups by instrument and in free facts.
-
-
-_SLACK = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class UnitReading:
-    """One way to read a number: as a rate (fraction) or plainly; its size, and what its last digit is worth."""
-
-    as_rate: bool
-    size: float
-    step: float
-
-    @property
-    def half(self) -> float:
-        """Half of the last printed digit, with room for the float arithmetic that led here."""
-        return self.step * (0.5 + _SLACK) + self.size * 1e-12
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,15 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from assaymark import prompting as p
-from assaymark import records
+import assaymark.prompting as p
+import assaymark.records as records
 from assaymark.engine.calls import Message, Reply, Text
-from assaymark.errors import InputError, Problem, UnknownNameError, repeated
+from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.judging.prompts import PlannedCall
 from assaymark.plan import read_model
 from assaymark.prompting import PromptTemplate, Rejected, ReplyForm, fence, row
 from assaymark.protocol import JudgeSpec
-from assaymark.records import JSON, PairCall, PairCondition, sha256_text
+from assaymark.records import JSON, PairCall, PairCondition, repeated, sha256_text
 
 # Tasks for stimuli: a situation, and the requirements that a good text for it meets. A person writes them as TOML
 

@@ -13,13 +13,13 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
-from assaymark.engine.calls import CallSpec
+from assaymark.engine.calls import BuiltIn, CallSpec
 from assaymark.errors import InputError
 from assaymark.judging.pairs.calls import STRICT, TIE_ALLOWED, PairVerdict, criterion_text, marks
 from assaymark.judging.pairs.stimuli import CHANGES
 from assaymark.judging.reference import judges
 from assaymark.judging.reference.features import planted_tables
-from assaymark.judging.reference.judges import PromptJudge, is_number
+from assaymark.judging.reference.judges import is_number
 from assaymark.prompting import cells, sections
 from assaymark.protocol import JudgeSpec
 from assaymark.records import measurement_id
@@ -223,7 +223,7 @@ NEAR_WORDS = 3
 _SPACE = re.compile(r"(\s+)")
 
 
-class ReferencePairJudge(PromptJudge):
+class ReferencePairJudge(BuiltIn):
     """A judge that decides by stated shares (`PlantedPair`), drawn by a hash, so that a run can be repeated exactly.
 
     All draws depend on the judge's name, its seed, the trial (see ``steady``) and the task as shown.

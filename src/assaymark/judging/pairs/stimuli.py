@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from assaymark import records as rec
+import assaymark.records as rec
 from assaymark.errors import InputError, Problem
 from assaymark.judging.pairs import calls as c
 from assaymark.judging.pairs.calls import Brief, Pair, Stimulus, Task

@@ -16,7 +16,7 @@ from itertools import combinations
 from typing import Any, Final
 
 from assaymark.errors import InputError, Problem
-from assaymark.judging.arithmetic_oracle import LIMITS, Part, reconcile
+from assaymark.judging.arithmetic_oracle import LIMITS, Reconciliation, reconcile
 from assaymark.judging.evidence import BORNE_OUT, DecisionNumbers, Material, audit_texts
 from assaymark.judging.evidence.context_index import ACTION_UNITS, OwnEntry
 from assaymark.judging.prompts import Book, Shown, book_of, read_decision
@@ -172,9 +172,28 @@ Seen = tuple[Context, Material, dict[str, Instrument], dict[str, Called], dict[s
 
 
 @lru_cache(maxsize=16)
+def _context(text: str) -> Context:
+    """One reading serves every decision of a context; calls come by context, so a few are kept."""
+    return read_material(sections(text))
+
+
+@lru_cache(maxsize=4096)
+def read_book(parts: tuple[str, ...]) -> tuple[Shown, Book | None, Reconciliation]:
+    """The decision of a prompt, its book if one can be made, and what its text states about that, read once for all."""
+    if len(parts) != 2:
+        raise InputError("prompt", [f"a material and a decision are needed (got {len(parts)} parts)"])
+    context, shown = _context(parts[0]), read_decision(sections(parts[1]))
+    book = book_of(context, shown.actions)
+    if book is None or book.after is None:
+        return shown, book, Reconciliation(())
+    text = "\n\n".join(one.text for one in shown.texts)
+    return shown, book, reconcile(text, book.after, context.constraints, [item.id for item in context.instruments])
+
+
+@lru_cache(maxsize=16)
 def _seen(text: str) -> Seen:
-    """One indexed material serves every decision of its context; calls come by context, so a few are kept."""
-    context = read_material(sections(text))
+    """One indexed material serves every decision of its context."""
+    context = _context(text)
     items = {item.id: item for item in context.instruments}
     # For each instrument its mid-rank by stated volatility, averaged over the fields that state one.
     fields: dict[str, dict[str, float]] = defaultdict(dict)
@@ -196,20 +215,18 @@ def notice(parts: Sequence[str]) -> Features:
     The holdings of a decision made of orders are the positions after them (`book_of`). Orders that cannot be carried
     out have none: what is about holdings is None then, and ``legality`` 0, the worst.
     """
-    if len(parts) != 2:
-        raise InputError("prompt", [f"a material and a decision are needed (got {len(parts)} parts)"])
-    return _notice(parts[0], parts[1])
+    return _notice(tuple(parts))
 
 
 @lru_cache(maxsize=4096)
-def _notice(material: str, decision: str) -> Features:
+def _notice(parts: tuple[str, ...]) -> Features:
     """One reading serves every judge and trial."""
-    (context, seen, items, calls, volatility), shown = _seen(material), read_decision(sections(decision))
+    shown, book, found = read_book(parts)
+    context, seen, items, calls, volatility = _seen(parts[0])
     text = "\n\n".join(rationale.text for rationale in shown.texts)
     lower, tokens = text.lower(), token_count(text)
-    book = book_of(context, shown.actions)
     holdings = {} if book is None else book.holdings
-    stated: list[Part] = []
+    stated = [part for part in found.parts if part.verdict != "absent"]
     weighted = any(action.weight is not None for action in shown.actions)
     legality = None if book is None else book.legality
     if book is None:
@@ -227,9 +244,6 @@ def _notice(material: str, decision: str) -> Features:
             for rule in rules
             if rule.scope in ("portfolio", "holding") and rule.kind in _KEEPS and rule.limit > 0
         ])  # fmt: skip
-    elif book.after is not None:
-        found = reconcile(text, book.after, context.constraints, tuple(items))
-        stated = [part for part in found.parts if part.verdict != "absent"]
     confidence = shown.confidence
     if confidence is None:
         confidence = _mean([action.confidence for action in shown.actions if action.confidence is not None])

@@ -11,15 +11,15 @@ from functools import lru_cache
 from itertools import pairwise
 from statistics import NormalDist
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from assaymark.engine.calls import CallSpec, Reply, Text
+from assaymark.engine.calls import BuiltIn, CallSpec, Text
 from assaymark.errors import InputError, ModelError
-from assaymark.judging.arithmetic_oracle import Reconciliation, oracle_score, reconcile
-from assaymark.judging.prompts import Book, book_of, read_decision, user_messages
-from assaymark.judging.reference.features import Features, notice, notice_horizon, planted_tables, read_steps
+from assaymark.judging.arithmetic_oracle import oracle_score
+from assaymark.judging.prompts import user_messages
+from assaymark.judging.reference.features import Features, notice, notice_horizon, planted_tables, read_book, read_steps
 from assaymark.judging.rubric import Rubric, load_rubric
-from assaymark.prompting import SIGNATURES, read_material, sections, style_of
+from assaymark.prompting import SIGNATURES, style_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -35,29 +35,6 @@ Term = tuple[str, Knots, float]
 """One reason for a score: a feature, what its values are worth, and how much it counts."""
 
 _PRINTED: Final = 1e9  # a whole number beyond it may have more digits than can be printed
-
-
-@dataclass(frozen=True, slots=True)
-class PromptJudge:
-    """A `Model` that reads nothing but the rendered prompt, scores it by stated functions, and answers with JSON."""
-
-    name: str
-
-    version: ClassVar[str] = "1"
-    """Changes with anything that can change a score; part of the fingerprint."""
-    unreadable: ClassVar[tuple[type[Exception], ...]] = (InputError,)
-
-    async def complete(self, call: CallSpec) -> Reply:
-        """Answer one call; ModelError where the prompt is none for such judges or an argument is wrong."""
-        try:
-            text = self.answer(call)
-        except self.unreadable as exc:
-            raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
-        return Reply(text, model=self.name, fingerprint=f"{self.name}@{self.version}")
-
-    def answer(self, call: CallSpec) -> str:
-        """The text of the reply."""
-        raise NotImplementedError
 
 
 def uniform(name: str) -> float:
@@ -204,7 +181,7 @@ RUBRIC = "constraints-1.0"
 """The rubric that asks for this dimension alone, in the words of v1.1."""
 
 
-class ReferenceJudge(PromptJudge):
+class ReferenceJudge(BuiltIn):
     """A built-in judge of rubrics, with the viewpoint of `VIEWS` and the errors of `PLANTED`."""
 
     version = "5"
@@ -276,7 +253,7 @@ _MOST_QUOTES = 12
 _MOST_QUOTED = 200
 
 
-class ConstraintOracle(PromptJudge):
+class ConstraintOracle(BuiltIn):
     """A judge of constraint awareness by rule: it reads one rendered prompt, like any judge, and works the book out.
 
     It has no noise, no taste and no arguments, answers under rubrics that ask for ``constraint_awareness`` alone
@@ -294,10 +271,9 @@ class ConstraintOracle(PromptJudge):
         if (asked, scale) != ((DIMENSION,), (1, 5)):
             got = f"asked for {', '.join(asked)}" + ("" if scale == (1, 5) else f" on {scale[0]}..{scale[1]}, not 1..5")
             raise ModelError(f"{ORACLE} knows {DIMENSION} alone ({got}); use rubric {RUBRIC}", retryable=False)
-        graded = _graded(call.shown())
-        if graded is None:
+        _, book, found = read_book(tuple(call.shown()))
+        if book is None:
             raise ModelError(f"{ORACLE} needs orders on a portfolio with prices; there are none here", retryable=False)
-        book, found = graded
         stated = [part for part in found.parts if part.verdict != "absent"]
         wrong = [quote for part in stated if part.verdict == "wrong" for quote in part.quotes]
         words = [f"{part.quantity} {part.verdict}" for part in stated] or ["nothing is reconciled"]
@@ -321,27 +297,10 @@ def oracle_scores(
     """The oracle's score of every decision that is made of orders, read from the prompt that judges are shown."""
     scores = {}
     for name, message in user_messages(decisions, contexts, study).items():
-        if (graded := _graded([part.text for part in message.parts])) is not None:
-            scores[name] = oracle_score(graded[1], graded[0].kept)
+        _, book, found = read_book(tuple(part.text for part in message.parts))
+        if book is not None:
+            scores[name] = oracle_score(found, book.kept)
     return scores
-
-
-def _graded(parts: Sequence[str]) -> tuple[Book, Reconciliation] | None:
-    """The book of a prompt's decision and what its text states about it; None where there is no book to be made."""
-    if len(parts) != 2:
-        raise InputError("prompt", [f"a material and a decision are needed (got {len(parts)} parts)"])
-    context, shown = _context(parts[0]), read_decision(sections(parts[1]))
-    book = book_of(context, shown.actions)
-    if book is None or book.after is None:
-        return None if book is None else (book, Reconciliation(()))
-    text = "\n\n".join(one.text for one in shown.texts)
-    return book, reconcile(text, book.after, context.constraints, [item.id for item in context.instruments])
-
-
-@lru_cache(maxsize=16)
-def _context(text: str) -> Context:
-    """One reading serves every decision of a context."""
-    return read_material(sections(text))
 
 
 # Judges of whole horizons
@@ -384,7 +343,7 @@ LEANING: Mapping[str, Mapping[str, float]] = planted_tables()["season_leaning"]
 """How much a feature counts for each judge; 1 where nothing is said. This is where their viewpoints differ."""
 
 
-class SeasonJudge(PromptJudge):
+class SeasonJudge(BuiltIn):
     """A judge of whole horizons; it answers horizon calls, outcome calls and author probes, by the schema asked for."""
 
     unreadable = (InputError, KeyError, ValueError)

@@ -23,12 +23,10 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from pydantic import Field, model_validator
 
-from assaymark import prompting as p
-from assaymark.errors import repeated
-from assaymark.judging.rubric import shipped_names, shipped_text
-from assaymark.plan import Frozen, read_model
+import assaymark.prompting as p
+from assaymark.plan import Frozen, read_model, shipped_names, shipped_text
 from assaymark.prompting import Rejected, ReplyForm, shown, whole
-from assaymark.records import JSON, Context, canonical_json, record, sha256_text
+from assaymark.records import JSON, Context, canonical_json, record, repeated, sha256_text
 
 Component = Literal["reasoning", "evidence", "process", "outcome"]
 PanelRule = Literal["single", "median"]

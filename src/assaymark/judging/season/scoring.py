@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any, Literal
 
 from assaymark.engine.calls import Reply
-from assaymark.errors import InputError, Problem, repeated
+from assaymark.errors import InputError, Problem
 from assaymark.judging.season import calls as asking
 from assaymark.judging.season import plans
 from assaymark.judging.season.calls import HorizonLedger, HorizonTask, PlannedHorizon, capped
@@ -24,7 +24,7 @@ from assaymark.judging.season.plans import HorizonAnswer, HorizonClaim, ScoringP
 from assaymark.judging.season.record import Horizon
 from assaymark.prompting import Read, ReplyState
 from assaymark.quantiles import t_quantile
-from assaymark.records import IDENTICAL, CallFacts, record
+from assaymark.records import IDENTICAL, CallFacts, record, repeated
 
 TimeState = Literal["ok", "no measured time"]
 

@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 import numpy as np
 import pyarrow as pa
 
-from assaymark.errors import InputError, Problem, repeated
+from assaymark.errors import InputError, Problem
 from assaymark.market.history import CLOSE_OF_DAY, FIELDS
 from assaymark.market.instruments import FIRST_DAY, AssetClass, CorporateAction, Listing, instant
 from assaymark.market.snapshot import SCHEMAS
-from assaymark.records import JSON
+from assaymark.records import JSON, repeated
 
 T = TypeVar("T")
 

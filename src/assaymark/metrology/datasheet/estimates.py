@@ -11,8 +11,8 @@ from itertools import combinations
 from typing import Final
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
@@ -125,7 +125,7 @@ class TaskBootstrap:
 def widened(level: float, tasks: int) -> float:
     """The percentile level that a bootstrap over so many tasks must take to hold ``level`` (Hesterberg 2015)."""
     z = math.sqrt(tasks / (tasks - 1)) * t_quantile(0.5 + level / 2, tasks - 1)
-    return float(1 - 2 * special.ndtr(-z))
+    return float(1 - 2 * scipy.special.ndtr(-z))
 
 
 def share_interval(
@@ -179,15 +179,15 @@ def _ends(counts: Floats, weights: Floats, level: float) -> Ends:
     without = total - counts
     sizes = without.sum(axis=1)
     # Half a unit on either side keeps the odds of rare shares, in all tasks and without one of them, away from 0.
-    odds = special.logit((unit @ total + unit.mean()) / (n + 1))
-    others = special.logit((without @ unit + unit.mean()) / (sizes + 1))
+    odds = scipy.special.logit((unit @ total + unit.mean()) / (n + 1))
+    others = scipy.special.logit((without @ unit + unit.mean()) / (sizes + 1))
     half = t_quantile(1 - tail, tasks - 1) * float(jackknife_se(odds, others))
-    low, high = special.expit([odds - half, odds + half]).tolist()
+    low, high = scipy.special.expit([odds - half, odds + half]).tolist()
     sampled = (float(np.square(unit) @ total) / n - share**2) / n
     spread = max(sampled, float(jackknife_se(share, without @ unit / sizes)) ** 2)
     hits, misses = (part * share * (1 - share) / spread for part in (share, 1 - share))
-    low = min(low, float(special.betaincinv(hits, misses + 1, tail)))
-    high = max(high, float(special.betaincinv(hits + 1, misses, 1 - tail)))
+    low = min(low, float(scipy.special.betaincinv(hits, misses + 1, tail)))
+    high = max(high, float(scipy.special.betaincinv(hits + 1, misses, 1 - tail)))
     return edge + width * low, edge + width * high
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
@@ -194,8 +194,8 @@ def d_prime(hits: int, signals: int, false_alarms: int, noises: int) -> float:
 
 def d_primes(counts: Floats) -> Floats:
     """`d_prime` of counts [4, ...] in the order hits, signals, false alarms, noises."""
-    hits, signals, false_alarms, noises = counts
-    return np.asarray(special.ndtri((hits + 0.5) / (signals + 1)) - special.ndtri((false_alarms + 0.5) / (noises + 1)))
+    (hits, signals, false_alarms, noises), z = counts, scipy.special.ndtri
+    return np.asarray(z((hits + 0.5) / (signals + 1)) - z((false_alarms + 0.5) / (noises + 1)))
 
 
 TARGET: Final = 0.75
@@ -354,7 +354,7 @@ def _d_prime_ends(
     variance = 0.0
     for hits, calls in (counts[:2], counts[2:]):
         share = (hits + 0.5) / (calls + 1)
-        density = np.exp(-0.5 * special.ndtri(share) ** 2) / np.sqrt(2 * np.pi)
+        density = np.exp(-0.5 * scipy.special.ndtri(share) ** 2) / np.sqrt(2 * np.pi)
         variance += share * (1 - share) / (calls * density**2)
     error = float(np.sqrt(variance))
     half = normal_quantile(0.5 + recorder.level / 2) * error * np.sqrt(spread / information)

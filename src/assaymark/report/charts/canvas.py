@@ -257,3 +257,40 @@ def paths_text(head: str, days: Sequence[str], lines: Sequence[tuple[str, Floats
     """Paths on one axis of days: a row a day, a column a path."""
     heads = (head, *(name for name, _ in lines))
     return csv_text(heads, ((day, *(float(nav[at]) for _, nav in lines)) for at, day in enumerate(days)))
+
+
+# --- one judge among several: ``judges.css`` keeps the marks of the judge that is pointed at and dims the others ------
+
+
+POINTED: Final = 12
+"""How many judges of a page can be pointed at; the style sheet has a rule for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeWords:
+    """A judge below a figure: its place among the judges of the page, its name, and its values in words."""
+
+    at: int
+    name: str
+    said: str
+
+    @property
+    def pointed(self) -> bool:
+        """Whether the style sheet knows it."""
+        return self.at < POINTED
+
+
+def told(judges: Sequence[JudgeWords]) -> str:
+    """All judges with their values: the text alternative of a figure that compares them."""
+    return "; ".join(f"{judge.name}: {judge.said}" for judge in judges)
+
+
+def judge_class(at: int | None) -> list[str]:
+    """The classes of one mark of the judge at a place; none for a mark of nobody."""
+    return [] if at is None or at >= POINTED else ["j", f"j{at}"]
+
+
+def judge_marks(at: int, marks: Sequence[svg.Element]) -> list[svg.Element]:
+    """The marks as those of the judge at a place, the same place in every figure of a page."""
+    kinds = judge_class(at)
+    return [svg.G(class_=kinds, elements=list(marks))] if marks and kinds else list(marks)

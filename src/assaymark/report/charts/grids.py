@@ -13,7 +13,6 @@ import svg
 from assaymark.records import Level
 from assaymark.report.charts import canvas
 from assaymark.report.charts.canvas import HALF, NARROW, WIDE, Drawn, Scale, hatch, label, line, num, path, rect
-from assaymark.report.charts.intervals import judge_marks
 from assaymark.report.charts.paths import Floats, drawn
 from assaymark.report.text import fit, shortened, text_width
 from assaymark.text import count, number, percent
@@ -199,7 +198,7 @@ def scale_use(
                 column += [label(x, foot, marks[0], "tk"), label(x + inner, foot, marks[-1], "tk", "end")]
             else:
                 column += [label(x + (k + 0.5) * slot, foot, mark, "tk", "middle") for k, mark in enumerate(marks)]
-            parts += judge_marks(at, column)
+            parts += canvas.judge_marks(at, column)
         return parts, tops[-1] + 16
 
     return canvas.both(name, title, desc, draw)

@@ -32,11 +32,11 @@ DOTS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class AxisRow:
-    """A row on one axis: a difference, or a distribution as dots and quartiles; with neither ``note`` says why."""
+    """A row on one axis: a value, or a distribution as dots and quartiles; with neither its words say why."""
 
     title: str
     shown: str  # the numbers at the right
-    note: str  # the words below the mark
+    note: str = ""  # the words below the mark
     value: float | None = None
     bounds: Ends | None = None
     mark: Mark = "mn"
@@ -267,40 +267,3 @@ def interval_strip(axis: Axis, ends: Ends | None, point: float | None = None) ->
     if point is not None:
         parts.append(path(f"M{scale(point) - 5:.1f} 9h10v10h-10z", "ink gap"))
     return c.row_mark(parts, STRIP, 28)
-
-
-# --- one judge among several: ``judges.css`` keeps the marks of the judge that is pointed at and dims the others ------
-
-
-POINTED: Final = 12
-"""How many judges of a page can be pointed at; the style sheet has a rule for each."""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeWords:
-    """A judge below a figure: its place among the judges of the page, its name, and its values in words."""
-
-    at: int
-    name: str
-    said: str
-
-    @property
-    def pointed(self) -> bool:
-        """Whether the style sheet knows it."""
-        return self.at < POINTED
-
-
-def told(judges: Sequence[JudgeWords]) -> str:
-    """All judges with their values: the text alternative of a figure that compares them."""
-    return "; ".join(f"{judge.name}: {judge.said}" for judge in judges)
-
-
-def judge_class(at: int | None) -> list[str]:
-    """The classes of one mark of the judge at a place; none for a mark of nobody."""
-    return [] if at is None or at >= POINTED else ["j", f"j{at}"]
-
-
-def judge_marks(at: int, marks: Sequence[svg.Element]) -> list[svg.Element]:
-    """The marks as those of the judge at a place, the same place in every figure of a page."""
-    kinds = judge_class(at)
-    return [svg.G(class_=kinds, elements=list(marks))] if marks and kinds else list(marks)

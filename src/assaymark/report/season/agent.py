@@ -11,7 +11,7 @@ from assaymark.claims.season_claims import Place
 from assaymark.judging.season.plans import TEMPORAL, SubComponent
 from assaymark.judging.season.scoring import band
 from assaymark.report import blocks as b
-from assaymark.report.charts.intervals import JudgeWords
+from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.page import beside
 from assaymark.report.season import decisions as d
 from assaymark.report.season.index import AgentIndex, SeasonGradeView, SeasonIndex

@@ -9,16 +9,15 @@ import numpy as np
 import svg
 from markupsafe import Markup
 
-from assaymark.claims.findings import FEW_CONSECUTIVE
 from assaymark.claims.levels import SILENT
 from assaymark.claims.season_claims import Place
 from assaymark.judging.season.plans import Bands, ScoringPlan
 from assaymark.judging.season.scoring import SeasonRow
-from assaymark.metrology.contrasts import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
+from assaymark.plan import FEW_CONSECUTIVE, FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.records import AGGREGATE, Level
 from assaymark.report import blocks as b
+from assaymark.report.charts import canvas
 from assaymark.report.charts.canvas import HALF, NARROW, Scale, frame, hatch, label, line, num, rect, row_mark
-from assaymark.report.charts.intervals import judge_class
 from assaymark.report.charts.paths import falls
 from assaymark.report.season.index import SeasonIndex, Words, whole
 from assaymark.report.text import EQUAL_WEIGHT, fit, text_width
@@ -74,7 +73,7 @@ def band_strip(bands: Bands, scale: Scale, level: Level, points: Sequence[Judged
         parts.append(line(scale(min(values)), 14, scale(max(values)), 14, f"{kind}s"))
     dot = "open mns dot" if level == "no-claim" else f"{kind} gap"
     parts += [
-        svg.Circle(cx=num(scale(value)), cy=14, r=4.5, class_=[*dot.split(), *judge_class(judge)])
+        svg.Circle(cx=num(scale(value)), cy=14, r=4.5, class_=[*dot.split(), *canvas.judge_class(judge)])
         for value, judge in points
     ]
     return row_mark(parts, WIDTH, 28)
@@ -122,7 +121,7 @@ def part_figure(
             low, high = min(value for value, _ in points), max(value for value, _ in points)
             parts += [line(scale(low), y, scale(high), y, "judges")] if high > low else []
             for value, judge in points:
-                marked = ["judge", *judge_class(judge)]
+                marked = ["judge", *canvas.judge_class(judge)]
                 parts.append(svg.Circle(cx=num(scale(value)), cy=num(y), r=3.5, class_=marked))
         for mark in (0, bands.mixed, bands.strong, 100):
             parts.append(label(scale(mark), bottom + 18, str(mark), "tk", "middle"))

@@ -9,7 +9,7 @@ from typing import Any, Final
 from assaymark.metrology.measure_people import NOT_DRAWN
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report import blocks as b
-from assaymark.report.charts.intervals import JudgeWords
+from assaymark.report.charts.canvas import JudgeWords
 from assaymark.report.records.judgments import SEASON_RECORDS
 from assaymark.report.season.index import SeasonIndex, whole
 from assaymark.report.season.leaderboard import band_words, drawn, drawn_head, judged_points

@@ -10,8 +10,9 @@ from assaymark.records import AGGREGATE, Measurement, Verdict
 from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Inline
+from assaymark.report.charts.canvas import POINTED, JudgeWords, told
 from assaymark.report.charts.grids import RankRow, binned, place_heads, rank_bars, scale_use
-from assaymark.report.charts.intervals import POINTED, ForestRow, JudgeWords, forest, told
+from assaymark.report.charts.intervals import ForestRow, forest
 from assaymark.report.inputs import KAPPA, RunIndex, ranked_alone
 from assaymark.report.study.checks import family_words, significant
 from assaymark.report.text import words

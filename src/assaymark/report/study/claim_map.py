@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from assaymark.claims import kind_of
+from assaymark.plan import TOLERANCE
 from assaymark.records import AGGREGATE, AgreementStatus, Level, Measurement, PairState, Verdict
 from assaymark.report import blocks as b
 from assaymark.report import text as t
@@ -21,7 +22,6 @@ from assaymark.report.text import LEVELS, TAGS, words
 from assaymark.text import clean, count, number, percent, span
 
 NOT_RUN: Final = "not run"
-_TOLERANCE: Final = 1e-9
 
 _EXPERIMENTS: Final = (
     # title, what it tests, the section it leads to, and why it matters where it was not run
@@ -261,7 +261,7 @@ def _ranked(book: RunIndex) -> Found:
             counts = [round(m.value or 0.0) for m in alone]
             said.append(f"one judge alone {min(counts)} to {max(counts)}")
         extra = sum(map(agreement.only_alone, alone))
-        parts = ["gives another order"] if values and min(values) < book.study.stability.rho - _TOLERANCE else []
+        parts = ["gives another order"] if values and min(values) < book.study.stability.rho - TOLERANCE else []
         parts += [f"finds differences that the panel does not find ({count(extra)} in all)"] if extra else []
         conclusion = "Each judge alone would have said the same here; that it would was not known without the others."
         if parts:
@@ -380,7 +380,7 @@ def _probed(book: RunIndex) -> Found:
     title, every = "Repetition stability", book.every("noise.repetition_stability", **labels)
     if repeated := book.known("noise.repetition_stability", **labels):
         values = "; ".join(f"{clean(m.labels['judge'], 60)} {number(m.value or 0.0, 3)}" for m in repeated)
-        low = [clean(m.labels["judge"], 60) for m in repeated if (m.value or 0.0) < gate - _TOLERANCE]
+        low = [clean(m.labels["judge"], 60) for m in repeated if (m.value or 0.0) < gate - TOLERANCE]
         conclusion = f"Averaging trials clears the gate of {number(gate)}."
         if low:
             verb = "stays" if len(low) == 1 else "stay"

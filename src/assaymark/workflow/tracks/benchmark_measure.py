@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from assaymark import records
+import assaymark.records as records
 from assaymark.benchmark import plan as profiles
 from assaymark.benchmark.episode import BaselineResult, EpisodeState
 from assaymark.benchmark.plan import BenchPlan, profile_named
@@ -29,10 +29,9 @@ from assaymark.market import simple_returns
 from assaymark.metrology import measure_orders as orders
 from assaymark.metrology.bootstrap import OverTime, sharpe_ratios
 from assaymark.metrology.checks import Floats
-from assaymark.metrology.estimates import number
+from assaymark.metrology.estimates import excess_replies, number
 from assaymark.metrology.measure_orders import ScoredItems
 from assaymark.metrology.orders import OrderPlan
-from assaymark.metrology.scores import excess_replies
 from assaymark.plan import toml_text
 from assaymark.portfolio import Performance, performance
 from assaymark.protocol import AgentSpec
@@ -41,7 +40,7 @@ from assaymark.report.portbench.book import ALL, QUESTIONS
 from assaymark.workflow.import_records import store_records
 from assaymark.workflow.lock import lock
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tracks.benchmark_plan import Answers, Episode, LockedBench, rules_of
+from assaymark.workflow.tracks.benchmark_plan import Answers, Episode, LockedBench
 from assaymark.workflow.verbs import finish
 
 measured = partial(number, Measurement)
@@ -308,9 +307,9 @@ ANSWER_KEY: Final = "reference/portbench-answer-key"
 
 def ceiling_measurements(locked: LockedBench) -> list[Measurement]:
     """The ceiling of every stage: the scores of episodes in which each stage is answered with what was true."""
-    agent, results = AgentSpec(name="answers", family="answers", model=ANSWER_KEY), []
-    for name, window in product(locked.plan.pipeline.profiles, locked.windows):
-        state = EpisodeState(agent, profile_named(name), window, rules_of(locked.plan))
+    agent, results, plan = AgentSpec(name="answers", family="answers", model=ANSWER_KEY), [], locked.plan
+    for name, window in product(plan.pipeline.profiles, locked.windows):
+        state = EpisodeState(agent, profile_named(name), window, plan.pipeline, plan.convention)
         while not state.over:
             state.follow(Reply(text=state.true_reply(), model=ANSWER_KEY))
         results.append(state.result())

@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from assaymark.benchmark.episode import EpisodeRules, EpisodeState, MarketWindow
+from assaymark.benchmark.episode import EpisodeState, MarketWindow
 from assaymark.benchmark.market import BenchMarket, choose_universe, window_named, windows_of
 from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan, profile_named
 from assaymark.benchmark.questions.answers import EXCERPT, Scored, score_answer
@@ -173,7 +173,8 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
     reader = AgentSpec(name="stand-in", family="stand-in", model=stand_in.name)
     own = [agent for agent in plan.models if is_outside(agent.model)]
     for name, window in product(plan.pipeline.profiles, locked.windows):
-        states = [EpisodeState(one, profile_named(name), window, rules_of(plan)) for one in (reader, *own[:1])]
+        place = profile_named(name), window, plan.pipeline, plan.convention
+        states = [EpisodeState(one, *place) for one in (reader, *own[:1])]
         while (call := states[0].next_call()) is not None:
             numbers = states[-1].next_call()
             for agent in plan.models:
@@ -193,12 +194,6 @@ Episode = tuple[EpisodeResult, EpisodeResult]
 """One finished episode, scored by the plan's convention and by the other one, from the same replies."""
 
 
-def rules_of(plan: BenchPlan) -> EpisodeRules:
-    """What a plan sets for every episode."""
-    one = plan.pipeline
-    return EpisodeRules(plan.convention, one.alpha, one.penalty, one.cost_bps, one.drift_limit)
-
-
 def episodes_of(
     folder: RunFolder, locked: LockedBench, models: Mapping[str, Model] | None = None
 ) -> tuple[Episode, ...] | None:
@@ -210,10 +205,9 @@ def episodes_of(
     """
     if models is None and not folder.has_ledger:
         return None
-    plan, rules = locked.plan, rules_of(locked.plan)
-    turned, what = replace(rules, convention=locked.other), "reading the pipeline" if models is None else "pipeline"
-    played = product(plan.models, map(profile_named, plan.pipeline.profiles), locked.windows)
-    episodes = [(EpisodeState(*one, rules), EpisodeState(*one, turned)) for one in played]
+    plan, what = locked.plan, "reading the pipeline" if models is None else "pipeline"
+    played = product(plan.models, map(profile_named, plan.pipeline.profiles), locked.windows, [plan.pipeline])
+    episodes = [(EpisodeState(*one, plan.convention), EpisodeState(*one, locked.other)) for one in played]
     total, done = sum(first.calls for first, _ in episodes), 0
     engine = plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
     told = watching()

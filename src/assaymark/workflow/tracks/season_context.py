@@ -16,6 +16,7 @@ from assaymark.agents import llm
 from assaymark.claims.season_plan import FEWEST_BARS, Season
 from assaymark.engine import CallSpec, Ledger, Model, Reply, Text
 from assaymark.engine.prices import Prices
+from assaymark.engine.providers.http_agent import is_outside
 from assaymark.engine.providers.registry import check_ready
 from assaymark.engine.rate_limits import provider_of
 from assaymark.errors import ModelError, StoppedError
@@ -284,10 +285,11 @@ Call = tuple[Asked, int, CallSpec]
 def calls_of(season: Season, asked: Asked, shared: DayMaterial) -> list[Call]:
     """What an agent is asked about one day, once for each replicate."""
     spec, context, _ = asked
-    message = llm.season_message(agent_sections(shared, context))
-    return [
-        (asked, trial, llm.season_call(spec, context, message, trial)) for trial in range(1, season.replicates + 1)
-    ]  # fmt: skip
+    # An agent outside is sent the context as JSON, as in a study.
+    outside = is_outside(spec.model)
+    message = llm.envelope_of(context) if outside else llm.season_message(agent_sections(shared, context))
+    trials = range(1, season.replicates + 1)
+    return [(asked, trial, llm.agent_call(spec, message, llm.SEASON_TEMPLATE, trial)) for trial in trials]
 
 
 def ask_agents(

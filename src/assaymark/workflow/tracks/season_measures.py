@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import numpy as np
 
-from assaymark import metrology
+import assaymark.metrology as metrology
 from assaymark.agents.llm import unanswered
 from assaymark.claims.levels import SPAN, SeasonGates
 from assaymark.claims.season_claims import CONSTANT, MISSING, SINGLE
@@ -36,10 +36,10 @@ from assaymark.judging.season.scoring import (
 )
 from assaymark.metrology import measure_orders, measure_panel, measure_people
 from assaymark.metrology.comparisons import Comparisons
+from assaymark.metrology.estimates import excess_replies, missing_shares
 from assaymark.metrology.kappa import spearman_columns
 from assaymark.metrology.length import season_verbosity
 from assaymark.metrology.orders import OrderPlan
-from assaymark.metrology.scores import excess_replies, missing_shares
 from assaymark.plan import BiasRules, ClusterOrder, Missing, OrderRules
 from assaymark.prompting import INSTRUCTION_LIKE, ReplyState
 from assaymark.records import AGGREGATE, JSON, CallFacts, Measurement
