@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from assaymark.engine.ledger import Ledger
     from assaymark.engine.prices import Price, Prices, SpendLimit, load_prices, prices_of_text
     from assaymark.engine.prices import SpendLimit as Purse  # noqa: F401  # its name in 0.1
-    from assaymark.engine.rate_limits import CircuitBreakerPolicy, Limits, endpoint_of, provider_of
+    from assaymark.engine.rate_limits import CircuitBreakerPolicy, endpoint_of, provider_of
     from assaymark.engine.rate_limits import CircuitBreakerPolicy as Patience  # noqa: F401  # its name in 0.1
     from assaymark.engine.runner import (
         FIRST,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         run_worker,
     )
     from assaymark.engine.schema import Attempt, End, Outcome, Source
+    from assaymark.protocol import ProviderLimits as Limits
 
 __all__ = [
     "FIRST", "INLINE_BYTES", "Attempt", "BatchSummary", "CallSpec", "Chunk", "ChunkError", "CircuitBreakerPolicy",

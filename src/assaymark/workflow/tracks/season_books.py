@@ -50,14 +50,6 @@ _TIMES_USUAL: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """One agent between two days: its book, and the decision whose orders fill next."""
-
-    book: Book
-    decision: Decision | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Settlement:
     """What a day did to one agent's book. ``notes`` say to the agent what was not carried out of its orders."""
 
@@ -82,11 +74,11 @@ def marks_after(marks: Marks, day: Day) -> dict[str, tuple[float, str]]:
     return dict(sorted({**marks, **found}.items()))
 
 
-def settle_account(season: Season, agent: str, account: Account, day: Day, marks: Marks) -> Settlement:
+def settle_account(season: Season, agent: str, book: Book, last: Decision | None, day: Day, marks: Marks) -> Settlement:
     """Settle the orders of an agent's last decision at the prices of ``day``, and value its book at the close."""
-    last, most, rules = account.decision, season.rules.max_orders, season.rules
+    most, rules = season.rules.max_orders, season.rules
     if last is None:
-        return settle_orders(season, agent, account.book, (), day, marks)
+        return settle_orders(season, agent, book, (), day, marks)
     every = broker.orders_of(last.actions)
     unread = last.missing if REJECTED in last.flags else ()
     beyond = f"{len(every)} orders were given and {most} a day are allowed"
@@ -102,7 +94,7 @@ def settle_account(season: Season, agent: str, account: Account, day: Day, marks
                 lots = float(math.floor(lots * (1 + broker.SLACK)))
             one = replace(one, quantity=lots * rules.lot)
         orders.append(one)
-    settled = settle_orders(season, agent, account.book, orders, day, marks, last.record_id, refused)
+    settled = settle_orders(season, agent, book, orders, day, marks, last.record_id, refused)
     notes = [f"your last reply could not be used: {reason}" for reason in last.missing if unanswered(last)]
     return replace(settled, notes=(*notes, *(rejection.text for rejection in settled.rejections)))
 

@@ -304,16 +304,11 @@ _KINDS: Final[dict[ReplyState, tuple[str, str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class SeasonJudged(Told):
-    """What judging did: how many replies came now, and lines for whoever called."""
+def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> Told[int]:
+    """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates.
 
-    made: int
-    lines: tuple[str, ...]
-
-
-def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> SeasonJudged:
-    """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates."""
+    Returns how many replies came now.
+    """
     stored, store = stored_season(folder), Store(folder)
     import_named_grades(folder, stored.season.human.grades)
     refuse_unjudgeable(folder, stored.season, store)
@@ -324,7 +319,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> SeasonJudged
         season = stored.season
         if material is None:
             stand = store.read(rows.GRADES), store.read(rows.GUESSES)
-            return SeasonJudged(0, tuple(judged_lines(folder, season, *stand)))
+            return Told(0, tuple(judged_lines(folder, season, *stand)))
         note("reading the records", 0, 1)
         parts, plan, budget = season_parts(material), material.scoring, season.judging.token_budget
         note("reading the records", 1, 1)
@@ -364,7 +359,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> SeasonJudged
         store.write(JUDGMENTS, map(rows.judgment_row, grades), basis)
         store.write(rows.GUESSES, guesses, basis)
         store.write(rows.GRADES, grades, basis)
-        return SeasonJudged(asker.made, tuple(judged_lines(folder, season, grades, guesses)))
+        return Told(asker.made, tuple(judged_lines(folder, season, grades, guesses)))
 
 
 def judging_basis(store: Store, stored: LockedSeason) -> dict[str, str | None]:
