@@ -455,15 +455,6 @@ def table_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """How many claims reach a level, in the head of a page."""
-
-    level: Level
-    total: str
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
 class Page:
     """A page: where it lies, its title and lead, what comes before the first heading, and its sections."""
 
@@ -474,7 +465,7 @@ class Page:
     blocks: tuple[Block, ...] = ()
     parts: str = ""  # links between the parts of something long, above and below the sections
     heading: Inline = ""
-    tallies: tuple[Tally, ...] = ()
+    tallies: tuple[tuple[Level, str, str], ...] = ()  # how many claims reach each level, with the words
     up: Inline = ""
     contents: tuple[tuple[str, str], ...] = ()  # links to parts of the page, as (id, words)
     foot: Inline = ""  # in place of the last line of a page

@@ -13,9 +13,19 @@ from assaymark.claims.messages import measure_words
 from assaymark.claims.orders import Summary
 from assaymark.market import CycleKey, ProbeResult
 from assaymark.protocol import Study
-from assaymark.records import AGGREGATE, AgreementStatus, Context, Decision, Evidence, Level, Measurement, Verdict
+from assaymark.records import (
+    AGGREGATE,
+    AgreementStatus,
+    Context,
+    Decision,
+    Evidence,
+    Judgment,
+    Level,
+    Measurement,
+    Verdict,
+)
 from assaymark.report.blocks import Index, by_name
-from assaymark.report.records.judgments import Judged
+from assaymark.report.records.judgments import Part
 from assaymark.report.text import counted, ordinal_span, shown, weakest
 from assaymark.text import clean, number
 
@@ -97,7 +107,8 @@ class TableView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssayRun:
-    """Everything that pages and terminal show about one run; ``tests`` are from the datasheets of its judges."""
+    """Everything that pages and terminal show about one run; ``tests`` are from the datasheets of its judges,
+    and ``texts`` all decisions that a judgment may be of, control texts included."""
 
     study: Study
     plan_hash: str
@@ -119,7 +130,8 @@ class AssayRun:
     substrate: SubstrateView | None = None
     reference_agents: tuple[PlantedView, ...] = ()
     paid: tuple[PaidView, ...] | None = ()
-    judged: Judged = field(default_factory=Judged)
+    judgments: Mapping[Part, Sequence[Judgment]] = field(default_factory=dict)
+    texts: Sequence[Decision] = ()
     table: TableView | None = None
 
 

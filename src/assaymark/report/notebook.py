@@ -4,7 +4,6 @@ function gives parts for `assaymark.notebook`, which sets them as HTML and as te
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -32,7 +31,7 @@ from assaymark.report.season.levels import tally as levels_tally
 from assaymark.report.study.agreement import agreement_words, kappa_figure
 from assaymark.report.study.overview import finding
 from assaymark.report.study.plan import NOT_PREREGISTERED, study_line
-from assaymark.report.text import LEVELS, NOT_SHOWN, TAGS, TALLY, counted
+from assaymark.report.text import NOT_SHOWN, TAGS, counted, tally
 from assaymark.text import NBSP, clean, count
 
 __all__ = ["bench_parts", "drawing", "judges_parts", "season_parts", "study_parts"]
@@ -75,7 +74,7 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
         yield Note(found.second)
     if not book.preregistered:
         yield Note(NOT_PREREGISTERED)
-    yield Note(" · ".join(f"{MARKS[level]} {count(levels.count(level))} {TALLY[level]}" for level in LEVELS))
+    yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in tally(levels)))
     yield from _levels(study_levels(book), f" of {counted(len(run.verdicts), 'claim')}")
     yield Heading("Who is ahead?")
     cells = (
@@ -123,8 +122,8 @@ def bench_parts(run: BenchRun) -> Iterator[Part]:
     book = BenchmarkIndex.of(run)
     yield Heading(f"{clean(run.title, 120)}: supported claims")
     yield Note(lede(book))
-    levels = Counter(verdict.publication_level for verdict in run.verdicts)
-    yield Note(" · ".join(f"{MARKS[level]} {count(levels[level])} {TALLY[level]}" for level in LEVELS))
+    levels = tally(verdict.publication_level for verdict in run.verdicts)
+    yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels))
     yield from _levels(bench_levels(book))
     grids = []
     for table in (block for group in stage_tables(book) for block in group.blocks if isinstance(block, Table)):

@@ -28,7 +28,7 @@ from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.levels import said_levels as season_levels
 from assaymark.report.season.pages import season_lede
 from assaymark.report.study.plan import reference_words, study_line
-from assaymark.report.text import LEVELS, TALLY, TITLES, counted, plural
+from assaymark.report.text import TITLES, counted, plural, tally
 from assaymark.text import clean, count
 
 # The first page of a site of several runs: what each of them is, and which claims it supports. Runs are sorted by kind
@@ -121,9 +121,8 @@ def _front(
 ) -> FrontRun:
     """A run with what was decided: how much at each level, and the first supported sentences."""
     reached = [verdict.publication_level for verdict in verdicts]
-    tally = tuple((level, count(reached.count(level)), TALLY[level]) for level in LEVELS)
     said = tuple((one.level, one.shown[:_AT_ONCE]) for one in levels if one.level != "no-claim" and one.shown)
-    return FrontRun(kind, title, line, len(reached), tally, said, (), reference)
+    return FrontRun(kind, title, line, len(reached), tally(reached), said, (), reference)
 
 
 def menu(runs: Mapping[str, FrontRun]) -> dict[str, Link]:

@@ -20,7 +20,7 @@ from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import Note, Part, Result
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import JudgeSpec, Study
-from assaymark.records import Decision, canonical_json, parse
+from assaymark.records import Decision, Judgment, canonical_json, parse
 from assaymark.report import (
     ALONE,
     AssayRun,
@@ -37,7 +37,8 @@ from assaymark.report.inputs import SubstrateView
 from assaymark.report.page import JUDGES, Frame, Link
 from assaymark.report.records.answers import Answers
 from assaymark.report.records.calls import ReadCalls
-from assaymark.report.records.judgments import Calls, Judged
+from assaymark.report.records.judgments import Calls
+from assaymark.report.records.judgments import Part as Judged
 from assaymark.report.text import short_hash
 from assaymark.report.translation import in_language
 from assaymark.text import clean
@@ -171,9 +172,9 @@ def gather(
     invalid = dict.fromkeys(sorted({judgment.judge for judgment in judgments}), 0)
     for one in judgments:
         invalid[one.judge] += one.status != "ok"
-    anchors = store.read(tables.ANCHOR) if store.rows(tables.ANCHOR) else ()
-    outside = store.read(tables.PROBE) if store.rows(tables.PROBE) else ()
-    people = frozenset(judge.name for judge in study.judges if judge.human)
+    by_part: dict[Judged, Sequence[Judgment]] = {"panel": judgments} if judgments else {}
+    by_part |= {"anchors": store.read(tables.ANCHOR)} if store.rows(tables.ANCHOR) else {}
+    by_part |= {"outside": store.read(tables.PROBE)} if store.rows(tables.PROBE) else {}
     titles = (
         (dimension.name, dimension.title or dimension.name.replace("_", " ").capitalize())
         for dimension in locked.rubric.dimensions
@@ -191,8 +192,7 @@ def gather(
         tests=tuple(item for sheet in sheets for item in sheet.measurements),
         import_notes=import_notes(selection.honest, store),
         substrate=substrate_view(locked, store), reference_agents=planted_agents(study), paid=paid,
-        judged=Judged({"panel": judgments, "anchors": anchors, "outside": outside}, selection.decisions, people,
-                      decided_here=study.substrate is not None),
+        judgments=by_part, texts=selection.decisions,
     )  # fmt: skip
 
 
