@@ -48,7 +48,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command, and return its exit status."""
     if argv is None:  # the process is this command's alone
         gc.set_threshold(*_COLLECTED)
-        if sys.argv[1:2] in (["check"], ["demo"], ["report"]):  # Arrow and NumPy would load them, for half a second
+        # Arrow and NumPy would load them, for half a second
+        if sys.argv[1:2] in (["check"], ["demo"], ["import"], ["report"]):
             sys.meta_path.insert(0, _WithoutPandas())
     with opts.logging_session():
         try:

@@ -478,7 +478,7 @@ def horizon_score(
     evidence = {**grades.evidence, **{cap.part: cap.counted for cap in caps}}
     points = outcome.outcome if outcome else None
     score = judge_score(grades.judge, grades.reasoning, evidence, points, plan)
-    compared = asking.ledger_disagreement(grades.claims, horizon, ledger) if horizon and ledger else None
+    compared = None if horizon is None or ledger is None else asking.ledger_disagreement(grades.claims, horizon, ledger)
     return HorizonScore(grades, caps, compared, outcome, score, grades.grader)
 
 

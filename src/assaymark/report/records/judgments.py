@@ -7,6 +7,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -419,25 +420,29 @@ def lineage(trail: Trail, evidence: Sequence[Evidence]) -> Rests:
     numbers = Counter(agents.get(one.decision, "") for one in evidence)
     decided, every = Counter(map(subject_of, trail.records.values())), trail.subjects()
 
-    def about(item: Measurement) -> list[Subject] | None:
+    def about(item: Measurement) -> tuple[Subject, ...] | None:
         """Whom it is about: named ones, else every agent; None where its name does not tell."""
         named = sorted(item.labels[key] for key in ("agent", "high", "low") if key in item.labels)
         if item.name.startswith(_CELLS) and "cell" in item.labels:
-            return [Subject(True, item.labels["cell"])]
+            return (Subject(True, item.labels["cell"]),)
         if named:
-            return [Subject(False, name) for name in named]
+            return tuple(Subject(False, name) for name in named)
         if item.name == "cell.separation":
-            return [one for one in every if one.control and one.name in ("cell_a", "cell_b")]
+            return tuple(one for one in every if one.control and one.name in ("cell_a", "cell_b"))
         honest = item.name.startswith((*_HONEST, *_IN_PARTS))
-        return [one for one in every if not one.control] if honest else None
+        return tuple(one for one in every if not one.control) if honest else None
 
-    def link(item: Measurement, groups: Sequence[JudgeGroup], subjects: Sequence[Subject], of: str = "") -> b.Linked:
+    @cache  # most measurements rest on what others rest on
+    def link(
+        asks: bool, form: str | None, ats: tuple[int, ...], subjects: tuple[Subject, ...], of: str = ""
+    ) -> b.Linked:
         """A link whose number is that of the rows it leads to; where these are more, it says that it is among them."""
-        keys, form = {(group.part, group.judge) for group in groups}, item.labels.get("format")
+        groups = [trail.groups[at] for at in ats]
+        keys = {(group.part, group.judge) for group in groups}
         alone, single = len(groups) == 1, len(subjects) == 1
         n = there = 0
         for (part, judge, whom, written), counts in asked.items():
-            mine = counts if item.name == _ASKED else given[part, judge, whom, written]
+            mine = counts if asks else given[part, judge, whom, written]
             n += mine * ((part, judge) in keys and whom in subjects and form in (None, written))
             there += counts * ((not alone or (part, judge) in keys) and (not single or whom in subjects))
         place = f"{OVERVIEW}#{subjects[0].anchor}" if single else OVERVIEW
@@ -461,17 +466,19 @@ def lineage(trail: Trail, evidence: Sequence[Evidence]) -> Rests:
             return (b.Linked(words, place),)
         part = next((part for start, part in _IN_PARTS.items() if name.startswith(start)), "panel")
         judges = [item.labels[key] for key in ("judge", "a", "b") if key in item.labels]
-        groups = [group for group in trail.groups if group.part == part and (not judges or group.judge in judges)
-                  and group.family != item.labels.get("dropped")]  # fmt: skip
+        named = ((at, group) for at, group in enumerate(trail.groups) if not judges or group.judge in judges)
+        dropped = item.labels.get("dropped")
+        ats = tuple(at for at, group in named if group.part == part and group.family != dropped)
         subjects = about(item)
-        if not groups or subjects is None:
+        if not ats or subjects is None:
             return (b.Linked("judgments", OVERVIEW),)
         # One link where that says all; one for each judge of two, or for each agent of a pair.
-        if len(groups) == 2 and "a" in item.labels:
-            return tuple(link(item, [one], subjects, f" by {clean(one.judge, 60)}") for one in groups)
+        how = name == _ASKED, item.labels.get("format")
+        if len(ats) == 2 and "a" in item.labels:
+            return tuple(link(*how, (at,), subjects, f" by {clean(trail.groups[at].judge, 60)}") for at in ats)
         if len(subjects) == 2 and "high" in item.labels:
-            return tuple(link(item, groups, [one], f" on {one.words}") for one in subjects)
-        return (link(item, groups, subjects),)
+            return tuple(link(*how, ats, (one,), f" on {one.words}") for one in subjects)
+        return (link(*how, ats, subjects),)
 
     return on
 
