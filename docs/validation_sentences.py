@@ -47,7 +47,7 @@ def labelled() -> list[dict[str, object]]:
 
 def read_label(one: Mapping[str, object], run: Decided) -> tuple[bool, str | None]:
     """Whether a sentence is found to compare agents, and its mark."""
-    found = proofread(Path("text.txt"), run, Document(str(one["text"]), "text", lambda _: False)).found
+    found = proofread(Document(Path("text.txt"), str(one["text"]), "text", lambda _: False), run).found
     worst = min((each.finding for each in found), key=lambda each: WORST.index(each.mark), default=None)
     return worst is not None and worst.about == "comparison", None if worst is None else worst.mark
 

@@ -16,13 +16,13 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from importlib.util import cache_from_source, find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
 import pytest
 import sqlalchemy as sa
-from _pytest.doctest import DoctestModule
 from filelock import FileLock
 from hypothesis import settings
 from postgres_servers import schemas_of
@@ -48,21 +48,24 @@ _CHROMIUM_OPTIONS: Final = (
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection():
-    """Tests and modules stay to the end: whatever looks for cycles need not go through them again and again."""
+def pytest_collection(session):
+    """Tests and modules stay to the end: whatever looks for cycles need not go through them again and again.
+
+    In a new environment one worker compiles, and the others wait: together they would each compile everything.
+    """
     gc.disable()
+    compiled = Path(cache_from_source(str(find_spec("scipy.stats").origin)))
+    first = FileLock(session.config._tmp_path_factory.getbasetemp().parent / "collecting.lock")
+    first.acquire()
+    if compiled.exists():
+        first.release()
     try:
         return (yield)
     finally:
+        first.release()
         gc.enable()
         gc.freeze()
         gc.set_threshold(20_000, 20, 20)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file():
-    """Tests hold no examples of docstrings: looking for some takes as long as collecting the tests."""
-    return [one for one in (yield) if not isinstance(one, DoctestModule)]
 
 
 def pytest_configure():

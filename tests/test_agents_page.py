@@ -171,7 +171,7 @@ def test_the_examples_decide_in_a_season(both, tmp_path):
     folder, text = RunFolder(tmp_path / "run"), f"{SEASON}last = 2024-03-08\n"
     tracks.lock_season(folder, text + tables.replace("KIND", "agents"), "season.toml", who, now=NOW)
     done = tracks.run_season(folder, who, now=NOW)
-    assert (len(done.days), done.absent) == (6, {})
+    assert (len(done.done), done.absent) == (6, {})
     decisions = usable(folder)
     assert any(one.actions for one in decisions if one.agent.id == "best")
     assert "has the best days" in decisions[0].rationales[0].text

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import Any, ClassVar, Final, SupportsIndex, TypeVar, overload
+from typing import Any, ClassVar, Final, Generic, SupportsIndex, TypeVar, overload
 
 from assaymark.text import NBSP, clean, count, visible
 
@@ -134,10 +134,11 @@ class Result(Shown):
         return text(parts_of(self))
 
 
-class Told(Result):
-    """A result whose ``lines`` say it all."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Told(Result, Generic[T]):
+    """What was done or found, and the ``lines`` that say it all."""
 
-    __slots__ = ()
+    done: T
     lines: tuple[str, ...]
 
     def _parts(self) -> Iterator[Part]:

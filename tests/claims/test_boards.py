@@ -28,9 +28,13 @@ def measured(values, *, other=None, parts=None, board=BOARD, order="exchangeable
     return list(board_measurements({board.name: scored(values, parts)}, RULES, others=others, order=order))
 
 
-def decided(measurements, boards=(BOARD,), **rules):
+def ranked(measurements, boards=(BOARD,), **rules):
     inference = OrderRules(**{name: rules.pop(name) for name in ("alpha", "margin") if name in rules})
     return decide_benchmark(measurements, boards, BenchRules(inference, **{"families": 1, **rules}), "plan")
+
+
+def decided(*args, **rules):
+    return ranked(*args, **rules)[0]
 
 
 def planted(levels, *, noise=0.02, n=24, seed=1):
@@ -39,11 +43,11 @@ def planted(levels, *, noise=0.02, n=24, seed=1):
 
 
 def by_id(found):
-    return {one.claim.id: one for one in found.verdicts}
+    return {one.claim.id: one for one in found}
 
 
 def supported(found):
-    return {one.claim.id for one in found.verdicts if one.publication_level != "no-claim"}
+    return {one.claim.id for one in found if one.publication_level != "no-claim"}
 
 
 def order(high, low):
@@ -67,15 +71,14 @@ def orders_in(measure, boards=(BOARD,), seeds=200):
     def ordered(items) -> bool:
         small = any(item.name == "contrast" and item.detail["p"] <= 0.05 for item in items)
         return small and any(one.claim.asserts_order and one.publication_level != "no-claim"
-                             for one in decided(items, boards).verdicts)  # fmt: skip
+                             for one in decided(items, boards))  # fmt: skip
 
     return sum(ordered(measure(seed)) for seed in range(seeds))
 
 
 def test_planted_tiers_are_found_and_their_pairs_supported():
     """a = b > c = d > e: two cuts, and no order inside a tier."""
-    found = decided(measured(planted([0.6, 0.6, 0.4, 0.4, 0.1])))
-    (board,) = found.leaderboards
+    found, (board,) = ranked(measured(planted([0.6, 0.6, 0.4, 0.4, 0.1])))
     assert board.tiers == (("a", "b"), ("c", "d"), ("e",))
     assert board.ranks == {"a": (1, 2), "b": (1, 2), "c": (3, 4), "d": (3, 4), "e": (5, 5)}
     assert (board.pairs, board.open_pairs) == (10, 2)
@@ -175,14 +178,14 @@ def test_boards_of_one_family_hold_together_at_its_alpha():
     # Other boards share alpha with the first.
     values = planted([0.5, 0.5], n=10)
     three = list(board_measurements({board.name: scored(values) for board in THREE}, RULES))
-    assert [board.alpha for board in decided(three, THREE).leaderboards] == pytest.approx([0.04, 0.01, 0.01])
-    assert decided(measured(values)).leaderboards[0].alpha == pytest.approx(0.05)
+    assert [board.alpha for board in ranked(three, THREE)[1]] == pytest.approx([0.04, 0.01, 0.01])
+    assert ranked(measured(values))[1][0].alpha == pytest.approx(0.05)
 
 
 def test_few_clusters_are_said_and_two_cannot_be_tested():
     few = by_id(decided(measured(planted([0.9, 0.1], n=4))))[order("a", "b")]
     assert (few.publication_level, few.condition) == ("headline", "Few clusters (4): this rests on normal errors.")
-    (untested,) = [v for v in decided(measured(planted([0.9, 0.1], n=2))).verdicts if v.claim.id.startswith("above")]
+    (untested,) = [v for v in decided(measured(planted([0.9, 0.1], n=2))) if v.claim.id.startswith("above")]
     assert (untested.stability_status, untested.pair_state) == ("not tested", "cannot-be-tested")
     assert untested.reasons == (
         "a and b: cannot be tested (2 common clusters; 3 are needed, 5 or more to have a chance).",
@@ -205,7 +208,7 @@ def test_clusters_that_follow_each_other_or_depend_lower_every_order_to_qualifie
 
 def test_what_was_seen_before_the_plan_was_locked_is_no_headline():
     found = decided([*measured(planted([0.6, 0.3])), ratio("a", 2.0, 0.001)], preregistered=False)
-    said = [one for one in found.verdicts if one.publication_level != "no-claim"]
+    said = [one for one in found if one.publication_level != "no-claim"]
     assert {one.publication_level for one in said} == {"qualified"}
     assert all("not-preregistered" in {c.id for c in one.conditions} and not one.preregistered for one in said)
 
@@ -231,14 +234,13 @@ def test_an_order_that_a_window_or_the_other_convention_turns_around_is_qualifie
         (first("a"), three, third, "1 of the 2 pairs is the other way round: a and c."),
         ("within", alike, alike + np.array([[0.2], [0.0]]), "the two score further apart."),
     ):
-        (one,) = [v for v in decided(measured(values, other=other)).verdicts if v.claim.id.startswith(kind)]
+        (one,) = [v for v in decided(measured(values, other=other)) if v.claim.id.startswith(kind)]
         assert (one.publication_level, one.conditions[0].text) == ("qualified", f"{formulas} {says}")
 
 
 def test_one_model_alone_has_no_order():
-    found = decided(measured(planted([0.5])))
-    assert found.verdicts == ()
-    assert found.leaderboards[0].tiers == (("a",),)
+    verdicts, (board,) = ranked(measured(planted([0.5])))
+    assert (verdicts, board.tiers) == ((), (("a",),))
 
 
 def test_families_of_the_plan_share_alpha_whether_or_not_they_were_run():
@@ -262,8 +264,8 @@ def unscored(values, *names, parts=None):
 
 
 def test_nothing_is_claimed_of_a_model_without_a_score_and_its_pairs_keep_their_places():
-    found = decided(unscored(planted([0.9, 0.6, 0.4, 0.1]), "a"))
-    verdicts, (board,) = by_id(found), found.leaderboards
+    found, (board,) = ranked(unscored(planted([0.9, 0.6, 0.4, 0.1]), "a"))
+    verdicts = by_id(found)
     assert not any("a" in one.claim.subjects for one in verdicts.values() if one.publication_level != "no-claim")
     assert verdicts[first("a")].reasons == ("a has no score: it never chooses.",)
     assert about(found, "above", "a", "b").reasons[0] == "a has no score: it never chooses."
@@ -287,9 +289,9 @@ def test_a_model_without_a_score_does_not_hide_that_neighbours_depend():
 
 
 def test_one_model_with_a_score_ranks_nowhere():
-    found = decided(unscored(planted([0.9, 0.6]), "a"))
+    found, (board,) = ranked(unscored(planted([0.9, 0.6]), "a"))
     assert not supported(found)
-    assert found.leaderboards[0].tiers == (("b",),)
+    assert board.tiers == (("b",),)
 
 
 # --- drawdown limits ------------------------------------------------------------------------------------------------
@@ -375,7 +377,7 @@ def test_only_a_significant_ratio_beats_equal_weight():
 
 def test_a_ratio_without_a_value_says_why():
     flat = ratio("a", None, 1.0, state="not defined: it never varies")
-    (one,) = decided([flat], ()).verdicts
+    (one,) = decided([flat], ())
     assert one.publication_level == "no-claim"
     assert "never varies" in one.reasons[0]
     # It keeps its place among the comparisons of the plan, so that nothing else is found the more easily for it.
@@ -388,6 +390,6 @@ def test_a_ratio_without_a_value_says_why():
     [(0.6, 0.9, "headline", "agrees"), (-0.4, 0.3, "headline", "differs"), (0.2, 0.8, "no-claim", "differs")],
 )
 def test_ranks_agree_or_differ_where_the_whole_interval_says_so(low, high, level, word):
-    (one,) = decided([agreeing(low, high, (low + high) / 2, 10)], ()).verdicts
+    (one,) = decided([agreeing(low, high, (low + high) / 2, 10)], ())
     assert one.publication_level == level
     assert word in one.claim.statement

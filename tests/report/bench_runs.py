@@ -283,7 +283,7 @@ def made(
         one, two = items(names, rng, 0.4), items(names, rng, 0.5, 0.1)
         labels = {"board": "all"}
         measurements.append(rank_agreement("bench.dissociation", one, two, labels, rng=rng, level=0.95, resamples=200))
-    decided = decide_benchmark(measurements, boards, BenchRules(), PLAN)
+    verdicts, leaderboards = decide_benchmark(measurements, boards, BenchRules(), PLAN)
     sizes = zip(questions.SPLITS, (309, 431, 260), strict=True)
     splits = {(one, split): size for split, size in sizes for one in questions.TEMPLATES}
     run = portbench.BenchRun(
@@ -292,8 +292,8 @@ def made(
         "2026-11-20",
         market(),
         windows(),
-        decided.leaderboards,
-        decided.verdicts,
+        leaderboards,
+        verdicts,
         measurements,
         episodes(results),
         baselines,

@@ -22,7 +22,6 @@ from assaymark.records import (
     sha256_text,
 )  # fmt: skip
 from assaymark.report import AssayRun
-from assaymark.report import records as record_pages
 
 VALUES = {**runs.KAPPAS, "coherence": 0.81}
 CONTESTED = ("Badger", "Otter", "Stoat", "Weasel")
@@ -304,4 +303,4 @@ def judged(**more) -> AssayRun:
     outside = [judgment(one, "tarn-1", "tarn") for one in run.decisions]
     anchors = [replace(judgment(one, first.name, first.family), rubric="v1.1", call_key="") for one in every[:10]]
     parts = {"panel": panel, "anchors": anchors, "outside": outside}
-    return replace(run, judged=record_pages.Judged(parts, every))
+    return replace(run, judgments=parts, texts=every)

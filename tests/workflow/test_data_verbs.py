@@ -146,7 +146,7 @@ def test_problems_are_listed_counted_and_exit_1(tmp_path, capsys):
     assert captured.out.count("problem: ") == 40
     assert "and 5 more problems" in captured.out
     assert "45 problems, named above" in captured.err
-    assert len(check_market(tmp_path / "s").found.problems) == 45
+    assert len(check_market(tmp_path / "s").done.problems) == 45
 
 
 def test_check_finds_damage(made, tmp_path, capsys):

@@ -36,7 +36,7 @@ def runs(demo, tmp_path_factory):
 
 def read(text, run, form="markdown"):
     """What is found in a text, and what it looks like when it is fixed."""
-    found = proofread(Path("text.md"), run, Document(text, form, lambda code: code in run.names.agents))
+    found = proofread(Document(Path("text.md"), text, form, lambda code: code in run.names.agents), run)
     return found.found, found.fixed()
 
 

@@ -56,7 +56,7 @@ def judged(unjudged, own_copy) -> RunFolder:
 
     def build(path: Path) -> None:
         spies = {name: Spy(of) for name, of in WHO.items() if name.startswith("reference/season-")}
-        assert tracks.judge_season(copied(unjudged, path), WHO | spies).made == 2 * 3 * (1 + 3) * 2 + 2 * 3
+        assert tracks.judge_season(copied(unjudged, path), WHO | spies).done == 2 * 3 * (1 + 3) * 2 + 2 * 3
         for spy in spies.values():
             forms = [json.loads(call.schema.text)["properties"].keys() for call in spy.asked]
             for asked, names in (("reasoning", slice(8)), ("outcome", slice(8, 10)), ("author", slice(10, 18))):
@@ -149,7 +149,7 @@ def test_a_long_record_is_graded_in_parts(tmp_path):
 
 def test_a_season_of_one_week_is_asked_about_once_and_an_agent_alone_is_not_guessed(tmp_path):
     folder = played(tmp_path, judges=panel("reader"), first="2024-03-04", last="2024-03-07")
-    assert tracks.judge_season(folder, WHO).made == 2 + 2 + 2  # the week is the whole record: the same calls for both
+    assert tracks.judge_season(folder, WHO).done == 2 + 2 + 2  # the week is the whole record: the same calls for both
     assert Counter(one.scope for one in grades(folder)) == {"whole": 2, "period": 2}
     assert {one.period for one in Store(folder).read(tracks.GUESSES)} == {""}
     text = season_text(head="universe = 6", last="2024-03-05").split('[[agents]]\nname = "two"')[0] + panel("reader")
@@ -170,11 +170,11 @@ def test_days_of_a_week_and_of_a_month_lie_together(day):
 def test_judged_again_nothing_is_asked_and_the_bytes_are_the_same(judged, tmp_path):
     folder, spies = copied(judged, tmp_path), {name: Spy() for name in WHO}
     first = tracks.judge_season(folder, spies)
-    assert first.made == 0
+    assert first.done == 0
     for table in TABLES:
         (folder.tables / f"{table.name}.parquet").unlink()
     again = tracks.judge_season(folder, spies)
-    assert (again.made, again.lines, bytes_of(folder)) == (0, first.lines, bytes_of(judged))
+    assert (again.done, again.lines, bytes_of(folder)) == (0, first.lines, bytes_of(judged))
     assert not any(spy.asked for spy in spies.values())
 
 
@@ -241,7 +241,7 @@ def test_a_judge_that_is_of_no_use_is_recorded_and_named(unjudged, judged, tmp_p
         (line,) = [one for one in done.lines if one.startswith(f"{judge}: 16 of 16 replies")]
         assert (BAD[state][1] in line, "\x1b" in line) == (True, False)
     assert grades(folder, judge="allocator") == grades(judged, judge="allocator")
-    assert tracks.judge_season(folder, {}).made == 0  # recorded as they came, and not asked again
+    assert tracks.judge_season(folder, {}).done == 0  # recorded as they came, and not asked again
 
 
 def test_a_reply_that_is_no_json_is_asked_for_once_more(unjudged, judged, tmp_path):
@@ -257,7 +257,7 @@ def test_a_reply_that_is_no_json_is_asked_for_once_more(unjudged, judged, tmp_pa
         if ours.judge == "reader":
             (part,), (before,) = ours.score.grades.parts, theirs.score.grades.parts
             assert part.first_key == before.call_key != part.call_key
-    assert tracks.judge_season(folder, {}).made == 0
+    assert tracks.judge_season(folder, {}).done == 0
 
 
 def test_a_judge_that_never_answers_is_recorded_and_asked_again_and_where_nobody_does_nothing_is_written(tmp_path):
@@ -275,7 +275,7 @@ def test_a_judge_that_never_answers_is_recorded_and_asked_again_and_where_nobody
     assert any(line.startswith("sworn: 16 of 16 replies never came (first: the model gave no") for line in done.lines)
     spy.instead = lambda _: None
     again = tracks.judge_season(folder, who)
-    assert (again.made, states(folder, "sworn"), len(again.lines)) == (18, {"ok"}, 2)
+    assert (again.done, states(folder, "sworn"), len(again.lines)) == (18, {"ok"}, 2)
 
 
 def test_a_season_that_nobody_can_grade_or_somebody_is_grading_is_refused(unjudged, tmp_path, capsys):
@@ -330,7 +330,7 @@ def test_a_budget_ends_the_asking_and_a_higher_one_goes_on(tmp_path):
         tracks.judge_season(folder, paid_models(who, 4.0, prices))
     assert Store(folder).rows(tracks.GRADES) == 0
     assert 0 < len(spy.asked) < 10
-    assert tracks.judge_season(folder, paid_models(who, 400.0, prices)).made > 0
+    assert tracks.judge_season(folder, paid_models(who, 400.0, prices)).done > 0
     assert states(folder, "sworn") == {"ok"}
     assert len(spy.asked) == len({call.key for call in spy.asked})
 

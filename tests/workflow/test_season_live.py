@@ -359,10 +359,10 @@ def test_a_day_whose_data_do_not_come_in_time_is_lost_loudly_and_overdue_data_ar
     folder, who = lone(tmp_path, SEASON[3], without=SEASON[2])
     late = datetime.combine(SEASON[2], time(21, 30), UTC) + timedelta(hours=48)
     waiting = tracks.step_season(folder, who, now=late - timedelta(minutes=1))
-    assert (waiting.days, waiting.overdue) == (tuple(SEASON[:2]), ())
+    assert (waiting.done, waiting.overdue) == (tuple(SEASON[:2]), ())
     assert f"waiting for the data of {SEASON[2]}" in waiting.lines[-1]
     done = tracks.step_season(folder, who, now=late)
-    assert done.days == tuple(SEASON[2:4])
+    assert done.done == tuple(SEASON[2:4])
     assert done.overdue == (
         f"{SEASON[2]}: its data did not come in time; the day is recorded without, nobody was asked, and orders waited",
     )

@@ -48,7 +48,7 @@ COST = 0.001
 def whole(tmp_path_factory) -> RunFolder:
     """A replay of six days of the embedded market that nobody disturbed. Not to be changed."""
     folder = begun(tmp_path_factory.mktemp("whole") / "run", season_text(last=DAYS[-1]), models())
-    assert [str(day) for day in tracks.run_season(folder, models(), now=NOW).days] == DAYS
+    assert [str(day) for day in tracks.run_season(folder, models(), now=NOW).done] == DAYS
     return folder
 
 
@@ -92,9 +92,9 @@ def test_a_season_replayed_twice_or_stopped_between_days_is_byte_equal(whole, tm
             tracks.run_season(stopped, models(), now=NOW)
     tracks.run_season(stopped, models(), now=NOW)
     for day in DAYS:
-        assert [str(one) for one in tracks.step_season(steps, models(), now=NOW).days] == [day]
+        assert [str(one) for one in tracks.step_season(steps, models(), now=NOW).done] == [day]
     assert table_bytes(stopped) == table_bytes(steps) == wanted
-    assert tracks.step_season(steps, models(), now=NOW).days == ()
+    assert tracks.step_season(steps, models(), now=NOW).done == ()
     assert tracks.read_journal(steps)[1] == tracks.read_journal(whole)[1]
 
 
@@ -121,7 +121,7 @@ def test_a_journal_is_done_once_makes_lost_tables_again_and_is_never_read_damage
     path = tracks.journal_path(folder)
     before = table_bytes(folder), path.read_bytes()
     again = tracks.step_season(folder, who, now=NOW, day=date(2024, 3, 5))
-    assert (again.days, again.lines[0]) == ((), "nothing is due after 2024-03-05")
+    assert (again.done, again.lines[0]) == ((), "nothing is due after 2024-03-05")
     assert (table_bytes(folder), path.read_bytes()) == before
     tracks.run_season(folder, who, now=NOW)
     wanted = table_bytes(folder)
@@ -315,7 +315,7 @@ def test_live_is_the_same_code_over_a_source_that_grows(tmp_path):
     early = datetime(2024, 3, 5, 21, 0, tzinfo=UTC)
     for after, days in ((0, (1, 4)), (1, (5,)), (48, ())):
         done = tracks.step_season(live, who, now=early + timedelta(hours=after))
-        assert [day.day for day in done.days] == list(days)
+        assert [day.day for day in done.done] == list(days)
     with pytest.raises(InputError, match="2024-03-06 lies ahead of the market, which ends on 2024-03-05"):
         tracks.step_season(live, who, now=NOW, day=date(2024, 3, 6))
     stored(source / "second", market(), "grown")
@@ -392,14 +392,14 @@ def test_a_provider_without_money_stops_a_replay_without_loss_and_a_live_season_
         tracks.run_season(folder, who, now=NOW)
     assert [nav.day for nav in Store(folder).read(tracks.NAVS)][-1] == "2024-03-05"
     poor.clear()
-    assert tracks.run_season(folder, who, now=NOW).days[0] == date(2024, 3, 6)
+    assert tracks.run_season(folder, who, now=NOW).done[0] == date(2024, 3, 6)
     assert not any(each.flags for each in Store(folder).read(DECISIONS))
     assert one.asked.count("2024-03-05") == 1
     who["poor/one"] = Scripted(lambda _: BROKE)
     source = {"source": tmp_path / "market", "live": True}
     live = small(tmp_path / "live", who, model="poor/one", other="test/two", last="2024-03-05", universe=IDS, **source)
     done = tracks.run_season(live, who, now=NOW)
-    assert (len(done.days), done.absent) == (3, {"one": 3})
+    assert (len(done.done), done.absent) == (3, {"one": 3})
     assert done.lines[-1].endswith("(last: poor: no money left)")
     mine = [one.flags for one in Store(live).read(DECISIONS) if one.agent.id == "one"]
     assert mine == [("no-answer", "absent")] * 3
@@ -554,8 +554,8 @@ def test_every_check_of_an_untouched_season_reconciles_and_an_altered_book_is_fo
     marks = {name: (quote.close, str(second.date)) for name, quote in second.quotes.items()}
     decided = next(one.decision for one in material.steps["one"] if one.day == str(second.date))
     before = Book(material.navs["one"][1].cash, material.navs["one"][1].positions)
-    account = tracks.Account(before, None if what == "position" else decided)
-    day = tracks.settle_account(locked.season, "one", account, third, marks)
+    last = None if what == "position" else decided
+    day = tracks.settle_account(locked.season, "one", before, last, third, marks)
     assert not tracks.checked(locked.season, before, day, third, "r")["mismatches"]
     nav, held = day.nav, min(day.nav.positions)
     day = {

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from made_records import OWN
 
 from assaymark.cli import main
-from assaymark.engine import CallSpec, Failure, Ledger, Limits, RunSummary
+from assaymark.engine import CallSpec, Failure, Ledger, RunSummary
 from assaymark.errors import LedgerError
 from assaymark.workflow import RunFolder, name_ledger, verify_run, work, work_lines
 
@@ -102,7 +102,8 @@ def test_a_worker_with_nothing_but_the_ledger_works_in_the_manner_of_the_plan(ho
     work(RunFolder(folder), {})
     for manner in seen:
         assert (manner["concurrency"], manner["deadline_s"], manner["attempts"]) == (3, 77.0, 2)
-        assert manner["limits"] == {"reference": Limits(100_000, None), "openai": Limits(5, 600)}
+        limits = {name: (one.requests_per_minute, one.tokens_per_minute) for name, one in manner["limits"].items()}
+        assert limits == {"reference": (100_000, None), "openai": (5, 600)}
 
 
 def test_a_worker_answers_what_is_planned_in_a_ledger(hosted, capsys):

@@ -146,6 +146,17 @@ def test_a_second_ctrl_c_does_not_wait(tmp_path):
     assert "Traceback" not in terminal.shown
 
 
+def test_an_end_while_a_connection_is_closed_leaves_no_traceback(tmp_path, capsys, caplog, monkeypatch):
+    def close(_, connection: object) -> None:
+        connection.close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sqlalchemy.engine.default.DefaultDialect.do_close", close)
+    assert main([*QUESTIONS, str(tmp_path / "run")]) == 130
+    assert capsys.readouterr().err.count("\n") == 1
+    assert caplog.records == []
+
+
 def test_processes_end_with_the_command_that_started_them(tmp_path):
     """Also while they are loaded: they never hear of it, so they leave no traceback on the terminal."""
     for part in range(60):

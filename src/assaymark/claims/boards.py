@@ -77,18 +77,10 @@ class Leaderboard:
     unscored: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class BenchVerdicts:
-    """Verdicts in the order in which they are read, and the leaderboards that follow from them."""
-
-    verdicts: tuple[Verdict, ...]
-    leaderboards: tuple[Leaderboard, ...]
-
-
 def decide_benchmark(
     measurements: Sequence[Measurement], boards: Sequence[Board], rules: BenchRules, plan_hash: str
-) -> BenchVerdicts:
-    """Decide every claim about a benchmark."""
+) -> tuple[tuple[Verdict, ...], tuple[Leaderboard, ...]]:
+    """The verdicts on every claim about a benchmark, in the order of reading, and the leaderboards that follow."""
     families: dict[str, list[Board]] = {}
     for board in boards:
         families.setdefault(board.family, []).append(board)
@@ -118,7 +110,7 @@ def decide_benchmark(
     adjusted = holm([1.0 if item.value is None else float(item.detail["p"]) for item in ratios]) if ratios else ()
     verdicts += [facts.beats(item, float(p), share) for item, p in zip(ratios, adjusted, strict=True)]
     verdicts += [facts.agreement(item, gone) for item in measurements if item.name == DISSOCIATION]
-    return BenchVerdicts(tuple(verdicts), tuple(leaderboards))
+    return tuple(verdicts), tuple(leaderboards)
 
 
 class _Family:

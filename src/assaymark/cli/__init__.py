@@ -16,6 +16,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -47,7 +48,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command, and return its exit status."""
     if argv is None:  # the process is this command's alone
         gc.set_threshold(*_COLLECTED)
-        if sys.argv[1:2] in (["check"], ["demo"], ["report"]):  # Arrow and NumPy would load them, for half a second
+        # Arrow and NumPy would load them, for half a second
+        if sys.argv[1:2] in (["check"], ["demo"], ["import"], ["report"]):
             sys.meta_path.insert(0, _WithoutPandas())
     with opts.logging_session():
         try:
@@ -67,9 +69,8 @@ def main(argv: list[str] | None = None) -> int:
                 raise
             status, line = STOPPED, f"stopped: {opts.WHOLE}"  # outside of any work that says where it stopped
             if not opts.was_interrupt(exc):
-                verbose = opts.verbosity() is opts.Verbosity.VERBOSE
                 how = "report it with the traceback above"
-                if verbose:
+                if opts.verbosity() is opts.Verbosity.VERBOSE:
                     opts.print_error("".join(traceback.format_exception(exc)).rstrip())
                 else:
                     how = "run it again with --verbose, and report the traceback"
@@ -150,6 +151,7 @@ ALIASES: Final[Mapping[str, str]] = {
 """Commands by other words for them."""
 
 _PLACES: Final = {name: place for places in COMMANDS.values() for name, place in places.items()}
+_GROUP: Final = cache(get_group)  # reading the signatures of a module's commands takes longer than a small command
 
 
 class Root(opts.CommandGroup):
@@ -166,7 +168,7 @@ class Root(opts.CommandGroup):
             for each in (made, *(group.typer_instance for group in made.registered_groups)):
                 for info in each.registered_commands if each is not None else ():
                     info.cls = opts.Verb
-            self.commands[cmd_name] = get_group(made).commands[cmd_name]
+            self.commands[cmd_name] = _GROUP(made).commands[cmd_name]
         return self.commands.get(cmd_name)
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:

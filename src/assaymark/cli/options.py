@@ -106,6 +106,8 @@ def logging_session() -> Iterator[None]:
     logger.addHandler(handler)
     before = logger.level
     logger.setLevel(_LEVELS[Verbosity.NORMAL])
+    # An end that comes while a connection is closed goes on to the caller; its traceback is not for the user.
+    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
     main = threading.current_thread() is threading.main_thread()
     kept = signal.getsignal(signal.SIGTERM)
     if main and kept is not signal.SIG_IGN:

@@ -198,8 +198,8 @@ def proofread(
     """
     with _errors():
         decided = workflow.read_decided(run, alias or ())
-        documents = [(path, workflow.read_document(path, decided)) for path in dict.fromkeys(file)]
-        found = [workflow.proofread_text(path, decided, document) for path, document in documents]
+        documents = [workflow.read_document(path, decided) for path in dict.fromkeys(file)]
+        found = [workflow.proofread_text(document, decided) for document in documents]
         changes: list[str] = []
         if fix:
             fixed = [workflow.fix_text(one, decided) for one in found]

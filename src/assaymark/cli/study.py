@@ -215,7 +215,7 @@ def judge(
     if reparse:
         with working(opts.WHOLE):
             read = workflow.reparse(folder, datetime.now(UTC))
-        say(ctx, {"amendment": read.amendment}, read.lines)
+        say(ctx, {"amendment": read.done}, read.lines)
         return
     who = opts.payer(ctx)
     if dry_run:

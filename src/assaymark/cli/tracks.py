@@ -308,7 +308,7 @@ def season_judge(
     with working():
         done = workflow.judge_season(folder, who)
     then = f"assaymark season publish {season} --out SITE"
-    value = {"made": done.made, "lines": done.lines, "next": then}
+    value = {"made": done.done, "lines": done.lines, "next": then}
     opts.say_paid(ctx, folder, who, value, done.lines, [f"next: {then}"])
 
 
@@ -331,7 +331,7 @@ def _run(ctx: typer.Context, season: Path, who: Models, verb: Callable[..., Any]
     folder = RunFolder(season)
     with working():
         done = verb(folder, who, now=datetime.now(UTC))
-    days = [str(day) for day in done.days]
+    days = [str(day) for day in done.done]
     value = {"days": days, "navs": done.navs, "overdue": done.overdue, "absent": done.absent}
     opts.say_paid(ctx, folder, who, value, done.lines)
     if done.overdue:
@@ -408,6 +408,6 @@ def data_show(
 def data_check(ctx: typer.Context, folder: Stored, json: AsJson = False) -> None:
     """Find gaps, stale and frozen series, impossible prices, half days and damage; exit status 1 if there are any."""
     checked = workflow.check_market(folder)
-    say(ctx, checked.found, checked.lines)
-    if count := len(checked.found.problems):
+    say(ctx, checked.done, checked.lines)
+    if count := len(checked.done.problems):
         raise AssayError(f"{folder}: {count} problems, named above")

@@ -24,12 +24,13 @@ from assaymark.engine import rate_limits as limits_
 from assaymark.engine.calls import CallSpec, Packed, Reply, Text, bytes_text, pack, seal, text_bytes
 from assaymark.engine.compute import ChunkBook
 from assaymark.engine.database import KEYS_A_QUERY, Begin, Store, groups
-from assaymark.engine.rate_limits import Grant, Leases, Limits
+from assaymark.engine.rate_limits import Grant, Leases
 from assaymark.engine.schema import Answered, Attempt, Committed, End, Row, Source, check_sealed, sealed
 from assaymark.errors import LedgerError
 
 if TYPE_CHECKING:
     from assaymark.engine.rate_limits import PendingCall, Work
+    from assaymark.protocol import ProviderLimits
 
 
 # --- Batches: which there are, which calls are in them, and what became of them ---------------------------------------
@@ -588,7 +589,9 @@ class Ledger:
                 database.mark_lost(connection, lost)
         return lost
 
-    def reserve(self, provider: str, limits: Limits, tokens: Sequence[int], corrections: Mapping[int, int]) -> Grant:
+    def reserve(
+        self, provider: str, limits: ProviderLimits, tokens: Sequence[int], corrections: Mapping[int, int]
+    ) -> Grant:
         """Book requests to a provider as far as its limits leave room; see `limits.reserve`."""
         with self._store.writing() as connection:
             if not self._has_windows:  # ledgers without limits do not have them

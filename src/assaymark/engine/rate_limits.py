@@ -24,6 +24,7 @@ from assaymark.errors import ModelError
 
 if TYPE_CHECKING:
     from assaymark.engine.ledger import Ledger
+    from assaymark.protocol import ProviderLimits
 
 # How many requests and tokens a minute a provider may get, from all who work on one ledger together.
 #
@@ -66,17 +67,6 @@ def at_least(owner: object, **limits: float) -> None:
             raise ValueError(f"{name} must be at least {least} (got {value})")
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one provider may get in any 60 seconds; None sets no limit."""
-
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
-
-    def __post_init__(self) -> None:
-        at_least(self, requests_per_minute=1, tokens_per_minute=1)
-
-
 Grant = tuple[int, int, float]
 """How many of those that asked may be sent, the bucket they are booked in, and when the rest ask again (seconds)."""
 
@@ -90,7 +80,7 @@ def tokens_expected(call: CallSpec) -> int:
 
 
 def reserve(
-    connection: sa.Connection, store: Store, provider: str, limits: Limits, tokens: Sequence[int],
+    connection: sa.Connection, store: Store, provider: str, limits: ProviderLimits, tokens: Sequence[int],
     corrections: Mapping[int, int],
 ) -> Grant:  # fmt: skip
     """Book as many requests as the limits leave room for, in the order given."""

@@ -21,7 +21,6 @@ from assaymark.engine.rate_limits import (
     CircuitBreakerPolicy,
     Endpoint,
     Gate,
-    Limits,
     PendingCall,
     Work,
     asked_wait_s,
@@ -30,6 +29,7 @@ from assaymark.engine.rate_limits import (
 )
 from assaymark.engine.schema import Attempt, Committed, End
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
+from assaymark.protocol import ProviderLimits
 from assaymark.records import canonical_json
 
 Unusable = Callable[[CallSpec, Reply], tuple[str, str] | None]
@@ -119,7 +119,7 @@ class Failure:
     turned_away: bool = False
 
 
-Manner = tuple[int, float, int, float, CircuitBreakerPolicy, Mapping[str, Limits]]
+Manner = tuple[int, float, int, float, CircuitBreakerPolicy, Mapping[str, ProviderLimits]]
 """How calls are made: concurrency, deadline, attempts, the first pause, patience and limits; see `run_calls`."""
 
 
@@ -442,7 +442,7 @@ async def _in(thread: Executor, work: Callable[..., T], *args: Any) -> T:
 def run_calls(
     ledger: Ledger, calls: Iterable[CallSpec] | None, models: Mapping[str, Model], *, concurrency: int = 64,
     deadline_s: float = 120.0, attempts: int = 4, backoff_s: float = 1.0, lease_s: float = 60.0,
-    patience: CircuitBreakerPolicy | None = None, limits: Mapping[str, Limits] | None = None,
+    patience: CircuitBreakerPolicy | None = None, limits: Mapping[str, ProviderLimits] | None = None,
     purse: SpendLimit | None = None, progress: Progress | None = None, told: Told | None = None,
     watch: Watch | None = None,
 ) -> RunSummary:  # fmt: skip

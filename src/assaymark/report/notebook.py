@@ -4,7 +4,6 @@ function gives parts for `assaymark.notebook`, which sets them as HTML and as te
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -13,10 +12,11 @@ from assaymark.claims.messages import Catalogue, english
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import MARKS, Drawing, Folded, Grid, Heading, Note, Part, Said, parts_of
 from assaymark.records import Measurement, Rows, sha256_text
-from assaymark.report.blocks import Figure, SaidLevel, Table
+from assaymark.report import blocks as b
+from assaymark.report.blocks import Figure, Quote, Table, WithheldGroup
 from assaymark.report.blocks import plain as in_words
 from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, quiet_plots, seeing_plots, sentences
-from assaymark.report.datasheet.reading import Missing, comparable, opened
+from assaymark.report.datasheet.reading import comparable, opened
 from assaymark.report.datasheet.sections import flip_note
 from assaymark.report.inputs import AssayRun, RunIndex
 from assaymark.report.levels import board
@@ -32,7 +32,7 @@ from assaymark.report.season.levels import tally as levels_tally
 from assaymark.report.study.agreement import agreement_words, kappa_figure
 from assaymark.report.study.overview import finding
 from assaymark.report.study.plan import NOT_PREREGISTERED, study_line
-from assaymark.report.text import LEVELS, NOT_SHOWN, TAGS, TALLY, counted
+from assaymark.report.text import NOT_SHOWN, TAGS, counted, tally
 from assaymark.text import NBSP, clean, count
 
 __all__ = ["bench_parts", "drawing", "judges_parts", "season_parts", "study_parts"]
@@ -75,7 +75,7 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
         yield Note(found.second)
     if not book.preregistered:
         yield Note(NOT_PREREGISTERED)
-    yield Note(" · ".join(f"{MARKS[level]} {count(levels.count(level))} {TALLY[level]}" for level in LEVELS))
+    yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in tally(levels)))
     yield from _levels(study_levels(book), f" of {counted(len(run.verdicts), 'claim')}")
     yield Heading("Who is ahead?")
     cells = (
@@ -95,24 +95,25 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
         yield drawing(figure)
 
 
-def _levels(views: Iterable[SaidLevel], of: str = "", amount: Callable[[int], str] = count) -> Iterator[Part]:
+def _levels(views: Iterable[b.Said], of: str = "", amount: Callable[[int], str] = count) -> Iterator[Part]:
     """The claims of each level, or what is not supported; most of it folded. ``of`` is of how many claims that is."""
     for view in views:
         shown, more = (
-            tuple(Said(view.level, one.sentence, one.condition) for one in part) for part in (view.shown, view.more)
+            tuple(Said(view.level, one.sentence, one.condition) for one in part if isinstance(one, Quote))
+            for part in (view.claims, view.more)
         )
+        groups = [one for one in (*view.claims, *view.more) if isinstance(one, WithheldGroup)]
         yield from shown
         if more:
             yield Folded(f"{amount(len(more))} more", more)
-        if view.groups:
-            title = f"{view.title} ({count(sum(group.covers for group in view.groups))}{of})" if of else view.title
+        if groups:
+            title = f"{view.title} ({count(sum(group.covers for group in groups))}{of})" if of else view.title
             rows = (
-                (group.text, "".join(text for text, _ in group.why).strip(), count(group.covers))
-                for group in view.groups
+                (group.text, "".join(text for text, _ in group.why).strip(), count(group.covers)) for group in groups
             )
             yield Folded(title, (Grid(("Not supported", "Why", "Claims"), tuple(rows), frozenset({2})),))
         if of and view.rest:
-            yield Note(f"{count(view.rest)} more on the page.")
+            yield Note(in_words(view.rest))
 
 
 # --- a benchmark, judges, a season ------------------------------------------------------------------------------------
@@ -123,8 +124,8 @@ def bench_parts(run: BenchRun) -> Iterator[Part]:
     book = BenchmarkIndex.of(run)
     yield Heading(f"{clean(run.title, 120)}: supported claims")
     yield Note(lede(book))
-    levels = Counter(verdict.publication_level for verdict in run.verdicts)
-    yield Note(" · ".join(f"{MARKS[level]} {count(levels[level])} {TALLY[level]}" for level in LEVELS))
+    levels = tally(verdict.publication_level for verdict in run.verdicts)
+    yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels))
     yield from _levels(bench_levels(book))
     grids = []
     for table in (block for group in stage_tables(book) for block in group.blocks if isinstance(block, Table)):
@@ -155,7 +156,7 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
         drawn = (this, *peers)
         plots = (*quiet_plots(this, drawn), *seeing_plots(this, drawn)) if at < _DRAWN else ()
         figures: tuple[Part, ...] = tuple(
-            Note(f"{plot.title} {plot.why}") if isinstance(plot, Missing) else drawing(plot.figure, *_STYLES)
+            drawing(figure, *_STYLES) if (figure := plot.figure) else Note(f"{plot.title} {plot.caption}")
             for plot in plots
         )
         if len(sheets) == 1:

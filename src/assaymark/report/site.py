@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from markupsafe import Markup
@@ -13,7 +13,7 @@ from assaymark.claims.messages import Catalogue, english
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Level, Verdict
-from assaymark.report.blocks import Inline, Items, Linked, Mark, Page, Quote, SaidLevel, Section, Table, bold, code
+from assaymark.report.blocks import Inline, Items, Linked, Mark, Page, Quote, Said, Section, Table, bold, code
 from assaymark.report.datasheet import COMPARISON
 from assaymark.report.datasheet.pages import comparison_lead, judge_line
 from assaymark.report.datasheet.reading import datasheet_path, opened
@@ -28,7 +28,7 @@ from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.levels import said_levels as season_levels
 from assaymark.report.season.pages import season_lede
 from assaymark.report.study.plan import reference_words, study_line
-from assaymark.report.text import LEVELS, TALLY, TITLES, counted, plural
+from assaymark.report.text import TITLES, counted, plural, tally
 from assaymark.text import clean, count
 
 # The first page of a site of several runs: what each of them is, and which claims it supports. Runs are sorted by kind
@@ -117,13 +117,13 @@ def front_of_judges(sheets: Sequence[Datasheet], title: str) -> FrontRun:
 
 
 def _front(
-    kind: Kind, title: str, line: str, reference: bool, verdicts: Sequence[Verdict], levels: Sequence[SaidLevel]
+    kind: Kind, title: str, line: str, reference: bool, verdicts: Sequence[Verdict], levels: Sequence[Said]
 ) -> FrontRun:
     """A run with what was decided: how much at each level, and the first supported sentences."""
     reached = [verdict.publication_level for verdict in verdicts]
-    tally = tuple((level, count(reached.count(level)), TALLY[level]) for level in LEVELS)
-    said = tuple((one.level, one.shown[:_AT_ONCE]) for one in levels if one.level != "no-claim" and one.shown)
-    return FrontRun(kind, title, line, len(reached), tally, said, (), reference)
+    quoted = ((one.level, tuple(claim for claim in one.claims if isinstance(claim, Quote))) for one in levels)
+    said = tuple((level, quotes[:_AT_ONCE]) for level, quotes in quoted if quotes)
+    return FrontRun(kind, title, line, len(reached), tally(reached), said, (), reference)
 
 
 def menu(runs: Mapping[str, FrontRun]) -> dict[str, Link]:
@@ -163,45 +163,34 @@ _PROGRESS: Final = Link("live", "/live", "Progress")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How far one model is: calls planned, and those with a reply."""
-
-    model: str
-    planned: int
-    answered: int
-
-
-@dataclass(frozen=True, slots=True)
 class LiveView:
-    """A run as it stands, models by name; ``a_second`` are replies a second lately, None where nothing changed yet."""
+    """A run as it stands: how many calls are planned for each model, and how many of them have a reply; ``a_second``
+    are replies a second lately, None where nothing changed yet."""
 
     name: str
-    models: tuple[Standing, ...]
+    models: Mapping[str, tuple[int, int]]
     a_second: float | None = None
 
     @property
     def planned(self) -> int:
         """All calls that are planned so far."""
-        return sum(model.planned for model in self.models)
+        return sum(planned for planned, _ in self.models.values())
 
     @property
     def answered(self) -> int:
         """All that have a reply."""
-        return sum(model.answered for model in self.models)
-
-    def to_json(self) -> str:
-        """What the page asks for again and again."""
-        return json.dumps(self.facts())
+        return sum(answered for _, answered in self.models.values())
 
     def facts(self) -> dict[str, Any]:
         """Calls by model, the state in a sentence, and whether every planned call has a reply."""
-        rows = [asdict(model) for model in self.models]
+        rows = [{"model": name, "planned": planned, "answered": answered}
+                for name, (planned, answered) in self.models.items()]  # fmt: skip
         return {"rows": rows, "said": self.said(), "done": self.planned == self.answered}
 
     def said(self) -> str:
         """The state in one sentence.
 
-        >>> LiveView("r", (Standing("a/b", 200, 50),), 2.0).said()
+        >>> LiveView("r", {"a/b": (200, 50)}, 2.0).said()
         '50 of 200 calls are answered, 2.0 a second lately; about 1 min 15 s for the others.'
         """
         if not self.planned:
@@ -219,10 +208,7 @@ class LiveView:
 
 def render_live(view: LiveView, *, report: str | None) -> str:
     """The page of a run that is under way. ``report`` is the first page of what is there already."""
-    rows = [
-        (clean(one.model, 80), one, f"{100 * one.answered / one.planned:.1f}" if one.planned else "0")
-        for one in view.models
-    ]
+    rows = [(clean(model, 80), model, *calls) for model, calls in view.models.items()]
     there = () if report is None else (Link("report", f"/report/{report}", FRONTS[report]),)
     return _frame((*there, _PROGRESS)).render(
         "live.html", clean(view.name, 80), here="live", scripts=("live.js",), connect=True, view=view, rows=rows
@@ -250,7 +236,7 @@ def render_call(call: CallSpec, reply: Reply | None) -> str:
 def render_unfinished(view: LiveView, frame: Frame, spent: str, command: str, judges: Sequence[str]) -> str:
     """The first page of a study before its last call: how far it is, and nothing that a later call could change."""
     said = view.said() + (f" {spent} USD are spent." if spent else "")
-    rows = [(clean(one.model, 80), count(one.planned), count(one.answered)) for one in view.models]
+    rows = [(clean(model, 80), *map(count, calls)) for model, calls in view.models.items()]
     table = Table(("Model", "Planned", "Answered"), tuple(rows), frozenset((1, 2)), "", stacked=True)
     tested = Items(tuple(Linked(clean(name, 60), datasheet_path(name)) for name in judges))
     known = (Section("known", "What is known already?", "The judges’ own tests.", (tested,)),) if judges else ()

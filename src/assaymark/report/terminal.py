@@ -19,8 +19,8 @@ from assaymark.report.study import overview, scores
 from assaymark.report.study.bench import names_allowed
 from assaymark.report.study.checks import limits_of
 from assaymark.report.study.controls import people_words
-from assaymark.report.text import LEVELS, TALLY, counted, ends_of, short_hash
-from assaymark.text import clean, count, number, prose
+from assaymark.report.text import counted, ends_of, short_hash, tally
+from assaymark.text import clean, number, prose
 
 # Shapes carry the level where colour is missing: filled, half, open.
 _SIGNS: dict[Level, str] = {"headline": "[x]", "qualified": "[/]", "no-claim": "[-]"}
@@ -98,8 +98,8 @@ def _lines(text: str) -> list[RenderableType]:
 
 def _tally(levels: Sequence[Level]) -> Text:
     text = Text()
-    for level in LEVELS:
-        text.append(f"{_SIGNS[level]} {count(levels.count(level))} {TALLY[level]}   ", style=_STYLES[level])
+    for level, n, what in tally(levels):
+        text.append(f"{_SIGNS[level]} {n} {what}   ", style=_STYLES[level])
     return text
 
 

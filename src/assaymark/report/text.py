@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -78,6 +79,12 @@ def signed(value: float, digits: int = 2) -> str:
     """A difference, always with its sign, except zero."""
     text = number(value, digits)
     return f"+{text}" if value > 0 and text.strip("0.,") else text
+
+
+def tally(levels: Iterable[str]) -> tuple[tuple[Level, str, str], ...]:
+    """How many claims reach each level, as (level, number, words)."""
+    reached = Counter(levels)
+    return tuple((level, count(reached[level]), TALLY[level]) for level in LEVELS)
 
 
 def words(value: int) -> str:

@@ -118,15 +118,7 @@ def amendment_lines(made: Amendment) -> list[str]:
     return [f"amendment {made.number} of {made.date}: {made.reason}", *changes, f"plan hash {made.plan_after}"]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Reparsed(Told):
-    """What reading stored replies again came to: the amendment, and lines for whoever called."""
-
-    amendment: Amendment
-    lines: tuple[str, ...]
-
-
-def reparse(folder: RunFolder, now: datetime) -> Reparsed:
+def reparse(folder: RunFolder, now: datetime) -> Told[Amendment]:
     """Read the stored replies of judges again by this version's parser, and record that as an amendment."""
     locked, store = open_locked(folder), Store(folder)
     if not (fields := _parser_field(locked)):
@@ -152,7 +144,7 @@ def reparse(folder: RunFolder, now: datetime) -> Reparsed:
     lost = sum(one.status != "ok" and (one.judge, one.trajectory, one.trial) in before for one in found)
     line = f"{len(found):,} replies reparsed: {len(now_ok - before):,} more have scores, {lost:,} lost theirs"
     again = f"run: assaymark judge {folder.path}, then measure, claim and report"
-    return Reparsed(locked.amendments[-1], (line, again))
+    return Told(locked.amendments[-1], (line, again))
 
 
 def _parser_field(locked: Locked) -> dict[str, dict[str, JSON]]:

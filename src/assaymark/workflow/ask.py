@@ -230,9 +230,7 @@ def prices_of(models: Mapping[str, Model]) -> Prices:
 
 def run_options(engine: EngineChoice) -> Any:
     """How a plan has calls made, as arguments of the runner."""
-    limits = {name: calling.Limits(one.requests_per_minute, one.tokens_per_minute)
-              for name, one in engine.limits.items()}  # fmt: skip
-    return engine.model_dump(include={"concurrency", "deadline_s", "attempts", "backoff_s"}) | {"limits": limits}
+    return engine.model_dump(include={"concurrency", "deadline_s", "attempts", "backoff_s"}) | {"limits": engine.limits}
 
 
 def patient(engine: EngineChoice, agents: Iterable[AgentSpec]) -> EngineChoice:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import groupby
 from pathlib import Path
@@ -176,14 +175,6 @@ LOCAL: Final[Mapping[str, Sequence[str]]] = {"files": ("path", "licence", "curre
 """The sources that ask nobody, with the options they take."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Checked(Told):
-    """What a check found, whole and as lines to print, of which there are fewer."""
-
-    found: Condition
-    lines: tuple[str, ...]
-
-
 def synth(folder: Path, seed: int) -> str:
     """Write the embedded market of a seed into a folder, and say in one line what is there now."""
     note("market", 0, 2)
@@ -285,8 +276,11 @@ def _listing(one: Listing) -> dict[str, object]:
     return {"id": one.id, "class": one.asset_class, "name": one.name, "listed": one.listed.isoformat(), "ended": ended}
 
 
-def check(folder: Path) -> Checked:
-    """Look a folder's snapshot over: digests, tables, then everything that `assaymark.market.open` names."""
+def check(folder: Path) -> Told[Condition]:
+    """Look a folder's snapshot over: digests, tables, then everything that `assaymark.market.open` names.
+
+    The lines name fewer problems and notes than were found.
+    """
     manifest = _manifest(folder)
     found = condition(market.open_history(folder, cache=False))
     lines = []
@@ -294,7 +288,7 @@ def check(folder: Path) -> Checked:
         lines += [f"{kind}: {item}" for item in items[:LISTED]]
         if len(items) > LISTED:
             lines.append(f"and {len(items) - LISTED} more {kind}s")
-    return Checked(found, (*lines, f"{manifest.id}: {len(found.problems)} problems, {len(found.notes)} notes"))
+    return Told(found, (*lines, f"{manifest.id}: {len(found.problems)} problems, {len(found.notes)} notes"))
 
 
 def _manifest(folder: Path) -> market.Manifest:

@@ -8,25 +8,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from assaymark.claims.season_plan import period_of
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers import ImportReport, import_human, importer
-from assaymark.importers.human import import_labels
 from assaymark.judging import find_rubric
-from assaymark.judging.season.scoring import HIGHEST
 from assaymark.prompting import flagged
 from assaymark.protocol import parse_study
 from assaymark.records import AGGREGATE, Context, Decision, Outcome, sha256_text
-from assaymark.workflow.human_labels import HumanGrade, store_grades, stored_draw
-from assaymark.workflow.labelling import frame_of
-from assaymark.workflow.lock import STUDY
 from assaymark.workflow.progress import watching
 from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_lock, read_text
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
-from assaymark.workflow.tracks.season_facts import season_material
-from assaymark.workflow.tracks.season_lock import is_season, stored_season
-from assaymark.workflow.tracks.season_records import TIMES
 
 
 def import_records(format: str, path: Path, folder: RunFolder, keep_going: bool = False) -> ImportReport:
@@ -52,6 +43,17 @@ def import_records(format: str, path: Path, folder: RunFolder, keep_going: bool 
 
 def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
     """Read what people graded into a run folder, beside the records that they graded; returns the number of grades."""
+    # loaded here, because records are imported without them
+    from assaymark.claims.season_plan import period_of
+    from assaymark.importers.human import import_labels
+    from assaymark.judging.season.scoring import HIGHEST
+    from assaymark.workflow.human_labels import HumanGrade, store_grades, stored_draw
+    from assaymark.workflow.labelling import frame_of
+    from assaymark.workflow.lock import STUDY
+    from assaymark.workflow.tracks.season_facts import season_material
+    from assaymark.workflow.tracks.season_lock import is_season, stored_season
+    from assaymark.workflow.tracks.season_records import TIMES
+
     folder.require()
     read_lock(folder)
     store = Store(folder)
@@ -104,6 +106,8 @@ def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
 
 def import_named_grades(folder: RunFolder, named: str | None, *, anchor: bool = False) -> None:
     """Read the file of grades that a plan names, if it is there: in the run folder, or as it is named."""
+    from assaymark.workflow.human_labels import stored_draw
+
     places = [] if named is None or (anchor and stored_draw(folder) is None) else [folder.path / named, Path(named)]
     if (path := next((place for place in places if place.is_file()), None)) is not None:
         import_grades(folder, path)

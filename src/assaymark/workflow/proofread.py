@@ -98,11 +98,16 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Document:
-    """A text with its form; ``keep`` says of which inline code the words are read, as the name of an agent."""
+    """A text with its form, and what was found in it, in order, once `proofread` has read it.
 
+    ``keep`` says of which inline code the words are read, as the name of an agent.
+    """
+
+    path: Path
     text: str
     form: Form
     keep: Callable[[str], bool]
+    found: tuple[Placed, ...] = ()
 
     def sentences(self) -> Iterator[Sentence]:
         """Every sentence of its prose, in order."""
@@ -120,6 +125,19 @@ class Document:
                     said = inner[first:last].replace(_GONE, "")
                     yield Sentence(said, begin + at + first, begin + at + last, block)
                 at = end
+
+    def fixed(self) -> str:
+        """The text with conditions added and sentences replaced, as far as a supported one is near."""
+        text = self.text
+        for one in reversed(self.found):
+            finding, place = one.finding, self.replaceable(one.start, one.end)
+            if finding.mark == "/" and finding.add:
+                end = one.end if place is None else place[1]
+                stop = "" if text[one.start : one.end].rstrip("*_`\"'”’)").endswith((".", "!", "?", "…")) else "."
+                text = text[:end] + stop + " " + self.escaped(" ".join(finding.add)) + text[end:]
+            elif finding.mark in "-!" and finding.write and place is not None and finding.about == "comparison":
+                text = text[: place[0]] + self.escaped(" ".join((finding.write, *finding.also))) + text[place[1] :]
+        return text
 
     def replaceable(self, start: int, end: int) -> tuple[int, int] | None:
         """The place of a sentence with the markup that opens or closes in it; None if it cannot be cut out."""
@@ -352,28 +370,6 @@ class Placed:
         }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Proofread:
-    """One text with everything that was found in it, in order."""
-
-    path: Path
-    document: Document
-    found: tuple[Placed, ...]
-
-    def fixed(self) -> str:
-        """The text with conditions added and sentences replaced, as far as a supported one is near."""
-        text, escaped = self.document.text, self.document.escaped
-        for one in reversed(self.found):
-            finding, place = one.finding, self.document.replaceable(one.start, one.end)
-            if finding.mark == "/" and finding.add:
-                end = one.end if place is None else place[1]
-                stop = "" if text[one.start : one.end].rstrip("*_`\"'”’)").endswith((".", "!", "?", "…")) else "."
-                text = text[:end] + stop + " " + escaped(" ".join(finding.add)) + text[end:]
-            elif finding.mark in "-!" and finding.write and place is not None and finding.about == "comparison":
-                text = text[: place[0]] + escaped(" ".join((finding.write, *finding.also))) + text[place[1] :]
-        return text
-
-
 def read_document(path: Path, run: Decided) -> Document:
     """The text of a file that a person named, its line ends as they are."""
     if not path.exists():
@@ -396,12 +392,11 @@ def read_document(path: Path, run: Decided) -> Document:
             (start, end) == (0, len(code)) for start, end, _ in run.names.mentions(code)
         )
 
-    return Document(text, form_of(path.name), keep)
+    return Document(path, text, form_of(path.name), keep)
 
 
-def proofread(path: Path, run: Decided, document: Document | None = None) -> Proofread:
-    """Hold every sentence of a file against the verdicts of a run."""
-    document = document or read_document(path, run)
+def proofread(document: Document, run: Decided) -> Document:
+    """Hold every sentence of a text against the verdicts of a run."""
     ends = [found.start() for found in re.finditer("\n", document.text)]
     found: list[Placed] = []
 
@@ -410,7 +405,8 @@ def proofread(path: Path, run: Decided, document: Document | None = None) -> Pro
         begins = [ends[line - 1] + 1 if line else 0 for line in (first, last)]
         columns = one.start - begins[0] + 1, one.end - begins[1] + 1
         text = clean(one.text, 1000)
-        found.append(Placed(str(path), text, finding, one.start, one.end, first + 1, columns[0], last + 1, columns[1]))
+        where = first + 1, columns[0], last + 1, columns[1]
+        found.append(Placed(str(document.path), text, finding, one.start, one.end, *where))
 
     sentences, before = list(document.sentences()), tuple[str, ...]()
     for at, one in enumerate(sentences):
@@ -429,22 +425,22 @@ def proofread(path: Path, run: Decided, document: Document | None = None) -> Pro
         if inside and re.search(r"\d", rows[0]) and len({agent for *_, agent in run.names.mentions(rows[0])}) > 1:
             head, end = rows[0].strip().partition("\n")[0], rows.start() + len(rows[0].partition("\n")[0])
             place(Sentence(head, rows.start(), end, 0), Finding("?", _NOT_READ))
-    return Proofread(path, document, tuple(sorted(found, key=lambda one: one.start)))
+    return replace(document, found=tuple(sorted(found, key=lambda one: one.start)))
 
 
-def fix(text: Proofread, run: Decided) -> tuple[Proofread, list[str]]:
+def fix(text: Document, run: Decided) -> tuple[Document, list[str]]:
     """Write the changes of a text, and read it again; returns what is found then, and what was changed as a diff."""
     new = text.fixed()
-    if new == text.document.text:
+    if new == text.text:
         return text, []
     target = text.path.resolve()
     mode = target.stat().st_mode
     write_atomic(target, new)
     target.chmod(mode)
     name = clean(str(text.path))
-    changes = difflib.unified_diff(text.document.text.splitlines(), new.splitlines(), name, name, n=0, lineterm="")
+    changes = difflib.unified_diff(text.text.splitlines(), new.splitlines(), name, name, n=0, lineterm="")
     shown = [visible(line) for line in changes]
-    return proofread(text.path, run, replace(text.document, text=new)), shown
+    return proofread(replace(text, text=new), run), shown
 
 
 # --- shown ------------------------------------------------------------------------------------------------------------
@@ -468,7 +464,7 @@ def _said(finding: Finding) -> Iterator[tuple[str, str]]:
         yield "Say also:", clean(" ".join(finding.also))
 
 
-def lines_of(texts: Sequence[Proofread], run: Decided, *, fixing: bool = False) -> Iterator[str]:
+def lines_of(texts: Sequence[Document], run: Decided, *, fixing: bool = False) -> Iterator[str]:
     """What the terminal shows: each sentence with its line and its mark, at most 80 columns, and the counts."""
     if run.names.common:
         names = ", ".join(run.names.common)
@@ -506,7 +502,7 @@ def lines_of(texts: Sequence[Proofread], run: Decided, *, fixing: bool = False) 
         yield "Write the changes: --fix   For pull requests: --format github   JSON: --json"
 
 
-def github_lines(texts: Sequence[Proofread]) -> Iterator[str]:
+def github_lines(texts: Sequence[Document]) -> Iterator[str]:
     """Workflow commands by which GitHub shows findings beside a pull request."""
 
     def value(text: str, inside: bool = True) -> str:
@@ -520,7 +516,7 @@ def github_lines(texts: Sequence[Proofread]) -> Iterator[str]:
         yield f"{head},title={value(f'assaymark: {words}')}::{value(one.message, False)}"
 
 
-def sarif(texts: Sequence[Proofread]) -> dict[str, Any]:
+def sarif(texts: Sequence[Document]) -> dict[str, Any]:
     """Findings as SARIF 2.1.0, the format of code hosts."""
     rules = [
         {"id": name, "shortDescription": {"text": f"{words}."}, "defaultConfiguration": {"level": level}}

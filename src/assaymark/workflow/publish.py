@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -15,12 +15,12 @@ from assaymark.agents.reference import planted_words
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError
 from assaymark.judging import PLANTED
-from assaymark.market import ProbeResult
+from assaymark.market import CycleKey, ProbeResult
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import Note, Part, Result
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import JudgeSpec, Study
-from assaymark.records import Decision, canonical_json, parse
+from assaymark.records import Decision, Judgment, canonical_json, parse
 from assaymark.report import (
     ALONE,
     AssayRun,
@@ -33,11 +33,12 @@ from assaymark.report import (
     study_frame,
     terminal_summary,
 )
-from assaymark.report.inputs import SubstrateView
+from assaymark.report.inputs import Example
 from assaymark.report.page import JUDGES, Frame, Link
 from assaymark.report.records.answers import Answers
 from assaymark.report.records.calls import ReadCalls
-from assaymark.report.records.judgments import Calls, Judged
+from assaymark.report.records.judgments import Calls
+from assaymark.report.records.judgments import Part as Judged
 from assaymark.report.text import short_hash
 from assaymark.report.translation import in_language
 from assaymark.text import clean
@@ -48,7 +49,7 @@ from assaymark.workflow.run_folder import RunFolder, replace_files
 from assaymark.workflow.tracks.datasheet import datasheet_pages, stored_datasheets
 
 if TYPE_CHECKING:
-    from assaymark.report.site import LiveView, Standing
+    from assaymark.report.site import LiveView
     from assaymark.workflow.lock import Locked
 
 
@@ -56,11 +57,13 @@ _PROBE: Final = tuple(item.name for item in dataclasses.fields(ProbeResult))
 _PLANTED: Final = ("offset", "noise", "slope", "pivot", "halo", "terse", "terse_tokens")
 
 
-def substrate_view(locked: Locked, store: tables.Store) -> SubstrateView | None:
-    """What a study showed its agents; None for a study whose records are imported."""
+def substrate_view(
+    locked: Locked, store: tables.Store
+) -> tuple[tuple[CycleKey, ...], tuple[ProbeResult, ...], Example | None]:
+    """What a study showed its agents: cycles, date probes, an example; nothing where its records are imported."""
     substrate = locked.study.substrate
     if substrate is None:
-        return None
+        return (), (), None
     keys = sorted(store.read(tables.CYCLES), key=lambda key: key.number)
     probes = []
     for probe in locked.date_probes:
@@ -77,7 +80,7 @@ def substrate_view(locked: Locked, store: tables.Store) -> SubstrateView | None:
         on_it = (decision for decision in store.read(tables.DECISIONS) if decision.context_id == key.context_id)
         honest = [one for one in on_it if one.derivation.kind == "honest" and one.replicate == 1]
         example = key, context, tuple(sorted(honest, key=lambda one: one.agent.id))
-    return SubstrateView(tuple(keys), tuple(probes), example)
+    return tuple(keys), tuple(probes), example
 
 
 def planted_agents(study: Study) -> tuple[PlantedView, ...]:
@@ -112,14 +115,12 @@ def report(folder: RunFolder, calls: Calls = "all", language: str = "") -> Repor
     return Reported(folder.report / "index.html", terminal_summary(shown[0]), shown[0])
 
 
-def standing_of(folder: RunFolder) -> tuple[Standing, ...]:
-    """How far each model of a run is, by its ledger; nothing where it has none."""
+def standing_of(folder: RunFolder) -> Mapping[str, tuple[int, int]]:
+    """For each model of a run how many calls are planned and how many have a reply; nothing without a ledger."""
     if not folder.has_ledger:
-        return ()
-    from assaymark.report.site import Standing
-
+        return {}
     with Ledger.open(folder.ledger, create=False) as ledger:
-        return tuple(Standing(model, *counts) for model, counts in ledger.standing().items())
+        return ledger.standing()
 
 
 def report_unfinished(folder: RunFolder) -> tuple[Path, LiveView]:
@@ -173,28 +174,28 @@ def gather(
     invalid = dict.fromkeys(sorted({judgment.judge for judgment in judgments}), 0)
     for one in judgments:
         invalid[one.judge] += one.status != "ok"
-    anchors = store.read(tables.ANCHOR) if store.rows(tables.ANCHOR) else ()
-    outside = store.read(tables.PROBE) if store.rows(tables.PROBE) else ()
-    people = frozenset(judge.name for judge in study.judges if judge.human)
+    by_part: dict[Judged, Sequence[Judgment]] = {"panel": judgments} if judgments else {}
+    by_part |= {"anchors": store.read(tables.ANCHOR)} if store.rows(tables.ANCHOR) else {}
+    by_part |= {"outside": store.read(tables.PROBE)} if store.rows(tables.PROBE) else {}
     titles = (
         (dimension.name, dimension.title or dimension.name.replace("_", " ").capitalize())
         for dimension in locked.rubric.dimensions
     )
+    cycles, probes, example = substrate_view(locked, store)
     texts = () if study.rubric.text is None else tuple(locked.rubric.rows)
     return AssayRun(
-        study=study, plan_hash=locked.plan_hash, locked_at=locked.locked_at,
-        rubric=RubricView(study.rubric.name, locked.rubric.title, tuple(titles), texts),
-        verdicts=tuple({verdict.claim.id: verdict for verdict in store.read(tables.VERDICTS)}.values()),
-        measurements=tuple(store.read(tables.MEASUREMENTS)), decisions=selection.honest,
-        evidence=tuple(store.read(tables.EVIDENCE)), invalid=invalid, calls=len(judgments),
+        study, locked.plan_hash, locked.locked_at,
+        RubricView(study.rubric.name, locked.rubric.title, tuple(titles), texts),
+        tuple({verdict.claim.id: verdict for verdict in store.read(tables.VERDICTS)}.values()),
+        tuple(store.read(tables.MEASUREMENTS)), selection.honest, tuple(store.read(tables.EVIDENCE)), invalid,
+        calls=len(judgments),
         again=sum(bool(judgment.first_key) for judgment in judgments), in_flight_bound=in_flight_bound(study),
         reference_panel=planted_views(study), excluded=selection.excluded,
         datasheets=tuple(sheet.judge for sheet in sheets),
         tests=tuple(item for sheet in sheets for item in sheet.measurements),
         import_notes=import_notes(selection.honest, store),
-        substrate=substrate_view(locked, store), reference_agents=planted_agents(study), paid=paid,
-        judged=Judged({"panel": judgments, "anchors": anchors, "outside": outside}, selection.decisions, people,
-                      decided_here=study.substrate is not None),
+        cycles=cycles, probes=probes, example=example, reference_agents=planted_agents(study), paid=paid,
+        judgments=by_part, texts=selection.decisions,
     )  # fmt: skip
 
 

@@ -105,7 +105,7 @@ class Served:
         if path == "/live":
             return _page(render_live(self.standing(), report=front))
         if path == "/live.json":
-            return Answer(200, self.standing().to_json().encode(), _KINDS[".json"])
+            return Answer(200, json.dumps(self.standing().facts()).encode(), _KINDS[".json"])
         if (found := _KEY.fullmatch(path)) is None:
             return None
         if not self.folder.has_ledger:
@@ -123,7 +123,7 @@ class Served:
             now = self._clock()
             if not self._seen or now - self._seen[-1][0] >= _FRESH_S:
                 models = standing_of(self.folder)
-                answered = sum(model.answered for model in models)
+                answered = sum(done for _, done in models.values())
                 # Replies a second since the oldest look that is not too old.
                 self._seen = [one for one in self._seen if now - one[0] <= _LATELY_S]
                 then, before = self._seen[0] if self._seen else (now, None)

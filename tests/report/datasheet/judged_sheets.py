@@ -240,24 +240,13 @@ def clean(judge="still-j"):
 
 
 def log(judge="gpt-log"):
+    base, no_ladder = {"judge": judge, "prompt": datasheet.BASE}, "not measured: the quality ladder was not run under"
     found = [
-        missing(
-            "dark_current", f"not measured: vacuum was not run under {datasheet.BASE}", judge=judge,
-            prompt=datasheet.BASE,
-        ),
+        missing("dark_current", f"not measured: vacuum was not run under {datasheet.BASE}", **base),
         *decomposition(judge, (412, 96, 52, 7, 233)),
-        missing(
-            "sensitivity", f"not measured: the quality ladder was not run under {datasheet.BASE}", judge=judge,
-            prompt=datasheet.BASE, delta="1",
-        ),
-        missing(
-            "threshold", f"not measured: the quality ladder was not run under {datasheet.BASE}", judge=judge,
-            prompt=datasheet.BASE,
-        ),
-        missing(
-            "filler.preference", f"not measured: filler was not run under {datasheet.BASE}", judge=judge,
-            prompt=datasheet.BASE,
-        ),
+        missing("sensitivity", f"{no_ladder} {datasheet.BASE}", delta="1", **base),
+        missing("threshold", f"{no_ladder} {datasheet.BASE}", **base),
+        missing("filler.preference", f"not measured: filler was not run under {datasheet.BASE}", **base),
         share("pair.invalid_share", 9, 1600, judge=judge, prompt=datasheet.BASE),
         missing("criterion.shift", "not measured: strict arm was not run", judge=judge, condition="same_subset"),
         share("repeat.stability", 700, 800, "questions", {"kappa": None}, judge=judge),

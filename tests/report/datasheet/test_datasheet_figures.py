@@ -131,7 +131,7 @@ def test_a_segment_has_a_filled_and_an_empty_end_and_no_curve_and_equal_points_n
 
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=5))
 def test_an_axis_holds_what_is_drawn_on_it(values):
-    rows = [charts.DotRow("r", value, (value - 0.1, value + 0.1), "") for value in values]
+    rows = [charts.AxisRow("r", "", "", value, (value - 0.1, value + 0.1)) for value in values]
     first, last, step = charts.axis_of(rows, against=0.0)
     assert first * step <= min(min(values) - 0.1, 0) + 1e-6
     assert last * step >= max(max(values) + 0.1, 0) - 1e-6
@@ -139,9 +139,9 @@ def test_an_axis_holds_what_is_drawn_on_it(values):
 
 
 def test_a_row_without_a_value_is_a_dashed_box_and_long_titles_and_numbers_take_two_lines():
-    rows = [charts.DotRow("a", None, None, "not measured: x"), charts.DotRow("b", 0.1, (0.05, 0.2), "0.10")]
+    rows = [charts.AxisRow("a", "not measured: x"), charts.AxisRow("b", "0.10", "", 0.1, (0.05, 0.2))]
     text = drawn(charts.dots(rows, 350, shares=True))
     assert (text.count('class="void"'), "not measured: x" in text) == (1, True)
     words = "0.100 to 0.200, +0.100"
-    short, long = (charts.dots([charts.DotRow("t" * n, 0.1, None, words)], 350) for n in (5, 45))
+    short, long = (charts.dots([charts.AxisRow("t" * n, words, "", 0.1)], 350) for n in (5, 45))
     assert long[1] > short[1]

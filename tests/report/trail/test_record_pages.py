@@ -37,7 +37,7 @@ def outlines() -> dict[str, Outline]:
 
 @cache
 def trail() -> record_pages.Trail:
-    return record_pages.Trail.of(run().judged, run().rubric.dimensions)
+    return record_pages.Trail.of(run())
 
 
 def labelled(name: str, **labels: str):
@@ -50,7 +50,7 @@ def rests(name: str, **labels: str) -> list[tuple[str, str]]:
 
 def test_every_judgment_and_every_decision_has_exactly_one_row():
     ids = Counter(name for outline in outlines().values() for name in outline.ids)
-    judgments = [record_pages.anchor(one) for rows in run().judged.parts.values() for one in rows]
+    judgments = [record_pages.anchor(one) for rows in run().judgments.values() for one in rows]
     assert len(set(judgments)) == len(judgments)
     assert {ids[name] for name in judgments} == {1}
     assert {ids[place.partition("#")[2]] for place in trail().decisions.values()} == {1}
@@ -65,7 +65,7 @@ def test_pages_are_whole_small_and_lead_to_rows():
 def test_a_long_run_is_cut_into_pages_without_losing_a_judgment():
     base = run()
     many = [judgment(one, "quay-1", "quay", trial) for trial in range(1, 41) for one in base.decisions]
-    shelf = record_pages.Trail.of(record_pages.Judged({"panel": many}, base.decisions), runs.DIMENSIONS)
+    shelf = record_pages.Trail.of(replace(base, judgments={"panel": many}, texts=base.decisions))
     [group] = shelf.groups
     assert len(group.pages) > 2
     assert sorted(map(record_pages.anchor, group.judgments)) == sorted(map(record_pages.anchor, many))
@@ -77,11 +77,8 @@ def test_rows_stand_by_agent_and_date_and_never_by_score():
     for group in shelf.groups:
         order = [(one.trajectory.startswith("cell"), shelf.records[one.trajectory].agent.id) for one in group.judgments]
         assert order == sorted(order)
-    turned = {part: list(reversed(rows)) for part, rows in run().judged.parts.items()}
-    assert (
-        record_pages.Trail.of(record_pages.Judged(turned, run().judged.decisions), runs.DIMENSIONS).groups
-        == shelf.groups
-    )
+    turned = {part: list(reversed(rows)) for part, rows in run().judgments.items()}
+    assert record_pages.Trail.of(replace(run(), judgments=turned)).groups == shelf.groups
 
 
 def test_judgments_without_scores_are_named_with_the_reason():
@@ -108,9 +105,7 @@ def test_no_name_of_a_judge_takes_the_place_of_another_page(name):
     base = run()
     twin = [judgment(one, "tarn-1", "tarn") for one in base.decisions]
     rows = [judgment(one, name, "x") for one in base.decisions]
-    found = dict(
-        render_pages(replace(base, judged=record_pages.Judged({"panel": rows, "outside": twin}, base.decisions)))
-    )
+    found = dict(render_pages(replace(base, judgments={"panel": rows, "outside": twin}, texts=base.decisions)))
     assert "Which judges?" in words(found["judgments/index.html"])
     assert len([path for path in found if path.startswith("judgments/")]) == 3
     assert all(".." not in path and "<" not in path for path in found)
@@ -126,7 +121,7 @@ def test_nothing_from_a_record_is_markup():
         for one in base.decisions
     ]
     rows[0] = replace(rows[0], status="invalid", scores={})
-    found = render_pages(replace(base, judged=record_pages.Judged({"panel": rows}, decisions)))
+    found = render_pages(replace(base, judgments={"panel": rows}, texts=decisions))
     for path, page in found.items():
         outline = read(page)
         assert outline.tags.count("script") <= (3 if path == "index.html" else 2), path
@@ -191,12 +186,14 @@ def test_a_pair_tells_no_order_and_a_run_without_judgments_has_no_pages_of_recor
 
 
 def test_a_judgment_by_a_person_names_no_call():
-    people = frozenset({"quay-1"})
-    base = run()
-    asked = []
-    one = replace(base, judged=replace(base.judged, people=people))
+    base, asked = run(), []
+    judges = tuple(
+        judge.model_copy(update={"model": "human/table"} if judge.name == "quay-1" else {})
+        for judge in base.study.judges
+    )
+    one = replace(base, study=base.study.model_copy(update={"judges": judges}))
     list(each_page(one, read=lambda keys: iter(asked.extend(keys) or ())))
-    wanted = [row.call_key for rows in base.judged.parts.values() for row in rows if row.judge != "quay-1"]
+    wanted = [row.call_key for rows in base.judgments.values() for row in rows if row.judge != "quay-1"]
     assert set(asked) == set(wanted)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import groupby, pairwise
+from operator import itemgetter
 from types import MappingProxyType
 
 import numpy as np
@@ -171,16 +172,13 @@ class Material:
     ) -> Material:  # fmt: skip
         """Material from its parts, for callers that have no context record."""
         known = {instrument.id for instrument in instruments}
-        further = sorted({fact.instrument for fact in facts if fact.instrument} - known)
+        further = sorted({fact.instrument for fact in facts} - known - {""})
         subjects = index_subjects((*instruments, *(Instrument(id=name) for name in further)))
         # Numeric facts about instruments, ordered by row, field and id so that input order cannot matter.
-        numbers = [
-            (subjects.rows[fact.instrument], fact.field, fact.id, value, unit)
-            for fact in facts
-            if fact.instrument
-            for value, unit in _parts(fact)
-        ]
-        numbers.sort(key=lambda number: number[:4])
+        rows = subjects.rows
+        about = [fact for fact in facts if fact.instrument]
+        numbers = [(rows[fact.instrument], fact.field, fact.id, *part) for fact in about for part in _parts(fact)]
+        numbers.sort(key=itemgetter(slice(4)))
         fields = sorted({number[1] for number in numbers})
         labels, place = tuple(map(field_label, fields)), {name: at for at, name in enumerate(fields)}
         label = np.array([place[number[1]] for number in numbers], dtype=np.int64)
@@ -203,8 +201,9 @@ class Material:
         benchmark = next((row for row in alone if row >= 0), -1)
         # The prices of an instrument at several times, where facts state them one by one.
         shown: dict[str, dict[datetime, float]] = defaultdict(dict)
-        for fact in facts:
-            if fact.instrument and fact.as_of is not None and fact.field.replace("_", " ").lower() in _BARS:
+        bars_in = {name for name in fields if name.replace("_", " ").lower() in _BARS}
+        for fact in about:
+            if fact.field in bars_in and fact.as_of is not None:
                 for value, _ in _parts(fact):
                     shown[fact.instrument].setdefault(fact.as_of, value)
         # Numbers of constraints, and of the lines of prompts that oblige the agent to something.
@@ -282,16 +281,19 @@ def _parts(fact: Fact) -> list[tuple[float, str]]:
     return [(float(fact.value), fact.unit)] if math.isfinite(fact.value) else []
 
 
+@lru_cache(maxsize=1 << 12)
+def _natural(name: str) -> tuple[tuple[int, str], ...]:
+    """What names are sorted by, so that b2 stands before b10."""
+    parts = filter(None, _DIGITS.split(name))
+    return tuple((int(part[:15]), "") if part[0] in "0123456789" else (-1, part) for part in parts)
+
+
 def _free(facts: Sequence[Fact]) -> FreeFacts:
     """Facts about no instrument in the order of their ids, and the further numbers of the notes they were read from."""
     entries: list[tuple[float, str, frozenset[str], str, int, int, bool]] = []
     before: frozenset[str] = frozenset()
 
-    def natural(name: str) -> tuple[tuple[int, str], ...]:  # b2 stands before b10
-        parts = filter(None, _DIGITS.split(name))
-        return tuple((int(part[:15]), "") if part[0] in "0123456789" else (-1, part) for part in parts)
-
-    ordered = sorted(facts, key=lambda fact: (fact.source, natural(fact.id), fact.note, fact.field, str(fact.value)))
+    ordered = sorted(facts, key=lambda fact: (fact.source, _natural(fact.id), fact.note, fact.field, str(fact.value)))
     for at, (note, group) in enumerate(groupby(ordered, key=lambda fact: fact.note or fact.field)):
         members = list(group)
         own = content_words(note[:_LONGEST_NOTE])

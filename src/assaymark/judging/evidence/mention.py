@@ -124,6 +124,8 @@ _TOKEN = re.compile(
     r"(?![A-Za-z0-9])"
     r"|(?P<times>[x×])(?![A-Za-z0-9]))?"
 )
+_DIGIT = re.compile("[0-9]")
+_HEAD = 6  # as in -US$+.5: what stands before the first digit of a token
 _SCALES = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12, "thousand": 1e3, "million": 1e6, "mn": 1e6, "mln": 1e6}
 _SCALES |= {"billion": 1e9, "bn": 1e9, "trillion": 1e12, "trn": 1e12, "tn": 1e12}
 
@@ -201,7 +203,10 @@ def extract_numbers(text: str) -> list[Number]:
     """Every number of ``text`` in order, with its unit; dates, horizons, index names and identifiers are left out."""
     plain = narrow(text)
     read: list[Number] = []
-    for match in _TOKEN.finditer(plain):
+    at = 0
+    # From digit to digit: most of a text has none, and the pattern would be tried at every letter.
+    while (digit := _DIGIT.search(plain, at)) and (match := _TOKEN.search(plain, max(at, digit.start() - _HEAD))):
+        at = match.end()
         parts = match.group("int", "frac", "sign", "cur", "sign2", "tail", "letter")
         whole, fraction, sign, currency, sign2, tail, letter = parts
         whole, fraction = whole or "", fraction or ""

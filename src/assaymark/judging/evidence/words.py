@@ -51,6 +51,7 @@ _SPAN_UNITS = {"d": "d", "s": "d", "w": "w", "m": "m", "y": "y"}
 _CJK_UNITS = {"日": (1, "d"), "天": (1, "d"), "周": (1, "w"), "月": (1, "m"), "季": (3, "m"), "年": (1, "y")}
 _WIDE = {code: code - 0xFEE0 for code in (*range(0xFF10, 0xFF1A), *range(0xFF21, 0xFF3B), *range(0xFF41, 0xFF5B))}
 _WIDE |= {ord(wide): ord(narrow) for wide, narrow in zip("％．＋－＄＆", "%.+-$&", strict=True)}
+_WIDE_ANY = re.compile(f"[{''.join(map(chr, _WIDE))}]")
 _WIDE_COMMA = re.compile("(?<=[0-9０-９])，(?=[０-９]{3})")
 _SPAN_LETTERS = ("d", "w", "m", "y")
 _WIDEST_SENTENCE = 300
@@ -61,7 +62,7 @@ _NONE: frozenset[str] = frozenset()
 
 def narrow(text: str) -> str:
     """The text with full-width digits, letters and number signs in their usual form; no offset moves."""
-    if text.isascii():
+    if text.isascii() or not _WIDE_ANY.search(text):
         return text
     return _WIDE_COMMA.sub(",", text).translate(_WIDE)
 

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
         POINTED, Box, JudgeWords, Scale, apart, around, csv_text, judge_marks, label, placed,
     )  # fmt: skip
     from assaymark.report.charts.datasheet import (
-        PARTS, Curve, DotRow, MapPoint, axis_of, curves, dots, segment, series, share_map, stacks,
+        PARTS, Curve, MapPoint, axis_of, curves, dots, segment, series, share_map, stacks,
     )  # fmt: skip
     from assaymark.report.charts.grids import (
         bar_table, class_panel, correlation_map, scale_use, tint_of,
     )  # fmt: skip
-    from assaymark.report.charts.intervals import forest, interval_strip, score_axis, score_head
+    from assaymark.report.charts.intervals import AxisRow, forest, interval_strip, score_axis, score_head
     from assaymark.report.charts.models import Strip, TierRow, stress_scatter, strip_axis, tier_chart
     from assaymark.report.charts.paths import (
         day_ticks, fall_steps, falls, history_panels, nav_figure, price_chart, steps,

@@ -12,6 +12,7 @@ import svg
 
 from assaymark.report.charts import canvas as c
 from assaymark.report.charts.canvas import Box, Drawn, Scale, Spot, judge_marks, label, line, num, path, rect
+from assaymark.report.charts.intervals import AxisRow
 from assaymark.report.text import fit, shortened, text_width
 from assaymark.text import count, percent
 
@@ -95,26 +96,16 @@ def stacks(name: str, rows: Sequence[StackRow], width: float, *, focus: bool = F
 # --- values with their intervals, one below the other on one axis: shares, scores, slopes and differences -------------
 
 
-@dataclass(frozen=True, slots=True)
-class DotRow:
-    """A value with its interval and its words at the right; ``value`` is None where ``text`` says why."""
-
-    title: str
-    value: float | None
-    ends: Ends
-    text: str
-    empty: bool = False
-
-
-def dots(rows: Sequence[DotRow], width: float, *, shares: bool = False, against: float | None = None) -> Drawn:
-    """All rows: title and numbers on one line where both fit, the mark on its axis below, a line ``against`` it."""
+def dots(rows: Sequence[AxisRow], width: float, *, shares: bool = False, against: float | None = None) -> Drawn:
+    """All rows: title and numbers on one line where both fit, the mark on its axis below, a line ``against`` it. A row
+    without a value says why."""
     first, last, step = axis_of(rows, shares, against)
     scale, parts, y = Scale(first * step, last * step, 8, width - 8), list[svg.Element](), 0.0
     for row in rows:
         parts.append(label(0, y + 14, fit(row.title, width, 13)))
-        if text_width(row.title, 13) + text_width(row.text, 12) + 12 > width:
+        if text_width(row.title, 13) + text_width(row.shown, 12) + 12 > width:
             y += 17.0
-        parts.append(label(width, y + 14, fit(row.text, width, 12), "tk", "end"))
+        parts.append(label(width, y + 14, fit(row.shown, width, 12), "tk", "end"))
         middle = y + 28
         if row.value is None:
             parts.append(rect(scale.left, middle - 7, scale.right - scale.left, 14, "void"))
@@ -122,22 +113,24 @@ def dots(rows: Sequence[DotRow], width: float, *, shares: bool = False, against:
             parts.append(line(scale.left, middle, scale.right, middle, "hair"))
             if against is not None:
                 parts.append(line(scale(against), middle - 9, scale(against), middle + 9, "gs"))
-            if row.ends:
-                parts.append(line(scale(row.ends[0]), middle, scale(row.ends[1]), middle, "k1b"))
-            parts.append(mark(scale(row.value), middle, 0, 5.5, row.empty))
+            if row.bounds:
+                parts.append(line(scale(row.bounds[0]), middle, scale(row.bounds[1]), middle, "k1b"))
+            parts.append(mark(scale(row.value), middle, 0, 5.5, row.mark == "mn"))
         y += 46.0
     ticks = [(at, percent(at) if shares else text) for at, text in c.steps_of(first, last, step)]
     return [*parts, *c.axis(scale, y - 2, ticks, width)], y + 24
 
 
-def axis_of(rows: Sequence[DotRow], shares: bool = False, against: float | None = None) -> tuple[int, int, float]:
+def axis_of(rows: Sequence[AxisRow], shares: bool = False, against: float | None = None) -> tuple[int, int, float]:
     """The first and the last step of an axis, and how large a step is: it holds every interval, of shares from 0 to the
     next tenth, else between round ends that hold the line at ``against``.
 
-    >>> axis_of([DotRow("a", 0.12, (0.08, 0.19), "")], shares=True), axis_of([DotRow("a", 1.0, (1.0, 1.0), "")])
-    ((0, 4, 0.05), (49, 51, 0.02))
+    >>> axis_of([AxisRow("a", "", value=0.12, bounds=(0.08, 0.19))], shares=True)
+    (0, 4, 0.05)
+    >>> axis_of([AxisRow("a", "", value=1.0, bounds=(1.0, 1.0))])
+    (49, 51, 0.02)
     """
-    found = [end for row in rows for end in (*(row.ends or ()), *(() if row.value is None else (row.value,)))]
+    found = [end for row in rows for end in (*(row.bounds or ()), *(() if row.value is None else (row.value,)))]
     if shares:
         high = min(1.0, max(0.2, math.ceil(max(found, default=1.0) * 10 - 1e-9) / 10))
         high = high if high <= 0.5 else 1.0

@@ -32,11 +32,11 @@ DOTS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class AxisRow:
-    """A row on one axis: a difference, or a distribution as dots and quartiles; with neither ``note`` says why."""
+    """A row on one axis: a value, or a distribution as dots and quartiles; with neither its words say why."""
 
     title: str
     shown: str  # the numbers at the right
-    note: str  # the words below the mark
+    note: str = ""  # the words below the mark
     value: float | None = None
     bounds: Ends | None = None
     mark: Mark = "mn"

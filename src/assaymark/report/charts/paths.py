@@ -67,16 +67,6 @@ class Brush:
     days: tuple[str, ...]
     lines: tuple[tuple[str, str], ...]
 
-    @property
-    def last(self) -> int:
-        """The number of the last day; the first is 0."""
-        return len(self.days) - 1
-
-    @property
-    def joined(self) -> str:
-        """The days as one text, with bars between them."""
-        return "|".join(day.replace("|", "/") for day in self.days)
-
 
 def brush_of(days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> Brush | None:
     """What can be brushed, or None where a path has fewer than two days, lacks a day or is not above zero.
@@ -91,7 +81,7 @@ def brush_of(days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> Brush 
     for name, nav in lines:
         unit = 10.0 ** (7 - len(str(int(nav.max())))) if nav.max() >= 1 else 10.0**7
         wholes.append((name, " ".join(str(round(float(value) * unit)) for value in nav)))
-    return Brush(tuple(days), tuple(wholes))
+    return Brush(tuple(day.replace("|", "/") for day in days), tuple(wholes))  # the page joins them with bars
 
 
 # --- one net asset value against baselines, and the fall from the peak below; one path per line, so no band is drawn --

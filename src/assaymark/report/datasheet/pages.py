@@ -183,16 +183,16 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
     y += 14
     for pair in zip(plots[::2], plots[1::2], strict=True):
         # Both figures stand below as many lines of caption as the longer one needs.
-        captions = [_wrapped(plot.caption, HALF, 12) if isinstance(plot, r.Plot) else [] for _, plot in pair]
+        captions = [_wrapped(plot.caption, HALF, 12) if plot.draw else [] for _, plot in pair]
         head, heights = 34.0 + 16 * max(map(len, captions)), list[float]()
         for x, (key, plot), caption in zip((0.0, float(WIDE - HALF)), pair, captions, strict=True):
             parts += [line(x, y, x + HALF, y, "rule2"), label(x, y + 20, fit(plot.title, HALF, 15), "head")]
-            if isinstance(plot, r.Missing):
+            if plot.draw is None:
                 parts.append(rect(x + 1, y + 34, HALF - 2, 60, "void"))
-                for at, row in enumerate(_wrapped(plot.why, HALF - 32, 13)[:3]):
+                for at, row in enumerate(_wrapped(plot.caption, HALF - 32, 13)[:3]):
                     parts.append(label(x + 16, y + 58 + 17 * at, row, "t2"))
                 heights.append(110.0)
-                told.append(f"{plot.title}: {plot.why}")
+                told.append(f"{plot.title}: {plot.caption}")
                 continue
             parts += [label(x, y + 38 + 16 * at, row, "tk") for at, row in enumerate(caption)]
             plotted, tall = plot.draw(f"s-{key}", HALF)
@@ -312,7 +312,7 @@ def judge_page(
     )  # fmt: skip
 
 
-def quiet_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, ...]:
+def quiet_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, ...]:
     """What a judge does where it should not choose."""
     if sheet.is_log:
         return sec.parts_plot(drawn), sec.map_plot("scatter", drawn)
@@ -320,10 +320,10 @@ def quiet_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> t
     return maps[0], sec.parts_plot(drawn), maps[1], sec.near_plot(sheet)
 
 
-def seeing_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, ...]:
+def seeing_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, ...]:
     """The ladder and the strict prompt; a log has neither, and says so once."""
     found = (sec.curve_plot(drawn), sec.segment_plot(sheet))
-    return () if sheet.is_log and not any(isinstance(plot, r.Plot) for plot in found) else found
+    return () if sheet.is_log and not any(plot.draw for plot in found) else found
 
 
 # --- several judges, by name ------------------------------------------------------------------------------------------
@@ -446,7 +446,7 @@ def judge_line(sheet: r.DatasheetIndex) -> b.Inline:
 # --- small multiples ------------------------------------------------------------------------------------------------
 
 
-def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, r.Plot | r.Missing]:
+def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, r.Plot]:
     """The curve of every judge along the ladder, and what being strict changes; each a cell, two in a line."""
     steps = sorted({delta for s in sheets for delta in s.steps("sensitivity", s.base)})
     curves = [sec.curve_of(sheet, at) for at, sheet in enumerate(sheets)]
@@ -470,7 +470,7 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, 
         return parts, height * ((len(sheets) + 1) // 2)
 
     title, rows = "How big a difference does each notice?", list[tuple[str, ...]]()
-    found: list[r.Plot | r.Missing] = [r.Missing(title, "The quality ladder was not run for any of these judges.")]
+    found = r.Plot(title, "The quality ladder was not run for any of these judges.")
     if steps:
         for sheet in sheets:
             run = sheet.steps("sensitivity", sheet.base)
@@ -479,10 +479,10 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, 
         heads = ("Judge", *(f"{r.step_words(delta)} apart" for delta in steps), "75 % threshold")
         caption = "Percent of calls that pick the better text, by requirements ahead. Bars: intervals; dashes: 75 %."
         table = b.Table(heads, tuple(rows))
-        found = [r.Plot("curves", title, caption, grid, table, judges=sec.curve_words(sheets))]
+        found = r.Plot(title, caption, "curves", grid, table, judges=sec.curve_words(sheets))
     title = "What does being strict about ties give and take?"
     if not any(base and strict for base, strict in both):
-        return found[0], r.Missing(title, "The strict instruction was not run for any of these judges.")
+        return found, r.Plot(title, "The strict instruction was not run for any of these judges.")
     said = [[f"{percent(p.x)} and {percent(p.y)}" if p else "not measured" for p in points] for points in both]
     judges = tuple(JudgeWords(at, sheet.name, f"from {old} to {new}")
                    for at, (sheet, (old, new)) in enumerate(zip(sheets, said, strict=True)))  # fmt: skip
@@ -492,7 +492,7 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, 
     )
     heads = ("Judge", "Ties allowed: false preference, picks the better", "Strict")
     table = b.Table(heads, tuple((judge.name, *one) for judge, one in zip(judges, said, strict=True)))
-    return found[0], r.Plot("segments", title, caption, grid, table, judges=judges)
+    return found, r.Plot(title, caption, "segments", grid, table, judges=judges)
 
 
 def _cell(sheet: r.DatasheetIndex, measurement: Measurement | None) -> str:

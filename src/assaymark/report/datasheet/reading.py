@@ -208,13 +208,13 @@ Draw = Callable[[str, float], Drawn]
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One figure: ``draw`` takes a name for its patterns and a width."""
+    """One figure: ``draw`` takes a name for its patterns and a width; without it ``caption`` says why there is none."""
 
-    name: str
     title: str
     caption: str
-    draw: Draw
-    table: Table
+    name: str = ""
+    draw: Draw | None = None
+    table: Table | None = None
     desc: str = ""
     note: str = ""
     judges: tuple[JudgeWords, ...] = ()
@@ -225,28 +225,17 @@ class Plot:
         return self.desc or told(self.judges)
 
     @property
-    def figure(self) -> Figure:
-        """The figure for half a screen and for a phone."""
+    def figure(self) -> Figure | None:
+        """The figure for half a screen and for a phone; None where it cannot be drawn."""
+        if self.draw is None:
+            return None
         wide, narrow = both(self.name, self.title, self.described, self.draw, HALF)
         return Figure(self.title, self.caption, wide, narrow, self.table, None, self.judges, self.note)
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """A figure that cannot be drawn: its question, and in words why there is no answer."""
-
-    title: str
-    why: str
-
-
-def plot_blocks(plots: Sequence[Plot | Missing]) -> Beside:
+def plot_blocks(plots: Sequence[Plot]) -> Beside:
     """Figures beside each other; where one cannot be drawn, its question and why."""
-    return Beside(
-        tuple(
-            (plot.figure,) if isinstance(plot, Plot) else (Group(plot.title, (Text(plot.why, "gone"),)),)
-            for plot in plots
-        )
-    )
+    return Beside(tuple((plot.figure or Group(plot.title, (Text(plot.caption, "gone"),)),) for plot in plots))
 
 
 ARMS: Final[Mapping[str, str]] = {BASE: "ties allowed", STRICT: "strict about ties"}

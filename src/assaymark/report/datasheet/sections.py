@@ -13,6 +13,7 @@ from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.blocks import Block, Inline, Row, Section, Styled, Table, notes, row_filters, small, spaced
 from assaymark.report.charts import datasheet as charts
 from assaymark.report.charts.canvas import JudgeWords
+from assaymark.report.charts.intervals import AxisRow, Mark
 from assaymark.report.datasheet import reading as r
 from assaymark.report.records.calls import Rests
 from assaymark.report.text import bounds_of, counted, interval, listing, p_words, real, sentence, sizes, state_words
@@ -22,7 +23,7 @@ _FORMULA = "False preference = stable + positional + one-sided / 2 + other, in s
 _RIGHT = frozenset({1, 2, 3, 4, 5, 6})
 
 
-def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.Plot | r.Missing:
+def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.Plot:
     """Judges on two axes, each with both intervals; with ``focus`` the page is about the first sheet.
 
     ``axes`` has dark current against stable pairs, ``scatter`` positional pairs against them: where a preference
@@ -43,9 +44,9 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
     # Whether the map can be drawn says the judge of the page, else the first that has both numbers.
     lead, one, two = pairs[0] if focus else next((pair for pair in pairs if pair[1] and pair[2]), pairs[0])
     if axes and one is None:
-        return r.Missing(title, r.missing_words(lead.base_one("dark_current"), "dark current"))
+        return r.Plot(title, r.missing_words(lead.base_one("dark_current"), "dark current"))
     if one is None or two is None:
-        return r.Missing(title, r.missing_words(lead.part("stable"), said[1] if axes else "the decomposition"))
+        return r.Plot(title, r.missing_words(lead.part("stable"), said[1] if axes else "the decomposition"))
     level = percent(one.level) if one.level is not None else "stated"
     caption = f"Shares of pairs shown in both orders, with {level} intervals."
     points, judges, rows = list[charts.MapPoint](), list[JudgeWords](), list[tuple[str, ...]]()
@@ -61,19 +62,19 @@ def map_plot(name: str, sheets: Sequence[r.DatasheetIndex], *, focus: bool = Tru
             )
             judges.append(JudgeWords(at, sheet.name, ", ".join(words)))
     return r.Plot(
-        name, title, f"Lower left is quiet. Crosses are {level} intervals." if axes else caption,
+        title, f"Lower left is quiet. Crosses are {level} intervals." if axes else caption, name,
         lambda _, width: charts.share_map(points, heads, width),
         Table(("Judge", names[0], "Interval", names[1], "Interval"), tuple(rows), frozenset({1, 2, 3, 4})), "", note,
         tuple(judges),
     )  # fmt: skip
 
 
-def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.Plot | r.Missing:
+def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.Plot:
     """The decomposition: each judge's pairs by class."""
     log = all(s.is_log for s in sheets)
     title = "What becomes of a pair in both orders" if log else "Where false preference comes from"
     if not any(r.known(s.part("stable")) for s in sheets[: 1 if focus else None]):
-        return r.Missing(title, r.missing_words(sheets[0].part("stable"), "the decomposition"))
+        return r.Plot(title, r.missing_words(sheets[0].part("stable"), "the decomposition"))
     rows, cells, judges = list[charts.StackRow](), list[tuple[str, ...]](), list[JudgeWords]()
     for at, sheet in enumerate(sheets):
         if not r.known(sheet.part("stable")):
@@ -89,14 +90,14 @@ def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.P
     heads = ("Judge", *(r.capital(word) for _, word, _ in charts.PARTS), "Pairs")
     what = "pairs of the log" if log else "pairs of equal texts"
     return r.Plot(
-        "parts", title, f"{cells[0][-1]} {what}, each in both orders. Figures are pairs.",
+        title, f"{cells[0][-1]} {what}, each in both orders. Figures are pairs.", "parts",
         draw=lambda key, width: charts.stacks(key, rows, width, focus=focus), judges=tuple(judges),
         table=Table(heads, tuple(cells), _RIGHT),
         note=identity(sheets[0]) if focus else _FORMULA.replace("False p", "P" if log else "False p"),
     )  # fmt: skip
 
 
-def near_plot(sheet: r.DatasheetIndex) -> r.Plot | r.Missing:
+def near_plot(sheet: r.DatasheetIndex) -> r.Plot:
     """Each kind of vacuum, nearly identical texts and filler: how often a slot was named although nothing differs."""
     title = "How little is enough for a choice?"
     dark = [m for m in sheet.every("dark_current") if m.labels.get("prompt") == sheet.base]
@@ -106,24 +107,19 @@ def near_plot(sheet: r.DatasheetIndex) -> r.Plot | r.Missing:
     filler, note = sheet.base_one("filler.preference"), ""
     found += [] if filler is None else [("Filler: more words, nothing met", filler)]
     if not any(r.known(m) for _, m in found):
-        return r.Missing(
-            title, r.missing_words(found[0][1] if found else None, "preference between nearly equal texts")
-        )
-    rows = [
-        charts.DotRow(
-            words, m.value, bounds_of(m), state_words(m) if m.value is None else f"{r.of_n(m)}, {r.share_words(m)}"
-        )
-        for words, m in found
-    ]
+        first = found[0][1] if found else None
+        return r.Plot(title, r.missing_words(first, "preference between nearly equal texts"))
+    said = [state_words(m) if m.value is None else f"{r.of_n(m)}, {r.share_words(m)}" for _, m in found]
+    rows = [AxisRow(words, text, "", m.value, bounds_of(m), "mh")
+            for (words, m), text in zip(found, said, strict=True)]  # fmt: skip
     cells = tuple((words, *r.measured_cells(sheet, m)) for words, m in found)
     if filler is not None and filler.value is not None:
         against = filler.detail.get("against")
         left = f"; {count(against)} preferred the shorter text" if isinstance(against, int) else ""
         note = f"Filler: {count(r.hits(filler))} of {count(filler.n)} calls preferred the padded text{left}."
     return r.Plot(
-        "near", title,
-        "Share of calls that named one of two texts (filler: the padded one), with intervals over tasks.",
-        desc="; ".join(f"{row.title}: {row.text}" for row in rows),
+        title, "Share of calls that named one of two texts (filler: the padded one), with intervals over tasks.",
+        name="near", desc="; ".join(f"{row.title}: {row.shown}" for row in rows),
         draw=lambda _, width: charts.dots(rows, width, shares=True),
         table=Table(("Texts", "Share", "Interval", "n"), cells, frozenset({1, 2, 3})), note=note,
     )  # fmt: skip
@@ -181,14 +177,14 @@ _RATES = (
 )  # fmt: skip
 
 
-def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot | r.Missing:
+def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot:
     """Sensitivity along the ladder, with the threshold of the first judge on the axis."""
     title = "How big a difference it notices"
     found = [curve_of(s, at, foot=at == 0) for at, s in enumerate(sheets)]
     if not found[0].points:
         base = sheets[0].base
         first = next((m for m in sheets[0].every("sensitivity") if m.labels.get("prompt") == base), None)
-        return r.Missing(title, r.missing_words(first, "sensitivity"))
+        return r.Plot(title, r.missing_words(first, "sensitivity"))
     shown = [curve for curve in found if curve.points]
     of_whom = f" of {sheets[0].name}" if len(shown) > charts.BARRED else ""
     rows = [
@@ -205,7 +201,7 @@ def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot | r.Missing:
     if "right" in censored:
         said.append("> means that no step shown was noticed three times of four.")
     return r.Plot(
-        "curve", title, f"Bars: intervals over tasks{of_whom}. Dashed line: the 75 % level that defines the threshold.",
+        title, f"Bars: intervals over tasks{of_whom}. Dashed line: the 75 % level that defines the threshold.", "curve",
         judges=tuple(judge for judge, curve in zip(curve_words(sheets), found, strict=True) if curve.points),
         draw=lambda _, width: charts.curves(shown, width), note=" ".join(said),
         table=Table(("Judge", "Texts are apart", "Picks the better", "Interval", "Calls"), tuple(rows),
@@ -286,16 +282,14 @@ def threshold_line(sheet: r.DatasheetIndex) -> str:
     return f"{r.threshold_words(threshold)} ({r.interval_words(threshold)})"
 
 
-def segment_plot(sheet: r.DatasheetIndex) -> r.Plot | r.Missing:
+def segment_plot(sheet: r.DatasheetIndex) -> r.Plot:
     """Two operating points: false preference against sensitivity one requirement apart."""
     title = "What being strict about ties gives and takes"
     base, strict = operating(sheet, sheet.base), operating(sheet, STRICT)
     if strict is None or base is None:
         shift = next((m for m in sheet.every("criterion.shift") if m.value is None), None)
-        why = r.missing_words(shift, "the criterion shift")
-        return r.Missing(
-            title, why if shift else "The strict instruction was not run on equal texts and on the ladder."
-        )
+        why = "The strict instruction was not run on equal texts and on the ladder."
+        return r.Plot(title, r.missing_words(shift, "the criterion shift") if shift else why)
     rows = []
     for prompt in (sheet.base, STRICT):
         raw, seen = sheet.part("raw", prompt), sheet.steps("sensitivity", prompt)[ONE]
@@ -315,7 +309,7 @@ def segment_plot(sheet: r.DatasheetIndex) -> r.Plot | r.Missing:
         lost.append(f"{r.capital(r.step_words(most))} apart it picks the better text in {r.of_n(steps[most])}.")
     told = ((p.name, percent(p.x), percent(p.y)) for p in (base, strict))
     return r.Plot(
-        "segment", title, "Two operating points joined by a segment, with their intervals. This is not an ROC curve.",
+        title, "Two operating points joined by a segment, with their intervals. This is not an ROC curve.", "segment",
         desc="; ".join(f"{name}: false preference {x}, picks the better text {y}" for name, x, y in told),
         draw=lambda _, width: charts.segment(base, strict, 0, width), note=" ".join(lost),
         table=Table(heads, tuple(rows), frozenset({1, 2, 3, 4})),
@@ -492,11 +486,9 @@ def _section(
     return Section(id, title, answer, (*blocks, *notes(said), *tables))
 
 
-def _dots(
-    name: str, title: str, caption: str, rows: Sequence[charts.DotRow], table: Table, line: float | None
-) -> r.Plot:
-    desc = "; ".join(f"{row.title}: {row.text}" for row in rows)
-    return r.Plot(name, title, caption, lambda _, width: charts.dots(rows, width, against=line), table, desc)
+def _dots(name: str, title: str, caption: str, rows: Sequence[AxisRow], table: Table, line: float | None) -> r.Plot:
+    desc = "; ".join(f"{row.title}: {row.shown}" for row in rows)
+    return r.Plot(title, caption, name, lambda _, width: charts.dots(rows, width, against=line), table, desc)
 
 
 def _dimension(measurement: Measurement) -> str:
@@ -519,7 +511,7 @@ def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
         rows = []
         for m in found:
             ends = f" ({span(*both)})" if m.value is not None and (both := bounds_of(m)) else ""
-            rows.append(charts.DotRow(_dimension(m), m.value, bounds_of(m), f"{r.value_words(m)}{ends}"))
+            rows.append(AxisRow(_dimension(m), f"{r.value_words(m)}{ends}", "", m.value, bounds_of(m), "mh"))
         key, line = ("floor", None) if name == "vacuum_score" else (name, 0.0)
         cells = tuple((_dimension(m), *r.measured_cells(sheet, m)) for m in found)
         table = Table(("Dimension", "Estimate", "Interval", "n"), cells, frozenset({1, 2, 3}))
@@ -562,14 +554,15 @@ def _drift(sheet: r.DatasheetIndex) -> Section | None:
         return of not in moved, "prompt=" in of, any(word in of for word in _LESS)
 
     # The figure has room for what shifted, then for the base arm on texts that differ in wording only.
-    chosen, drawn, cells = sorted(shifts, key=rank)[:_ROWS], list[charts.DotRow](), list[tuple[str, ...]]()
+    chosen, drawn, cells = sorted(shifts, key=rank)[:_ROWS], list[AxisRow](), list[tuple[str, ...]]()
     for m in shifts:
         of, ends, p = m.labels.get("of", ""), bounds_of(m), real(m.detail.get("p_holm"))
         parts = (real(m.detail.get(key)) for key in ("old", "new"))
         old, new = ("not given" if part is None else number(part, 3) for part in parts)
         if m in chosen:
             change = r.value_words(m) + (f" ({span(*ends, 3)})" if ends else "")
-            drawn.append(charts.DotRow(of_words(of), m.value, ends, f"{old} to {new}, {change}", of not in moved))
+            filled: Mark = "mh" if of in moved else "mn"
+            drawn.append(AxisRow(of_words(of), f"{old} to {new}, {change}", "", m.value, ends, filled))
         holm = "not given" if p is None else p_words(p).removeprefix("p ").removeprefix("= ")
         cells.append((of_words(of), old, new, *r.measured_cells(sheet, m)[:2], holm, sizes(m)))
     # What the verdict on these differences is.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -24,7 +23,7 @@ from assaymark.report.portbench import sections as s
 from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, BenchRun, kind_of, pipeline_boards
 from assaymark.report.portbench.data import data_page, snapshots_page
 from assaymark.report.records.calls import ReadCalls, call_pages
-from assaymark.report.text import LEVELS, TAGS, TALLY, bounds_of, counted, listing, plural
+from assaymark.report.text import LEVELS, TAGS, bounds_of, counted, listing, plural, tally
 from assaymark.text import NBSP, clean, count, number, percent, span
 
 _HISTORIES, _EPISODES, _QUESTIONS, _SCORES = "histories.html", "episodes.html", "questions.html", "scores.html"
@@ -278,7 +277,6 @@ _NO_SCORE: Final = "No score: "
 def first_page(book: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
     """The first page; ``deeper`` are the other pages as (words, path, what is there)."""
     run, said, withheld = book.run, sentences(book), bench.withheld_groups(book)
-    reached = Counter({**Counter(one.level for one, _ in said), "no-claim": len(withheld)})
     demonstration: b.Inline = ""
     if run.built_in and all(run.built_in.values()):
         known = "Every model is a built-in rule, so the best and the worst possible score are known. "
@@ -332,7 +330,7 @@ def first_page(book: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> 
     return b.Page(
         "index.html", clean(run.title, 120), bench.lede(book),
         blocks=(*b.notes((demonstration, *told), "notice"), *duo, missing, _stages(book), *pairs), here="results",
-        tallies=tuple(b.Tally(level, count(reached[level]), TALLY[level]) for level in LEVELS),
+        tallies=tally([*(one.level for one, _ in said), *("no-claim" for _ in withheld)]),
         styles=("portbench-first.css",),
     )  # fmt: skip
 

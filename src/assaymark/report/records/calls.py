@@ -70,7 +70,7 @@ _LINK: Final = Markup('<a href="{}">{}</a>')
 def visible(text: str) -> Markup:
     """A text as markup from which it can be read back: characters that are not seen stand by their code point."""
     found = escaped_text(text, quote=False)
-    if not text.isascii() or not text.isprintable():
+    if not text.replace("\n", "").replace("\t", "").isprintable():
         # Whether a character would not be seen, or not be kept, on a page.
         hidden = {
             ord(char): f'<i class="u">U+{ord(char):04X}</i>'
@@ -171,7 +171,8 @@ NONE: Final = SameAnswers()
 
 def marked(text: str, quotes: Iterable[str]) -> Markup:
     """A text on a page with quotes from it marked where they stand."""
-    wanted = sorted({str(visible(quote)) for quote in quotes if len(quote.strip()) > 1}, key=len, reverse=True)
+    shown = {str(visible(quote)) for quote in quotes if len(quote.strip()) > 1}
+    wanted = sorted((quote for quote in shown if quote in text), key=len, reverse=True)
     if not wanted:
         return Markup(text)
     parts = re.compile(f"<[^>]*>|({'|'.join(map(re.escape, wanted))})|&[#\\w]+;")

@@ -7,9 +7,9 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from markupsafe import Markup
 
@@ -31,6 +31,9 @@ from assaymark.report.records.calls import (
 )
 from assaymark.report.text import cell_title, counted
 from assaymark.text import clean, count
+
+if TYPE_CHECKING:
+    from assaymark.report.inputs import AssayRun
 
 FOLDER: Final = "judgments"
 LEDGER: Final = "ledger/page-001.html"
@@ -86,21 +89,6 @@ def subject_of(decision: Decision | None) -> Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """What was judged in a run, and what came of it. ``decisions`` are all that a judgment may be of, control texts
-    included; ``parts`` the judgments by part. ``people`` are the judges of whom nothing was asked by a call. With
-    ``decided_here`` the agents were asked in this run, so that a decision names the key of its call."""
-
-    parts: Mapping[Part, Sequence[Judgment]] = field(default_factory=dict)
-    decisions: Sequence[Decision] = ()
-    people: frozenset[str] = frozenset()
-    decided_here: bool = False
-
-    def __bool__(self) -> bool:
-        return any(self.parts.values())
-
-
-@dataclass(frozen=True, slots=True)
 class JudgeGroup:
     """The judgments of one judge in one part, and how they are cut into pages: ``pages`` are path and judgments."""
 
@@ -145,9 +133,7 @@ class Trail:
     judgment of a judge, in a part, on a subject, ``last`` to the page of the last one, and ``calls`` from a call key to
     the call, once `pages` are made."""
 
-    judged: Judged
-    dimensions: tuple[tuple[str, str], ...]
-    scale: tuple[float, float]
+    run: AssayRun
     records: Mapping[str, Decision]
     groups: tuple[JudgeGroup, ...]
     first: Mapping[tuple[Part, str, Subject], str]
@@ -157,11 +143,11 @@ class Trail:
     calls: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, judged: Judged, dimensions: Sequence[tuple[str, str]], scale: tuple[float, float] = (1, 5)) -> Trail:
-        """Plan the pages of a study with the dimensions of its rubric, by id and title, and the scale of scores."""
-        records = {decision.record_id: decision for decision in judged.decisions}
+    def of(cls, run: AssayRun) -> Trail:
+        """Plan the pages of a study."""
+        records = {decision.record_id: decision for decision in run.texts}
         by_judge: defaultdict[tuple[Part, str], list[Judgment]] = defaultdict(list)
-        for part, judgments in judged.parts.items():
+        for part, judgments in run.judgments.items():
             for one in judgments:
                 by_judge[part, one.judge].append(one)
         order = {part: at for at, part in enumerate(PARTS)}
@@ -177,7 +163,7 @@ class Trail:
             found = records.get(one.trajectory)
             texts = [one.trajectory[:60], one.reason or "", *(quote[:40] for quote in one.evidence[:3])]
             texts += [] if found is None else [found.agent.id[:80] * 2, found.cluster[:60]]
-            return b.row_bytes(_ROW + _SCORE * len(dimensions), [text[:300] for text in texts])
+            return b.row_bytes(_ROW + _SCORE * len(run.rubric.dimensions), [text[:300] for text in texts])
 
         def decision_size(one: Decision) -> int:
             texts = (subject_of(one).words, one.record_id[:60], one.cluster[:60], _orders(one))
@@ -195,11 +181,11 @@ class Trail:
                     first.setdefault(about, f"{path}#{anchor(one)}")
                     last[about] = path
             groups.append(JudgeGroup(*key, rows[0].family, pages))
-        by = sorted(judged.decisions, key=lambda one: (subject_of(one), one.decided_at.timestamp(), one.record_id))
+        by = sorted(run.texts, key=lambda one: (subject_of(one), one.decided_at.timestamp(), one.record_id))
         cut = enumerate(paged_by(by, decision_size, PAGE), 1)
         decided = tuple((f"decisions/page-{at:03d}.html", made) for at, made in cut)
         places = {one.record_id: f"{path}#{anchor(one)}" for path, made in decided for one in made}
-        return cls(judged, tuple(dimensions), scale, records, tuple(groups), first, last, decided, places)
+        return cls(run, records, tuple(groups), first, last, decided, places)
 
     def subject(self, judgment: Judgment) -> Subject:
         """Whom a judgment is about."""
@@ -236,11 +222,13 @@ class Trail:
 
     def pages(self, frame: Frame, read: ReadCalls | None = None, wanted: Calls = "all") -> Iterator[tuple[str, str]]:
         """Every page, one at a time, as path and HTML: calls first, so that the others know where they stand."""
+        study = self.run.study
         if read is not None and wanted != "none":
+            people = {judge.name for judge in study.judges if judge.human}
             # The judgments that were asked by a call, with their places, by the answer that they are of.
             answers: dict[str, list[tuple[JudgeGroup, Judgment, str]]] = {}
             for group, one, place in self.places():
-                if one.judge not in self.judged.people:
+                if one.judge not in people:
                     answers.setdefault(one.trajectory, []).append((group, one, place))
             # What rests on each call, by its key: answer by answer, each with all judges and trials on it; and by call
             # the calls of other judges and trials on the same answer.
@@ -257,12 +245,13 @@ class Trail:
                     named += [Asked(one.call_key, words, one)] if one.call_key else []
                 for own in named:
                     same[f"c{own.key[:16]}"] = [own, *(one for one in named[:_OTHERS] if one.key != own.key)]
-            for _, rows in self.decided if wanted == "all" and self.judged.decided_here else ():
+            # A decision names the key of its call where the agents were asked in this run.
+            for _, rows in self.decided if wanted == "all" and study.substrate is not None else ():
                 for decision in rows:
                     if decision.call.raw_object:
                         said = f"{subject_of(decision).words} decides, {decision.record_id}"
                         uses[decision.call.raw_object].append(b.Linked(said, self.decisions[decision.record_id]))
-            shown = SameAnswers(same, self.dimensions, self.scale)
+            shown = SameAnswers(same, self.run.rubric.dimensions, study.rubric.scale)
             yield from call_pages(read(list(uses)), uses, frame, self.calls, answers=shown)
         for page in chain(self._decision_pages(), self._judgment_pages()):
             yield page.path, frame.page(page)
@@ -333,7 +322,8 @@ class Trail:
     def _judgment_pages(self) -> Iterator[b.Page]:
         """The pages of each judge, rows sorted by agent and date; and a search over every judgment with its call: an
         index of who judged what, in the page itself."""
-        titles = tuple(title for _, title in self.dimensions)
+        dimensions = self.run.rubric.dimensions
+        titles = tuple(title for _, title in dimensions)
         heads = ("Agent", "Decision", "Trial", *titles, "Notes", "Call")
         for group, (path, rows, parts) in ((one, part) for one in self.groups for part in beside(one.pages)):
             shown: list[b.Row] = []
@@ -343,7 +333,7 @@ class Trail:
                 if decision is not None:
                     record += [" ", b.small(f"{decision.decided_at:%Y-%m-%d}, {clean(decision.cluster, 60)}")]
                 none = "not scored" if ok else "none"
-                scores = [f"{one.scores[name]:g}" if name in one.scores else none for name, _ in self.dimensions]
+                scores = [f"{one.scores[name]:g}" if name in one.scores else none for name, _ in dimensions]
                 call = call_cell(one.call_key, self.calls)
                 if self.calls.get(one.first_key):
                     call = (call, b.small(" first: "), call_cell(one.first_key, self.calls))
@@ -433,25 +423,29 @@ def lineage(trail: Trail, evidence: Sequence[Evidence]) -> Rests:
     numbers = Counter(agents.get(one.decision, "") for one in evidence)
     decided, every = Counter(map(subject_of, trail.records.values())), trail.subjects()
 
-    def about(item: Measurement) -> list[Subject] | None:
+    def about(item: Measurement) -> tuple[Subject, ...] | None:
         """Whom it is about: named ones, else every agent; None where its name does not tell."""
         named = sorted(item.labels[key] for key in ("agent", "high", "low") if key in item.labels)
         if item.name.startswith(_CELLS) and "cell" in item.labels:
-            return [Subject(True, item.labels["cell"])]
+            return (Subject(True, item.labels["cell"]),)
         if named:
-            return [Subject(False, name) for name in named]
+            return tuple(Subject(False, name) for name in named)
         if item.name == "cell.separation":
-            return [one for one in every if one.control and one.name in ("cell_a", "cell_b")]
+            return tuple(one for one in every if one.control and one.name in ("cell_a", "cell_b"))
         honest = item.name.startswith((*_HONEST, *_IN_PARTS))
-        return [one for one in every if not one.control] if honest else None
+        return tuple(one for one in every if not one.control) if honest else None
 
-    def link(item: Measurement, groups: Sequence[JudgeGroup], subjects: Sequence[Subject], of: str = "") -> b.Linked:
+    @cache  # most measurements rest on what others rest on
+    def link(
+        asks: bool, form: str | None, ats: tuple[int, ...], subjects: tuple[Subject, ...], of: str = ""
+    ) -> b.Linked:
         """A link whose number is that of the rows it leads to; where these are more, it says that it is among them."""
-        keys, form = {(group.part, group.judge) for group in groups}, item.labels.get("format")
+        groups = [trail.groups[at] for at in ats]
+        keys = {(group.part, group.judge) for group in groups}
         alone, single = len(groups) == 1, len(subjects) == 1
         n = there = 0
         for (part, judge, whom, written), counts in asked.items():
-            mine = counts if item.name == _ASKED else given[part, judge, whom, written]
+            mine = counts if asks else given[part, judge, whom, written]
             n += mine * ((part, judge) in keys and whom in subjects and form in (None, written))
             there += counts * ((not alone or (part, judge) in keys) and (not single or whom in subjects))
         place = f"{OVERVIEW}#{subjects[0].anchor}" if single else OVERVIEW
@@ -475,17 +469,19 @@ def lineage(trail: Trail, evidence: Sequence[Evidence]) -> Rests:
             return (b.Linked(words, place),)
         part = next((part for start, part in _IN_PARTS.items() if name.startswith(start)), "panel")
         judges = [item.labels[key] for key in ("judge", "a", "b") if key in item.labels]
-        groups = [group for group in trail.groups if group.part == part and (not judges or group.judge in judges)
-                  and group.family != item.labels.get("dropped")]  # fmt: skip
+        named = ((at, group) for at, group in enumerate(trail.groups) if not judges or group.judge in judges)
+        dropped = item.labels.get("dropped")
+        ats = tuple(at for at, group in named if group.part == part and group.family != dropped)
         subjects = about(item)
-        if not groups or subjects is None:
+        if not ats or subjects is None:
             return (b.Linked("judgments", OVERVIEW),)
         # One link where that says all; one for each judge of two, or for each agent of a pair.
-        if len(groups) == 2 and "a" in item.labels:
-            return tuple(link(item, [one], subjects, f" by {clean(one.judge, 60)}") for one in groups)
+        how = name == _ASKED, item.labels.get("format")
+        if len(ats) == 2 and "a" in item.labels:
+            return tuple(link(*how, (at,), subjects, f" by {clean(trail.groups[at].judge, 60)}") for at in ats)
         if len(subjects) == 2 and "high" in item.labels:
-            return tuple(link(item, groups, [one], f" on {one.words}") for one in subjects)
-        return (link(item, groups, subjects),)
+            return tuple(link(*how, ats, (one,), f" on {one.words}") for one in subjects)
+        return (link(*how, ats, subjects),)
 
     return on
 

@@ -391,7 +391,7 @@ def bench(book: RunIndex, path: str) -> Markup:
             chosen=(names[0], "above" if kind == "pair" else kind, other, verdict.claim.dimension), one=one,
             relations=RELATIONS | {"within": f"scores within {study.inference.margin * 4:g} of"},
             gates=list(zip(GATES, one.gates, strict=True)),
-            scores=[(d, score_words(d)) for d in pages], tags=t.TAGS, rules=data["rules"], tallies=t.TALLY,
+            scores=[(d, score_words(d)) for d in pages], tags=t.TAGS, rules=data["rules"],
             copy=copy if copying and one.sentence else "",
             data=Markup(packed), claims=count(len(run.verdicts)),
             every=[(score_words(dimension), found) for dimension, found in listed.items()],

@@ -475,7 +475,7 @@ def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
         "index.html", book.study.title or book.study.name,
         lead, heading=(b.Mark(level), heading), under=f"{found.second} {scores.pairs_words(book)}".strip(),
         notice=tuple(parts),
-        tallies=tuple(b.Tally(one, count(levels.count(one)), t.TALLY[one]) for one in t.LEVELS),
+        tallies=t.tally(levels),
         of=counted_words(book), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
         styles=("bench.css",), scripts=("page.js", "bench.js") if asked else SCRIPTS,
     )  # fmt: skip

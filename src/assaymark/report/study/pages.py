@@ -161,7 +161,7 @@ def each_page(
         yield from ((page.path, frame.page(page)) for page in _pages(book, (), {}))
         yield from frame.files()
         return
-    trail = Trail.of(run.judged, run.rubric.dimensions, run.study.rubric.scale) if run.judged else None
+    trail = Trail.of(run) if run.judgments else None
     rows = ledger_rows(book, {} if trail is None else trail.decisions)
     rests: Rests = (lambda _: ()) if trail is None else lineage(trail, run.evidence)
     measured = measured_parts(measured_rows(book, rests))
@@ -196,7 +196,7 @@ def _pages(book: RunIndex, rows: Sequence[b.Row], claims: Mapping[str, Sequence[
         (not table, "Fact check", "fact-check.html", f"{counted(len(rows), 'number')} in the texts"),
         (not table and bool(run.datasheets), "Judges’ own tests", "datasheets.html",
          counted(len(run.datasheets), "datasheet")),
-        (not table and bool(run.judged), "Records", OVERVIEW, f"{counted(run.calls, 'call')}, prompt and reply"),
+        (not table and bool(run.judgments), "Records", OVERVIEW, f"{counted(run.calls, 'call')}, prompt and reply"),
         (not table, "Claim map", "claim-map.html", "every experiment"),
         (listed, "Measurements", "measurements.html", f"{count(len(run.measurements))}, with n and method"),
         (True, "Plan", "plan.html", "the rules, and their defaults" if table else when),
@@ -251,7 +251,7 @@ def study_frame(run: AssayRun, site: Site = ALONE, *, brief: bool = False) -> Fr
         left = {"facts", "map", *(("claims", "measurements") if brief else ())}
         nav = tuple(one for one in _NAV if one.key not in left)
         return Frame(clean(run.study.title or f"Table {run.table.source}", 120), mark, nav, site)
-    records = (Link(RECORDS, OVERVIEW, "Records"),) if run.judged else ()
+    records = (Link(RECORDS, OVERVIEW, "Records"),) if run.judgments else ()
     judges = (Link(JUDGES, "datasheets.html", "Judges"),) if run.datasheets else ()
     return Frame(clean(title, 120), mark, (*_NAV[:-1], *records, _NAV[-1], *judges), site)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.datasheet import (
         Made, datasheet_name, measure_judges, point_calls, point_measurements, read_datasheet, stored_datasheets,
     )  # fmt: skip
-    from assaymark.workflow.tracks.season_books import SIXTY_FORTY, Account, checked, settle_account
+    from assaymark.workflow.tracks.season_books import SIXTY_FORTY, checked, settle_account
     from assaymark.workflow.tracks.season_context import (
         agent_context, agent_sections, context_json, day_material, told,
     )  # fmt: skip
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         Journal, alone, journal_path, not_stepping, read_journal, run_season, step_season, times_of,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_judge import (
-        SeasonJudged, expect_season_judging, judge_season, season_parts, season_probes,
+        expect_season_judging, judge_season, season_parts, season_probes,
     )  # fmt: skip
     from assaymark.workflow.tracks.season_lock import LockedSeason, is_season, lock_season, open_season, stored_season
     from assaymark.workflow.tracks.season_facts import (

@@ -17,7 +17,7 @@ from assaymark.benchmark.questions import published
 from assaymark.benchmark.questions.payloads import Split, Template
 from assaymark.benchmark.reference import PREFIX, reference_benchmark_models
 from assaymark.claims import boards
-from assaymark.claims.boards import MISSING, PIPELINE, BenchVerdicts, Board, missing_replies
+from assaymark.claims.boards import MISSING, PIPELINE, Board, missing_replies
 from assaymark.claims.certification import Panel, decided_file, tally_of
 from assaymark.claims.messages import english, listing, stand_ins
 from assaymark.engine import CallSpec, Model
@@ -190,7 +190,7 @@ def bench_shown(folder: RunFolder) -> pages.BenchRun:
     """What the pages of a benchmark show, from the replies in its ledger; its tables and verdicts are written."""
     locked = plans.open_bench(folder)
     found = plans.episodes_of(folder, locked), plans.answers_of(folder, locked)
-    return _decided(folder, locked, *found)[0]
+    return _decided(folder, locked, *found)
 
 
 def _lock(
@@ -230,11 +230,11 @@ def _publish(
     calls: Calls = "all", language: str = "",
 ) -> Benched:  # fmt: skip
     """Write tables, verdicts and pages; an `Episode` or an answer that was never asked for is None."""
-    run, decided = _decided(folder, locked, episodes, answers)
+    run = _decided(folder, locked, episodes, answers)
     read = None if calls == "none" else calls_of(folder)
     replace_files(folder.report, in_language(pages.each_benchmark_page(run, read=read), language))
-    overall = {one.board.family: one for one in reversed(decided.leaderboards)}.values()
-    shown = [one for one in decided.leaderboards if len(one.models) == 1 or one in overall]
+    overall = {one.board.family: one for one in reversed(run.leaderboards)}.values()
+    shown = [one for one in run.leaderboards if len(one.models) == 1 or one in overall]
     lines = []
     # possible ranks and intervals of scores, tier by tier: a point would rank models that cannot be ranked
     for board in shown:
@@ -249,8 +249,8 @@ def _publish(
     narrow = [name for name, why in shown[0].unscored.items() if why.endswith(measure.NO_CHOICE)] if shown else []
     lines += [_no_score(narrow)] if narrow else []
     lines += [missing_replies(item) for item in run.measurements if item.name == MISSING]
-    lines.append("claims: " + ", ".join(f"{count} {level}" for level, count in tally_of(decided.verdicts).items()))
-    claimed = [one for one in decided.verdicts if one.publication_level != "no-claim"]
+    lines.append("claims: " + ", ".join(f"{count} {level}" for level, count in tally_of(run.verdicts).items()))
+    claimed = [one for one in run.verdicts if one.publication_level != "no-claim"]
     said = [one for one in claimed if not one.claim.id.startswith(("above", "within"))]  # of pairs
     for one in said[:12]:
         built_in = stand_ins(english(), {}, run.built_in, one.claim.subjects, made_by="models")
@@ -267,7 +267,7 @@ def _publish(
 
 def _decided(
     folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode] | None, answers: Answers | None
-) -> tuple[pages.BenchRun, BenchVerdicts]:
+) -> pages.BenchRun:
     plan, chosen = locked.plan, locked.plan.pipeline
     baselines: tuple[BaselineResult, ...] = ()
     measurements: list[Measurement] = []
@@ -290,21 +290,21 @@ def _decided(
     if episodes is not None and answers is not None:
         measurements += measure.rank_measurements(locked, episodes, answers)
     rules = boards.BenchRules(plan.inference, plan.agreed, locked.preregistered, locked.families, plan.convention)
-    decided = boards.decide_benchmark(measurements, found, rules, locked.plan_hash)
+    verdicts, leaderboards = boards.decide_benchmark(measurements, found, rules, locked.plan_hash)
     store, basis = Store(folder), {"plan": locked.plan_hash}
     store.write(SCORES, scores, basis)
     store.write(MEASUREMENTS, measurements, basis)
-    store.write(VERDICTS, decided.verdicts, basis)
+    store.write(VERDICTS, verdicts, basis)
     lacking, missing = [item for item in measurements if item.name == MISSING], dict[str, float]()
     for item in lacking:
         if item.value:
             missing[item.labels["model"]] = max(missing.get(item.labels["model"], 0.0), item.value)
     file = decided_file(
-        plan, locked.plan_hash, decided.verdicts, measurements, [model.name for model in plan.models],
+        plan, locked.plan_hash, verdicts, measurements, [model.name for model in plan.models],
         rubric="none", made_by=plan.models,
         panel=Panel(judges={}, reference=any(one.model.startswith("reference/") for one in plan.models)),
         amendments=[one.stated for one in locked.amendments], preregistered=locked.preregistered, missing=missing,
-        unranked={leaderboard.board.name: frozenset(leaderboard.unscored) for leaderboard in decided.leaderboards},
+        unranked={leaderboard.board.name: frozenset(leaderboard.unscored) for leaderboard in leaderboards},
     )  # fmt: skip
     write_json(folder.verdicts, file)
     write_sums(folder)
@@ -327,13 +327,12 @@ def _decided(
         given = plan.questions.file
         whole = () if given is None else ((one.template, one.split) for one in published.read_questions(Path(given)))
         splits = published.shared_out(published.COUNTS) if given is None else Counter(whole)
-    run = pages.BenchRun(
-        plan, locked.plan_hash, locked.locked_at, locked.market, locked.windows, decided.leaderboards, decided.verdicts,
-        measurements, [result for result, _ in episodes or ()], baselines, answers or {}, notes,
+    return pages.BenchRun(
+        plan, locked.plan_hash, locked.locked_at, locked.market, locked.windows, leaderboards, verdicts, measurements,
+        [result for result, _ in episodes or ()], baselines, answers or {}, notes,
         "../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
         locked.pool if answers else (), splits, {one.labels["model"]: one for one in others},
     )  # fmt: skip
-    return run, decided
 
 
 def _no_score(models: Sequence[str]) -> str:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,8 +18,8 @@ from assaymark.market import CorporateAction
 from assaymark.market.history import Day
 from assaymark.market.instruments import weekdays
 from assaymark.portfolio import broker
-from assaymark.portfolio.broker import Bar, Book, Order
-from assaymark.records import Decision, Outcome
+from assaymark.portfolio.broker import Book, Order
+from assaymark.records import Bar, Decision, Outcome
 from assaymark.workflow.tracks.season_lock import SeasonData
 from assaymark.workflow.tracks.season_records import DELISTED, DIVIDEND, SPLIT, SeasonFill, SeasonNav, SeasonRejection
 
@@ -50,14 +49,6 @@ _TIMES_USUAL: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """One agent between two days: its book, and the decision whose orders fill next."""
-
-    book: Book
-    decision: Decision | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Settlement:
     """What a day did to one agent's book. ``notes`` say to the agent what was not carried out of its orders."""
 
@@ -82,11 +73,11 @@ def marks_after(marks: Marks, day: Day) -> dict[str, tuple[float, str]]:
     return dict(sorted({**marks, **found}.items()))
 
 
-def settle_account(season: Season, agent: str, account: Account, day: Day, marks: Marks) -> Settlement:
+def settle_account(season: Season, agent: str, book: Book, last: Decision | None, day: Day, marks: Marks) -> Settlement:
     """Settle the orders of an agent's last decision at the prices of ``day``, and value its book at the close."""
-    last, most, rules = account.decision, season.rules.max_orders, season.rules
+    most, rules = season.rules.max_orders, season.rules
     if last is None:
-        return settle_orders(season, agent, account.book, (), day, marks)
+        return settle_orders(season, agent, book, (), day, marks)
     every = broker.orders_of(last.actions)
     unread = last.missing if REJECTED in last.flags else ()
     beyond = f"{len(every)} orders were given and {most} a day are allowed"
@@ -102,7 +93,7 @@ def settle_account(season: Season, agent: str, account: Account, day: Day, marks
                 lots = float(math.floor(lots * (1 + broker.SLACK)))
             one = replace(one, quantity=lots * rules.lot)
         orders.append(one)
-    settled = settle_orders(season, agent, account.book, orders, day, marks, last.record_id, refused)
+    settled = settle_orders(season, agent, book, orders, day, marks, last.record_id, refused)
     notes = [f"your last reply could not be used: {reason}" for reason in last.missing if unanswered(last)]
     return replace(settled, notes=(*notes, *(rejection.text for rejection in settled.rejections)))
 
@@ -141,7 +132,7 @@ def settle_orders(
     if not orders:  # nothing for the broker to do
         nav = valued(agent, now, "ok", book, after)
         return Settlement(book, nav, tuple(made), tuple(refused), actions=tuple(told))
-    bars = dict(todays_bars(day))
+    bars = dict(day.quotes)
     for name in book.positions:
         if name not in bars or bars[name].at(season.rules.fill) is None:
             (price, of), quote = marks[name], day.quotes.get(name)
@@ -156,12 +147,6 @@ def settle_orders(
     ]
     nav = valued(agent, now, "ok", settled.book, after, settled.costs)
     return Settlement(settled.book, nav, tuple(made), (*refused, *rejections), actions=tuple(told))
-
-
-@lru_cache(maxsize=2)
-def todays_bars(day: Day) -> dict[str, Bar]:
-    """The bars of a day, made once for all agents."""
-    return {name: Bar(one.open, one.high, one.low, one.close) for name, one in day.quotes.items()}
 
 
 def valued(agent: str, now: str, state: str, book: Book, marks: Marks, costs: float = 0.0) -> SeasonNav:
@@ -203,7 +188,7 @@ def checked(
     )
     for one in (one for name in held for one in due_actions(name, day, marks)):
         before = before.acted(one.instrument, one.split, one.dividend)
-    step = broker.StatedStep(record_id, fills, book=Book(after.nav.cash, after.nav.positions), bars=todays_bars(day))
+    step = broker.StatedStep(record_id, fills, book=Book(after.nav.cash, after.nav.positions), bars=day.quotes)
     found = broker.reconcile(before, [step], season.rules.fill, short=season.rules.short)
     counts = {kind: [found.checks[kind], found.passed[kind]] for kind in broker.RELIABILITY if found.checks[kind]}
     kinds = {"negative-position": "position"}

@@ -35,7 +35,7 @@ from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, texts_array
 from assaymark.workflow.tracks import season_books as books
 from assaymark.workflow.tracks import season_records as rows
-from assaymark.workflow.tracks.season_books import Account, Arrivals, Settlement
+from assaymark.workflow.tracks.season_books import Arrivals, Settlement
 from assaymark.workflow.tracks.season_context import (
     Asked,
     DayMaterial,
@@ -194,11 +194,9 @@ def alone(path: Path, busy: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Stepped(Told):
-    """What a command did: the days that were done now, each agent's net asset value after, and lines to print."""
+class Stepped(Told[tuple[date, ...]]):
+    """What a command did: the days that were done now, lines to print, and each agent's net asset value after."""
 
-    days: tuple[date, ...]
-    lines: tuple[str, ...]
     navs: Mapping[str, float]
     overdue: tuple[str, ...] = ()
     absent: Mapping[str, int] = field(default_factory=dict)
@@ -229,8 +227,8 @@ def start_season(
 
 def opening_calls(season: Season, day: Day, agents: Sequence[AgentSpec]) -> list[CallSpec]:
     """What each agent is asked on a day on which all books are as at the start, replicates included."""
-    start = Account(Book(season.capital))
-    settled = {agent.name: books.settle_account(season, agent.name, start, day, {}) for agent in agents}
+    start = Book(season.capital)
+    settled = {agent.name: books.settle_account(season, agent.name, start, None, day, {}) for agent in agents}
     shared, asked = _shown(season, day, agents, settled)
     return [call for each in asked for _, _, call in calls_of(season, each, shared)]
 
@@ -342,12 +340,13 @@ class Desk:
     ) -> None:  # fmt: skip
         self.folder, self.journal, self.ledger, self.models = folder, journal, ledger, models
         self.season, self.prices, self.digest = locked.season, prices_of(models), locked.data.digest
-        start, universe = Account(Book(self.season.capital)), set(locked.data.universe)
-        self.accounts = {agent.name: start for agent in self.season.agents}
+        start, universe = Book(self.season.capital), set(locked.data.universe)
+        self.held = {agent.name: start for agent in self.season.agents}
+        self.decided: dict[str, Decision] = {}  # by agent, the decision whose orders fill next
         self.classes = {one.id: one.asset_class for one in locked.data.history.listings if one.id in universe}
         both = {*books.SIXTY_FORTY_OF} <= {*self.classes.values()}  # 60/40 needs equities and bonds
         names = [EQUAL_WEIGHT, *([books.SIXTY_FORTY] if both else []), CASH]
-        self.baselines: dict[str, books.Baseline] = {name: (start.book, {}) for name in names}
+        self.baselines: dict[str, books.Baseline] = {name: (start, {}) for name in names}
         self.traded = any(entry.record["state"] == "ok" for entry in journal.entries)
         self.marks: books.Marks = {}
         self.acted: frozenset[str] = frozenset()
@@ -362,9 +361,9 @@ class Desk:
                 break
         for name, one in last["agents"].items():
             held = {symbol: float(units) for symbol, units in one["account"]["positions"].items()}
-            raw = decisions[one["pending"]]
-            book = Book(float(one["account"]["cash"]), held)
-            self.accounts[name] = Account(book, None if raw is None else _from_journal(Decision, raw))
+            self.held[name] = Book(float(one["account"]["cash"]), held)
+            if (raw := decisions[one["pending"]]) is not None:
+                self.decided[name] = _from_journal(Decision, raw)
         for name, one in last["baselines"].items():
             self.baselines[name] = Book(float(one["nav"]["cash"]), dict(one["nav"]["positions"])), dict(one["wanted"])
         self.marks = {name: (float(price), str(of)) for name, (price, of) in last["marks"].items()}
@@ -389,13 +388,13 @@ class Desk:
                 day = replace(day, actions={name: tuple(ones) for name, ones in left.items()})
             acted = {name for name in day.actions if books.due_actions(name, day, self.marks)}
             self.acted = frozenset(acted | (self.acted - day.quotes.keys()))
-        before, marks, now = self.accounts, self.marks, str(day.date)
+        before, due, marks, now = self.held, self.decided, self.marks, str(day.date)
         settled, baselines = dict[str, Settlement](), dict[str, Any]()
-        for name, account in before.items():
+        for name, book in before.items():
             if day.quotes:
-                settled[name] = books.settle_account(season, name, account, day, marks)
+                settled[name] = books.settle_account(season, name, book, due.get(name), day, marks)
             else:
-                settled[name] = Settlement(account.book, books.valued(name, now, "no data", account.book, marks))
+                settled[name] = Settlement(book, books.valued(name, now, "no data", book, marks))
         for name, held in self.baselines.items():
             if not day.quotes:
                 nav = books.valued(name, now, "no data", held[0], marks)
@@ -413,22 +412,22 @@ class Desk:
             given = asked, shared, self.models, self.prices
             decided = ask_agents(self.folder, self.ledger, season, day.date, *given)
             first = {one.agent.id: one for one, _ in decided if one.replicate == 1}
-            self.accounts = {name: Account(one.book, first[name]) for name, one in settled.items()}
+            self.held, self.decided = {name: one.book for name, one in settled.items()}, first
             shown, missing = {one[0].name: one for one in asked}, shared.context.missing
             large = (shared.facts, shared.instruments, shared.series)
         agents = {}
         for name, one in settled.items():
-            account, last = self.accounts[name], before[name].decision
+            book, last, pending = self.held[name], due.get(name), self.decided.get(name)
             source = "" if last is None else last.record_id
             agents[name] = {
-                "account": {"cash": account.book.cash, "positions": dict(account.book.positions)},
-                "pending": None if account.decision is None else account.decision.record_id,
+                "account": {"cash": book.cash, "positions": dict(book.positions)},
+                "pending": None if pending is None else pending.record_id,
                 "nav": to_json(one.nav),
                 "fills": to_json(one.fills),
                 "rejections": to_json(one.rejections),
                 "prompt": shown[name][1].prompt if name in shown else None,
                 "context_id": shown[name][2] if name in shown else None,
-                "checks": books.checked(season, before[name].book, one, day, source, marks) if day.quotes else None,
+                "checks": books.checked(season, before[name], one, day, source, marks) if day.quotes else None,
             }
         record = {
             "day": now,

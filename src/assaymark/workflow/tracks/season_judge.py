@@ -180,8 +180,9 @@ def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
         for period, steps in groupby(enumerate(days, start=1), key=lambda one: period_of(one[1], length)):
             (first, begin), *rest = steps
             last, end = rest[-1] if rest else (first, begin)
-            cut = horizon.between(first, last), ledger.between(first, last)
-            found["period"].append(SeasonPart(agent, "period", period, 1, begin, end, *cut))
+            cut = horizon.between(first, last)
+            numbers = {number: ones for number, ones in ledger.items() if first <= number <= last}
+            found["period"].append(SeasonPart(agent, "period", period, 1, begin, end, cut, numbers))
     return [*found["whole"], *sorted(found["period"], key=lambda one: one.period), *found["replicate"]]
 
 
@@ -304,16 +305,11 @@ _KINDS: Final[dict[ReplyState, tuple[str, str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class SeasonJudged(Told):
-    """What judging did: how many replies came now, and lines for whoever called."""
+def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> Told[int]:
+    """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates.
 
-    made: int
-    lines: tuple[str, ...]
-
-
-def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> SeasonJudged:
-    """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates."""
+    Returns how many replies came now.
+    """
     stored, store = stored_season(folder), Store(folder)
     import_named_grades(folder, stored.season.human.grades)
     refuse_unjudgeable(folder, stored.season, store)
@@ -324,7 +320,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> SeasonJudged
         season = stored.season
         if material is None:
             stand = store.read(rows.GRADES), store.read(rows.GUESSES)
-            return SeasonJudged(0, tuple(judged_lines(folder, season, *stand)))
+            return Told(0, tuple(judged_lines(folder, season, *stand)))
         note("reading the records", 0, 1)
         parts, plan, budget = season_parts(material), material.scoring, season.judging.token_budget
         note("reading the records", 1, 1)
@@ -360,11 +356,11 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> SeasonJudged
         ]
         store.write(rows.REPLACED, replaced, basis)
         # every number in the reasons of the whole records; its place is in the blinded texts
-        store.write(EVIDENCE, (one for part in records for found in part.ledger.steps.values() for one in found), basis)
+        store.write(EVIDENCE, (one for part in records for found in part.ledger.values() for one in found), basis)
         store.write(JUDGMENTS, map(rows.judgment_row, grades), basis)
         store.write(rows.GUESSES, guesses, basis)
         store.write(rows.GRADES, grades, basis)
-        return SeasonJudged(asker.made, tuple(judged_lines(folder, season, grades, guesses)))
+        return Told(asker.made, tuple(judged_lines(folder, season, grades, guesses)))
 
 
 def judging_basis(store: Store, stored: LockedSeason) -> dict[str, str | None]:
