@@ -189,11 +189,9 @@ class CallSpec(_Keyed):
     @property
     def key(self) -> str:
         """The call key: sha256 of `canonical`, as 64 hex digits. Equal keys ask the same question."""
-        try:
-            return self._key  # kept, because every stage asks for it
-        except AttributeError:
+        if not hasattr(self, "_key"):  # kept, because every stage asks for it
             object.__setattr__(self, "_key", hashlib.sha256(self.canonical).hexdigest())
-            return self._key
+        return self._key
 
     @property
     def texts(self) -> tuple[Text, ...]:

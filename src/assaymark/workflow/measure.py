@@ -82,8 +82,7 @@ def oracle_known(
 
 
 def measure(folder: RunFolder, oracle: Mapping[str, int] | None = None) -> int:
-    """Measure the panel, the agents, the control cells and the evidence of a judged run; returns how many there are.
-    ``oracle`` are its scores where they are known."""
+    """Measure the panel, the agents, the control cells and the evidence of a judged run; how many measurements."""
     locked = open_locked(folder)
     store, study = Store(folder), locked.study
     if study.human.grades:

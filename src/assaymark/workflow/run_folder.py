@@ -8,7 +8,7 @@ import logging
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -132,14 +132,13 @@ def write_json(path: Path, value: Any) -> None:
 
 def replace_files(folder: Path, files: Mapping[str, str | bytes] | Iterable[tuple[str, str | bytes]]) -> None:
     """Make ``folder`` hold exactly ``files`` (names relative to it); what an earlier run left is removed last."""
-    wanted, written = set(), None
+    wanted = set()
     with ThreadPoolExecutor(1) as disk:  # the next file is made while this one is written
+        written: Future[Any] = disk.submit(int)
         for name, data in files.items() if isinstance(files, Mapping) else files:
-            if written is not None:
-                written.result()
+            written.result()
             written = disk.submit(write_atomic, folder / name, data, named=False)
             wanted.add(folder / name)
-    if written is not None:
         written.result()
     for path in {path.parent for path in wanted}:
         sync_folder(path)

@@ -73,8 +73,7 @@ def finish(folder: RunFolder, models: Mapping[str, Model]) -> Reported:
     desk = study_calls.JudgingSession(folder, open_locked(folder), models)
     judge(folder, models, desk)
     study = desk.locked.study
-    # What judges were shown is here still, and the oracle reads the same.
-    shown = vars(desk).get("shown") if study.oracle else None
+    shown = vars(desk).get("shown") if study.oracle else None  # what judges were shown: the oracle reads the same
     oracle = None if shown is None else judging.oracle_scores(desk.decisions, (), study, shown)
     del desk, shown
     measured = {sheet.judge for sheet in sheets_of.stored_datasheets(folder)} if study.datasheets else set()

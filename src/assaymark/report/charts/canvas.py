@@ -1,6 +1,6 @@
 """What every figure is drawn with: escaped text, rounded numbers, hatches, frames and labels that stay apart.
 
-svg.py writes text as it is given: nothing from a record may reach it except through `label` and `frame`."""
+`tag` writes text as it is given: nothing from a record may reach it except through `label` and `frame`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING, Final, Literal
 
-import svg
-
 from assaymark.report.text import text_width
 from assaymark.text import clean, number
 
@@ -22,9 +20,10 @@ if TYPE_CHECKING:
 
 WIDE, HALF, NARROW = 1120, 524, 350
 Anchor = Literal["start", "middle", "end"]
-Drawn = tuple[Sequence[svg.Element], float]
+Drawn = tuple[Sequence[str], float]
 """The marks of a figure without its frame, and how high it is, so that it can be part of a larger picture."""
 
+XMLNS: Final = "http://www.w3.org/2000/svg"
 _ANCHORS: Final = {"start": "", "middle": "am", "end": "ae"}
 
 
@@ -34,63 +33,66 @@ def num(value: float) -> float:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-def label(x: float, y: float, text: str, kind: str = "", anchor: Anchor = "start") -> svg.Text:
+def tag(name: str, inside: str | Iterable[str] = "", **values: object) -> str:
+    """An element of a picture, with the attributes that have a value."""
+    said = [f' {key.rstrip("_").replace("_", "-")}="{value}"' for key, value in values.items() if value is not None]
+    within = "".join(inside)
+    return f"<{name}{''.join(said)}{f'>{within}</{name}>' if within else '/>'}"
+
+
+def label(x: float, y: float, text: str, kind: str = "", anchor: Anchor = "start", size: float | None = None) -> str:
     """A text at a point; ``kind`` and where it is anchored are classes of the style sheet."""
-    kinds = [name for name in (kind, _ANCHORS[anchor]) if name]
-    return svg.Text(x=num(x), y=num(y), text=escape(text), class_=kinds or None)
+    kinds = " ".join(filter(None, (kind, _ANCHORS[anchor])))
+    return tag("text", escape(text), font_size=size, class_=kinds or None, x=num(x), y=num(y))
 
 
-def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> svg.Line:
+def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
     """A straight line of a class."""
-    return svg.Line(x1=num(x1), y1=num(y1), x2=num(x2), y2=num(y2), class_=[kind])
+    return tag("line", class_=kind, x1=num(x1), y1=num(y1), x2=num(x2), y2=num(y2))
 
 
-def rect(x: float, y: float, width: float, height: float, kind: str, fill: str | None = None) -> svg.Rect:
+def rect(x: float, y: float, width: float, height: float, kind: str, fill: str | None = None) -> str:
     """A rectangle of a class; ``fill`` may name a hatch. A void one is empty unless it is hatched."""
     wide, high, empty = num(max(width, 0)), num(max(height, 0)), "none" if kind == "void" else None
-    return svg.Rect(x=num(x), y=num(y), width=wide, height=high, class_=kind.split(), fill=fill or empty)
+    return tag("rect", class_=kind, x=num(x), y=num(y), width=wide, height=high, fill=fill or empty)
 
 
-def path(moves: str, kind: str, fill: str | None = None) -> svg.Element:
+def path(moves: str, kind: str, fill: str | None = None) -> str:
     """A path from its written moves."""
-    return svg.Path(class_=kind.split(), fill=fill, extra={"d": moves})
+    return tag("path", class_=kind, fill=fill, d=moves)
 
 
-def circle(x: float, y: float, r: float, kinds: str | Sequence[str]) -> svg.Circle:
+def circle(x: float, y: float, r: float, kinds: str | Sequence[str]) -> str:
     """A circle of some classes."""
-    return svg.Circle(cx=num(x), cy=num(y), r=r, class_=kinds.split() if isinstance(kinds, str) else list(kinds))
+    return tag("circle", class_=kinds if isinstance(kinds, str) else " ".join(kinds), cx=num(x), cy=num(y), r=r)
 
 
-def stripes(name: str, kind: str, size: int, strokes: int = 1) -> svg.Pattern:
+def stripes(name: str, kind: str, size: int, strokes: int = 1) -> str:
     """Diagonal stripes, or two directions of them, for marks filled with ``url(#name)``, which is unique on a page."""
     ends = ((0, size), (size, 0))[:strokes]
-    drawn: list[svg.Element] = [svg.Line(x1=0, y1=0, x2=x, y2=y, class_=[kind]) for x, y in ends]
-    return svg.Pattern(id=name, width=size, height=size, patternUnits="userSpaceOnUse",
-                       patternTransform=[svg.Rotate(45)], elements=drawn)  # fmt: skip
+    return tag("pattern", [line(0, 0, *end, kind) for end in ends], id=name, patternUnits="userSpaceOnUse",
+               patternTransform="rotate(45)", width=size, height=size)  # fmt: skip
 
 
-def hatch(name: str, kind: str = "hatch") -> svg.Defs:
+def hatch(name: str, kind: str = "hatch") -> str:
     """The diagonal hatch of a figure."""
-    return svg.Defs(elements=[stripes(name, kind, 6)])
+    return tag("defs", stripes(name, kind, 6))
 
 
-def frame(
-    name: str, title: str, desc: str, size: tuple[float, float], elements: Sequence[svg.Element], kind: str
-) -> str:
+def frame(name: str, title: str, desc: str, size: tuple[float, float], elements: Sequence[str], kind: str) -> str:
     """The finished figure with its title and description; ``kind`` is ``wide``, ``narrow`` or ``both``."""
-    head = (svg.Title(id=f"{name}-t", text=escape(title)), svg.Desc(id=f"{name}-d", text=escape(desc)))
-    said = {"role": "img", "aria-labelledby": f"{name}-t {name}-d"}
-    return _picture(size, [*head, *elements], ["fig", kind], said, name)
+    head = (tag("title", escape(title), id=f"{name}-t"), tag("desc", escape(desc), id=f"{name}-d"))
+    return picture(size, [*head, *elements], 0, f"fig {kind}", name, role="img", aria_labelledby=f"{name}-t {name}-d")
 
 
-def _picture(
-    size: tuple[float, float], parts: Sequence[svg.Element], kinds: list[str], said: dict[str, str], name: str | None
-) -> str:
-    width, height = map(num, size)
-    return svg.SVG(
-        xmlns=None, id=name, class_=kinds, viewBox=svg.ViewBoxSpec(0, 0, width, height), width=width, height=height,
-        elements=[*parts], extra=said,
-    ).as_str()  # fmt: skip
+def picture(
+    size: tuple[float, float], parts: Iterable[str], start: float = 0, kinds: str | None = None, id: str | None = None,
+    xmlns: str | None = None, **said: str,
+) -> str:  # fmt: skip
+    """A picture of a size, whose coordinates begin at a ``start``."""
+    low, width, height = map(num, (start, *size))
+    return tag("svg", parts, xmlns=xmlns, id=id, viewBox=f"{low} {low} {width} {height}", width=width, height=height,
+               class_=kinds, **said)  # fmt: skip
 
 
 def both(name: str, title: str, desc: str, draw: Callable[[str, float], Drawn], wide: float = WIDE) -> tuple[str, str]:
@@ -102,9 +104,9 @@ def both(name: str, title: str, desc: str, draw: Callable[[str, float], Drawn], 
     return made[0], made[1]
 
 
-def row_mark(parts: Sequence[svg.Element], width: int, height: int) -> str:
+def row_mark(parts: Sequence[str], width: int, height: int) -> str:
     """The mark of a table's row. It repeats what its row says in numbers, so it is hidden from screen readers."""
-    return _picture((width, height), parts, ["strip"], {"aria-hidden": "true", "focusable": "false"}, None)
+    return picture((width, height), parts, kinds="strip", aria_hidden="true", focusable="false")
 
 
 class Scale:
@@ -121,17 +123,17 @@ class Scale:
 
 def rungs(
     up: Callable[[float], float], left: float, right: float, marks: Iterable[tuple[float, str, str]]
-) -> list[svg.Element]:
+) -> list[str]:
     """Lines across a figure at some values, each of its kind and with its words at the left."""
-    parts: list[svg.Element] = []
+    parts: list[str] = []
     for value, text, kind in marks:
         parts += [line(left, up(value), right, up(value), kind), label(left - 6, up(value) + 4, text, "tk", "end")]
     return parts
 
 
-def axis(scale: Scale, y: float, ticks: Iterable[tuple[float, str]], edge: float | None = None) -> list[svg.Element]:
+def axis(scale: Scale, y: float, ticks: Iterable[tuple[float, str]], edge: float | None = None) -> list[str]:
     """An axis with its ticks and their words below, which stay between 0 and an ``edge``."""
-    parts: list[svg.Element] = [line(scale.left, y, scale.right, y, "axis")]
+    parts: list[str] = [line(scale.left, y, scale.right, y, "axis")]
     for value, text in ticks:
         x, half = scale(value), text_width(text, 12) / 2
         at = x if edge is None else min(max(x, half), edge - half)
@@ -290,7 +292,7 @@ def judge_class(at: int | None) -> list[str]:
     return [] if at is None or at >= POINTED else ["j", f"j{at}"]
 
 
-def judge_marks(at: int, marks: Sequence[svg.Element]) -> list[svg.Element]:
+def judge_marks(at: int, marks: Sequence[str]) -> list[str]:
     """The marks as those of the judge at a place, the same place in every figure of a page."""
     kinds = judge_class(at)
-    return [svg.G(class_=kinds, elements=list(marks))] if marks and kinds else list(marks)
+    return [tag("g", marks, class_=" ".join(kinds))] if marks and kinds else list(marks)
