@@ -98,7 +98,7 @@ def _parts(payload: Payload, condition: Condition) -> tuple[Iterator[str], str, 
         case PairAllocation():
             return _pair(payload, condition), _ask_pair(payload), _weights_form(payload.instruments)
         case SharpeAllocation():
-            return _sharpe(payload, condition), _ASK_SHARPE, _weights_form(payload.instruments)
+            return _sharpe(payload, condition), _ask_sharpe(), _weights_form(payload.instruments)
         case Rebalancing():
             return _holdings(payload), _ask_trade(payload), "no, or: yes; <buy or sell> <size> of <instrument>"
         case RegimeCall():
@@ -184,10 +184,11 @@ def _sharpe(payload: SharpeAllocation, condition: Condition) -> Iterator[str]:
     yield f"Riskless rate: {payload.rf:.4f} a year"
 
 
-_ASK_SHARPE: Final = (
-    "Question: which weights of these instruments have the largest Sharpe ratio?\n"
-    "It is the mean return less the riskless rate, over the volatility. Weights sum to 1 and none is negative."
-)
+def _ask_sharpe() -> str:
+    return (
+        "Question: which weights of these instruments have the largest Sharpe ratio?\n"
+        "It is the mean return less the riskless rate, over the volatility. Weights sum to 1 and none is negative."
+    )
 
 
 def _holdings(payload: Rebalancing) -> Iterator[str]:

@@ -171,10 +171,8 @@ Seen = tuple[Context, Material, dict[str, Instrument], dict[str, Called], dict[s
 """The material of a prompt, as it is and indexed, its instruments, their names and volatility (mid-ranks in 0..1)."""
 
 
-@lru_cache(maxsize=16)
-def _context(text: str) -> Context:
-    """One reading serves every decision of a context; calls come by context, so a few are kept."""
-    return read_material(sections(text))
+# One reading serves every decision of a context; calls come by context, so a few are kept.
+_context = lru_cache(maxsize=16)(lambda text: read_material(sections(text)))
 
 
 @lru_cache(maxsize=4096)
