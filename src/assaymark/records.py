@@ -259,6 +259,26 @@ class Series(Shown):
     volume: tuple[float, ...] = ()
 
 
+FillAt = Literal["next_open", "close"]
+"""Where orders fill: at the open of the next day, or at the close."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One day's prices of one instrument, None where not known; ``age`` is how many days old they are."""
+
+    open: float | None
+    high: float | None = None
+    low: float | None = None
+    close: float | None = None
+    age: int = 0
+
+    def at(self, fill: FillAt) -> float | None:
+        """The price at which orders fill, or None where there is no positive finite one."""
+        price = self.open if fill == "next_open" else self.close
+        return price if price is not None and 0 < price < math.inf else None
+
+
 @record
 class Portfolio(Shown):
     """What was held before the decision: cash and NAV in ``currency``, positions as units per instrument."""

@@ -30,7 +30,7 @@ from assaymark.records import (
     Rationale,
     Series,
 )  # fmt: skip
-from assaymark.report import AssayRun, Group, Items, Mark, PlantedView, RunIndex, SubstrateView, charts, render_pages
+from assaymark.report import AssayRun, Group, Items, Mark, PlantedView, RunIndex, charts, render_pages
 from assaymark.report import study as study_pages
 
 NOON = datetime(2000, 1, 3, 12, tzinfo=UTC)
@@ -114,12 +114,12 @@ def studied(names: Sequence[str] = ("birch", "alder"), *, planted: Sequence[str]
     study = base.study.model_copy(update={"agents": agents, "substrate": substrate})
     rows = [*conduct(names[0], kept=8, lost=2), *conduct(names[-1], kept=10, seconds=None)]
     decisions = [decision(name, buy(100.0)) for name in names]
-    view = SubstrateView(CYCLES, PROBES, made(decisions))
     terse = runs.measured("terse.share", {"agent": names[0]}, 0.25, n=10, low=0.05, high=0.5, level=0.95)
     ours = (PlantedView(name=name, family="fam", question="Buys what fell.", planted=("keeps every limit",))
             for name in planted)  # fmt: skip
     found = (*base.measurements, *conduct_measurements(rows), terse)
-    return replace(base, study=study, measurements=found, substrate=view, reference_agents=tuple(ours), **more)
+    shown = {"cycles": CYCLES, "probes": PROBES, "example": made(decisions), **more}
+    return replace(base, study=study, measurements=found, reference_agents=tuple(ours), **shown)
 
 
 def section_of(run: AssayRun):
@@ -138,11 +138,6 @@ def example_of(run: AssayRun) -> list[Group]:
     found = study_pages.example_page(RunIndex.of(run))
     assert found is not None
     return [one for one in found.sections[1].blocks if isinstance(one, Group)]
-
-
-def with_example(run: AssayRun, cycle: Example | None) -> AssayRun:
-    assert run.substrate is not None
-    return replace(run, substrate=replace(run.substrate, example=cycle))
 
 
 # --- the section ------------------------------------------------------------------------------------------------------
@@ -169,7 +164,7 @@ def test_the_section_says_what_was_shown_and_probed_and_the_example_where_it_is_
     assert "Cut from bars of 19 October 2016, 15:48 to 16:47 UTC." in example
     assert "KELRUV did not trade then and is left out." in example
     assert "Real name: FENQUO" in example
-    assert "cycle-example.html" not in (bare := render_pages(with_example(studied(), None)))
+    assert "cycle-example.html" not in (bare := render_pages(replace(studied(), example=None)))
     assert "cycle-example.html" not in bare["index.html"]
 
 
@@ -198,10 +193,9 @@ def test_without_measurements_the_table_has_no_number():
 
 def test_a_lock_without_probes_one_that_failed_and_one_without_a_model_say_so():
     run = studied()
-    assert run.substrate is not None
-    none = section_of(replace(run, substrate=replace(run.substrate, probes=())))
+    none = section_of(replace(run, probes=()))
     assert "The lock holds no date-leakage check" in words(none)
-    failed = section_of(replace(run, substrate=replace(run.substrate, probes=(replace(PROBES[0], p=0.0),))))
+    failed = section_of(replace(run, probes=(replace(PROBES[0], p=0.0),)))
     assert "FAIL" in words(failed)
     marks = [
         cell.name
@@ -252,7 +246,7 @@ def test_the_example_shows_the_arithmetic_of_every_limit():
 
 def test_a_broken_limit_says_so():
     greedy = decision("alder", buy(780.0), Action(instrument="Asset A", kind="sell", quantity=250.0))
-    run = with_example(studied(), made([greedy]))
+    run = replace(studied(), example=made([greedy]))
     page = render_pages(run)["cycle-example.html"]
     (part,) = example_of(run)
     assert [row[2].strip() for row in rows(tables(part)["Limit"])] == ["broken", "kept", "kept", "kept", "broken"]
@@ -263,7 +257,7 @@ def test_no_answer_and_orders_that_cannot_be_settled_have_their_reason():
     refused = decision("alder", text="", flags=("refused",), missing=("the model refused",))
     strange = decision("birch", Action(instrument="Asset B", kind="close"))
     huge = decision("cedar", buy(1e308), buy(1e308))
-    first, second, third = example_of(with_example(studied(), made([refused, strange, huge])))
+    first, second, third = example_of(replace(studied(), example=made([refused, strange, huge])))
     assert "No usable answer (refused): the model refused" in words(first)
     assert tables(first) == {}
     assert "The orders cannot be settled" in words(second)
@@ -284,7 +278,6 @@ def hostile() -> AssayRun:
     bad = f"ald{runs.CANARY}"
     worse = "'}--><svg onload=alert(1)>\u202e{{7*7}}"
     run = studied((bad, worse), planted=(bad,))
-    assert run.substrate is not None
     text = f"{runs.CANARY}\n\n</main></body>\ud800\x1b[31m{{{{ 7*7 }}}} <!-- {worse}"
     cycle = made(
         [decision(bad, buy(10.0), text=text), decision(worse, text="", flags=(runs.CANARY,), missing=(runs.CANARY,))],
@@ -296,7 +289,7 @@ def hostile() -> AssayRun:
     planted = (PlantedView(name=bad, family=runs.CANARY, question=runs.CANARY, planted=(runs.CANARY,)),)
     substrate = run.study.substrate.model_copy(update={"source": runs.CANARY, "regimes": (runs.CANARY,)})
     study = run.study.model_copy(update={"substrate": substrate})
-    return replace(run, study=study, substrate=SubstrateView(cycles, probes, cycle), reference_agents=planted)
+    return replace(run, study=study, cycles=cycles, probes=probes, example=cycle, reference_agents=planted)
 
 
 def test_a_long_study_keeps_the_budget_of_its_pages():
@@ -305,7 +298,7 @@ def test_a_long_study_keeps_the_budget_of_its_pages():
     text = " ".join(f"{rng.random():.6f} {chr(rng.randint(0x4E00, 0x9FFF))}<&" for _ in range(4000))
     long = [decision(name, *[buy(1.0)] * 40, text=text) for name in names]
     cycle = made(long, context(26, 390))
-    pages = render_pages(with_example(studied(names), cycle))
+    pages = render_pages(replace(studied(names), example=cycle))
     for path in ("index.html", "agents.html", "cycle-example.html"):
         assert len(pages[path].encode()) <= 200_000
         assert len(gzip.compress(pages[path].encode())) <= 45_000
@@ -316,9 +309,8 @@ def test_a_long_study_keeps_the_budget_of_its_pages():
 
 def test_the_order_of_the_records_changes_no_byte():
     run = studied(("cedar", "alder", "birch"))
-    assert run.substrate is not None
-    assert run.substrate.example is not None
-    other = with_example(run, (*run.substrate.example[:2], run.substrate.example[2][::-1]))
+    assert run.example is not None
+    other = replace(run, example=(*run.example[:2], run.example[2][::-1]))
     other = replace(other, measurements=other.measurements[::-1], study=run.study.model_copy(
         update={"agents": run.study.agents[::-1]}
     ))  # fmt: skip

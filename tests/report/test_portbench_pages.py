@@ -202,7 +202,7 @@ def test_the_tallies_of_the_first_page_count_its_sentences(name):
 
 
 def test_withheld_claims_are_few_lines_with_numbers():
-    groups = list(portbench.said_levels(EIGHT))[2].groups
+    groups = list(portbench.said_levels(EIGHT))[2].claims
     assert [group.text for group in groups] == [
         "Any further ranking of the models.", "That any model beats equal weight.",
         "Whether questions and pipeline rank the models alike.",
@@ -216,8 +216,8 @@ def test_withheld_claims_are_few_lines_with_numbers():
 def test_a_model_that_ranks_first_is_the_first_sentence():
     names = ("alder", "dogwood", "elm", "gorse")  # the others are .06 below the first
     headline, *_ = portbench.said_levels(portbench.BenchmarkIndex.of(runs.made(names)))
-    assert headline.shown[0].sentence == "alder ranks first of the four models on CEPS over all profiles."
-    assert any("conservative profile" in claim.sentence for claim in (*headline.shown, *headline.more))
+    assert headline.claims[0].sentence == "alder ranks first of the four models on CEPS over all profiles."
+    assert any("conservative profile" in claim.sentence for claim in (*headline.claims, *headline.more))
 
 
 def test_one_model_has_no_order_and_two_have_one_pair():
@@ -329,9 +329,9 @@ def test_an_answer_to_whether_models_beat_equal_weight_is_a_sentence_and_the_oth
     )
     book = portbench.BenchmarkIndex.of(changed(run, strong))
     headline, _, withheld = portbench.said_levels(book)
-    quotes = [claim.sentence for claim in (*headline.shown, *headline.more)]
+    quotes = [claim.sentence for claim in (*headline.claims, *headline.more)]
     assert sum("literal beats equal weight" in quote for quote in quotes) == 3
-    assert "That any other model or profile beats equal weight." in [group.text for group in withheld.groups]
+    assert "That any other model or profile beats equal weight." in [group.text for group in withheld.claims]
     bodies = [getattr(card.blocks[0], "body", "") for card in portbench.claim_cards(book)]
     assert any(body.startswith("That momentum beats equal weight (Sharpe ratio") for body in bodies)
 

@@ -136,9 +136,9 @@ def test_no_number_of_a_record_is_lost_or_invented(folder):
     steps = played.steps["one"]
     horizon = horizon_of(steps, played.contexts, agents=played.agents)
     ledger = horizon_ledgers([horizon], [one.decision for one in steps], played.contexts)[0]
-    evidence = {one.record_id: ledger.steps[one.number] for one in horizon.steps}
+    evidence = {one.record_id: ledger[one.number] for one in horizon.steps}
     found = tracks.ledger_view(horizon, evidence, {}, played.contexts)
-    assert sum(map(len, ledger.steps.values())) == len(found) == 2
+    assert sum(map(len, ledger.values())) == len(found) == 2
     assert [(one.number, one.quote) for one in found] == [(1, "Bought 10 units."), (2, "Sold 5 units.")]
     assert all(one.numbers is not None for one in found)
 

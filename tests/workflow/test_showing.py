@@ -85,19 +85,17 @@ def store(tmp_path: Path) -> workflow.Store:
 
 
 def test_the_view_counts_cycles_and_shows_the_first_of_the_first_regime_without_its_controls(store):
-    found = workflow.substrate_view(locked(study(), PROBE), store)
-    assert found is not None
-    assert sorted(one.regime for one in found.cycles) == ["calm", "storm", "storm"]
-    assert [(one.hits, one.passed) for one in found.probes] == [(1, True)]
-    assert found.example is not None
-    key, context, on_it = found.example
+    cycles, probes, example = workflow.substrate_view(locked(study(), PROBE), store)
+    assert sorted(one.regime for one in cycles) == ["calm", "storm", "storm"]
+    assert [(one.hits, one.passed) for one in probes] == [(1, True)]
+    key, context, on_it = example
     assert (key.regime, key.number, context) == ("storm", 1, CONTEXTS_MADE[1])
     assert [one.agent.id for one in on_it] == ["alder", "birch"]
 
 
 def test_imported_records_have_no_view_and_no_conduct(store):
     plan = locked(study(agents=(), substrate=None))
-    assert workflow.substrate_view(plan, store) is None
+    assert workflow.substrate_view(plan, store) == ((), (), None)
     assert workflow.measured_conduct(store, plan) == []
     assert [one.name for one in workflow.planted_agents(study())] == ["alder"]
 

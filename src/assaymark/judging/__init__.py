@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
-    from assaymark.judging.arithmetic_oracle import Reconciliation, reconcile
+    from assaymark.judging.arithmetic_oracle import reconcile
     from assaymark.judging.blinding import Anonymised, anonymise, blinding_names
     from assaymark.judging.evidence import numeric_ledger
     from assaymark.judging.prompts import (
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ORACLE", "PARSER", "PLANTED", "Anonymised", "ConstraintOracle", "Contestant", "DecisionTime", "Graded",
     "GradedPart", "Horizon", "HorizonGrades", "HorizonLedger", "HorizonScore", "JudgeScore", "NoiseFloor",
-    "OutcomeGrade", "PlannedCall", "PlannedGrade", "Reconciliation", "Rubric", "ScoringPlan",
+    "OutcomeGrade", "PlannedCall", "PlannedGrade", "Rubric", "ScoringPlan",
     "StepRecord", "agreement_row", "anonymise", "argument_problems", "asked_alike", "band",
     "blinding_names", "composite", "contested_band", "decision_time", "efficiency", "eligible", "find_rubric",
     "gap_floor", "horizon_grades", "horizon_ledgers", "horizon_of", "horizon_round", "horizon_score", "horizon_tasks",

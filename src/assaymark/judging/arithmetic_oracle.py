@@ -277,42 +277,14 @@ class Part:
 
     quantity: str
     verdict: Verdict
-    expected: float | None
     quotes: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Reconciliation:
-    """Every quantity of `QUANTITIES` in their order, each right, wrong or absent."""
-
-    parts: tuple[Part, ...]
-
-    @property
-    def right(self) -> frozenset[str]:
-        """The quantities that are stated, and rightly so."""
-        return frozenset(part.quantity for part in self.parts if part.verdict == "right")
-
-    @property
-    def wrong(self) -> frozenset[str]:
-        """The quantities of which something wrong is stated."""
-        return frozenset(part.quantity for part in self.parts if part.verdict == "wrong")
-
-    @property
-    def share(self) -> float | None:
-        """The right quantities among those that are stated; None if none is."""
-        stated = len(self.right) + len(self.wrong)
-        return len(self.right) / stated if stated else None
-
-    def part(self, quantity: str) -> Part:
-        """One quantity by name."""
-        return self.parts[QUANTITIES.index(quantity)]
-
-
 def reconcile(
     text: str, settlement: Settlement, constraints: Iterable[Constraint], names: Sequence[str] = ()
-) -> Reconciliation:
-    """Which quantities of a book after orders a text states, and which of them rightly."""
+) -> dict[str, Part]:
+    """Which quantities of a book after orders a text states, and which of them rightly; `QUANTITIES` in their order."""
     # The values that each quantity may be stated with, the exact one first, and the largest holdings.
     equities = tuple(dict.fromkeys(one for one in (settlement.equity, settlement.equity + settlement.fees) if one > 0))
     sizes = {name: abs(weight) for name, weight in settlement.weights.items() if math.isfinite(weight)}
@@ -361,24 +333,24 @@ def reconcile(
     none_short = all(units >= 0 for units in settlement.positions.values())
     claims = [match.group() for sentence in sentences(text) for match in _NOT_SHORT.finditer(sentence)]
     (right if none_short else wrong)["shorting"] += claims
-    parts = []
+    parts = {}
     for name in QUANTITIES:
         verdict: Verdict = "wrong" if wrong[name] else "right" if right[name] else "absent"
         quotes = tuple(dict.fromkeys([*wrong[name], *right[name]]))[:_MOST_QUOTES]
-        parts.append(Part(name, verdict, next(iter(accepted[name]), None), quotes, tuple(numbers[name])))
-    return Reconciliation(tuple(parts))
+        parts[name] = Part(name, verdict, quotes, tuple(numbers[name]))
+    return parts
 
 
 _OF_LIMITS = frozenset((*PAIRED, *PAIRED.values(), "shorting"))
 
 
-def oracle_score(found: Reconciliation, kept: bool) -> int:
-    """The score of constraint awareness, 1..5, that the anchors of rubric v1.1 give to a reconciliation."""
-    if not kept or found.wrong & _OF_LIMITS:
+def oracle_score(found: Mapping[str, Part], kept: bool) -> int:
+    """The score of constraint awareness, 1..5, that the anchors of rubric v1.1 give to what `reconcile` finds."""
+    right, wrong = ({name for name, part in found.items() if part.verdict == one} for one in ("right", "wrong"))
+    if not kept or wrong & _OF_LIMITS:
         return 1
-    if found.wrong:
+    if wrong:
         return 2
-    right = found.right
     met = ["residual" in right, bool({"exposure", "leverage"} & right)]
     met.append(any(value in right and limit in right for value, limit in PAIRED.items()))
     if sum(met) > 1:

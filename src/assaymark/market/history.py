@@ -44,6 +44,7 @@ from assaymark.market.macro import (
 )
 from assaymark.market.synthetic import synthetic_market
 from assaymark.notebook import Grid, Heading, Note, Part, Result
+from assaymark.records import Bar
 from assaymark.text import clean, count
 
 
@@ -455,25 +456,15 @@ _REACH: Final = 40  # rows beyond the bars asked for, so that an instrument with
 _DIGITS: Final = 6  # significant, of prices as they are shown
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """One day's bar of one instrument as it was traded, known at the hour of decision. What is not known is None."""
-
-    open: float | None
-    high: float | None
-    low: float | None
-    close: float | None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Day:
-    """One trading day: the view at ``moment``, the bars of the day, and the bars up to it."""
+    """One trading day: the view at ``moment``, the bars of the day as they were traded, and the bars up to it."""
 
     date: date
     moment: datetime
     universe: tuple[str, ...]
     view: AsOf
-    quotes: dict[str, Quote]
+    quotes: dict[str, Bar]
     days: np.ndarray
     bars: Mapping[str, np.ndarray]
     gone: frozenset[str]
@@ -563,7 +554,7 @@ class Clock:
             usable = np.isfinite(table) & ((table >= 0) if name == "volume" else (table > 0))
             bars[name] = np.where(usable, table, np.nan)
         factors = bars.pop(FACTOR, None)
-        quotes: dict[str, Quote] = {}
+        quotes: dict[str, Bar] = {}
         if closes.days.size and closes.days[-1] == np.datetime64(day):
             # The last row of every price, as it was traded; of a field that the store does not have nothing is known.
             nothing = np.full(len(self.universe), np.nan)
@@ -572,10 +563,11 @@ class Clock:
                 # A price that was adjusted and is divided again is off in its last digits; no source has as many.
                 level = factors[-1].tolist()
                 rows = [[float(f"{a / b:.12g}") for a, b in zip(row, level, strict=True)] for row in rows]
+            known = [[value if math.isfinite(value) else None for value in row] for row in rows]
             quotes = {
-                name: Quote(*(value if math.isfinite(value) else None for value in values))
-                for name, *values in zip(self.universe, *rows, strict=True)
-                if math.isfinite(values[-1])
+                name: Bar(opened, high, low, close)
+                for name, opened, high, low, close in zip(self.universe, *known, strict=True)
+                if close is not None
             }
         gone = frozenset(name for name in self.universe if name in places) - frozenset(view.held())
         actions = view.actions()

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
         expected_shortfall, max_drawdown, performance, schedule, value_at_risk,
     )  # fmt: skip
     from assaymark.portfolio.broker import (
-        ORDER_RULES, Bar, Book, Fill, Mismatch, Order, Reconciliation, Rejection, RuleCheck, Rules, Settled, Settlement,
+        ORDER_RULES, Book, Fill, Mismatch, Order, Reconciliation, Rejection, RuleCheck, Rules, Settled, Settlement,
         StatedFill, StatedStep, Tolerance, audit, fee_of, orders_of, prices_of, reconcile, settle, settle_day,
     )  # fmt: skip
     from assaymark.portfolio.optimisers import (
         STATUSES, Solution, Status, equal_risk_contribution, inverse_volatility, max_sharpe, min_variance, risk_shares,
         simple_returns,
     )  # fmt: skip
+    from assaymark.records import Bar
 
 __all__ = [
     "CLASSES", "FIGURES", "ORDER_RULES", "RISK_FREE", "STATUSES", "STRATEGIES", "Backtest", "Bar", "Book", "Choice",

@@ -10,11 +10,10 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from assaymark.errors import InputError, NotMeasurableError, Problem
-from assaymark.records import Action, Constraint, Context, Portfolio
+from assaymark.records import Action, Bar, Constraint, Context, FillAt, Portfolio
 
 # One day at a paper broker: a book and orders in, fills and reasoned rejections out; it knows no dates
 
-FillAt = Literal["next_open", "close"]
 Excess = Literal["reject", "cut"]
 Reason = Literal[
     "bad-order", "bad-quantity", "unknown-symbol", "no-price", "stale-price", "short-forbidden", "not-held", "fraction",
@@ -23,21 +22,6 @@ Reason = Literal[
 
 _ASKED: Final = ("buy", "sell", "short", "cover", "close", "target")
 """What an order can ask for. ``close`` brings a position to nothing, ``target`` to a weight."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One day's prices of one symbol; ``age`` is how many days old they are, 0 for today's."""
-
-    open: float | None
-    high: float | None = None
-    low: float | None = None
-    close: float | None = None
-    age: int = 0
-
-    def at(self, fill: FillAt) -> float | None:
-        """The price at which orders fill, or None where there is no positive finite one."""
-        return _price(self.open if fill == "next_open" else self.close)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +138,6 @@ class Settled:
     nav: float
     costs: float
     stale: tuple[str, ...] = ()
-
-
-def _price(value: float | None) -> float | None:
-    return value if value is not None and 0 < value < math.inf else None
 
 
 def shown(value: object) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from assaymark.report.datasheet import judges_frame, render_comparison, render_datasheet
     from assaymark.report.measurements import evidence_section, ledger_pages, ledger_rows, written_number
     from assaymark.report.inputs import (
-        AssayRun, PaidView, PlantedView, RubricView, RunIndex, SubstrateView,
+        AssayRun, Example, PaidView, PlantedView, RubricView, RunIndex,
     )  # fmt: skip
     from assaymark.report.label import label_files, label_page
     from assaymark.report.levels import said_levels, withheld_groups

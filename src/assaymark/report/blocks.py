@@ -215,19 +215,6 @@ class WithheldGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class SaidLevel:
-    """One level in few words: its first sentences, ``more`` of them, or in ``groups`` what is not supported. Only the
-    page of all claims has the ``rest``."""
-
-    level: Level
-    title: str
-    shown: tuple[Quote, ...]
-    more: tuple[Quote, ...]
-    groups: tuple[WithheldGroup, ...]
-    rest: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Filter:
     """A button above a table that shows the rows of one key; the empty key shows all."""
 
@@ -335,13 +322,14 @@ class Panels:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The claims of one level on a first page. ``more`` is folded; ``rest`` leads to the page of all claims."""
+    """The claims of one level in few words: sentences, or in groups what is not supported. ``more`` is folded; ``rest``
+    leads to the page of all claims."""
 
     kind: ClassVar = "said"
     level: Level
     title: str
-    claims: tuple[Quote | tuple[str, Inline], ...] = ()
-    more: tuple[Quote | tuple[str, Inline], ...] = ()
+    claims: tuple[Quote | WithheldGroup, ...] = ()
+    more: tuple[Quote | WithheldGroup, ...] = ()
     folded: str = ""
     rest: Inline = ""
 

@@ -29,16 +29,8 @@ from assaymark.report.records.judgments import Part
 from assaymark.report.text import counted, ordinal_span, shown, weakest
 from assaymark.text import clean, number
 
-
-@dataclass(frozen=True, slots=True)
-class SubstrateView:
-    """What a study that makes its own records showed its agents: its cycles by number, what the date probes of its lock
-    found, and the first cycle with its context and the decisions on it. Real names and dates are in it, because a
-    reader may know them; agents and judges never see it."""
-
-    cycles: tuple[CycleKey, ...]
-    probes: tuple[ProbeResult, ...] = ()
-    example: tuple[CycleKey, Context, tuple[Decision, ...]] | None = None
+Example = tuple[CycleKey, Context, tuple[Decision, ...]]
+"""One cycle with its context and the decisions on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +97,12 @@ class TableView:
     about: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class AssayRun:
     """Everything that pages and terminal show about one run; ``tests`` are from the datasheets of its judges,
-    and ``texts`` all decisions that a judgment may be of, control texts included."""
+    and ``texts`` all decisions that a judgment may be of, control texts included. Of a study that makes its own records
+    there are the cycles by number, what the date probes of its lock found, and the first cycle as an ``example``: a
+    reader may know the real names and dates in them, which agents and judges never see."""
 
     study: Study
     plan_hash: str
@@ -127,7 +121,9 @@ class AssayRun:
     excluded: Mapping[str, int] = field(default_factory=dict)
     datasheets: tuple[str, ...] = ()
     tests: tuple[Measurement, ...] = ()
-    substrate: SubstrateView | None = None
+    cycles: tuple[CycleKey, ...] = ()
+    probes: tuple[ProbeResult, ...] = ()
+    example: Example | None = None
     reference_agents: tuple[PlantedView, ...] = ()
     paid: tuple[PaidView, ...] | None = ()
     judgments: Mapping[Part, Sequence[Judgment]] = field(default_factory=dict)

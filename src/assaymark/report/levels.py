@@ -31,16 +31,16 @@ _RULES: Final = {
 _SHOWN, _MORE, _NAMES = 3, 5, 6
 
 
-def said_levels(book: RunIndex) -> tuple[b.SaidLevel, ...]:
+def said_levels(book: RunIndex) -> tuple[b.Said, ...]:
     """The three levels in order, each with its first claims, score by score and by name: a page must not be sorted by
     an order that it does not support."""
     found = []
     for level in LEVELS:
         mine = [v for v in ordered_verdicts(book) if v.publication_level == level != "no-claim"]
         quotes = tuple(said_claim(book, verdict) for verdict in mine[: _SHOWN + _MORE])
-        groups = withheld_groups(book) if level == "no-claim" else ()
-        rest = len(mine) - len(quotes)
-        found.append(b.SaidLevel(level, TITLES[level], quotes[:_SHOWN], quotes[_SHOWN:], groups, rest))
+        groups, left = withheld_groups(book) if level == "no-claim" else (), len(mine) - len(quotes)
+        rest = f"{count(left)} more on the page." if left else ""
+        found.append(b.Said(level, TITLES[level], quotes[:_SHOWN] or groups, quotes[_SHOWN:], rest=rest))
     return tuple(found)
 
 

@@ -12,7 +12,8 @@ from assaymark.claims.messages import Catalogue, english
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import MARKS, Drawing, Folded, Grid, Heading, Note, Part, Said, parts_of
 from assaymark.records import Measurement, Rows, sha256_text
-from assaymark.report.blocks import Figure, SaidLevel, Table
+from assaymark.report import blocks as b
+from assaymark.report.blocks import Figure, Quote, Table, WithheldGroup
 from assaymark.report.blocks import plain as in_words
 from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, quiet_plots, seeing_plots, sentences
 from assaymark.report.datasheet.reading import comparable, opened
@@ -94,24 +95,25 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
         yield drawing(figure)
 
 
-def _levels(views: Iterable[SaidLevel], of: str = "", amount: Callable[[int], str] = count) -> Iterator[Part]:
+def _levels(views: Iterable[b.Said], of: str = "", amount: Callable[[int], str] = count) -> Iterator[Part]:
     """The claims of each level, or what is not supported; most of it folded. ``of`` is of how many claims that is."""
     for view in views:
         shown, more = (
-            tuple(Said(view.level, one.sentence, one.condition) for one in part) for part in (view.shown, view.more)
+            tuple(Said(view.level, one.sentence, one.condition) for one in part if isinstance(one, Quote))
+            for part in (view.claims, view.more)
         )
+        groups = [one for one in (*view.claims, *view.more) if isinstance(one, WithheldGroup)]
         yield from shown
         if more:
             yield Folded(f"{amount(len(more))} more", more)
-        if view.groups:
-            title = f"{view.title} ({count(sum(group.covers for group in view.groups))}{of})" if of else view.title
+        if groups:
+            title = f"{view.title} ({count(sum(group.covers for group in groups))}{of})" if of else view.title
             rows = (
-                (group.text, "".join(text for text, _ in group.why).strip(), count(group.covers))
-                for group in view.groups
+                (group.text, "".join(text for text, _ in group.why).strip(), count(group.covers)) for group in groups
             )
             yield Folded(title, (Grid(("Not supported", "Why", "Claims"), tuple(rows), frozenset({2})),))
         if of and view.rest:
-            yield Note(f"{count(view.rest)} more on the page.")
+            yield Note(in_words(view.rest))
 
 
 # --- a benchmark, judges, a season ------------------------------------------------------------------------------------

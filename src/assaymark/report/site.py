@@ -13,7 +13,7 @@ from assaymark.claims.messages import Catalogue, english
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Level, Verdict
-from assaymark.report.blocks import Inline, Items, Linked, Mark, Page, Quote, SaidLevel, Section, Table, bold, code
+from assaymark.report.blocks import Inline, Items, Linked, Mark, Page, Quote, Said, Section, Table, bold, code
 from assaymark.report.datasheet import COMPARISON
 from assaymark.report.datasheet.pages import comparison_lead, judge_line
 from assaymark.report.datasheet.reading import datasheet_path, opened
@@ -117,11 +117,12 @@ def front_of_judges(sheets: Sequence[Datasheet], title: str) -> FrontRun:
 
 
 def _front(
-    kind: Kind, title: str, line: str, reference: bool, verdicts: Sequence[Verdict], levels: Sequence[SaidLevel]
+    kind: Kind, title: str, line: str, reference: bool, verdicts: Sequence[Verdict], levels: Sequence[Said]
 ) -> FrontRun:
     """A run with what was decided: how much at each level, and the first supported sentences."""
     reached = [verdict.publication_level for verdict in verdicts]
-    said = tuple((one.level, one.shown[:_AT_ONCE]) for one in levels if one.level != "no-claim" and one.shown)
+    quoted = ((one.level, tuple(claim for claim in one.claims if isinstance(claim, Quote))) for one in levels)
+    said = tuple((level, quotes[:_AT_ONCE]) for level, quotes in quoted if quotes)
     return FrontRun(kind, title, line, len(reached), tally(reached), said, (), reference)
 
 

@@ -87,11 +87,9 @@ class Checked(Result):
         """What the pages and the terminal show."""
         names = self.read.dimensions if len(self.read.dimensions) > 1 else ()  # a single one is the overall score
         titles = tuple((name, name.replace("_", " ").capitalize()) for name in names)
-        return AssayRun(
-            study=self.study, plan_hash=self.plan_hash, locked_at=None, decisions=(), evidence=(), table=self.read,
-            rubric=RubricView(self.study.rubric.name, "Scores made elsewhere", titles),
-            verdicts=self.verdicts, measurements=self.measurements,
-        )  # fmt: skip
+        rubric = RubricView(self.study.rubric.name, "Scores made elsewhere", titles)
+        found = self.verdicts, self.measurements
+        return AssayRun(self.study, self.plan_hash, None, rubric, *found, (), (), table=self.read)
 
     @property
     def summary(self) -> RenderableType:

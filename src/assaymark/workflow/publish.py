@@ -15,7 +15,7 @@ from assaymark.agents.reference import planted_words
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError
 from assaymark.judging import PLANTED
-from assaymark.market import ProbeResult
+from assaymark.market import CycleKey, ProbeResult
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import Note, Part, Result
 from assaymark.prompting import INSTRUCTION_LIKE
@@ -33,7 +33,7 @@ from assaymark.report import (
     study_frame,
     terminal_summary,
 )
-from assaymark.report.inputs import SubstrateView
+from assaymark.report.inputs import Example
 from assaymark.report.page import JUDGES, Frame, Link
 from assaymark.report.records.answers import Answers
 from assaymark.report.records.calls import ReadCalls
@@ -57,11 +57,13 @@ _PROBE: Final = tuple(item.name for item in dataclasses.fields(ProbeResult))
 _PLANTED: Final = ("offset", "noise", "slope", "pivot", "halo", "terse", "terse_tokens")
 
 
-def substrate_view(locked: Locked, store: tables.Store) -> SubstrateView | None:
-    """What a study showed its agents; None for a study whose records are imported."""
+def substrate_view(
+    locked: Locked, store: tables.Store
+) -> tuple[tuple[CycleKey, ...], tuple[ProbeResult, ...], Example | None]:
+    """What a study showed its agents: cycles, date probes, an example; nothing where its records are imported."""
     substrate = locked.study.substrate
     if substrate is None:
-        return None
+        return (), (), None
     keys = sorted(store.read(tables.CYCLES), key=lambda key: key.number)
     probes = []
     for probe in locked.date_probes:
@@ -78,7 +80,7 @@ def substrate_view(locked: Locked, store: tables.Store) -> SubstrateView | None:
         on_it = (decision for decision in store.read(tables.DECISIONS) if decision.context_id == key.context_id)
         honest = [one for one in on_it if one.derivation.kind == "honest" and one.replicate == 1]
         example = key, context, tuple(sorted(honest, key=lambda one: one.agent.id))
-    return SubstrateView(tuple(keys), tuple(probes), example)
+    return tuple(keys), tuple(probes), example
 
 
 def planted_agents(study: Study) -> tuple[PlantedView, ...]:
@@ -179,19 +181,20 @@ def gather(
         (dimension.name, dimension.title or dimension.name.replace("_", " ").capitalize())
         for dimension in locked.rubric.dimensions
     )
+    cycles, probes, example = substrate_view(locked, store)
     texts = () if study.rubric.text is None else tuple(locked.rubric.rows)
     return AssayRun(
-        study=study, plan_hash=locked.plan_hash, locked_at=locked.locked_at,
-        rubric=RubricView(study.rubric.name, locked.rubric.title, tuple(titles), texts),
-        verdicts=tuple({verdict.claim.id: verdict for verdict in store.read(tables.VERDICTS)}.values()),
-        measurements=tuple(store.read(tables.MEASUREMENTS)), decisions=selection.honest,
-        evidence=tuple(store.read(tables.EVIDENCE)), invalid=invalid, calls=len(judgments),
+        study, locked.plan_hash, locked.locked_at,
+        RubricView(study.rubric.name, locked.rubric.title, tuple(titles), texts),
+        tuple({verdict.claim.id: verdict for verdict in store.read(tables.VERDICTS)}.values()),
+        tuple(store.read(tables.MEASUREMENTS)), selection.honest, tuple(store.read(tables.EVIDENCE)), invalid,
+        calls=len(judgments),
         again=sum(bool(judgment.first_key) for judgment in judgments), in_flight_bound=in_flight_bound(study),
         reference_panel=planted_views(study), excluded=selection.excluded,
         datasheets=tuple(sheet.judge for sheet in sheets),
         tests=tuple(item for sheet in sheets for item in sheet.measurements),
         import_notes=import_notes(selection.honest, store),
-        substrate=substrate_view(locked, store), reference_agents=planted_agents(study), paid=paid,
+        cycles=cycles, probes=probes, example=example, reference_agents=planted_agents(study), paid=paid,
         judgments=by_part, texts=selection.decisions,
     )  # fmt: skip
 

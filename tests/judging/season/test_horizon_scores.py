@@ -87,13 +87,13 @@ def ledgered(*texts):
 
 def test_no_judge_can_score_a_contradicted_claim_as_supported():
     found, ledger = ledgered(TRUE, FALSE)
-    assert (ledger.counts["supported"], ledger.counts["contradicted"]) == (1, 2)
-    assert ledger.cap == pytest.approx(100 / 3)
+    states = [one.state for ones in ledger.values() for one in ones]
+    assert (states.count("supported"), states.count("contradicted")) == (1, 2)
     claims = [{"quote": FALSE, "step": 2, "state": "supported", "fields": ["margin"]}]
     grades = graded(found, answer_text(points=90, claims=claims))
     score = judging.horizon_score(grades, PLAN, horizon=found, ledger=ledger)
-    assert [(one.part, one.given, one.counted) for one in score.capped] == [
-        (part, 90.0, pytest.approx(100 / 3)) for part in ("claim_support", "no_contradiction")
+    assert [(one.part, one.given, one.cap, one.counted) for one in score.capped] == [
+        (part, 90.0, *[pytest.approx(100 / 3)] * 2) for part in ("claim_support", "no_contradiction")
     ]
     free = judging.judge_score("auditor", grades.reasoning, grades.evidence, plan=PLAN)
     assert free.evidence - score.score.evidence == pytest.approx((90 - 100 / 3) * 0.35)
@@ -107,7 +107,7 @@ def test_no_judge_can_score_a_contradicted_claim_as_supported():
     # without a number that can be decided nothing is capped
     _, ledger = ledgered("I like it.", "So do I, at 17.77 somewhere.")
     free = judging_season.capped({"claim_support": 88.0, "no_contradiction": 7.0}, ledger)
-    assert (ledger.cap, [one.counted for one in free]) == (None, [88.0, 7.0])
+    assert [(one.cap, one.counted) for one in free] == [(None, 88.0), (None, 7.0)]
 
 
 def test_the_disagreement_of_the_ledgers_is_counted():
@@ -132,8 +132,7 @@ def test_a_cap_never_raises_a_grade(supported, contradicted, silent, grade):
     def found(contradicted):
         counts = {"supported": supported, "contradicted": contradicted, "not_verifiable": silent}
         numbers = tuple(SimpleNamespace(state=state) for state, count in counts.items() for _ in range(count))
-        ledger = judging.HorizonLedger({1: numbers})
-        return judging_season.capped({"claim_support": grade, "no_contradiction": grade}, ledger)
+        return judging_season.capped({"claim_support": grade, "no_contradiction": grade}, {1: numbers})
 
     for one, more in zip(found(contradicted), found(contradicted + 1), strict=True):
         assert one.counted <= one.given
@@ -207,8 +206,8 @@ def test_ledgers_are_cut_as_their_horizons_are_and_several_are_those_of_each():
     cuts = [whole, other, *(whole.between(*some) for some in ends)]
     ledger, *rest = found = judging_season.horizon_ledgers(cuts, decisions, contexts)
     assert found == [judging_season.horizon_ledgers([one], decisions, contexts)[0] for one in cuts]
-    assert sum(map(len, ledger.steps.values())) == 5
-    assert rest[1:] == [ledger.between(*some) for some in ends]
+    assert sum(map(len, ledger.values())) == 5
+    assert rest[1:] == [{step: ledger[step] for step in ledger if low <= step <= high} for low, high in ends]
     with pytest.raises(InputError) as caught:  # every decision and context is needed
         judging_season.horizon_ledgers([horizon(1)], [], {})
     assert len(caught.value.problems) == 2

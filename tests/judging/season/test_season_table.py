@@ -48,7 +48,7 @@ def test_a_row_is_made_of_the_scores_and_neither_order_nor_names_change_anything
     for one, share in zip(some, quick, strict=True):
         row, scores = by_name[one.name], list(one.composites.values())
         assert (row.total, row.efficiency) == (judging.total_score(scores, share), share)
-        assert row.agreement.standing == judging.contested_band(scores)
+        assert row.agreement == judging.contested_band(scores)
         assert (row.agreement.low, row.agreement.high) == (min(scores), max(scores))
         assert row.standing.band == judging.band(row.total)
         assert row.standing.contested == (
@@ -160,7 +160,7 @@ def test_the_band_of_a_total_can_be_another_than_the_medians_and_a_plan_without_
     quick, slow = season_table([Contestant(name, {"auditor": 70.0}, s) for name, s in (("a", 600.0), ("b", 1.0))])
     assert (quick.total, slow.total) == (70.0, pytest.approx(63.7))
     standing = slow.standing
-    assert (slow.agreement.standing.band, standing.band, standing.state) == ("strong", "mixed", "single judge")
+    assert (slow.agreement.band, standing.band, standing.state) == ("strong", "mixed", "single judge")
     plan = judging.load_scoring("v0.3")
     (row,) = season_table([Contestant("a", {"auditor": 70.0}, 2.0)], plan=plan)
     assert (row.efficiency, row.total) == (None, 70.0)

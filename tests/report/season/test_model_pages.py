@@ -191,7 +191,7 @@ def test_the_head_says_how_the_judges_stand():
     run = made_season()
     points = sorted(grade.composite for grade in run.grades if grade.agent == "Alder")
     written = [str(int(one + 0.5)) for one in points]
-    assert next(row for row in run.table if row.contestant == "Alder").agreement.standing.state == "agreed"
+    assert next(row for row in run.table if row.contestant == "Alder").agreement.state == "agreed"
     for agent, text in (
         ("Alder", f"Judges: {', '.join(written[:-1])} and {written[-1]} of 100, all strong."),
         ("Birch", "; mixed or strong."), ("Gorse", "No usable grade from"), ("Hazel", "No judge gave a usable grade."),

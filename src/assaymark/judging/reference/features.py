@@ -16,7 +16,7 @@ from itertools import combinations
 from typing import Any, Final
 
 from assaymark.errors import InputError, Problem
-from assaymark.judging.arithmetic_oracle import LIMITS, Reconciliation, reconcile
+from assaymark.judging.arithmetic_oracle import LIMITS, Part, reconcile
 from assaymark.judging.evidence import BORNE_OUT, DecisionNumbers, Material, audit_texts
 from assaymark.judging.evidence.context_index import ACTION_UNITS, OwnEntry
 from assaymark.judging.prompts import Book, Shown, book_of, read_decision
@@ -178,14 +178,14 @@ def _context(text: str) -> Context:
 
 
 @lru_cache(maxsize=4096)
-def read_book(parts: tuple[str, ...]) -> tuple[Shown, Book | None, Reconciliation]:
+def read_book(parts: tuple[str, ...]) -> tuple[Shown, Book | None, Mapping[str, Part]]:
     """The decision of a prompt, its book if one can be made, and what its text states about that, read once for all."""
     if len(parts) != 2:
         raise InputError("prompt", [f"a material and a decision are needed (got {len(parts)} parts)"])
     context, shown = _context(parts[0]), read_decision(sections(parts[1]))
     book = book_of(context, shown.actions)
     if book is None or book.after is None:
-        return shown, book, Reconciliation(())
+        return shown, book, {}
     text = "\n\n".join(one.text for one in shown.texts)
     return shown, book, reconcile(text, book.after, context.constraints, [item.id for item in context.instruments])
 
@@ -226,7 +226,7 @@ def _notice(parts: tuple[str, ...]) -> Features:
     text = "\n\n".join(rationale.text for rationale in shown.texts)
     lower, tokens = text.lower(), token_count(text)
     holdings = {} if book is None else book.holdings
-    stated = [part for part in found.parts if part.verdict != "absent"]
+    stated = [part for part in found.values() if part.verdict != "absent"]
     weighted = any(action.weight is not None for action in shown.actions)
     legality = None if book is None else book.legality
     if book is None:

@@ -274,7 +274,7 @@ class ConstraintOracle(BuiltIn):
         _, book, found = read_book(tuple(call.shown()))
         if book is None:
             raise ModelError(f"{ORACLE} needs orders on a portfolio with prices; there are none here", retryable=False)
-        stated = [part for part in found.parts if part.verdict != "absent"]
+        stated = [part for part in found.values() if part.verdict != "absent"]
         wrong = [quote for part in stated if part.verdict == "wrong" for quote in part.quotes]
         words = [f"{part.quantity} {part.verdict}" for part in stated] or ["nothing is reconciled"]
         if book.after is None:

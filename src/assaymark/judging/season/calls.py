@@ -24,7 +24,7 @@ from assaymark.judging.season.plans import ClaimState, HorizonAnswer, HorizonCla
 from assaymark.judging.season.record import BUDGET, Horizon, HorizonPart, HorizonStep
 from assaymark.prompting import PromptTemplate, Read, fence, prompt_template, word_of
 from assaymark.protocol import JudgeSpec
-from assaymark.records import JSON, Context, Decision, Evidence, EvidenceState, Outcome, record
+from assaymark.records import JSON, Context, Decision, Evidence, Outcome, record
 
 if TYPE_CHECKING:
     from assaymark.judging.season.scoring import HorizonGrades
@@ -230,28 +230,8 @@ CAPPED: Final = ("claim_support", "no_contradiction")
 """The parts of the evidence axis that the numeric ledger caps."""
 
 
-@dataclass(frozen=True, slots=True)
-class HorizonLedger:
-    """Every number in the reasons that judges are shown, by step, and what the agent's material says about it."""
-
-    steps: Mapping[int, tuple[Evidence, ...]]
-
-    @property
-    def counts(self) -> Counter[EvidenceState]:
-        """The numbers by state."""
-        return Counter(one.state for ones in self.steps.values() for one in ones)
-
-    @property
-    def cap(self) -> float | None:
-        """Of the numbers that the material decides, the percentage that it bears out; None if it decides none."""
-        counts = self.counts
-        supported = sum(counts[state] for state in BORNE_OUT)
-        decided = supported + counts["contradicted"]
-        return 100.0 * supported / decided if decided else None
-
-    def between(self, first: int, last: int) -> HorizonLedger:
-        """The ledger of the steps ``first`` to ``last``, as `Horizon.between` cuts them."""
-        return HorizonLedger({number: ones for number, ones in self.steps.items() if first <= number <= last})
+HorizonLedger = Mapping[int, tuple[Evidence, ...]]
+"""Every number in the reasons that judges are shown, by step, and what the agent's material says about it."""
 
 
 @record
@@ -306,12 +286,18 @@ def horizon_ledgers(
         for step in ones:
             decision = replace(known[step.record_id], rationales=step.texts)
             found[id(step)] = tuple(numeric_ledger(decision, contexts[name], material=material))
-    return [HorizonLedger({step.number: found[id(step)] for step in horizon.steps}) for horizon in horizons]
+    return [{step.number: found[id(step)] for step in horizon.steps} for horizon in horizons]
 
 
 def capped(evidence: Mapping[str, float], ledger: HorizonLedger | None) -> tuple[CappedPart, ...]:
-    """The parts of the evidence axis that the numeric ledger caps, with what the judge gave and what counts."""
-    cap = None if ledger is None else ledger.cap
+    """The parts of the evidence axis that the numeric ledger caps, with what the judge gave and what counts.
+
+    The cap is the percentage of the numbers decided by the material that it bears out; None if it decides none.
+    """
+    states = Counter(one.state for ones in (ledger or {}).values() for one in ones)
+    supported = sum(states[state] for state in BORNE_OUT)
+    decided = supported + states["contradicted"]
+    cap = 100.0 * supported / decided if decided else None
     given = {name: evidence[name] for name in CAPPED if name in evidence}
     return tuple(CappedPart(name, one, cap, one if cap is None else min(one, cap)) for name, one in given.items())
 
@@ -330,7 +316,7 @@ def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger
             continue
         numbers = [
             one
-            for one in ledger.steps.get(claim.step, ())
+            for one in ledger.get(claim.step, ())
             if any(one.part == at and start <= one.start <= end - len(one.quote) for at, start, end in spans)
         ]
         quoted |= {(claim.step, one.part, one.start) for one in numbers}
@@ -343,7 +329,7 @@ def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger
         table.setdefault(claim.state, Counter())[numeric] += 1
     unnoticed = sum(
         one.state == "contradicted" and (number, one.part, one.start) not in quoted
-        for number, ones in ledger.steps.items()
+        for number, ones in ledger.items()
         for one in ones
     )
     counts = {state: dict(table[state]) for state in sorted(table)}

@@ -57,8 +57,11 @@ _DIGITS = 9  # 66.5 that a sum made 66.49999999999999 is 66.5
 
 @dataclass(frozen=True, slots=True)
 class BandStanding:
-    """The band of a panel's median, those of its lowest and highest judge, and whether these two agree."""
+    """A panel's lowest, median and highest points, the band of each, and whether the outer two agree."""
 
+    low: float
+    median: float
+    high: float
     band: Band
     lowest: Band
     highest: Band
@@ -116,9 +119,10 @@ def band(score: float, *, plan: ScoringPlan | None = None) -> Band:
 def contested_band(judge_scores: Sequence[float], plan: ScoringPlan | None = None) -> BandStanding:
     """The band of the judges' median, and whether the judges straddle a boundary: a band is a claim too."""
     scores = _scores("contested_band", judge_scores)
-    low, high = band(min(scores), plan=plan), band(max(scores), plan=plan)
+    points = min(scores), float(median(scores)), max(scores)
+    low, middle, high = (band(one, plan=plan) for one in points)
     state: BandState = "single judge" if len(scores) == 1 else "agreed" if low == high else "contested"
-    return BandStanding(band(median(scores), plan=plan), low, high, len(scores), state)
+    return BandStanding(*points, middle, low, high, len(scores), state)
 
 
 def weighted_axis(sub_scores: Mapping[str, float], parts: Sequence[plans.SubComponent]) -> float:
@@ -478,7 +482,7 @@ def horizon_score(
     evidence = {**grades.evidence, **{cap.part: cap.counted for cap in caps}}
     points = outcome.outcome if outcome else None
     score = judge_score(grades.judge, grades.reasoning, evidence, points, plan)
-    compared = asking.ledger_disagreement(grades.claims, horizon, ledger) if horizon and ledger else None
+    compared = None if horizon is None or ledger is None else asking.ledger_disagreement(grades.claims, horizon, ledger)
     return HorizonScore(grades, caps, compared, outcome, score, grades.grader)
 
 
@@ -582,22 +586,12 @@ class Contestant:
 
 
 @dataclass(frozen=True, slots=True)
-class AgreementRow:
-    """Lowest, median and highest composite of one contestant over its judges, and the band that they make of it."""
-
-    low: float
-    median: float
-    high: float
-    standing: BandStanding
-
-
-@dataclass(frozen=True, slots=True)
 class SeasonRow:
-    """One contestant in the table."""
+    """One contestant in the table: ``agreement`` is of its judges' composites, ``standing`` of the totals of each."""
 
     contestant: str
     state: RowState
-    agreement: AgreementRow | None
+    agreement: BandStanding | None
     total: float | None
     standing: BandStanding | None
     efficiency: float | None
@@ -606,12 +600,10 @@ class SeasonRow:
     last: int | None = None
 
 
-def agreement_row(contestant: str, composites: Mapping[str, float], *, plan: ScoringPlan | None = None) -> AgreementRow:
+def agreement_row(contestant: str, composites: Mapping[str, float], *, plan: ScoringPlan | None = None) -> BandStanding:
     """How far the judges of one contestant agree."""
     named = points_of("agreement_row", {f"{contestant}, {judge}": value for judge, value in composites.items()})
-    scores = sorted(named.values())
-    standing = contested_band(scores, plan)
-    return AgreementRow(scores[0], float(median(scores)), scores[-1], standing)
+    return contested_band([*named.values()], plan)
 
 
 def season_table(

@@ -32,7 +32,7 @@ from assaymark.claims.messages import english, stand_ins
 from assaymark.records import Level, Measurement, Verdict, measurement_id
 from assaymark.report import blocks as b
 from assaymark.report import text as t
-from assaymark.report.blocks import Index, SaidLevel, Segments, WithheldGroup, by_name
+from assaymark.report.blocks import Index, Segments, WithheldGroup, by_name
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.text import NBSP, clean, count, number, percent, prose, span
 
@@ -232,12 +232,12 @@ _SCOPES: Final = {
 }  # fmt: skip
 
 
-def said_levels(book: BenchmarkIndex) -> Iterator[SaidLevel]:
+def said_levels(book: BenchmarkIndex) -> Iterator[b.Said]:
     """The three levels in order; pairs and single models are among all claims alone."""
     for level in t.LEVELS:
         mine = tuple(said_claim(book, one) for one in front(book) if level == one.publication_level != "no-claim")
         groups = withheld_groups(book) if level == "no-claim" else ()
-        yield SaidLevel(level, t.TITLES[level], mine[:SHOWN], mine[SHOWN:], groups)
+        yield b.Said(level, t.TITLES[level], mine[:SHOWN] or groups, mine[SHOWN:])
 
 
 def front(book: BenchmarkIndex) -> list[Verdict]:

@@ -165,12 +165,11 @@ def _scored(book: AgentIndex, place: Place) -> tuple[b.Inline, ...]:
     known = [grade for grade in book.grades if grade.composite is not None]
     if row is None or agreement is None:
         return (book.say("judged.silent" if row is not None and row.state == SILENT else "judged.none"),)
-    band_of = agreement.standing
     points = sorted(one.composite or 0.0 for one in known) or [agreement.low, agreement.high]
-    kind = {"agreed": "agreed", "contested": "contested", "single judge": "single"}[band_of.state]
+    kind = {"agreed": "agreed", "contested": "contested", "single judge": "single"}[agreement.state]
     if kind == "single" and not place.shown:
         kind = "alone"
-    names = {"band": band_of.band, "low": band_of.lowest, "high": band_of.highest}
+    names = {"band": agreement.band, "low": agreement.lowest, "high": agreement.highest}
     bands = {key: words.term("claim.band", value) for key, value in names.items()}
     sentence = book.say(f"judged.{kind}", points=tuple(map(words.points, points)), **bands)
     if row.absent:

@@ -309,7 +309,7 @@ def band_words(row: SeasonRow | None, words: Words, shown: bool = False) -> str:
     """The band that the judges give: agreed, contested between two, or that of one judge."""
     if row is None or row.agreement is None or row.standing is None:
         return words("board.silent" if row is not None and row.state == SILENT else "board.ungraded")
-    judged = row.agreement.standing
+    judged = row.agreement
     name = words.term("claim.band", judged.band)
     if judged.contested:
         ends = {"low": words.term("claim.band", judged.lowest), "high": words.term("claim.band", judged.highest)}

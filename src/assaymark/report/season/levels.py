@@ -12,7 +12,7 @@ from assaymark.claims.messages import Said, said, stand_ins
 from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report import blocks as b
-from assaymark.report.blocks import Block, Inline, Linked, Quote, SaidLevel, Styled, Text, WithheldGroup
+from assaymark.report.blocks import Block, Inline, Linked, Quote, Styled, Text, WithheldGroup
 from assaymark.report.measurements import Measured
 from assaymark.report.season.index import AgentIndex, SeasonIndex, Words
 from assaymark.report.text import LEVELS
@@ -32,7 +32,7 @@ def tally(book: SeasonIndex) -> list[tuple[Level, str, str]]:
     return [(level, words.amount(seen[level]), words(f"level.{level}.tally")) for level in LEVELS]
 
 
-def said_levels(book: SeasonIndex) -> tuple[SaidLevel, ...]:
+def said_levels(book: SeasonIndex) -> tuple[b.Said, ...]:
     """The three levels in order: claims about single agents; pairs are on the page of all claims."""
     verdicts, words, found = book.run.decided.verdicts, book.words, []
     front = sorted(
@@ -67,22 +67,14 @@ def said_levels(book: SeasonIndex) -> tuple[SaidLevel, ...]:
         first = max(sum(height <= _ROOM for height in heights), 1)
         rest = sum(one.verdict.publication_level == level for one in verdicts)
         rest -= sum(group.covers for group in groups) or len(quotes)
-        title = words(f"level.{level}.title")
-        found.append(SaidLevel(level, title, tuple(quotes[:first]), tuple(quotes[first:]), groups, rest))
+        # Only the page of all claims has the rest.
+        left: Inline = Linked(words("index.rest", n=rest), "claims.html") if rest else ""
+        lines, first = (groups, _GROUPS) if level == "no-claim" else (quotes, first)
+        found.append(_part(words, level, lines[:first], lines[first:], left))
     return tuple(found)
 
 
-def level_part(book: SeasonIndex, view: SaidLevel) -> b.Said:
-    """A level as a page shows it; only the page of all claims has the rest."""
-    words = book.words
-    groups = tuple(
-        (group.text, tuple(b.bold(text) if strong else text for text, strong in group.why)) for group in view.groups
-    )
-    rest: Inline = Linked(words("index.rest", n=view.rest), "claims.html") if view.rest else ""
-    return _part(words, view.level, (*view.shown, *groups[:_GROUPS]), (*view.more, *groups[_GROUPS:]), rest)
-
-
-Lines = Sequence[Quote | tuple[str, Inline]]
+Lines = Sequence[Quote | WithheldGroup]
 
 
 def _part(words: Words, level: Level, shown: Lines, more: Lines, rest: Inline) -> b.Said:
@@ -97,11 +89,10 @@ def agent_levels(book: AgentIndex) -> tuple[b.Said, ...]:
     for level in LEVELS:
         mine = [one for one in book.run.decided.verdicts if book.agent.name in one.verdict.claim.subjects
                 and one.kind not in ("above", "within") and one.verdict.publication_level == level]  # fmt: skip
-        lines: list[Quote | tuple[str, Inline]] = [said_claim(book.lookup, one) for one in mine if level != "no-claim"]
+        lines: list[Quote | WithheldGroup] = [said_claim(book.lookup, one) for one in mine if level != "no-claim"]
         if level == "no-claim":
-            lines += dict.fromkeys(
-                (withheld_text(one, words), words.texts(reasons_of(book.lookup, one)[:1])) for one in mine
-            )
+            about = ((withheld_text(one, words), words.texts(reasons_of(book.lookup, one)[:1])) for one in mine)
+            lines += [WithheldGroup(text, ((why, False),), n) for (text, why), n in Counter(about).items()]
         more, first = len(lines) - _MOST, 1 if level == "no-claim" else _GROUPS
         rest = Linked(words.say("said.more", n=more), "claims.html") if more > 0 else ""
         if lines:

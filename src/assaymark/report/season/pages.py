@@ -27,7 +27,7 @@ from assaymark.report.season.agent import agent_pages
 from assaymark.report.season.decisions import DATA, DRAWN, account_figure, now_section
 from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.leaderboard import board_section, formula
-from assaymark.report.season.levels import claim_card, level_blocks, level_part, said_levels, tally, worded_row
+from assaymark.report.season.levels import claim_card, level_blocks, said_levels, tally, worded_row
 from assaymark.report.season.panel import panel_page
 from assaymark.report.text import LEVELS, block, short_hash
 from assaymark.text import clean
@@ -200,16 +200,17 @@ def _index(book: SeasonIndex, folder: str, accounts: b.Figure | None) -> b.Page:
         drawn, what = drawn.format(of, n, words("index.progress")), words(f"index.state.{key}", n=n, of=of, left=of - n)
         state = b.bold(words(f"index.state.{key}_name")), " ", what, " ", drawn
     title, lede = clean(run.plan.title or run.plan.name, 120), season_lede(book)
+    quoted = [one for level in levels for one in level.claims if isinstance(one, b.Quote)]
     return b.Page(
         "index.html", title, lede, tuple(sections),
         (
             *b.notes((state, reference, source), "notice"),
-            level_blocks([level_part(book, one) for one in levels]),
+            level_blocks(levels),
             b.Text((f"{counts}. ", everything, " · ", b.Linked(words("index.share"), feeds.CARD))),
         ),
         aside=(*aside, b.spaced(follow, " · ")),
         heading=words("index.day", season=title, n=run.days, of=run.planned) if run.planned > run.days else "",
-        here="index", description=next((one.copy for level in levels for one in level.shown), lede),
+        here="index", description=quoted[0].copy if quoted else lede,
         picture=(f"{run.url.rstrip('/')}/{folder}" if run.url else "") + feeds.preview_name(),
         feeds=(("application/rss+xml", feeds.RSS), ("application/feed+json", feeds.JSON_FEED)),
         styles=("season-tables.css", "brush.css"),

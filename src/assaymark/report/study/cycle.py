@@ -70,11 +70,11 @@ _LIMITS: Final[Mapping[str, Callable[[float], str]]] = {
 
 def agents_section(book: RunIndex) -> b.Section | None:
     """What the agents were shown and did; None for a run whose records were imported."""
-    found, substrate, shown_rows = book.run.substrate, book.study.substrate, list[tuple[str, ...]]()
-    if found is None or substrate is None:
+    run, substrate, shown_rows = book.run, book.study.substrate, list[tuple[str, ...]]()
+    if substrate is None:
         return None
     for regime in substrate.regimes:  # how many cycles, between which days, and which instruments were left out
-        keys = [key for key in found.cycles if key.regime == regime]
+        keys = [key for key in run.cycles if key.regime == regime]
         if not keys:
             continue
         ends = min(key.first_bar for key in keys), max(key.last_bar for key in keys)
@@ -88,7 +88,7 @@ def agents_section(book: RunIndex) -> b.Section | None:
     heads = ("Regime", "Cycles", "Cut between", "Instruments left out")
     regimes = b.Table(heads, tuple(shown_rows), frozenset({1}), "", stacked=True)
     probes: list[Inline] = []
-    for probe in found.probes:
+    for probe in run.probes:
         asked, dated = count(probe.asked), f"{count(probe.control_hits)} of {count(probe.control_asked)}"
         probes.append((b.Mark("supported" if probe.passed else "contradicted"), " ", (
             f"{_PROBES.get(probe.probe, clean(probe.probe, 40))}: {'PASS' if probe.passed else 'FAIL'}. It "
@@ -129,13 +129,13 @@ def agents_section(book: RunIndex) -> b.Section | None:
         if built_in.issuperset(agent.name for agent in book.study.agents):
             said = "Every agent is a built-in rule with planted properties; none is a language model."
         blocks.append(b.Group("", (*b.notes([b.bold(said)]), b.Beside(planted, "tri")), "agents-planted"))
-    cycles, source = t.counted(len(found.cycles), "cycle"), PurePath(substrate.source).name
+    cycles, source = t.counted(len(run.cycles), "cycle"), PurePath(substrate.source).name
     market = "the built-in invented market" if source == "synthetic" else f"the file {clean(source, 80)}"
     answer = (
         f"Each agent decided on {cycles} from {t.plural(len(shown_rows), 'regime')} of {market}. A "
         f"cycle shows {t.counted(substrate.bars, 'one-minute bar')} of each instrument, a book, and numeric limits."
     )
-    example: Inline = (" ", b.Linked("One whole cycle as an example", EXAMPLE)) if found.example is not None else ""
+    example: Inline = (" ", b.Linked("One whole cycle as an example", EXAMPLE)) if run.example is not None else ""
     return b.Section("agents", "What the agents were shown and did", (answer, example), tuple(blocks))
 
 
@@ -202,10 +202,9 @@ def _counts(item: Measurement | None, part: str, named: Mapping[str, str]) -> It
 
 def example_page(book: RunIndex) -> b.Page | None:
     """The page of the example cycle; None where there is none."""
-    found = None if book.run.substrate is None else book.run.substrate.example
-    if found is None:
+    if book.run.example is None:
         return None
-    (cycle, context, decisions), charts = found, list[tuple[Block, ...]]()
+    (cycle, context, decisions), charts = book.run.example, list[tuple[Block, ...]]()
     prices = prices_of(context)
     classes = {item.id: item.asset_class for item in context.instruments}
     for at, series in enumerate(context.series[:MOST]):
@@ -264,7 +263,7 @@ def example_page(book: RunIndex) -> b.Page | None:
 
 def example_closes(book: RunIndex) -> str:
     """The file behind the charts of the example cycle; empty where there is none."""
-    found = None if book.run.substrate is None else book.run.substrate.example
+    found = book.run.example
     series = () if found is None else found[1].series
     rows = [  # every close that was shown, drawn or not: a row a bar
         (one.instrument, round((len(one.close) - 1 - at) * one.interval_s / 60), close)

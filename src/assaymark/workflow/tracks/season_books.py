@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,8 +18,8 @@ from assaymark.market import CorporateAction
 from assaymark.market.history import Day
 from assaymark.market.instruments import weekdays
 from assaymark.portfolio import broker
-from assaymark.portfolio.broker import Bar, Book, Order
-from assaymark.records import Decision, Outcome
+from assaymark.portfolio.broker import Book, Order
+from assaymark.records import Bar, Decision, Outcome
 from assaymark.workflow.tracks.season_lock import SeasonData
 from assaymark.workflow.tracks.season_records import DELISTED, DIVIDEND, SPLIT, SeasonFill, SeasonNav, SeasonRejection
 
@@ -133,7 +132,7 @@ def settle_orders(
     if not orders:  # nothing for the broker to do
         nav = valued(agent, now, "ok", book, after)
         return Settlement(book, nav, tuple(made), tuple(refused), actions=tuple(told))
-    bars = dict(todays_bars(day))
+    bars = dict(day.quotes)
     for name in book.positions:
         if name not in bars or bars[name].at(season.rules.fill) is None:
             (price, of), quote = marks[name], day.quotes.get(name)
@@ -148,12 +147,6 @@ def settle_orders(
     ]
     nav = valued(agent, now, "ok", settled.book, after, settled.costs)
     return Settlement(settled.book, nav, tuple(made), (*refused, *rejections), actions=tuple(told))
-
-
-@lru_cache(maxsize=2)
-def todays_bars(day: Day) -> dict[str, Bar]:
-    """The bars of a day, made once for all agents."""
-    return {name: Bar(one.open, one.high, one.low, one.close) for name, one in day.quotes.items()}
 
 
 def valued(agent: str, now: str, state: str, book: Book, marks: Marks, costs: float = 0.0) -> SeasonNav:
@@ -195,7 +188,7 @@ def checked(
     )
     for one in (one for name in held for one in due_actions(name, day, marks)):
         before = before.acted(one.instrument, one.split, one.dividend)
-    step = broker.StatedStep(record_id, fills, book=Book(after.nav.cash, after.nav.positions), bars=todays_bars(day))
+    step = broker.StatedStep(record_id, fills, book=Book(after.nav.cash, after.nav.positions), bars=day.quotes)
     found = broker.reconcile(before, [step], season.rules.fill, short=season.rules.short)
     counts = {kind: [found.checks[kind], found.passed[kind]] for kind in broker.RELIABILITY if found.checks[kind]}
     kinds = {"negative-position": "position"}

@@ -180,8 +180,9 @@ def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
         for period, steps in groupby(enumerate(days, start=1), key=lambda one: period_of(one[1], length)):
             (first, begin), *rest = steps
             last, end = rest[-1] if rest else (first, begin)
-            cut = horizon.between(first, last), ledger.between(first, last)
-            found["period"].append(SeasonPart(agent, "period", period, 1, begin, end, *cut))
+            cut = horizon.between(first, last)
+            numbers = {number: ones for number, ones in ledger.items() if first <= number <= last}
+            found["period"].append(SeasonPart(agent, "period", period, 1, begin, end, cut, numbers))
     return [*found["whole"], *sorted(found["period"], key=lambda one: one.period), *found["replicate"]]
 
 
@@ -355,7 +356,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model]) -> Told[int]:
         ]
         store.write(rows.REPLACED, replaced, basis)
         # every number in the reasons of the whole records; its place is in the blinded texts
-        store.write(EVIDENCE, (one for part in records for found in part.ledger.steps.values() for one in found), basis)
+        store.write(EVIDENCE, (one for part in records for found in part.ledger.values() for one in found), basis)
         store.write(JUDGMENTS, map(rows.judgment_row, grades), basis)
         store.write(rows.GUESSES, guesses, basis)
         store.write(rows.GRADES, grades, basis)

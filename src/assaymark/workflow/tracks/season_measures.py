@@ -326,11 +326,11 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
             still = NoiseFloor(None, 1, 2, 1, "identical repetitions")
             detail = {
                 **{name: getattr(agreement, name) for name in ("low", "median", "high")},
-                "judges": agreement.standing.judges,
+                "judges": agreement.judges,
                 "absent": [judge for judge in scores.judges if judge not in whole],
                 "efficiency": row.efficiency,
                 **{name: getattr(standing, name) for name in ("band", "lowest", "highest", "state")},
-                "graded": [agreement.standing.lowest, agreement.standing.highest],
+                "graded": [agreement.lowest, agreement.highest],
                 "margin": min(abs(point - (bound - 0.5)) for point in points for bound in (bands.strong, bands.mixed)),
                 "reach": gap_floor(totals.agents[agent], totals.single, still, plan.ties.level),
                 "first": row.first,
