@@ -123,8 +123,11 @@ def parse(kind: type[T], text: str | bytes, source: str = "record") -> T:
 # Files that a reader sees whole or not at all, also after a power cut.
 
 
-def write_atomic(path: Path, data: bytes | str) -> None:
-    """Write a file so that a reader sees the old bytes or the new ones, never a part: temp, fsync, rename."""
+def write_atomic(path: Path, data: bytes | str, *, named: bool = True) -> None:
+    """Write a file so that a reader sees the old bytes or the new ones, never a part: temp, fsync, rename.
+
+    Who writes many files makes their names durable at once (``named=False``, `sync_folder`).
+    """
     raw = data.encode() if isinstance(data, str) else data
     with suppress(OSError):
         if path.stat().st_size == len(raw) and path.read_bytes() == raw:
@@ -138,7 +141,8 @@ def write_atomic(path: Path, data: bytes | str) -> None:
             handle.flush()
             os.fsync(handle.fileno())
         temporary.replace(path)
-        sync_folder(path.parent)
+        if named:
+            sync_folder(path.parent)
     except OSError as exc:
         with suppress(OSError):
             temporary.unlink()

@@ -553,18 +553,18 @@ def rows_of(table: Table, root: str = "") -> Markup:
         begun = [f'{one} data-l="{escaped(plain(head))}"' for one, head in zip(begun, table.heads, strict=True)]
     lines = []
     for row in table.lines:
-        cells = [html_of(cell, root) for cell in row.cells]
+        first, *others = cells = [html_of(cell, root) for cell in row.cells]
         if len(cells) == 1 < len(table.heads):
             head = f'<th scope="rowgroup" colspan="{len(table.heads)}"><span>{cells[0]}</span></th>'
             lines.append(f'</tbody><tbody><tr class="gr">{head}</tr>\n')
             continue
         if table.stacked:
-            cells = [html if isinstance(cell, str) else f"<span>{html}</span>"
-                     for cell, html in zip(row.cells, cells, strict=True)]  # fmt: skip
+            others = [html if isinstance(cell, str) else f"<span>{html}</span>"
+                      for cell, html in zip(row.cells[1:], others, strict=True)]  # fmt: skip
         said = zip(("data-k", "data-x", "id", "class"), (row.key, row.also, row.id, row.style), strict=True)
         attributes = "".join([f' {name}="{escaped(value)}"' for name, value in said if value])
-        others = "".join([f"<td{begun[at]}>{cells[at]}</td>" for at in range(1, len(cells))])
-        lines.append(f'<tr{attributes}><th scope="row">{html_of(row.cells[0], root)}</th>{others}</tr>\n')
+        rest = "".join([f"<td{begun[at]}>{html}</td>" for at, html in enumerate(others, 1)])
+        lines.append(f'<tr{attributes}><th scope="row">{first}</th>{rest}</tr>\n')
     return Markup("".join(lines))
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assaymark import __version__
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, foreign
-from assaymark.records import JSON, as_object, canonical_json, to_json
+from assaymark.records import JSON, as_object, canonical_json, sync_folder, to_json
 from assaymark.records import write_atomic as write_atomic
 
 if TYPE_CHECKING:
@@ -133,8 +133,10 @@ def replace_files(folder: Path, files: Mapping[str, str | bytes] | Iterable[tupl
     """Make ``folder`` hold exactly ``files`` (names relative to it); what an earlier run left is removed last."""
     wanted = set()
     for name, data in files.items() if isinstance(files, Mapping) else files:
-        write_atomic(folder / name, data)
+        write_atomic(folder / name, data, named=False)
         wanted.add(folder / name)
+    for parent in {path.parent for path in wanted}:
+        sync_folder(parent)
     for path in sorted(folder.rglob("*"), reverse=True):  # what lies in a folder before the folder
         if path.is_file() and path not in wanted:
             path.unlink()
