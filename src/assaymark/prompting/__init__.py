@@ -247,7 +247,10 @@ INSTRUCTIONS: Final = (
 )
 """What a text says to a judge or imitates of its prompt, as regular expressions; upper and lower case are one."""
 
-_INSTRUCTIONS = re.compile("|".join(INSTRUCTIONS), re.IGNORECASE | re.MULTILINE)
+# the words under one boundary, in the same order: else each place of a text is tried for every one of them
+_MARKS, _WORDS = (tuple(one for one in INSTRUCTIONS if one.startswith(r"\b") is words) for words in (False, True))
+_SPOKEN = r"\b(?=[a-z])(?:" + "|".join(one.removeprefix(r"\b") for one in _WORDS) + ")"
+_INSTRUCTIONS = re.compile("|".join((*_MARKS, _SPOKEN)), re.IGNORECASE | re.MULTILINE)
 _WORD = re.compile(r"[a-z]+")
 
 

@@ -214,13 +214,8 @@ class WithheldGroup:
     covers: int
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """A button above a table that shows the rows of one key; the empty key shows all."""
-
-    key: str
-    word: str
-    count: str
+Filter = tuple[str, str, str]
+"""A button above a table: the key whose rows it shows (empty for all rows), its word, and how many rows there are."""
 
 
 def only(key: str) -> str:
@@ -232,8 +227,8 @@ def row_filters(keys: Sequence[str], titles: Mapping[Any, str] | None = None) ->
     """A button for all rows, then one for each key that a row has, in the order of ``titles`` (else of the rows)."""
     seen = Counter(keys)
     named: Mapping[Any, str] = {key: key for key in seen} if titles is None else titles
-    buttons = (Filter(key, title, count(seen[key])) for key, title in named.items() if seen[key])
-    return (Filter("", "All", count(len(keys))), *buttons)
+    buttons = ((key, title, count(seen[key])) for key, title in named.items() if seen[key])
+    return (("", "All", count(len(keys))), *buttons)
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,8 @@ def _called(item: Instrument) -> Called:
 
 def _is_named(called: Called, text: str, lower: str) -> bool:
     """Whether a text, given as written and in small letters, names the instrument as a word of its own."""
+    if called[0] not in text and not any(map(lower.__contains__, called[1])):
+        return False
     for name, said in ((called[0], text), *((name, lower) for name in called[1])):
         at = said.find(name) if name else -1
         while at >= 0:

@@ -338,7 +338,7 @@ class Trail:
                 cells = (about, tuple(record), count(one.trial), *scores, also, call)
                 shown.append(b.Row(cells, anchor(one), about, "" if ok else "not-ok"))
             bad = sum(one.status != "ok" for one in rows)
-            without = (b.Filter("not-ok", "Without scores", count(bad)),) if bad else ()
+            without = (("not-ok", "Without scores", count(bad)),) if bad else ()
             filters = (*b.row_filters([row.key for row in shown]), *without)
             rubric = f". Rows are sorted by agent and date, never by score. Rubric: {clean(rows[0].rubric, 120)}. "
             lead = (_RECORD, _FIRST, rubric, b.Linked("All judges", OVERVIEW), ", ",
