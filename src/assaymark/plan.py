@@ -59,8 +59,9 @@ REPLACED: Final[Mapping[str, str]] = {
 class Frozen(BaseModel):
     """Base of the parts of a study file: immutable, and an unknown key is an error."""
 
-    # Built when first read: most commands read one plan or none.
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True
+    )  # built when first read
 
 
 class OrderRules(Frozen):

@@ -124,8 +124,7 @@ def parse(kind: type[T], text: str | bytes, source: str = "record") -> T:
 
 
 def write_atomic(path: Path, data: bytes | str, *, named: bool = True) -> None:
-    """Write a file so that a reader sees the old bytes or the new ones, never a part: temp, fsync, rename. Unless it is
-    ``named`` durably, the caller calls `sync_folder`."""
+    """Write a file so that a reader sees the old bytes or the new ones, never a part; ``named``: durably at once."""
     raw = data.encode() if isinstance(data, str) else data
     with suppress(OSError):
         if path.stat().st_size == len(raw) and path.read_bytes() == raw:

@@ -111,8 +111,7 @@ def contrast_coverage(truth: Truth, studies: int, *, seed: int, test: str = "clu
             tested = OrderTests(Comparisons.of_table(panel.table, panel.study), OrderPlan.of(panel.study)).panel
             covered += bool(abs(tested.gap[0, 0] - planted) <= stats.t.ppf(0.975, tested.df[0, 0]) * tested.se[0, 0])
             continue
-        meeting = panel.meetings[0]
-        sums, sizes = meeting.sums[:, :1], meeting.cycles
+        sums, sizes = panel.meetings[0][0][:, :1], panel.meetings[0][1]
         if test == "cluster-t":
             found = t_test(sums, sizes)
         else:
@@ -124,9 +123,9 @@ def contrast_coverage(truth: Truth, studies: int, *, seed: int, test: str = "clu
 
 def halo_of(panel: Panel, family: str) -> tuple[float, float, float]:
     """The family's share in the first pair's aggregate contrast, with its cluster t interval."""
-    meeting = panel.meetings[0]
+    sums, cycles = panel.meetings[0]
     without = panel.block(panel.drops[family]).start
-    found = t_test(meeting.sums[:, [0]] - meeting.sums[:, [without]], meeting.cycles)
+    found = t_test(sums[:, [0]] - sums[:, [without]], cycles)
     return float(found.difference[0]), float(found.low[0]), float(found.high[0])
 
 

@@ -117,7 +117,7 @@ def test_the_percentile_bootstrap_of_the_source_gives_equal_agents_many_orders(c
 
     def ordered(number: int) -> bool:
         table, rng = simulated(replace(TWO, clusters=clusters), 3, number), generator(3, number, 1)
-        meetings = [(one.sums[:, :3], one.cycles) for one in panel_of(table, ORDERS).meetings]
+        meetings = [(sums[:, :3], cycles) for sums, cycles in panel_of(table, ORDERS).meetings]
         found = bootstrap_tests(meetings, resamples=1000, rng=rng, level=0.95, intervals=[False] * len(meetings))
         if min(one.p.min() for one in found) * 3 > 0.025:  # Holm over the pairs of one agent takes none
             return False
@@ -204,7 +204,7 @@ def test_a_leader_among_eight_agents_in_five_clusters_is_found_where_holm_finds_
     def said(number: int) -> tuple[bool, ...]:
         table = simulated(truth, 9, number, change=unmeasured)
         first = {one.claim.id for one in claimed(table, FIRSTS)}
-        alone = [t_test(one.sums[:, :1], one.cycles) for one in panel_of(table, FIRSTS).meetings]
+        alone = [t_test(sums[:, :1], cycles) for sums, cycles in panel_of(table, FIRSTS).meetings]
         adjusted, ahead = holm([float(one.p[0]) for one in alone]), [one.difference[0] > 0 for one in alone[:7]]
         return LEADER in first, all(ahead) and bool((adjusted[:7] <= 0.05).all()), bool(first - {LEADER})
 

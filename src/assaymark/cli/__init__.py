@@ -39,7 +39,7 @@ WRONG: Final = 1
 DEFECT: Final = 70
 STOPPED: Final = 130
 
-_COLLECTED: Final = (100_000, 50, 100)
+_COLLECTED: Final = (50_000, 10, 10)
 """How seldom the program looks for cycles: its records are many, have none, and stay. Python's own (700, 10, 10) costs
 a fifth of the time of a report."""
 

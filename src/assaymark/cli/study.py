@@ -107,7 +107,7 @@ def controls(
     now = datetime.now(UTC)
     with working():
         made = workflow.make_controls(RunFolder(run), now, count, [one.strip() for one in kinds.split(",")], seed)
-    say(ctx, made, list(made.lines()))
+    say(ctx, made.done, made.lines)
 
 
 @app.command(epilog=examples("assaymark lock study.toml --out runs/mine"))

@@ -134,9 +134,7 @@ class Message:
 
 
 class _Keyed:
-    """Room for the key of a call, which is no field of it."""
-
-    __slots__ = ("_key",)
+    __slots__ = ("_key",)  # the key of a call, which is no field of it
     _key: str
 
 

@@ -23,7 +23,6 @@ from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.panel import (
     Design,
     Levels,
-    PairedDifferences,
     Panel,
     level_measurements,
     pair_tests,
@@ -258,7 +257,7 @@ def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
         found, cycles = np.zeros((clusters.size, columns.shape[2])), np.zeros(clusters.size, dtype=np.int64)
         np.add.at(found, which, means[common, a] - means[common, b])
         np.add.at(cycles, which, sums.cycles[common])
-        meetings.append(PairedDifferences(a, b, clusters, found, cycles))
+        meetings.append((found, cycles))
     totals = np.zeros((len(sums.agents), max(1, present.size), columns.shape[2]))
     np.add.at(totals.transpose(1, 0, 2), place, columns)
     design = Design(sums.decisions.T.astype(np.float64), columns.sum(axis=1), totals, place,
@@ -276,5 +275,5 @@ def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
     return Panel(
         table, study, np.empty((0, judges, 1 + len(layout.dimensions))),
         {family: k for k, family in enumerate(kept, start=1 + judges)}, np.empty((0, columns.shape[2])), design,
-        tuple(meetings),
+        meetings,
     )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -523,28 +524,30 @@ def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> It
     """Every contrast of the panel again, on length-matched records alone, in the panel's direction (section 5.3)."""
     honest, (cell,) = averaged_alike(honest, [cell], study)
     k, agents = len(honest.names), cell.table.agents
-    again = {(agents[m.first], agents[m.second]): m for m in panel_of(cell.table, study).meetings if m.n}
-    meetings = panel_of(honest, study).meetings
-    pairs = [(honest.agents[m.first], honest.agents[m.second]) for m in meetings]
-    met = [again.get(pair) for pair in pairs]
-    tests = [None if m is None else contrasts.t_test(m.sums[:, :k], m.cycles, study.inference.level) for m in met]
+    pairs, meetings = [*combinations(honest.agents, 2)], panel_of(honest, study).meetings
+    again = {
+        pair: (contrasts.t_test(sums[:, :k], cycles, study.inference.level), int(cycles.sum()))
+        for pair, (sums, cycles) in zip(combinations(agents, 2), panel_of(cell.table, study).meetings, strict=True)
+        if cycles.size
+    }
+    tests = [again.get(pair, (None, 0)) for pair in pairs]
     if not pairs:
         return
-    p = np.array([np.ones(k) if test is None else test.p for test in tests])
+    p = np.array([np.ones(k) if test is None else test.p for test, _ in tests])
     adjusted = np.column_stack(
         [contrasts.holm(p[:, 0]), *([contrasts.holm(p[:, 1:].ravel()).reshape(-1, k - 1)] if k > 1 else [])]
     )
-    for row, (meeting, pair, test, now) in enumerate(zip(meetings, pairs, tests, met, strict=True)):
-        before = contrasts.settle(meeting.sums[:, :k].sum(axis=0) / max(1, meeting.n))
+    for row, ((sums, cycles), pair, (test, n)) in enumerate(zip(meetings, pairs, tests, strict=True)):
+        before = contrasts.settle(sums[:, :k].sum(axis=0) / max(1, cycles.sum()))
         for column, dimension in enumerate(honest.names):
             turned = before[column] < 0
             high, low = pair[::-1] if turned else pair
-            found = None if test is None or now is None else contrasts.contrast_of(test, column, now.n)
+            found = None if test is None else contrasts.contrast_of(test, column, n)
             if found and turned:
                 ends = (None, None) if found.low is None or found.high is None else (-found.high, -found.low)
                 found = replace(found, difference=-found.difference + 0.0, low=ends[0], high=ends[1])
             yield measured("length_matched.contrast", {"dimension": dimension, "high": high, "low": low}, found, study,
-                           (now.n if now else 0, "common cycles"),
+                           (n, "common cycles"),
                            "mean paired difference within common cycles of length-matched records", estimates.NEVER,
                            {"p": float(p[row, column]), "p_holm": float(adjusted[row, column])},
                            inputs=f"{honest.digest}+{cell.table.digest}")  # fmt: skip

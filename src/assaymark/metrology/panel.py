@@ -16,7 +16,16 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, resamples_of
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.contrasts import Test, Tested, bootstrap_tests, flip_tests, holm_rows, settle, t_test
+from assaymark.metrology.contrasts import (
+    Test,
+    Tested,
+    bootstrap_tests,
+    flip_tests,
+    holm_rows,
+    pair_list,
+    settle,
+    t_test,
+)  # fmt: skip
 from assaymark.metrology.estimates import NEVER, NO_SCORES, ONE_FAMILY, POINTS, Ends, Estimate, group_sums, number
 from assaymark.metrology.kappa import drops_of, spearman_columns
 from assaymark.metrology.scores import ScoreTable
@@ -202,28 +211,13 @@ Levels = tuple[Floats, Floats, Floats]
 """Least-squares levels [A, columns] and their jackknife ends, NaN where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairedDifferences:
-    """Paired differences of two agents, first minus second, summed by common cluster: ``sums`` [G, columns].
-    ``clusters`` [G] are indices of common clusters, ``cycles`` [G] counts the common cycles in each."""
-
-    first: int
-    second: int
-    clusters: Ints
-    sums: Floats
-    cycles: Ints
-
-    @property
-    def n(self) -> int:
-        """Number of common cycles."""
-        return int(self.cycles.sum())
-
-
 @dataclass(frozen=True)
 class Panel:
     """Everything that the measurements share. Columns are names x (whole panel, each judge alone, each family out).
     ``scores`` [n, J, K] are the judges' scores with the aggregate in front, ``drops`` maps a family to its place among
-    the blocks of K columns (the whole panel is block 0, judge j alone block j + 1)."""
+    the blocks of K columns (the whole panel is block 0, judge j alone block j + 1). ``meetings`` are of each pair of
+    agents, in the order of `pair_list`, the differences, first minus second, summed by common cluster [G, columns], and
+    the common cycles in each [G]."""
 
     table: ScoreTable
     study: Study
@@ -231,7 +225,7 @@ class Panel:
     drops: Mapping[str, int]
     columns: Floats
     design: Design
-    meetings: tuple[PairedDifferences, ...]
+    meetings: Sequence[tuple[Floats, Ints]]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -285,14 +279,13 @@ def panel_of(table: ScoreTable, study: Study) -> Panel:
     for first, second in combinations(range(a), 2):
         common = np.flatnonzero(present[first] & present[second])
         found = np.bincount(ordered[common])
-        clusters = np.flatnonzero(found)
-        cycles, gaps = found[clusters], means[first, common] - means[second, common]
+        cycles, gaps = found[found > 0], means[first, common] - means[second, common]
         # reduceat wants at least one segment.
         sums = np.add.reduceat(gaps, np.cumsum(cycles) - cycles, axis=0) if cycles.size else gaps
-        meetings.append(PairedDifferences(first, second, clusters, sums, cycles))
+        meetings.append((sums, cycles))
     drops = {family: k for k, family in enumerate(kept, start=1 + judges)}
-    return Panel(table, study, scores, drops, columns, Design.of(columns, table.agent, table.cycle, cluster, a),
-                 tuple(meetings))  # fmt: skip
+    design = Design.of(columns, table.agent, table.cycle, cluster, a)
+    return Panel(table, study, scores, drops, columns, design, meetings)
 
 
 def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
@@ -433,21 +426,22 @@ def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats])
         ranked = np.flatnonzero(np.isfinite(one[:, 0]))
         yield from _rank_correlations(panel, "single.rho", one, other, ranked, {"a": judges[a], "b": judges[b]}, method)
     pairs, d, alpha = len(panel.meetings), len(panel.table.dimensions), panel.study.inference.alpha
-    state = panel.missing or ("ok" if any(meeting.n for meeting in panel.meetings) else NEVER if pairs else _ONE_AGENT)
+    met = any(cycles.size for _, cycles in panel.meetings)
+    state = panel.missing or ("ok" if met else NEVER if pairs else _ONE_AGENT)
     method = f"contrasts with p <= {alpha:g} by a record-weighted cluster t after Holm over C(A,2)xD={pairs * d}"
     whole: list[str] = []
     # Mean paired differences [P, columns] of every pair, first minus second, NaN where the two never met.
     gaps = np.full((pairs, panel.columns.shape[1]), np.nan)
-    for pair, meeting in enumerate(panel.meetings):
-        if meeting.n:
-            gaps[pair] = settle(meeting.sums.sum(axis=0) / meeting.n)
+    for pair, (sums, cycles) in enumerate(panel.meetings):
+        if cycles.size:
+            gaps[pair] = settle(sums.sum(axis=0) / cycles.sum())
     for place, judge in enumerate(("", *judges)):
         own, block = [], panel.block(place)
         if pairs and d:
             p = tests["cluster-t"][:, block][:, 1:]
             significant = holm_rows(p.reshape(1, -1)).reshape(p.shape) <= alpha + TOLERANCE
             for k, pair in np.argwhere(significant.T).tolist():
-                high, low = panel.meetings[pair].first, panel.meetings[pair].second
+                high, low = pair_list(len(agents))[pair]
                 if gaps[pair, block][k + 1] < 0:
                     high, low = low, high
                 own.append(f"{panel.table.dimensions[k]}|{agents[high]}|{agents[low]}")
@@ -465,19 +459,18 @@ def pair_tests(panel: Panel, rng: np.random.Generator) -> dict[Test, Floats]:
     """p-values [P, columns] of every pair of agents under each of the sources' own tests, 1 where they never met."""
     plan, width, pairs = panel.study.inference, len(panel.names), len(panel.meetings)
     wide = width * (1 + len(panel.table.judges))
-    sums, cycles = ([getattr(meeting, name) for meeting in panel.meetings] for name in ("sums", "cycles"))
-    met: dict[int, list[int]] = defaultdict(list)
+    met: dict[int, dict[int, tuple[Floats, Ints]]] = defaultdict(dict)
     found: dict[Test, Floats] = {"cluster-t": np.ones((pairs, wide))}
-    for pair, size in enumerate(cycle.size for cycle in cycles):
-        if size:
-            met[size].append(pair)
-            found["cluster-t"][pair] = t_test(sums[pair][:, :wide], cycles[pair]).p
+    for pair, (sums, cycles) in enumerate(panel.meetings):
+        if cycles.size:
+            met[cycles.size][pair] = sums[:, :width], cycles
+            found["cluster-t"][pair] = t_test(sums[:, :wide], cycles).p
     drawn: tuple[tuple[Test, Callable[..., list[Tested]]], ...]
     drawn = ("bootstrap", bootstrap_tests), ("sign-flip", flip_tests)
     for name, make in drawn:
         found[name] = np.ones((pairs, width))
         for _, some in sorted(met.items()):
-            parts = [(sums[pair][:, :width], cycles[pair]) for pair in some]
+            parts = [*some.values()]
             tests: list[Tested] = make(parts, plan.resamples or RESAMPLES, rng, plan.level, [False] * len(some), width)
-            found[name][some] = [test.p for test in tests]
+            found[name][[*some]] = [test.p for test in tests]
     return found

@@ -247,7 +247,10 @@ INSTRUCTIONS: Final = (
 )
 """What a text says to a judge or imitates of its prompt, as regular expressions; upper and lower case are one."""
 
-_INSTRUCTIONS = re.compile("|".join(INSTRUCTIONS), re.IGNORECASE | re.MULTILINE)
+# the words under one boundary, in the same order: else each place of a text is tried for every one of them
+_MARKS, _WORDS = (tuple(one for one in INSTRUCTIONS if one.startswith(r"\b") is words) for words in (False, True))
+_SPOKEN = r"\b(?=[a-z])(?:" + "|".join(one.removeprefix(r"\b") for one in _WORDS) + ")"
+_INSTRUCTIONS = re.compile("|".join((*_MARKS, _SPOKEN)), re.IGNORECASE | re.MULTILINE)
 _WORD = re.compile(r"[a-z]+")
 
 
@@ -608,12 +611,10 @@ def read_material(found: Sequence[Section]) -> Context:
     facts: list[Fact] = []
     note = ""
 
-    def add(instrument: str, field: str, value: float | str, unit: str, as_of: str, source: str, said: str) -> None:
-        fact = Fact(
-            f"f{len(facts) + 1}", instrument, field, value, unit, cutoff, _moment(as_of) if as_of else None, source,
-            note=said,
-        )  # fmt: skip
-        facts.append(fact)
+    def add(
+        instrument: str, field: str, value: float | str, unit: str, when: datetime | None, source: str, said: str
+    ) -> None:
+        facts.append(Fact(f"f{len(facts) + 1}", instrument, field, value, unit, cutoff, when, source, said))
 
     for line in lines:
         kind, *read_facts_found = cells(line)
@@ -621,17 +622,19 @@ def read_material(found: Sequence[Section]) -> Context:
             note = read_facts_found[0]
         elif kind in ("fact", "text"):
             instrument, field, written, unit, as_of, source = read_facts_found
-            add(instrument, field, float(written) if kind == "fact" else written, unit, as_of, source, note)
+            value = float(written) if kind == "fact" else written
+            add(instrument, field, value, unit, _moment(as_of) if as_of else None, source, note)
         elif kind == "table":
             count, source, as_of, *noted = read_facts_found
             heads = [_COLUMN.fullmatch(head) for head in cells(next(lines))[1:]]
             notes = cells(next(lines))[1:] if noted else [""] * len(heads)
             columns = [(*match.groups(), said) for match, said in zip(heads, notes, strict=True) if match]
+            when = _moment(as_of) if as_of else None
             for _ in range(int(count)):
                 instrument, *values = cells(next(lines))
                 for (field, unit, said), value in zip(columns, values, strict=True):
                     if value:
-                        add(instrument, field, float(value), unit, as_of, source, said)
+                        add(instrument, field, float(value), unit, when, source, said)
     # The bars of every instrument
     series = []
     lines = iter(lines_of(content.get("series", "")))

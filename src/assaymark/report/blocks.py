@@ -214,13 +214,8 @@ class WithheldGroup:
     covers: int
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """A button above a table that shows the rows of one key; the empty key shows all."""
-
-    key: str
-    word: str
-    count: str
+Filter = tuple[str, str, str]
+"""A button above a table: the key whose rows it shows (empty for all rows), its word, and how many rows there are."""
 
 
 def only(key: str) -> str:
@@ -232,8 +227,8 @@ def row_filters(keys: Sequence[str], titles: Mapping[Any, str] | None = None) ->
     """A button for all rows, then one for each key that a row has, in the order of ``titles`` (else of the rows)."""
     seen = Counter(keys)
     named: Mapping[Any, str] = {key: key for key in seen} if titles is None else titles
-    buttons = (Filter(key, title, count(seen[key])) for key, title in named.items() if seen[key])
-    return (Filter("", "All", count(len(keys))), *buttons)
+    buttons = ((key, title, count(seen[key])) for key, title in named.items() if seen[key])
+    return (("", "All", count(len(keys))), *buttons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -553,18 +548,18 @@ def rows_of(table: Table, root: str = "") -> Markup:
         begun = [f'{one} data-l="{escaped(plain(head))}"' for one, head in zip(begun, table.heads, strict=True)]
     lines = []
     for row in table.lines:
-        cells = [html_of(cell, root) for cell in row.cells]
+        first, *others = cells = [html_of(cell, root) for cell in row.cells]
         if len(cells) == 1 < len(table.heads):
             head = f'<th scope="rowgroup" colspan="{len(table.heads)}"><span>{cells[0]}</span></th>'
             lines.append(f'</tbody><tbody><tr class="gr">{head}</tr>\n')
             continue
         if table.stacked:
-            cells = [html if isinstance(cell, str) else f"<span>{html}</span>"
-                     for cell, html in zip(row.cells, cells, strict=True)]  # fmt: skip
+            others = [html if isinstance(cell, str) else f"<span>{html}</span>"
+                      for cell, html in zip(row.cells[1:], others, strict=True)]  # fmt: skip
         said = zip(("data-k", "data-x", "id", "class"), (row.key, row.also, row.id, row.style), strict=True)
         attributes = "".join([f' {name}="{escaped(value)}"' for name, value in said if value])
-        others = "".join([f"<td{begun[at]}>{cells[at]}</td>" for at in range(1, len(cells))])
-        lines.append(f'<tr{attributes}><th scope="row">{html_of(row.cells[0], root)}</th>{others}</tr>\n')
+        rest = "".join([f"<td{begun[at]}>{html}</td>" for at, html in enumerate(others, 1)])
+        lines.append(f'<tr{attributes}><th scope="row">{first}</th>{rest}</tr>\n')
     return Markup("".join(lines))
 
 

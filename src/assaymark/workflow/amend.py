@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -17,11 +16,10 @@ from assaymark.claims.season_plan import Season, read_recorded, season_hash
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
 from assaymark.judging import PARSER, rubric_of
-from assaymark.notebook import Note, Part, Result, Told
+from assaymark.notebook import Told
 from assaymark.plan import REPLACED, BiasRules, Frozen, Missing, OrderRules, read_toml, toml_text, toml_value
 from assaymark.protocol import Study, parse_study
 from assaymark.records import JSON, DerivationKind, content_id, sha256_text, write_atomic
-from assaymark.text import clean
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.lock import (
     STUDY,
@@ -162,39 +160,13 @@ def asking_begun(folder: RunFolder, *, beside: Collection[str] = ()) -> bool:
         return ledger.begun(beside=beside)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class MadeControls(Result):
-    """How many control texts were added, of each kind, and why others could not be made: reason to sources."""
-
-    made: dict[DerivationKind, int]
-    wanted: int
-    sources: dict[DerivationKind, int]
-    reasons: dict[DerivationKind, dict[str, int]]
-    amendment: Amendment | None = None
-
-    def _parts(self) -> Iterator[Part]:
-        yield from (Note(clean(line)) for line in self.lines())
-
-    def lines(self) -> Iterator[str]:
-        """What `assaymark controls` prints."""
-        for kind, count in self.made.items():
-            of = "records" if kind == "fact_flip" else "contexts"
-            yield f"{kind}: {count} of {self.wanted} made, from {self.sources[kind]} {of}"
-            reasons = sorted(self.reasons[kind].items(), key=lambda item: (-item[1], item[0]))
-            yield from (f"  {count} {of} gave none: {why}" for why, count in reasons[:_SHOWN])
-            if len(reasons) > _SHOWN:
-                yield f"  and {len(reasons) - _SHOWN} more reasons"
-        if self.amendment is not None:
-            yield f"amendment {self.amendment.number}: {self.amendment.reason}"
-        elif there := [kind for kind, count in self.made.items() if count]:
-            names = ", ".join(f'"{kind}"' for kind in ("honest", *there))
-            yield f"have them judged: [records] derivations = [{names}] in the study, then lock it"
-
-
 def make_controls(
     folder: RunFolder, now: datetime, count: int = 30, kinds: Sequence[str] = KINDS, seed: int = 0,
-) -> MadeControls:  # fmt: skip
-    """Add control texts to the imported records of a run, of which no judge was asked yet."""
+) -> Told[dict[str, JSON]]:  # fmt: skip
+    """Add control texts to the imported records of a run, of which no judge was asked yet.
+
+    Returns how many were added, of each kind, and why others could not be made: reason to sources.
+    """
     folder.require()
     runs.read_lock(folder)
     if unknown := [name for name in kinds if name not in KINDS]:
@@ -212,28 +184,38 @@ def make_controls(
     honest = [decision for decision in decisions if decision.derivation.kind == "honest"]
     used = {one.context_id: one.cluster for one in sorted(honest, key=lambda one: one.record_id)}
     material = [(name, context, used[name]) for name, context in store.each_context(used)]
-    found, made = list(decisions), MadeControls({}, count, {}, {})
-    wanted = [kind for kind in KINDS if kind in kinds]
+    found, wanted, lines = list(decisions), [kind for kind in KINDS if kind in kinds], list[str]()
+    made, sources, reasons = dict[str, int](), dict[str, int](), dict[str, dict[str, int]]()
     for at, kind in enumerate(wanted):
         note("making controls", at, len(wanted))
         why: dict[str, str] = {}
         cells = cell_decisions(material, kind, count, seed, CONTROL, "plain", honest=honest, reasons=why)
         found += cells
-        made.made[kind], made.sources[kind] = len(cells), len(honest if kind == "fact_flip" else material)
-        made.reasons[kind] = dict(Counter(filter(None, why.values())))
+        made[kind], reasons[kind] = len(cells), dict(Counter(filter(None, why.values())))
+        given, of = (honest, "records") if kind == "fact_flip" else (material, "contexts")
+        sources[kind] = len(given)
+        lines.append(f"{kind}: {made[kind]} of {count} made, from {sources[kind]} {of}")
+        ranked = sorted(reasons[kind].items(), key=lambda item: (-item[1], item[0]))
+        lines += [f"  {times} {of} gave none: {reason}" for reason, times in ranked[:_SHOWN]]
+        lines += [f"  and {len(ranked) - _SHOWN} more reasons"] if len(ranked) > _SHOWN else []
     note("making controls", len(wanted), len(wanted))
     if len(found) == len(decisions):
-        said = "; ".join(f"{kind}: {max(one, key=one.__getitem__)}" for kind, one in made.reasons.items() if one)
+        said = "; ".join(f"{kind}: {max(one, key=one.__getitem__)}" for kind, one in reasons.items() if one)
         raise InputError(str(folder.path), [Problem("", f"no control could be made from these records ({said})")])
     store.write(DECISIONS, found, {"contexts": store.content(CONTEXTS), "controls": "assaymark controls"})
+    value: dict[str, JSON] = {"made": made, "wanted": count, "sources": sources, "reasons": reasons, "amendment": None}
+    added = [kind for kind, one in made.items() if one]
     if locked is None:
-        return made
-    added, records = [kind for kind, one in made.made.items() if one], locked.study.records
+        names = ", ".join(f'"{kind}"' for kind in ("honest", *added))
+        lines.append(f"have them judged: [records] derivations = [{names}] in the study, then lock it")
+        return Told(value, tuple(lines))
+    records = locked.study.records
     derivations = tuple(dict.fromkeys((*records.derivations, *added)))
     study = locked.study.model_copy(update={"records": records.model_copy(update={"derivations": derivations})})
     text, fields = toml_text(study.model_dump(mode="json", exclude_none=True)), runs.changed_fields(locked.study, study)
     reason = "controls made from the records: " + ", ".join(added)
-    return replace(made, amendment=_amended(folder, locked, study, text, str(folder.plan), None, fields, reason, now))
+    value["amendment"] = one = _amended(folder, locked, study, text, str(folder.plan), None, fields, reason, now)
+    return Told(value, (*lines, f"amendment {one.number}: {one.reason}"))
 
 
 # --- Runs of version 1, and the rules of version 2 --------------------------------------------------------------------

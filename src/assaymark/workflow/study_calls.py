@@ -137,10 +137,10 @@ class Scores:
     left_out: Mapping[str, str]
 
     @classmethod
-    def of(cls, store: Store, locked: Locked) -> Scores:
-        """Read and arrange the judgments of a run."""
+    def of(cls, store: Store, locked: Locked, selection: Selection | None = None) -> Scores:
+        """Read and arrange the judgments of a run, and its decisions where none are selected yet."""
         study = locked.study
-        selection = select(store.read(DECISIONS), study)
+        selection = selection or select(store.read(DECISIONS), study)
         judgments: Mapping[str, list[Judgment]] = defaultdict(list)
         for one in store.read(JUDGMENTS):
             judgments[one.trajectory].append(one)
@@ -218,7 +218,8 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
     # The outside judge, on the agents of the pairs that the panel leaves contested and on nothing else (3.5).
     if study.stability.probe is not None:
         rng = np.random.default_rng([study.seed, 1])
-        contested = metrology.contested(metrology.analyse(Scores.of(store, locked).honest, study, rng), study)
+        scores = Scores.of(store, locked, desk.selection)
+        contested = metrology.contested(metrology.analyse(scores.honest, study, rng), study)
         basis = probe_basis(locked, store, contested)
         if contested.needed and not store.done(PROBE, basis):
             # The records on which both agents of some contested pair answered the same question.

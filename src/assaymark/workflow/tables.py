@@ -30,8 +30,7 @@ T = TypeVar("T")
 _LOG: Final = logging.getLogger(__name__)
 _ENTRY: Final = ("sha256", "previous", "content", "rows", "basis")
 _CONTEXTS_AT_ONCE: Final = 8
-_CONTEXTS_KEPT: Final = 64  # of a run with no more they stay, because each stage reads them all
-_context: Final = lru_cache(maxsize=_CONTEXTS_KEPT)(partial(rec.parse, rec.Context))
+_context: Final = lru_cache(maxsize=64)(partial(rec.parse, rec.Context))  # each stage reads all of a small run
 _BLOCK: Final = 1 << 26
 _SAME: Final = ("sha256", "content", "rows", "basis")
 Column = Callable[[Any, bytes], Any]
@@ -292,9 +291,8 @@ class Store:
     def each_context(self, wanted: Container[str] | None = None) -> Iterator[tuple[str, rec.Context]]:
         """The contexts one after the other, for work that needs each of them, or of those wanted, only once."""
         # A few at a time: the JSON of a context takes several times the memory of its records.
-        file = self._file(CONTEXTS)
-        parse = _context if file.metadata.num_rows <= _CONTEXTS_KEPT else _context.__wrapped__
-        for batch in file.iter_batches(batch_size=_CONTEXTS_AT_ONCE, columns=["context_id", "record"]):
+        parse = _context if self.rows(CONTEXTS) <= _context.cache_parameters()["maxsize"] else _context.__wrapped__
+        for batch in self._file(CONTEXTS).iter_batches(batch_size=_CONTEXTS_AT_ONCE, columns=["context_id", "record"]):
             for row in batch.to_pylist():
                 name = row["context_id"]
                 if rec.sha256_text(row["record"]) != name:

@@ -97,13 +97,12 @@ def plan_calls(
     folder: RunFolder, budget: int | None, effect: float | None = None, prices: Mapping[str, float] | None = None,
 ) -> CallPlan:  # fmt: skip
     """Which further judge calls would most likely move a claim to the next level; `plan_calls_lines` words it."""
-    from assaymark.workflow.plan_calls import plan_calls_report  # here, because no other verb needs Arrow's functions
+    from assaymark.workflow.plan_calls import plan_calls_report as plan  # here: no other verb needs Arrow's functions
 
     locked, store = open_locked(folder), Store(folder)
     verdicts, measurements, scores = store.read(VERDICTS), store.read(MEASUREMENTS), Scores.of(store, locked).honest
     note("simulating studies", 0, 1)
-    records = scores, locked.study, verdicts, measurements
-    found = plan_calls_report(*records, budget, locked.study.seed, effect, prices or {})
+    found = plan(scores, locked.study, verdicts, measurements, budget, locked.study.seed, effect, prices or {})
     note("simulating studies", 1, 1)
     return found
 

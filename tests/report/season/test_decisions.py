@@ -71,7 +71,7 @@ def card(step: StepRecord) -> str:
 
 def rows_of(lines):
     table = decisions.ledger_table(book_of(lines=lines), lines, {1: "agents/Alder/decisions.html#d1"}, "rows")
-    return table.rows, {one.key: int(one.count) for one in table.filters}
+    return table.rows, {key: int(n) for key, _, n in table.filters}
 
 
 def row_of(**values):
@@ -116,7 +116,7 @@ def test_a_decision_is_found_by_all_that_came_of_it_and_its_size_is_about_its_by
 @given(st.lists(STEPS, min_size=1, max_size=6))
 def test_buttons_count_the_cards_that_they_show(steps):
     listing = decisions.decision_listing(book_of(steps=steps), steps)
-    buttons = {one.key: int(one.count) for one in listing.filters}
+    buttons = {key: int(n) for key, _, n in listing.filters}
     assert buttons.pop("") == len(steps)
     keys = [{one.key, *one.also.split()} for one in listing.items]
     assert buttons == {key: n for key in decisions.FILTERS if (n := sum(key in one for one in keys))}

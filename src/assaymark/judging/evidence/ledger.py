@@ -13,7 +13,6 @@ from assaymark.errors import NotMeasurableError
 from assaymark.judging.evidence.context_index import DecisionNumbers, Material, own_numbers, owners_of
 from assaymark.judging.evidence.mention import NumberContext, Reading, UnitReading, extract_numbers
 from assaymark.judging.evidence.rules import (
-    CellHit,
     Ruling,
     accusation,
     content,
@@ -21,8 +20,8 @@ from assaymark.judging.evidence.rules import (
     direction_fits,
     is_doubted,
     match_bag,
+    match_cell,
     match_free,
-    match_row,
     readings,
     sign_fits,
     significant,
@@ -44,7 +43,7 @@ _CHARGES = ("one-cell-differs", "partial-context")
 _EXACT = 1e-9
 _MOST_KNOWN = 1 << 14
 _MANY = 200  # texts with fewer numbers repeat themselves too seldom to be worth a look
-_ROW_RULES = {3: "row-labelled", 2: "row-part-labelled", 1: "row-unlabelled", 0: "row-other-horizon"}
+_LABELLED = ("row-labelled", "row-part-labelled")
 
 
 def numeric_ledger(decision: Decision, context: Context, *, material: Material | None = None) -> list[Evidence]:
@@ -140,10 +139,8 @@ def _decide(material: Material, around: NumberContext, bag: DecisionNumbers) -> 
         why = "bare-integer" if number.bare else "threshold" if around.conditional else "unmatched"
         charge = accusation(material, around) if why == "unmatched" else None
         if charge is not None:
-            facts = (material.cells.ids[charge.cell],)
-            ruling = Ruling("contradicted", "one-cell-differs", facts, charge.row)
-            if material.completeness != "complete":
-                ruling = ruling._replace(state="not_found", rule="partial-context")
+            whole = material.completeness == "complete"
+            ruling = charge if whole else charge._replace(state="not_found", rule="partial-context")
         elif (stands := _stands(material, around)) is None:
             ruling = Ruling("not_found", why)
         else:
@@ -154,14 +151,9 @@ def _decide(material: Material, around: NumberContext, bag: DecisionNumbers) -> 
 
 def _fact(material: Material, around: NumberContext) -> Ruling | None:
     """A cell that the clause labels, a free fact of the clause's subject, any cell of the row, a wider free fact."""
-    # the best agreeing cell among the instruments the number can be about, the nearest first
-    hits = (found for row in around.rows if (found := match_row(material, around, row)) is not None)
-    hit: CellHit | None = max(hits, key=lambda hit: hit.tier, default=None)
-    from_row = None
-    if hit is not None:
-        from_row = Ruling("supported", _ROW_RULES[hit.tier], (material.cells.ids[hit.cell],), hit.row)
-        if hit.tier >= 2:
-            return from_row
+    from_row = match_cell(material, around)
+    if from_row is not None and from_row.rule in _LABELLED:
+        return from_row
     if _is_coarse_threshold(around):
         return None
     free = material.free

@@ -6,7 +6,6 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from itertools import pairwise, permutations
@@ -184,15 +183,6 @@ _LEFT_OUT = re.compile(r"\b(?:last|past|trailing|latest|to)\b", re.IGNORECASE)
 # Does a printed number agree with a stored one? Readings, tolerances, and look-ups by instrument and in free facts.
 
 
-@dataclass(frozen=True, slots=True)
-class CellHit:
-    """A cell that agrees with a number, and how well its label goes with the words around (3 best, 0 worst)."""
-
-    cell: int
-    row: int
-    tier: int
-
-
 def readings(number: Number, *, percent_of_plain: bool = False) -> tuple[UnitReading, ...]:
     """The readings of a number in the order in which they are tried."""
     size = abs(number.value)
@@ -248,28 +238,28 @@ def is_full(label: FieldLabel, around: NumberContext) -> bool:
     return bool(label.kinds) and label.kinds <= around.words and (not label.horizon or label.horizon in around.horizons)
 
 
-def match_row(material: Material, around: NumberContext, row: int) -> CellHit | None:
-    """The cell of one instrument that agrees with the number, the best-labelled first; None if there is none."""
-    cells = material.cells
-    part = cells.parts[row]
-    if part.start == part.stop:
-        return None
-    best: CellHit | None = None
-    for order, reading in enumerate(readings(around.number, percent_of_plain=True)):
-        money = around.number.unit == "usd"
-        index = (
-            cells.values.unmarked if money else cells.values.rate_size if reading.as_rate else cells.values.plain_size
-        )
-        for cell in index.near(reading.size, reading.half, part):
-            label = cells.of_cell[cell]
-            if not sign_fits(around, cells.values.printed[cell], label.signed, label.depth):
-                continue
-            tier = tier_of(label, around, cells.horizons[row])
-            if (around.number.bare or order > 0) and not label.kinds & around.words:
-                continue
-            if (tier > 0 or significant(around.number) >= 3) and (best is None or tier > best.tier):
-                best = CellHit(cell, row, tier)
-    return best
+_ROW_RULES = {3: "row-labelled", 2: "row-part-labelled", 1: "row-unlabelled", 0: "row-other-horizon"}
+
+
+def match_cell(material: Material, around: NumberContext) -> Ruling | None:
+    """The best-labelled cell that agrees with the number, of the nearest instrument that it can be about; or None."""
+    cells, found, best = material.cells, None, -1
+    money, values = around.number.unit == "usd", cells.values
+    read = readings(around.number, percent_of_plain=True)
+    for row in around.rows:
+        part = cells.parts[row]
+        for order, reading in enumerate(read if part.start < part.stop else ()):
+            index = values.unmarked if money else values.rate_size if reading.as_rate else values.plain_size
+            for cell in index.near(reading.size, reading.half, part):
+                label = cells.of_cell[cell]
+                if not sign_fits(around, values.printed[cell], label.signed, label.depth):
+                    continue
+                tier = tier_of(label, around, cells.horizons[row])
+                if (around.number.bare or order > 0) and not label.kinds & around.words:
+                    continue
+                if (tier > 0 or significant(around.number) >= 3) and tier > best:
+                    best, found = tier, Ruling("supported", _ROW_RULES[tier], (cells.ids[cell],), row)
+    return found
 
 
 def match_free(free: FreeFacts, around: NumberContext, words: frozenset[str]) -> int | None:
@@ -489,8 +479,8 @@ _PRINTED = re.compile(r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]{1,25})?")
 _LONGEST_PRINTED = 40
 
 
-def accusation(material: Material, around: NumberContext) -> CellHit | None:
-    """The one cell that an unmatched number misstates, or None where any condition of an accusation fails."""
+def accusation(material: Material, around: NumberContext) -> Ruling | None:
+    """That a number misstates the one cell that it is about, or None where any condition of an accusation fails."""
     # The benchmark may stand beside the instrument, as in "beta to SPY", where the field is one that names it.
     candidates = set(around.rivals) | ({around.default} if around.default >= 0 else set())
     if len(candidates) == 2:
@@ -523,7 +513,7 @@ def accusation(material: Material, around: NumberContext) -> CellHit | None:
             at = bisect_left(printed, known - reach)
             if at < len(printed) and printed[at] <= known + reach:
                 return None
-    return CellHit(closest[0], row, 3)
+    return Ruling("contradicted", "one-cell-differs", (cells.ids[closest[0]],), row)
 
 
 def _differs(cells: Cells, around: NumberContext, cell: int) -> bool:

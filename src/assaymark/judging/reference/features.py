@@ -86,6 +86,8 @@ def _called(item: Instrument) -> Called:
 
 def _is_named(called: Called, text: str, lower: str) -> bool:
     """Whether a text, given as written and in small letters, names the instrument as a word of its own."""
+    if called[0] not in text and not any(map(lower.__contains__, called[1])):
+        return False
     for name, said in ((called[0], text), *((name, lower) for name in called[1])):
         at = said.find(name) if name else -1
         while at >= 0:
@@ -171,8 +173,7 @@ Seen = tuple[Context, Material, dict[str, Instrument], dict[str, Called], dict[s
 """The material of a prompt, as it is and indexed, its instruments, their names and volatility (mid-ranks in 0..1)."""
 
 
-# One reading serves every decision of a context; calls come by context, so a few are kept.
-_context = lru_cache(maxsize=16)(lambda text: read_material(sections(text)))
+_context = lru_cache(maxsize=16)(lambda text: read_material(sections(text)))  # one reading for all its decisions
 
 
 @lru_cache(maxsize=4096)

@@ -23,7 +23,7 @@ Anchor = Literal["start", "middle", "end"]
 Drawn = tuple[Sequence[str], float]
 """The marks of a figure without its frame, and how high it is, so that it can be part of a larger picture."""
 
-XMLNS: Final = "http://www.w3.org/2000/svg"
+ALONE: Final = {"xmlns": "http://www.w3.org/2000/svg"}  # what a picture in a file of its own begins with
 _ANCHORS: Final = {"start": "", "middle": "am", "end": "ae"}
 
 
@@ -82,17 +82,14 @@ def hatch(name: str, kind: str = "hatch") -> str:
 def frame(name: str, title: str, desc: str, size: tuple[float, float], elements: Sequence[str], kind: str) -> str:
     """The finished figure with its title and description; ``kind`` is ``wide``, ``narrow`` or ``both``."""
     head = (tag("title", escape(title), id=f"{name}-t"), tag("desc", escape(desc), id=f"{name}-d"))
-    return picture(size, [*head, *elements], 0, f"fig {kind}", name, role="img", aria_labelledby=f"{name}-t {name}-d")
+    said = {"class_": f"fig {kind}", "role": "img", "aria_labelledby": f"{name}-t {name}-d"}
+    return picture(size, [*head, *elements], {"id": name}, 0, **said)
 
 
-def picture(
-    size: tuple[float, float], parts: Iterable[str], start: float = 0, kinds: str | None = None, id: str | None = None,
-    xmlns: str | None = None, **said: str,
-) -> str:  # fmt: skip
-    """A picture of a size, whose coordinates begin at a ``start``."""
-    low, width, height = map(num, (start, *size))
-    return tag("svg", parts, xmlns=xmlns, id=id, viewBox=f"{low} {low} {width} {height}", width=width, height=height,
-               class_=kinds, **said)  # fmt: skip
+def picture(size: tuple[float, float], parts: Iterable[str], head: dict[str, str], low: float = 0, **said: str) -> str:
+    """A picture of a size, whose coordinates begin at ``low``; ``head`` are the attributes before these."""
+    low, wide, high = map(num, (low, *size))
+    return tag("svg", parts, **head, viewBox=f"{low} {low} {wide} {high}", width=wide, height=high, **said)
 
 
 def both(name: str, title: str, desc: str, draw: Callable[[str, float], Drawn], wide: float = WIDE) -> tuple[str, str]:
@@ -106,7 +103,7 @@ def both(name: str, title: str, desc: str, draw: Callable[[str, float], Drawn], 
 
 def row_mark(parts: Sequence[str], width: int, height: int) -> str:
     """The mark of a table's row. It repeats what its row says in numbers, so it is hidden from screen readers."""
-    return picture((width, height), parts, kinds="strip", aria_hidden="true", focusable="false")
+    return picture((width, height), parts, {}, class_="strip", aria_hidden="true", focusable="false")
 
 
 class Scale:

@@ -206,7 +206,7 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
     named = tag("title", escape(f"{sheet.name}: summary of its datasheet"), id="t")
     parts = [named, tag("desc", escape(". ".join(told)), id="d"), *parts]
     size = WIDE + 2 * _MARGIN, y + 36 + 2 * _MARGIN
-    return canvas.picture(size, parts, -_MARGIN, "fig", xmlns=canvas.XMLNS, role="img", aria_labelledby="t d")
+    return canvas.picture(size, parts, canvas.ALONE, -_MARGIN, class_="fig", role="img", aria_labelledby="t d")
 
 
 def _wrapped(text: str, width: float, size: float) -> list[str]:

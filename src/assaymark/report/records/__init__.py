@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
-    from assaymark.report.records.answers import Answers, Booklet, answer_pages
+    from assaymark.report.records.answers import Booklet, answer_pages
     from assaymark.report.records.calls import PAGE, Asked, AskedCall, SameAnswers, call_pages, shown_text, visible
     from assaymark.report.records.judgments import Subject, Trail, anchor, lineage
 

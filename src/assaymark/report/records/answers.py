@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from assaymark.records import Judgment, Measurement, PairCall, content_id
@@ -24,17 +24,6 @@ _CONDITIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("sensitivity", "tie_rate", "wrong_rate", "conditional_accuracy", "miss_by_tie", "d_prime",
                      "threshold"), "ladder"),
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """What judges answered for their datasheets: about pairs, and about single texts, by judge."""
-
-    pairs: Mapping[str, Sequence[PairCall]] = field(default_factory=dict)
-    texts: Mapping[str, Sequence[Judgment]] = field(default_factory=dict)
-
-    def __bool__(self) -> bool:
-        return any(self.pairs.values()) or any(self.texts.values())
 
 
 class _Kind(NamedTuple):
@@ -62,24 +51,19 @@ def answer_row(anchor: str, key: str, cells: tuple[str, ...], usable: bool, call
 class Booklet:
     """The answers of each judge, planned as pages: ``pages`` are path and rows, by judge."""
 
-    answers: Answers
     pages: Mapping[str, Pages]
     counts: Mapping[str, Counter[_Kind]]
     first: Mapping[tuple[str, _Kind], str]
     singles: Mapping[str, Linked]
 
     @classmethod
-    def of(cls, answers: Answers) -> Booklet:
-        """Plan the pages of all judges."""
-        judges, pages, first = (
-            sorted({*answers.pairs, *answers.texts}),
-            dict[str, Pages](),
-            dict[tuple[str, _Kind], str](),
-        )
+    def of(cls, of_pairs: Mapping[str, Sequence[PairCall]], of_texts: Mapping[str, Sequence[Judgment]]) -> Booklet:
+        """Plan the pages of all judges, for what each of them answered about pairs and about single texts."""
+        judges, pages, first = sorted({*of_pairs, *of_texts}), dict[str, Pages](), dict[tuple[str, _Kind], str]()
         counts, singles = dict[str, Counter[_Kind]](), dict[str, Linked]()
         for judge, stem in zip(judges, file_stems("answers", [(judge,) for judge in judges]), strict=True):
-            pairs = sorted(answers.pairs.get(judge, ()), key=lambda one: (_kind(one), one.pair, one.order, one.trial))
-            texts = sorted(answers.texts.get(judge, ()), key=lambda one: (one.trajectory, one.trial))
+            pairs = sorted(of_pairs.get(judge, ()), key=lambda one: (_kind(one), one.pair, one.order, one.trial))
+            texts = sorted(of_texts.get(judge, ()), key=lambda one: (one.trajectory, one.trial))
             rows = list[Answer]()
             for pair in pairs:  # whether it is the text that meets more requirements
                 apart = f", {step_words(f'{pair.delta:g}')} apart" if pair.delta else ""
@@ -109,7 +93,7 @@ class Booklet:
                 first.setdefault((judge, _kind(pair)), place)
             if texts:
                 singles[judge] = Linked(counted(len(texts), "answer"), places[len(pairs)])
-        return cls(answers, pages, counts, first, singles)
+        return cls(pages, counts, first, singles)
 
     def rests(self, item: Measurement) -> tuple[Linked, ...]:
         """The answers that a measurement of a datasheet was computed from; nothing where none are kept."""

@@ -35,6 +35,7 @@ from assaymark.text import clean, count
 if TYPE_CHECKING:
     from assaymark.report.inputs import AssayRun
 
+_row_id: Final = lru_cache(maxsize=1 << 14)(lambda of: content_id(of)[:12])  # links ask for most of them ten times
 FOLDER: Final = "judgments"
 LEDGER: Final = "ledger/page-001.html"
 
@@ -113,9 +114,6 @@ def anchor(one: Judgment | Decision) -> str:
     if isinstance(one, Decision):
         return f"d{_row_id(one.record_id)}"
     return f"j{_row_id((one.judge, one.rubric, one.trajectory, one.trial))}"
-
-
-_row_id: Final = lru_cache(maxsize=1 << 14)(lambda of: content_id(of)[:12])  # links ask for most of them ten times
 
 
 def call_cell(key: str, calls: Mapping[str, str]) -> Inline:
@@ -341,7 +339,7 @@ class Trail:
                 cells = (about, tuple(record), count(one.trial), *scores, also, call)
                 shown.append(b.Row(cells, anchor(one), about, "" if ok else "not-ok"))
             bad = sum(one.status != "ok" for one in rows)
-            without = (b.Filter("not-ok", "Without scores", count(bad)),) if bad else ()
+            without = (("not-ok", "Without scores", count(bad)),) if bad else ()
             filters = (*b.row_filters([row.key for row in shown]), *without)
             rubric = f". Rows are sorted by agent and date, never by score. Rubric: {clean(rows[0].rubric, 120)}. "
             lead = (_RECORD, _FIRST, rubric, b.Linked("All judges", OVERVIEW), ", ",

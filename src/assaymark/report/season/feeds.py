@@ -15,7 +15,7 @@ from assaymark import __version__
 from assaymark.records import Level, content_id
 from assaymark.report.blocks import Inline, Linked, Page, Quote, Table, notes
 from assaymark.report.charts import canvas
-from assaymark.report.charts.canvas import XMLNS, Scale, csv_text, label, line, num, picture, rect
+from assaymark.report.charts.canvas import ALONE, Scale, csv_text, label, line, num, picture, rect
 from assaymark.report.page import Site
 from assaymark.report.season.decisions import order_count, order_texts, trades_words
 from assaymark.report.season.index import SeasonIndex
@@ -253,14 +253,13 @@ def share_card(book: SeasonIndex) -> str:
         parts.append(canvas.tag("line", stroke=colour, stroke_width=3, x1=num(scale(min(points))), y1=num(y),
                          x2=num(scale(max(points))), y2=num(y)))  # fmt: skip
         for value in points:
-            fill = colour if level == LEVELS[0] else "#fff"
-            parts.append(
-                canvas.tag("circle", stroke=colour, stroke_width=2.5, cx=num(scale(value)), cy=num(y), r=7, fill=fill)
-            )
+            rest = {"cx": num(scale(value)), "cy": num(y), "r": 7, "fill": colour if level == LEVELS[0] else "#fff"}
+            parts.append(canvas.tag("circle", "", stroke=colour, stroke_width=2.5, **rest))
     parts += _text([foot], 17, 596, "s")
-    named = escape_html(title if claim is None else f"{title}: {claim.sentence}")
-    drawn = [canvas.tag("title", named), canvas.tag("style", _STYLE), *parts]
-    return picture((_WIDTH, _HEIGHT), drawn, xmlns=XMLNS, role="img")
+    name = escape_html(title if claim is None else f"{title}: {claim.sentence}")
+    return picture(
+        (_WIDTH, _HEIGHT), [canvas.tag("title", name), canvas.tag("style", _STYLE), *parts], ALONE, role="img"
+    )
 
 
 def _text(lines: list[str], size: float, y: float, kind: str, x: float = _LEFT) -> Iterator[str]:

@@ -246,8 +246,8 @@ class Words:
     def filters(self, keys: Iterable[str], titles: Mapping[str, str], rows: int | None = None) -> tuple[Filter, ...]:
         """A button for all rows, then one for each key that a row has, in the order of ``titles``."""
         seen = Counter(keys)
-        found = (Filter(key, title, self.amount(seen[key])) for key, title in titles.items() if seen[key])
-        return Filter("", self("frame.all"), self.amount(seen.total() if rows is None else rows)), *found
+        found = ((key, title, self.amount(seen[key])) for key, title in titles.items() if seen[key])
+        return ("", self("frame.all"), self.amount(seen.total() if rows is None else rows)), *found
 
 
 def whole(value: float) -> int:
