@@ -447,7 +447,7 @@ def test_every_cell_is_what_it_should_be_to_checkers_that_did_not_make_it(seed):
             one.state for one in evidence.audit_texts([("summary", cell.text)], evidence.Material.of(context))
         )
         book = checks.book_of(context, cell.actions)
-        parts = reconcile(cell.text, book.after, context.constraints).parts
+        parts = reconcile(cell.text, book.after, context.constraints).values()
         verdicts = {part.quantity: part.verdict for part in parts if part.quantity not in limits}
         assert topic_counts(cell.text)["hedge"] == 0
         if kind == "cell_a":

@@ -263,7 +263,7 @@ def serve(
 # --- What is installed ------------------------------------------------------------------------------------------------
 
 CORE: Final = ("numpy", "scipy", "pyarrow", "duckdb", "sqlalchemy", "pydantic", "zstandard", "pyyaml", "typer", "rich",
-               "jinja2")  # fmt: skip
+               "jinja2", "svg.py")  # fmt: skip
 _EXTRAS: Final = {
     "openai": ("openai", ""), "anthropic": ("anthropic", ""), "google": ("google-genai", ""),
     "inspect": ("inspect-ai", ""), "postgres": ("psycopg", "a ledger in PostgreSQL"),

@@ -1,6 +1,6 @@
 """What every figure is drawn with: escaped text, rounded numbers, hatches, frames and labels that stay apart.
 
-`tag` writes text as it is given: nothing from a record may reach it except through `label` and `frame`."""
+svg.py writes text as it is given: nothing from a record may reach it except through `label` and `frame`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING, Final, Literal
 
+import svg
+
 from assaymark.report.text import text_width
 from assaymark.text import clean, number
 
@@ -20,10 +22,9 @@ if TYPE_CHECKING:
 
 WIDE, HALF, NARROW = 1120, 524, 350
 Anchor = Literal["start", "middle", "end"]
-Drawn = tuple[Sequence[str], float]
+Drawn = tuple[Sequence[svg.Element], float]
 """The marks of a figure without its frame, and how high it is, so that it can be part of a larger picture."""
 
-ALONE: Final = {"xmlns": "http://www.w3.org/2000/svg"}  # what a picture in a file of its own begins with
 _ANCHORS: Final = {"start": "", "middle": "am", "end": "ae"}
 
 
@@ -33,63 +34,63 @@ def num(value: float) -> float:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-def tag(name: str, inside: str | Iterable[str] = "", **values: object) -> str:
-    """An element of a picture, with the attributes that have a value."""
-    said = [f' {key.rstrip("_").replace("_", "-")}="{value}"' for key, value in values.items() if value is not None]
-    within = "".join(inside)
-    return f"<{name}{''.join(said)}{f'>{within}</{name}>' if within else '/>'}"
-
-
-def label(x: float, y: float, text: str, kind: str = "", anchor: Anchor = "start", size: float | None = None) -> str:
+def label(x: float, y: float, text: str, kind: str = "", anchor: Anchor = "start") -> svg.Text:
     """A text at a point; ``kind`` and where it is anchored are classes of the style sheet."""
-    kinds = " ".join(filter(None, (kind, _ANCHORS[anchor])))
-    return tag("text", escape(text), font_size=size, class_=kinds or None, x=num(x), y=num(y))
+    kinds = [name for name in (kind, _ANCHORS[anchor]) if name]
+    return svg.Text(x=num(x), y=num(y), text=escape(text), class_=kinds or None)
 
 
-def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> svg.Line:
     """A straight line of a class."""
-    return tag("line", class_=kind, x1=num(x1), y1=num(y1), x2=num(x2), y2=num(y2))
+    return svg.Line(x1=num(x1), y1=num(y1), x2=num(x2), y2=num(y2), class_=[kind])
 
 
-def rect(x: float, y: float, width: float, height: float, kind: str, fill: str | None = None) -> str:
+def rect(x: float, y: float, width: float, height: float, kind: str, fill: str | None = None) -> svg.Rect:
     """A rectangle of a class; ``fill`` may name a hatch. A void one is empty unless it is hatched."""
     wide, high, empty = num(max(width, 0)), num(max(height, 0)), "none" if kind == "void" else None
-    return tag("rect", class_=kind, x=num(x), y=num(y), width=wide, height=high, fill=fill or empty)
+    return svg.Rect(x=num(x), y=num(y), width=wide, height=high, class_=kind.split(), fill=fill or empty)
 
 
-def path(moves: str, kind: str, fill: str | None = None) -> str:
+def path(moves: str, kind: str, fill: str | None = None) -> svg.Element:
     """A path from its written moves."""
-    return tag("path", class_=kind, fill=fill, d=moves)
+    return svg.Path(class_=kind.split(), fill=fill, extra={"d": moves})
 
 
-def circle(x: float, y: float, r: float, kinds: str | Sequence[str]) -> str:
+def circle(x: float, y: float, r: float, kinds: str | Sequence[str]) -> svg.Circle:
     """A circle of some classes."""
-    return tag("circle", class_=kinds if isinstance(kinds, str) else " ".join(kinds), cx=num(x), cy=num(y), r=r)
+    return svg.Circle(cx=num(x), cy=num(y), r=r, class_=kinds.split() if isinstance(kinds, str) else list(kinds))
 
 
-def stripes(name: str, kind: str, size: int, strokes: int = 1) -> str:
+def stripes(name: str, kind: str, size: int, strokes: int = 1) -> svg.Pattern:
     """Diagonal stripes, or two directions of them, for marks filled with ``url(#name)``, which is unique on a page."""
     ends = ((0, size), (size, 0))[:strokes]
-    return tag("pattern", [line(0, 0, *end, kind) for end in ends], id=name, patternUnits="userSpaceOnUse",
-               patternTransform="rotate(45)", width=size, height=size)  # fmt: skip
+    drawn: list[svg.Element] = [svg.Line(x1=0, y1=0, x2=x, y2=y, class_=[kind]) for x, y in ends]
+    return svg.Pattern(id=name, width=size, height=size, patternUnits="userSpaceOnUse",
+                       patternTransform=[svg.Rotate(45)], elements=drawn)  # fmt: skip
 
 
-def hatch(name: str, kind: str = "hatch") -> str:
+def hatch(name: str, kind: str = "hatch") -> svg.Defs:
     """The diagonal hatch of a figure."""
-    return tag("defs", stripes(name, kind, 6))
+    return svg.Defs(elements=[stripes(name, kind, 6)])
 
 
-def frame(name: str, title: str, desc: str, size: tuple[float, float], elements: Sequence[str], kind: str) -> str:
+def frame(
+    name: str, title: str, desc: str, size: tuple[float, float], elements: Sequence[svg.Element], kind: str
+) -> str:
     """The finished figure with its title and description; ``kind`` is ``wide``, ``narrow`` or ``both``."""
-    head = (tag("title", escape(title), id=f"{name}-t"), tag("desc", escape(desc), id=f"{name}-d"))
-    said = {"class_": f"fig {kind}", "role": "img", "aria_labelledby": f"{name}-t {name}-d"}
-    return picture(size, [*head, *elements], {"id": name}, 0, **said)
+    head = (svg.Title(id=f"{name}-t", text=escape(title)), svg.Desc(id=f"{name}-d", text=escape(desc)))
+    said = {"role": "img", "aria-labelledby": f"{name}-t {name}-d"}
+    return _picture(size, [*head, *elements], ["fig", kind], said, name)
 
 
-def picture(size: tuple[float, float], parts: Iterable[str], head: dict[str, str], low: float = 0, **said: str) -> str:
-    """A picture of a size, whose coordinates begin at ``low``; ``head`` are the attributes before these."""
-    low, wide, high = map(num, (low, *size))
-    return tag("svg", parts, **head, viewBox=f"{low} {low} {wide} {high}", width=wide, height=high, **said)
+def _picture(
+    size: tuple[float, float], parts: Sequence[svg.Element], kinds: list[str], said: dict[str, str], name: str | None
+) -> str:
+    width, height = map(num, size)
+    return svg.SVG(
+        xmlns=None, id=name, class_=kinds, viewBox=svg.ViewBoxSpec(0, 0, width, height), width=width, height=height,
+        elements=[*parts], extra=said,
+    ).as_str()  # fmt: skip
 
 
 def both(name: str, title: str, desc: str, draw: Callable[[str, float], Drawn], wide: float = WIDE) -> tuple[str, str]:
@@ -101,9 +102,9 @@ def both(name: str, title: str, desc: str, draw: Callable[[str, float], Drawn], 
     return made[0], made[1]
 
 
-def row_mark(parts: Sequence[str], width: int, height: int) -> str:
+def row_mark(parts: Sequence[svg.Element], width: int, height: int) -> str:
     """The mark of a table's row. It repeats what its row says in numbers, so it is hidden from screen readers."""
-    return picture((width, height), parts, {}, class_="strip", aria_hidden="true", focusable="false")
+    return _picture((width, height), parts, ["strip"], {"aria-hidden": "true", "focusable": "false"}, None)
 
 
 class Scale:
@@ -120,17 +121,17 @@ class Scale:
 
 def rungs(
     up: Callable[[float], float], left: float, right: float, marks: Iterable[tuple[float, str, str]]
-) -> list[str]:
+) -> list[svg.Element]:
     """Lines across a figure at some values, each of its kind and with its words at the left."""
-    parts: list[str] = []
+    parts: list[svg.Element] = []
     for value, text, kind in marks:
         parts += [line(left, up(value), right, up(value), kind), label(left - 6, up(value) + 4, text, "tk", "end")]
     return parts
 
 
-def axis(scale: Scale, y: float, ticks: Iterable[tuple[float, str]], edge: float | None = None) -> list[str]:
+def axis(scale: Scale, y: float, ticks: Iterable[tuple[float, str]], edge: float | None = None) -> list[svg.Element]:
     """An axis with its ticks and their words below, which stay between 0 and an ``edge``."""
-    parts: list[str] = [line(scale.left, y, scale.right, y, "axis")]
+    parts: list[svg.Element] = [line(scale.left, y, scale.right, y, "axis")]
     for value, text in ticks:
         x, half = scale(value), text_width(text, 12) / 2
         at = x if edge is None else min(max(x, half), edge - half)
@@ -289,7 +290,7 @@ def judge_class(at: int | None) -> list[str]:
     return [] if at is None or at >= POINTED else ["j", f"j{at}"]
 
 
-def judge_marks(at: int, marks: Sequence[str]) -> list[str]:
+def judge_marks(at: int, marks: Sequence[svg.Element]) -> list[svg.Element]:
     """The marks as those of the judge at a place, the same place in every figure of a page."""
     kinds = judge_class(at)
-    return [tag("g", marks, class_=" ".join(kinds))] if marks and kinds else list(marks)
+    return [svg.G(class_=kinds, elements=list(marks))] if marks and kinds else list(marks)

@@ -9,10 +9,11 @@ from itertools import pairwise
 from typing import Final, Literal
 
 import numpy as np
+import svg
 from numpy.typing import NDArray
 
 from assaymark.report.charts import canvas as c
-from assaymark.report.charts.canvas import NARROW, WIDE, Drawn, Scale, label, line, num, path
+from assaymark.report.charts.canvas import NARROW, WIDE, Drawn, Scale, label, line, num, path, rect
 from assaymark.report.text import fit, shortened, text_width
 from assaymark.text import number, percent
 
@@ -112,11 +113,12 @@ class _Plane:
     fall: tuple[float, float]
     points: int
 
-    def selection(self) -> str:
+    def selection(self) -> svg.Rect:
         """The mark of a chosen stretch, empty until the script widens it, with where the days lie in percent."""
+        found = rect(0, self.nav[0], 0, self.fall[1] - self.nav[0], "sel")
         share = 100 * self.left / self.width, 100 * (self.right - self.left) / self.width
-        return c.tag("rect", class_="sel", x=0, y=num(self.nav[0]), width=0, height=num(self.fall[1] - self.nav[0]),
-                     data_x=f"{share[0]:.3f} {share[1]:.3f}")  # fmt: skip
+        found.extra = {"data-x": f"{share[0]:.3f} {share[1]:.3f}"}
+        return found
 
     def moves(self, nav: Floats, values: Floats, scale: Callable[[float], float]) -> str:
         """A path through values, thinned to what can be seen: both ends and the deepest fall always among them."""
@@ -156,8 +158,8 @@ def nav_figure(
             ends = math.log(marks[0] if marks[0] > 0 else 0.98 * low), math.log(marks[-1])
             axis, above = Scale(*ends, box.nav[1], box.nav[0]), [mark for mark in marks if mark > 0]
             logs = _values_on(lines, styles, ticks, box, navs, above, lambda value: axis(math.log(value)))
-            values = [c.tag("g", values, class_="lin"), c.tag("g", logs, class_="log")]
-        found: list[str] = [box.selection(), *values, *_fallen(lines, styles, words, box)]
+            values = [svg.G(class_=["lin"], elements=values), svg.G(class_=["log"], elements=logs)]
+        found: list[svg.Element] = [box.selection(), *values, *_fallen(lines, styles, words, box)]
         # The last day ends at its tick: labels of the lines begin beside it. Words that touch the ends are left out.
         words_of = {day: (names[day - 1] if names else ticks(day)) if day else start for day in day_ticks(days)}
         taken, last = box.left + text_width(start, 12) + 8, box.right - text_width(words_of[days], 12)
@@ -175,7 +177,7 @@ def nav_figure(
 def _values_on(
     lines: Sequence[NavLine], styles: Sequence[str], ticks: Callable[[float], str], box: _Plane,
     navs: Sequence[Floats], marks: Sequence[float], up: Callable[[float], float],
-) -> list[str]:  # fmt: skip
+) -> list[svg.Element]:  # fmt: skip
     """The lines with their axis, and their names and returns at the line ends, moved apart, with a hairline."""
     rungs = [(mark, ticks(mark), "axis" if mark == 100 else "hair") for mark in marks]
     found = c.rungs(up, box.left, box.right, rungs)
@@ -211,7 +213,7 @@ def fall_steps(deepest: float) -> tuple[float, ...]:
     return (0.0, step) if deepest <= step else (0.0, step, 2 * step)
 
 
-def _fallen(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Plane) -> list[str]:
+def _fallen(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Plane) -> list[svg.Element]:
     """The lower panel: falls of the line and of its baseline, or of several agents with the largest of each."""
     order, (_, of_fall, deepest, ticks, _) = ("first", "agent", "own"), words
     kept = sorted(
@@ -220,7 +222,7 @@ def _fallen(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, bo
     fallen, last = [-100 * falls(nav) for (_, nav, *_), _ in kept], kept[-1][0][3]
     marks, room = fall_steps(max(float(fall.max()) for fall in fallen)), box.width - box.right - 14
     down = Scale(0.0, marks[-1], *box.fall)
-    found: list[str] = [label(box.left, box.fall[0] - 8, of_fall, "tk")]
+    found: list[svg.Element] = [label(box.left, box.fall[0] - 8, of_fall, "tk")]
     found += c.rungs(down, box.left, box.right, [(mark, ticks(-mark), "hair") for mark in marks])
     moves = [box.moves(nav, fall, down) for ((_, nav, *_), _), fall in zip(kept, fallen, strict=True)]
     zero = line(box.left, down(0), box.right, down(0), "axis")
@@ -262,7 +264,7 @@ def price_chart(name: str, closes: Sequence[float], ends: tuple[str, str], title
     texts = [number(low, digits), number(high, digits)]
     left, slack = max(text_width(text, 12) for text in texts) + 8, (high - low) * 0.04 or 1.0
     up, across = Scale(low - slack, high + slack, bottom, top), Scale(0, len(closes) - 1, left, NARROW - 8)
-    parts: list[str] = []
+    parts: list[svg.Element] = []
     for value, text in zip((low, high), texts, strict=True) if high > low else ((low, texts[0]),):
         parts.append(line(left, up(value), NARROW - 8, up(value), "hair"))
         parts.append(label(left - 8, up(value) + 4, text, "tk", "end"))
@@ -289,10 +291,10 @@ def history_panels(
         moves = box.moves(baseline, 100 * baseline, up)
         shared = f'<svg class="sprite" aria-hidden="true"><path id="{name}-b" d="{moves}"/></svg>'
     for at, (model, nav) in enumerate(histories, 1):
-        fall, parts = falls(nav), list[str]([box.selection()])
+        fall, parts = falls(nav), list[svg.Element]([box.selection()])
         rungs = [(mark, number(mark, 0), "axis" if mark == 100 else "hair") for mark in marks]
         parts += c.rungs(up, left, right, rungs)
-        parts += [] if baseline is None else [c.tag("use", href=f"#{name}-b", class_="eqw")]
+        parts += [] if baseline is None else [svg.Use(href=f"#{name}-b", class_=["eqw"])]
         parts.append(path(box.moves(nav, 100 * nav, up), "nav"))
         # The number below the deepest point, and below the limit where it would stand on its line.
         lowest, moves = int(fall.argmin()), box.moves(nav, -fall, down)

@@ -10,12 +10,13 @@ from dataclasses import replace
 from html import escape
 from typing import Final
 
+import svg
+
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement, repeated
 from assaymark.report import blocks as b
-from assaymark.report.charts import canvas
-from assaymark.report.charts.canvas import HALF, WIDE, Drawn, JudgeWords, judge_marks, label, line, num, rect, tag
+from assaymark.report.charts.canvas import HALF, WIDE, Drawn, JudgeWords, judge_marks, label, line, num, rect
 from assaymark.report.charts.datasheet import small_curve, small_segment
 from assaymark.report.datasheet import reading as r
 from assaymark.report.datasheet import sections as sec
@@ -164,7 +165,7 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
     light = re.sub(r"@media[^{]+\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", f"{page}\n{marks}")
     tokens, style = dict(_TOKEN.findall(light)), re.sub(r":root\{[^}]*\}", "", light)
     style = re.sub(r"var\(--([a-z0-9]+)\)", lambda found: tokens[found[1]], style)
-    parts: list[str] = [tag("style", style), rect(-_MARGIN, -_MARGIN, 9999, 9999, "paper")]
+    parts: list[svg.Element] = [svg.Style(text=style), rect(-_MARGIN, -_MARGIN, 9999, 9999, "paper")]
     # Name, instrument and profile.
     facts = [
         clean(record.model, 60), counted(record.tasks, "question" if sheet.is_log else "task"),
@@ -195,7 +196,7 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
                 continue
             parts += [label(x, y + 38 + 16 * at, row, "tk") for at, row in enumerate(caption)]
             plotted, tall = plot.draw(f"s-{key}", HALF)
-            parts.append(tag("g", plotted, transform=f"translate({num(x)} {num(y + head)})"))
+            parts.append(svg.G(transform=[svg.Translate(num(x), num(y + head))], elements=[*plotted]))
             heights.append(tall + head)
             told.append(f"{plot.title}: {plot.described}")
         y += max(heights) + 28
@@ -203,10 +204,13 @@ def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], mark
         "Crosses and bars are intervals; peers are drawn for scale. It describes this judge; it does not rank judges."
     )
     parts += [line(0, y, WIDE, y, "hair"), label(0, y + 22, foot, "tk")]
-    named = tag("title", escape(f"{sheet.name}: summary of its datasheet"), id="t")
-    parts = [named, tag("desc", escape(". ".join(told)), id="d"), *parts]
-    size = WIDE + 2 * _MARGIN, y + 36 + 2 * _MARGIN
-    return canvas.picture(size, parts, canvas.ALONE, -_MARGIN, class_="fig", role="img", aria_labelledby="t d")
+    width, height = num(WIDE + 2 * _MARGIN), num(y + 36 + 2 * _MARGIN)
+    title = svg.Title(id="t", text=escape(f"{sheet.name}: summary of its datasheet"))
+    return svg.SVG(
+        class_=["fig"], viewBox=svg.ViewBoxSpec(num(-_MARGIN), num(-_MARGIN), width, height), width=width,
+        height=height, elements=[title, svg.Desc(id="d", text=escape(". ".join(told))), *parts],
+        extra={"role": "img", "aria-labelledby": "t d"},
+    ).as_str()  # fmt: skip
 
 
 def _wrapped(text: str, width: float, size: float) -> list[str]:
@@ -449,17 +453,17 @@ def _multiples(sheets: Sequence[r.DatasheetIndex]) -> tuple[r.Plot, r.Plot]:
     both = [(sec.operating(s, s.base), sec.operating(s, STRICT)) for s in sheets]
 
     def grid(name: str, width: float) -> Drawn:
-        gap, parts = 16.0, list[str]()
+        gap, parts = 16.0, list[svg.Element]()
         size, height = (width - gap) / 2, _CELL[0] + _CELL[1] + 14
         for at, title in enumerate(shortened([s.name for s in sheets], size - 4, 13)):
-            x, y, (base, strict), inner = (at % 2) * (size + gap), (at // 2) * height, both[at], list[str]()
+            x, y, (base, strict), inner = (at % 2) * (size + gap), (at // 2) * height, both[at], list[svg.Element]()
             if name.startswith("curves") and curves[at].points:
                 inner = small_curve(curves[at], size, _CELL[0])
             elif not name.startswith("curves") and base and strict:
                 inner = small_segment(base, strict, at, size, _CELL[0])
-            drawn: list[str] = [label(x, y + 14, title, "tb")]
+            drawn: list[svg.Element] = [label(x, y + 14, title, "tb")]
             if inner:
-                drawn.append(tag("g", inner, transform=f"translate({num(x)} {num(y + _CELL[1])})"))
+                drawn.append(svg.G(transform=[svg.Translate(num(x), num(y + _CELL[1]))], elements=inner))
             else:
                 drawn += [rect(x + 1, y + 26, size - 2, 60, "void"), label(x + 10, y + 60, "not measured", "tk")]
             parts += judge_marks(at, drawn)

@@ -11,11 +11,12 @@ from html import escape as escape_html
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
+import svg
+
 from assaymark import __version__
 from assaymark.records import Level, content_id
 from assaymark.report.blocks import Inline, Linked, Page, Quote, Table, notes
-from assaymark.report.charts import canvas
-from assaymark.report.charts.canvas import ALONE, Scale, csv_text, label, line, num, picture, rect
+from assaymark.report.charts.canvas import Scale, csv_text, label, line, num, rect
 from assaymark.report.page import Site
 from assaymark.report.season.decisions import order_count, order_texts, trades_words
 from assaymark.report.season.index import SeasonIndex
@@ -218,7 +219,7 @@ def share_card(book: SeasonIndex) -> str:
     run, words, room, judges = book.run, book.words, _RIGHT - _LEFT, book.graders
     claim = next((one for level in said_levels(book) for one in level.claims if isinstance(one, Quote)), None)
     title = clean(run.plan.title or run.plan.name, 80)
-    parts: list[str] = [rect(0, 0, _WIDTH, _HEIGHT, "bg", "#fff"), rect(0, 0, _WIDTH, 10, "top", "#14181d")]
+    parts: list[svg.Element] = [rect(0, 0, _WIDTH, _HEIGHT, "bg", "#fff"), rect(0, 0, _WIDTH, 10, "top", "#14181d")]
     parts += _text([f"assaymark · {title}"], 19, 72, "b s")
     if claim is None:  # nothing is supported: the counts
         parts += _text([words("card.nothing")], 40, 140, "b")
@@ -250,21 +251,24 @@ def share_card(book: SeasonIndex) -> str:
         if at and tier != agents[at - 1][1]:
             parts.append(line(_LEFT, y - step / 2, _RIGHT, y - step / 2, "cut"))
         points, colour = [value for value, _ in judged_points(book, name)], _COLOURS[level]
-        parts.append(canvas.tag("line", stroke=colour, stroke_width=3, x1=num(scale(min(points))), y1=num(y),
-                         x2=num(scale(max(points))), y2=num(y)))  # fmt: skip
+        parts.append(svg.Line(x1=num(scale(min(points))), y1=num(y), x2=num(scale(max(points))), y2=num(y),
+                              stroke=colour, stroke_width=3))  # fmt: skip
         for value in points:
-            rest = {"cx": num(scale(value)), "cy": num(y), "r": 7, "fill": colour if level == LEVELS[0] else "#fff"}
-            parts.append(canvas.tag("circle", "", stroke=colour, stroke_width=2.5, **rest))
+            fill = colour if level == LEVELS[0] else "#fff"
+            parts.append(svg.Circle(cx=num(scale(value)), cy=num(y), r=7, stroke=colour, stroke_width=2.5, fill=fill))
     parts += _text([foot], 17, 596, "s")
-    name = escape_html(title if claim is None else f"{title}: {claim.sentence}")
-    return picture(
-        (_WIDTH, _HEIGHT), [canvas.tag("title", name), canvas.tag("style", _STYLE), *parts], ALONE, role="img"
-    )
+    named = escape_html(title if claim is None else f"{title}: {claim.sentence}")
+    return svg.SVG(
+        viewBox=svg.ViewBoxSpec(0, 0, _WIDTH, _HEIGHT), width=_WIDTH, height=_HEIGHT,
+        elements=[svg.Title(text=named), svg.Style(text=_STYLE), *parts], extra={"role": "img"},
+    ).as_str()  # fmt: skip
 
 
-def _text(lines: list[str], size: float, y: float, kind: str, x: float = _LEFT) -> Iterator[str]:
+def _text(lines: list[str], size: float, y: float, kind: str, x: float = _LEFT) -> Iterator[svg.Element]:
     for at, text in enumerate(lines):
-        yield label(x, y + 1.3 * size * at, text, kind, size=size)
+        found = label(x, y + 1.3 * size * at, text, kind)
+        found.font_size = size
+        yield found
 
 
 def wrapped(text: str, size: float, width: float) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
+import svg
 from markupsafe import Markup
 
 from assaymark.claims.levels import SILENT
@@ -16,7 +17,7 @@ from assaymark.plan import FEW_CONSECUTIVE, FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.records import AGGREGATE, Level
 from assaymark.report import blocks as b
 from assaymark.report.charts import canvas
-from assaymark.report.charts.canvas import HALF, NARROW, Scale, circle, frame, hatch, label, line, rect, row_mark
+from assaymark.report.charts.canvas import HALF, NARROW, Scale, frame, hatch, label, line, num, rect, row_mark
 from assaymark.report.charts.paths import falls
 from assaymark.report.season.index import SeasonIndex, Words, whole
 from assaymark.report.text import EQUAL_WEIGHT, fit, text_width
@@ -43,7 +44,7 @@ def band_scale(bands: Bands, points: Iterable[float]) -> Scale:
     return Scale(max(_STEP * (low // _STEP), 0.0), min(_STEP * -(-high // _STEP), 100.0), _PAD, WIDTH - _PAD)
 
 
-def _names(bands: Bands, scale: Scale, names: BandNames, y: float) -> list[str]:
+def _names(bands: Bands, scale: Scale, names: BandNames, y: float) -> list[svg.Element]:
     edges = (scale.left, scale(bands.mixed), scale(bands.strong), scale.right)
     return [
         label((low + high) / 2, y, name, "tk", "middle")
@@ -62,7 +63,7 @@ def band_strip(bands: Bands, scale: Scale, level: Level, points: Sequence[Judged
     mixed, strong = scale(bands.mixed), scale(bands.strong)
     if not points:
         return row_mark([rect(1, 5, WIDTH - 2, 18, "void", f"url(#{_HATCH})")], WIDTH, 28)
-    parts: list[str] = [
+    parts: list[svg.Element] = [
         rect(scale.left, 6, mixed - scale.left, 16, "novoid", f"url(#{_HATCH})"),
         rect(mixed, 6, strong - mixed, 16, "panel"), line(scale.left, 14, scale.right, 14, "hair"),
         line(mixed, 4, mixed, 24, "axis"), line(strong, 4, strong, 24, "axis"),
@@ -71,7 +72,10 @@ def band_strip(bands: Bands, scale: Scale, level: Level, points: Sequence[Judged
     if max(values) > min(values):
         parts.append(line(scale(min(values)), 14, scale(max(values)), 14, f"{kind}s"))
     dot = "open mns dot" if level == "no-claim" else f"{kind} gap"
-    parts += [circle(scale(value), 14, 4.5, [dot, *canvas.judge_class(judge)]) for value, judge in points]
+    parts += [
+        svg.Circle(cx=num(scale(value)), cy=14, r=4.5, class_=[*dot.split(), *canvas.judge_class(judge)])
+        for value, judge in points
+    ]
     return row_mark(parts, WIDTH, 28)
 
 
@@ -90,7 +94,7 @@ def part_figure(
     for key, width, left, height in sizes:
         above, scale, bottom = left < 228, Scale(0.0, 100.0, left, width - 14), _TOP + height * len(rows)
         mixed, strong = scale(bands.mixed), scale(bands.strong)
-        parts: list[str] = [
+        parts: list[svg.Element] = [
             hatch(f"{key}-h"), rect(scale.left, _TOP, mixed - scale.left, bottom - _TOP, "novoid", f"url(#{key}-h)"),
             rect(mixed, _TOP, strong - mixed, bottom - _TOP, "panel"), line(mixed, _TOP, mixed, bottom, "axis"),
             line(strong, _TOP, strong, bottom, "axis"),
@@ -113,11 +117,12 @@ def part_figure(
                 continue
             for given, counted in lowered:
                 parts.append(line(scale(counted), y, scale(given), y, "capped"))
-                parts.append(circle(scale(given), y, 3.5, "open ring"))
+                parts.append(svg.Circle(cx=num(scale(given)), cy=num(y), r=3.5, class_=["open", "ring"]))
             low, high = min(value for value, _ in points), max(value for value, _ in points)
             parts += [line(scale(low), y, scale(high), y, "judges")] if high > low else []
             for value, judge in points:
-                parts.append(circle(scale(value), y, 3.5, ["judge", *canvas.judge_class(judge)]))
+                marked = ["judge", *canvas.judge_class(judge)]
+                parts.append(svg.Circle(cx=num(scale(value)), cy=num(y), r=3.5, class_=marked))
         for mark in (0, bands.mixed, bands.strong, 100):
             parts.append(label(scale(mark), bottom + 18, str(mark), "tk", "middle"))
         drawn.append(frame(key, title, desc, (width, bottom + 24), parts, "narrow" if above else "wide"))
