@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from operator import attrgetter
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, TypeVar
 
-from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from assaymark import __version__
@@ -110,14 +106,8 @@ _WORDS: Final = (
 def environment() -> Environment:
     """The templates of this package, with every value escaped and an undefined one an error. ``ui`` are the words of
     the frame, in English where a page does not bring those of its own language."""
-    # Compiled templates lie beside them, as Python keeps modules, where it may: compiling takes a tenth of a second.
-    kept, cache = Path(__file__).with_name("templates") / "__pycache__", None
-    with suppress(OSError):
-        kept.mkdir(exist_ok=True)
-        if os.access(kept, os.W_OK) and not sys.dont_write_bytecode:
-            cache = FileSystemBytecodeCache(str(kept), f"%s-{__version__}.cache")
     made = Environment(
-        loader=PackageLoader("assaymark.report", "templates"), undefined=StrictUndefined, bytecode_cache=cache,
+        loader=PackageLoader("assaymark.report", "templates"), undefined=StrictUndefined,
         autoescape=True, trim_blocks=True, lstrip_blocks=True, auto_reload=False,
     )  # fmt: skip
     made.globals |= {"ui": frame_words(english()), "page": None}
