@@ -75,7 +75,7 @@ def replay(path: Path, who: Callable[[tuple[str, ...]], Mapping[str, Model]]) ->
     started = time.perf_counter()
     done = run_season(folder, answering, now=NOW)
     seconds = time.perf_counter() - started
-    assert len(done.days) == DAYS
+    assert len(done.done) == DAYS
     return folder, seconds
 
 
@@ -140,7 +140,7 @@ def test_prompts(played: tuple[RunFolder, float], note: Note) -> None:
     each = (time.perf_counter() - started) / len(calls)
     first = calls[0]
     assert first is not None
-    assert first.task.parts[0].of == 1
+    assert first.about[1].of == 1
     size = sum(len(text.text) for message in first.call.messages for text in message.parts) / 1e6
     what = f"a record of {DAYS} days as a prompt of {size:.1f} MB"
     note(what, f"for each of {len(judges)} judges", f"{each * 1e3:.0f} ms", "< 50 ms")

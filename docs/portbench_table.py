@@ -128,11 +128,11 @@ def _floors(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[str]:
     for kind in CONVENTIONS:
         for name, way in WAYS.items():
             results = [
-                _led(locked, kind, way, profile, at) for profile in PROFILES for at in range(len(locked.data.windows))
+                _led(locked, kind, way, profile, at) for profile in PROFILES for at in range(len(locked.windows))
             ]
             rows.append([f"`{kind}`", name, *_stage_cells(results)])
         for name in ("stubborn", "bold"):
-            mine = [(one.result if kind == "paper" else one.other) for one in episodes if one.agent.name == name]
+            mine = [pair[kind != locked.plan.convention] for pair in episodes if pair[0].model.lower() == name]
             rows.append([f"`{kind}`", name, *_stage_cells(mine)])
     yield from _table(["convention", "replies", *STAGES, "CEPS"], rows)
 
@@ -151,7 +151,7 @@ def _led(
     locked: LockedBench, kind: Convention, way: Callable[[EpisodeState], str], profile: str, window: int
 ) -> EpisodeResult:
     """One episode that is answered in a certain way."""
-    state = EpisodeState(OWN, PROFILES[profile], locked.data.windows[window], convention=kind)
+    state = EpisodeState(OWN, PROFILES[profile], locked.windows[window], convention=kind)
     while state.next_call() is not None:
         state.take(Reply(text=way(state), model=OWN.model))
     return state.result()
@@ -159,14 +159,12 @@ def _led(
 
 def _knows_views(state: EpisodeState) -> str:
     """The true views, then no signal and equal weights."""
-    asked = state.asked[-1]
-    if asked.stage == "S1":
+    day, stage = list(state.heard)[-1]
+    if stage == "S1":
         return state.true_reply()
-    tickers = state.world.known(asked.day).tickers
-    values: dict[str, float | str] = (
-        dict.fromkeys(tickers, "hold") if asked.stage == "S2" else dict.fromkeys(tickers, 1.0 / len(tickers))
-    )
-    return reply_text(asked.stage, values)
+    tickers = state.world.known(day).tickers
+    values: dict[str, float | str] = dict.fromkeys(tickers, "hold" if stage == "S2" else 1.0 / len(tickers))
+    return reply_text(stage, values)
 
 
 WAYS["the answer key"] = EpisodeState.true_reply
@@ -206,14 +204,9 @@ def _kind(verdict: Verdict) -> str:
 
 def _clusterings(episodes: Sequence[Episode]) -> dict[str, ScoredItems]:
     """CEPS of a run with its rows held together in four ways."""
-    items = ceps_items(episodes)
+    items = ceps_items([one for one, _ in episodes], {})
     first = items.models[0]
-    whole = [
-        f"{one.result.profile}/{one.result.window}"
-        for one in episodes
-        if one.agent.name == first
-        for _ in one.result.dates
-    ]
+    whole = [f"{one.profile}/{one.window}" for one, _ in episodes if one.model == first for _ in one.dates]
     names = {
         "single rows": tuple(map(str, range(len(whole)))),
         "episodes": tuple(whole),
@@ -257,8 +250,8 @@ def _widths(episodes: Sequence[Episode]) -> Iterator[str]:
 def _coverage(episodes: Sequence[Episode], draws: int = 4000) -> Iterator[str]:
     """Coverage of 95 % intervals for a model that answers all profiles alike on independent dates."""
     rng = np.random.default_rng(3)
-    first = episodes[0].state
-    mine = [one.result for one in episodes if (one.state.agent, one.state.profile) == (first.agent, first.profile)]
+    first, _ = episodes[0]
+    mine = [one for one, _ in episodes if (one.model, one.profile) == (first.model, first.profile)]
     windows = [one.window for one in mine for _ in one.dates]
     dates = np.tile(np.arange(len(windows)), 3)
     whole = [f"{profile}/{window}" for profile in PROFILES for window in windows]
