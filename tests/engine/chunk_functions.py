@@ -89,3 +89,18 @@ def stumble(given: Arguments) -> bytes:
 
 def a_number(given: Arguments) -> bytes:
     return 7  # type: ignore[return-value]
+
+
+def where() -> int:
+    return os.getpid()
+
+
+def fail() -> None:
+    raise ValueError("no such thing")
+
+
+def die() -> int:
+    """Kill the process it runs in, unless that is the test's own."""
+    if os.environ.get("ASSAYMARK_TEST_PARENT") != str(os.getpid()):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 7

@@ -1,4 +1,4 @@
-"""Work in other processes: chunks here, in processes and on Ray. Two nodes of Ray: tests/faults."""
+"""Work in other processes: one call beside, chunks here, in processes and on Ray. Two nodes of Ray: tests/faults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import chunk_functions as functions
 import psutil
 import pytest
 
-from assaymark.engine import Chunk, ChunkError, Ledger, map_chunks
+from assaymark.engine import Chunk, ChunkError, Ledger, beside, map_chunks
 from assaymark.engine.compute import Task, answer, start, target_of
 from assaymark.engine.compute import chunks as chunk_table
 from assaymark.errors import AssayError, LedgerError, UnknownNameError
@@ -235,6 +235,25 @@ def test_a_stop_while_a_process_is_started_is_heard_when_it_stands(heard_by):
     with pytest.raises(KeyboardInterrupt):
         start(process)
     assert process.stands
+
+
+def test_one_call_beside_gives_what_a_plain_call_gives_where_its_result_is_asked_for(monkeypatch):
+    monkeypatch.setenv("ASSAYMARK_TEST_PARENT", str(os.getpid()))
+
+    def stumble():
+        with beside(functions.where) as elsewhere, beside(functions.die) as dead, beside(functions.fail) as bad:
+            assert elsewhere() != os.getpid()
+            assert dead() == 7  # a process that dies is replaced by a call here
+            with pytest.raises(ValueError, match="no such thing"):
+                bad()
+            raise KeyError("stop")
+
+    with pytest.raises(KeyError, match="stop"):  # nothing is waited for when the block fails
+        stumble()
+    with beside(functions.where, processes=False) as here, beside(functions.fail, processes=False) as bad:
+        assert here() == os.getpid()
+        with pytest.raises(ValueError, match="no such thing"):
+            bad()
 
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="no Ray: pip install 'assaymark[ray]'")

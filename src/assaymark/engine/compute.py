@@ -14,13 +14,13 @@ import time
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast, get_args
 
 import sqlalchemy as sa
 from sqlalchemy import Column, Double, ForeignKey, String, Table, Text
@@ -346,6 +346,8 @@ def _serve(pipe: Connection) -> None:
         pipe.send(answer(task))
 
 
+T = TypeVar("T")
+
 How = Literal["serial", "processes", "ray"]
 """Where chunks are run."""
 
@@ -432,6 +434,44 @@ def way(name: str) -> How:
 def usable_cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> Iterator[Callable[[], T]]:
+    """Start ``function(*args)`` in another process, and hand out a callable that waits for its result."""
+    if not processes:
+        yield lambda: function(*args)
+        return
+    # Not forked: the ledger's writer and the progress display are threads, and a fork in their midst can hang.
+    context = get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_answer_beside, args=(theirs, function, args), daemon=True)
+    start(process)
+    theirs.close()  # or its end would not be seen when the process dies
+
+    def result() -> T:
+        try:
+            good, found = ours.recv()
+        except (EOFError, OSError):
+            return function(*args)
+        if good:
+            return cast(T, found)
+        raise found
+
+    try:
+        yield result
+    finally:
+        stop(process)
+        ours.close()
+
+
+def _answer_beside(pipe: Connection, function: Callable[..., object], args: tuple[object, ...]) -> None:
+    """Call the function, and hand over its result or its error."""
+    watch_parent()
+    try:
+        pipe.send((True, function(*args)))
+    except Exception as exc:
+        pipe.send((False, exc))
 
 
 # Chunks on a Ray cluster: driven from a process of its own, which can be cut off whatever Ray is doing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from assaymark import judging, metrology
 from assaymark.agents.llm import Place, agent_call, date_call, decision_of, envelope_of, prompt_of, unanswered
-from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, run_worker
+from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, beside, run_worker
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, LedgerError, PlanError
@@ -58,22 +58,6 @@ class JudgingSession:
     def shown(self) -> dict[str, Message]:
         """What every judge is shown of each decision: rendered once, whoever is asked and under whichever rubric."""
         return user_messages(self.decisions, self.store.each_context(), self.locked.study)
-
-    def render(self) -> None:
-        """Render what judges are shown, and write the numeric evidence ledger: each context is read once for both."""
-        shared, found = defaultdict[str, list[Decision]](list), list[Evidence]()
-        for decision in self.selection.honest:
-            shared[decision.context_id].append(decision)
-
-        def contexts() -> Iterator[tuple[str, Context]]:
-            for name, context in self.store.each_context():
-                yield name, context
-                material = Material.of(context) if name in shared else None
-                for decision in shared.get(name, ()):
-                    found.extend(judging.numeric_ledger(decision, context, material=material))
-
-        vars(self)["shown"] = user_messages(self.decisions, contexts(), self.locked.study)
-        self.store.write(EVIDENCE, found, {"plan": self.locked.plan_hash})
 
     def plan(
         self, rubric: Rubric, judges: Sequence[JudgeSpec] | None = None, only: Collection[str] | None = None
@@ -186,6 +170,10 @@ def probe_basis(locked: Locked, store: Store, plan: metrology.ProbePlan) -> dict
     return {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "pairs": content_id(sorted(plan.pairs))}
 
 
+_WORTH_A_PROCESS: Final = 300
+"""Decisions from which on starting a process costs less than it saves."""
+
+
 @dataclass(frozen=True, slots=True)
 class JudgeResult(Shown):
     """What judging did: ``made`` counts the calls of now, ``reasked`` those of the anchor probe and outside judge."""
@@ -202,38 +190,55 @@ def judge(folder: RunFolder, models: Mapping[str, Model], session: JudgingSessio
     store, locked, study = desk.store, desk.locked, desk.locked.study
     reading, plan = locked.reading, {"plan": locked.plan_hash}
     made = reasked = 0
-    if not store.done(EVIDENCE, plan):
-        desk.render()
-    if not store.done(JUDGMENTS, reading):
-        judgments, made = desk.grade(locked.rubric, "asking the judges")
-        store.write(JUDGMENTS, [*judgments, *desk.of_people()], reading)
-        for line in asking.reply_lines(judgments):
-            say(line)
-    # One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6).
-    if (anchor := study.anchor_probe) is not None and not store.done(ANCHOR, reading):
-        judges, only = [one for one in study.judges if one.name == anchor.judge], desk.selection.honest
-        rubric, sample = judging.load_rubric(anchor.rubric), anchor_sample(only, study)
-        judgments, reasked = desk.grade(rubric, "asking for the anchor probe", judges, sample)
-        store.write(ANCHOR, judgments, reading)
-    # The outside judge, on the agents of the pairs that the panel leaves contested and on nothing else (3.5).
-    if study.stability.probe is not None:
-        rng = np.random.default_rng([study.seed, 1])
-        scores = Scores.of(store, locked, desk.selection)
-        contested = metrology.contested(metrology.analyse(scores.honest, study, rng), study)
-        basis = probe_basis(locked, store, contested)
-        if contested.needed and not store.done(PROBE, basis):
-            # The records on which both agents of some contested pair answered the same question.
-            answers: dict[str, dict[str, str]] = defaultdict(dict)
-            for one in desk.selection.honest:
-                if one.replicate == 1:
-                    answers[one.cycle][one.agent.id] = one.record_id
-            pairs = {frozenset((high, low)) for _, high, low in contested.pairs}
-            met = ((pair, found) for pair in pairs for found in answers.values() if pair <= found.keys())
-            asked = frozenset(found[agent] for pair, found in met for agent in pair)
-            judgments, more = desk.grade(locked.rubric, "asking the outside judge", [study.stability.probe], asked)
-            store.write(PROBE, judgments, basis)
-            reasked += more
+    wanted = {table for table, basis in ((JUDGMENTS, reading), (EVIDENCE, plan)) if not store.done(table, basis)}
+    both = wanted == {JUDGMENTS, EVIDENCE} and len(desk.decisions) >= _WORTH_A_PROCESS
+    with beside(ledger_of, folder, study, processes=both) as evidence:
+        if JUDGMENTS in wanted:
+            judgments, made = desk.grade(locked.rubric, "asking the judges")
+            store.write(JUDGMENTS, [*judgments, *desk.of_people()], reading)
+            for line in asking.reply_lines(judgments):
+                say(line)
+        # One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6).
+        if (anchor := study.anchor_probe) is not None and not store.done(ANCHOR, reading):
+            judges, only = [one for one in study.judges if one.name == anchor.judge], desk.selection.honest
+            rubric, sample = judging.load_rubric(anchor.rubric), anchor_sample(only, study)
+            judgments, reasked = desk.grade(rubric, "asking for the anchor probe", judges, sample)
+            store.write(ANCHOR, judgments, reading)
+        # The outside judge, on the agents of the pairs that the panel leaves contested and on nothing else (3.5).
+        if study.stability.probe is not None:
+            rng = np.random.default_rng([study.seed, 1])
+            scores = Scores.of(store, locked, desk.selection)
+            contested = metrology.contested(metrology.analyse(scores.honest, study, rng), study)
+            basis = probe_basis(locked, store, contested)
+            if contested.needed and not store.done(PROBE, basis):
+                # The records on which both agents of some contested pair answered the same question.
+                answers: dict[str, dict[str, str]] = defaultdict(dict)
+                for one in desk.selection.honest:
+                    if one.replicate == 1:
+                        answers[one.cycle][one.agent.id] = one.record_id
+                pairs = {frozenset((high, low)) for _, high, low in contested.pairs}
+                met = ((pair, found) for pair in pairs for found in answers.values() if pair <= found.keys())
+                asked = frozenset(found[agent] for pair, found in met for agent in pair)
+                judgments, more = desk.grade(locked.rubric, "asking the outside judge", [study.stability.probe], asked)
+                store.write(PROBE, judgments, basis)
+                reasked += more
+        if EVIDENCE in wanted:
+            store.write(EVIDENCE, evidence(), plan)
     return JudgeResult(store.rows(JUDGMENTS), store.rows(EVIDENCE), made + reasked, reasked)
+
+
+def ledger_of(folder: RunFolder, study: Study) -> list[Evidence]:
+    """The numeric evidence ledger of the decisions that a study is about; each context is indexed once."""
+    store, shared = Store(folder), defaultdict[str, list[Decision]](list)
+    for decision in select(store.read(DECISIONS), study).honest:
+        shared[decision.context_id].append(decision)
+    found: list[Evidence] = []
+    for name, context in store.each_context():
+        if name in shared:
+            material = Material.of(context)
+            for decision in shared[name]:
+                found += judging.numeric_ledger(decision, context, material=material)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
