@@ -59,9 +59,8 @@ REPLACED: Final[Mapping[str, str]] = {
 class Frozen(BaseModel):
     """Base of the parts of a study file: immutable, and an unknown key is an error."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True
-    )  # built when first read
+    # A command builds only the models that it reads.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class OrderRules(Frozen):
@@ -251,17 +250,14 @@ def _quoted(text: str) -> str:
     return f'"{"".join(chars)}"'
 
 
-# Files that come with the package and are chosen by name: rubrics and scoring plans.
-
-
 def shipped_names(folder: str) -> tuple[str, ...]:
-    """The names of the files in a folder of this package, in alphabetical order."""
+    """The names of the rubrics or of the scoring plans that come with the package, in alphabetical order."""
     names = (entry.name for entry in (files("assaymark.judging") / folder).iterdir())
     return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
 
 
 def shipped_text(kind: str, folder: str, name: str) -> str:
-    """The file ``name`` in a folder of this package."""
+    """The file of one of `shipped_names`."""
     if name not in shipped_names(folder):
         raise UnknownNameError(kind, name, shipped_names(folder))
     return (files("assaymark.judging") / folder / f"{name}.toml").read_text(encoding="utf-8")

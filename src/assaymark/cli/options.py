@@ -104,10 +104,11 @@ def logging_session() -> Iterator[None]:
     handler = _StderrHandler(time.monotonic())
     logger = logging.getLogger("assaymark")
     logger.addHandler(handler)
-    before = logger.level
+    pool = logging.getLogger("sqlalchemy.pool")
+    before = logger.level, pool.level
     logger.setLevel(_LEVELS[Verbosity.NORMAL])
     # An end that comes while a connection is closed goes on to the caller; its traceback is not for the user.
-    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
+    pool.setLevel(logging.CRITICAL)
     main = threading.current_thread() is threading.main_thread()
     kept = signal.getsignal(signal.SIGTERM)
     if main and kept is not signal.SIG_IGN:
@@ -118,7 +119,8 @@ def logging_session() -> Iterator[None]:
         if main:
             signal.signal(signal.SIGTERM, signal.SIG_DFL if kept is None else kept)
         logger.removeHandler(handler)
-        logger.setLevel(before)
+        logger.setLevel(before[0])
+        pool.setLevel(before[1])
         _VERBOSITY.reset(found)
 
 

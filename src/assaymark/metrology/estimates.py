@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
+from assaymark.plan import TOLERANCE
 from assaymark.records import JSON, Measurement
 
 Ends = tuple[float | None, float | None]
@@ -209,9 +210,9 @@ def excess_replies(
     found = {
         judge: f"{share:.1%} of its replies are missing, at most {per_judge:.1%}"
         for judge, share in by_judge.items()
-        if share > per_judge + 1e-9
+        if share > per_judge + TOLERANCE
     }
     for (judge, agent), share in by_pair.items():
-        if share > per_agent + 1e-9:
+        if share > per_agent + TOLERANCE:
             found.setdefault(judge, f"{share:.1%} of its replies on {agent} are missing, at most {per_agent:.1%}")
     return found

@@ -30,7 +30,9 @@ T = TypeVar("T")
 _LOG: Final = logging.getLogger(__name__)
 _ENTRY: Final = ("sha256", "previous", "content", "rows", "basis")
 _CONTEXTS_AT_ONCE: Final = 8
-_context: Final = lru_cache(maxsize=64)(partial(rec.parse, rec.Context))  # each stage reads all of a small run
+_CONTEXTS_KEPT: Final = 64  # those of a run with no more stay, because each stage reads them all
+_parse: Final = partial(rec.parse, rec.Context)
+_kept: Final = lru_cache(maxsize=_CONTEXTS_KEPT)(_parse)
 _BLOCK: Final = 1 << 26
 _SAME: Final = ("sha256", "content", "rows", "basis")
 Column = Callable[[Any, bytes], Any]
@@ -291,7 +293,7 @@ class Store:
     def each_context(self, wanted: Container[str] | None = None) -> Iterator[tuple[str, rec.Context]]:
         """The contexts one after the other, for work that needs each of them, or of those wanted, only once."""
         # A few at a time: the JSON of a context takes several times the memory of its records.
-        parse = _context if self.rows(CONTEXTS) <= _context.cache_parameters()["maxsize"] else _context.__wrapped__
+        parse = _kept if self.rows(CONTEXTS) <= _CONTEXTS_KEPT else _parse
         for batch in self._file(CONTEXTS).iter_batches(batch_size=_CONTEXTS_AT_ONCE, columns=["context_id", "record"]):
             for row in batch.to_pylist():
                 name = row["context_id"]

@@ -17,7 +17,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from assaymark.judging.evidence.mention import Number, Values, extract_numbers
+from assaymark.judging.evidence.mention import HALF, Number, Values, extract_numbers
 from assaymark.judging.evidence.words import (
     DOWN,
     LISTS,
@@ -139,7 +139,7 @@ class Material:
         found = []
         size, unit = abs(number.value), number.unit
         fine = len(str(round(size / number.step))) >= _FINE
-        reach = number.step * (0.5 + 1e-9) if fine else size * _FINEST
+        reach = number.step * HALF if fine else size * _FINEST
         for at, (sizes, printed) in enumerate(map(_printed, self.prompts)):
             for other, line in printed[bisect_left(sizes, size - reach) : bisect_right(sizes, size + reach)]:
                 same_unit = other.unit == unit or "percent" not in (other.unit, unit) or other.unit == "none"

@@ -165,7 +165,7 @@ _LETTER_AFTER = re.compile(r"[A-Za-z_]|-[A-Z](?![a-z])")
 _SHARES_AFTER = re.compile(r"[ -]?(?:shares?|units|coins)(?![A-Za-z])|\s?股", re.IGNORECASE)
 _JOIN = re.compile(r"\s?(?:[\-–—/]|to)\s?\Z")
 _BETWEEN = re.compile(r"\b(?:between|from)\s\Z", re.IGNORECASE)
-_SLACK = 1e-9
+HALF = 0.5 + 1e-9  # of the last printed digit, with room for the float arithmetic that led to a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class UnitReading:
     @property
     def half(self) -> float:
         """Half of the last printed digit, with room for the float arithmetic that led here."""
-        return self.step * (0.5 + _SLACK) + self.size * 1e-12
+        return self.step * HALF + self.size * 1e-12
 
 
 def extract_numbers(text: str) -> list[Number]:

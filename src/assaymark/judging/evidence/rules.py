@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from assaymark.judging.evidence.context_index import Cells, DecisionNumbers, FieldLabel, FreeFacts, Material
-from assaymark.judging.evidence.mention import Number, NumberContext, UnitReading, Values, near
+from assaymark.judging.evidence.mention import HALF, Number, NumberContext, UnitReading, Values, near
 from assaymark.judging.evidence.words import (
     CHANGE,
     LISTS,
@@ -506,7 +506,7 @@ def accusation(material: Material, around: NumberContext) -> Ruling | None:
     if any(sized(material.free.values, reading) for reading in readings(number, percent_of_plain=True)):
         return None
     size = abs(number.value) / number.scale
-    half = number.step / number.scale * (0.5 + 1e-9) if significant(number) >= _FINE else 0.0
+    half = number.step / number.scale * HALF if significant(number) >= _FINE else 0.0
     for known in {size * factor for factor in _FACTORS}:
         reach = (half * known / size if size else 0.0) + known * 1e-12
         for printed in map(_printed, material.prompts):

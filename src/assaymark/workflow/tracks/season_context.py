@@ -286,10 +286,9 @@ def calls_of(season: Season, asked: Asked, shared: DayMaterial) -> list[Call]:
     """What an agent is asked about one day, once for each replicate."""
     spec, context, _ = asked
     # An agent outside is sent the context as JSON, as in a study.
-    outside = is_outside(spec.model)
-    message = llm.envelope_of(context) if outside else llm.season_message(agent_sections(shared, context))
+    shown = llm.envelope_of(context) if is_outside(spec.model) else llm.season_message(agent_sections(shared, context))
     trials = range(1, season.replicates + 1)
-    return [(asked, trial, llm.agent_call(spec, message, llm.SEASON_TEMPLATE, trial)) for trial in trials]
+    return [(asked, trial, llm.agent_call(spec, shown, llm.SEASON_TEMPLATE, trial)) for trial in trials]
 
 
 def ask_agents(
